@@ -1,0 +1,5 @@
+//! Nearkin: an embedded similarity index.
+
+mod error;
+
+pub use error::{Error, ErrorKind, Result};
