@@ -3,3 +3,7 @@
 mod error;
 
 pub use error::{Error, ErrorKind, Result};
+
+// Until `index` uses them.
+mod format;
+mod storage;

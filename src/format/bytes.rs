@@ -1,0 +1,93 @@
+//! A bounds-checked little-endian cursor, and the checked integer conversions.
+//!
+//! Knows nothing of any structure; each reader names what it was reading.
+
+use super::DecodeError;
+
+/// Reads fields one after another; every read past the end is an error that names the field.
+#[derive(Debug, Clone)]
+pub(crate) struct Reader<'a> {
+    bytes: &'a [u8],
+    offset: u64,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, offset: 0 }
+    }
+
+    /// Bytes read so far.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Bytes left to read.
+    pub(crate) fn remaining(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The next `count` bytes; `what` says what is cut short if they are not there.
+    pub(crate) fn take(
+        &mut self,
+        count: usize,
+        what: &'static str,
+    ) -> Result<&'a [u8], DecodeError> {
+        let Some((taken, rest)) = self.bytes.split_at_checked(count) else {
+            return Err(DecodeError::damaged(what, self.offset));
+        };
+        self.bytes = rest;
+        self.offset = self.offset.saturating_add(wide(count));
+        Ok(taken)
+    }
+
+    pub(crate) fn array<const N: usize>(
+        &mut self,
+        what: &'static str,
+    ) -> Result<[u8; N], DecodeError> {
+        let offset = self.offset;
+        let taken = self.take(N, what)?;
+        taken.try_into().map_err(|_| DecodeError::damaged(what, offset))
+    }
+
+    pub(crate) fn u8(&mut self, what: &'static str) -> Result<u8, DecodeError> {
+        Ok(u8::from_le_bytes(self.array(what)?))
+    }
+
+    pub(crate) fn u16(&mut self, what: &'static str) -> Result<u16, DecodeError> {
+        Ok(u16::from_le_bytes(self.array(what)?))
+    }
+
+    pub(crate) fn u32(&mut self, what: &'static str) -> Result<u32, DecodeError> {
+        Ok(u32::from_le_bytes(self.array(what)?))
+    }
+
+    pub(crate) fn u64(&mut self, what: &'static str) -> Result<u64, DecodeError> {
+        Ok(u64::from_le_bytes(self.array(what)?))
+    }
+
+    /// Refuses anything but zeros in the next `count` bytes.
+    pub(crate) fn zeros(&mut self, count: usize, what: &'static str) -> Result<(), DecodeError> {
+        let offset = self.offset;
+        match self.take(count, what)?.iter().all(|byte| *byte == 0) {
+            true => Ok(()),
+            false => Err(DecodeError::damaged(what, offset)),
+        }
+    }
+}
+
+/// `usize` to `u64`. Lossless wherever this crate builds (checked at compile time).
+pub(crate) const fn wide(count: usize) -> u64 {
+    const { assert!(size_of::<usize>() <= size_of::<u64>()) };
+    count as u64
+}
+
+/// `u64` to `usize`; a length that this machine cannot address is damage or a foreign file.
+pub(crate) fn narrow(count: u64, what: &'static str) -> Result<usize, DecodeError> {
+    usize::try_from(count).map_err(|_| DecodeError::damaged(what, 0))
+}
+
+/// `u32` to `usize`. Lossless wherever this crate builds (checked at compile time).
+pub(crate) const fn index(ordinal: u32) -> usize {
+    const { assert!(size_of::<u32>() <= size_of::<usize>()) };
+    ordinal as usize
+}

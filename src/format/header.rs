@@ -1,0 +1,88 @@
+//! The 64-byte header that begins every file but redb's.
+//!
+//! Knows the header only; what follows it is the business of `wal.rs` and `blocks.rs`.
+
+use super::bytes::Reader;
+use super::{DecodeError, FORMAT_VERSION};
+
+/// First eight bytes of every file: a byte no text begins with, the name, and the line ends that
+/// a transfer in text mode would change.
+pub(crate) const MAGIC: [u8; 8] = *b"\x89NKN\r\n\x1a\n";
+
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    Wal = 1,
+    Segment = 2,
+    Dead = 3,
+}
+
+/// The header of one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileHeader {
+    pub(crate) kind: FileKind,
+    /// Of the index the file belongs to.
+    pub(crate) uuid: [u8; 16],
+    pub(crate) number: u64,
+    /// `Params::id` of the index.
+    pub(crate) params_id: u64,
+}
+
+impl FileHeader {
+    pub(crate) const BYTES: usize = 64;
+
+    pub(crate) fn encode(&self) -> [u8; Self::BYTES] {
+        let mut out = Vec::with_capacity(Self::BYTES);
+        out.extend_from_slice(&MAGIC);
+        out.extend_from_slice(&(self.kind as u16).to_le_bytes());
+        out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        out.extend_from_slice(&[0; 12]); // the three words of feature flags: none defined yet
+        out.extend_from_slice(&self.uuid);
+        out.extend_from_slice(&self.number.to_le_bytes());
+        out.extend_from_slice(&self.params_id.to_le_bytes());
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&crc32fast::hash(&out).to_le_bytes());
+        let mut header = [0; Self::BYTES];
+        header.copy_from_slice(&out);
+        header
+    }
+
+    /// Decodes and checks a header; `writing` refuses flags that only forbid writing.
+    pub(crate) fn decode(bytes: &[u8], writing: bool) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let whole = reader.clone().take(Self::BYTES, "file is shorter than its header")?;
+        if reader.array::<8>("magic")? != MAGIC {
+            return Err(DecodeError::damaged("not a nearkin file (magic does not match)", 0));
+        }
+        let (covered, crc) = whole.split_at(60);
+        if crc32fast::hash(covered) != Reader::new(crc).u32("header checksum")? {
+            return Err(DecodeError::damaged("header checksum does not match", 60));
+        }
+        let kind = match reader.u16("kind")? {
+            1 => FileKind::Wal,
+            2 => FileKind::Segment,
+            3 => FileKind::Dead,
+            _ => return Err(DecodeError::unsupported("unknown kind of file", 8)),
+        };
+        if reader.u16("format version")? != FORMAT_VERSION {
+            return Err(DecodeError::unsupported("unknown format version", 10));
+        }
+        let _compatible = reader.u32("compatible flags")?;
+        let read_only_compatible = reader.u32("read-only compatible flags")?;
+        let incompatible = reader.u32("incompatible flags")?;
+        if incompatible != 0 {
+            return Err(DecodeError::unsupported("unknown incompatible feature", 20));
+        }
+        if writing && read_only_compatible != 0 {
+            return Err(DecodeError::unsupported("unknown feature that forbids writing", 16));
+        }
+        let header = Self {
+            kind,
+            uuid: reader.array("uuid")?,
+            number: reader.u64("file number")?,
+            params_id: reader.u64("parameters' id")?,
+        };
+        reader.zeros(4, "reserved bytes of the header are not zero")?;
+        Ok(header)
+    }
+}

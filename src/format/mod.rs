@@ -1,0 +1,52 @@
+//! Structures to bytes and back. Pure: opens no file, and never panics on input.
+//!
+//! `docs/FILE_FORMAT.md` is normative; `tests.rs` decodes the examples printed there.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::expect_used)]
+
+pub(crate) mod bytes;
+pub(crate) mod header;
+
+use std::fmt;
+
+/// The version of the format this code writes.
+pub(crate) const FORMAT_VERSION: u16 = 1;
+
+/// Why bytes were refused. The I/O layer adds the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DecodeError {
+    /// What is wrong, as in "header checksum does not match".
+    pub(crate) what: &'static str,
+    /// Where, counted from the beginning of the bytes given.
+    pub(crate) offset: u64,
+    /// The bytes are whole but of a version or kind this code does not know.
+    pub(crate) unsupported: bool,
+}
+
+impl DecodeError {
+    pub(crate) fn damaged(what: &'static str, offset: u64) -> Self {
+        Self { what, offset, unsupported: false }
+    }
+
+    pub(crate) fn unsupported(what: &'static str, offset: u64) -> Self {
+        Self { what, offset, unsupported: true }
+    }
+
+    /// The error a caller of the crate sees: with `file`, and the offset counted from `base`.
+    pub(crate) fn in_file(&self, file: &std::path::Path, base: u64) -> crate::Error {
+        let offset = base.saturating_add(self.offset);
+        if self.unsupported {
+            crate::Error::new(
+                crate::ErrorKind::Unsupported,
+                format!("{}: {}, at byte {offset}; upgrade nearkin", file.display(), self.what),
+            )
+        } else {
+            crate::Error::corrupt(file, offset, self.what)
+        }
+    }
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, at byte {}", self.what, self.offset)
+    }
+}

@@ -1,0 +1,177 @@
+//! The real disk: std's files, positioned, counted.
+//!
+//! The only file that names `std::fs`. Knows nothing of content or of names.
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "this is the place the bans point to"
+)]
+
+use super::lock::Lock;
+use super::{Counters, Entry, File, Map, OpenMode, Storage};
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The operating system's file system.
+#[derive(Debug, Default)]
+pub(crate) struct Disk {
+    tally: Arc<Tally>,
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    bytes_read: AtomicU64,
+    bytes_written: AtomicU64,
+    syncs: AtomicU64,
+}
+
+fn add(counter: &AtomicU64, count: usize) {
+    counter.fetch_add(crate::format::bytes::wide(count), Ordering::Relaxed);
+}
+
+impl Storage for Disk {
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        fs::create_dir(dir)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(dir)? {
+            let entry = entry?;
+            let metadata = entry.metadata()?;
+            entries.push(Entry {
+                // A name that is not Unicode is none of ours; it must only not look like one.
+                name: entry.file_name().to_string_lossy().into_owned(),
+                is_dir: metadata.is_dir(),
+                bytes: metadata.len(),
+            });
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        let mut options = fs::OpenOptions::new();
+        options.read(true);
+        match mode {
+            OpenMode::Read => {}
+            OpenMode::ReadWrite => {
+                options.write(true);
+            }
+            OpenMode::Create => {
+                options.write(true).create(true).truncate(true);
+            }
+        }
+        Ok(Arc::new(DiskFile { file: options.open(path)?, tally: Arc::clone(&self.tally) }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.tally.syncs.fetch_add(1, Ordering::Relaxed);
+        if cfg!(windows) {
+            return Ok(()); // Windows has no such operation; NTFS journals its names
+        }
+        fs::File::open(dir)?.sync_all()
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Lock> {
+        let file = fs::OpenOptions::new().read(true).append(true).create(true).open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Lock::new(file)),
+            Err(fs::TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(fs::TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        Counters {
+            bytes_read: self.tally.bytes_read.load(Ordering::Relaxed),
+            bytes_written: self.tally.bytes_written.load(Ordering::Relaxed),
+            syncs: self.tally.syncs.load(Ordering::Relaxed),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct DiskFile {
+    file: fs::File,
+    tally: Arc<Tally>,
+}
+
+impl File for DiskFile {
+    fn bytes(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        add(&self.tally.bytes_read, buffer.len());
+        read_exact_at(&self.file, buffer, offset)
+    }
+
+    fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
+        add(&self.tally.bytes_written, buffer.len());
+        write_all_at(&self.file, buffer, offset)
+    }
+
+    fn set_bytes(&self, bytes: u64) -> io::Result<()> {
+        self.file.set_len(bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.tally.syncs.fetch_add(1, Ordering::Relaxed);
+        // fdatasync: the content and the length, which is what the promise needs.
+        self.file.sync_data()
+    }
+
+    fn map(&self) -> io::Result<Map> {
+        Map::of(&self.file)
+    }
+}
+
+#[cfg(unix)]
+fn read_exact_at(file: &fs::File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
+}
+
+#[cfg(unix)]
+fn write_all_at(file: &fs::File, buffer: &[u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, buffer, offset)
+}
+
+#[cfg(windows)]
+fn read_exact_at(file: &fs::File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
+    while !buffer.is_empty() {
+        match std::os::windows::fs::FileExt::seek_read(file, buffer, offset)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => {
+                buffer = &mut buffer[count..];
+                offset += crate::format::bytes::wide(count);
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(windows)]
+fn write_all_at(file: &fs::File, mut buffer: &[u8], mut offset: u64) -> io::Result<()> {
+    while !buffer.is_empty() {
+        match std::os::windows::fs::FileExt::seek_write(file, buffer, offset)? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            count => {
+                buffer = &buffer[count..];
+                offset += crate::format::bytes::wide(count);
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! Files and folders, and nothing about their content.
+//!
+//! Every file operation of the crate goes through [`Storage`] and [`File`], so that a simulated
+//! disk can stand in for the real one. The primitives are here; what is composed of them
+//! ([`publish`], [`create_dirs`]) is too, in terms of the primitives only.
+
+mod disk;
+pub(crate) mod lock;
+pub(crate) mod map;
+pub(crate) mod names;
+#[cfg(test)]
+pub(crate) mod sim;
+
+pub(crate) use disk::Disk;
+pub(crate) use map::Map;
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How [`Storage::open`] opens a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OpenMode {
+    /// An existing file, for reading.
+    Read,
+    /// An existing file, for reading and writing.
+    ReadWrite,
+    /// A new file, for reading and writing; an existing one is emptied first.
+    Create,
+}
+
+/// One name in a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) is_dir: bool,
+    pub(crate) bytes: u64,
+}
+
+/// What a storage has done since it was made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    pub(crate) bytes_read: u64,
+    pub(crate) bytes_written: u64,
+    pub(crate) syncs: u64,
+}
+
+/// A disk, or something that behaves like one and can lose its power.
+pub(crate) trait Storage: Send + Sync + fmt::Debug {
+    /// Creates one folder; its parent must exist. `AlreadyExists` if there is one.
+    fn create_dir(&self, dir: &Path) -> io::Result<()>;
+    /// The names in a folder, sorted. `NotFound` if there is none.
+    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>>;
+    /// Opens a file. `NotFound` if it is missing (but for `Create`).
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
+    /// Renames a file, replacing any at `to`.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file. Handles and maps of it stay usable.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Makes the names in a folder durable.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Takes the exclusive lock of a file, creating the file if it is missing (it is left empty
+    /// and never removed). `WouldBlock` if another handle holds it. Released by dropping.
+    fn lock(&self, path: &Path) -> io::Result<lock::Lock>;
+    /// What was done so far.
+    fn counters(&self) -> Counters;
+}
+
+/// An open file. All access is positioned; none of it moves a cursor.
+pub(crate) trait File: Send + Sync + fmt::Debug {
+    /// The length in bytes.
+    fn bytes(&self) -> io::Result<u64>;
+    /// Fills `buffer` from `offset`; `UnexpectedEof` where the file ends first.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+    /// Writes all of `buffer` at `offset`, extending the file if need be. After an error any part
+    /// of it may have been written.
+    fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()>;
+    /// Cuts or extends (with zeros) the file.
+    fn set_bytes(&self, bytes: u64) -> io::Result<()>;
+    /// Makes content and length durable. After an error nothing is known of what was written
+    /// since the last success.
+    fn sync(&self) -> io::Result<()>;
+    /// The whole file as memory. Only for files that are published and never written again.
+    fn map(&self) -> io::Result<Map>;
+}
+
+/// Creates `dir` and every missing folder above it, and makes each new name durable.
+pub(crate) fn create_dirs(storage: &dyn Storage, dir: &Path) -> io::Result<()> {
+    match storage.list(dir) {
+        Ok(_) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let parent = parent_of(dir);
+    create_dirs(storage, parent)?;
+    match storage.create_dir(dir) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    storage.sync_dir(parent)
+}
+
+/// The folder a path lies in; `.` for a bare name.
+pub(crate) fn parent_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => path,
+    }
+}
+
+/// Gives a finished file its name, durably: sync, rename, sync the folder. Afterwards nobody may
+/// write to it again.
+pub(crate) fn publish(
+    storage: &dyn Storage,
+    file: &dyn File,
+    from: &Path,
+    to: &Path,
+) -> io::Result<()> {
+    file.sync()?;
+    storage.rename(from, to)?;
+    storage.sync_dir(parent_of(to))
+}

@@ -1,0 +1,112 @@
+//! Every file name is built and parsed here.
+
+use std::path::{Path, PathBuf};
+
+/// What the ending of a numbered file says it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Wal,
+    Free,
+    Segment,
+    Dead,
+}
+
+impl Ending {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Wal => "wal",
+            Self::Free => "free",
+            Self::Segment => "seg",
+            Self::Dead => "dead",
+        }
+    }
+}
+
+/// The ending of a file that is being written and has no name yet.
+pub(crate) const TMP: &str = "tmp";
+
+/// The paths of one index.
+#[derive(Debug, Clone)]
+pub(crate) struct Names {
+    root: PathBuf,
+}
+
+impl Names {
+    pub(crate) fn new(root: &Path) -> Self {
+        Self { root: root.to_path_buf() }
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn lock(&self) -> PathBuf {
+        self.root.join("lock")
+    }
+
+    pub(crate) fn catalog(&self) -> PathBuf {
+        self.root.join("catalog.redb")
+    }
+
+    pub(crate) fn wal_dir(&self) -> PathBuf {
+        self.root.join("wal")
+    }
+
+    pub(crate) fn segments_dir(&self) -> PathBuf {
+        self.root.join("segments")
+    }
+
+    /// The path of a numbered file.
+    pub(crate) fn numbered(&self, number: u64, ending: Ending) -> PathBuf {
+        let dir = match ending {
+            Ending::Wal | Ending::Free => self.wal_dir(),
+            Ending::Segment | Ending::Dead => self.segments_dir(),
+        };
+        dir.join(format!("{number:010}.{}", ending.text()))
+    }
+}
+
+/// The path under which a file is written before it gets its name.
+pub(crate) fn tmp_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_os_string();
+    name.push(".");
+    name.push(TMP);
+    PathBuf::from(name)
+}
+
+/// Whether a name is that of a file being written, left behind by a crash.
+pub(crate) fn is_tmp(name: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, ending)| ending == TMP)
+}
+
+/// The number and ending of a numbered file; `None` for any other name.
+pub(crate) fn parse(name: &str) -> Option<(u64, Ending)> {
+    let (digits, ending) = name.split_once('.')?;
+    let ending = [Ending::Wal, Ending::Free, Ending::Segment, Ending::Dead]
+        .into_iter()
+        .find(|known| known.text() == ending)?;
+    let number = digits.parse().ok()?;
+    (format!("{number:010}") == digits).then_some((number, ending))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_parsed_as_they_are_built() {
+        let names = Names::new(Path::new("x"));
+        for number in [0, 7, 9_999_999_999, 12_345_678_901] {
+            for ending in [Ending::Wal, Ending::Free, Ending::Segment, Ending::Dead] {
+                let path = names.numbered(number, ending);
+                let name = path.file_name().expect("a name").to_str().expect("ASCII");
+                assert_eq!(parse(name), Some((number, ending)));
+                assert!(is_tmp(tmp_of(Path::new(name)).to_str().expect("ASCII")));
+                assert!(!is_tmp(name));
+            }
+        }
+        for name in ["", "7.seg", "+000000007.seg", "0000000007.sega", "0000000007.seg.tmp", "a"] {
+            assert_eq!(parse(name), None, "{name}");
+        }
+    }
+}
