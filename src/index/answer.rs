@@ -1,0 +1,150 @@
+//! What reading returns. Plain data.
+
+use crate::sketch::Signature;
+
+/// A stored document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    /// The caller's name for it.
+    pub key: Vec<u8>,
+    /// The caller's own bytes.
+    pub payload: Vec<u8>,
+    /// When it was inserted or last replaced, in milliseconds UTC.
+    pub time: u64,
+    /// Its signature.
+    pub signature: Signature,
+}
+
+/// A document like the one asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Match {
+    /// The document's key.
+    pub key: Vec<u8>,
+    /// The caller's own bytes.
+    pub payload: Vec<u8>,
+    /// When it was inserted or last replaced, in milliseconds UTC.
+    pub time: u64,
+    /// How many of the k rows are equal: what matches are filtered and ordered by.
+    pub equal_rows: u32,
+    /// The estimate of the Jaccard similarity that follows from it, clamped to 0 and above.
+    pub similarity: f64,
+    /// The standard error of that estimate.
+    pub standard_error: f64,
+}
+
+/// The answer to a query: the matches, most similar first, equal ones by key.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The matches, at most as many as the limit.
+    pub matches: Vec<Match>,
+    /// How many documents reach the threshold, the limit aside.
+    pub found: u64,
+    /// The number of the last change that the answer takes into account.
+    pub change: u64,
+}
+
+impl IntoIterator for Answer {
+    type Item = Match;
+    type IntoIter = std::vec::IntoIter<Match>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.matches.into_iter()
+    }
+}
+
+/// Two documents like each other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pair {
+    /// The smaller key, compared as bytes.
+    pub a: Vec<u8>,
+    /// The larger key.
+    pub b: Vec<u8>,
+    /// How many of the k rows are equal.
+    pub equal_rows: u32,
+    /// The estimate of the Jaccard similarity, clamped to 0 and above.
+    pub similarity: f64,
+}
+
+/// Documents connected by pairs; two and more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cluster {
+    /// The keys in ascending order; the first is the representative.
+    pub keys: Vec<Vec<u8>>,
+}
+
+/// How far a long operation is; `done` never exceeds `total`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// Units done, of documents or bytes as the operation says.
+    pub done: u64,
+    /// Units in all.
+    pub total: u64,
+}
+
+/// What [`Index::maintain`](crate::Index::maintain) did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Maintained {
+    /// Nothing was due.
+    Nothing,
+    /// The memtable became a segment.
+    Flushed,
+    /// A compaction advanced; there is more to do.
+    Compacting,
+    /// A compaction ended and its inputs are gone.
+    Compacted,
+    /// An interval's changes were synced.
+    Synced,
+    /// The horizon was noted in the WAL.
+    Noted,
+}
+
+/// What opening found in the WAL and among the files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Recovery {
+    /// Changes replayed from the WAL: 0 after a clean close.
+    pub changes_replayed: u64,
+    /// Bytes of a torn tail that were cut off the WAL. They were never acknowledged, or in the
+    /// last sync group before an unclean end.
+    pub bytes_cut: u64,
+    /// Files that the catalog does not list, removed.
+    pub files_swept: u64,
+}
+
+/// The state of an index in numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Live documents.
+    pub documents: u64,
+    /// Dead documents that still take space; compaction frees it.
+    pub dead: u64,
+    /// Segments.
+    pub segments: u64,
+    /// Documents in the memtable, dead ones included.
+    pub memtable_documents: u64,
+    /// Bytes of all files of the index.
+    pub bytes_on_disk: u64,
+    /// The last change that queries see.
+    pub change: u64,
+    /// The last change that survives power loss.
+    pub durable_change: u64,
+    /// The last change that segments and catalog hold.
+    pub floor: u64,
+    /// Snapshots of older states that are still held somewhere (queries under way included):
+    /// while they live, files they need stay on disk.
+    pub snapshots_pinning: u64,
+    /// What opening found.
+    pub recovery: Recovery,
+}
+
+/// What [`Index::verify`](crate::Index::verify) found.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Verification {
+    /// Live documents.
+    pub documents: u64,
+    /// All damage found, each with file and place; none means the index is whole.
+    pub problems: Vec<crate::Error>,
+}

@@ -1,0 +1,161 @@
+//! How an index is opened: durability, maintenance, sizes. Nothing here is stored on disk.
+
+use crate::{Error, Result};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What `Ok` of a write promises. The promise holds if the device honours a sync.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Durability {
+    /// `Ok` means: survives power loss. Writers that wait at the same time share one sync
+    /// (group commit).
+    #[default]
+    Sync,
+    /// `Ok` means: survives the end of the process. A power cut loses at most about the last
+    /// interval, always the newest changes. Synced by the background thread, or, under
+    /// [`Maintenance::Inline`], by the first write or `maintain` after the interval.
+    Interval(Duration),
+    /// `Ok` means: survives the end of the process. When the operating system writes is its own
+    /// affair; [`Index::sync`](crate::Index::sync) is a barrier.
+    OsBuffer,
+}
+
+/// Who calls [`Index::maintain`](crate::Index::maintain).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Maintenance {
+    /// One background thread that does nothing else. It ends with the last handle.
+    #[default]
+    Background,
+    /// The writer, one due step after each write: deterministic, no thread.
+    Inline,
+}
+
+/// A source of time or randomness; a function, so that tests can simulate it.
+pub(crate) type Source = Arc<dyn Fn() -> u64 + Send + Sync>;
+
+/// Options of one open index. `Options::default()` is what most programs want.
+#[derive(Clone)]
+pub struct Options {
+    pub(crate) durability: Durability,
+    pub(crate) maintenance: Maintenance,
+    pub(crate) memtable_bytes_max: usize,
+    pub(crate) batch_bytes_max: usize,
+    pub(crate) merge_bytes_max: usize,
+    pub(crate) wal_bytes_min: u64,
+    pub(crate) wal_bytes_max: u64,
+    pub(crate) tier_segments_max: usize,
+    pub(crate) clock: Source,
+    pub(crate) random: Source,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            durability: Durability::default(),
+            maintenance: Maintenance::default(),
+            memtable_bytes_max: 64 << 20,
+            batch_bytes_max: 16 << 20,
+            merge_bytes_max: 64 << 20,
+            wal_bytes_min: 1 << 20,
+            wal_bytes_max: 64 << 20,
+            tier_segments_max: 8,
+            clock: Arc::new(wall_clock_ms),
+            random: Arc::new(random_seed),
+        }
+    }
+}
+
+impl Options {
+    /// What `Ok` of a write promises. Default: [`Durability::Sync`].
+    #[must_use]
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Who flushes and compacts. Default: [`Maintenance::Background`].
+    #[must_use]
+    pub fn maintenance(mut self, maintenance: Maintenance) -> Self {
+        self.maintenance = maintenance;
+        self
+    }
+
+    /// Memory for documents that no segment holds yet, in bytes; when it is full it is flushed.
+    /// Default 64 MiB (about 100,000 documents of 128 8-bit rows in 17 bands).
+    #[must_use]
+    pub fn memtable_bytes_max(mut self, bytes: usize) -> Self {
+        self.memtable_bytes_max = bytes;
+        self
+    }
+
+    /// The largest batch, in bytes of its WAL record. Default 16 MiB, at most 32 MiB.
+    #[must_use]
+    pub fn batch_bytes_max(mut self, bytes: usize) -> Self {
+        self.batch_bytes_max = bytes;
+        self
+    }
+
+    /// Memory a merge may use for building bucket tables, in bytes. Default 64 MiB.
+    #[must_use]
+    pub fn merge_bytes_max(mut self, bytes: usize) -> Self {
+        self.merge_bytes_max = bytes;
+        self
+    }
+
+    /// How many segments of about one size there may be before they are merged. Default 8,
+    /// at least 2. Fewer: faster queries, more writing.
+    #[must_use]
+    pub fn tier_segments_max(mut self, segments: usize) -> Self {
+        self.tier_segments_max = segments;
+        self
+    }
+
+    /// The clock that stamps documents, in milliseconds UTC. Default: the system's. A query
+    /// never looks at a clock.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    pub(crate) fn validate(&self) -> Result<()> {
+        if self.batch_bytes_max > 32 << 20 || self.batch_bytes_max < 1 << 10 {
+            return Err(Error::invalid("batch_bytes_max must be from 1 KiB to 32 MiB"));
+        }
+        if self.tier_segments_max < 2 {
+            return Err(Error::invalid("tier_segments_max must be at least 2"));
+        }
+        if self.merge_bytes_max < 1 << 16 {
+            return Err(Error::invalid("merge_bytes_max must be at least 64 KiB"));
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("durability", &self.durability)
+            .field("maintenance", &self.maintenance)
+            .field("memtable_bytes_max", &self.memtable_bytes_max)
+            .field("batch_bytes_max", &self.batch_bytes_max)
+            .finish_non_exhaustive()
+    }
+}
+
+fn wall_clock_ms() -> u64 {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// 64 bits that differ from call to call and from process to process: for salts and uuids, which
+/// must be unlikely to repeat but need not be secret.
+fn random_seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    // Each RandomState has fresh keys from the operating system's generator.
+    std::collections::hash_map::RandomState::new().build_hasher().finish()
+}
