@@ -7,3 +7,4 @@ pub use error::{Error, ErrorKind, Result};
 // Until `index` uses them.
 mod format;
 mod storage;
+mod wal;

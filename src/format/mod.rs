@@ -5,6 +5,7 @@
 
 pub(crate) mod bytes;
 pub(crate) mod header;
+pub(crate) mod wal;
 
 use std::fmt;
 

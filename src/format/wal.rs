@@ -1,0 +1,265 @@
+//! The WAL's own header and its records, to bytes and back.
+//!
+//! Knows one record at a time; which records of a file count is decided in `wal.rs`.
+
+use super::DecodeError;
+use super::bytes::{Reader, narrow, wide};
+
+/// Where the records begin. The header has its block to itself, so that no append rewrites it.
+pub(crate) const RECORDS_BEGIN: u64 = 4096;
+/// Keys have 1 to this many bytes.
+pub(crate) const KEY_BYTES_MAX: usize = 4096;
+/// Payloads have at most this many bytes.
+pub(crate) const PAYLOAD_BYTES_MAX: usize = 65_536;
+/// Records begin at multiples of this.
+pub(crate) const RECORD_ALIGN: usize = 8;
+
+/// What stands between the file header and the records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WalHeader {
+    pub(crate) salt: u64,
+    /// Of the file, in bytes.
+    pub(crate) length: u64,
+    /// The change before the first this file may hold.
+    pub(crate) floor: u64,
+}
+
+impl WalHeader {
+    pub(crate) const BYTES: usize = 32;
+
+    pub(crate) fn encode(&self) -> [u8; Self::BYTES] {
+        let mut out = [0; Self::BYTES];
+        let mut bytes = Vec::with_capacity(Self::BYTES);
+        bytes.extend_from_slice(&self.salt.to_le_bytes());
+        bytes.extend_from_slice(&self.length.to_le_bytes());
+        bytes.extend_from_slice(&self.floor.to_le_bytes());
+        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&crc32fast::hash(&bytes).to_le_bytes());
+        out.copy_from_slice(&bytes);
+        out
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let covered = reader.clone().take(28, "WAL header is cut short")?;
+        let header = Self {
+            salt: reader.u64("salt")?,
+            length: reader.u64("length")?,
+            floor: reader.u64("floor")?,
+        };
+        reader.zeros(4, "reserved bytes of the WAL header are not zero")?;
+        if reader.u32("WAL header checksum")? != crc32fast::hash(covered) {
+            return Err(DecodeError::damaged("WAL header checksum does not match", 28));
+        }
+        Ok(header)
+    }
+}
+
+/// What a record is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RecordKind {
+    /// One change: the operations of a batch.
+    Change = 1,
+    /// No change; it carries the horizon.
+    Idle = 2,
+}
+
+/// The header of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RecordHeader {
+    pub(crate) kind: RecordKind,
+    pub(crate) body_bytes: u32,
+    pub(crate) body_crc: u32,
+    /// Of an idle record: the last change before it.
+    pub(crate) change: u64,
+    pub(crate) horizon: u64,
+}
+
+impl RecordHeader {
+    pub(crate) const BYTES: usize = 32;
+
+    /// Decodes the header that stands at `offset` of a WAL with this salt. `None` if there is
+    /// none: zeros, torn, stale or moved bytes.
+    pub(crate) fn decode(
+        bytes: &[u8],
+        salt: u64,
+        offset: u64,
+    ) -> Result<Option<Self>, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let Ok(whole) = reader.clone().take(Self::BYTES, "") else { return Ok(None) };
+        let Some(covered) = whole.get(4..) else { return Ok(None) };
+        // Cheap first: most positions of a scan are zeros or signature bytes.
+        let (crc, body_crc) = (reader.u32("")?, reader.u32("")?);
+        let (body_bytes, kind) = (reader.u32("")?, reader.u8("")?);
+        if reader.zeros(3, "").is_err() || crc != seeded_crc(salt, offset, covered) {
+            return Ok(None);
+        }
+        let kind = match kind {
+            1 => RecordKind::Change,
+            2 => RecordKind::Idle,
+            _ => return Err(DecodeError::unsupported("unknown kind of record", offset)),
+        };
+        Ok(Some(Self {
+            kind,
+            body_bytes,
+            body_crc,
+            change: reader.u64("")?,
+            horizon: reader.u64("")?,
+        }))
+    }
+
+    /// Whether `body` is the body this header was written with.
+    pub(crate) fn matches(&self, body: &[u8], salt: u64, offset: u64) -> bool {
+        wide(body.len()) == u64::from(self.body_bytes)
+            && seeded_crc(salt, offset, body) == self.body_crc
+    }
+
+    /// From the beginning of this record to the earliest place of the next.
+    pub(crate) fn record_bytes(&self) -> u64 {
+        let bytes = wide(Self::BYTES).saturating_add(u64::from(self.body_bytes));
+        bytes.next_multiple_of(wide(RECORD_ALIGN))
+    }
+}
+
+/// CRC continued from a seed that only this WAL and this place have, so that stale, moved and
+/// forged bytes do not validate, and zeros neither.
+fn seeded_crc(salt: u64, offset: u64, bytes: &[u8]) -> u32 {
+    let mut seed = [0; 16];
+    let (first, second) = seed.split_at_mut(8);
+    first.copy_from_slice(&salt.to_le_bytes());
+    second.copy_from_slice(&offset.to_le_bytes());
+    let mut hasher = crc32fast::Hasher::new_with_initial(crc32fast::hash(&seed));
+    hasher.update(bytes);
+    hasher.finalize()
+}
+
+/// One operation of a change, as replay sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LoggedOperation<'a> {
+    Insert {
+        key: &'a [u8],
+        payload: &'a [u8],
+        time: u64,
+        shingle_count: u32,
+        signature: &'a [u8],
+    },
+    Remove {
+        key: &'a [u8],
+    },
+}
+
+/// A record under construction: its bytes are laid out once, in place.
+#[derive(Debug)]
+pub(crate) struct RecordBuilder {
+    bytes: Vec<u8>,
+}
+
+impl RecordBuilder {
+    pub(crate) fn new() -> Self {
+        Self { bytes: vec![0; RecordHeader::BYTES] }
+    }
+
+    /// Adds an operation. Lengths were checked when the batch was: key 1 to 4,096 bytes, payload
+    /// at most 65,536.
+    pub(crate) fn push(&mut self, operation: &LoggedOperation<'_>) {
+        let (tag, key, payload, time, shingle_count, signature) = match *operation {
+            LoggedOperation::Insert { key, payload, time, shingle_count, signature } => {
+                (1, key, payload, time, shingle_count, signature)
+            }
+            LoggedOperation::Remove { key } => (2, key, &[][..], 0, 0, &[][..]),
+        };
+        let key_bytes = u16::try_from(key.len()).unwrap_or(u16::MAX);
+        let payload_bytes = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+        self.bytes.extend_from_slice(&[tag, 0]);
+        self.bytes.extend_from_slice(&key_bytes.to_le_bytes());
+        self.bytes.extend_from_slice(&payload_bytes.to_le_bytes());
+        self.bytes.extend_from_slice(&time.to_le_bytes());
+        self.bytes.extend_from_slice(&shingle_count.to_le_bytes());
+        self.bytes.extend_from_slice(signature);
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(payload);
+    }
+
+    /// Bytes the record will take in the file.
+    pub(crate) fn record_bytes(&self) -> u64 {
+        wide(self.bytes.len().next_multiple_of(RECORD_ALIGN))
+    }
+
+    /// Fills in the header for the place the record gets, pads, and returns the bytes.
+    pub(crate) fn seal(
+        &mut self,
+        kind: RecordKind,
+        change: u64,
+        horizon: u64,
+        salt: u64,
+        offset: u64,
+    ) -> &[u8] {
+        let length = self.bytes.len();
+        let (header, body) = self.bytes.split_at_mut(RecordHeader::BYTES);
+        let body_bytes = u32::try_from(body.len()).unwrap_or(u32::MAX);
+        let mut covered = Vec::with_capacity(RecordHeader::BYTES);
+        covered.extend_from_slice(&seeded_crc(salt, offset, body).to_le_bytes());
+        covered.extend_from_slice(&body_bytes.to_le_bytes());
+        covered.extend_from_slice(&[kind as u8, 0, 0, 0]);
+        covered.extend_from_slice(&change.to_le_bytes());
+        covered.extend_from_slice(&horizon.to_le_bytes());
+        let crc = seeded_crc(salt, offset, &covered);
+        let (first, rest) = header.split_at_mut(4);
+        first.copy_from_slice(&crc.to_le_bytes());
+        rest.copy_from_slice(&covered);
+        self.bytes.resize(length.next_multiple_of(RECORD_ALIGN), 0);
+        &self.bytes
+    }
+}
+
+/// The operations of one body, in order; ends after the first that does not decode.
+#[derive(Debug, Clone)]
+pub(crate) struct Operations<'a> {
+    reader: Reader<'a>,
+    signature_bytes: usize,
+    failed: bool,
+}
+
+impl<'a> Operations<'a> {
+    pub(crate) fn new(body: &'a [u8], signature_bytes: usize) -> Self {
+        Self { reader: Reader::new(body), signature_bytes, failed: false }
+    }
+
+    fn decode(&mut self) -> Result<LoggedOperation<'a>, DecodeError> {
+        let at = self.reader.offset();
+        let tag = self.reader.u8("operation")?;
+        self.reader.zeros(1, "reserved byte of an operation is not zero")?;
+        let key_bytes = usize::from(self.reader.u16("key length")?);
+        let payload_bytes = narrow(u64::from(self.reader.u32("payload length")?), "payload")?;
+        let time = self.reader.u64("time")?;
+        let shingle_count = self.reader.u32("shingle count")?;
+        if key_bytes == 0 || key_bytes > KEY_BYTES_MAX || payload_bytes > PAYLOAD_BYTES_MAX {
+            return Err(DecodeError::damaged("length of a key or payload is out of range", at));
+        }
+        match tag {
+            1 => {
+                let signature = self.reader.take(self.signature_bytes, "signature")?;
+                let key = self.reader.take(key_bytes, "key")?;
+                let payload = self.reader.take(payload_bytes, "payload")?;
+                Ok(LoggedOperation::Insert { key, payload, time, shingle_count, signature })
+            }
+            2 if payload_bytes == 0 && time == 0 && shingle_count == 0 => {
+                Ok(LoggedOperation::Remove { key: self.reader.take(key_bytes, "key")? })
+            }
+            _ => Err(DecodeError::damaged("unknown operation", at)),
+        }
+    }
+}
+
+impl<'a> Iterator for Operations<'a> {
+    type Item = Result<LoggedOperation<'a>, DecodeError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed || self.reader.remaining() == 0 {
+            return None;
+        }
+        let decoded = self.decode();
+        self.failed = decoded.is_err();
+        Some(decoded)
+    }
+}

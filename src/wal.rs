@@ -1,0 +1,362 @@
+//! The write-ahead log: acknowledged changes that no segment holds yet.
+//!
+//! Knows records and their file. Does not know what an operation means, nor when to sync: that
+//! is `index/`'s business, and so is what to do when a log is full.
+
+use crate::format::bytes::{narrow, wide};
+use crate::format::header::{FileHeader, FileKind};
+use crate::format::wal::{
+    Operations, RECORD_ALIGN, RECORDS_BEGIN, RecordBuilder, RecordHeader, RecordKind, WalHeader,
+};
+use crate::storage::{self, File, OpenMode, Storage};
+use crate::{Error, ErrorKind, Result};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What the catalog says of a WAL, and what its file must say of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WalIdentity {
+    pub(crate) uuid: [u8; 16],
+    pub(crate) params_id: u64,
+    pub(crate) number: u64,
+    pub(crate) salt: u64,
+    /// Of the file, in bytes.
+    pub(crate) length: u64,
+    /// The change before the first this file may hold.
+    pub(crate) floor: u64,
+}
+
+impl WalIdentity {
+    fn encode(&self) -> Vec<u8> {
+        let header = FileHeader {
+            kind: FileKind::Wal,
+            uuid: self.uuid,
+            number: self.number,
+            params_id: self.params_id,
+        };
+        let own = WalHeader { salt: self.salt, length: self.length, floor: self.floor };
+        [&header.encode()[..], &own.encode()[..]].concat()
+    }
+}
+
+/// An open log that takes records.
+#[derive(Debug)]
+pub(crate) struct Wal {
+    file: Arc<dyn File>,
+    path: PathBuf,
+    salt: u64,
+    length: u64,
+    end: u64,
+}
+
+/// Why an append did not happen.
+#[derive(Debug)]
+pub(crate) enum AppendError {
+    /// The record does not fit into what is left of the file.
+    Full,
+    /// The write failed and was rolled back: the record is certainly not there.
+    RolledBack(io::Error),
+    /// The write failed and so did the rollback: nobody knows, and the log is finished.
+    Broken(io::Error),
+}
+
+impl Wal {
+    /// Makes an empty log and publishes it under `path`: zero-filled, synced, named, the name
+    /// synced. `spare` is a file whose blocks it may reuse. It must be listed before the first
+    /// append.
+    pub(crate) fn create(
+        storage: &dyn Storage,
+        path: &Path,
+        spare: Option<&Path>,
+        identity: &WalIdentity,
+    ) -> Result<Self> {
+        let fail = |error| Error::io("create", path, error);
+        let tmp = storage::names::tmp_of(path);
+        if let Some(spare) = spare {
+            storage.rename(spare, &tmp).map_err(fail)?;
+        }
+        let mode = if spare.is_some() { OpenMode::ReadWrite } else { OpenMode::Create };
+        let file = storage.open(&tmp, mode).map_err(fail)?;
+        let filled = fill(&*file, identity)
+            .and_then(|()| storage::publish(storage, &*file, &tmp, path));
+        if let Err(error) = filled {
+            // Best effort: what is left is a tmp file or an unlisted log, swept at the next open.
+            let _ = storage.remove(&tmp);
+            return Err(fail(error));
+        }
+        Ok(Self {
+            file,
+            path: path.to_path_buf(),
+            salt: identity.salt,
+            length: identity.length,
+            end: RECORDS_BEGIN,
+        })
+    }
+
+    /// Whether a record of this many bytes fits.
+    pub(crate) fn has_room(&self, record_bytes: u64) -> bool {
+        self.end.checked_add(record_bytes).is_some_and(|end| end <= self.length)
+    }
+
+    /// Appends a record and returns the offset after it. The bytes are durable only after a sync
+    /// of [`Wal::file`] that began after this returned.
+    pub(crate) fn append(
+        &mut self,
+        record: &mut RecordBuilder,
+        kind: RecordKind,
+        change: u64,
+        horizon: u64,
+    ) -> std::result::Result<u64, AppendError> {
+        if !self.has_room(record.record_bytes()) {
+            return Err(AppendError::Full);
+        }
+        let bytes = record.seal(kind, change, horizon, self.salt, self.end);
+        if let Err(error) = self.file.write_at(bytes, self.end) {
+            // Part of the record, or all of it, may be in the file. Its header must not survive:
+            // overwritten and synced, or this log cannot say what it holds.
+            let rolled_back = self
+                .file
+                .write_at(&[0; RecordHeader::BYTES], self.end)
+                .and_then(|()| self.file.sync());
+            return Err(match rolled_back {
+                Ok(()) => AppendError::RolledBack(error),
+                Err(_) => AppendError::Broken(error),
+            });
+        }
+        self.end += wide(bytes.len());
+        Ok(self.end)
+    }
+
+    pub(crate) fn file(&self) -> &Arc<dyn File> {
+        &self.file
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Of the file, in bytes.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The offset after the last record.
+    pub(crate) fn end(&self) -> u64 {
+        self.end
+    }
+}
+
+/// Zeros and headers, to exactly the length.
+fn fill(file: &dyn File, identity: &WalIdentity) -> io::Result<()> {
+    const CHUNK: usize = 1 << 20;
+    file.set_bytes(identity.length)?;
+    let zeros = vec![0; CHUNK];
+    let mut offset = 0;
+    while offset < identity.length {
+        let left = usize::try_from(identity.length - offset).unwrap_or(CHUNK).min(CHUNK);
+        file.write_at(&zeros[..left], offset)?;
+        offset += wide(left);
+    }
+    file.write_at(&identity.encode(), 0)
+}
+
+/// What a log held when it was read: the changes to replay, and what was cut.
+#[derive(Debug)]
+pub(crate) struct Replay {
+    bytes: Vec<u8>,
+    records: Vec<(u64, std::ops::Range<usize>)>,
+    /// Bytes from the first invalid record to the last byte that is not zero.
+    pub(crate) bytes_cut: u64,
+}
+
+impl Replay {
+    /// Reads a log without writing to it, and decides which of its records count.
+    pub(crate) fn read(
+        storage: &dyn Storage,
+        path: &Path,
+        identity: &WalIdentity,
+        signature_bytes: usize,
+    ) -> Result<Self> {
+        let bytes = read_whole(storage, path, identity)?;
+        let mut replay = Self { bytes, records: Vec::new(), bytes_cut: 0 };
+        let (stop, horizon) = replay.collect(path, identity, signature_bytes)?;
+        let horizon = horizon.max(replay.horizon_after(path, identity, stop)?);
+        if stop < horizon {
+            return Err(Error::corrupt(
+                path,
+                stop,
+                format_args!("record is damaged though everything below {horizon} was synced"),
+            ));
+        }
+        let rest = &replay.bytes[narrow(stop, "offset").map_err(|e| e.in_file(path, 0))?..];
+        replay.bytes_cut = wide(rest.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1));
+        Ok(replay)
+    }
+
+    /// Takes records while they validate; returns where it stopped and the largest horizon seen.
+    fn collect(
+        &mut self,
+        path: &Path,
+        identity: &WalIdentity,
+        signature_bytes: usize,
+    ) -> Result<(u64, u64)> {
+        let mut offset = RECORDS_BEGIN;
+        let mut horizon = RECORDS_BEGIN;
+        let mut change = identity.floor;
+        while let Some((header, body)) = record_at(&self.bytes, path, identity, offset)? {
+            let expected = match header.kind {
+                RecordKind::Change => change.saturating_add(1),
+                RecordKind::Idle => change,
+            };
+            if header.horizon > offset || header.change != expected {
+                break;
+            }
+            if header.kind == RecordKind::Change {
+                // Checksums hold, so it was written like this: a fault no cut could have made.
+                for operation in Operations::new(&self.bytes[body.clone()], signature_bytes) {
+                    operation.map_err(|error| error.in_file(path, wide(body.start)))?;
+                }
+                self.records.push((header.change, body));
+            }
+            change = expected;
+            horizon = horizon.max(header.horizon);
+            offset = offset.saturating_add(header.record_bytes());
+        }
+        Ok((offset.min(identity.length), horizon))
+    }
+
+    /// The largest horizon of any valid header behind the place where replay stopped. Unsynced
+    /// pages reach a disk in any order, so a valid record there is not by itself damage; a
+    /// horizon above the place is.
+    fn horizon_after(&self, path: &Path, identity: &WalIdentity, stop: u64) -> Result<u64> {
+        let last = self.records.last().map_or(identity.floor, |(change, _)| *change);
+        let mut horizon = 0;
+        let mut offset = stop;
+        while offset < identity.length {
+            let at = narrow(offset, "offset").map_err(|error| error.in_file(path, 0))?;
+            let bytes = &self.bytes[at..];
+            // An unknown kind behind the stop is no record to replay; it only cannot vouch.
+            if let Ok(Some(header)) = RecordHeader::decode(bytes, identity.salt, offset) {
+                let fits = header.record_bytes() <= identity.length - offset;
+                let later = header.change > last || header.kind == RecordKind::Idle;
+                if fits && later && header.horizon <= offset {
+                    horizon = horizon.max(header.horizon);
+                }
+            }
+            offset = offset.saturating_add(wide(RECORD_ALIGN));
+        }
+        Ok(horizon)
+    }
+
+    /// The changes in order: their number and operations.
+    pub(crate) fn changes(
+        &self,
+        signature_bytes: usize,
+    ) -> impl Iterator<Item = (u64, Operations<'_>)> {
+        self.records.iter().map(move |(change, body)| {
+            (*change, Operations::new(&self.bytes[body.clone()], signature_bytes))
+        })
+    }
+
+    pub(crate) fn change_count(&self) -> u64 {
+        wide(self.records.len())
+    }
+}
+
+/// Header and place of the body of the record at `offset`, if a whole one is there.
+fn record_at(
+    bytes: &[u8],
+    path: &Path,
+    identity: &WalIdentity,
+    offset: u64,
+) -> Result<Option<(RecordHeader, std::ops::Range<usize>)>> {
+    let Some(at) = usize::try_from(offset).ok().filter(|at| *at <= bytes.len()) else {
+        return Ok(None);
+    };
+    let header = RecordHeader::decode(&bytes[at..], identity.salt, offset)
+        .map_err(|error| error.in_file(path, 0))?;
+    let Some(header) = header else { return Ok(None) };
+    let begin = at + RecordHeader::BYTES;
+    let end = usize::try_from(header.body_bytes).ok().and_then(|count| begin.checked_add(count));
+    let Some(body) = end.and_then(|end| bytes.get(begin..end)) else { return Ok(None) };
+    let whole = header.matches(body, identity.salt, offset);
+    Ok(whole.then(|| (header, begin..begin + body.len())))
+}
+
+/// The bytes of a log whose length and headers are what the catalog says.
+fn read_whole(storage: &dyn Storage, path: &Path, identity: &WalIdentity) -> Result<Vec<u8>> {
+    let fail = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => Error::corrupt(path, 0, "the WAL the catalog lists is missing"),
+        _ => Error::io("read", path, error),
+    };
+    let file = storage.open(path, OpenMode::Read).map_err(fail)?;
+    let length = file.bytes().map_err(fail)?;
+    if length != identity.length || length < RECORDS_BEGIN {
+        return Err(Error::corrupt(
+            path,
+            length,
+            format_args!("the WAL has {length} bytes where the catalog says {}", identity.length),
+        ));
+    }
+    let mut bytes = vec![0; narrow(length, "length").map_err(|error| error.in_file(path, 0))?];
+    file.read_at(&mut bytes, 0).map_err(fail)?;
+    let found = decode_identity(&bytes).map_err(|error| error.in_file(path, 0))?;
+    if found != *identity {
+        return Err(Error::corrupt(path, 0, "the WAL is not the one the catalog lists"));
+    }
+    Ok(bytes)
+}
+
+fn decode_identity(
+    bytes: &[u8],
+) -> std::result::Result<WalIdentity, crate::format::DecodeError> {
+    let header = FileHeader::decode(bytes, true)?;
+    let own = WalHeader::decode(bytes.get(FileHeader::BYTES..).unwrap_or_default())?;
+    if header.kind != FileKind::Wal {
+        return Err(crate::format::DecodeError::damaged("not a WAL", 8));
+    }
+    Ok(WalIdentity {
+        uuid: header.uuid,
+        params_id: header.params_id,
+        number: header.number,
+        salt: own.salt,
+        length: own.length,
+        floor: own.floor,
+    })
+}
+
+/// Whether an unlisted log holds a valid record: a sign that the catalog went back, because a
+/// log gets records only once it is listed.
+pub(crate) fn holds_a_record(storage: &dyn Storage, path: &Path) -> Result<bool> {
+    let fail = |error| Error::io("read", path, error);
+    let file = storage.open(path, OpenMode::Read).map_err(fail)?;
+    let mut bytes = vec![0; narrow(RECORDS_BEGIN, "")
+        .map_err(|error| error.in_file(path, 0))?
+        + RecordHeader::BYTES];
+    match file.read_at(&mut bytes, 0) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
+        Err(error) => return Err(fail(error)),
+    }
+    let Ok(identity) = decode_identity(&bytes) else { return Ok(false) };
+    let first = bytes.split_off(bytes.len() - RecordHeader::BYTES);
+    Ok(!matches!(RecordHeader::decode(&first, identity.salt, RECORDS_BEGIN), Ok(None)))
+}
+
+impl From<AppendError> for Error {
+    fn from(error: AppendError) -> Self {
+        match error {
+            AppendError::Full => Self::new(ErrorKind::Io, "the WAL is full"),
+            AppendError::RolledBack(cause) => {
+                Self::new(ErrorKind::Io, "cannot append to the WAL; nothing was written")
+                    .caused_by(cause)
+            }
+            AppendError::Broken(cause) => Self::new(
+                ErrorKind::Unknown,
+                "cannot append to the WAL nor roll back; reopen the index to see what is there",
+            )
+            .caused_by(cause),
+        }
+    }
+}
