@@ -1,8 +1,13 @@
 //! Nearkin: an embedded similarity index.
 
+mod curve;
 mod error;
+mod params;
+mod sketch;
 
 pub use error::{Error, ErrorKind, Result};
+pub use params::{Params, ParamsBuilder, Scheme, Shingles};
+pub use sketch::{Signature, Sketcher};
 
 // Until `index` uses them.
 mod format;
