@@ -1,5 +1,6 @@
 //! Nearkin: an embedded similarity index.
 
+mod catalog;
 mod curve;
 mod error;
 mod params;
