@@ -4,6 +4,7 @@
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::expect_used)]
 
 pub(crate) mod bytes;
+pub(crate) mod catalog;
 pub(crate) mod header;
 pub(crate) mod wal;
 

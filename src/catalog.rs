@@ -1,0 +1,386 @@
+//! The catalog: which files exist, in one redb file that is the one commit point.
+//!
+//! The only file that names redb. Knows rows and bytes, not what a segment or a WAL is.
+//!
+//! The disk's own database is open only inside [`Catalog::commit`]: redb's close writes both of
+//! its commit slots with the same row and marks the file clean, so that between two commits no
+//! damaged bit can make redb fall back to the row before, and nothing is written at an end that
+//! nobody asked for.
+
+use std::fmt;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use redb::{Builder, Durability, ReadableDatabase, ReadableTableMetadata};
+use redb::{Database, StorageBackend, TableDefinition};
+
+use crate::format::bytes::{narrow, wide};
+use crate::format::catalog::Row;
+use crate::storage::{File, OpenMode, Storage, names, publish};
+use crate::{Error, ErrorKind, Result};
+
+const TABLE: TableDefinition<u64, &[u8]> = TableDefinition::new("nearkin");
+const KEY: u64 = 0;
+/// Of redb's page cache. The whole file is a few pages.
+const CACHE_BYTES: usize = 1 << 20;
+/// More than a catalog ever has; a longer file is not read into memory.
+const FILE_BYTES_MAX: u64 = 256 << 20;
+
+/// Reads and checks the catalog, writing nothing: redb and its integrity check run on a copy in
+/// memory. `NotFound` if there is no such file.
+pub(crate) fn load(storage: &dyn Storage, path: &Path) -> Result<Row> {
+    let copy = Copy::of(storage, path)?;
+    // redb trusts what it reads, and asserts: damage can make it panic. Its message still goes
+    // to the process's panic hook, because replacing that would be seen by every other thread.
+    // Built with `panic = "abort"`, damage to the catalog ends the process here.
+    let read = catch_unwind(AssertUnwindSafe(|| read_checked(copy)));
+    let bytes = match read {
+        Ok(Ok(bytes)) => bytes,
+        Ok(Err(error)) => return Err(damaged(path, &error).caused_by(error)),
+        Err(_) => return Err(damaged(path, &"redb could not make sense of it")),
+    };
+    Row::decode(&bytes).map_err(|error| error.in_file(path, 0))
+}
+
+/// Creates the catalog, durably: written under another name, then published. There must be none.
+pub(crate) fn create(storage: &Arc<dyn Storage>, path: &Path, row: &Row) -> Result<()> {
+    match storage.open(path, OpenMode::Read) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(Error::io("look for", path, error)),
+        Ok(_) => {
+            let message = format!("{}: there is a catalog already", path.display());
+            return Err(Error::invalid(message));
+        }
+    }
+    let tmp = names::tmp_of(path);
+    let created = create_as(&**storage, &tmp, path, row);
+    if created.is_err() {
+        // If this fails too, the next open sweeps it.
+        let _ = storage.remove(&tmp);
+    }
+    created
+}
+
+fn create_as(storage: &dyn Storage, tmp: &Path, path: &Path, row: &Row) -> Result<()> {
+    let refused = |error| Error::io("write", tmp, error);
+    let file = storage.open(tmp, OpenMode::Create).map_err(refused)?;
+    let trace = Arc::new(Trace::default());
+    if let Err(failure) = write_row(&file, &trace, &row.encode()) {
+        return Err(failure.error(ErrorKind::Io, tmp));
+    }
+    if trace.failed() {
+        return Err(refused(io::Error::other("closing the new catalog failed")));
+    }
+    publish(storage, &*file, tmp, path).map_err(|error| {
+        match storage.open(path, OpenMode::Read) {
+            Err(look) if look.kind() == io::ErrorKind::NotFound => Error::io("create", path, error),
+            // Renamed, but its name may not outlast a power cut.
+            _ => Failure::Storage(error).error(ErrorKind::Unknown, path),
+        }
+    })
+}
+
+/// The writer's handle. It opens the file only to commit: opening and dropping it writes nothing.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    storage: Arc<dyn Storage>,
+    path: PathBuf,
+    row: Row,
+    poisoned: bool,
+}
+
+impl Catalog {
+    /// A handle on the catalog at `path`, which says `row` ([`load`] or [`create`] said so).
+    pub(crate) fn new(storage: Arc<dyn Storage>, path: PathBuf, row: Row) -> Self {
+        Self { storage, path, row, poisoned: false }
+    }
+
+    /// The last row known to be committed.
+    pub(crate) fn row(&self) -> &Row {
+        &self.row
+    }
+
+    /// Commits a row in place of the last. `Ok`: it is durable. `Io`: nothing has changed, and the
+    /// handle stays usable. `Unknown`: either may be there after a power cut, and the handle
+    /// commits nothing more; from then on the answer is `Poisoned`.
+    pub(crate) fn commit(&mut self, row: Row) -> Result<()> {
+        if self.poisoned {
+            return Err(Error::new(
+                ErrorKind::Poisoned,
+                format!("{}: an earlier commit failed; reopen the index", self.path.display()),
+            ));
+        }
+        let refused = |error| Error::io("write", &self.path, error);
+        let file = self.storage.open(&self.path, OpenMode::ReadWrite).map_err(refused)?;
+        if file.bytes().map_err(refused)? == 0 {
+            // redb would make a new database of it.
+            self.poisoned = true;
+            return Err(Error::corrupt(&self.path, 0, "the catalog is empty"));
+        }
+        let trace = Arc::new(Trace::default());
+        let written = write_row(&file, &trace, &row.encode());
+        // After a failed sync the system may have dropped what was written and still show it: no
+        // later commit may build on that. (This one is durable if redb said so before it closed.)
+        self.poisoned = trace.sync_failed();
+        match written {
+            Ok(()) => {
+                self.row = row;
+                Ok(())
+            }
+            Err(failure) => self.settle(row, &*file, &trace, &failure),
+        }
+    }
+
+    /// After a failed commit: what does the file say?
+    fn settle(
+        &mut self,
+        row: Row,
+        file: &dyn File,
+        trace: &Trace,
+        failure: &Failure,
+    ) -> Result<()> {
+        if !trace.touched() {
+            return Err(failure.error(ErrorKind::Io, &self.path));
+        }
+        if !self.poisoned {
+            match load(&*self.storage, &self.path) {
+                // What redb wrote last may not have been synced.
+                Ok(found) if found == row && file.sync().is_ok() => {
+                    self.row = row;
+                    return Ok(());
+                }
+                Ok(found) if found == self.row => {
+                    return Err(failure.error(ErrorKind::Io, &self.path));
+                }
+                _ => self.poisoned = true,
+            }
+        }
+        Err(failure.error(ErrorKind::Unknown, &self.path))
+    }
+}
+
+/// Opens the database in `file` (a new one if it is empty), commits the row and closes it.
+fn write_row(
+    file: &Arc<dyn File>,
+    trace: &Arc<Trace>,
+    bytes: &[u8],
+) -> std::result::Result<(), Failure> {
+    let backend = Backend { file: Arc::clone(file), trace: Arc::clone(trace) };
+    // The file was checked when it was loaded; if redb panics all the same, the row decides.
+    let committed = catch_unwind(AssertUnwindSafe(|| {
+        let database = builder().create_with_backend(backend)?;
+        let mut transaction = database.begin_write()?;
+        transaction.set_durability(Durability::Immediate)?;
+        transaction.set_quick_repair(true);
+        transaction.open_table(TABLE)?.insert(KEY, bytes)?;
+        transaction.commit()?;
+        Ok(())
+    }));
+    match committed {
+        Ok(result) => result.map_err(Failure::Redb),
+        Err(_) => Err(Failure::Panic),
+    }
+}
+
+/// The bytes of the row in a copy of the file, if redb has nothing to object to.
+fn read_checked(copy: Copy) -> std::result::Result<Vec<u8>, redb::Error> {
+    let mut database = builder().create_with_backend(copy)?;
+    if !database.check_integrity()? {
+        return Err(redb::Error::Corrupted("the integrity check failed".to_owned()));
+    }
+    read_row(&database)
+}
+
+fn read_row(database: &Database) -> std::result::Result<Vec<u8>, redb::Error> {
+    let table = database.begin_read()?.open_table(TABLE)?;
+    match (table.get(KEY)?, table.len()?) {
+        (Some(bytes), 1) => Ok(bytes.value().to_vec()),
+        _ => Err(redb::Error::Corrupted("it does not hold one row".to_owned())),
+    }
+}
+
+fn builder() -> Builder {
+    let mut builder = Builder::new();
+    builder.set_cache_size(CACHE_BYTES);
+    builder
+}
+
+fn damaged(path: &Path, what: &dyn fmt::Display) -> Error {
+    Error::corrupt(path, 0, format!("the catalog is damaged: {what}"))
+}
+
+/// Why a commit failed.
+#[derive(Debug)]
+enum Failure {
+    Redb(redb::Error),
+    Storage(io::Error),
+    Panic,
+}
+
+impl Failure {
+    fn error(&self, kind: ErrorKind, path: &Path) -> Error {
+        let what = match kind {
+            ErrorKind::Unknown => "it is unknown whether the catalog was written; reopen the index",
+            _ => "cannot write the catalog",
+        };
+        let cause = match self {
+            Self::Redb(error) => error.to_string(),
+            Self::Storage(error) => error.to_string(),
+            Self::Panic => "redb panicked".to_owned(),
+        };
+        Error::new(kind, format!("{}: {what}", path.display())).caused_by(cause)
+    }
+}
+
+/// What happened to a file under redb, which does not tell (its close has no result).
+#[derive(Debug, Default)]
+struct Trace {
+    touched: AtomicBool,
+    failed: AtomicBool,
+    sync_failed: AtomicBool,
+}
+
+impl Trace {
+    fn touched(&self) -> bool {
+        self.touched.load(Ordering::Acquire)
+    }
+
+    fn failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+
+    fn sync_failed(&self) -> bool {
+        self.sync_failed.load(Ordering::Acquire)
+    }
+
+    fn change(&self, result: io::Result<()>) -> io::Result<()> {
+        self.touched.store(true, Ordering::Release);
+        if result.is_err() {
+            self.failed.store(true, Ordering::Release);
+        }
+        result
+    }
+
+    fn sync(&self, result: io::Result<()>) -> io::Result<()> {
+        if result.is_err() {
+            self.sync_failed.store(true, Ordering::Release);
+        }
+        self.change(result)
+    }
+}
+
+/// redb's view of a file of ours. redb's own locks are not used: the index's lock file guards.
+#[derive(Debug)]
+struct Backend {
+    file: Arc<dyn File>,
+    trace: Arc<Trace>,
+}
+
+impl StorageBackend for Backend {
+    fn len(&self) -> io::Result<u64> {
+        self.file.bytes()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.file.read_at(out, offset)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.trace.change(self.file.set_bytes(len))
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.trace.sync(self.file.sync())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.trace.change(self.file.write_at(data, offset))
+    }
+}
+
+/// A copy of the file in memory, which redb may repair and the disk never sees.
+struct Copy {
+    bytes: Mutex<Vec<u8>>,
+}
+
+impl Copy {
+    fn of(storage: &dyn Storage, path: &Path) -> Result<Self> {
+        let file = storage.open(path, OpenMode::Read).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Error::new(
+                ErrorKind::NotFound,
+                format!("{}: there is no such catalog", path.display()),
+            )
+            .caused_by(error),
+            _ => Error::io("open", path, error),
+        })?;
+        let refused = |error| Error::io("read", path, error);
+        let length = file.bytes().map_err(refused)?;
+        if length == 0 || length > FILE_BYTES_MAX {
+            return Err(damaged(path, &format!("it has {length} bytes")));
+        }
+        let length = narrow(length, "catalog is too large").map_err(|e| e.in_file(path, 0))?;
+        let mut bytes = vec![0; length];
+        file.read_at(&mut bytes, 0).map_err(refused)?;
+        Ok(Self { bytes: Mutex::new(bytes) })
+    }
+
+    fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
+        // Whoever panicked did not do so while changing the bytes.
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Copy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Copy").field("len", &self.bytes().len()).finish()
+    }
+}
+
+impl StorageBackend for Copy {
+    fn len(&self) -> io::Result<u64> {
+        Ok(wide(self.bytes().len()))
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let bytes = self.bytes();
+        let from = slot(offset, out.len(), bytes.len())?;
+        out.copy_from_slice(&bytes[from..from + out.len()]);
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        // A damaged length must not become an allocation.
+        if len > 2 * FILE_BYTES_MAX {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        let len = usize::try_from(len).map_err(io::Error::other)?;
+        self.bytes().resize(len, 0);
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let mut bytes = self.bytes();
+        let from = slot(offset, data.len(), bytes.len())?;
+        bytes[from..from + data.len()].copy_from_slice(data);
+        Ok(())
+    }
+}
+
+/// Where `count` bytes at `offset` begin, if they lie within `length`.
+fn slot(offset: u64, count: usize, length: usize) -> io::Result<usize> {
+    usize::try_from(offset)
+        .ok()
+        .filter(|from| from.checked_add(count).is_some_and(|end| end <= length))
+        .ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+}
+
+#[cfg(test)]
+#[path = "catalog_tests.rs"]
+mod tests;

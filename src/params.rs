@@ -1,0 +1,344 @@
+//! The parameters of an index: what a signature is made of, how it is cut into bands, and what
+//! that means in probabilities.
+//!
+//! Knows names, ranges and ids. Does not know how a signature is computed; `sketch` does.
+
+use std::fmt;
+
+use crate::curve;
+use crate::{Error, Result};
+
+mod builder;
+mod shape;
+
+pub use builder::ParamsBuilder;
+pub use shape::{Scheme, Shingles};
+
+/// Fewest and most rows of a signature.
+pub(crate) const HASHES: std::ops::RangeInclusive<u32> = 16..=1024;
+
+/// Everything that decides which signature a text gets and which documents are candidates of
+/// each other. Fixed when an index is created. A value of this type is always within its limits:
+/// [`ParamsBuilder::build`] and deserialisation refuse others.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "Fields", into = "Fields")]
+pub struct Params {
+    fields: Fields,
+}
+
+/// The stored form of [`Params`]. Fields are only ever added at the end.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+struct Fields {
+    scheme: Scheme,
+    seed: u64,
+    hashes: u32,
+    bands: u32,
+    rows: u32,
+    lane_bits: u32,
+    shingles: Shingles,
+    bag: bool,
+    keep_case: bool,
+    keep_space: bool,
+    no_nfc: bool,
+    threshold: f64,
+    recall_target: f64,
+}
+
+impl From<Params> for Fields {
+    fn from(params: Params) -> Self {
+        params.fields
+    }
+}
+
+impl TryFrom<Fields> for Params {
+    type Error = Error;
+
+    fn try_from(fields: Fields) -> Result<Self> {
+        let params = Self { fields };
+        params.validate()?;
+        Ok(params)
+    }
+}
+
+impl Params {
+    /// Parameters for finding pairs of Jaccard similarity `threshold` (0 to 1) and more. Bands
+    /// and rows are chosen so that such a pair is a candidate with the recall target's chance
+    /// (0.95 unless changed), and the answer is filtered by the estimated similarity.
+    pub fn for_threshold(threshold: f64) -> ParamsBuilder {
+        ParamsBuilder::new(threshold)
+    }
+
+    /// Parameters for the threshold 0.7.
+    pub fn builder() -> ParamsBuilder {
+        ParamsBuilder::new(0.7)
+    }
+
+    /// Rows of a signature, k.
+    pub fn hashes(&self) -> usize {
+        self.fields.hashes as usize
+    }
+
+    /// Bands, b.
+    pub fn bands(&self) -> usize {
+        self.fields.bands as usize
+    }
+
+    /// Rows of each band, r. Rows beyond `bands() * rows_per_band()` only serve the estimate.
+    pub fn rows_per_band(&self) -> usize {
+        self.fields.rows as usize
+    }
+
+    /// Bits that a row is stored in: 8 or 16.
+    pub fn lane_bits(&self) -> u32 {
+        self.fields.lane_bits
+    }
+
+    /// What the pieces are that two texts are compared by.
+    pub fn shingles(&self) -> Shingles {
+        self.fields.shingles
+    }
+
+    /// How shingles become rows.
+    pub fn scheme(&self) -> Scheme {
+        self.fields.scheme
+    }
+
+    /// The seed of every hash. Secret if the caller keeps it so.
+    pub fn seed(&self) -> u64 {
+        self.fields.seed
+    }
+
+    /// The similarity the bands were chosen for, and the threshold of a query that names none.
+    pub fn threshold(&self) -> f64 {
+        self.fields.threshold
+    }
+
+    /// The least chance, asked for at build, that a pair at the threshold is a candidate.
+    pub fn recall_target(&self) -> f64 {
+        self.fields.recall_target
+    }
+
+    /// Whether repeated shingles count (a multiset) or not (a set, the default).
+    pub fn bag(&self) -> bool {
+        self.fields.bag
+    }
+
+    /// Whether upper case stays.
+    pub fn keep_case(&self) -> bool {
+        self.fields.keep_case
+    }
+
+    /// Whether white space stays as it is.
+    pub fn keep_space(&self) -> bool {
+        self.fields.keep_space
+    }
+
+    /// Whether texts are left without Unicode's normalisation form C.
+    pub fn no_nfc(&self) -> bool {
+        self.fields.no_nfc
+    }
+
+    /// Bytes of one signature.
+    pub fn signature_bytes(&self) -> usize {
+        self.hashes() * self.lane_bytes()
+    }
+
+    /// Bytes of one band; band `i` is the bytes `i * band_bytes()..(i + 1) * band_bytes()` of the
+    /// signature.
+    pub fn band_bytes(&self) -> usize {
+        self.rows_per_band() * self.lane_bytes()
+    }
+
+    fn lane_bytes(&self) -> usize {
+        if self.fields.lane_bits == 16 { 2 } else { 1 }
+    }
+
+    /// The id of what a signature depends on: scheme, seed, rows, lane width, normalisation,
+    /// shingles and bag; not bands or threshold, so that re-banding keeps signatures. Signatures
+    /// of equal ids are comparable. Frozen: see `docs/SIGNATURES.md`.
+    pub fn signature_id(&self) -> u64 {
+        xxhash_rust::xxh3::xxh3_64(self.signature_text().as_bytes())
+    }
+
+    /// The id of the whole parameters. Frozen: see `docs/SIGNATURES.md`.
+    pub fn id(&self) -> u64 {
+        let f = &self.fields;
+        let text = format!(
+            "{};bands={};rows={};threshold={:016x};recall={:016x}",
+            self.signature_text(),
+            f.bands,
+            f.rows,
+            f.threshold.to_bits(),
+            f.recall_target.to_bits()
+        );
+        xxhash_rust::xxh3::xxh3_64(text.as_bytes())
+    }
+
+    /// The text that `signature_id` is the hash of.
+    fn signature_text(&self) -> String {
+        let f = &self.fields;
+        format!(
+            "nearkin-signature-1;scheme={};seed={};hashes={};lanes={};shingles={};bag={};\
+             keep-case={};keep-space={};no-nfc={}",
+            f.scheme,
+            f.seed,
+            f.hashes,
+            f.lane_bits,
+            f.shingles,
+            f.bag,
+            f.keep_case,
+            f.keep_space,
+            f.no_nfc
+        )
+    }
+
+    fn collision(&self) -> f64 {
+        curve::lane_collision(self.fields.lane_bits)
+    }
+
+    /// The least number of equal rows that counts as `threshold`: the least m with
+    /// (m/k - c) / (1 - c) >= threshold - 1e-9, where c = 2^-`lane_bits`. More than `hashes()`
+    /// where no number does.
+    pub fn equal_rows_min(&self, threshold: f64) -> u32 {
+        curve::equal_rows_min(threshold, self.fields.hashes, self.collision())
+    }
+
+    /// The estimated Jaccard similarity of two signatures with `equal_rows` equal rows, not below
+    /// zero.
+    pub fn similarity(&self, equal_rows: u32) -> f64 {
+        self.similarity_unclamped(equal_rows).max(0.0)
+    }
+
+    /// As [`Params::similarity`], but below zero where fewer rows agree than chance alone makes:
+    /// the unbiased estimate, the one to average.
+    pub fn similarity_unclamped(&self, equal_rows: u32) -> f64 {
+        curve::estimate(equal_rows, self.fields.hashes, self.collision())
+    }
+
+    /// One standard error of [`Params::similarity`]. Two of them below a threshold catch nearly
+    /// every pair that reaches it.
+    pub fn standard_error(&self, equal_rows: u32) -> f64 {
+        let equal = equal_rows.min(self.fields.hashes);
+        curve::standard_error(equal, self.fields.hashes, self.collision())
+    }
+
+    /// The chance that a pair of true Jaccard similarity `similarity` shares a band.
+    pub fn candidate_probability(&self, similarity: f64) -> f64 {
+        let agreement = curve::row_agreement(similarity, self.collision());
+        curve::candidate(agreement, self.fields.bands, self.fields.rows)
+    }
+
+    /// The chance that a pair of true Jaccard similarity `similarity` is returned by a query at
+    /// `threshold`: that it shares a band *and* is estimated at `threshold` or more. About one
+    /// half at `similarity == threshold`. Costs `hashes()`^2 multiplications.
+    pub fn expected_recall(&self, similarity: f64, threshold: f64) -> f64 {
+        let f = &self.fields;
+        let agreement = curve::row_agreement(similarity, self.collision());
+        curve::returned(agreement, f.hashes, f.bands, f.rows, self.equal_rows_min(threshold))
+    }
+
+    /// What these parameters cost that the caller may not expect; empty when all is usual.
+    pub fn warnings(&self) -> Vec<String> {
+        let f = &self.fields;
+        let mut warnings = Vec::new();
+        if f.rows == 1 {
+            let chance = 2f64.powi(i32::try_from(f.lane_bits).unwrap_or(16));
+            warnings.push(format!(
+                "bands of one row: every document is compared with each that agrees in any one \
+                 row, which {} in {chance} unrelated documents do by accident; queries slow down \
+                 with the index",
+                f.bands
+            ));
+        } else if f.rows * f.lane_bits < 24 {
+            warnings.push(format!(
+                "bands of {} bits: {} in {} unrelated documents share one by accident and are \
+                 compared for nothing; use 16-bit lanes",
+                f.rows * f.lane_bits,
+                f.bands,
+                2f64.powf(f64::from(f.rows * f.lane_bits))
+            ));
+        }
+        let chance = self.candidate_probability(f.threshold);
+        if chance < 0.5 {
+            warnings.push(format!(
+                "{} bands of {} rows find a pair of similarity {} with a chance of only \
+                 {chance:.3}; use more bands of fewer rows",
+                f.bands, f.rows, f.threshold
+            ));
+        }
+        warnings
+    }
+
+    /// How `self` ("here") differs from `other` ("asked"), a phrase for each difference: what a
+    /// `Mismatch` error prints.
+    pub fn differences(&self, other: &Self) -> Vec<String> {
+        let (a, b) = (&self.fields, &other.fields);
+        let mut found = Vec::new();
+        let mut compare = |name: &str, here: &dyn fmt::Display, asked: &dyn fmt::Display| {
+            let (here, asked) = (here.to_string(), asked.to_string());
+            if here != asked {
+                found.push(format!("{name}: {here} here, {asked} asked"));
+            }
+        };
+        compare("scheme", &a.scheme, &b.scheme);
+        compare("hashes", &a.hashes, &b.hashes);
+        compare("lane bits", &a.lane_bits, &b.lane_bits);
+        compare("shingles", &a.shingles, &b.shingles);
+        compare("bag", &a.bag, &b.bag);
+        compare("keep case", &a.keep_case, &b.keep_case);
+        compare("keep space", &a.keep_space, &b.keep_space);
+        compare("no NFC", &a.no_nfc, &b.no_nfc);
+        compare("bands", &a.bands, &b.bands);
+        compare("rows per band", &a.rows, &b.rows);
+        compare("threshold", &a.threshold, &b.threshold);
+        compare("recall target", &a.recall_target, &b.recall_target);
+        if a.seed != b.seed {
+            // Not its value: a seed may be secret, and messages end up in logs.
+            found.push("seed: another one asked".to_owned());
+        }
+        found
+    }
+
+    /// Refuses values outside the limits. Every way to make a `Params` ends here.
+    pub(crate) fn validate(&self) -> Result<()> {
+        let f = &self.fields;
+        if !HASHES.contains(&f.hashes) {
+            let (low, high) = (HASHES.start(), HASHES.end());
+            return Err(refuse(format!("hashes must be {low} to {high}, not {}", f.hashes)));
+        }
+        if f.bands == 0 || f.rows == 0 {
+            return Err(refuse("bands and rows must be at least 1"));
+        }
+        if f.bands.checked_mul(f.rows).is_none_or(|rows| rows > f.hashes) {
+            return Err(refuse(format!(
+                "{} bands of {} rows need more rows than the signature's {}",
+                f.bands, f.rows, f.hashes
+            )));
+        }
+        if f.lane_bits != 8 && f.lane_bits != 16 {
+            return Err(refuse(format!("lane bits must be 8 or 16, not {}", f.lane_bits)));
+        }
+        f.shingles.validate()?;
+        if f.shingles == Shingles::Items && (f.keep_case || f.keep_space || f.no_nfc) {
+            return Err(refuse("items are never normalised; leave the normalisation options out"));
+        }
+        // Written so that NaN fails.
+        if !(f.threshold > 0.0 && f.threshold <= 1.0) {
+            return Err(refuse(format!(
+                "threshold must be above 0, at most 1, not {}",
+                f.threshold
+            )));
+        }
+        if !(f.recall_target > 0.0 && f.recall_target < 1.0) {
+            return Err(refuse(format!(
+                "recall target must be between 0 and 1, not {}",
+                f.recall_target
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn refuse(message: impl Into<String>) -> Error {
+    Error::invalid(message)
+}

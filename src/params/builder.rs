@@ -1,0 +1,200 @@
+//! Builds parameters: takes what the caller asks for and chooses the rest.
+//!
+//! Knows the rule for bands. Does not know what the parameters are used for.
+
+use super::shape::{Scheme, Shingles};
+use super::{Fields, HASHES, Params};
+use crate::curve;
+use crate::{Error, Result};
+
+/// Collects what [`Params`] shall be; nothing is checked before [`ParamsBuilder::build`].
+#[derive(Debug, Clone)]
+pub struct ParamsBuilder {
+    threshold: f64,
+    recall_target: f64,
+    hashes: usize,
+    bands: Option<(usize, usize)>,
+    lane_bits: Option<u32>,
+    shingles: Shingles,
+    bag: bool,
+    keep_case: bool,
+    keep_space: bool,
+    no_nfc: bool,
+    scheme: Scheme,
+    seed: u64,
+}
+
+impl ParamsBuilder {
+    pub(super) fn new(threshold: f64) -> Self {
+        Self {
+            threshold,
+            recall_target: 0.95,
+            hashes: 128,
+            bands: None,
+            lane_bits: None,
+            shingles: Shingles::Words(3),
+            bag: false,
+            keep_case: false,
+            keep_space: false,
+            no_nfc: false,
+            scheme: Scheme::Fast,
+            seed: 0,
+        }
+    }
+
+    /// The least similarity that bands are chosen for: above 0, at most 1. Default 0.7.
+    #[must_use]
+    pub fn threshold(mut self, threshold: f64) -> Self {
+        self.threshold = threshold;
+        self
+    }
+
+    /// The chance that a pair at the threshold is a candidate, where the bands are chosen:
+    /// between 0 and 1. Default 0.95. More means more bands of fewer rows: slower queries.
+    #[must_use]
+    pub fn recall_target(mut self, recall_target: f64) -> Self {
+        self.recall_target = recall_target;
+        self
+    }
+
+    /// Rows of a signature: 16 to 1,024, default 128. The estimate's standard error is at most
+    /// 1 / (2 sqrt(hashes)); bytes on disk and sketching time grow with it.
+    #[must_use]
+    pub fn hashes(mut self, hashes: usize) -> Self {
+        self.hashes = hashes;
+        self
+    }
+
+    /// Takes `bands` bands of `rows` rows each instead of choosing; together at most `hashes`.
+    #[must_use]
+    pub fn bands(mut self, bands: usize, rows: usize) -> Self {
+        self.bands = Some((bands, rows));
+        self
+    }
+
+    /// Bits that a row is stored in, 8 or 16. Default: 8 for bands of three rows and more, else
+    /// 16, so that unrelated documents seldom share a band.
+    #[must_use]
+    pub fn lane_bits(mut self, lane_bits: u32) -> Self {
+        self.lane_bits = Some(lane_bits);
+        self
+    }
+
+    /// The pieces that two texts are compared by. Default `words:3`.
+    #[must_use]
+    pub fn shingles(mut self, shingles: Shingles) -> Self {
+        self.shingles = shingles;
+        self
+    }
+
+    /// Whether repeats count. Default: no.
+    #[must_use]
+    pub fn bag(mut self, bag: bool) -> Self {
+        self.bag = bag;
+        self
+    }
+
+    /// Whether upper case stays. Default: no.
+    #[must_use]
+    pub fn keep_case(mut self, keep_case: bool) -> Self {
+        self.keep_case = keep_case;
+        self
+    }
+
+    /// Whether white space stays as it is. Default: no, runs become one blank.
+    #[must_use]
+    pub fn keep_space(mut self, keep_space: bool) -> Self {
+        self.keep_space = keep_space;
+        self
+    }
+
+    /// Whether Unicode's normalisation form C is left out. Default: no.
+    #[must_use]
+    pub fn no_nfc(mut self, no_nfc: bool) -> Self {
+        self.no_nfc = no_nfc;
+        self
+    }
+
+    /// How shingles become rows. Default [`Scheme::Fast`].
+    #[must_use]
+    pub fn scheme(mut self, scheme: Scheme) -> Self {
+        self.scheme = scheme;
+        self
+    }
+
+    /// The seed of every hash. Default 0. Whoever knows it can make texts that collide on
+    /// purpose.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Checks all, and chooses bands and lane width where they were not given. `Invalid` names
+    /// what is out of range, or the number of hashes that would be needed.
+    pub fn build(self) -> Result<Params> {
+        let hashes = narrow("hashes", self.hashes)?;
+        let fields = Fields {
+            scheme: self.scheme,
+            seed: self.seed,
+            hashes,
+            bands: 1,
+            rows: 1,
+            lane_bits: self.lane_bits.unwrap_or(16),
+            shingles: self.shingles,
+            bag: self.bag,
+            keep_case: self.keep_case,
+            keep_space: self.keep_space,
+            no_nfc: self.no_nfc,
+            threshold: self.threshold,
+            recall_target: self.recall_target,
+        };
+        // All but bands, first: choosing them needs the rest to be sound.
+        let mut params = Params::try_from(fields)?;
+        let (bands, rows) = match self.bands {
+            Some((bands, rows)) => (narrow("bands", bands)?, narrow("rows", rows)?),
+            None => self.choose(hashes)?,
+        };
+        params.fields.bands = bands;
+        params.fields.rows = rows;
+        params.fields.lane_bits = self.lane_bits_for(rows);
+        params.validate()?;
+        Ok(params)
+    }
+
+    fn lane_bits_for(&self, rows: u32) -> u32 {
+        self.lane_bits.unwrap_or(if rows >= 3 { 8 } else { 16 })
+    }
+
+    /// The largest number of rows for which some number of bands reaches the recall target, and
+    /// the fewest such bands. Bands of one row are never chosen: they make every query slow.
+    fn choose(&self, hashes: u32) -> Result<(u32, u32)> {
+        for rows in (2..=hashes).rev() {
+            if let Some(bands) = self.fewest_bands(rows, hashes / rows) {
+                return Ok((bands, rows));
+            }
+        }
+        let enough = (hashes..=*HASHES.end())
+            .find(|&hashes| self.fewest_bands(2, hashes / 2).is_some())
+            .map_or_else(
+                || "no number of hashes up to 1024 does".to_owned(),
+                |enough| format!("{enough} hashes do"),
+            );
+        Err(Error::invalid(format!(
+            "no bands of two and more rows of {hashes} hashes find a pair of similarity {} with a \
+             chance of {}; {enough}; or give the bands, or a lower recall target",
+            self.threshold, self.recall_target
+        )))
+    }
+
+    /// The fewest bands, at most `most`, of `rows` rows that reach the recall target.
+    fn fewest_bands(&self, rows: u32, most: u32) -> Option<u32> {
+        let collision = curve::lane_collision(self.lane_bits_for(rows));
+        let agreement = curve::row_agreement(self.threshold, collision);
+        (1..=most).find(|&bands| curve::candidate(agreement, bands, rows) >= self.recall_target)
+    }
+}
+
+fn narrow(name: &str, value: usize) -> Result<u32> {
+    u32::try_from(value).map_err(|_| Error::invalid(format!("{name} is far too large: {value}")))
+}

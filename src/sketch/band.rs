@@ -1,0 +1,17 @@
+//! `BandKey`: the hash of one band's bytes, and the hash of a document's key.
+//!
+//! Knows bytes only. Frozen: see `docs/SIGNATURES.md`.
+
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+/// The `BandKey` of one band: XXH3-64 of its bytes as stored, seed 0.
+#[inline]
+pub(crate) fn band_key(band: &[u8]) -> u64 {
+    xxh3_64(band)
+}
+
+/// The hash of a document's key: XXH3-64 with the parameters' seed.
+#[inline]
+pub(crate) fn key_hash(key: &[u8], seed: u64) -> u64 {
+    xxh3_64_with_seed(key, seed)
+}

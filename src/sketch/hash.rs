@@ -1,0 +1,78 @@
+//! The frozen hash of units and shingles: every bit of it is part of the format.
+//!
+//! Knows numbers and bytes. Does not know what a unit is, nor what becomes of a hash. The
+//! normative text, with known answers, is `docs/SIGNATURES.md`.
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// The base of the polynomial over the units of a window. It is 3 modulo 8, so that swapping two
+/// neighbouring units loses one bit of 64 at most.
+const BASE: u64 = 0xd134_2543_de82_ef93;
+
+/// 2^64 divided by the golden ratio, odd: the step of SplitMix64 and of repeated shingles.
+pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The hash of one unit: a word, token, character, line or item.
+#[inline]
+pub(crate) fn unit(bytes: &[u8], seed: u64) -> u64 {
+    xxh3_64_with_seed(bytes, seed)
+}
+
+/// The output function of SplitMix64 (Steele, Lea and Flood 2014; constants of Stafford's 13th
+/// variant): a bijection in which every input bit reaches every output bit.
+#[inline]
+pub(crate) const fn finalise(hash: u64) -> u64 {
+    let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    hash ^ (hash >> 31)
+}
+
+/// The n-th output, counted from 0, of SplitMix64 started with `seed`.
+pub(crate) const fn split_mix(seed: u64, n: u64) -> u64 {
+    finalise(seed.wrapping_add(n.wrapping_add(1).wrapping_mul(GOLDEN)))
+}
+
+/// Replaces the units by the sums of their windows of `width`, in place: the window that starts
+/// at unit i has the sum u(i) B^(width-1) + ... + u(i+width-1), modulo 2^64. Fewer units than
+/// `width` make one window of them all; none make none.
+pub(crate) fn windows(units: &mut Vec<u64>, width: usize) {
+    let width = width.clamp(1, units.len().max(1));
+    match width {
+        1 => {}
+        2 => direct(units, |w: &[u64; 2]| w[0].wrapping_mul(BASE).wrapping_add(w[1])),
+        3 => direct(units, |w: &[u64; 3]| {
+            let high = w[0].wrapping_mul(BASE.wrapping_mul(BASE));
+            high.wrapping_add(w[1].wrapping_mul(BASE)).wrapping_add(w[2])
+        }),
+        _ => rolling(units, width),
+    }
+}
+
+/// Narrow windows, each from its units: no window waits for the one before.
+fn direct<const N: usize>(units: &mut Vec<u64>, sum: impl Fn(&[u64; N]) -> u64) {
+    let count = (units.len() + 1).saturating_sub(N);
+    for start in 0..count {
+        let window = units.get(start..start + N).and_then(|window| window.try_into().ok());
+        if let Some(window) = window {
+            units[start] = sum(window);
+        }
+    }
+    units.truncate(count);
+}
+
+/// Wide windows: take out the first unit, move up, add the next.
+fn rolling(units: &mut Vec<u64>, width: usize) {
+    let top = (1..width).fold(1_u64, |power, _| power.wrapping_mul(BASE));
+    let (first, rest) = units.split_at(width);
+    let mut sum = first.iter().fold(0_u64, |sum, &u| sum.wrapping_mul(BASE).wrapping_add(u));
+    let count = rest.len() + 1;
+    for start in 0..count {
+        let leaving = units[start];
+        units[start] = sum;
+        if let Some(&entering) = units.get(start + width) {
+            let kept = sum.wrapping_sub(leaving.wrapping_mul(top));
+            sum = kept.wrapping_mul(BASE).wrapping_add(entering);
+        }
+    }
+    units.truncate(count);
+}

@@ -1,0 +1,153 @@
+//! Text or set to signature: the pure part of the crate. `Sketcher` is its only door.
+//!
+//! Does no I/O, reads no clock and keeps no state between calls.
+
+use std::sync::Arc;
+
+use crate::{Error, ErrorKind, Params, Result, Scheme, Shingles};
+
+mod band;
+mod distinct;
+mod fast;
+mod hash;
+mod lane;
+mod normalise;
+mod signature;
+mod textbook;
+mod units;
+mod words;
+
+pub(crate) use band::{band_key, key_hash};
+pub(crate) use lane::equal_rows;
+pub use signature::Signature;
+
+/// Makes signatures. Pure: the same input gives the same bytes on every machine. Cloning costs a
+/// reference count; one `Sketcher` may be used by many threads at once.
+#[derive(Debug, Clone)]
+pub struct Sketcher {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    id: u64,
+    rows: usize,
+    lane_bits: u32,
+    shingles: Shingles,
+    bag: bool,
+    seed: u64,
+    units: units::Units,
+    /// Empty for the fast scheme, which needs none.
+    functions: Vec<textbook::Function>,
+}
+
+impl Sketcher {
+    /// A maker of signatures for indexes of these parameters.
+    pub fn new(params: &Params) -> Self {
+        let functions = match params.scheme() {
+            Scheme::Fast => Vec::new(),
+            Scheme::Textbook => textbook::functions(params.hashes(), params.seed()),
+        };
+        let inner = Inner {
+            id: params.signature_id(),
+            rows: params.hashes(),
+            lane_bits: params.lane_bits(),
+            shingles: params.shingles(),
+            bag: params.bag(),
+            seed: params.seed(),
+            units: units::Units::new(normalise::Rules::new(params), params.seed()),
+            functions,
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The signature of a text. `Empty` when it has no shingle (for words: no letter or digit);
+    /// `Invalid` when the parameters are for items.
+    pub fn text(&self, text: &str) -> Result<Signature> {
+        let inner = &*self.inner;
+        if inner.shingles == Shingles::Items {
+            return Err(Error::invalid("the parameters say items; a text has other shingles"));
+        }
+        let mut units = inner.units.of_text(text, inner.shingles);
+        hash::windows(&mut units, inner.shingles.units());
+        inner.sign(units)
+    }
+
+    /// The signature of a set of strings, taken as they are. `Empty` when there are none;
+    /// `Invalid` when the parameters are not for items.
+    pub fn items<I, T>(&self, items: I) -> Result<Signature>
+    where
+        I: IntoIterator<Item = T>,
+        T: AsRef<str>,
+    {
+        self.check_items()?;
+        let seed = self.inner.seed;
+        let hash = |item: T| hash::unit(item.as_ref().as_bytes(), seed);
+        self.inner.sign(items.into_iter().map(hash).collect())
+    }
+
+    /// The signature of a set of integers, each the same item as its decimal digits: 1 is "1".
+    /// Fails as [`Sketcher::items`] does.
+    pub fn integers<I, T>(&self, items: I) -> Result<Signature>
+    where
+        I: IntoIterator<Item = T>,
+        T: Into<i128>,
+    {
+        self.check_items()?;
+        let seed = self.inner.seed;
+        let mut buffer = [0; DIGITS_MAX];
+        let hash = |item: T| hash::unit(digits(item.into(), &mut buffer), seed);
+        self.inner.sign(items.into_iter().map(hash).collect())
+    }
+
+    fn check_items(&self) -> Result<()> {
+        if self.inner.shingles == Shingles::Items {
+            return Ok(());
+        }
+        let shingles = self.inner.shingles;
+        Err(Error::invalid(format!("the parameters say {shingles}; items need shingles of items")))
+    }
+}
+
+impl Inner {
+    /// The signature of window sums.
+    fn sign(&self, mut sums: Vec<u64>) -> Result<Signature> {
+        if sums.is_empty() {
+            return Err(Error::new(ErrorKind::Empty, "nothing to compare: there is no shingle"));
+        }
+        if self.bag {
+            distinct::bag(&mut sums);
+        } else {
+            distinct::set(&mut sums);
+        }
+        let values = if self.functions.is_empty() {
+            fast::values(&sums, self.rows)
+        } else {
+            textbook::values(&sums, &self.functions)
+        };
+        let count = u32::try_from(sums.len()).unwrap_or(u32::MAX);
+        Ok(Signature::from_parts(self.id, count, lane::store(&values, self.lane_bits)))
+    }
+}
+
+/// The digits of the least 128-bit integer and its sign.
+const DIGITS_MAX: usize = 40;
+
+/// The decimal digits of `number`, written to the end of `buffer`.
+fn digits(number: i128, buffer: &mut [u8; DIGITS_MAX]) -> &[u8] {
+    let mut rest = number.unsigned_abs();
+    let mut start = DIGITS_MAX;
+    loop {
+        start -= 1;
+        buffer[start] = b"0123456789"[(rest % 10) as usize];
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if number < 0 {
+        start -= 1;
+        buffer[start] = b'-';
+    }
+    &buffer[start..]
+}
