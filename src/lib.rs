@@ -13,4 +13,6 @@ pub use sketch::{Signature, Sketcher};
 // Until `index` uses them.
 mod format;
 mod storage;
+mod index;
+mod memtable;
 mod wal;

@@ -148,6 +148,14 @@ pub(crate) enum LoggedOperation<'a> {
     },
 }
 
+impl<'a> LoggedOperation<'a> {
+    pub(crate) fn key(&self) -> &'a [u8] {
+        match *self {
+            Self::Insert { key, .. } | Self::Remove { key } => key,
+        }
+    }
+}
+
 /// A record under construction: its bytes are laid out once, in place.
 #[derive(Debug)]
 pub(crate) struct RecordBuilder {

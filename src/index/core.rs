@@ -1,0 +1,153 @@
+//! What all handles of one open index share: the locks and what they guard.
+
+use super::answer::Recovery;
+use super::compaction::Compaction;
+use super::durable::Group;
+use super::options::Options;
+use super::state::{Snapshot, State, View};
+use crate::Params;
+use crate::catalog::Catalog;
+use crate::segment::Shape;
+use crate::storage::lock::Lock;
+use crate::storage::names::Names;
+use crate::storage::{Disk, Storage};
+use crate::wal::Wal;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
+
+/// One open index. Lock order: `compaction`, `writer`, `group`, `view`, the memtable's.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) names: Names,
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) options: Options,
+    pub(crate) params: Arc<Params>,
+    pub(crate) shape: Shape,
+    pub(crate) recovery: Recovery,
+    /// The state readers take, and up to which change it is visible.
+    pub(crate) view: RwLock<View>,
+    /// The write lock, and what only its holder touches.
+    pub(crate) writer: Mutex<Writer>,
+    pub(crate) group: Group,
+    /// The compaction under way.
+    pub(crate) compaction: Mutex<Option<Compaction>>,
+    /// Wakes the background thread.
+    pub(crate) alarm: Alarm,
+    pub(crate) _lock: Lock,
+}
+
+/// What the write lock guards.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    pub(crate) catalog: Catalog,
+    /// None after a clean close or a recovery: the first write makes one.
+    pub(crate) wal: Option<Wal>,
+    /// The number of the spare WAL file, if there is one.
+    pub(crate) spare: Option<u64>,
+    /// The last change appended and applied.
+    pub(crate) change: u64,
+    /// Live documents after it.
+    pub(crate) documents: u64,
+    /// The number the next file gets.
+    pub(crate) file_next: u64,
+    /// Length of the next WAL; follows use.
+    pub(crate) wal_bytes: u64,
+    /// The segments that the compaction under way reads: a flush leaves them listed.
+    pub(crate) merging: Vec<u64>,
+}
+
+impl Writer {
+    /// A file number nobody had before.
+    pub(crate) fn next_number(&mut self) -> u64 {
+        let number = self.file_next;
+        self.file_next += 1;
+        number
+    }
+}
+
+impl Core {
+    pub(crate) fn disk() -> Arc<dyn Storage> {
+        Arc::new(Disk::default())
+    }
+
+    // None of the sections under these locks panics half way through a change of what they
+    // guard, so a lock that a panic poisoned still guards something whole.
+    pub(crate) fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn view_mut(&self) -> RwLockWriteGuard<'_, View> {
+        self.view.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The current state and what of it is visible, both at once.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let view = self.view.read().unwrap_or_else(PoisonError::into_inner);
+        Snapshot {
+            params: Arc::clone(&self.params),
+            state: Arc::clone(&view.state),
+            visible: view.visible,
+            documents: view.documents,
+        }
+    }
+
+    /// What the writer goes by: everything applied, visible or not.
+    pub(crate) fn applied(&self, writer: &Writer) -> Snapshot {
+        let applied = self.snapshot();
+        Snapshot { visible: writer.change, documents: writer.documents, ..applied }
+    }
+
+    pub(crate) fn state(&self) -> Arc<State> {
+        let view = self.view.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&view.state)
+    }
+}
+
+/// A bell for one sleeper: what it was rung for, and whether it is time to go.
+#[derive(Debug, Default)]
+pub(crate) struct Alarm {
+    state: Mutex<AlarmState>,
+    rung: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct AlarmState {
+    work: bool,
+    stop: bool,
+    /// What the last failed maintenance said.
+    failure: Option<String>,
+}
+
+impl Alarm {
+    fn lock(&self) -> MutexGuard<'_, AlarmState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn ring(&self) {
+        self.lock().work = true;
+        self.rung.notify_all();
+    }
+
+    pub(crate) fn stop(&self) {
+        self.lock().stop = true;
+        self.rung.notify_all();
+    }
+
+    /// Sleeps until rung or for `patience`; false when it is time to go.
+    pub(crate) fn wait(&self, patience: std::time::Duration) -> bool {
+        let mut state = self.lock();
+        if !state.work && !state.stop {
+            let woken = self.rung.wait_timeout(state, patience);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.work = false;
+        !state.stop
+    }
+
+    pub(crate) fn note_failure(&self, failure: Option<String>) {
+        self.lock().failure = failure;
+    }
+
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.lock().failure.clone()
+    }
+}

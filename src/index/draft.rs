@@ -1,0 +1,165 @@
+//! The next state of the index while it is prepared, and its commit: the one place where the
+//! catalog changes.
+//!
+//! Files made for a draft are doomed until it is committed, so that whatever fails before leaves
+//! nothing behind.
+
+use super::core::{Core, Writer};
+use super::state::{Bits, HeldDead, HeldFile, LiveSegment, State};
+use crate::format::catalog::{DeadEntry, Row, SegmentEntry, WalEntry};
+use crate::memtable::Memtable;
+use crate::segment::{Built, Dead, Listed, ReadMode, Segment, write_dead};
+use crate::storage::names::Ending;
+use crate::{ErrorKind, Result};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A state that does not exist yet.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(crate) segments: Vec<Arc<LiveSegment>>,
+    pub(crate) memtable: Arc<Memtable>,
+    pub(crate) floor: u64,
+    pub(crate) wal: Option<WalEntry>,
+    /// Made for this draft; listed once it is committed.
+    created: Vec<Arc<HeldFile>>,
+    /// Listed so far; not once it is committed.
+    dropped: Vec<Arc<HeldFile>>,
+}
+
+impl Draft {
+    /// A draft that changes nothing yet.
+    pub(crate) fn of(core: &Core, writer: &Writer) -> Self {
+        let state = core.state();
+        let row = writer.catalog.row();
+        Self {
+            segments: state.segments.clone(),
+            memtable: Arc::clone(&state.memtable),
+            floor: row.floor,
+            wal: row.wal,
+            created: Vec::new(),
+            dropped: Vec::new(),
+        }
+    }
+
+    /// Makes a file that is removed again unless the draft is committed.
+    fn create(&mut self, core: &Core, path: PathBuf) -> Arc<HeldFile> {
+        let file = HeldFile::new(&core.storage, path);
+        file.doom();
+        self.created.push(Arc::clone(&file));
+        file
+    }
+
+    /// Opens a finished segment as part of the draft.
+    pub(crate) fn open_built(&mut self, core: &Core, built: &Built) -> Result<LiveSegment> {
+        let path = core.names.numbered(built.listed.number, Ending::Segment);
+        let file = self.create(core, path);
+        let segment = Segment::open(
+            &*core.storage,
+            &file.path,
+            &built.listed,
+            &core.shape,
+            ReadMode::Mmap,
+        )?;
+        let entry = SegmentEntry {
+            number: built.listed.number,
+            length: built.listed.length,
+            tail_hash: built.listed.tail_hash,
+            docs: built.docs,
+            dead: 0,
+            time_min: built.time_min,
+            time_max: built.time_max,
+            dead_file: None,
+        };
+        Ok(LiveSegment { segment: Arc::new(segment), file, dead: None, entry })
+    }
+
+    /// A segment with these documents dead: written as a new dead file.
+    pub(crate) fn with_dead(
+        &mut self,
+        core: &Core,
+        writer: &mut Writer,
+        live: &LiveSegment,
+        bits: &Bits,
+    ) -> Result<LiveSegment> {
+        let number = writer.next_number();
+        let file = self.create(core, core.names.numbered(number, Ending::Dead));
+        let docs = live.entry.docs;
+        let listed = write_dead(
+            &*core.storage,
+            &file.path,
+            number,
+            live.number(),
+            &core.shape,
+            docs,
+            bits.words(),
+        )?;
+        let dead = open_dead(core, &file, &listed, &live.entry)?;
+        let dead_file =
+            DeadEntry { number, length: listed.length, tail_hash: listed.tail_hash };
+        let entry =
+            SegmentEntry { dead: bits.count(), dead_file: Some(dead_file), ..live.entry };
+        if let Some(old) = &live.dead {
+            self.dropped.push(Arc::clone(&old.file));
+        }
+        Ok(LiveSegment {
+            segment: Arc::clone(&live.segment),
+            file: Arc::clone(&live.file),
+            dead: Some(HeldDead { dead: Arc::new(dead), file }),
+            entry,
+        })
+    }
+
+    /// Leaves a segment and its dead file out.
+    pub(crate) fn drop_segment(&mut self, number: u64) {
+        let position = self.segments.iter().position(|live| live.number() == number);
+        if let Some(position) = position {
+            let live = self.segments.remove(position);
+            self.dropped.push(Arc::clone(&live.file));
+            self.dropped.extend(live.dead.as_ref().map(|held| Arc::clone(&held.file)));
+        }
+    }
+
+    /// Commits the draft: afterwards the catalog lists it, readers see it, and what it dropped
+    /// goes with the last state that holds it. After an `Io` error nothing has changed.
+    pub(crate) fn commit(self, core: &Core, writer: &mut Writer) -> Result<()> {
+        let row = Row {
+            floor: self.floor,
+            wal: self.wal,
+            file_next: writer.file_next,
+            segments: self.segments.iter().map(|live| live.entry).collect(),
+            ..writer.catalog.row().clone()
+        };
+        if let Err(error) = writer.catalog.commit(row) {
+            if error.kind() != ErrorKind::Io {
+                // The catalog may list the files after all: they must stay, and nothing more
+                // may build on either answer.
+                self.created.iter().for_each(|file| file.keep());
+                core.group.poison(&error);
+            }
+            return Err(error);
+        }
+        self.created.iter().for_each(|file| file.keep());
+        self.dropped.iter().for_each(|file| file.doom());
+        core.view_mut().replace(State { segments: self.segments, memtable: self.memtable });
+        Ok(())
+    }
+}
+
+/// Opens the dead file of a segment.
+pub(crate) fn open_dead(
+    core: &Core,
+    file: &HeldFile,
+    listed: &Listed,
+    entry: &SegmentEntry,
+) -> Result<Dead> {
+    Dead::open(
+        &*core.storage,
+        &file.path,
+        listed,
+        entry.number,
+        entry.docs,
+        &core.shape,
+        ReadMode::Mmap,
+    )
+}

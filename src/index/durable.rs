@@ -1,0 +1,186 @@
+//! Group commit: which changes are applied, which are durable, which are visible; and poison.
+//!
+//! Knows the WAL's file only as something to sync. Lock order: writer, then this, then the view.
+
+use super::core::Core;
+use super::options::Durability;
+use crate::storage::File;
+use crate::{Error, ErrorKind, Result};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// A place in the stream of changes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Mark {
+    /// The offset of the WAL after the change's record.
+    pub(crate) end: u64,
+    pub(crate) change: u64,
+    /// Live documents after it.
+    pub(crate) documents: u64,
+}
+
+/// What the writers that wait for a sync share.
+#[derive(Debug, Default)]
+pub(crate) struct Group {
+    state: Mutex<Shared>,
+    woken: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    file: Option<Arc<dyn File>>,
+    /// The last change that is appended and applied.
+    applied: Mark,
+    /// The last change known to be durable.
+    durable_change: u64,
+    /// The offset of the WAL known to be synced: set only after the sync that covers it.
+    horizon: u64,
+    /// The largest horizon any record carries.
+    horizon_noted: u64,
+    synced_at_ms: u64,
+    /// Somebody is syncing for all.
+    led: bool,
+    /// A sync failed: what it said. For ever.
+    poisoned: Option<String>,
+}
+
+impl Group {
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts over with a WAL that holds no record; everything applied so far is durable.
+    pub(crate) fn restart(&self, file: Option<Arc<dyn File>>, begin: u64, mark: Mark) {
+        let mut shared = self.lock();
+        shared.file = file;
+        shared.applied = Mark { end: begin, ..mark };
+        shared.durable_change = mark.change;
+        shared.horizon = begin;
+        shared.horizon_noted = begin;
+    }
+
+    /// The horizon that the next record carries.
+    pub(crate) fn horizon(&self) -> u64 {
+        self.lock().horizon
+    }
+
+    /// Notes that a change is appended and applied, or a record without a change appended.
+    pub(crate) fn applied(&self, mark: Mark, horizon_carried: u64) {
+        let mut shared = self.lock();
+        shared.applied = mark;
+        shared.horizon_noted = shared.horizon_noted.max(horizon_carried);
+    }
+
+    pub(crate) fn durable_change(&self) -> u64 {
+        self.lock().durable_change
+    }
+
+    /// Whether a horizon is known that no record carries yet.
+    pub(crate) fn horizon_is_news(&self) -> bool {
+        let shared = self.lock();
+        shared.poisoned.is_none() && shared.horizon > shared.horizon_noted
+    }
+
+    /// Refuses every write after a failed sync.
+    pub(crate) fn refuse_if_poisoned(&self) -> Result<()> {
+        match &self.lock().poisoned {
+            None => Ok(()),
+            Some(cause) => Err(Error::new(
+                ErrorKind::Poisoned,
+                format!("nothing more is written since a sync failed ({cause}); reopen the index"),
+            )),
+        }
+    }
+
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.lock().poisoned.is_some()
+    }
+
+    /// What was written is in doubt: nothing more may build on it.
+    pub(crate) fn poison(&self, cause: &dyn std::fmt::Display) {
+        self.lock().poisoned.get_or_insert_with(|| cause.to_string());
+        self.woken.notify_all();
+    }
+}
+
+impl Core {
+    /// Returns once `change` is durable. The first to come syncs for all who wait: it takes what
+    /// is applied at that time, syncs, and only then moves the horizon and what is visible.
+    pub(crate) fn await_durable(&self, change: u64) -> Result<()> {
+        let group = &self.group;
+        let mut shared = group.lock();
+        loop {
+            if shared.durable_change >= change {
+                return Ok(());
+            }
+            if let Some(cause) = &shared.poisoned {
+                return Err(Error::new(
+                    ErrorKind::Unknown,
+                    format!("the change may be lost at a power cut: a sync failed ({cause})"),
+                ));
+            }
+            if shared.led {
+                shared = group.woken.wait(shared).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            shared.led = true;
+            let (mark, file) = (shared.applied, shared.file.clone());
+            drop(shared);
+            let synced = file.map_or(Ok(()), |file| file.sync());
+            shared = group.lock();
+            shared.led = false;
+            match synced {
+                Ok(()) => {
+                    shared.durable_change = shared.durable_change.max(mark.change);
+                    shared.horizon = shared.horizon.max(mark.end);
+                    shared.synced_at_ms = (self.options.clock)();
+                    self.show(mark);
+                }
+                Err(error) => {
+                    shared.poisoned.get_or_insert(error.to_string());
+                }
+            }
+            group.woken.notify_all();
+        }
+    }
+
+    /// Lets readers see everything up to a mark. Never moves back.
+    pub(crate) fn show(&self, mark: Mark) {
+        let mut view = self.view_mut();
+        if mark.change >= view.visible {
+            view.visible = mark.change;
+            view.documents = mark.documents;
+        }
+    }
+
+    /// What `Ok` of a write waits for, at the durability of this handle.
+    pub(crate) fn settle(&self, change: u64) -> Result<()> {
+        match self.options.durability {
+            Durability::Sync => self.await_durable(change),
+            Durability::Interval(_) => self.sync_if_due().map(|_| ()),
+            Durability::OsBuffer => Ok(()),
+        }
+    }
+
+    /// Under `Interval`, syncs if the interval is over; says whether it did.
+    pub(crate) fn sync_if_due(&self) -> Result<bool> {
+        let Durability::Interval(interval) = self.options.durability else { return Ok(false) };
+        let interval_ms = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX);
+        let now = (self.options.clock)();
+        let change = {
+            let shared = self.group.lock();
+            let waited = now.saturating_sub(shared.synced_at_ms);
+            if shared.applied.change <= shared.durable_change || waited < interval_ms {
+                return Ok(false);
+            }
+            shared.applied.change
+        };
+        self.await_durable(change).map(|()| true)
+    }
+
+    /// Makes everything durable that was written before the call; returns the last such change.
+    pub(crate) fn sync_all(&self) -> Result<u64> {
+        let change = self.group.lock().applied.change;
+        self.await_durable(change)?;
+        Ok(change)
+    }
+}

@@ -1,0 +1,210 @@
+//! The flush: what the memtable holds becomes a segment and dead files, the floor moves, and a
+//! new WAL begins. All under the write lock; readers go on.
+
+use super::core::{Core, Writer};
+use super::draft::Draft;
+use super::durable::Mark;
+use super::merge::{Input, Merge};
+use super::state::{Bits, LiveSegment, Snapshot};
+use crate::Result;
+use crate::format::catalog::WalEntry;
+use crate::format::wal::RECORDS_BEGIN;
+use crate::memtable::Memtable;
+use crate::storage::names::Ending;
+use crate::wal::{Wal, WalIdentity};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Whether a flush leaves a WAL behind that is ready for a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NextWal {
+    /// One with room for a record of this many bytes.
+    Ready { record_bytes: u64 },
+    /// None: the next write makes one, and reopening has nothing to read.
+    None,
+}
+
+impl Core {
+    /// Sees to it that a record fits into the WAL and its documents into the memtable.
+    pub(crate) fn make_room(&self, writer: &mut Writer, record_bytes: u64) -> Result<()> {
+        let Some(wal) = &writer.wal else {
+            return self.begin_wal(writer, record_bytes);
+        };
+        let fits = wal.has_room(record_bytes);
+        if fits && self.state().memtable.bytes() < self.options.memtable_bytes_max {
+            return Ok(());
+        }
+        // The length of the log follows its use.
+        let (length, used) = (wal.length(), wal.end());
+        let wanted = if !fits {
+            length.saturating_mul(2)
+        } else if used < length / 4 {
+            length / 2
+        } else {
+            length
+        };
+        writer.wal_bytes = wanted.clamp(self.options.wal_bytes_min, self.options.wal_bytes_max);
+        self.flush_locked(writer, NextWal::Ready { record_bytes })
+    }
+
+    /// Lists a first WAL, with nothing else changed.
+    fn begin_wal(&self, writer: &mut Writer, record_bytes: u64) -> Result<()> {
+        let mut draft = Draft::of(self, writer);
+        let (wal, entry) = self.create_wal(writer, record_bytes, draft.floor)?;
+        draft.wal = Some(entry);
+        self.commit_with_wal(writer, draft, Some(wal))
+    }
+
+    /// Flushes the memtable. When it returns `Ok`, catalog and segments hold every change.
+    pub(crate) fn flush_locked(&self, writer: &mut Writer, next: NextWal) -> Result<()> {
+        self.group.refuse_if_poisoned()?;
+        // What becomes durable by the catalog must not overtake the log: waiting writers get
+        // their answer first.
+        self.await_durable(writer.change)?;
+        let before = self.applied(writer);
+        let mut draft = Draft::of(self, writer);
+        self.draft_deaths(writer, &before, &mut draft)?;
+        self.draft_births(writer, &before, &mut draft)?;
+        draft.memtable = Arc::new(Memtable::new(self.params.signature_bytes(), self.params.bands()));
+        draft.floor = writer.change;
+        let wal = match next {
+            NextWal::Ready { record_bytes } => {
+                let (wal, entry) = self.create_wal(writer, record_bytes, draft.floor)?;
+                draft.wal = Some(entry);
+                Some(wal)
+            }
+            NextWal::None => {
+                draft.wal = None;
+                None
+            }
+        };
+        self.commit_with_wal(writer, draft, wal)
+    }
+
+    /// New dead files for the segments that lost documents; segments without a live one go.
+    fn draft_deaths(
+        &self,
+        writer: &mut Writer,
+        before: &Snapshot,
+        draft: &mut Draft,
+    ) -> Result<()> {
+        let mut dying: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+        for (segment, ordinal, _) in before.state.memtable.read().segment_deaths() {
+            dying.entry(segment).or_default().push(ordinal);
+        }
+        for at in (0..draft.segments.len()).rev() {
+            let live = Arc::clone(&draft.segments[at]);
+            let Some(ordinals) = dying.get(&live.number()) else { continue };
+            let mut bits = dead_bits(&live)?;
+            ordinals.iter().for_each(|ordinal| bits.set(*ordinal));
+            if bits.count() == live.entry.docs && !writer.merging.contains(&live.number()) {
+                draft.drop_segment(live.number());
+            } else {
+                draft.segments[at] = Arc::new(draft.with_dead(self, writer, &live, &bits)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// A new segment of the memtable's live documents, if there are any.
+    fn draft_births(
+        &self,
+        writer: &mut Writer,
+        before: &Snapshot,
+        draft: &mut Draft,
+    ) -> Result<()> {
+        let memtable = Arc::clone(&before.state.memtable);
+        let live: Vec<u32> = {
+            let content = memtable.read();
+            let all = 0..content.document_count();
+            all.filter(|ordinal| content.is_live(*ordinal, before.visible)).collect()
+        };
+        if live.is_empty() {
+            return Ok(());
+        }
+        let number = writer.next_number();
+        let mut merge = Merge::begin(self, number, vec![Input::Memtable { memtable, live }])?;
+        while !merge.step(usize::MAX)? {}
+        let built = draft.open_built(self, &merge.finish()?)?;
+        draft.segments.push(Arc::new(built));
+        Ok(())
+    }
+
+    /// Makes and publishes the next WAL; nobody lists it yet.
+    fn create_wal(
+        &self,
+        writer: &mut Writer,
+        record_bytes: u64,
+        floor: u64,
+    ) -> Result<(Wal, WalEntry)> {
+        let needed = RECORDS_BEGIN.saturating_add(record_bytes).next_power_of_two();
+        let (number, salt) = (writer.next_number(), (self.options.random)());
+        let length = writer.wal_bytes.max(needed);
+        let identity = WalIdentity {
+            uuid: self.shape.uuid,
+            params_id: self.shape.params_id,
+            number,
+            salt,
+            length,
+            floor,
+        };
+        let spare = writer.spare.take().map(|spare| self.names.numbered(spare, Ending::Free));
+        let path = self.names.numbered(number, Ending::Wal);
+        let wal = Wal::create(&*self.storage, &path, spare.as_deref(), &identity)?;
+        Ok((wal, WalEntry { number, salt, length }))
+    }
+
+    /// Commits a draft that changes the WAL, and puts the old one aside.
+    fn commit_with_wal(
+        &self,
+        writer: &mut Writer,
+        draft: Draft,
+        wal: Option<Wal>,
+    ) -> Result<()> {
+        let old_number = writer.catalog.row().wal.map(|entry| entry.number);
+        if let Err(error) = draft.commit(self, writer) {
+            if error.kind() == crate::ErrorKind::Io
+                && let Some(wal) = &wal
+            {
+                // Certainly not listed, and empty. If this fails the next open sweeps it.
+                let _ = self.storage.remove(wal.path());
+            }
+            return Err(error);
+        }
+        let old = std::mem::replace(&mut writer.wal, wal);
+        let file = writer.wal.as_ref().map(|wal| Arc::clone(wal.file()));
+        let mark =
+            Mark { end: RECORDS_BEGIN, change: writer.change, documents: writer.documents };
+        self.group.restart(file, RECORDS_BEGIN, mark);
+        self.show(mark);
+        drop(old);
+        if let Some(number) = old_number {
+            self.retire_wal(writer, number);
+        }
+        Ok(())
+    }
+
+    /// A WAL that is no longer listed becomes the spare, or goes. If that fails it is an orphan
+    /// below the next file number, swept at the next open.
+    fn retire_wal(&self, writer: &mut Writer, number: u64) {
+        let path = self.names.numbered(number, Ending::Wal);
+        if writer.spare.is_some() {
+            let _ = self.storage.remove(&path);
+        } else if self.storage.rename(&path, &self.names.numbered(number, Ending::Free)).is_ok() {
+            writer.spare = Some(number);
+        }
+    }
+}
+
+/// The documents of a segment that were dead at the floor.
+fn dead_bits(live: &LiveSegment) -> Result<Bits> {
+    let mut bits = Bits::new(live.entry.docs);
+    if live.dead.is_some() {
+        for ordinal in 0..live.entry.docs {
+            if live.is_dead(ordinal)? {
+                bits.set(ordinal);
+            }
+        }
+    }
+    Ok(bits)
+}

@@ -1,0 +1,199 @@
+//! The merge: the only way a segment is born. A flush merges the memtable, a compaction segments.
+//!
+//! Copies what is live from its inputs, in their order, section by section, then has the tables
+//! built. It can be interrupted anywhere. It does not know why it merges, nor commits anything.
+
+use super::core::Core;
+use super::state::LiveSegment;
+use crate::Result;
+use crate::format::bytes::index;
+use crate::memtable::Memtable;
+use crate::segment::{Builder, Built};
+use crate::storage::names::Ending;
+use std::sync::Arc;
+
+/// Something a merge reads.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// The live documents of a memtable that is not written to meanwhile.
+    Memtable { memtable: Arc<Memtable>, live: Vec<u32> },
+    /// What was live in a segment when the merge began.
+    Segment(Arc<LiveSegment>),
+}
+
+impl Input {
+    /// Positions to go through: of a memtable into `live`, of a segment its ordinals.
+    fn positions(&self) -> usize {
+        match self {
+            Self::Memtable { live, .. } => live.len(),
+            Self::Segment(live) => index(live.entry.docs),
+        }
+    }
+
+    /// Documents it gives.
+    pub(crate) fn live_count(&self) -> u32 {
+        match self {
+            Self::Memtable { live, .. } => u32::try_from(live.len()).unwrap_or(u32::MAX),
+            Self::Segment(live) => live.entry.docs - live.entry.dead,
+        }
+    }
+}
+
+/// The section being copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    Signatures,
+    Documents,
+    Times,
+    ShingleCounts,
+    Tables,
+}
+
+impl Pass {
+    fn next(self) -> Self {
+        match self {
+            Self::Signatures => Self::Documents,
+            Self::Documents => Self::Times,
+            Self::Times => Self::ShingleCounts,
+            Self::ShingleCounts | Self::Tables => Self::Tables,
+        }
+    }
+}
+
+/// A merge under way.
+#[derive(Debug)]
+pub(crate) struct Merge {
+    inputs: Vec<Input>,
+    builder: Builder,
+    pass: Pass,
+    input: usize,
+    position: usize,
+}
+
+impl Merge {
+    /// Begins a merge of inputs that have at least one live document.
+    pub(crate) fn begin(core: &Core, number: u64, inputs: Vec<Input>) -> Result<Self> {
+        let docs = inputs.iter().map(Input::live_count).sum();
+        let builder = Builder::create(
+            &core.storage,
+            &core.names.numbered(number, Ending::Segment),
+            number,
+            &core.shape,
+            docs,
+            core.options.merge_bytes_max,
+        )?;
+        Ok(Self { inputs, builder, pass: Pass::Signatures, input: 0, position: 0 })
+    }
+
+    /// Does about `budget` bytes of work; true when only `finish` is left.
+    pub(crate) fn step(&mut self, budget: usize) -> Result<bool> {
+        let mut left = budget;
+        while self.pass != Pass::Tables {
+            if left == 0 {
+                return Ok(false);
+            }
+            let Some(input) = self.inputs.get(self.input) else {
+                (self.pass, self.input) = (self.pass.next(), 0);
+                continue;
+            };
+            if self.position == input.positions() {
+                (self.input, self.position) = (self.input + 1, 0);
+                continue;
+            }
+            let moved = copy(&mut self.builder, self.pass, input, &mut self.position, left)?;
+            left = left.saturating_sub(moved);
+        }
+        self.builder.step(left.max(1))
+    }
+
+    /// Publishes the segment.
+    pub(crate) fn finish(self) -> Result<Built> {
+        self.builder.finish()
+    }
+
+    /// The part that is done, from 0 to 1: half of the work is copying, half the tables.
+    pub(crate) fn share_done(&self) -> f64 {
+        let pass = match self.pass {
+            Pass::Signatures => 0.0,
+            Pass::Documents => 1.0,
+            Pass::Times => 2.0,
+            Pass::ShingleCounts => 3.0,
+            Pass::Tables => return 0.5 + 0.5 * self.builder.share_done(),
+        };
+        let all: usize = self.inputs.iter().map(Input::positions).sum();
+        let before: usize = self.inputs[..self.input].iter().map(Input::positions).sum();
+        (pass + (before + self.position) as f64 / all.max(1) as f64) / 8.0
+    }
+}
+
+/// Copies from `position` on until `budget` is used up or the input ends; returns the bytes.
+fn copy(
+    builder: &mut Builder,
+    pass: Pass,
+    input: &Input,
+    position: &mut usize,
+    budget: usize,
+) -> Result<usize> {
+    let mut moved = 0;
+    match input {
+        Input::Memtable { memtable, live } => {
+            let content = memtable.read();
+            while moved < budget && *position < live.len() {
+                let ordinal = live[*position];
+                moved += match pass {
+                    Pass::Signatures => push_signature(builder, content.signature(ordinal))?,
+                    Pass::Documents => {
+                        push_document(builder, content.key(ordinal), content.payload(ordinal))?
+                    }
+                    Pass::Times => push_time(builder, content.time(ordinal))?,
+                    Pass::ShingleCounts | Pass::Tables => {
+                        push_shingle_count(builder, content.shingle_count(ordinal))?
+                    }
+                };
+                *position += 1;
+            }
+        }
+        Input::Segment(live) => {
+            let (segment, docs) = (&live.segment, index(live.entry.docs));
+            while moved < budget && *position < docs {
+                let ordinal = u32::try_from(*position).unwrap_or(u32::MAX);
+                *position += 1;
+                if live.is_dead(ordinal)? {
+                    continue;
+                }
+                moved += match pass {
+                    Pass::Signatures => push_signature(builder, &segment.signature(ordinal)?)?,
+                    Pass::Documents => {
+                        let stored = segment.document(ordinal)?;
+                        push_document(builder, &stored.key, &stored.payload)?
+                    }
+                    Pass::Times => push_time(builder, segment.time(ordinal)?)?,
+                    Pass::ShingleCounts | Pass::Tables => {
+                        push_shingle_count(builder, segment.shingle_count(ordinal)?)?
+                    }
+                };
+            }
+        }
+    }
+    Ok(moved)
+}
+
+fn push_signature(builder: &mut Builder, signature: &[u8]) -> Result<usize> {
+    builder.push_signatures(signature)?;
+    Ok(signature.len())
+}
+
+fn push_document(builder: &mut Builder, key: &[u8], payload: &[u8]) -> Result<usize> {
+    builder.push_document(key, payload)?;
+    Ok(key.len() + payload.len() + 2)
+}
+
+fn push_time(builder: &mut Builder, time: u64) -> Result<usize> {
+    builder.push_time(time)?;
+    Ok(8)
+}
+
+fn push_shingle_count(builder: &mut Builder, count: u32) -> Result<usize> {
+    builder.push_shingle_count(count)?;
+    Ok(4)
+}

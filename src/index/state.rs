@@ -1,0 +1,328 @@
+//! What a reader sees: segments, their dead documents, the memtable and a change number.
+//!
+//! Knows where documents lie and which are live. Does not write, and decides nothing.
+
+use crate::format::bytes::{index, wide};
+use crate::format::catalog::SegmentEntry;
+use crate::memtable::Memtable;
+use crate::segment::{Dead, Segment};
+use crate::sketch::{Signature, key_hash};
+use crate::storage::Storage;
+use crate::{Document, Error, Params, Result};
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A published file that is unlinked when the last state that holds it goes, once it is doomed.
+#[derive(Debug)]
+pub(crate) struct HeldFile {
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) path: PathBuf,
+    pub(crate) doomed: AtomicBool,
+}
+
+impl HeldFile {
+    pub(crate) fn new(storage: &Arc<dyn Storage>, path: PathBuf) -> Arc<Self> {
+        let doomed = AtomicBool::new(false);
+        Arc::new(Self { storage: Arc::clone(storage), path, doomed })
+    }
+
+    /// The catalog lists the file.
+    pub(crate) fn keep(&self) {
+        self.doomed.store(false, Ordering::Relaxed);
+    }
+
+    /// The catalog does not list the file, or no longer.
+    pub(crate) fn doom(&self) {
+        self.doomed.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for HeldFile {
+    fn drop(&mut self) {
+        if self.doomed.load(Ordering::Relaxed) {
+            // If it fails the file is an orphan, swept at the next open.
+            let _ = self.storage.remove(&self.path);
+        }
+    }
+}
+
+/// A dead file, open.
+#[derive(Debug, Clone)]
+pub(crate) struct HeldDead {
+    pub(crate) dead: Arc<Dead>,
+    pub(crate) file: Arc<HeldFile>,
+}
+
+/// A segment and which of its documents were dead at the floor.
+#[derive(Debug, Clone)]
+pub(crate) struct LiveSegment {
+    pub(crate) segment: Arc<Segment>,
+    pub(crate) file: Arc<HeldFile>,
+    pub(crate) dead: Option<HeldDead>,
+    pub(crate) entry: SegmentEntry,
+}
+
+impl LiveSegment {
+    pub(crate) fn number(&self) -> u64 {
+        self.entry.number
+    }
+
+    /// Whether a document was dead at the floor.
+    pub(crate) fn is_dead(&self, ordinal: u32) -> Result<bool> {
+        match &self.dead {
+            Some(held) => held.dead.is_dead(ordinal),
+            None => Ok(false),
+        }
+    }
+}
+
+/// Everything that exists at one time; replaced whole, never changed (the memtable grows, but
+/// its documents carry the change they were born at).
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) segments: Vec<Arc<LiveSegment>>,
+    pub(crate) memtable: Arc<Memtable>,
+}
+
+/// Where a document lies in a state: in which source (the segments in order, then the memtable)
+/// and at which ordinal of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Place {
+    pub(crate) source: usize,
+    pub(crate) ordinal: u32,
+}
+
+/// A frozen view of the index: it answers as if nothing were written after it was taken.
+///
+/// Cheap to take and to clone. While one lives, the files it needs stay on disk.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    pub(crate) params: Arc<Params>,
+    pub(crate) state: Arc<State>,
+    pub(crate) visible: u64,
+    pub(crate) documents: u64,
+}
+
+impl Snapshot {
+    /// The number of the last change this snapshot sees.
+    pub fn change(&self) -> u64 {
+        self.visible
+    }
+
+    /// How many documents are live. Constant time.
+    pub fn len(&self) -> u64 {
+        self.documents
+    }
+
+    /// Whether no document is live.
+    pub fn is_empty(&self) -> bool {
+        self.documents == 0
+    }
+
+    /// The parameters of the index.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Whether there is a document with this key. Costs a probe of the memtable and of each
+    /// segment's key table.
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        Ok(self.locate(key.as_ref())?.is_some())
+    }
+
+    /// The document with this key.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Document>> {
+        self.locate(key.as_ref())?.map(|place| self.document(place)).transpose()
+    }
+
+    /// All documents, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = Result<Document>> + '_ {
+        self.places().filter_map(|place| {
+            place.and_then(|place| Ok(self.is_live(place)?.then_some(place))).transpose().map(
+                |place| self.document(place?),
+            )
+        })
+    }
+
+    /// All places, of live documents and dead ones.
+    fn places(&self) -> impl Iterator<Item = Result<Place>> + '_ {
+        (0..=self.state.segments.len()).flat_map(move |source| {
+            (0..self.document_count(source)).map(move |ordinal| Ok(Place { source, ordinal }))
+        })
+    }
+
+    /// How many documents a source has, dead ones included.
+    pub(crate) fn document_count(&self, source: usize) -> u32 {
+        match self.state.segments.get(source) {
+            Some(live) => live.segment.docs(),
+            None => self.state.memtable.read().document_count(),
+        }
+    }
+
+    /// How many documents all sources have, dead ones included.
+    pub(crate) fn place_count(&self) -> u64 {
+        (0..=self.state.segments.len())
+            .map(|source| u64::from(self.document_count(source)))
+            .sum()
+    }
+
+    pub(crate) fn is_live(&self, place: Place) -> Result<bool> {
+        let content = self.state.memtable.read();
+        match self.state.segments.get(place.source) {
+            Some(live) => Ok(!live.is_dead(place.ordinal)?
+                && !content.segment_death(live.number(), place.ordinal, self.visible)),
+            None => Ok(content.is_live(place.ordinal, self.visible)),
+        }
+    }
+
+    /// The place of the live document with this key: at most one has it.
+    pub(crate) fn locate(&self, key: &[u8]) -> Result<Option<Place>> {
+        let hash = key_hash(key, self.params.seed());
+        let memtable = self.state.segments.len();
+        let recent = self.state.memtable.read().find_key(key, hash, self.visible);
+        if let Some(ordinal) = recent {
+            return Ok(Some(Place { source: memtable, ordinal }));
+        }
+        let mut found = Vec::new();
+        for (source, live) in self.state.segments.iter().enumerate().rev() {
+            found.clear();
+            live.segment.find_key(key, &mut found)?;
+            for &ordinal in &found {
+                let place = Place { source, ordinal };
+                if self.is_live(place)? {
+                    return Ok(Some(place));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The signature's bytes.
+    pub(crate) fn signature_bytes(&self, place: Place) -> Result<Cow<'_, [u8]>> {
+        match self.state.segments.get(place.source) {
+            Some(live) => live.segment.signature(place.ordinal),
+            None => Ok(Cow::Owned(self.state.memtable.read().signature(place.ordinal).to_vec())),
+        }
+    }
+
+    pub(crate) fn key(&self, place: Place) -> Result<Vec<u8>> {
+        match self.state.segments.get(place.source) {
+            Some(live) => Ok(live.segment.document(place.ordinal)?.key.into_owned()),
+            None => Ok(self.state.memtable.read().key(place.ordinal).to_vec()),
+        }
+    }
+
+    pub(crate) fn document(&self, place: Place) -> Result<Document> {
+        let bytes = self.signature_bytes(place)?.into_owned().into_boxed_slice();
+        let id = self.params.signature_id();
+        match self.state.segments.get(place.source) {
+            Some(live) => {
+                let stored = live.segment.document(place.ordinal)?;
+                let shingles = live.segment.shingle_count(place.ordinal)?;
+                Ok(Document {
+                    time: live.segment.time(place.ordinal)?,
+                    signature: Signature::from_parts(id, shingles, bytes),
+                    key: stored.key.into_owned(),
+                    payload: stored.payload.into_owned(),
+                })
+            }
+            None => {
+                let content = self.state.memtable.read();
+                let shingles = content.shingle_count(place.ordinal);
+                Ok(Document {
+                    key: content.key(place.ordinal).to_vec(),
+                    payload: content.payload(place.ordinal).to_vec(),
+                    time: content.time(place.ordinal),
+                    signature: Signature::from_parts(id, shingles, bytes),
+                })
+            }
+        }
+    }
+
+    /// Refuses a signature that was made with other parameters.
+    pub(crate) fn check_signature(&self, signature: &Signature) -> Result<()> {
+        check_signature(&self.params, signature)
+    }
+}
+
+/// Refuses a signature that was made with other parameters.
+pub(crate) fn check_signature(params: &Params, signature: &Signature) -> Result<()> {
+    let of_this_index = signature.id() == params.signature_id()
+        && signature.as_bytes().len() == params.signature_bytes();
+    if of_this_index {
+        return Ok(());
+    }
+    Err(Error::new(
+        crate::ErrorKind::Mismatch,
+        "the signature was made with other parameters; make it with this index's sketcher",
+    ))
+}
+
+/// The hash of each bucket table for a document: its BandKeys, then the hash of its key.
+pub(crate) fn table_keys(params: &Params, key: &[u8], signature: &[u8], out: &mut Vec<u64>) {
+    band_keys(params, signature, out);
+    out.push(key_hash(key, params.seed()));
+}
+
+/// The BandKeys of a signature, in order of the bands.
+pub(crate) fn band_keys(params: &Params, signature: &[u8], out: &mut Vec<u64>) {
+    let bands = signature.chunks_exact(params.band_bytes()).take(params.bands());
+    out.extend(bands.map(crate::sketch::band_key));
+}
+
+/// What the view lock guards: the current state, and up to which change it is visible. A reader
+/// takes both at once.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) state: Arc<State>,
+    pub(crate) visible: u64,
+    /// Live documents at `visible`.
+    pub(crate) documents: u64,
+    /// States that were current before and may still be held.
+    pub(crate) past: Vec<std::sync::Weak<State>>,
+}
+
+impl View {
+    /// Replaces the state; the change that is visible stays.
+    pub(crate) fn replace(&mut self, state: State) {
+        self.past.retain(|past| past.strong_count() > 0);
+        self.past.push(Arc::downgrade(&self.state));
+        self.state = Arc::new(state);
+    }
+
+    /// How many older states are still held.
+    pub(crate) fn pinned(&self) -> u64 {
+        wide(self.past.iter().filter(|past| past.strong_count() > 0).count())
+    }
+}
+
+/// A bit per document, for deaths that are about to become a dead file.
+#[derive(Debug, Clone)]
+pub(crate) struct Bits {
+    words: Vec<u64>,
+    count: u32,
+}
+
+impl Bits {
+    pub(crate) fn new(docs: u32) -> Self {
+        Self { words: vec![0; index(docs).div_ceil(64)], count: 0 }
+    }
+
+    /// Sets a bit; setting it again changes nothing.
+    pub(crate) fn set(&mut self, ordinal: u32) {
+        let word = &mut self.words[index(ordinal / 64)];
+        let bit = 1 << (ordinal % 64);
+        self.count += u32::from(*word & bit == 0);
+        *word |= bit;
+    }
+
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+}

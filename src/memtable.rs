@@ -1,0 +1,246 @@
+//! Recent documents: their signatures and buckets in memory, and the deaths of documents that
+//! lie in segments.
+//!
+//! Knows ordinals and change numbers. Does not know the WAL, segments (but by number) or which
+//! change is visible: the reader says up to which change it sees.
+
+use crate::format::bytes::index;
+use ahash::RandomState;
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+
+/// No document: the end of a chain. Ordinals stop one short of it.
+const NONE: u32 = u32::MAX;
+/// The change at which a live document dies: none yet.
+const NEVER: u64 = u64::MAX;
+
+/// A document as the writer hands it over.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewDocument<'a> {
+    pub(crate) key: &'a [u8],
+    pub(crate) payload: &'a [u8],
+    pub(crate) time: u64,
+    pub(crate) shingle_count: u32,
+    pub(crate) signature: &'a [u8],
+    /// One hash per bucket table: the BandKeys in order, then the hash of the key.
+    pub(crate) table_keys: &'a [u64],
+}
+
+/// One step of a change.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Step<'a> {
+    /// A document is born.
+    Birth(NewDocument<'a>),
+    /// A document of this memtable dies.
+    Death(u32),
+    /// A document of a segment dies.
+    SegmentDeath { segment: u64, ordinal: u32 },
+}
+
+/// The in-memory source of recent documents. One writer, any number of readers.
+#[derive(Debug)]
+pub(crate) struct Memtable {
+    content: RwLock<Content>,
+    signature_bytes: usize,
+    tables: usize,
+}
+
+/// What a reader sees while it holds the lock.
+#[derive(Debug, Default)]
+pub(crate) struct Content {
+    documents: Vec<Entry>,
+    signatures: Vec<u8>,
+    /// Keys and payloads, one after another.
+    texts: Vec<u8>,
+    /// Per table: from the hash to the newest document that has it.
+    heads: Vec<HashMap<u64, u32, RandomState>>,
+    /// Per document and table: the next older document with the same hash.
+    chains: Vec<u32>,
+    segment_deaths: HashMap<(u64, u32), u64, RandomState>,
+    signature_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    born: u64,
+    died: u64,
+    time: u64,
+    text: usize,
+    key_bytes: u32,
+    payload_bytes: u32,
+    shingle_count: u32,
+}
+
+impl Memtable {
+    pub(crate) fn new(signature_bytes: usize, bands: usize) -> Self {
+        let tables = bands + 1;
+        let heads = (0..tables).map(|_| HashMap::default()).collect();
+        let content = Content { heads, signature_bytes, ..Content::default() };
+        Self { content: RwLock::new(content), signature_bytes, tables }
+    }
+
+    /// The content, for reading; a writer waits while the guard lives.
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Content> {
+        // A reader that panicked changed nothing, and the writer's section does not panic.
+        self.content.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Applies a change, or part of one: readers see it once they are told that `change` is
+    /// visible. Callers apply a large change in parts, so that readers get in between.
+    pub(crate) fn apply(&self, change: u64, steps: &[Step<'_>]) {
+        let mut content = self.content.write().unwrap_or_else(PoisonError::into_inner);
+        for step in steps {
+            match *step {
+                Step::Birth(document) => content.give_birth(change, &document, self.tables),
+                Step::Death(ordinal) => content.documents[index(ordinal)].died = change,
+                Step::SegmentDeath { segment, ordinal } => {
+                    content.segment_deaths.entry((segment, ordinal)).or_insert(change);
+                }
+            }
+        }
+    }
+
+    /// About how much memory the content takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let content = self.read();
+        // A hash map entry is 16 bytes and its control byte, at a load of 7/16 to 7/8.
+        let per_document = self.signature_bytes + size_of::<Entry>() + self.tables * (4 + 28);
+        content.documents.len() * per_document
+            + content.texts.len()
+            + content.segment_deaths.len() * 56
+    }
+}
+
+impl Content {
+    fn give_birth(&mut self, change: u64, document: &NewDocument<'_>, tables: usize) {
+        assert_eq!(document.signature.len(), self.signature_bytes, "a signature of this index");
+        assert_eq!(document.table_keys.len(), tables, "a hash per table");
+        let ordinal = u32::try_from(self.documents.len()).unwrap_or(NONE);
+        assert!(ordinal < NONE, "a memtable is flushed long before it holds 2^32 documents");
+        for (head, key) in self.heads.iter_mut().zip(document.table_keys) {
+            self.chains.push(head.insert(*key, ordinal).unwrap_or(NONE));
+        }
+        self.documents.push(Entry {
+            born: change,
+            died: NEVER,
+            time: document.time,
+            text: self.texts.len(),
+            key_bytes: u32::try_from(document.key.len()).unwrap_or(0),
+            payload_bytes: u32::try_from(document.payload.len()).unwrap_or(0),
+            shingle_count: document.shingle_count,
+        });
+        self.signatures.extend_from_slice(document.signature);
+        self.texts.extend_from_slice(document.key);
+        self.texts.extend_from_slice(document.payload);
+    }
+
+    /// Documents born here, dead ones included.
+    pub(crate) fn document_count(&self) -> u32 {
+        u32::try_from(self.documents.len()).unwrap_or(NONE)
+    }
+
+    /// Whether nothing was ever applied.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.documents.is_empty() && self.segment_deaths.is_empty()
+    }
+
+    /// Whether a document is live for a reader who sees changes up to `visible`.
+    pub(crate) fn is_live(&self, ordinal: u32, visible: u64) -> bool {
+        let entry = &self.documents[index(ordinal)];
+        entry.born <= visible && visible < entry.died
+    }
+
+    pub(crate) fn signature(&self, ordinal: u32) -> &[u8] {
+        let begin = index(ordinal) * self.signature_bytes;
+        &self.signatures[begin..begin + self.signature_bytes]
+    }
+
+    pub(crate) fn key(&self, ordinal: u32) -> &[u8] {
+        let entry = &self.documents[index(ordinal)];
+        &self.texts[entry.text..entry.text + index(entry.key_bytes)]
+    }
+
+    pub(crate) fn payload(&self, ordinal: u32) -> &[u8] {
+        let entry = &self.documents[index(ordinal)];
+        let begin = entry.text + index(entry.key_bytes);
+        &self.texts[begin..begin + index(entry.payload_bytes)]
+    }
+
+    pub(crate) fn time(&self, ordinal: u32) -> u64 {
+        self.documents[index(ordinal)].time
+    }
+
+    pub(crate) fn shingle_count(&self, ordinal: u32) -> u32 {
+        self.documents[index(ordinal)].shingle_count
+    }
+
+    /// The documents whose hash in this table is `key`, newest first, live or not.
+    pub(crate) fn bucket(&self, table: usize, key: u64) -> impl Iterator<Item = u32> + '_ {
+        let mut next = self.heads[table].get(&key).copied().unwrap_or(NONE);
+        let tables = self.heads.len();
+        std::iter::from_fn(move || {
+            let ordinal = (next != NONE).then_some(next)?;
+            next = self.chains[index(ordinal) * tables + table];
+            Some(ordinal)
+        })
+    }
+
+    /// The live document with this key, for a reader who sees changes up to `visible`.
+    pub(crate) fn find_key(&self, key: &[u8], key_hash: u64, visible: u64) -> Option<u32> {
+        let table = self.heads.len() - 1;
+        self.bucket(table, key_hash)
+            .find(|ordinal| self.is_live(*ordinal, visible) && self.key(*ordinal) == key)
+    }
+
+    /// Whether a document of a segment has died since that segment's dead file was written.
+    pub(crate) fn segment_death(&self, segment: u64, ordinal: u32, visible: u64) -> bool {
+        !self.segment_deaths.is_empty()
+            && self.segment_deaths.get(&(segment, ordinal)).is_some_and(|died| *died <= visible)
+    }
+
+    /// All deaths in segments, in no order: (segment, ordinal, change).
+    pub(crate) fn segment_deaths(&self) -> impl Iterator<Item = (u64, u32, u64)> + '_ {
+        self.segment_deaths.iter().map(|(&(segment, ordinal), &died)| (segment, ordinal, died))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document<'a>(key: &'a [u8], signature: &'a [u8], table_keys: &'a [u64]) -> Step<'a> {
+        let (payload, time, shingle_count) = (&b"pay"[..], 5, 9);
+        Step::Birth(NewDocument { key, payload, time, shingle_count, signature, table_keys })
+    }
+
+    #[test]
+    fn a_reader_sees_what_lived_at_its_change() {
+        let memtable = Memtable::new(4, 2);
+        memtable.apply(1, &[document(b"a", b"sig1", &[7, 8, 100])]);
+        memtable.apply(2, &[Step::Death(0), document(b"a", b"sig2", &[7, 9, 100])]);
+        memtable.apply(3, &[Step::Death(1)]);
+        let content = memtable.read();
+        assert_eq!(content.find_key(b"a", 100, 0), None);
+        assert_eq!(content.find_key(b"a", 100, 1), Some(0));
+        assert_eq!(content.find_key(b"a", 100, 2), Some(1));
+        assert_eq!(content.find_key(b"a", 100, 3), None);
+        assert_eq!(content.find_key(b"b", 100, 2), None);
+        assert_eq!(content.bucket(0, 7).collect::<Vec<_>>(), [1, 0]);
+        assert_eq!(content.bucket(1, 9).collect::<Vec<_>>(), [1]);
+        assert_eq!(content.bucket(1, 7).count(), 0);
+        assert_eq!(content.signature(1), b"sig2");
+        assert_eq!(content.payload(0), b"pay");
+    }
+
+    #[test]
+    fn the_first_death_of_a_segment_document_counts() {
+        let memtable = Memtable::new(4, 2);
+        memtable.apply(4, &[Step::SegmentDeath { segment: 3, ordinal: 1 }]);
+        memtable.apply(9, &[Step::SegmentDeath { segment: 3, ordinal: 1 }]);
+        let content = memtable.read();
+        assert!(!content.segment_death(3, 1, 3));
+        assert!(content.segment_death(3, 1, 4));
+        assert!(!content.segment_death(2, 1, 4));
+        assert!(!content.is_empty());
+    }
+}
