@@ -6,4 +6,5 @@ pub use error::{Error, ErrorKind, Result};
 
 // Until `index` uses them.
 mod format;
+mod segment;
 mod storage;
