@@ -12,6 +12,7 @@ pub use sketch::{Signature, Sketcher};
 
 // Until `index` uses them.
 mod format;
+mod segment;
 mod storage;
 mod index;
 mod memtable;

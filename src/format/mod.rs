@@ -3,10 +3,14 @@
 //! `docs/FILE_FORMAT.md` is normative; `tests.rs` decodes the examples printed there.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::expect_used)]
 
+pub(crate) mod blocks;
 pub(crate) mod bytes;
 pub(crate) mod catalog;
 pub(crate) mod header;
 pub(crate) mod wal;
+
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 

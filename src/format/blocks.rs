@@ -1,0 +1,396 @@
+//! Block files: footer, tail, and the layout of segments and dead files.
+//!
+//! Pure: says where everything lies and what the tail holds; reads no block and knows no bucket.
+
+use super::DecodeError;
+use super::bytes::{Reader, narrow, wide};
+use super::header::{FileHeader, FileKind};
+
+/// What one CRC covers.
+pub(crate) const BLOCK_BYTES: usize = 4096;
+
+/// Every section begins at a multiple of this, so that a cache line holds one section only.
+const ALIGN: u64 = 64;
+
+const CRC_BYTES: u64 = 4;
+const END_MAGIC: [u8; 4] = *b"NKNE";
+
+/// No kind of block file has more; keeps a damaged count from meaning anything.
+const SECTIONS_MAX: u32 = 64;
+
+/// Longest key, longest payload, and the longest document section entry they make.
+pub(crate) const KEY_BYTES_MAX: usize = 4096;
+pub(crate) const PAYLOAD_BYTES_MAX: usize = 65_536;
+pub(crate) const DOCUMENT_BYTES_MAX: usize = 2 + KEY_BYTES_MAX + PAYLOAD_BYTES_MAX;
+
+/// Starts are relative to the start of every 64th document, so that they fit in 32 bits.
+pub(crate) const STARTS_PER_BASE: u32 = 64;
+
+/// The last 64 bytes of a block file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Footer {
+    pub(crate) file_bytes: u64,
+    pub(crate) body_bytes: u64,
+    pub(crate) tail_offset: u64,
+    pub(crate) number: u64,
+    pub(crate) sections: u32,
+    pub(crate) kind: FileKind,
+    pub(crate) tail_crc: u32,
+}
+
+impl Footer {
+    pub(crate) const BYTES: usize = 64;
+
+    pub(crate) fn encode(&self) -> [u8; Self::BYTES] {
+        let mut out = Vec::with_capacity(Self::BYTES);
+        out.extend_from_slice(&self.file_bytes.to_le_bytes());
+        out.extend_from_slice(&self.body_bytes.to_le_bytes());
+        out.extend_from_slice(&self.tail_offset.to_le_bytes());
+        out.extend_from_slice(&self.number.to_le_bytes());
+        out.extend_from_slice(&self.sections.to_le_bytes());
+        out.extend_from_slice(&(self.kind as u32).to_le_bytes());
+        out.extend_from_slice(&self.tail_crc.to_le_bytes());
+        out.extend_from_slice(&[0; 12]);
+        out.extend_from_slice(&END_MAGIC);
+        out.extend_from_slice(&crc32fast::hash(&out).to_le_bytes());
+        let mut footer = [0; Self::BYTES];
+        footer.copy_from_slice(&out);
+        footer
+    }
+
+    /// Decodes and checks a footer of a file of `file_bytes`: afterwards all lengths agree.
+    pub(crate) fn decode(bytes: &[u8], file_bytes: u64) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let whole = reader.clone().take(Self::BYTES, "file is shorter than its footer")?;
+        let (covered, crc) = whole.split_at(60);
+        if !covered.ends_with(&END_MAGIC) {
+            return Err(DecodeError::damaged("file does not end as it should (is it cut?)", 56));
+        }
+        if crc32fast::hash(covered) != Reader::new(crc).u32("footer checksum")? {
+            return Err(DecodeError::damaged("footer checksum does not match", 60));
+        }
+        let footer = Self {
+            file_bytes: reader.u64("file length")?,
+            body_bytes: reader.u64("body length")?,
+            tail_offset: reader.u64("tail offset")?,
+            number: reader.u64("file number")?,
+            sections: reader.u32("section count")?,
+            kind: match reader.u32("kind")? {
+                2 => FileKind::Segment,
+                3 => FileKind::Dead,
+                _ => return Err(DecodeError::unsupported("unknown kind of block file", 36)),
+            },
+            tail_crc: reader.u32("tail checksum")?,
+        };
+        reader.zeros(12, "reserved bytes of the footer are not zero")?;
+        if footer.file_bytes != file_bytes {
+            return Err(DecodeError::damaged("file has not the length its footer says", 0));
+        }
+        if footer.sections > SECTIONS_MAX {
+            return Err(DecodeError::damaged("more sections than any block file has", 32));
+        }
+        if Geometry::of(footer.body_bytes, footer.sections) != Some(footer.geometry()) {
+            return Err(DecodeError::damaged("lengths in the footer do not agree", 8));
+        }
+        Ok(footer)
+    }
+
+    fn geometry(&self) -> Geometry {
+        Geometry { tail_offset: self.tail_offset, file_bytes: self.file_bytes }
+    }
+}
+
+/// Where the tail begins and where the file ends: a function of body and section count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Geometry {
+    pub(crate) tail_offset: u64,
+    pub(crate) file_bytes: u64,
+}
+
+impl Geometry {
+    /// `None` if the body is no whole number of blocks, or too long for any file.
+    pub(crate) fn of(body_bytes: u64, sections: u32) -> Option<Self> {
+        let block = wide(BLOCK_BYTES);
+        if body_bytes == 0 || body_bytes.checked_rem(block)? != 0 {
+            return None;
+        }
+        let table = body_bytes.checked_div(block)?.checked_mul(CRC_BYTES)?;
+        let table = table.checked_next_multiple_of(block)?;
+        let tail_offset = body_bytes.checked_add(table)?;
+        let roots = table.checked_div(block)?.checked_mul(CRC_BYTES)?;
+        let file_bytes = tail_offset
+            .checked_add(roots)?
+            .checked_add(u64::from(sections).checked_mul(wide(Section::BYTES))?)?
+            .checked_add(wide(PROPERTY_BYTES))?
+            .checked_add(wide(Footer::BYTES))?;
+        Some(Self { tail_offset, file_bytes })
+    }
+}
+
+/// What a section holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SectionKind {
+    Signatures = 1,
+    Documents = 2,
+    StartBases = 3,
+    Starts = 4,
+    Times = 5,
+    ShingleCounts = 6,
+    Tables = 7,
+    Directories = 8,
+    Dead = 9,
+}
+
+/// One row of the section table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Section {
+    pub(crate) kind: SectionKind,
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Section {
+    pub(crate) const BYTES: usize = 24;
+
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&(self.kind as u32).to_le_bytes());
+        out.extend_from_slice(&0_u32.to_le_bytes());
+        out.extend_from_slice(&self.offset.to_le_bytes());
+        out.extend_from_slice(&self.bytes.to_le_bytes());
+    }
+
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let at = reader.offset();
+        let kind = match reader.u32("kind of a section")? {
+            1 => SectionKind::Signatures,
+            2 => SectionKind::Documents,
+            3 => SectionKind::StartBases,
+            4 => SectionKind::Starts,
+            5 => SectionKind::Times,
+            6 => SectionKind::ShingleCounts,
+            7 => SectionKind::Tables,
+            8 => SectionKind::Directories,
+            9 => SectionKind::Dead,
+            _ => return Err(DecodeError::unsupported("unknown kind of section", at)),
+        };
+        if reader.u32("codec of a section")? != 0 {
+            return Err(DecodeError::unsupported("unknown codec of a section", at));
+        }
+        let offset = reader.u64("offset of a section")?;
+        Ok(Self { kind, offset, bytes: reader.u64("length of a section")? })
+    }
+
+    /// Where the section ends.
+    fn end(&self) -> Option<u64> {
+        self.offset.checked_add(self.bytes)
+    }
+}
+
+/// Bytes of the properties of any kind of block file.
+pub(crate) const PROPERTY_BYTES: usize = 32;
+
+/// What stands between the CRC table and the footer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tail {
+    /// CRC of each block of the CRC table.
+    pub(crate) roots: Vec<u32>,
+    pub(crate) sections: Vec<Section>,
+    pub(crate) properties: [u8; PROPERTY_BYTES],
+}
+
+impl Tail {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for root in &self.roots {
+            out.extend_from_slice(&root.to_le_bytes());
+        }
+        for section in &self.sections {
+            section.encode(&mut out);
+        }
+        out.extend_from_slice(&self.properties);
+        out
+    }
+
+    /// Decodes the bytes between tail offset and footer, all of which the footer's CRC covers.
+    pub(crate) fn decode(bytes: &[u8], footer: &Footer) -> Result<Self, DecodeError> {
+        if crc32fast::hash(bytes) != footer.tail_crc {
+            return Err(DecodeError::damaged("tail checksum does not match", 0));
+        }
+        let mut reader = Reader::new(bytes);
+        let crc_table = footer.tail_offset.saturating_sub(footer.body_bytes);
+        let blocks = narrow(crc_table, "CRC table")?.div_ceil(BLOCK_BYTES);
+        let mut roots = Vec::new();
+        for _ in 0..blocks {
+            roots.push(reader.u32("root table")?);
+        }
+        let mut sections = Vec::new();
+        for _ in 0..footer.sections {
+            sections.push(Section::decode(&mut reader)?);
+        }
+        let properties = reader.array("properties")?;
+        match reader.remaining() {
+            0 => Ok(Self { roots, sections, properties }),
+            _ => Err(DecodeError::damaged("bytes between properties and footer", reader.offset())),
+        }
+    }
+}
+
+/// Properties of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SegmentProperties {
+    pub(crate) docs: u32,
+    /// Bucket tables: one per band and one of keys.
+    pub(crate) tables: u32,
+    pub(crate) signature_bytes: u32,
+    pub(crate) time_min: u64,
+    pub(crate) time_max: u64,
+}
+
+impl SegmentProperties {
+    pub(crate) fn encode(&self) -> [u8; PROPERTY_BYTES] {
+        let mut out = Vec::with_capacity(PROPERTY_BYTES);
+        out.extend_from_slice(&self.docs.to_le_bytes());
+        out.extend_from_slice(&groups_of(self.docs).to_le_bytes());
+        out.extend_from_slice(&self.tables.to_le_bytes());
+        out.extend_from_slice(&self.signature_bytes.to_le_bytes());
+        out.extend_from_slice(&self.time_min.to_le_bytes());
+        out.extend_from_slice(&self.time_max.to_le_bytes());
+        let mut properties = [0; PROPERTY_BYTES];
+        properties.copy_from_slice(&out);
+        properties
+    }
+
+    pub(crate) fn decode(bytes: &[u8; PROPERTY_BYTES]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let docs = reader.u32("documents")?;
+        let groups = reader.u32("groups")?;
+        let properties = Self {
+            docs,
+            tables: reader.u32("tables")?,
+            signature_bytes: reader.u32("signature bytes")?,
+            time_min: reader.u64("least time")?,
+            time_max: reader.u64("greatest time")?,
+        };
+        if docs == 0 || docs == u32::MAX {
+            return Err(DecodeError::damaged("impossible number of documents", 0));
+        }
+        if groups != groups_of(docs) {
+            return Err(DecodeError::damaged("number of groups does not fit the documents", 4));
+        }
+        if properties.time_min > properties.time_max {
+            return Err(DecodeError::damaged("least time is after the greatest", 16));
+        }
+        Ok(properties)
+    }
+}
+
+/// Groups of every bucket table of a segment of `docs` documents.
+pub(crate) fn groups_of(docs: u32) -> u32 {
+    docs.div_euclid(20).max(1)
+}
+
+/// Where everything lies in a segment: a function of its numbers, and of how long the documents
+/// are. The section table must say the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SegmentLayout {
+    /// In file order, which is the order of their kinds.
+    pub(crate) sections: [Section; 8],
+    /// From the beginning of a table to its ordinals.
+    pub(crate) table_ordinals: u64,
+    /// From one table to the next.
+    pub(crate) table_stride: u64,
+    /// From one table's directory to the next's.
+    pub(crate) directory_stride: u64,
+    pub(crate) body_bytes: u64,
+}
+
+impl SegmentLayout {
+    /// `None` if the numbers are beyond any file.
+    pub(crate) fn of(properties: &SegmentProperties, documents_bytes: u64) -> Option<Self> {
+        let docs = u64::from(properties.docs);
+        let tables = u64::from(properties.tables);
+        let table_ordinals = docs.checked_mul(2)?.checked_next_multiple_of(ALIGN)?;
+        let ordinals = docs.checked_mul(4)?.checked_next_multiple_of(ALIGN)?;
+        let table_stride = table_ordinals.checked_add(ordinals)?;
+        let directory_stride =
+            u64::from(groups_of(properties.docs)).checked_add(1)?.checked_mul(4)?;
+        let lengths = [
+            (SectionKind::Signatures, docs.checked_mul(u64::from(properties.signature_bytes))?),
+            (SectionKind::Documents, documents_bytes),
+            (SectionKind::StartBases, docs.div_ceil(u64::from(STARTS_PER_BASE)).checked_mul(8)?),
+            (SectionKind::Starts, docs.checked_mul(4)?),
+            (SectionKind::Times, docs.checked_mul(8)?),
+            (SectionKind::ShingleCounts, docs.checked_mul(4)?),
+            (SectionKind::Tables, tables.checked_mul(table_stride)?),
+            (SectionKind::Directories, tables.checked_mul(directory_stride)?),
+        ];
+        let mut end = wide(FileHeader::BYTES);
+        let mut sections = [Section { kind: SectionKind::Signatures, offset: 0, bytes: 0 }; 8];
+        for (section, (kind, bytes)) in sections.iter_mut().zip(lengths) {
+            let offset = end.checked_next_multiple_of(ALIGN)?;
+            *section = Section { kind, offset, bytes };
+            end = section.end()?;
+        }
+        let body_bytes = end.checked_next_multiple_of(wide(BLOCK_BYTES))?;
+        Some(Self { sections, table_ordinals, table_stride, directory_stride, body_bytes })
+    }
+
+    /// The layout the section table of a segment says, if it is the one there must be.
+    pub(crate) fn decode(
+        properties: &SegmentProperties,
+        sections: &[Section],
+        body_bytes: u64,
+    ) -> Result<Self, DecodeError> {
+        let documents_bytes = sections.get(1).map_or(0, |section| section.bytes);
+        match Self::of(properties, documents_bytes) {
+            Some(layout) if layout.sections == sections && layout.body_bytes == body_bytes => {
+                Ok(layout)
+            }
+            _ => Err(DecodeError::damaged("sections are not where they must be", 0)),
+        }
+    }
+}
+
+/// Properties of a dead file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DeadProperties {
+    /// Number of the segment whose documents these are.
+    pub(crate) segment: u64,
+    pub(crate) docs: u32,
+    pub(crate) dead: u32,
+}
+
+impl DeadProperties {
+    pub(crate) fn encode(&self) -> [u8; PROPERTY_BYTES] {
+        let mut out = Vec::with_capacity(PROPERTY_BYTES);
+        out.extend_from_slice(&self.segment.to_le_bytes());
+        out.extend_from_slice(&self.docs.to_le_bytes());
+        out.extend_from_slice(&self.dead.to_le_bytes());
+        out.extend_from_slice(&[0; 16]);
+        let mut properties = [0; PROPERTY_BYTES];
+        properties.copy_from_slice(&out);
+        properties
+    }
+
+    pub(crate) fn decode(bytes: &[u8; PROPERTY_BYTES]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let properties = Self {
+            segment: reader.u64("segment number")?,
+            docs: reader.u32("documents")?,
+            dead: reader.u32("dead")?,
+        };
+        reader.zeros(16, "reserved bytes of the properties are not zero")?;
+        if properties.dead > properties.docs {
+            return Err(DecodeError::damaged("more dead than documents", 12));
+        }
+        Ok(properties)
+    }
+
+    /// The one section of a dead file, and how long its body is.
+    pub(crate) fn layout(&self) -> Option<(Section, u64)> {
+        let bytes = u64::from(self.docs).div_ceil(64).checked_mul(8)?;
+        let offset = wide(FileHeader::BYTES);
+        let section = Section { kind: SectionKind::Dead, offset, bytes };
+        Some((section, section.end()?.checked_next_multiple_of(wide(BLOCK_BYTES))?))
+    }
+}

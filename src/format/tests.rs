@@ -1,0 +1,1 @@
+//! Decodes the examples printed in `docs/FILE_FORMAT.md` and encodes them again.

@@ -1,0 +1,289 @@
+//! A published block file: opened by its tail, each block checked before its bytes are believed.
+//!
+//! Knows blocks and bytes; not what any section holds.
+
+use super::{Listed, ReadMode};
+use crate::format::blocks::{BLOCK_BYTES, Footer, Tail};
+use crate::format::bytes::{narrow, wide};
+use crate::format::header::FileHeader;
+use crate::storage::{File, Map, OpenMode, Storage};
+use crate::{Error, Result};
+use std::borrow::Cow;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+type Block = [u8; BLOCK_BYTES];
+
+/// Blocks of the body that one block of the CRC table covers.
+const CRCS_PER_BLOCK: usize = BLOCK_BYTES / 4;
+
+/// One open block file.
+pub(super) struct BlockFile {
+    path: PathBuf,
+    file: Arc<dyn File>,
+    listed: Listed,
+    header: FileHeader,
+    footer: Footer,
+    tail: Tail,
+    /// `None` in `ReadMode::Pread`.
+    map: Option<Map>,
+    /// One bit per block of the body: it was read and its CRC was right since open.
+    checked: Vec<AtomicU64>,
+    /// The blocks of the CRC table, copied once checked.
+    crc_table: Vec<OnceLock<Box<Block>>>,
+}
+
+impl BlockFile {
+    /// Opens and checks everything but the body. Reads the header and the tail only.
+    pub(super) fn open(
+        storage: &dyn Storage,
+        path: &Path,
+        listed: &Listed,
+        header: &FileHeader,
+        mode: ReadMode,
+    ) -> Result<Self> {
+        let file = match storage.open(path, OpenMode::Read) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(Error::corrupt(path, 0, "a file of the index is missing"));
+            }
+            other => other.map_err(|error| Error::io("open", path, error))?,
+        };
+        let (footer, tail) = read_ends(&*file, path, listed, header)?;
+        let map = match mode {
+            ReadMode::Pread => None,
+            ReadMode::Mmap => Some(file.map().map_err(|error| Error::io("map", path, error))?),
+        };
+        if map.as_ref().is_some_and(|map| wide(map.bytes().len()) != listed.length) {
+            return Err(Error::corrupt(path, 0, "file changed its length while it was opened"));
+        }
+        let blocks = narrow(footer.body_bytes, "body").map_err(|error| error.in_file(path, 0))?
+            / BLOCK_BYTES;
+        Ok(Self {
+            path: path.to_path_buf(),
+            file,
+            listed: *listed,
+            header: *header,
+            footer,
+            map,
+            checked: (0..blocks.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
+            crc_table: tail.roots.iter().map(|_| OnceLock::new()).collect(),
+            tail,
+        })
+    }
+
+    pub(super) fn listed(&self) -> &Listed {
+        &self.listed
+    }
+
+    pub(super) fn footer(&self) -> &Footer {
+        &self.footer
+    }
+
+    pub(super) fn tail(&self) -> &Tail {
+        &self.tail
+    }
+
+    /// An error of kind `Corrupt` that names this file.
+    #[cold]
+    pub(super) fn corrupt(&self, offset: u64, what: impl fmt::Display) -> Error {
+        Error::corrupt(&self.path, offset, what)
+    }
+
+    /// `count` checked bytes of the body: of the map, or a copy where there is none.
+    #[inline]
+    pub(super) fn read(&self, offset: u64, count: usize) -> Result<Cow<'_, [u8]>> {
+        let begin = self.range(offset, count)?;
+        match &self.map {
+            Some(map) => {
+                self.check(begin, count)?;
+                // The map is as long as the file, and `range` keeps within the body.
+                Ok(Cow::Borrowed(&map.bytes()[begin..begin + count]))
+            }
+            None => {
+                let mut copy = vec![0; count];
+                self.copy_blocks(begin, &mut copy)?;
+                Ok(Cow::Owned(copy))
+            }
+        }
+    }
+
+    /// A few checked bytes of the body, without allocating in any mode.
+    #[inline]
+    pub(super) fn array<const N: usize>(&self, offset: u64) -> Result<[u8; N]> {
+        let begin = self.range(offset, N)?;
+        let mut array = [0; N];
+        match &self.map {
+            Some(map) => {
+                self.check(begin, N)?;
+                array.copy_from_slice(&map.bytes()[begin..begin + N]);
+            }
+            None => self.copy_blocks(begin, &mut array)?,
+        }
+        Ok(array)
+    }
+
+    /// Fills `out` from the disk, every block checked, whatever was checked before.
+    pub(super) fn read_fresh(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        let begin = self.range(offset, out.len())?;
+        self.copy_blocks(begin, out)
+    }
+
+    /// Reads one block from the disk and checks it, and its block of the CRC table, afresh.
+    pub(super) fn verify_block(&self, block: usize) -> Result<()> {
+        let mut bytes = [0; BLOCK_BYTES];
+        self.fetch(block, &mut bytes)
+    }
+
+    /// Reads one block of the CRC table from the disk and checks it afresh.
+    pub(super) fn verify_crc_block(&self, index: usize) -> Result<()> {
+        self.fetch_crcs(index).map(|_| ())
+    }
+
+    /// Reads header and tail from the disk and checks them afresh.
+    pub(super) fn verify_ends(&self) -> Result<()> {
+        read_ends(&*self.file, &self.path, &self.listed, &self.header).map(|_| ())
+    }
+
+    pub(super) fn blocks(&self) -> usize {
+        // Was narrowed at open.
+        usize::try_from(self.footer.body_bytes).unwrap_or(usize::MAX) / BLOCK_BYTES
+    }
+
+    /// `offset` as an index, if `count` bytes of the body follow it.
+    #[inline]
+    fn range(&self, offset: u64, count: usize) -> Result<usize> {
+        let end = offset.checked_add(wide(count));
+        match (usize::try_from(offset), end) {
+            (Ok(begin), Some(end)) if end <= self.footer.body_bytes => Ok(begin),
+            _ => Err(self.corrupt(offset, "a reference leads out of the file")),
+        }
+    }
+
+    /// Checks the blocks under a range that are not checked yet.
+    #[inline]
+    fn check(&self, begin: usize, count: usize) -> Result<()> {
+        if count == 0 {
+            return Ok(());
+        }
+        let first = begin / BLOCK_BYTES;
+        let last = (begin + count - 1) / BLOCK_BYTES;
+        for block in first..=last {
+            // Relaxed: the bit says only that the bytes of an immutable file were right once.
+            let bits = self.checked[block / 64].load(Ordering::Relaxed);
+            if bits >> (block % 64) & 1 == 0 {
+                self.first_touch(block)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn first_touch(&self, block: usize) -> Result<()> {
+        // By read and not through the map: a disk that fails is then an error and no signal.
+        let mut bytes = [0; BLOCK_BYTES];
+        self.fetch(block, &mut bytes)?;
+        self.checked[block / 64].fetch_or(1 << (block % 64), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Copies a range of the body out of freshly read and checked blocks.
+    fn copy_blocks(&self, mut begin: usize, mut out: &mut [u8]) -> Result<()> {
+        let mut bytes = [0; BLOCK_BYTES];
+        while !out.is_empty() {
+            self.fetch(begin / BLOCK_BYTES, &mut bytes)?;
+            let within = begin % BLOCK_BYTES;
+            let count = out.len().min(BLOCK_BYTES - within);
+            let (now, later) = out.split_at_mut(count);
+            now.copy_from_slice(&bytes[within..within + count]);
+            out = later;
+            begin += count;
+        }
+        Ok(())
+    }
+
+    fn fetch(&self, block: usize, bytes: &mut Block) -> Result<()> {
+        let index = block / CRCS_PER_BLOCK;
+        let crcs = match self.crc_table[index].get() {
+            Some(crcs) => crcs,
+            None => {
+                let fetched = self.fetch_crcs(index)?;
+                self.crc_table[index].get_or_init(|| fetched)
+            }
+        };
+        let offset = wide(block * BLOCK_BYTES);
+        self.read_disk(bytes, offset)?;
+        let at = block % CRCS_PER_BLOCK * 4;
+        if crcs[at..at + 4] != crc32fast::hash(bytes).to_le_bytes() {
+            return Err(self.corrupt(offset, "block checksum does not match"));
+        }
+        Ok(())
+    }
+
+    fn fetch_crcs(&self, index: usize) -> Result<Box<Block>> {
+        let mut bytes = Box::new([0; BLOCK_BYTES]);
+        let offset = self.footer.body_bytes + wide(index * BLOCK_BYTES);
+        self.read_disk(&mut *bytes, offset)?;
+        if crc32fast::hash(&*bytes) != self.tail.roots[index] {
+            return Err(self.corrupt(offset, "checksum of a block of checksums does not match"));
+        }
+        Ok(bytes)
+    }
+
+    fn read_disk(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
+        self.file.read_at(bytes, offset).map_err(|error| Error::io("read", &self.path, error))
+    }
+}
+
+impl fmt::Debug for BlockFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BlockFile({})", self.path.display())
+    }
+}
+
+/// Reads and checks footer, tail and header, in this order: the length proves the others.
+fn read_ends(
+    file: &dyn File,
+    path: &Path,
+    listed: &Listed,
+    expected: &FileHeader,
+) -> Result<(Footer, Tail)> {
+    let read = |bytes: &mut [u8], offset| {
+        file.read_at(bytes, offset).map_err(|error| Error::io("read", path, error))
+    };
+    let length = file.bytes().map_err(|error| Error::io("measure", path, error))?;
+    if length != listed.length {
+        return Err(Error::corrupt(path, length, "file has not the length the catalog says"));
+    }
+    let mut footer_bytes = [0; Footer::BYTES];
+    let Some(at) = length.checked_sub(wide(Footer::BYTES)) else {
+        return Err(Error::corrupt(path, length, "file is shorter than its footer"));
+    };
+    read(&mut footer_bytes, at)?;
+    let footer = Footer::decode(&footer_bytes, length).map_err(|error| error.in_file(path, at))?;
+    // The footer's lengths agree with the file's, so that the tail is no longer than the file.
+    let tail_bytes = narrow(length.saturating_sub(footer.tail_offset), "tail")
+        .map_err(|error| error.in_file(path, at))?;
+    let mut bytes = vec![0; tail_bytes];
+    read(&mut bytes, footer.tail_offset)?;
+    if xxhash_rust::xxh3::xxh3_64(&bytes) != listed.tail_hash {
+        return Err(Error::corrupt(
+            path,
+            footer.tail_offset,
+            "tail is not the one the catalog says",
+        ));
+    }
+    bytes.truncate(tail_bytes.saturating_sub(Footer::BYTES));
+    let tail =
+        Tail::decode(&bytes, &footer).map_err(|error| error.in_file(path, footer.tail_offset))?;
+    let mut header_bytes = [0; FileHeader::BYTES];
+    read(&mut header_bytes, 0)?;
+    let header = FileHeader::decode(&header_bytes, true).map_err(|error| error.in_file(path, 0))?;
+    let footer_agrees = footer.kind == header.kind && footer.number == header.number;
+    if header != *expected || !footer_agrees || header.number != listed.number {
+        return Err(Error::corrupt(path, 0, "file belongs to another index, place or parameters"));
+    }
+    Ok((footer, tail))
+}

@@ -1,0 +1,363 @@
+//! Writes one segment, section by section, and computes its bucket tables from what it wrote.
+//!
+//! Knows nothing of where documents come from. Holds 4.2 bytes per document beside its bounded
+//! buffers, and 4 per block of the file; nothing that grows with the text.
+
+use super::tables::{Need, Rebuild, Run, key_hash};
+use super::writer::{Output, Stream, header};
+use super::{Listed, Shape};
+use crate::format::blocks::{
+    KEY_BYTES_MAX, PAYLOAD_BYTES_MAX, STARTS_PER_BASE, SegmentLayout, SegmentProperties,
+};
+use crate::format::bytes::{index, wide};
+use crate::format::header::{FileHeader, FileKind};
+use crate::storage::Storage;
+use crate::{Error, Result};
+use std::path::Path;
+use std::sync::Arc;
+
+/// What is read back at once to compute tables.
+const CHUNK_BYTES: usize = 256 * 1024;
+
+/// A segment being written. Push every section in the order of the methods, whole; then `step`
+/// until it is done; then `finish`. Dropped before that, it removes its tmp file.
+#[derive(Debug)]
+pub(crate) struct Builder {
+    storage: Arc<dyn Storage>,
+    /// `None` once published.
+    output: Option<Output>,
+    shape: Shape,
+    header: FileHeader,
+    docs: u32,
+    memory_bytes: usize,
+    main: Stream,
+    phase: Phase,
+    /// Documents pushed in this phase.
+    pushed: u32,
+    /// Where documents begin; kept for the table of keys.
+    bases: Vec<u64>,
+    starts: Vec<u32>,
+    documents_bytes: u64,
+    time_min: u64,
+    time_max: u64,
+    tables: Option<Tables>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Signatures,
+    Documents,
+    Times,
+    ShingleCounts,
+    Tables,
+}
+
+/// The state of the last phase.
+#[derive(Debug)]
+struct Tables {
+    layout: SegmentLayout,
+    rebuild: Rebuild,
+    run: Run,
+    directories: Stream,
+    fingerprints: Stream,
+    ordinals: Stream,
+    /// What was read back, and the hashes of its keys.
+    chunk: Vec<u8>,
+    hashes: Vec<u64>,
+}
+
+/// A published segment, as the catalog lists it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Built {
+    pub(crate) listed: Listed,
+    pub(crate) docs: u32,
+    pub(crate) time_min: u64,
+    pub(crate) time_max: u64,
+}
+
+impl Builder {
+    /// Begins the segment `number` at `path`, of exactly `docs` documents. `merge_bytes_max`
+    /// bounds the memory that tables are computed in.
+    pub(crate) fn create(
+        storage: &Arc<dyn Storage>,
+        path: &Path,
+        number: u64,
+        shape: &Shape,
+        docs: u32,
+        merge_bytes_max: usize,
+    ) -> Result<Self> {
+        assert!(docs > 0 && docs < u32::MAX, "a segment holds 1 to 2^32 - 2 documents");
+        shape.assert_valid();
+        let mut builder = Self {
+            output: Some(Output::create(&**storage, path)?),
+            storage: Arc::clone(storage),
+            shape: *shape,
+            header: header(FileKind::Segment, number, shape),
+            docs,
+            memory_bytes: merge_bytes_max,
+            main: Stream::at(0),
+            phase: Phase::Signatures,
+            pushed: 0,
+            bases: Vec::new(),
+            starts: Vec::new(),
+            documents_bytes: 0,
+            time_min: u64::MAX,
+            time_max: 0,
+            tables: None,
+        };
+        builder.write(&builder.header.encode())?;
+        Ok(builder)
+    }
+
+    /// First: the signatures of the next documents, any whole number of them.
+    pub(crate) fn push_signatures(&mut self, signatures: &[u8]) -> Result<()> {
+        let count = signatures.len() / self.shape.signature_bytes;
+        assert!(count * self.shape.signature_bytes == signatures.len(), "whole signatures");
+        self.write(signatures)?;
+        self.pushed(Phase::Signatures, count)
+    }
+
+    /// Second: key and payload of the next document.
+    pub(crate) fn push_document(&mut self, key: &[u8], payload: &[u8]) -> Result<()> {
+        assert!((1..=KEY_BYTES_MAX).contains(&key.len()), "keys have 1 to 4,096 bytes");
+        assert!(payload.len() <= PAYLOAD_BYTES_MAX, "payloads have at most 65,536 bytes");
+        if self.pushed % STARTS_PER_BASE == 0 {
+            self.bases.push(self.documents_bytes);
+        }
+        let base = self.bases.last().copied().unwrap_or(0);
+        let start = u32::try_from(self.documents_bytes - base).expect("64 documents fit");
+        self.starts.push(start);
+        let key_bytes = u16::try_from(key.len()).expect("asserted above");
+        self.write(&key_bytes.to_le_bytes())?;
+        self.write(key)?;
+        self.write(payload)?;
+        self.documents_bytes += 2 + wide(key.len()) + wide(payload.len());
+        self.pushed(Phase::Documents, 1)
+    }
+
+    /// Third: the time of the next document.
+    pub(crate) fn push_time(&mut self, time: u64) -> Result<()> {
+        self.time_min = self.time_min.min(time);
+        self.time_max = self.time_max.max(time);
+        self.write(&time.to_le_bytes())?;
+        self.pushed(Phase::Times, 1)
+    }
+
+    /// Fourth: the shingle count of the next document.
+    pub(crate) fn push_shingle_count(&mut self, count: u32) -> Result<()> {
+        self.write(&count.to_le_bytes())?;
+        self.pushed(Phase::ShingleCounts, 1)
+    }
+
+    /// Last: computes and writes bucket tables; reads and writes about `budget_bytes` (a little
+    /// at least). True when they are done.
+    pub(crate) fn step(&mut self, budget_bytes: usize) -> Result<bool> {
+        assert!(self.phase == Phase::Tables, "tables come after all documents");
+        let mut spent = 0;
+        loop {
+            let tables = self.tables.as_ref().expect("made when the phase began");
+            spent += match tables.rebuild.need() {
+                Need::Done => return Ok(true),
+                Need::Emit => self.emit()?,
+                Need::Signatures { from } => self.feed_signatures(from)?,
+                Need::Keys { from } => self.feed_keys(from)?,
+            };
+            if spent >= budget_bytes {
+                let tables = self.tables.as_ref().expect("as above");
+                return Ok(tables.rebuild.need() == Need::Done);
+            }
+        }
+    }
+
+    /// Publishes the file: afterwards it is whole, durable and under its name. After an error it
+    /// is not listed anywhere, and whatever of it is left is swept at the next open.
+    pub(crate) fn finish(mut self) -> Result<Built> {
+        let mut tables = self.tables.take().expect("tables are done before the segment is");
+        assert!(tables.rebuild.need() == Need::Done, "tables are done before the segment is");
+        let mut output = self.output.take().expect("finished once");
+        let properties = self.properties();
+        let body_bytes = tables.layout.body_bytes;
+        let listed = (|| {
+            tables.directories.pad_to(body_bytes, &mut output)?;
+            tables.directories.flush(&mut output)?;
+            let sections = &tables.layout.sections;
+            let storage = &*self.storage;
+            output.publish(storage, &self.header, body_bytes, sections, properties.encode())
+        })();
+        let listed = match listed {
+            Ok(listed) => listed,
+            Err(error) => {
+                // Best effort, as in `drop`. (After a failed publish either name may exist.)
+                self.output = Some(output);
+                return Err(error);
+            }
+        };
+        let (time_min, time_max) = (self.time_min, self.time_max);
+        Ok(Built { listed, docs: self.docs, time_min, time_max })
+    }
+
+    /// Gives up: removes the tmp file.
+    pub(crate) fn abandon(self) {
+        drop(self);
+    }
+
+    fn properties(&self) -> SegmentProperties {
+        SegmentProperties {
+            docs: self.docs,
+            tables: self.shape.tables(),
+            signature_bytes: u32::try_from(self.shape.signature_bytes).expect("asserted valid"),
+            time_min: self.time_min,
+            time_max: self.time_max,
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let output = self.output.as_mut().expect("only finish takes it");
+        self.main.push(bytes, output)
+    }
+
+    /// Zeros up to the next multiple of 64.
+    fn align(&mut self) -> Result<()> {
+        let output = self.output.as_mut().expect("only finish takes it");
+        self.main.pad_to(self.main.position().next_multiple_of(64), output)
+    }
+
+    /// Counts what was pushed, and begins the next phase after the last document.
+    fn pushed(&mut self, phase: Phase, count: usize) -> Result<()> {
+        assert!(self.phase == phase, "sections are pushed whole and in order");
+        let left = self.docs - self.pushed;
+        assert!(count <= index(left), "more documents than were announced");
+        self.pushed += u32::try_from(count).expect("at most the documents left");
+        if self.pushed < self.docs {
+            return Ok(());
+        }
+        self.pushed = 0;
+        self.align()?;
+        self.phase = match phase {
+            Phase::Signatures => Phase::Documents,
+            Phase::Documents => {
+                self.write_starts()?;
+                Phase::Times
+            }
+            Phase::Times => Phase::ShingleCounts,
+            Phase::ShingleCounts | Phase::Tables => {
+                self.begin_tables()?;
+                Phase::Tables
+            }
+        };
+        Ok(())
+    }
+
+    fn write_starts(&mut self) -> Result<()> {
+        let output = self.output.as_mut().expect("only finish takes it");
+        for base in &self.bases {
+            self.main.push(&base.to_le_bytes(), output)?;
+        }
+        self.align()?;
+        let output = self.output.as_mut().expect("only finish takes it");
+        for start in &self.starts {
+            self.main.push(&start.to_le_bytes(), output)?;
+        }
+        self.align()
+    }
+
+    fn begin_tables(&mut self) -> Result<()> {
+        let layout = SegmentLayout::of(&self.properties(), self.documents_bytes);
+        let layout = layout.ok_or_else(|| Error::invalid("segment is too large for any file"))?;
+        let [.., tables, directories] = &layout.sections;
+        assert!(self.main.position() == tables.offset, "sections are where the layout says");
+        let output = self.output.as_mut().expect("only finish takes it");
+        self.main.flush(output)?;
+        self.tables = Some(Tables {
+            rebuild: Rebuild::new(&self.shape, self.docs, self.memory_bytes),
+            run: Run::default(),
+            directories: Stream::at(directories.offset),
+            fingerprints: Stream::at(tables.offset),
+            ordinals: Stream::at(tables.offset + layout.table_ordinals),
+            chunk: Vec::new(),
+            hashes: Vec::new(),
+            layout,
+        });
+        Ok(())
+    }
+
+    fn feed_signatures(&mut self, from: u32) -> Result<usize> {
+        let tables = self.tables.as_mut().expect("in the last phase");
+        let output = self.output.as_ref().expect("only finish takes it");
+        let stride = self.shape.signature_bytes;
+        let count = (CHUNK_BYTES / stride).max(1).min(index(self.docs - from));
+        let [signatures, ..] = &tables.layout.sections;
+        let begin = signatures.offset + wide(index(from) * stride);
+        let range = begin..begin + wide(count * stride);
+        output.read_back(range, self.main.position(), &mut tables.chunk)?;
+        tables.rebuild.signatures(&tables.chunk);
+        Ok(tables.chunk.len())
+    }
+
+    fn feed_keys(&mut self, from: u32) -> Result<usize> {
+        let begin = self.start(from);
+        let mut to = from + 1;
+        while to < self.docs && self.start(to + 1) - begin <= wide(CHUNK_BYTES) {
+            to += 1;
+        }
+        let end = self.start(to);
+        let tables = self.tables.as_mut().expect("in the last phase");
+        let output = self.output.as_ref().expect("only finish takes it");
+        let [_, documents, ..] = &tables.layout.sections;
+        let range = documents.offset + begin..documents.offset + end;
+        output.read_back(range, self.main.position(), &mut tables.chunk)?;
+        tables.hashes.clear();
+        for ordinal in index(from)..index(to) {
+            let start =
+                self.bases[ordinal / index(STARTS_PER_BASE)] + u64::from(self.starts[ordinal]);
+            let at = usize::try_from(start - begin).expect("within the chunk");
+            let document = &tables.chunk[at..];
+            let key_bytes = usize::from(u16::from_le_bytes([document[0], document[1]]));
+            tables.hashes.push(key_hash(&document[2..2 + key_bytes], self.shape.key_seed));
+        }
+        tables.rebuild.keys(&tables.hashes);
+        Ok(tables.chunk.len())
+    }
+
+    /// Where a document begins in its section; where the last ends for one past it.
+    fn start(&self, ordinal: u32) -> u64 {
+        if ordinal == self.docs {
+            return self.documents_bytes;
+        }
+        let base = self.bases[index(ordinal / STARTS_PER_BASE)];
+        base + u64::from(self.starts[index(ordinal)])
+    }
+
+    /// Writes the next run of entries.
+    fn emit(&mut self) -> Result<usize> {
+        let output = self.output.as_mut().expect("only finish takes it");
+        let tables = self.tables.as_mut().expect("in the last phase");
+        let run = &mut tables.run;
+        tables.rebuild.emit(run);
+        tables.directories.push(&run.directory, output)?;
+        tables.fingerprints.push(&run.fingerprints, output)?;
+        tables.ordinals.push(&run.ordinals, output)?;
+        if run.ends_table {
+            let [.., section, _] = &tables.layout.sections;
+            let next = section.offset + u64::from(run.table + 1) * tables.layout.table_stride;
+            let ordinals = next - tables.layout.table_stride + tables.layout.table_ordinals;
+            tables.fingerprints.pad_to(ordinals, output)?;
+            tables.fingerprints.flush(output)?;
+            // The directories follow the last table at the next multiple of 64, as tables do.
+            tables.ordinals.pad_to(next, output)?;
+            tables.ordinals.flush(output)?;
+            tables.fingerprints = Stream::at(next);
+            tables.ordinals = Stream::at(next + tables.layout.table_ordinals);
+        }
+        Ok(run.directory.len() + run.fingerprints.len() + run.ordinals.len())
+    }
+}
+
+impl Drop for Builder {
+    fn drop(&mut self) {
+        if let Some(output) = &self.output {
+            // A tmp file that cannot be removed is swept at the next open.
+            let _ = self.storage.remove(output.tmp());
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Dead files: which documents of a segment are dead. And ranks, by which a merge renumbers.
+//!
+//! Knows one segment's number and documents; not why or when one died.
+
+use super::blocks::BlockFile;
+use super::writer::{Output, Stream, header};
+use super::{Listed, ReadMode, Shape, Watch};
+use crate::Result;
+use crate::format::blocks::{DeadProperties, Section};
+use crate::format::bytes::index;
+use crate::format::header::FileKind;
+use crate::storage::Storage;
+use std::path::Path;
+
+/// One open dead file.
+#[derive(Debug)]
+pub(crate) struct Dead {
+    blocks: BlockFile,
+    properties: DeadProperties,
+    section: Section,
+}
+
+impl Dead {
+    /// Opens a published dead file of the segment `segment`, which has `docs` documents.
+    pub(crate) fn open(
+        storage: &dyn Storage,
+        path: &Path,
+        listed: &Listed,
+        shape: &Shape,
+        segment: u64,
+        docs: u32,
+        mode: ReadMode,
+    ) -> Result<Self> {
+        let expected = header(FileKind::Dead, listed.number, shape);
+        let blocks = BlockFile::open(storage, path, listed, &expected, mode)?;
+        let tail_offset = blocks.footer().tail_offset;
+        let properties = DeadProperties::decode(&blocks.tail().properties)
+            .map_err(|error| error.in_file(path, tail_offset))?;
+        if properties.segment != segment || properties.docs != docs {
+            return Err(blocks.corrupt(tail_offset, "dead file belongs to another segment"));
+        }
+        match properties.layout() {
+            Some((section, body_bytes))
+                if blocks.tail().sections == [section]
+                    && body_bytes == blocks.footer().body_bytes =>
+            {
+                Ok(Self { blocks, properties, section })
+            }
+            _ => Err(blocks.corrupt(tail_offset, "sections are not where they must be")),
+        }
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.blocks.listed().number
+    }
+
+    /// What the catalog says of this file.
+    pub(crate) fn listed(&self) -> &Listed {
+        self.blocks.listed()
+    }
+
+    /// Documents of the segment, dead or not.
+    pub(crate) fn docs(&self) -> u32 {
+        self.properties.docs
+    }
+
+    /// How many are dead.
+    pub(crate) fn count(&self) -> u32 {
+        self.properties.dead
+    }
+
+    #[inline]
+    pub(crate) fn is_dead(&self, ordinal: u32) -> Result<bool> {
+        assert!(ordinal < self.properties.docs, "no such ordinal");
+        let [byte] = self.blocks.array(self.section.offset + u64::from(ordinal / 8))?;
+        Ok(byte >> (ordinal % 8) & 1 == 1)
+    }
+
+    /// All bits, 64 to a word: for a merge, or to write the next dead file.
+    pub(crate) fn bits(&self) -> Result<Vec<u64>> {
+        let words = index(self.properties.docs).div_ceil(64);
+        let bytes = self.blocks.read(self.section.offset, words * 8)?;
+        let mut bits = Vec::with_capacity(words);
+        for word in bytes.chunks_exact(8) {
+            let mut array = [0; 8];
+            array.copy_from_slice(word);
+            bits.push(u64::from_le_bytes(array));
+        }
+        let set: u64 = bits.iter().map(|word| u64::from(word.count_ones())).sum();
+        if set != u64::from(self.properties.dead) || beyond(&bits, self.properties.docs) {
+            return Err(self.blocks.corrupt(self.section.offset, "dead documents are miscounted"));
+        }
+        Ok(bits)
+    }
+
+    /// Full check of the file: all blocks and the count.
+    pub(crate) fn verify(&self, watch: &mut Watch<'_>) -> Result<()> {
+        if !super::verify::blocks(&self.blocks, watch)? {
+            return Ok(());
+        }
+        let end = self.section.offset + self.section.bytes;
+        super::verify::zeros(&self.blocks, end..self.blocks.footer().body_bytes, watch)?;
+        if let Err(error) = self.bits() {
+            (watch.problem)(error);
+        }
+        Ok(())
+    }
+}
+
+/// Writes and publishes the dead file `number` at `path`. Bit `ordinal % 64` of word
+/// `ordinal / 64` says that a document of `segment` is dead.
+pub(crate) fn write_dead(
+    storage: &dyn Storage,
+    path: &Path,
+    number: u64,
+    shape: &Shape,
+    segment: u64,
+    docs: u32,
+    bits: &[u64],
+) -> Result<Listed> {
+    assert!(bits.len() == index(docs).div_ceil(64), "one bit per document");
+    assert!(!beyond(bits, docs), "no bits beyond the documents");
+    let dead = bits.iter().map(|word| word.count_ones()).sum();
+    let properties = DeadProperties { segment, docs, dead };
+    let (section, body_bytes) = properties.layout().expect("32 bits of documents fit in a file");
+    let header = header(FileKind::Dead, number, shape);
+    let mut output = Output::create(storage, path)?;
+    let written = (|| {
+        let mut stream = Stream::at(0);
+        stream.push(&header.encode(), &mut output)?;
+        for word in bits {
+            stream.push(&word.to_le_bytes(), &mut output)?;
+        }
+        stream.pad_to(body_bytes, &mut output)?;
+        stream.flush(&mut output)?;
+        output.publish(storage, &header, body_bytes, &[section], properties.encode())
+    })();
+    if written.is_err() {
+        // A tmp file that cannot be removed is swept at the next open.
+        let _ = storage.remove(output.tmp());
+    }
+    written
+}
+
+fn beyond(bits: &[u64], docs: u32) -> bool {
+    let last = bits.last().copied().unwrap_or(0);
+    docs % 64 != 0 && last >> (docs % 64) != 0
+}
+
+/// The live documents of a segment, counted: how a merge renumbers them.
+#[derive(Debug)]
+pub(crate) struct Ranks {
+    bits: Vec<u64>,
+    /// Live documents before each word.
+    before: Vec<u32>,
+    docs: u32,
+}
+
+impl Ranks {
+    /// Of a segment of `docs` documents with these bits dead.
+    pub(crate) fn new(bits: Vec<u64>, docs: u32) -> Self {
+        assert!(bits.len() == index(docs).div_ceil(64), "one bit per document");
+        assert!(!beyond(&bits, docs), "no bits beyond the documents");
+        let mut before = Vec::with_capacity(bits.len());
+        let mut live = 0;
+        for word in &bits {
+            before.push(live);
+            live += word.count_zeros();
+        }
+        Self { bits, before, docs }
+    }
+
+    /// Of a segment without deaths.
+    pub(crate) fn all_live(docs: u32) -> Self {
+        Self::new(vec![0; index(docs).div_ceil(64)], docs)
+    }
+
+    pub(crate) fn is_dead(&self, ordinal: u32) -> bool {
+        assert!(ordinal < self.docs, "no such ordinal");
+        self.bits[index(ordinal / 64)] >> (ordinal % 64) & 1 == 1
+    }
+
+    /// Live documents before `ordinal`: the number of a live one after a merge. Of `docs`: all.
+    pub(crate) fn live_before(&self, ordinal: u32) -> u32 {
+        assert!(ordinal <= self.docs, "no such ordinal");
+        let word = index(ordinal / 64);
+        match (self.bits.get(word), self.before.get(word)) {
+            (Some(bits), Some(before)) => {
+                let below = (1_u64 << (ordinal % 64)) - 1;
+                before + (!bits & below).count_ones()
+            }
+            // One past a last word that is full.
+            _ => self
+                .before
+                .last()
+                .map_or(0, |before| before + self.bits.last().map_or(0, |bits| bits.count_zeros())),
+        }
+    }
+
+    /// How many are live.
+    pub(crate) fn live(&self) -> u32 {
+        self.live_before(self.docs)
+    }
+
+    /// The maximal runs of live documents, ascending: what a merge copies at once.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = std::ops::Range<u32>> + '_ {
+        let mut next = 0;
+        std::iter::from_fn(move || {
+            let begin = self.seek(next, false);
+            let end = self.seek(begin, true);
+            next = end;
+            (begin < end).then_some(begin..end)
+        })
+    }
+
+    /// The first ordinal from `from` on whose deadness is `dead`; `docs` if there is none.
+    fn seek(&self, from: u32, dead: bool) -> u32 {
+        let mut ordinal = from;
+        while ordinal < self.docs {
+            let word = self.bits[index(ordinal / 64)];
+            let wanted = if dead { word } else { !word } >> (ordinal % 64);
+            if wanted != 0 {
+                return (ordinal + wanted.trailing_zeros()).min(self.docs);
+            }
+            ordinal = ordinal.saturating_add(64 - ordinal % 64);
+        }
+        self.docs
+    }
+}

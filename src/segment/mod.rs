@@ -1,0 +1,66 @@
+//! Segments and dead files: immutable, mapped, and checked block by block on first touch.
+//!
+//! Knows keys, signatures and bands as bytes. Knows nothing of the WAL, the memtable, the catalog
+//! or queries; `docs/FILE_FORMAT.md` says what the bytes are.
+
+mod blocks;
+mod builder;
+mod dead;
+mod reader;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod verify;
+mod writer;
+
+pub(crate) use builder::{Builder, Built};
+pub(crate) use dead::{Dead, Ranks, write_dead};
+pub(crate) use reader::{Document, Segment};
+pub(crate) use verify::Watch;
+
+/// What a segment must know of the parameters: lengths, and the seed of keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) signature_bytes: usize,
+    pub(crate) band_bytes: usize,
+    /// Band t is the bytes from `t * band_bytes` of a signature.
+    pub(crate) bands: usize,
+    pub(crate) key_seed: u64,
+    pub(crate) uuid: [u8; 16],
+    /// `Params::id`.
+    pub(crate) params_id: u64,
+}
+
+impl Shape {
+    /// One table per band, and the table of keys.
+    fn tables(&self) -> u32 {
+        u32::try_from(self.bands).map_or(u32::MAX, |bands| bands.saturating_add(1))
+    }
+
+    fn assert_valid(&self) {
+        let banded = self.bands.checked_mul(self.band_bytes);
+        assert!(self.bands > 0 && self.band_bytes > 0, "an index has bands, and bands have rows");
+        assert!(
+            banded.is_some_and(|bytes| bytes <= self.signature_bytes),
+            "the bands lie within the signature"
+        );
+        assert!(self.signature_bytes <= 1 << 16, "signatures are short");
+    }
+}
+
+/// What the catalog says of a block file, and `open` must find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) number: u64,
+    pub(crate) length: u64,
+    pub(crate) tail_hash: u64,
+}
+
+/// How a block file is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReadMode {
+    /// A block is read and checked on its first touch since open, then read through the map.
+    Mmap,
+    /// Every read reads and checks its blocks.
+    Pread,
+}

@@ -1,0 +1,1 @@
+//! Tests of segments and dead files, on a real disk.

@@ -1,0 +1,247 @@
+//! Writes a block file under its tmp name: positioned streams, CRCs computed as bytes pass.
+//!
+//! Knows blocks and bytes; not what any section holds.
+
+use super::Listed;
+use crate::format::blocks::{BLOCK_BYTES, Footer, Geometry, PROPERTY_BYTES, Section, Tail};
+use crate::format::bytes::{narrow, wide};
+use crate::format::header::{FileHeader, FileKind};
+use crate::storage::{File, OpenMode, Storage, names, publish};
+use crate::{Error, Result};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a stream collects before it writes.
+const BUFFER_BYTES: usize = 256 * 1024;
+
+/// A block file being written. Its bytes come through [`Stream`]s.
+#[derive(Debug)]
+pub(super) struct Output {
+    path: PathBuf,
+    tmp: PathBuf,
+    file: Arc<dyn File>,
+    /// By block; of blocks that one stream wrote whole.
+    crcs: Vec<u32>,
+    /// Of blocks that several streams share.
+    pieces: Vec<Piece>,
+}
+
+/// A part of a block that one stream wrote.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    offset: u64,
+    bytes: u64,
+    crc: u32,
+}
+
+/// Consecutive bytes on their way into the file.
+#[derive(Debug)]
+pub(super) struct Stream {
+    /// Where the buffer goes.
+    offset: u64,
+    buffer: Vec<u8>,
+}
+
+impl Stream {
+    pub(super) fn at(offset: u64) -> Self {
+        Self { offset, buffer: Vec::new() }
+    }
+
+    /// Where the next byte goes.
+    pub(super) fn position(&self) -> u64 {
+        self.offset + wide(self.buffer.len())
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8], output: &mut Output) -> Result<()> {
+        for part in bytes.chunks(BUFFER_BYTES) {
+            self.buffer.extend_from_slice(part);
+            if self.buffer.len() >= BUFFER_BYTES {
+                let end = self.position() / wide(BLOCK_BYTES) * wide(BLOCK_BYTES);
+                self.write_until(end, output)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Zeros up to `position`.
+    pub(super) fn pad_to(&mut self, position: u64, output: &mut Output) -> Result<()> {
+        let gap = position.checked_sub(self.position());
+        let gap = gap.and_then(|gap| usize::try_from(gap).ok()).filter(|gap| *gap < BLOCK_BYTES);
+        let gap = gap.expect("the layout leaves gaps shorter than a block");
+        self.push(&[0; BLOCK_BYTES][..gap], output)
+    }
+
+    /// Writes what is left. The stream stays usable.
+    pub(super) fn flush(&mut self, output: &mut Output) -> Result<()> {
+        self.write_until(self.position(), output)
+    }
+
+    fn write_until(&mut self, end: u64, output: &mut Output) -> Result<()> {
+        let count = usize::try_from(end - self.offset).expect("the buffer is in memory");
+        output.write(self.offset, &self.buffer[..count])?;
+        self.buffer.drain(..count);
+        self.offset = end;
+        Ok(())
+    }
+}
+
+impl Output {
+    pub(super) fn create(storage: &dyn Storage, path: &Path) -> Result<Self> {
+        let tmp = names::tmp_of(path);
+        let file = storage
+            .open(&tmp, OpenMode::Create)
+            .map_err(|error| Error::io("create", &tmp, error))?;
+        let path = path.to_path_buf();
+        Ok(Self { path, tmp, file, crcs: Vec::new(), pieces: Vec::new() })
+    }
+
+    pub(super) fn tmp(&self) -> &Path {
+        &self.tmp
+    }
+
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let mut at = offset;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let room = BLOCK_BYTES - block_and_within(at).1;
+            let (piece, later) = rest.split_at(rest.len().min(room));
+            let crc = crc32fast::hash(piece);
+            if piece.len() == BLOCK_BYTES {
+                let block = block_and_within(at).0;
+                if self.crcs.len() <= block {
+                    self.crcs.resize(block + 1, 0);
+                }
+                self.crcs[block] = crc;
+            } else {
+                self.pieces.push(Piece { offset: at, bytes: wide(piece.len()), crc });
+            }
+            at += wide(piece.len());
+            rest = later;
+        }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.file.write_at(bytes, offset).map_err(|error| Error::io("write", &self.tmp, error))
+    }
+
+    /// Reads written bytes back, checked: a disk that returns other bytes than it was given must
+    /// not end in tables built from them. `end` is where the streams flushed so far end.
+    pub(super) fn read_back(
+        &self,
+        range: std::ops::Range<u64>,
+        end: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let block = wide(BLOCK_BYTES);
+        let begin = range.start / block * block;
+        let until = range.end.next_multiple_of(block).min(end);
+        assert!(range.start <= range.end && range.end <= end, "only what was written is read back");
+        let count = usize::try_from(until - begin).expect("a caller reads what fits in memory");
+        out.clear();
+        out.resize(count, 0);
+        self.file.read_at(out, begin).map_err(|error| Error::io("read back", &self.tmp, error))?;
+        for (index, bytes) in out.chunks(BLOCK_BYTES).enumerate() {
+            let offset = begin + wide(index * BLOCK_BYTES);
+            let expected = if bytes.len() == BLOCK_BYTES && !self.is_shared(offset) {
+                self.crcs[block_and_within(offset).0]
+            } else {
+                self.combined(offset, wide(bytes.len()))
+            };
+            if crc32fast::hash(bytes) != expected {
+                return Err(Error::corrupt(&self.tmp, offset, "disk returned other bytes"));
+            }
+        }
+        let skip = usize::try_from(range.start - begin).expect("less than a block");
+        out.truncate(usize::try_from(range.end - begin).expect("less than was read"));
+        out.drain(..skip);
+        Ok(())
+    }
+
+    fn is_shared(&self, block: u64) -> bool {
+        let end = block + wide(BLOCK_BYTES);
+        self.pieces.iter().any(|piece| piece.offset >= block && piece.offset < end)
+    }
+
+    /// The CRC of the `bytes` from `offset`, which pieces must cover exactly.
+    fn combined(&self, offset: u64, bytes: u64) -> u32 {
+        let end = offset + bytes;
+        let mut pieces: Vec<Piece> = self.pieces.clone();
+        pieces.retain(|piece| piece.offset >= offset && piece.offset < end);
+        pieces.sort_by_key(|piece| piece.offset);
+        let mut hasher = crc32fast::Hasher::new();
+        let mut at = offset;
+        for piece in pieces {
+            assert!(piece.offset == at, "streams neither overlap nor leave gaps");
+            hasher.combine(&crc32fast::Hasher::new_with_initial_len(piece.crc, piece.bytes));
+            at += piece.bytes;
+        }
+        assert!(at == end, "streams fill their blocks");
+        hasher.finalize()
+    }
+
+    /// Writes CRC table and tail behind a body of `body_bytes`, and publishes the file.
+    pub(super) fn publish(
+        &mut self,
+        storage: &dyn Storage,
+        header: &FileHeader,
+        body_bytes: u64,
+        sections: &[Section],
+        properties: [u8; PROPERTY_BYTES],
+    ) -> Result<Listed> {
+        let crcs = self.finish_crcs(body_bytes)?;
+        let roots: Vec<u32> = crcs.chunks(BLOCK_BYTES).map(crc32fast::hash).collect();
+        let tail = Tail { roots, sections: sections.to_vec(), properties };
+        let mut tail_bytes = tail.encode();
+        let count = u32::try_from(sections.len()).expect("a block file has few sections");
+        let geometry = Geometry::of(body_bytes, count).expect("the body was written");
+        let footer = Footer {
+            file_bytes: geometry.file_bytes,
+            body_bytes,
+            tail_offset: geometry.tail_offset,
+            number: header.number,
+            sections: count,
+            kind: header.kind,
+            tail_crc: crc32fast::hash(&tail_bytes),
+        };
+        tail_bytes.extend_from_slice(&footer.encode());
+        for (bytes, offset) in [(&crcs, body_bytes), (&tail_bytes, geometry.tail_offset)] {
+            self.file
+                .write_at(bytes, offset)
+                .map_err(|error| Error::io("write", &self.tmp, error))?;
+        }
+        publish(storage, &*self.file, &self.tmp, &self.path)
+            .map_err(|error| Error::io("publish", &self.path, error))?;
+        Ok(Listed {
+            number: header.number,
+            length: geometry.file_bytes,
+            tail_hash: xxhash_rust::xxh3::xxh3_64(&tail_bytes),
+        })
+    }
+
+    /// The CRC table, padded to whole blocks.
+    fn finish_crcs(&mut self, body_bytes: u64) -> Result<Vec<u8>> {
+        let blocks =
+            narrow(body_bytes, "body").map_err(|error| error.in_file(&self.tmp, 0))? / BLOCK_BYTES;
+        self.crcs.resize(blocks, 0);
+        let mut shared: Vec<usize> =
+            self.pieces.iter().map(|piece| block_and_within(piece.offset).0).collect();
+        shared.sort_unstable();
+        shared.dedup();
+        for block in shared {
+            self.crcs[block] = self.combined(wide(block * BLOCK_BYTES), wide(BLOCK_BYTES));
+        }
+        let mut bytes: Vec<u8> = self.crcs.iter().flat_map(|crc| crc.to_le_bytes()).collect();
+        bytes.resize(bytes.len().next_multiple_of(BLOCK_BYTES), 0);
+        Ok(bytes)
+    }
+}
+
+fn block_and_within(offset: u64) -> (usize, usize) {
+    let offset = usize::try_from(offset).expect("a file being written is addressable");
+    (offset / BLOCK_BYTES, offset % BLOCK_BYTES)
+}
+
+/// The header that a block file of these numbers begins with.
+pub(super) fn header(kind: FileKind, number: u64, shape: &super::Shape) -> FileHeader {
+    FileHeader { kind, uuid: shape.uuid, number, params_id: shape.params_id }
+}
