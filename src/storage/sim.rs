@@ -1,1 +1,0 @@
-//! A simulated disk, for tests: what a power cut or a kill leaves behind.

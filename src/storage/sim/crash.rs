@@ -1,0 +1,392 @@
+//! The states a power cut can leave: plans of what survives, and the disks they make.
+//!
+//! A *unit* is one operation that no sync made durable. A plan says of each unit what became of
+//! it, and of the files what their lengths and their never-synced bytes became. In this order:
+//! nothing survives; everything; everything but the names; the names without the bytes (empty,
+//! zeros, garbage, stale bytes); then for each unit: it alone is lost (with the length as if it
+//! were not, and garbage, too), it alone survives (and with all the names, or all the bytes),
+//! everything up to it (and with it torn), and a rename with both its names there; then random
+//! ones. Where `count` is too small for all of them, those for each unit are sampled.
+
+use super::content::{Content, PAGE, Page, noise};
+use super::random::Random;
+use super::state::{DataOp, Id, Inode, Logged, NameOp, Names, Node, Standing, State};
+use crate::format::bytes::wide;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+const SECTOR: u64 = 512;
+
+/// A disk at the moment its power is cut.
+pub(super) struct Crash {
+    disk: State,
+    units: Vec<Unit>,
+}
+
+/// Where an operation is found, in the order they were made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Data { id: Id, index: usize },
+    Name { index: usize },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Fate {
+    Lost,
+    Kept,
+    /// A rename: the new name is there, and the old one still is.
+    Linked,
+    /// A write: only these bytes of it are there.
+    Torn(Vec<Range<u64>>),
+}
+
+/// The length of a file with unsynced operations.
+#[derive(Debug, Clone, Copy)]
+enum Length {
+    /// What the surviving operations make it.
+    Natural,
+    /// What the program saw.
+    Live,
+    /// Something between these two.
+    Between,
+}
+
+/// What is found where nothing was ever synced and no write survived.
+#[derive(Debug, Clone, Copy)]
+enum Fill {
+    Zeros,
+    Noise,
+    /// Bytes of the same file, elsewhere.
+    Stale,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Plan {
+    fates: Vec<Fate>,
+    length: Length,
+    fill: Fill,
+    seed: u64,
+}
+
+impl Crash {
+    pub(super) fn new(disk: State) -> Self {
+        let mut units = BTreeMap::new();
+        for (index, logged) in disk.names_log.iter().enumerate() {
+            units.insert(logged.seq, Unit::Name { index });
+        }
+        for (&id, inode) in &disk.inodes {
+            for (index, logged) in inode.log.iter().enumerate() {
+                if logged.standing != Standing::Fixed {
+                    units.insert(logged.seq, Unit::Data { id, index });
+                }
+            }
+        }
+        Self { units: units.into_values().collect(), disk }
+    }
+
+    pub(super) fn unit_count(&self) -> usize {
+        self.units.len()
+    }
+
+    pub(super) fn plans(&self, seed: u64, count: usize) -> Vec<Plan> {
+        let mut random = Random::new(seed);
+        let mut plans = self.whole_plans();
+        let mut each = self.unit_plans();
+        plans.truncate(count);
+        let left = count - plans.len();
+        if each.len() > left {
+            // A quarter of what is left is for the random ones.
+            let wanted = left - left / 4;
+            while each.len() > wanted {
+                each.remove(super::content::at(random.below(wide(each.len()))));
+            }
+        }
+        plans.extend(each);
+        while plans.len() < count {
+            plans.push(self.random_plan(&mut random));
+        }
+        for plan in &mut plans {
+            plan.seed = random.next();
+        }
+        plans
+    }
+
+    /// The plans that treat all units of a kind alike.
+    fn whole_plans(&self) -> Vec<Plan> {
+        let names = |unit: Unit| matches!(unit, Unit::Name { .. });
+        vec![
+            self.plan(|_| Fate::Lost),
+            self.plan(|_| Fate::Kept),
+            self.plan(|index| kept_if(!names(self.units[index]))),
+            self.plan(|index| kept_if(names(self.units[index]))),
+            self.plan(|index| kept_if(names(self.units[index]))).with(Length::Live, Fill::Zeros),
+            self.plan(|index| kept_if(names(self.units[index]))).with(Length::Live, Fill::Noise),
+            self.plan(|index| kept_if(names(self.units[index]))).with(Length::Live, Fill::Stale),
+        ]
+    }
+
+    /// The plans in which one unit differs from the others.
+    fn unit_plans(&self) -> Vec<Plan> {
+        let mut plans = Vec::new();
+        for (one, &unit) in self.units.iter().enumerate() {
+            let is_name = |index: usize| matches!(self.units[index], Unit::Name { .. });
+            plans.push(self.plan(|index| kept_if(index != one)));
+            plans.push(self.plan(|index| kept_if(index == one)));
+            plans.push(self.plan(|index| kept_if(index <= one)));
+            let others = !is_name(one);
+            plans.push(self.plan(|index| kept_if(index == one || is_name(index) == others)));
+            if !is_name(one) {
+                let lost = self.plan(|index| kept_if(index != one));
+                plans.push(lost.clone().with(Length::Live, Fill::Zeros));
+                plans.push(lost.with(Length::Live, Fill::Noise));
+            }
+            let torn = match self.sectors(unit).as_slice() {
+                [] => self.is_rename(unit).then_some(Fate::Linked),
+                cuts => {
+                    let start = cuts[0].start;
+                    let end = cuts[cuts.len() / 2].start;
+                    (end > start).then(|| Fate::Torn(vec![start..end]))
+                }
+            };
+            if let Some(torn) = torn {
+                let fate = |index: usize| match index == one {
+                    true => torn.clone(),
+                    false => kept_if(index < one),
+                };
+                plans.push(self.plan(fate));
+                plans.push(self.plan(fate).with(Length::Live, Fill::Noise));
+            }
+        }
+        plans
+    }
+
+    fn random_plan(&self, random: &mut Random) -> Plan {
+        let chances = [1, 4, 7, 8];
+        let names = chances[super::content::at(random.below(4))];
+        let data = chances[super::content::at(random.below(4))];
+        let fates = self.units.iter().map(|&unit| match unit {
+            Unit::Name { .. } if !random.eighths(names) => Fate::Lost,
+            Unit::Data { .. } if !random.eighths(data) => Fate::Lost,
+            _ if random.eighths(4) => Fate::Kept,
+            _ if self.is_rename(unit) => Fate::Linked,
+            _ => torn_at_random(&self.sectors(unit), random),
+        });
+        Plan {
+            fates: fates.collect(),
+            length: [Length::Natural, Length::Live, Length::Between]
+                [super::content::at(random.below(3))],
+            fill: [Fill::Zeros, Fill::Noise, Fill::Stale][super::content::at(random.below(3))],
+            seed: 0,
+        }
+    }
+
+    fn plan(&self, fate: impl Fn(usize) -> Fate) -> Plan {
+        Plan {
+            fates: (0..self.units.len()).map(fate).collect(),
+            length: Length::Natural,
+            fill: Fill::Zeros,
+            seed: 0,
+        }
+    }
+
+    fn is_rename(&self, unit: Unit) -> bool {
+        match unit {
+            Unit::Data { .. } => false,
+            Unit::Name { index } => {
+                matches!(self.disk.names_log[index].op, NameOp::Rename { .. })
+            }
+        }
+    }
+
+    /// A write, sector by sector; nothing for other operations.
+    fn sectors(&self, unit: Unit) -> Vec<Range<u64>> {
+        let Unit::Data { id, index } = unit else { return Vec::new() };
+        let DataOp::Write(patch) = &self.disk.inode(id).log[index].op else { return Vec::new() };
+        let range = patch.range();
+        let numbers = range.start / SECTOR..range.end.div_ceil(SECTOR);
+        let within = |number: u64| {
+            (number * SECTOR).max(range.start)..((number + 1) * SECTOR).min(range.end)
+        };
+        numbers.map(within).collect()
+    }
+
+    /// The disk that `plan` leaves.
+    pub(super) fn state(&self, plan: &Plan) -> State {
+        let mut files: BTreeMap<Id, Vec<&Fate>> = BTreeMap::new();
+        let mut names = self.disk.durable.clone();
+        for (unit, fate) in self.units.iter().zip(&plan.fates) {
+            match *unit {
+                Unit::Data { id, .. } => files.entry(id).or_default().push(fate),
+                Unit::Name { index } => survive(&mut names, &self.disk.names_log[index].op, fate),
+            }
+        }
+        drop_unreachable(&mut names);
+        let mut state = State::default();
+        let mut ids: BTreeMap<Id, Id> = BTreeMap::new();
+        for node in names.values_mut() {
+            if let Node::File(id) = node {
+                *id = *ids.entry(*id).or_insert_with(|| {
+                    let fates = files.get(id).map_or(&[][..], Vec::as_slice);
+                    let content = survivor(self.disk.inode(*id), fates, plan, *id);
+                    state.add_inode(Inode {
+                        live: content.clone(),
+                        durable: content,
+                        ..Inode::default()
+                    })
+                });
+            }
+        }
+        state.live = names.clone();
+        state.durable = names;
+        state
+    }
+}
+
+impl Plan {
+    fn with(mut self, length: Length, fill: Fill) -> Self {
+        self.length = length;
+        self.fill = fill;
+        self
+    }
+}
+
+fn kept_if(kept: bool) -> Fate {
+    if kept { Fate::Kept } else { Fate::Lost }
+}
+
+/// A few runs of the sectors, or a beginning of them.
+fn torn_at_random(sectors: &[Range<u64>], random: &mut Random) -> Fate {
+    let (Some(first), Some(last)) = (sectors.first(), sectors.last()) else {
+        return Fate::Kept;
+    };
+    let mut kept = random.eighths(4);
+    let mut start = first.start;
+    let mut runs = Vec::new();
+    let step = random.below(wide(sectors.len())) + 1;
+    let mut next = random.below(step) + 1;
+    for (sector, number) in sectors.iter().zip(0..) {
+        if number == next {
+            if kept {
+                runs.push(start..sector.start);
+            }
+            kept = !kept;
+            start = sector.start;
+            next += random.below(step) + 1;
+        }
+    }
+    if kept {
+        runs.push(start..last.end);
+    }
+    Fate::Torn(runs)
+}
+
+/// Does what survived of one change of names.
+fn survive(names: &mut Names, op: &NameOp, fate: &Fate) {
+    if *fate == Fate::Lost {
+        return;
+    }
+    match op {
+        NameOp::Link { path, node } => {
+            names.insert(path.clone(), *node);
+        }
+        NameOp::Unlink { path } => {
+            names.remove(path);
+        }
+        NameOp::Rename { from, to, node } => {
+            names.insert(to.clone(), *node);
+            if *fate != Fate::Linked {
+                names.remove(from);
+            }
+        }
+    }
+}
+
+/// A folder that lost its name takes everything in it along.
+fn drop_unreachable(names: &mut Names) {
+    let folders = names.clone();
+    names.retain(|path, _| {
+        let mut above = path.ancestors().skip(1);
+        above.all(|folder| super::state::node_in(&folders, folder) == Some(Node::Folder))
+    });
+}
+
+/// The bytes of a file after the power cut.
+fn survivor(inode: &Inode, fates: &[&Fate], plan: &Plan, id: Id) -> Content {
+    if inode.log.is_empty() {
+        return inode.durable.clone();
+    }
+    if fates.iter().all(|fate| **fate == Fate::Kept) {
+        return inode.live.clone();
+    }
+    let ends = inode.log.iter().map(|logged| match &logged.op {
+        DataOp::Write(patch) => patch.range().end,
+        DataOp::Resize(bytes) => *bytes,
+    });
+    let synced = inode.durable.bytes();
+    let peak = ends.fold(synced, u64::max);
+    let page = |number: u64| -> Page {
+        let salt = plan.seed ^ id.wrapping_mul(PAGE);
+        match plan.fill {
+            Fill::Zeros => None,
+            Fill::Noise => noise(salt.wrapping_add(number)),
+            Fill::Stale => inode.live.some_page(salt.wrapping_add(number) >> 1),
+        }
+    };
+    // The whole room the file ever had is laid out first, then what survived is done to it.
+    let mut content = inode.durable.clone();
+    content.resize(peak);
+    content.fill(synced..peak, page);
+    let mut length = synced;
+    let mut fates = fates.iter();
+    for logged in &inode.log {
+        let fixed = logged.standing == Standing::Fixed;
+        let fate = if fixed { &Fate::Kept } else { *fates.next().expect("one fate each") };
+        if fixed {
+            // What a sync covered has no garbage, in its gaps neither.
+            let start = match &logged.op {
+                DataOp::Write(patch) => patch.range().start,
+                DataOp::Resize(bytes) => *bytes,
+            };
+            content.fill(length.min(start)..start, |_| None);
+        }
+        length = redo(&mut content, logged, fate, length, peak, &page);
+    }
+    let live = inode.live.bytes();
+    content.resize(match plan.length {
+        Length::Natural => length,
+        Length::Live => live,
+        Length::Between => {
+            let (low, high) = (length.min(live), length.max(live));
+            low + Random::new(plan.seed ^ id).below(high - low + 1)
+        }
+    });
+    content
+}
+
+/// Does what survived of one change of bytes; the length after it.
+fn redo(
+    content: &mut Content,
+    logged: &Logged<DataOp>,
+    fate: &Fate,
+    length: u64,
+    peak: u64,
+    page: &impl Fn(u64) -> Page,
+) -> u64 {
+    match (&logged.op, fate) {
+        (_, Fate::Lost) => length,
+        (DataOp::Resize(bytes), _) => {
+            content.fill(*bytes..peak, page);
+            *bytes
+        }
+        (DataOp::Write(patch), Fate::Torn(runs)) => {
+            for run in runs {
+                content.apply(patch, run.clone());
+            }
+            runs.last().map_or(length, |run| length.max(run.end))
+        }
+        (DataOp::Write(patch), _) => {
+            content.apply(patch, patch.range());
+            length.max(patch.range().end)
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! The traits on top of the simulated state: calls, handles, locks, counters.
+//!
+//! What a call does to files and names is `state`'s business; who may call, and what fails, ours.
+
+use super::content::{Content, at};
+use super::fault::{Call, Faults, What};
+use super::state::{Id, Node, State, clean};
+use super::{Sim, Stopped};
+use crate::format::bytes::wide;
+use crate::storage::lock::Lock;
+use crate::storage::{Counters, Entry, File, Map, OpenMode, Storage, parent_of};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The disk, and the process that uses it.
+#[derive(Debug, Default)]
+pub(super) struct Machine {
+    pub(super) disk: State,
+    pub(super) faults: Faults,
+    pub(super) counters: Counters,
+    pub(super) capacity: Option<u64>,
+    pub(super) ops: u64,
+    pub(super) cut: Option<u64>,
+    pub(super) killed: bool,
+    locks: BTreeSet<PathBuf>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    machine: Mutex<Machine>,
+}
+
+impl Shared {
+    pub(super) fn new(machine: Machine) -> Arc<Self> {
+        Arc::new(Self { machine: Mutex::new(machine) })
+    }
+
+    /// The machine, whatever its condition. A panic elsewhere must not hide its own message
+    /// behind a poisoned lock.
+    pub(super) fn peek(&self) -> MutexGuard<'_, Machine> {
+        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The machine, if it runs.
+    fn enter(&self) -> io::Result<MutexGuard<'_, Machine>> {
+        let machine = self.peek();
+        match machine.stopped() {
+            Some(stopped) => Err(io::Error::other(stopped)),
+            None => Ok(machine),
+        }
+    }
+}
+
+impl Machine {
+    pub(super) fn stopped(&self) -> Option<Stopped> {
+        match self.cut {
+            _ if self.killed => Some(Stopped::Killed),
+            Some(cut) if self.ops >= cut => Some(Stopped::PowerCut),
+            _ => None,
+        }
+    }
+
+    /// Counts a call that is about to be made; an error if it is to fail.
+    fn step(&mut self, call: Call) -> Result<(), What> {
+        self.ops += u64::from(call.changes_state());
+        self.faults.strike(call)
+    }
+
+    fn folder(&self, path: &Path) -> io::Result<()> {
+        match self.disk.node(path) {
+            Some(Node::Folder) => Ok(()),
+            Some(Node::File(_)) => Err(io::ErrorKind::NotADirectory.into()),
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn file(&self, path: &Path) -> io::Result<Id> {
+        match self.disk.node(path) {
+            Some(Node::File(id)) => Ok(id),
+            Some(Node::Folder) => Err(io::ErrorKind::IsADirectory.into()),
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// The file to be emptied or made at `path`.
+    fn create(&mut self, path: PathBuf) -> io::Result<Id> {
+        self.folder(parent_of(&path))?;
+        match self.disk.node(&path) {
+            Some(Node::Folder) => Err(io::ErrorKind::IsADirectory.into()),
+            Some(Node::File(id)) => {
+                self.step(Call::Create)?;
+                if self.disk.inode(id).live.bytes() > 0 {
+                    self.disk.resize(id, 0);
+                }
+                Ok(id)
+            }
+            None => {
+                self.step(Call::Create)?;
+                Ok(self.disk.create_file(path))
+            }
+        }
+    }
+
+    /// The length up to which a file can grow before the disk is full.
+    fn room(&self, id: Id) -> u64 {
+        match self.capacity {
+            None => u64::MAX,
+            Some(capacity) => {
+                let free = capacity.saturating_sub(self.disk.used());
+                self.disk.inode(id).live.bytes().saturating_add(free)
+            }
+        }
+    }
+}
+
+impl Storage for Sim {
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        let mut machine = self.shared.enter()?;
+        let dir = clean(dir);
+        if machine.disk.node(&dir).is_some() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        machine.folder(parent_of(&dir))?;
+        machine.step(Call::CreateDir)?;
+        machine.disk.link(dir, Node::Folder);
+        Ok(())
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
+        let mut machine = self.shared.enter()?;
+        let dir = clean(dir);
+        machine.folder(&dir)?;
+        machine.step(Call::List)?;
+        let names = machine.disk.live.iter().filter(|(path, _)| parent_of(path) == dir);
+        let entries = names.map(|(path, node)| Entry {
+            name: path.file_name().expect("a cleaned path").to_string_lossy().into_owned(),
+            is_dir: *node == Node::Folder,
+            bytes: match node {
+                Node::Folder => 0,
+                Node::File(id) => machine.disk.inode(*id).live.bytes(),
+            },
+        });
+        let mut entries: Vec<_> = entries.collect();
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        let mut machine = self.shared.enter()?;
+        let path = clean(path);
+        let id = if mode == OpenMode::Create {
+            machine.create(path)?
+        } else {
+            let id = machine.file(&path)?;
+            machine.step(Call::Open)?;
+            id
+        };
+        machine.disk.inode_mut(id).handles += 1;
+        let writable = mode != OpenMode::Read;
+        Ok(Arc::new(SimFile { shared: Arc::clone(&self.shared), id, writable }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut machine = self.shared.enter()?;
+        let (from, to) = (clean(from), clean(to));
+        let id = machine.file(&from)?;
+        machine.folder(parent_of(&to))?;
+        if machine.disk.node(&to) == Some(Node::Folder) {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        machine.step(Call::Rename)?;
+        // POSIX: nothing happens if both names are the same file's.
+        if machine.disk.node(&to) != Some(Node::File(id)) {
+            machine.disk.rename(from, to, Node::File(id));
+        }
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut machine = self.shared.enter()?;
+        let path = clean(path);
+        machine.file(&path)?;
+        machine.step(Call::Remove)?;
+        machine.disk.unlink(path);
+        Ok(())
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        let mut machine = self.shared.enter()?;
+        let dir = clean(dir);
+        machine.folder(&dir)?;
+        machine.counters.syncs += 1;
+        machine.step(Call::SyncDir)?;
+        machine.disk.sync_dir(&dir);
+        Ok(())
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Lock> {
+        let mut machine = self.shared.enter()?;
+        let path = clean(path);
+        match machine.disk.node(&path) {
+            None => {
+                machine.create(path.clone())?;
+            }
+            Some(_) => {
+                machine.file(&path)?;
+                machine.step(Call::Lock)?;
+            }
+        }
+        match machine.locks.insert(path.clone()) {
+            true => Ok(Lock::new(SimLock { shared: Arc::clone(&self.shared), path })),
+            false => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        self.shared.peek().counters
+    }
+}
+
+struct SimLock {
+    shared: Arc<Shared>,
+    path: PathBuf,
+}
+
+impl Drop for SimLock {
+    fn drop(&mut self) {
+        self.shared.peek().locks.remove(&self.path);
+    }
+}
+
+struct SimFile {
+    shared: Arc<Shared>,
+    id: Id,
+    writable: bool,
+}
+
+impl SimFile {
+    fn enter_writable(&self) -> io::Result<MutexGuard<'_, Machine>> {
+        match self.writable {
+            true => self.shared.enter(),
+            false => Err(io::ErrorKind::PermissionDenied.into()),
+        }
+    }
+
+    fn content(&self, machine: &Machine) -> Content {
+        machine.disk.inode(self.id).live.clone()
+    }
+}
+
+impl File for SimFile {
+    fn bytes(&self) -> io::Result<u64> {
+        let mut machine = self.shared.enter()?;
+        machine.step(Call::Length)?;
+        Ok(machine.disk.inode(self.id).live.bytes())
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        let mut machine = self.shared.enter()?;
+        machine.counters.bytes_read += wide(buffer.len());
+        machine.step(Call::Read)?;
+        match machine.disk.inode(self.id).live.read(buffer, offset) {
+            true => Ok(()),
+            false => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+
+    fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
+        let mut machine = self.enter_writable()?;
+        machine.counters.bytes_written += wide(buffer.len());
+        let (mut count, mut result) = match machine.step(Call::Write) {
+            Ok(()) => (buffer.len(), Ok(())),
+            Err(What::ShortWrite) => (buffer.len() / 2, Err(What::ShortWrite)),
+            Err(what) => (0, Err(what)),
+        };
+        // A full disk takes what fits, as a real one does.
+        let fits = machine.room(self.id).saturating_sub(offset);
+        if wide(count) > fits {
+            (count, result) = (at(fits), Err(What::Enospc));
+        }
+        if count > 0 {
+            machine.disk.write(self.id, &buffer[..count], offset);
+        }
+        Ok(result?)
+    }
+
+    fn set_bytes(&self, bytes: u64) -> io::Result<()> {
+        let mut machine = self.enter_writable()?;
+        machine.step(Call::Resize)?;
+        if bytes > machine.room(self.id) {
+            return Err(What::Enospc.into());
+        }
+        machine.disk.resize(self.id, bytes);
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let mut machine = self.shared.enter()?;
+        machine.counters.syncs += 1;
+        let result = machine.step(Call::Sync);
+        match result {
+            Ok(()) => machine.disk.sync(self.id),
+            Err(_) => machine.disk.sync_failed(self.id),
+        }
+        Ok(result?)
+    }
+
+    fn map(&self) -> io::Result<Map> {
+        let mut machine = self.shared.enter()?;
+        machine.step(Call::Map)?;
+        let content = self.content(&machine);
+        drop(machine);
+        Ok(Map::Heap(content.to_vec()))
+    }
+}
+
+impl Drop for SimFile {
+    fn drop(&mut self) {
+        let mut machine = self.shared.peek();
+        let inode = machine.disk.inode_mut(self.id);
+        inode.handles -= 1;
+        if inode.handles == 0 {
+            machine.disk.forget_unreachable();
+        }
+    }
+}
+
+impl fmt::Debug for SimFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SimFile({})", self.id)
+    }
+}

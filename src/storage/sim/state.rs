@@ -1,0 +1,257 @@
+//! What the simulated disk holds: what programs see, what is durable, and what lies between.
+//!
+//! Files apart from names: an [`Inode`] has bytes, [`Names`] say where it is found. Both have a
+//! live and a durable side and a log of the operations between the two.
+
+use super::content::{Content, Patch};
+use crate::storage::parent_of;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
+
+pub(super) type Id = u64;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Node {
+    File(Id),
+    Folder,
+}
+
+/// Every path there is, absolute, but for the root, which always is a folder.
+pub(super) type Names = BTreeMap<PathBuf, Node>;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct State {
+    pub(super) inodes: BTreeMap<Id, Inode>,
+    pub(super) live: Names,
+    pub(super) durable: Names,
+    /// The changes of names between `durable` and `live`.
+    pub(super) names_log: Vec<Logged<NameOp>>,
+    next_id: Id,
+    next_seq: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Inode {
+    pub(super) live: Content,
+    pub(super) durable: Content,
+    /// The changes of bytes between `durable` and `live`.
+    pub(super) log: Vec<Logged<DataOp>>,
+    /// Open handles: they keep a file without a name.
+    pub(super) handles: u32,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Logged<Op> {
+    /// Its place among all operations on this disk.
+    pub(super) seq: u64,
+    pub(super) op: Op,
+    pub(super) standing: Standing,
+}
+
+/// What a sync did for an operation that is still in a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Nothing yet; the next sync makes it durable.
+    Pending,
+    /// A sync failed: the system believes it is clean, and no later sync writes it.
+    Doomed,
+    /// It is durable, and only kept in the log because it follows one that is doomed.
+    Fixed,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum DataOp {
+    Write(Patch),
+    Resize(u64),
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum NameOp {
+    Link { path: PathBuf, node: Node },
+    Unlink { path: PathBuf },
+    Rename { from: PathBuf, to: PathBuf, node: Node },
+}
+
+/// An absolute path without detours; what is relative starts at the root.
+pub(super) fn clean(path: &Path) -> PathBuf {
+    let mut cleaned = PathBuf::from("/");
+    for component in path.components() {
+        match component {
+            Component::Normal(name) => cleaned.push(name),
+            Component::ParentDir => {
+                cleaned.pop();
+            }
+            Component::Prefix(_) | Component::RootDir | Component::CurDir => {}
+        }
+    }
+    cleaned
+}
+
+pub(super) fn node_in(names: &Names, path: &Path) -> Option<Node> {
+    match path == Path::new("/") {
+        true => Some(Node::Folder),
+        false => names.get(path).copied(),
+    }
+}
+
+impl State {
+    pub(super) fn node(&self, path: &Path) -> Option<Node> {
+        node_in(&self.live, path)
+    }
+
+    pub(super) fn inode(&self, id: Id) -> &Inode {
+        self.inodes.get(&id).expect("a named or open file has an inode")
+    }
+
+    pub(super) fn inode_mut(&mut self, id: Id) -> &mut Inode {
+        self.inodes.get_mut(&id).expect("a named or open file has an inode")
+    }
+
+    pub(super) fn link(&mut self, path: PathBuf, node: Node) {
+        self.live.insert(path.clone(), node);
+        self.log_name(NameOp::Link { path, node });
+    }
+
+    pub(super) fn create_file(&mut self, path: PathBuf) -> Id {
+        let id = self.add_inode(Inode::default());
+        self.link(path, Node::File(id));
+        id
+    }
+
+    pub(super) fn add_inode(&mut self, inode: Inode) -> Id {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.inodes.insert(id, inode);
+        id
+    }
+
+    pub(super) fn unlink(&mut self, path: PathBuf) {
+        self.live.remove(&path);
+        self.log_name(NameOp::Unlink { path });
+    }
+
+    pub(super) fn rename(&mut self, from: PathBuf, to: PathBuf, node: Node) {
+        self.live.remove(&from);
+        self.live.insert(to.clone(), node);
+        self.log_name(NameOp::Rename { from, to, node });
+    }
+
+    pub(super) fn write(&mut self, id: Id, data: &[u8], offset: u64) {
+        let patch = Patch::new(data, offset);
+        let inode = self.inode_mut(id);
+        inode.live.apply(&patch, patch.range());
+        self.log_data(id, DataOp::Write(patch));
+    }
+
+    pub(super) fn resize(&mut self, id: Id, bytes: u64) {
+        self.inode_mut(id).live.resize(bytes);
+        self.log_data(id, DataOp::Resize(bytes));
+    }
+
+    pub(super) fn sync(&mut self, id: Id) {
+        let inode = self.inode_mut(id);
+        if inode.log.iter().any(|logged| logged.standing == Standing::Doomed) {
+            for logged in &mut inode.log {
+                if logged.standing == Standing::Pending {
+                    logged.standing = Standing::Fixed;
+                }
+            }
+        } else {
+            inode.log.clear();
+            inode.durable = inode.live.clone();
+        }
+    }
+
+    pub(super) fn sync_failed(&mut self, id: Id) {
+        for logged in &mut self.inode_mut(id).log {
+            if logged.standing == Standing::Pending {
+                logged.standing = Standing::Doomed;
+            }
+        }
+    }
+
+    pub(super) fn sync_dir(&mut self, dir: &Path) {
+        let folders = self.synced_with(dir);
+        let within = |path: &Path| folders.contains(parent_of(path));
+        for mut logged in std::mem::take(&mut self.names_log) {
+            match logged.op {
+                NameOp::Link { path, node } if within(&path) => {
+                    self.durable.insert(path, node);
+                }
+                NameOp::Unlink { path } if within(&path) => {
+                    self.durable.remove(&path);
+                }
+                NameOp::Rename { from, to, node } if within(&to) => {
+                    self.durable.insert(to, node);
+                    if within(&from) {
+                        self.durable.remove(&from);
+                    } else {
+                        logged.op = NameOp::Unlink { path: from };
+                        self.names_log.push(logged);
+                    }
+                }
+                op => {
+                    logged.op = op;
+                    self.names_log.push(logged);
+                }
+            }
+        }
+        self.forget_unreachable();
+    }
+
+    /// `dir`, and the folders that names moved to from there: the old name must not be durably
+    /// gone before the new one is durably there.
+    fn synced_with(&self, dir: &Path) -> BTreeSet<PathBuf> {
+        let mut folders = BTreeSet::from([dir.to_path_buf()]);
+        let mut count = 0;
+        while count < folders.len() {
+            count = folders.len();
+            for logged in &self.names_log {
+                if let NameOp::Rename { from, to, .. } = &logged.op
+                    && folders.contains(parent_of(from))
+                {
+                    folders.insert(parent_of(to).to_path_buf());
+                }
+            }
+        }
+        folders
+    }
+
+    /// Bytes in use: lengths of the files that have a name or a handle.
+    pub(super) fn used(&self) -> u64 {
+        let named = ids_of(self.live.values());
+        let counts = |id: &Id, inode: &Inode| named.contains(id) || inode.handles > 0;
+        let used = self.inodes.iter().filter(|(id, inode)| counts(id, inode));
+        used.map(|(_, inode)| inode.live.bytes()).sum()
+    }
+
+    /// Drops files that no handle holds and no power cut can bring back.
+    pub(super) fn forget_unreachable(&mut self) {
+        let mut kept = ids_of(self.live.values());
+        kept.extend(ids_of(self.durable.values()));
+        kept.extend(ids_of(self.names_log.iter().filter_map(|logged| match &logged.op {
+            NameOp::Link { node, .. } | NameOp::Rename { node, .. } => Some(node),
+            NameOp::Unlink { .. } => None,
+        })));
+        self.inodes.retain(|id, inode| inode.handles > 0 || kept.contains(id));
+    }
+
+    fn log_name(&mut self, op: NameOp) {
+        let seq = self.tick();
+        self.names_log.push(Logged { seq, op, standing: Standing::Pending });
+    }
+
+    fn log_data(&mut self, id: Id, op: DataOp) {
+        let seq = self.tick();
+        self.inode_mut(id).log.push(Logged { seq, op, standing: Standing::Pending });
+    }
+
+    fn tick(&mut self) -> u64 {
+        self.next_seq += 1;
+        self.next_seq
+    }
+}
+
+fn ids_of<'a>(nodes: impl Iterator<Item = &'a Node>) -> BTreeSet<Id> {
+    nodes.filter_map(|node| if let Node::File(id) = node { Some(*id) } else { None }).collect()
+}

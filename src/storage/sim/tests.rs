@@ -1,0 +1,1 @@
+//! What the simulated disk promises, one test each.
