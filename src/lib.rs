@@ -3,17 +3,20 @@
 mod catalog;
 mod curve;
 mod error;
-mod params;
-mod sketch;
-
-pub use error::{Error, ErrorKind, Result};
-pub use params::{Params, ParamsBuilder, Scheme, Shingles};
-pub use sketch::{Signature, Sketcher};
-
-// Until `index` uses them.
 mod format;
-mod segment;
-mod storage;
 mod index;
 mod memtable;
+mod params;
+mod segment;
+mod sketch;
+mod storage;
 mod wal;
+
+pub use error::{Error, ErrorKind, Result};
+pub use index::{
+    Answer, Batch, Cluster, Clusters, Document, Durability, Index, Maintained, Maintenance, Match,
+    Options, Outcome, Pair, Pairs, Progress, Query, Recovery, Snapshot, Stats, Verification,
+    Written,
+};
+pub use params::{Params, ParamsBuilder, Scheme, Shingles};
+pub use sketch::{Signature, Sketcher};

@@ -78,8 +78,8 @@ impl Wal {
         }
         let mode = if spare.is_some() { OpenMode::ReadWrite } else { OpenMode::Create };
         let file = storage.open(&tmp, mode).map_err(fail)?;
-        let filled = fill(&*file, identity)
-            .and_then(|()| storage::publish(storage, &*file, &tmp, path));
+        let filled =
+            fill(&*file, identity).and_then(|()| storage::publish(storage, &*file, &tmp, path));
         if let Err(error) = filled {
             // Best effort: what is left is a tmp file or an unlisted log, swept at the next open.
             let _ = storage.remove(&tmp);
@@ -308,9 +308,7 @@ fn read_whole(storage: &dyn Storage, path: &Path, identity: &WalIdentity) -> Res
     Ok(bytes)
 }
 
-fn decode_identity(
-    bytes: &[u8],
-) -> std::result::Result<WalIdentity, crate::format::DecodeError> {
+fn decode_identity(bytes: &[u8]) -> std::result::Result<WalIdentity, crate::format::DecodeError> {
     let header = FileHeader::decode(bytes, true)?;
     let own = WalHeader::decode(bytes.get(FileHeader::BYTES..).unwrap_or_default())?;
     if header.kind != FileKind::Wal {
@@ -331,9 +329,11 @@ fn decode_identity(
 pub(crate) fn holds_a_record(storage: &dyn Storage, path: &Path) -> Result<bool> {
     let fail = |error| Error::io("read", path, error);
     let file = storage.open(path, OpenMode::Read).map_err(fail)?;
-    let mut bytes = vec![0; narrow(RECORDS_BEGIN, "")
-        .map_err(|error| error.in_file(path, 0))?
-        + RecordHeader::BYTES];
+    let mut bytes = vec![
+        0;
+        narrow(RECORDS_BEGIN, "").map_err(|error| error.in_file(path, 0))?
+            + RecordHeader::BYTES
+    ];
     match file.read_at(&mut bytes, 0) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),

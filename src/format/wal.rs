@@ -136,16 +136,8 @@ fn seeded_crc(salt: u64, offset: u64, bytes: &[u8]) -> u32 {
 /// One operation of a change, as replay sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LoggedOperation<'a> {
-    Insert {
-        key: &'a [u8],
-        payload: &'a [u8],
-        time: u64,
-        shingle_count: u32,
-        signature: &'a [u8],
-    },
-    Remove {
-        key: &'a [u8],
-    },
+    Insert { key: &'a [u8], payload: &'a [u8], time: u64, shingle_count: u32, signature: &'a [u8] },
+    Remove { key: &'a [u8] },
 }
 
 impl<'a> LoggedOperation<'a> {

@@ -137,6 +137,9 @@ pub struct Stats {
     pub snapshots_pinning: u64,
     /// What opening found.
     pub recovery: Recovery,
+    /// What the last maintenance after a write said if it failed: it is tried again, but whoever
+    /// sees this should look (often the disk is full).
+    pub maintenance_failure: Option<String>,
 }
 
 /// What [`Index::verify`](crate::Index::verify) found.

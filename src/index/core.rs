@@ -143,6 +143,10 @@ impl Alarm {
         !state.stop
     }
 
+    pub(crate) fn stopping(&self) -> bool {
+        self.lock().stop
+    }
+
     pub(crate) fn note_failure(&self, failure: Option<String>) {
         self.lock().failure = failure;
     }

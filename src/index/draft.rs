@@ -50,17 +50,17 @@ impl Draft {
         file
     }
 
+    /// Takes a file of this draft back: it goes when nobody holds it.
+    pub(crate) fn discard(&mut self, file: &Arc<HeldFile>) {
+        self.created.retain(|created| !Arc::ptr_eq(created, file));
+    }
+
     /// Opens a finished segment as part of the draft.
     pub(crate) fn open_built(&mut self, core: &Core, built: &Built) -> Result<LiveSegment> {
         let path = core.names.numbered(built.listed.number, Ending::Segment);
         let file = self.create(core, path);
-        let segment = Segment::open(
-            &*core.storage,
-            &file.path,
-            &built.listed,
-            &core.shape,
-            ReadMode::Mmap,
-        )?;
+        let segment =
+            Segment::open(&*core.storage, &file.path, &built.listed, &core.shape, ReadMode::Mmap)?;
         let entry = SegmentEntry {
             number: built.listed.number,
             length: built.listed.length,
@@ -89,16 +89,14 @@ impl Draft {
             &*core.storage,
             &file.path,
             number,
-            live.number(),
             &core.shape,
+            live.number(),
             docs,
             bits.words(),
         )?;
         let dead = open_dead(core, &file, &listed, &live.entry)?;
-        let dead_file =
-            DeadEntry { number, length: listed.length, tail_hash: listed.tail_hash };
-        let entry =
-            SegmentEntry { dead: bits.count(), dead_file: Some(dead_file), ..live.entry };
+        let dead_file = DeadEntry { number, length: listed.length, tail_hash: listed.tail_hash };
+        let entry = SegmentEntry { dead: bits.count(), dead_file: Some(dead_file), ..live.entry };
         if let Some(old) = &live.dead {
             self.dropped.push(Arc::clone(&old.file));
         }
@@ -157,9 +155,9 @@ pub(crate) fn open_dead(
         &*core.storage,
         &file.path,
         listed,
+        &core.shape,
         entry.number,
         entry.docs,
-        &core.shape,
         ReadMode::Mmap,
     )
 }

@@ -65,7 +65,8 @@ impl Core {
         let mut draft = Draft::of(self, writer);
         self.draft_deaths(writer, &before, &mut draft)?;
         self.draft_births(writer, &before, &mut draft)?;
-        draft.memtable = Arc::new(Memtable::new(self.params.signature_bytes(), self.params.bands()));
+        draft.memtable =
+            Arc::new(Memtable::new(self.params.signature_bytes(), self.params.bands()));
         draft.floor = writer.change;
         let wal = match next {
             NextWal::Ready { record_bytes } => {
@@ -79,6 +80,14 @@ impl Core {
             }
         };
         self.commit_with_wal(writer, draft, wal)
+    }
+
+    /// Flushes unless there is nothing to write down: then nothing is written.
+    pub(crate) fn close_locked(&self, writer: &mut Writer) -> Result<()> {
+        if writer.catalog.row().wal.is_none() {
+            return Ok(());
+        }
+        self.flush_locked(writer, NextWal::None)
     }
 
     /// New dead files for the segments that lost documents; segments without a live one go.
@@ -155,12 +164,7 @@ impl Core {
     }
 
     /// Commits a draft that changes the WAL, and puts the old one aside.
-    fn commit_with_wal(
-        &self,
-        writer: &mut Writer,
-        draft: Draft,
-        wal: Option<Wal>,
-    ) -> Result<()> {
+    fn commit_with_wal(&self, writer: &mut Writer, draft: Draft, wal: Option<Wal>) -> Result<()> {
         let old_number = writer.catalog.row().wal.map(|entry| entry.number);
         if let Err(error) = draft.commit(self, writer) {
             if error.kind() == crate::ErrorKind::Io
@@ -173,8 +177,7 @@ impl Core {
         }
         let old = std::mem::replace(&mut writer.wal, wal);
         let file = writer.wal.as_ref().map(|wal| Arc::clone(wal.file()));
-        let mark =
-            Mark { end: RECORDS_BEGIN, change: writer.change, documents: writer.documents };
+        let mark = Mark { end: RECORDS_BEGIN, change: writer.change, documents: writer.documents };
         self.group.restart(file, RECORDS_BEGIN, mark);
         self.show(mark);
         drop(old);

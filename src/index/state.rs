@@ -140,9 +140,10 @@ impl Snapshot {
     /// All documents, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = Result<Document>> + '_ {
         self.places().filter_map(|place| {
-            place.and_then(|place| Ok(self.is_live(place)?.then_some(place))).transpose().map(
-                |place| self.document(place?),
-            )
+            place
+                .and_then(|place| Ok(self.is_live(place)?.then_some(place)))
+                .transpose()
+                .map(|place| self.document(place?))
         })
     }
 
@@ -163,9 +164,7 @@ impl Snapshot {
 
     /// How many documents all sources have, dead ones included.
     pub(crate) fn place_count(&self) -> u64 {
-        (0..=self.state.segments.len())
-            .map(|source| u64::from(self.document_count(source)))
-            .sum()
+        (0..=self.state.segments.len()).map(|source| u64::from(self.document_count(source))).sum()
     }
 
     pub(crate) fn is_live(&self, place: Place) -> Result<bool> {

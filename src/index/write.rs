@@ -162,7 +162,8 @@ fn steps<'a>(
                 None => Step::Death(ordinal),
             });
         }
-        if let LoggedOperation::Insert { key, payload, time, shingle_count, signature } = **operation
+        if let LoggedOperation::Insert { key, payload, time, shingle_count, signature } =
+            **operation
         {
             steps.push(Step::Birth(NewDocument {
                 key,
@@ -202,10 +203,7 @@ pub(crate) fn plan(before: &Snapshot, operations: &[LoggedOperation<'_>]) -> Res
     Ok(plan)
 }
 
-fn decide(
-    before: &Snapshot,
-    operation: &LoggedOperation<'_>,
-) -> Result<(Outcome, Option<Place>)> {
+fn decide(before: &Snapshot, operation: &LoggedOperation<'_>) -> Result<(Outcome, Option<Place>)> {
     let place = before.locate(operation.key())?;
     Ok(match (operation, place) {
         (LoggedOperation::Insert { .. }, None) => (Outcome::Inserted, None),

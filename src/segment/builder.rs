@@ -169,6 +169,11 @@ impl Builder {
         }
     }
 
+    /// The part of the tables that is done, from 0 to 1.
+    pub(crate) fn share_done(&self) -> f64 {
+        self.tables.as_ref().map_or(0.0, |tables| tables.rebuild.share_done())
+    }
+
     /// Publishes the file: afterwards it is whole, durable and under its name. After an error it
     /// is not listed anywhere, and whatever of it is left is swept at the next open.
     pub(crate) fn finish(mut self) -> Result<Built> {

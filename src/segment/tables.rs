@@ -123,6 +123,14 @@ impl Rebuild {
         rebuild
     }
 
+    /// The part of the tables that is done, from 0 to 1, to a batch of tables exactly.
+    pub(super) fn share_done(&self) -> f64 {
+        match self.stage {
+            Stage::Done => 1.0,
+            _ => f64::from(self.first) / f64::from(self.bands + 1),
+        }
+    }
+
     pub(super) fn need(&self) -> Need {
         match self.stage {
             Stage::Done => Need::Done,

@@ -1,0 +1,268 @@
+//! The public handle. Each method is a line or two that calls down.
+
+use super::answer::{Document, Maintained, Progress, Stats, Verification};
+use super::batch::{Batch, Outcome, Written};
+use super::core::Core;
+use super::flush::NextWal;
+use super::maintain::Background;
+use super::open;
+use super::options::Options;
+use super::pairs::{Clusters, Pairs};
+use super::query::Query;
+use super::state::Snapshot;
+use crate::sketch::{Signature, Sketcher};
+use crate::storage::Storage;
+use crate::{Error, ErrorKind, Params, Result};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+/// An open index: one writer's handle on a directory. Share it by reference or in an `Arc`; any
+/// number of threads may read and write through it.
+///
+/// Dropping it loses nothing that was acknowledged, but leaves the WAL to be replayed; only
+/// [`Index::close`] makes reopening free of work.
+#[derive(Debug)]
+pub struct Index {
+    // First, so that the thread has ended when the core goes.
+    background: Background,
+    core: Arc<Core>,
+}
+
+fn go_on(_: Progress) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+impl Index {
+    /// Whether there is an index in `dir`: `false` if there is nothing at all, or an empty
+    /// folder.
+    ///
+    /// Errors: `Invalid` (a file, or a folder of other things), `Corrupt` (an index that has lost
+    /// its catalog), `Io`. Reads the folder, no file.
+    pub fn exists(dir: impl AsRef<Path>) -> Result<bool> {
+        open::exists(&*Core::disk(), dir.as_ref())
+    }
+
+    /// Creates an empty index with these parameters, which it keeps for ever, and opens it. The
+    /// folders above it are made as needed; all of it is durable on return.
+    ///
+    /// Errors: `Invalid` (there is one, or something else), `Locked`, `Io`.
+    pub fn create(dir: impl AsRef<Path>, params: &Params, options: Options) -> Result<Self> {
+        Self::create_on(Core::disk(), dir.as_ref(), params, options)
+    }
+
+    /// Opens an index for reading and writing. Its parameters come from the index itself.
+    ///
+    /// After a clean close this reads a few KiB per segment and writes nothing; after a crash
+    /// it replays the WAL and flushes. Errors: `NotFound`, `Locked`, `Corrupt`, `Unsupported`,
+    /// `Io`.
+    pub fn open(dir: impl AsRef<Path>, options: Options) -> Result<Self> {
+        Self::open_on(Core::disk(), dir.as_ref(), options)
+    }
+
+    /// Opens an index, or creates it if there is nothing yet.
+    ///
+    /// Errors: those of both, and `Mismatch` if there is one with other parameters; the message
+    /// says which differ.
+    pub fn open_or_create(
+        dir: impl AsRef<Path>,
+        params: &Params,
+        options: Options,
+    ) -> Result<Self> {
+        if !Self::exists(&dir)? {
+            return Self::create(dir, params, options);
+        }
+        let index = Self::open(&dir, options)?;
+        let differences = index.params().differences(params);
+        if differences.is_empty() {
+            return Ok(index);
+        }
+        Err(Error::new(
+            ErrorKind::Mismatch,
+            format!(
+                "{}: the index has other parameters: {}",
+                dir.as_ref().display(),
+                differences.join("; ")
+            ),
+        ))
+    }
+
+    pub(crate) fn create_on(
+        storage: Arc<dyn Storage>,
+        dir: &Path,
+        params: &Params,
+        options: Options,
+    ) -> Result<Self> {
+        Self::start(open::create(storage, dir, params, options)?)
+    }
+
+    pub(crate) fn open_on(storage: Arc<dyn Storage>, dir: &Path, options: Options) -> Result<Self> {
+        Self::start(open::open(storage, dir, options)?)
+    }
+
+    fn start(core: Core) -> Result<Self> {
+        let core = Arc::new(core);
+        let background = Background::start(&core).map_err(|error| {
+            Error::new(ErrorKind::Io, "cannot start the background thread").caused_by(error)
+        })?;
+        Ok(Self { background, core })
+    }
+
+    /// The parameters of the index.
+    pub fn params(&self) -> &Params {
+        &self.core.params
+    }
+
+    /// What makes signatures for this index: pure, to be shared between threads.
+    pub fn sketcher(&self) -> Sketcher {
+        Sketcher::new(&self.core.params)
+    }
+
+    /// Inserts a document, or replaces the one with this key (1 to 4,096 bytes). The same
+    /// signature again writes nothing.
+    ///
+    /// `Ok` promises what [`Durability`](crate::Durability) says, and that queries see it.
+    /// Errors: `Invalid`, `Mismatch` (a signature of other parameters), `Io` (not written),
+    /// `Unknown`, `Poisoned`. Costs a look-up of the key and one append; under `Sync` one sync,
+    /// shared with other threads.
+    pub fn insert(&self, key: impl AsRef<[u8]>, signature: &Signature) -> Result<Outcome> {
+        self.write(Batch::new().insert(key, signature)).map(|written| written.outcomes[0])
+    }
+
+    /// Removes the document with this key. Promises and errors as [`Index::insert`]. Its space
+    /// is freed by compaction.
+    pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<Outcome> {
+        self.write(Batch::new().remove(key)).map(|written| written.outcomes[0])
+    }
+
+    /// Writes a batch as one change: atomic, one append, one sync. Promises and errors as
+    /// [`Index::insert`]; `Invalid` also if it is longer than
+    /// [`Options::batch_bytes_max`].
+    pub fn write(&self, batch: Batch) -> Result<Written> {
+        self.core.write(&batch)
+    }
+
+    /// A frozen view: it answers as if nothing were written after. Cheap.
+    pub fn snapshot(&self) -> Snapshot {
+        self.core.snapshot()
+    }
+
+    /// How many documents are live. Constant time.
+    pub fn len(&self) -> u64 {
+        self.snapshot().len()
+    }
+
+    /// Whether no document is live.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether there is a document with this key.
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.snapshot().contains(key)
+    }
+
+    /// The document with this key.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Document>> {
+        self.snapshot().get(key)
+    }
+
+    /// What is like this signature? See [`Query`] for threshold and limit.
+    pub fn query<'a>(&self, signature: &'a Signature) -> Query<'a> {
+        self.snapshot().query(signature)
+    }
+
+    /// What is like the document with this key? It never finds itself; a key that nobody has is
+    /// `NotFound`.
+    pub fn query_key<'a>(&self, key: &'a (impl AsRef<[u8]> + ?Sized)) -> Query<'a> {
+        self.snapshot().query_key(key)
+    }
+
+    /// All pairs of documents of at least this similarity. See [`Snapshot::pairs`].
+    pub fn pairs(&self, threshold: f64) -> Result<Pairs> {
+        self.snapshot().pairs(threshold)
+    }
+
+    /// The clusters of documents connected by pairs of at least this similarity.
+    pub fn clusters(&self, threshold: f64) -> Result<Clusters> {
+        self.clusters_with(threshold, &mut go_on)
+    }
+
+    /// The clusters, with progress in documents; breaking off is `Cancelled`.
+    ///
+    /// The work is that of [`Index::pairs`]; memory is 4 bytes a document and 16 bytes a member.
+    pub fn clusters_with(
+        &self,
+        threshold: f64,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Clusters> {
+        self.snapshot().clusters_with(threshold, progress)
+    }
+
+    /// Makes everything durable that was written before the call, whatever the durability of the
+    /// handle; returns the number of the last such change.
+    pub fn sync(&self) -> Result<u64> {
+        self.core.sync_all()
+    }
+
+    /// The last change that survives power loss.
+    pub fn durable_change(&self) -> u64 {
+        self.core.group.durable_change()
+    }
+
+    /// Turns the memtable into a segment now. Writers wait, readers do not.
+    pub fn flush(&self) -> Result<()> {
+        let mut writer = self.core.writer();
+        self.core.flush_locked(&mut writer, NextWal::None)
+    }
+
+    /// Merges everything into one segment without dead documents. Reading and writing go on.
+    /// Needs disk space for the result beside what is there.
+    pub fn compact(&self) -> Result<()> {
+        self.compact_with(&mut go_on)
+    }
+
+    /// Compacts, with progress in documents; breaking off is `Cancelled` and changes nothing.
+    pub fn compact_with(
+        &self,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.core.compact_all(progress)
+    }
+
+    /// Does one due step of maintenance, about 16 MiB of work, and says which. Whoever opened
+    /// the index with [`Maintenance`](crate::Maintenance)`::Background` need not call it.
+    pub fn maintain(&self) -> Result<Maintained> {
+        self.core.maintain()
+    }
+
+    /// Checks everything: every checksum, every bucket table against the signatures, that every
+    /// key lives once, the catalog, the WAL. Names all damage it finds.
+    pub fn verify(&self) -> Result<Verification> {
+        self.verify_with(&mut go_on)
+    }
+
+    /// Verifies, with progress in bytes; breaking off is `Cancelled`. Reads every byte of the
+    /// index, most of them twice. `Err` only if it could not be done.
+    pub fn verify_with(
+        &self,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Verification> {
+        self.core.verify(progress)
+    }
+
+    /// The state of the index in numbers. Lists the folders.
+    pub fn stats(&self) -> Result<Stats> {
+        self.core.stats()
+    }
+
+    /// Closes the index: flushes, so that reopening replays and writes nothing. A handle that
+    /// wrote nothing writes nothing here.
+    ///
+    /// Errors: as of a flush; the index stays whole, and the WAL keeps what was not flushed.
+    pub fn close(mut self) -> Result<()> {
+        self.background.stop();
+        let mut writer = self.core.writer();
+        self.core.close_locked(&mut writer)
+    }
+}

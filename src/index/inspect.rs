@@ -1,0 +1,161 @@
+//! Looking at the whole: numbers for people, and the full check of everything on disk.
+
+use super::answer::{Progress, Stats, Verification};
+use super::core::Core;
+use super::state::{Place, Snapshot};
+use crate::segment::Watch;
+use crate::storage::names::Ending;
+use crate::wal::{Replay, WalIdentity};
+use crate::{Error, ErrorKind, Result, catalog};
+use std::ops::ControlFlow;
+use std::sync::PoisonError;
+
+/// Called with what was done since; says whether to go on.
+type Report<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
+
+impl Core {
+    /// See [`crate::Index::stats`].
+    pub(crate) fn stats(&self) -> Result<Stats> {
+        let snapshot = self.snapshot();
+        let pinned = self.view.read().unwrap_or_else(PoisonError::into_inner).pinned();
+        let floor = self.writer().catalog.row().floor;
+        let mut bytes_on_disk = 0;
+        for folder in
+            [self.names.root().to_path_buf(), self.names.wal_dir(), self.names.segments_dir()]
+        {
+            let entries = self.storage.list(&folder);
+            let entries = entries.map_err(|error| Error::io("read", &folder, error))?;
+            bytes_on_disk +=
+                entries.iter().filter(|entry| !entry.is_dir).map(|entry| entry.bytes).sum::<u64>();
+        }
+        Ok(Stats {
+            documents: snapshot.len(),
+            dead: snapshot.place_count().saturating_sub(snapshot.len()),
+            segments: crate::format::bytes::wide(snapshot.state.segments.len()),
+            memtable_documents: u64::from(snapshot.state.memtable.read().document_count()),
+            bytes_on_disk,
+            change: snapshot.change(),
+            durable_change: self.group.durable_change(),
+            floor,
+            snapshots_pinning: pinned,
+            recovery: self.recovery,
+            maintenance_failure: self.alarm.failure(),
+        })
+    }
+
+    /// See [`crate::Index::verify_with`].
+    pub(crate) fn verify(&self, report: Report<'_>) -> Result<Verification> {
+        let snapshot = self.snapshot();
+        let mut problems = Vec::new();
+        let keys = snapshot.place_count();
+        let files = snapshot
+            .state
+            .segments
+            .iter()
+            .map(|live| live.entry.length + live.entry.dead_file.map_or(0, |dead| dead.length));
+        // A segment is read once for its checksums and again for its tables; a key costs about
+        // as much as a block.
+        let mut progress = Progress { done: 0, total: files.sum::<u64>() + keys * 64 };
+        for live in &snapshot.state.segments {
+            let mut watch = Watch {
+                problem: &mut |error| problems.push(error),
+                progress: &mut |bytes| advance(&mut progress, bytes, report),
+            };
+            let dead = live.dead.as_ref().map(|held| &*held.dead);
+            live.segment.verify(dead, &mut watch)?;
+            if let Some(dead) = dead {
+                dead.verify(&mut watch)?;
+            }
+        }
+        if problems.is_empty() {
+            self.verify_keys(&snapshot, &mut problems, &mut progress, report)?;
+        }
+        self.verify_catalog_and_wal(&mut problems)?;
+        Ok(Verification { documents: snapshot.len(), problems })
+    }
+
+    /// Every key lives once, and there are as many live documents as the catalog counts.
+    fn verify_keys(
+        &self,
+        snapshot: &Snapshot,
+        problems: &mut Vec<Error>,
+        progress: &mut Progress,
+        report: Report<'_>,
+    ) -> Result<()> {
+        let mut live_count = 0;
+        for source in 0..=snapshot.state.segments.len() {
+            for ordinal in 0..snapshot.document_count(source) {
+                let place = Place { source, ordinal };
+                if !snapshot.is_live(place)? {
+                    continue;
+                }
+                live_count += 1;
+                let key = snapshot.key(place)?;
+                if snapshot.locate(&key)? != Some(place) {
+                    let key = String::from_utf8_lossy(&key).into_owned();
+                    let what = format!("the key {key:?} lives twice, or its table misses it");
+                    problems.push(Error::new(ErrorKind::Corrupt, what));
+                }
+                if ordinal % 64 == 0 && advance(progress, 64 * 64, report).is_break() {
+                    return Err(Error::new(ErrorKind::Cancelled, "verification was cancelled"));
+                }
+            }
+        }
+        if live_count != snapshot.len() {
+            problems.push(Error::new(
+                ErrorKind::Corrupt,
+                format!("{live_count} documents live, {} are counted", snapshot.len()),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The catalog on disk says what this handle believes, and the WAL replays.
+    fn verify_catalog_and_wal(&self, problems: &mut Vec<Error>) -> Result<()> {
+        // Under the write lock, so that neither moves meanwhile.
+        let writer = self.writer();
+        match catalog::load(&*self.storage, &self.names.catalog()) {
+            Ok(row) if row == *writer.catalog.row() => {}
+            Ok(_) => problems.push(Error::new(
+                ErrorKind::Corrupt,
+                format!(
+                    "{}: says something else than was committed",
+                    self.names.catalog().display()
+                ),
+            )),
+            Err(error) => problems.push(error),
+        }
+        let row = writer.catalog.row();
+        let Some(entry) = row.wal else { return Ok(()) };
+        let identity = WalIdentity {
+            uuid: self.shape.uuid,
+            params_id: self.shape.params_id,
+            number: entry.number,
+            salt: entry.salt,
+            length: entry.length,
+            floor: row.floor,
+        };
+        let path = self.names.numbered(entry.number, Ending::Wal);
+        match Replay::read(&*self.storage, &path, &identity, self.shape.signature_bytes) {
+            Ok(replay) if row.floor + replay.change_count() == writer.change => Ok(()),
+            Ok(replay) => {
+                let (found, expected) = (replay.change_count(), writer.change - row.floor);
+                problems.push(Error::corrupt(
+                    &path,
+                    0,
+                    format_args!("{found} changes replay where {expected} were written"),
+                ));
+                Ok(())
+            }
+            Err(error) => {
+                problems.push(error);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn advance(progress: &mut Progress, bytes: u64, report: Report<'_>) -> ControlFlow<()> {
+    progress.done = progress.total.min(progress.done + bytes);
+    report(*progress)
+}

@@ -1,0 +1,142 @@
+//! Maintenance: one due step at a time, and who takes it.
+
+use super::answer::Maintained;
+use super::core::Core;
+use super::durable::Mark;
+use super::flush::NextWal;
+use super::options::{Durability, Maintenance};
+use crate::Result;
+use crate::format::wal::{RecordBuilder, RecordKind};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long the background thread sleeps when nobody wakes it.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+impl Core {
+    /// Does the most urgent due step. See [`crate::Index::maintain`].
+    pub(crate) fn maintain(&self) -> Result<Maintained> {
+        match self.advance_merges()? {
+            Maintained::Nothing if self.note_horizon()? => Ok(Maintained::Noted),
+            done => Ok(done),
+        }
+    }
+
+    /// The steps that writing makes due: flush, interval sync, compaction.
+    fn advance_merges(&self) -> Result<Maintained> {
+        self.group.refuse_if_poisoned()?;
+        if self.state().memtable.bytes() >= self.options.memtable_bytes_max {
+            let mut writer = self.writer();
+            self.flush_locked(&mut writer, NextWal::Ready { record_bytes: 0 })?;
+            return Ok(Maintained::Flushed);
+        }
+        if self.sync_if_due()? {
+            return Ok(Maintained::Synced);
+        }
+        Ok(match self.compact_step()? {
+            Some(true) => Maintained::Compacted,
+            Some(false) => Maintained::Compacting,
+            None => Maintained::Nothing,
+        })
+    }
+
+    /// After a write: the writer's own step, or a knock at the background thread's door. A
+    /// failure is no failure of the write, which is done; `stats` tells of it.
+    pub(crate) fn after_write(&self) {
+        match self.options.maintenance {
+            Maintenance::Background => self.alarm.ring(),
+            Maintenance::Inline => {
+                let failure = self.advance_merges().err();
+                self.alarm.note_failure(failure.map(|error| format!("{error:?}")));
+            }
+        }
+    }
+
+    /// Writes an empty record that carries the horizon, if no record does yet: so that damage
+    /// below it is known from a torn tail even if nothing is written any more. Not synced.
+    fn note_horizon(&self) -> Result<bool> {
+        if !self.group.horizon_is_news() {
+            return Ok(false);
+        }
+        let mut writer = self.writer();
+        let mut record = RecordBuilder::new();
+        let room = writer.wal.as_ref().is_some_and(|wal| wal.has_room(record.record_bytes()));
+        if !room {
+            return Ok(false);
+        }
+        let (change, documents) = (writer.change, writer.documents);
+        let horizon = self.group.horizon();
+        let end = self.append(&mut writer, &mut record, RecordKind::Idle, change, horizon)?;
+        self.group.applied(Mark { end, change, documents }, horizon);
+        Ok(true)
+    }
+}
+
+/// The background thread; joined when dropped.
+#[derive(Debug)]
+pub(crate) struct Background {
+    core: Weak<Core>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Background {
+    /// Starts it, if the options want one.
+    pub(crate) fn start(core: &Arc<Core>) -> std::io::Result<Self> {
+        let weak = Arc::downgrade(core);
+        if core.options.maintenance == Maintenance::Inline {
+            return Ok(Self { core: weak, thread: None });
+        }
+        let patience = match core.options.durability {
+            Durability::Interval(interval) => interval.clamp(Duration::from_millis(1), PATIENCE),
+            _ => PATIENCE,
+        };
+        let alarm = Arc::downgrade(core);
+        let thread = std::thread::Builder::new()
+            .name("nearkin".to_owned())
+            .spawn(move || run(&alarm, patience))?;
+        Ok(Self { core: weak, thread: Some(thread) })
+    }
+
+    /// Asks it to end and waits: at most for the step it is in.
+    pub(crate) fn stop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            if let Some(core) = self.core.upgrade() {
+                core.alarm.stop();
+            }
+            // It panics only by a defect of ours, which must not become a second panic here.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn run(core: &Weak<Core>, patience: Duration) {
+    while let Some(core) = core.upgrade() {
+        if !core.alarm.wait(patience) {
+            return;
+        }
+        loop {
+            if core.alarm.stopping() {
+                return;
+            }
+            match core.maintain() {
+                Ok(Maintained::Nothing | Maintained::Noted) => {
+                    core.alarm.note_failure(None);
+                    break;
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    // Told by `stats`; tried again when woken, but not in a hurry.
+                    core.alarm.note_failure(Some(format!("{error:?}")));
+                    break;
+                }
+            }
+        }
+    }
+}
