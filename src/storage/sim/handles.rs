@@ -25,7 +25,7 @@ pub(super) struct Machine {
     pub(super) ops: u64,
     pub(super) cut: Option<u64>,
     pub(super) killed: bool,
-    locks: BTreeSet<PathBuf>,
+    pub(super) locks: BTreeSet<PathBuf>,
 }
 
 #[derive(Debug, Default)]
