@@ -145,13 +145,12 @@ impl Crash {
                 cuts => {
                     let start = cuts[0].start;
                     let end = cuts[cuts.len() / 2].start;
-                    (end > start).then(|| Fate::Torn(vec![start..end]))
+                    (end > start).then(|| Fate::Torn(std::iter::once(start..end).collect()))
                 }
             };
             if let Some(torn) = torn {
-                let fate = |index: usize| match index == one {
-                    true => torn.clone(),
-                    false => kept_if(index < one),
+                let fate = |index: usize| {
+                    if index == one { torn.clone() } else { kept_if(index < one) }
                 };
                 plans.push(self.plan(fate));
                 plans.push(self.plan(fate).with(Length::Live, Fill::Noise));
@@ -363,7 +362,7 @@ fn survivor(inode: &Inode, fates: &[&Fate], plan: &Plan, id: Id) -> Content {
 /// on its way; one that was set was set at once.
 fn some_length(inode: &Inode, random: &mut Random) -> u64 {
     let mut length = inode.durable.bytes();
-    let mut steps = vec![length..length + 1];
+    let mut steps: Vec<_> = std::iter::once(length..length + 1).collect();
     for logged in &inode.log {
         let before = length;
         length = match &logged.op {
