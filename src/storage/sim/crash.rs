@@ -8,7 +8,7 @@
 //! everything up to it (and with it torn), and a rename with both its names there; then random
 //! ones. Where `count` is too small for all of them, those for each unit are sampled.
 
-use super::content::{Content, PAGE, Page, noise};
+use super::content::{Content, PAGE, Page, at, noise};
 use super::random::Random;
 use super::state::{DataOp, Id, Inode, Logged, NameOp, Names, Node, Standing, State};
 use crate::format::bytes::wide;
@@ -47,7 +47,7 @@ enum Length {
     Natural,
     /// What the program saw.
     Live,
-    /// Something between these two.
+    /// One that it had on its way.
     Between,
 }
 
@@ -98,7 +98,7 @@ impl Crash {
             // A quarter of what is left is for the random ones.
             let wanted = left - left / 4;
             while each.len() > wanted {
-                each.remove(super::content::at(random.below(wide(each.len()))));
+                each.remove(at(random.below(wide(each.len()))));
             }
         }
         plans.extend(each);
@@ -145,13 +145,12 @@ impl Crash {
                 cuts => {
                     let start = cuts[0].start;
                     let end = cuts[cuts.len() / 2].start;
-                    (end > start).then(|| Fate::Torn(vec![start..end]))
+                    (end > start).then(|| Fate::Torn(std::iter::once(start..end).collect()))
                 }
             };
             if let Some(torn) = torn {
-                let fate = |index: usize| match index == one {
-                    true => torn.clone(),
-                    false => kept_if(index < one),
+                let fate = |index: usize| {
+                    if index == one { torn.clone() } else { kept_if(index < one) }
                 };
                 plans.push(self.plan(fate));
                 plans.push(self.plan(fate).with(Length::Live, Fill::Noise));
@@ -162,8 +161,8 @@ impl Crash {
 
     fn random_plan(&self, random: &mut Random) -> Plan {
         let chances = [1, 4, 7, 8];
-        let names = chances[super::content::at(random.below(4))];
-        let data = chances[super::content::at(random.below(4))];
+        let names = chances[at(random.below(4))];
+        let data = chances[at(random.below(4))];
         let fates = self.units.iter().map(|&unit| match unit {
             Unit::Name { .. } if !random.eighths(names) => Fate::Lost,
             Unit::Data { .. } if !random.eighths(data) => Fate::Lost,
@@ -173,9 +172,8 @@ impl Crash {
         });
         Plan {
             fates: fates.collect(),
-            length: [Length::Natural, Length::Live, Length::Between]
-                [super::content::at(random.below(3))],
-            fill: [Fill::Zeros, Fill::Noise, Fill::Stale][super::content::at(random.below(3))],
+            length: [Length::Natural, Length::Live, Length::Between][at(random.below(3))],
+            fill: [Fill::Zeros, Fill::Noise, Fill::Stale][at(random.below(3))],
             seed: 0,
         }
     }
@@ -355,12 +353,31 @@ fn survivor(inode: &Inode, fates: &[&Fate], plan: &Plan, id: Id) -> Content {
     content.resize(match plan.length {
         Length::Natural => length,
         Length::Live => live,
-        Length::Between => {
-            let (low, high) = (length.min(live), length.max(live));
-            low + Random::new(plan.seed ^ id).below(high - low + 1)
-        }
+        Length::Between => some_length(inode, &mut Random::new(plan.seed ^ id)),
     });
     content
+}
+
+/// A length the file had since its last sync. One that a write extended may have stopped anywhere
+/// on its way; one that was set was set at once.
+fn some_length(inode: &Inode, random: &mut Random) -> u64 {
+    let mut length = inode.durable.bytes();
+    let mut steps: Vec<_> = std::iter::once(length..length + 1).collect();
+    for logged in &inode.log {
+        let before = length;
+        length = match &logged.op {
+            DataOp::Write(patch) => before.max(patch.range().end),
+            DataOp::Resize(bytes) => *bytes,
+        };
+        let is_growth = matches!(logged.op, DataOp::Write(_)) && length > before;
+        if logged.standing == Standing::Fixed {
+            steps.clear();
+        }
+        let whole = logged.standing == Standing::Fixed || !is_growth;
+        steps.push(if whole { length } else { before }..length + 1);
+    }
+    let step = &steps[at(random.below(wide(steps.len())))];
+    step.start + random.below(step.end - step.start)
 }
 
 /// Does what survived of one change of bytes; the length after it.

@@ -74,11 +74,10 @@ pub(super) enum Call {
 impl Call {
     /// Whether a power cut just after it differs from one just before it.
     pub(super) fn changes_state(self) -> bool {
-        match self {
-            Self::CreateDir | Self::Create | Self::Rename | Self::Remove | Self::SyncDir => true,
-            Self::Write | Self::Resize | Self::Sync => true,
-            Self::List | Self::Open | Self::Lock | Self::Length | Self::Read | Self::Map => false,
-        }
+        !matches!(
+            self,
+            Self::List | Self::Open | Self::Lock | Self::Length | Self::Read | Self::Map
+        )
     }
 }
 

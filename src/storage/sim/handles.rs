@@ -25,7 +25,7 @@ pub(super) struct Machine {
     pub(super) ops: u64,
     pub(super) cut: Option<u64>,
     pub(super) killed: bool,
-    locks: BTreeSet<PathBuf>,
+    pub(super) locks: BTreeSet<PathBuf>,
 }
 
 #[derive(Debug, Default)]
@@ -201,19 +201,16 @@ impl Storage for Sim {
     fn lock(&self, path: &Path) -> io::Result<Lock> {
         let mut machine = self.shared.enter()?;
         let path = clean(path);
-        match machine.disk.node(&path) {
-            None => {
-                machine.create(path.clone())?;
-            }
-            Some(_) => {
-                machine.file(&path)?;
-                machine.step(Call::Lock)?;
-            }
+        if machine.disk.node(&path).is_none() {
+            machine.create(path.clone())?;
+        } else {
+            machine.file(&path)?;
+            machine.step(Call::Lock)?;
         }
-        match machine.locks.insert(path.clone()) {
-            true => Ok(Lock::new(SimLock { shared: Arc::clone(&self.shared), path })),
-            false => Err(io::ErrorKind::WouldBlock.into()),
+        if !machine.locks.insert(path.clone()) {
+            return Err(io::ErrorKind::WouldBlock.into());
         }
+        Ok(Lock::new(SimLock { shared: Arc::clone(&self.shared), path }))
     }
 
     fn counters(&self) -> Counters {
@@ -240,10 +237,10 @@ struct SimFile {
 
 impl SimFile {
     fn enter_writable(&self) -> io::Result<MutexGuard<'_, Machine>> {
-        match self.writable {
-            true => self.shared.enter(),
-            false => Err(io::ErrorKind::PermissionDenied.into()),
+        if !self.writable {
+            return Err(io::ErrorKind::PermissionDenied.into());
         }
+        self.shared.enter()
     }
 
     fn content(&self, machine: &Machine) -> Content {
@@ -262,10 +259,10 @@ impl File for SimFile {
         let mut machine = self.shared.enter()?;
         machine.counters.bytes_read += wide(buffer.len());
         machine.step(Call::Read)?;
-        match machine.disk.inode(self.id).live.read(buffer, offset) {
-            true => Ok(()),
-            false => Err(io::ErrorKind::UnexpectedEof.into()),
+        if !machine.disk.inode(self.id).live.read(buffer, offset) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
         }
+        Ok(())
     }
 
     fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {

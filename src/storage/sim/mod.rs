@@ -10,6 +10,7 @@
 //! - `File::sync` makes bytes and length durable, never the name. `sync_dir` makes the names in
 //!   one folder durable, never bytes, nor the folder's own name.
 //! - A name is whole: it leads to the file of before, of after, or of any change in between.
+//! - A length that is set is set at once; one that grows by a write may stop on the way.
 //! - A rename never loses the file: its old name goes only where its new one came.
 //!
 //! What is not assumed: any order of operations that no sync separates, lengths that fit the
@@ -23,6 +24,10 @@ mod handles;
 mod random;
 mod state;
 
+#[cfg(test)]
+mod crash_tests;
+#[cfg(test)]
+mod redb_tests;
 #[cfg(test)]
 mod tests;
 
@@ -149,9 +154,9 @@ impl Sim {
         let durable = content.clone();
         let id = machine.disk.add_inode(Inode { live: content, durable, ..Inode::default() });
         let mut plant = |path: &Path, node| {
-            let add = |names: &mut Names| names.entry(path.to_path_buf()).or_insert(node);
+            let add = |names: &mut Names| *names.entry(path.to_path_buf()).or_insert(node);
             let disk = &mut machine.disk;
-            assert_eq!(add(&mut disk.live), &node, "{} is something else", path.display());
+            assert_eq!(add(&mut disk.live), node, "{} is something else", path.display());
             add(&mut disk.durable);
         };
         plant(&path, Node::File(id));

@@ -88,10 +88,7 @@ pub(super) fn clean(path: &Path) -> PathBuf {
 }
 
 pub(super) fn node_in(names: &Names, path: &Path) -> Option<Node> {
-    match path == Path::new("/") {
-        true => Some(Node::Folder),
-        false => names.get(path).copied(),
-    }
+    if path == Path::new("/") { Some(Node::Folder) } else { names.get(path).copied() }
 }
 
 impl State {
