@@ -92,3 +92,7 @@ fn convolve(a: &[f64], b: &[f64]) -> Vec<f64> {
     }
     sums
 }
+
+#[cfg(test)]
+#[path = "curve_tests.rs"]
+mod tests;

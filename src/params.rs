@@ -342,3 +342,6 @@ impl Params {
 fn refuse(message: impl Into<String>) -> Error {
     Error::invalid(message)
 }
+
+#[cfg(test)]
+mod tests;

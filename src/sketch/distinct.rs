@@ -7,10 +7,9 @@ use super::hash::{GOLDEN, finalise};
 /// Finalises window sums and drops repeats. The expected cost is one probe each; sums chosen to
 /// collide in the table fall back to sorting.
 pub(crate) fn set(sums: &mut Vec<u64>) {
-    for sum in sums.iter_mut() {
-        *sum = finalise(*sum);
-    }
-    if drop_repeats(sums).is_none() {
+    if let Some(kept) = finalise_distinct(sums) {
+        sums.truncate(kept);
+    } else {
         sums.sort_unstable();
         sums.dedup();
     }
@@ -29,37 +28,31 @@ pub(crate) fn bag(sums: &mut [u64]) {
     }
 }
 
-/// Keeps the first of equal hashes, with an open-addressed table at most a quarter full. Gives up,
-/// some repeats left, when the probes are many more than random hashes need.
-fn drop_repeats(hashes: &mut Vec<u64>) -> Option<()> {
-    let slots = (hashes.len() * 4).next_power_of_two();
-    let mask = slots - 1;
+/// Finalises all and moves the first of equal ones to the front, with an open-addressed table at
+/// most a quarter full; returns how many there are. `None`, all finalised and some repeats left,
+/// when the probes are many more than random hashes need.
+fn finalise_distinct(sums: &mut [u64]) -> Option<usize> {
+    let slots = (sums.len() * 4).next_power_of_two();
     // Zero marks a free slot, so a hash of zero is remembered apart.
     let mut table = vec![0_u64; slots];
     let mut zero_seen = false;
-    let mut spare_probes = hashes.len() + 64;
+    let mut spare_probes = sums.len() + 64;
     let mut kept = 0;
-    for at in 0..hashes.len() {
-        let hash = hashes[at];
-        let mut slot = low_bits(hash) & mask;
-        let mut repeat = hash == 0 && zero_seen;
+    for at in 0..sums.len() {
+        let hash = finalise(sums[at]);
+        let mut slot = low_bits(hash) & (table.len() - 1);
+        while table[slot] != hash && table[slot] != 0 && spare_probes > 0 {
+            spare_probes -= 1;
+            slot = (slot + 1) & (table.len() - 1);
+        }
+        let fresh = if hash == 0 { !zero_seen } else { table[slot] != hash };
         zero_seen |= hash == 0;
-        while table[slot] != 0 && hash != 0 {
-            if table[slot] == hash {
-                repeat = true;
-                break;
-            }
-            spare_probes = spare_probes.checked_sub(1)?;
-            slot = (slot + 1) & mask;
-        }
-        if hash != 0 {
-            table[slot] = hash;
-        }
-        hashes[kept] = hash;
-        kept += usize::from(!repeat);
+        table[slot] = hash;
+        sums[at] = sums[kept];
+        sums[kept] = hash;
+        kept += usize::from(fresh);
     }
-    hashes.truncate(kept);
-    Some(())
+    (spare_probes > 0).then_some(kept)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "only the low bits are wanted")]

@@ -27,14 +27,15 @@ impl Units {
     /// The hashes of the units of `text`, in order. Costs eight bytes of memory a unit.
     pub(crate) fn of_text(&self, text: &str, shingles: Shingles) -> Vec<u64> {
         let text = self.rules.letters(text);
-        let mut units = Vec::new();
-        let mut add = |unit: &str| units.push(hash::unit(unit.as_bytes(), self.seed));
+        // Units are seldom shorter than this; if they are, the vector grows.
+        let mut units = Vec::with_capacity(text.len() / 4);
+        let mut add = |unit: &[u8]| units.push(hash::unit(unit, self.seed));
         match shingles {
             Shingles::Words(_) => words::for_each(&text, add),
-            Shingles::Tokens(_) => tokens(&text).for_each(add),
+            Shingles::Tokens(_) => tokens(&text).for_each(|token| add(token.as_bytes())),
             Shingles::Lines(_) => {
                 let lines = text.split('\n').map(|line| self.rules.blanks(line));
-                lines.filter(|line| !line.is_empty()).for_each(|line| add(&line));
+                lines.filter(|line| !line.is_empty()).for_each(|line| add(line.as_bytes()));
             }
             Shingles::Chars(_) => units = self.chars(&self.rules.blanks(&text)),
             Shingles::Items => {}

@@ -1,0 +1,194 @@
+//! Limits, the choice of bands, ids and messages of the parameters.
+
+use super::{Fields, Params, Scheme, Shingles};
+use crate::ErrorKind;
+
+fn bands(threshold: f64) -> (usize, usize, u32) {
+    let params = Params::for_threshold(threshold).build().unwrap();
+    (params.bands(), params.rows_per_band(), params.lane_bits())
+}
+
+#[test]
+fn bands_are_those_of_the_design() {
+    assert_eq!(bands(0.5), (23, 3, 8));
+    assert_eq!(bands(0.6), (22, 4, 8));
+    assert_eq!(bands(0.7), (17, 5, 8));
+    assert_eq!(bands(0.8), (13, 7, 8));
+    assert_eq!(bands(0.9), (9, 12, 8));
+    assert_eq!(Params::builder().build().unwrap(), Params::for_threshold(0.7).build().unwrap());
+}
+
+#[test]
+fn chosen_bands_reach_the_recall_target_and_no_longer_ones_would() {
+    for percent in 20..=100 {
+        let threshold = f64::from(percent) / 100.0;
+        let Ok(params) = Params::for_threshold(threshold).hashes(256).build() else { continue };
+        assert!(params.candidate_probability(threshold) >= 0.95, "{threshold}");
+        let (fewer, rows) = (params.bands() - 1, params.rows_per_band());
+        if fewer > 0 {
+            let fewer = Params::for_threshold(threshold).hashes(256).bands(fewer, rows);
+            assert!(fewer.build().unwrap().candidate_probability(threshold) < 0.95, "{threshold}");
+        }
+        if rows < 256 {
+            let longer = Params::for_threshold(threshold).hashes(256);
+            let longer = longer.bands(256 / (rows + 1), rows + 1).build().unwrap();
+            assert!(longer.candidate_probability(threshold) < 0.95, "{threshold}");
+        }
+    }
+}
+
+#[test]
+fn bands_of_two_rows_get_wide_lanes() {
+    let params = Params::for_threshold(0.3).hashes(128).build().unwrap();
+    assert_eq!((params.rows_per_band(), params.lane_bits()), (2, 16));
+    assert_eq!((params.signature_bytes(), params.band_bytes()), (256, 4));
+    assert!(params.warnings().is_empty());
+}
+
+#[test]
+fn the_error_names_the_hashes_that_would_do() {
+    let error = Params::for_threshold(0.2).build().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    let needed: usize = error
+        .to_string()
+        .split("; ")
+        .nth(1)
+        .and_then(|part| part.split(' ').next()?.parse().ok())
+        .unwrap();
+    assert!(Params::for_threshold(0.2).hashes(needed).build().is_ok());
+    assert!(Params::for_threshold(0.2).hashes(needed - 1).build().is_err());
+    let error = Params::for_threshold(0.01).build().unwrap_err();
+    assert!(error.to_string().contains("no number of hashes up to 1024 does"), "{error}");
+}
+
+#[test]
+fn values_out_of_range_are_refused() {
+    let good = || Params::for_threshold(0.7);
+    let bad = [
+        good().hashes(15),
+        good().hashes(1025),
+        good().hashes(usize::MAX),
+        good().bands(0, 5),
+        good().bands(5, 0),
+        good().bands(13, 10),
+        good().bands(usize::MAX, usize::MAX),
+        good().bands(1 << 31, 1 << 31),
+        good().lane_bits(0),
+        good().lane_bits(32),
+        good().threshold(0.0),
+        good().threshold(1.001),
+        good().threshold(f64::NAN),
+        good().threshold(f64::INFINITY),
+        good().recall_target(0.0),
+        good().recall_target(1.0),
+        good().recall_target(f64::NAN),
+        good().shingles(Shingles::Words(0)),
+        good().shingles(Shingles::Chars(65)),
+        good().shingles(Shingles::Items).keep_case(true),
+    ];
+    for builder in bad {
+        let refused = builder.clone().build().err().map(|error| error.kind());
+        assert_eq!(refused, Some(ErrorKind::Invalid), "{builder:?}");
+    }
+    assert!(good().hashes(16).bands(1, 16).build().is_ok());
+    assert!(good().hashes(1024).threshold(1.0).build().is_ok());
+}
+
+#[test]
+fn hostile_stored_values_are_an_error_not_a_panic() {
+    let config = bincode::config::standard();
+    let params = Params::builder().build().unwrap();
+    let good = bincode::serde::encode_to_vec(&params, config).unwrap();
+    let (back, _): (Params, usize) = bincode::serde::decode_from_slice(&good, config).unwrap();
+    assert_eq!(back, params);
+    for at in 0..good.len() {
+        for byte in 0..=255 {
+            let mut bytes = good.clone();
+            bytes[at] = byte;
+            let decoded = bincode::serde::decode_from_slice::<Params, _>(&bytes, config);
+            if let Ok((params, _)) = decoded {
+                assert!(params.validate().is_ok());
+                let _ = (params.expected_recall(0.5, 0.5), params.warnings(), params.id());
+            }
+        }
+    }
+    let hashes = Fields { hashes: u32::MAX, ..Fields::from(params.clone()) };
+    let bytes = bincode::serde::encode_to_vec(hashes, config).unwrap();
+    assert!(bincode::serde::decode_from_slice::<Params, _>(&bytes, config).is_err());
+    let product = Fields { bands: 1 << 16, rows: 1 << 16, ..Fields::from(params) };
+    assert!(Params::try_from(product).is_err());
+}
+
+#[test]
+fn names_are_read_as_they_are_written() {
+    let all = [
+        Shingles::Words(3),
+        Shingles::Tokens(64),
+        Shingles::Chars(5),
+        Shingles::Lines(1),
+        Shingles::Items,
+    ];
+    for shingles in all {
+        assert_eq!(shingles.to_string().parse::<Shingles>().unwrap(), shingles);
+    }
+    for bad in ["", "words", "words:", "words:0", "words:65", "words:-1", "Items", "items:1", "x:3"]
+    {
+        assert!(bad.parse::<Shingles>().is_err(), "{bad}");
+    }
+    for scheme in [Scheme::Fast, Scheme::Textbook] {
+        assert_eq!(scheme.to_string().parse::<Scheme>().unwrap(), scheme);
+    }
+    assert!("Fast".parse::<Scheme>().is_err());
+}
+
+#[test]
+fn the_signature_id_covers_what_signatures_depend_on_and_no_more() {
+    let base = Params::builder().build().unwrap();
+    let same = [
+        Params::builder().bands(32, 3).build().unwrap(),
+        Params::builder().threshold(0.9).bands(17, 5).build().unwrap(),
+        Params::builder().recall_target(0.9501).bands(17, 5).build().unwrap(),
+    ];
+    for other in &same {
+        assert_eq!(other.signature_id(), base.signature_id());
+        assert_ne!(other.id(), base.id());
+    }
+    let other = [
+        Params::builder().scheme(Scheme::Textbook),
+        Params::builder().seed(1),
+        Params::builder().hashes(129).bands(17, 5),
+        Params::builder().lane_bits(16),
+        Params::builder().shingles(Shingles::Words(4)),
+        Params::builder().shingles(Shingles::Tokens(3)),
+        Params::builder().bag(true),
+        Params::builder().keep_case(true),
+        Params::builder().keep_space(true),
+        Params::builder().no_nfc(true),
+    ];
+    let mut ids: Vec<u64> = vec![base.signature_id()];
+    ids.extend(other.iter().map(|builder| builder.clone().build().unwrap().signature_id()));
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), other.len() + 1);
+}
+
+#[test]
+fn differences_name_each_field_but_not_the_seeds() {
+    let here = Params::builder().build().unwrap();
+    assert!(here.differences(&here).is_empty());
+    let asked = Params::builder().shingles(Shingles::Chars(5)).seed(77).build().unwrap();
+    let expected = ["shingles: words:3 here, chars:5 asked", "seed: another one asked"];
+    assert_eq!(here.differences(&asked), expected);
+    let asked = Params::for_threshold(0.5).build().unwrap();
+    let differences = here.differences(&asked);
+    assert_eq!(differences.len(), 3, "{differences:?}");
+}
+
+#[test]
+fn costly_parameters_are_warned_of() {
+    let warned = |builder: super::ParamsBuilder| builder.build().unwrap().warnings().len();
+    assert_eq!(warned(Params::builder()), 0);
+    assert_eq!(warned(Params::builder().bands(128, 1)), 1);
+    assert_eq!(warned(Params::builder().bands(64, 2).lane_bits(8)), 1);
+    assert_eq!(warned(Params::builder().bands(4, 32)), 1);
+}
