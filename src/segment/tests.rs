@@ -124,7 +124,7 @@ impl Model {
     pub(super) fn check(&self, segment: &Segment) -> usize {
         let mut errors = 0;
         let mut out = Vec::new();
-        for (doc, ordinal) in (0..self.docs()).enumerate().map(|(doc, ordinal)| (doc, ordinal)) {
+        for (doc, ordinal) in (0..self.docs()).enumerate() {
             match segment.signature(ordinal) {
                 Ok(signature) => assert_eq!(&*signature, self.signature(doc)),
                 Err(_) => errors += 1,
@@ -206,8 +206,9 @@ impl Place {
         bytes
     }
 
+    /// Overwrites a file by as many bytes as it has.
     pub(super) fn write(&self, path: &Path, bytes: &[u8]) {
-        let file = self.disk.open(path, OpenMode::Create).expect("opened");
+        let file = self.disk.open(path, OpenMode::ReadWrite).expect("opened");
         file.write_at(bytes, 0).expect("written");
     }
 
