@@ -5,6 +5,8 @@
 
 mod blocks;
 mod builder;
+#[cfg(test)]
+mod damage_tests;
 mod dead;
 mod reader;
 mod tables;

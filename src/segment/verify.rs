@@ -8,9 +8,12 @@ use super::blocks::BlockFile;
 use super::reader::{Segment, u32_of};
 use super::tables::{Need, Rebuild, Run, key_hash};
 use super::{Dead, Ranks};
-use crate::format::blocks::{BLOCK_BYTES, DOCUMENT_BYTES_MAX, KEY_BYTES_MAX, STARTS_PER_BASE};
+use crate::format::blocks::{
+    BLOCK_BYTES, DOCUMENT_BYTES_MAX, KEY_BYTES_MAX, PAYLOAD_BYTES_MAX, STARTS_PER_BASE,
+};
 use crate::format::bytes::{index, wide};
 use crate::{Error, ErrorKind, Result};
+use std::collections::BTreeSet;
 use std::ops::{ControlFlow, Range};
 
 /// What tables are computed in, and what is read at once.
@@ -82,7 +85,290 @@ pub(super) fn segment(segment: &Segment, dead: Option<&Dead>, watch: &mut Watch<
     if !blocks(&segment.blocks, watch)? {
         return Ok(());
     }
-    let _ = (Ranks::all_live, Need::Done, Rebuild::new, Run::default, key_hash, u32_of, index(0));
-    let _ = (MEMORY_BYTES, CHUNK_BYTES, DOCUMENT_BYTES_MAX, KEY_BYTES_MAX, STARTS_PER_BASE);
+    gaps(segment, watch)?;
+    times(segment, watch)?;
+    let keys_are_whole = documents(segment, watch)?;
+    let ranks = match dead.map(Dead::bits).transpose() {
+        Ok(Some(bits)) => Some(Ranks::new(bits, segment.docs())),
+        Ok(None) => Some(Ranks::all_live(segment.docs())),
+        // Already named by the verification of the dead file.
+        Err(_) => None,
+    };
+    tables(segment, ranks.as_ref(), keys_are_whole, watch)
+}
+
+fn gaps(segment: &Segment, watch: &mut Watch<'_>) -> Result<()> {
+    let layout = &segment.layout;
+    let ends = layout.sections.iter().map(|section| section.offset + section.bytes);
+    let begins = layout.sections.iter().skip(1).map(|section| section.offset);
+    for (end, begin) in ends.zip(begins.chain([layout.body_bytes])) {
+        zeros(&segment.blocks, end..begin, watch)?;
+    }
+    let docs = u64::from(segment.docs());
+    let [.., tables, _] = &layout.sections;
+    for table in 0..u64::from(segment.properties.tables) {
+        let at = tables.offset + table * layout.table_stride;
+        let ordinals = at + layout.table_ordinals;
+        zeros(&segment.blocks, at + 2 * docs..ordinals, watch)?;
+        zeros(&segment.blocks, ordinals + 4 * docs..at + layout.table_stride, watch)?;
+    }
     Ok(())
+}
+
+fn times(segment: &Segment, watch: &mut Watch<'_>) -> Result<()> {
+    let [_, _, _, _, section, ..] = &segment.layout.sections;
+    let (mut least, mut greatest) = (u64::MAX, 0);
+    let mut chunk = Vec::new();
+    let mut at = 0;
+    while at < section.bytes {
+        let count = (section.bytes - at).min(wide(CHUNK_BYTES));
+        if let Err(error) = fresh(segment, section.offset + at, count, &mut chunk) {
+            (watch.problem)(error);
+            return Ok(());
+        }
+        for time in chunk.chunks_exact(8) {
+            let time = u64_of(time);
+            least = least.min(time);
+            greatest = greatest.max(time);
+        }
+        watch.progress(chunk.len())?;
+        at += count;
+    }
+    if (least, greatest) != segment.time_range() {
+        let what = "least and greatest time are not those of the documents";
+        (watch.problem)(segment.blocks.corrupt(section.offset, what));
+    }
+    Ok(())
+}
+
+/// Starts and keys. True if all keys can be read.
+fn documents(segment: &Segment, watch: &mut Watch<'_>) -> Result<bool> {
+    let mut whole = true;
+    let mut chunk = Documents::default();
+    let mut from = 0;
+    while from < segment.docs() {
+        if let Err(error) = chunk.read(segment, from) {
+            (watch.problem)(error);
+            whole = false;
+        }
+        watch.progress(chunk.bytes.len())?;
+        from = from.saturating_add(STARTS_PER_BASE);
+    }
+    Ok(whole)
+}
+
+/// The documents between two start bases.
+#[derive(Default)]
+struct Documents {
+    /// Where they begin in their section, and where the last ends.
+    starts: Vec<u64>,
+    bytes: Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+impl Documents {
+    /// Reads and checks the documents from `from` on, a multiple of 64.
+    fn read(&mut self, segment: &Segment, from: u32) -> Result<()> {
+        let [_, documents, bases, starts, ..] = &segment.layout.sections;
+        let to = segment.docs().min(from.saturating_add(STARTS_PER_BASE));
+        self.bytes.clear();
+        self.starts.clear();
+        let base_at = bases.offset + 8 * u64::from(from / STARTS_PER_BASE);
+        fresh(segment, base_at, 8, &mut self.scratch)?;
+        let base = u64_of(&self.scratch);
+        let at = starts.offset + 4 * u64::from(from);
+        fresh(segment, at, 4 * u64::from(to - from), &mut self.scratch)?;
+        for start in self.scratch.chunks_exact(4) {
+            self.starts.push(base.saturating_add(u64::from(u32_of(start))));
+        }
+        if self.starts.first() != Some(&base) || (from == 0 && base != 0) {
+            return Err(segment.blocks.corrupt(at, "documents do not begin where their base says"));
+        }
+        let end = if to == segment.docs() {
+            documents.bytes
+        } else {
+            fresh(segment, base_at + 8, 8, &mut self.scratch)?;
+            u64_of(&self.scratch)
+        };
+        self.starts.push(end);
+        for pair in self.starts.windows(2) {
+            let count = pair[1].checked_sub(pair[0]);
+            if !count.is_some_and(|count| (3..=wide(DOCUMENT_BYTES_MAX)).contains(&count)) {
+                let what = "document ends before it begins, or is too short or too long";
+                return Err(segment.blocks.corrupt(at, what));
+            }
+        }
+        fresh(segment, documents.offset.saturating_add(base), end - base, &mut self.bytes)?;
+        self.check_keys(segment)
+    }
+
+    fn check_keys(&self, segment: &Segment) -> Result<()> {
+        for (document, start) in self.each().zip(&self.starts) {
+            let key_bytes = usize::from(u16::from_le_bytes([document[0], document[1]]));
+            let payload_bytes = (document.len() - 2).checked_sub(key_bytes);
+            let fits = payload_bytes.is_some_and(|count| count <= PAYLOAD_BYTES_MAX);
+            if !fits || !(1..=KEY_BYTES_MAX).contains(&key_bytes) {
+                let at = segment.documents().offset + start;
+                return Err(segment.blocks.corrupt(at, "key or payload has an impossible length"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The documents read, whose starts were checked.
+    fn each(&self) -> impl Iterator<Item = &[u8]> {
+        let base = self.starts[0];
+        self.starts.windows(2).map(move |pair| {
+            // Neither is beyond the bytes read: the last start is where they end.
+            let at = |start: u64| usize::try_from(start - base).unwrap_or(usize::MAX);
+            &self.bytes[at(pair[0])..at(pair[1])]
+        })
+    }
+
+    /// The hashes of their keys. Only after a `read` without error.
+    fn hashes(&self, seed: u64, out: &mut Vec<u64>) {
+        out.clear();
+        for document in self.each() {
+            let key_bytes = usize::from(u16::from_le_bytes([document[0], document[1]]));
+            out.push(key_hash(&document[2..2 + key_bytes], seed));
+        }
+    }
+}
+
+/// Computes all tables again and compares. Without whole keys, all but the last.
+fn tables(
+    segment: &Segment,
+    ranks: Option<&Ranks>,
+    keys_are_whole: bool,
+    watch: &mut Watch<'_>,
+) -> Result<()> {
+    let mut rebuild = Rebuild::new(&segment.shape, segment.docs(), MEMORY_BYTES);
+    let mut run = Run::default();
+    let mut chunk = Vec::new();
+    let mut documents = Documents::default();
+    let mut hashes = Vec::new();
+    loop {
+        let read = match rebuild.need() {
+            Need::Done => return Ok(()),
+            Need::Keys { .. } if !keys_are_whole => return Ok(()),
+            Need::Keys { from } => {
+                // Whatever was fed, it was whole bases: `from` is a multiple of 64.
+                documents.read(segment, from).map(|()| {
+                    documents.hashes(segment.shape.key_seed, &mut hashes);
+                    rebuild.keys(&hashes);
+                    documents.bytes.len()
+                })
+            }
+            Need::Signatures { from } => {
+                let [signatures, ..] = &segment.layout.sections;
+                let stride = segment.shape.signature_bytes;
+                let count = (CHUNK_BYTES / stride).max(1).min(index(segment.docs() - from));
+                let at = signatures.offset + wide(index(from) * stride);
+                fresh(segment, at, wide(count * stride), &mut chunk).map(|()| {
+                    rebuild.signatures(&chunk);
+                    chunk.len()
+                })
+            }
+            Need::Emit => {
+                rebuild.emit(&mut run);
+                compare(segment, &run, &mut chunk, watch);
+                if run.table + 1 == segment.properties.tables
+                    && let Some(ranks) = ranks
+                {
+                    live_keys(segment, &run, ranks, watch);
+                }
+                Ok(run.ordinals.len())
+            }
+        };
+        match read {
+            Ok(bytes) => watch.progress(bytes)?,
+            Err(error) => {
+                // Read without error a moment ago: the disk is failing under us.
+                (watch.problem)(error);
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Compares a run of entries with what the file holds in its three places.
+fn compare(segment: &Segment, run: &Run, chunk: &mut Vec<u8>, watch: &mut Watch<'_>) {
+    let layout = &segment.layout;
+    let [.., tables, directories] = &layout.sections;
+    let table = tables.offset + u64::from(run.table) * layout.table_stride;
+    let directory = directories.offset + u64::from(run.table) * layout.directory_stride;
+    let entry = u64::from(run.first_entry);
+    let places = [
+        (&run.directory, directory + 4 * u64::from(run.first_group), "directory"),
+        (&run.fingerprints, table + 2 * entry, "fingerprints"),
+        (&run.ordinals, table + layout.table_ordinals + 4 * entry, "ordinals"),
+    ];
+    for (expected, at, what) in places {
+        let result = fresh(segment, at, wide(expected.len()), chunk).and_then(|()| match expected
+            .iter()
+            .zip(&*chunk)
+            .position(|(a, b)| a != b)
+        {
+            None => Ok(()),
+            Some(first) => Err(segment.blocks.corrupt(
+                at + wide(first),
+                format_args!("{what} of bucket table {} are not those of its keys", run.table),
+            )),
+        });
+        if let Err(error) = result {
+            (watch.problem)(error);
+        }
+    }
+}
+
+/// That no two live documents have one key: those would be neighbours in the table of keys.
+fn live_keys(segment: &Segment, run: &Run, ranks: &Ranks, watch: &mut Watch<'_>) {
+    let mut seen = BTreeSet::new();
+    let mut last = None;
+    let mut first: Option<u32> = None;
+    for (fingerprint, ordinal) in run.fingerprints.chunks(2).zip(run.ordinals.chunks(4)) {
+        let ordinal = u32_of(ordinal);
+        if ranks.is_dead(ordinal) {
+            continue;
+        }
+        if last != Some(fingerprint) {
+            last = Some(fingerprint);
+            first = Some(ordinal);
+            seen.clear();
+            continue;
+        }
+        // Only where two live ones meet is a key read at all.
+        for ordinal in first.take().into_iter().chain([ordinal]) {
+            match segment.document(ordinal).map(|document| document.key.into_owned()) {
+                Err(error) => (watch.problem)(error),
+                Ok(key) if seen.contains(&key) => {
+                    let at = segment.documents().offset;
+                    let what = format_args!("document {ordinal} has the key of another live one");
+                    (watch.problem)(segment.blocks.corrupt(at, what));
+                }
+                Ok(key) => {
+                    seen.insert(key);
+                }
+            }
+        }
+    }
+}
+
+/// Fills `out` with checked bytes of the disk.
+fn fresh(segment: &Segment, at: u64, count: u64, out: &mut Vec<u8>) -> Result<()> {
+    out.clear();
+    let fits = at.checked_add(count).is_some_and(|end| end <= segment.layout.body_bytes);
+    match usize::try_from(count) {
+        Ok(count) if fits => {
+            out.resize(count, 0);
+            segment.blocks.read_fresh(at, out)
+        }
+        _ => Err(segment.blocks.corrupt(at, "a reference leads out of the file")),
+    }
+}
+
+fn u64_of(bytes: &[u8]) -> u64 {
+    let mut array = [0; 8];
+    array.copy_from_slice(&bytes[..8]);
+    u64::from_le_bytes(array)
 }

@@ -1,0 +1,301 @@
+//! Tests of damage: an error or the exact answer, never a panic, never a wrong answer.
+
+use super::tests::{MODES, Model, Place, Random, problems, shape};
+use super::*;
+use crate::format::blocks::{BLOCK_BYTES, Footer};
+use crate::format::header::FileHeader;
+use crate::storage::OpenMode;
+use std::path::Path;
+
+const MEMORY: usize = 1 << 20;
+
+/// A segment of several blocks, and its bytes.
+fn small(place: &Place, path: &Path) -> (Model, Listed, Vec<u8>) {
+    let mut model = Model::random(3, 45, shape(24, 4), 3);
+    model.payloads[7] = b"payload".repeat(700);
+    let listed = model.build(&place.disk, path, MEMORY, 1 << 20).listed;
+    let bytes = place.bytes(path);
+    (model, listed, bytes)
+}
+
+#[test]
+fn every_flipped_bit_of_a_segment_is_an_error_where_it_matters() {
+    let place = Place::new();
+    let path = place.path("a.seg");
+    let (model, listed, bytes) = small(&place, &path);
+    let file = place.disk.open(&path, OpenMode::ReadWrite).expect("opened");
+    for (at, byte) in bytes.iter().enumerate() {
+        let flipped = byte ^ 1 << (at % 8);
+        file.write_at(&[flipped], at as u64).expect("written");
+        for mode in MODES {
+            let Ok(segment) = place.segment(&path, &listed, &model.shape, mode) else { continue };
+            // All readings of a few blocks take long: a sample of the flips is read through.
+            if at % 7 == 0 {
+                model.check(&segment);
+                model.check_tables(&segment, 0);
+            }
+            let found = problems(|watch| segment.verify(None, watch));
+            assert!(!found.is_empty(), "a flip of byte {at} was not seen");
+        }
+        file.write_at(&[*byte], at as u64).expect("written");
+    }
+    let segment = place.segment(&path, &listed, &model.shape, ReadMode::Mmap).expect("opens");
+    assert_eq!(model.check(&segment), 0);
+}
+
+#[test]
+fn every_cut_of_a_segment_or_dead_file_is_refused() {
+    let place = Place::new();
+    let path = place.path("a.seg");
+    let (model, listed, bytes) = small(&place, &path);
+    let dead_path = place.path("a.dead");
+    let dead = write_dead(&*place.disk, &dead_path, 9, &model.shape, 7, 45, &[5]).expect("written");
+    let file = place.disk.open(&path, OpenMode::ReadWrite).expect("opened");
+    let dead_file = place.disk.open(&dead_path, OpenMode::ReadWrite).expect("opened");
+    for length in (0..bytes.len() as u64).rev() {
+        file.set_bytes(length).expect("cut");
+        for length in [listed.length, length] {
+            let listed = Listed { length, ..listed };
+            place.segment(&path, &listed, &model.shape, ReadMode::Pread).expect_err("refused");
+        }
+        if length < dead.length {
+            dead_file.set_bytes(length).expect("cut");
+            for length in [dead.length, length] {
+                let dead = Listed { length, ..dead };
+                open_dead(&place, &dead_path, &dead, &model.shape, ReadMode::Mmap)
+                    .expect_err("refused");
+            }
+        }
+    }
+}
+
+fn open_dead(
+    place: &Place,
+    path: &Path,
+    listed: &Listed,
+    shape: &Shape,
+    mode: ReadMode,
+) -> crate::Result<Dead> {
+    Dead::open(&*place.disk, path, listed, shape, 7, 45, mode)
+}
+
+#[test]
+fn every_flipped_bit_of_a_dead_file_is_an_error() {
+    let place = Place::new();
+    let path = place.path("a.dead");
+    let shape = shape(24, 4);
+    let bits = [0x1234_5678_9ABC];
+    let listed = write_dead(&*place.disk, &path, 9, &shape, 7, 45, &bits).expect("written");
+    let bytes = place.bytes(&path);
+    let file = place.disk.open(&path, OpenMode::ReadWrite).expect("opened");
+    for (at, byte) in bytes.iter().enumerate() {
+        file.write_at(&[byte ^ 1 << (at % 8)], at as u64).expect("written");
+        for mode in MODES {
+            let Ok(dead) = open_dead(&place, &path, &listed, &shape, mode) else { continue };
+            assert!(!problems(|watch| dead.verify(watch)).is_empty(), "byte {at}");
+            assert_eq!(dead.count(), bits[0].count_ones());
+            for ordinal in 0..45 {
+                if let Ok(is_dead) = dead.is_dead(ordinal) {
+                    assert_eq!(is_dead, bits[0] >> ordinal & 1 == 1);
+                }
+            }
+            if let Ok(read) = dead.bits() {
+                assert_eq!(read, bits);
+            }
+        }
+        file.write_at(&[*byte], at as u64).expect("written");
+    }
+    let dead = open_dead(&place, &path, &listed, &shape, ReadMode::Mmap).expect("opens");
+    assert_eq!(dead.bits().expect("read"), bits);
+    assert!(problems(|watch| dead.verify(watch)).is_empty());
+    let other = Dead::open(&*place.disk, &path, &listed, &shape, 8, 45, ReadMode::Mmap);
+    other.expect_err("of another segment");
+}
+
+#[test]
+fn damage_after_the_first_touch_is_found_by_verify_and_by_pread() {
+    let place = Place::new();
+    let path = place.path("a.seg");
+    let (model, listed, bytes) = small(&place, &path);
+    let file = place.disk.open(&path, OpenMode::ReadWrite).expect("opened");
+    for mode in MODES {
+        let segment = place.segment(&path, &listed, &model.shape, mode).expect("opens");
+        assert_eq!(model.check(&segment), 0);
+        file.write_at(&[!bytes[64]], 64).expect("written");
+        assert_eq!(problems(|watch| segment.verify(None, watch)).len(), 1);
+        if mode == ReadMode::Pread {
+            segment.signature(0).expect_err("found");
+        }
+        file.write_at(&bytes[64..65], 64).expect("written");
+    }
+}
+
+#[test]
+fn verify_names_every_damaged_block() {
+    let place = Place::new();
+    let path = place.path("a.seg");
+    let (model, listed, bytes) = small(&place, &path);
+    let file = place.disk.open(&path, OpenMode::ReadWrite).expect("opened");
+    let segment = place.segment(&path, &listed, &model.shape, ReadMode::Mmap).expect("opens");
+    for at in [100, 4096, 4097, 8191, 8192] {
+        file.write_at(&[!bytes[at]], at as u64).expect("written");
+    }
+    let found = problems(|watch| segment.verify(None, watch));
+    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+    assert_eq!(found.len(), 3, "{found:?}");
+    for (problem, block) in found.iter().zip([0, 4096, 8192]) {
+        assert!(problem.contains(&format!("at byte {block};")), "{problem}");
+    }
+}
+
+/// Makes all checksums right again, whatever the bytes say now: what a forger would do. The
+/// lengths are those of the file as it was built.
+fn repair(bytes: &mut [u8], was: &Footer, listed: &Listed) -> Listed {
+    let crc = |bytes: &[u8]| crc32fast::hash(bytes).to_le_bytes();
+    let body = usize::try_from(was.body_bytes).expect("small");
+    let tail = usize::try_from(was.tail_offset).expect("small");
+    let footer = bytes.len() - Footer::BYTES;
+    let header = crc(&bytes[..60]);
+    bytes[60..FileHeader::BYTES].copy_from_slice(&header);
+    for block in 0..body / BLOCK_BYTES {
+        let value = crc(&bytes[block * BLOCK_BYTES..][..BLOCK_BYTES]);
+        bytes[body + 4 * block..][..4].copy_from_slice(&value);
+    }
+    for block in 0..(tail - body) / BLOCK_BYTES {
+        let value = crc(&bytes[body + block * BLOCK_BYTES..][..BLOCK_BYTES]);
+        bytes[tail + 4 * block..][..4].copy_from_slice(&value);
+    }
+    let value = crc(&bytes[tail..footer]);
+    bytes[footer + 40..][..4].copy_from_slice(&value);
+    let value = crc(&bytes[footer..footer + 60]);
+    bytes[footer + 60..].copy_from_slice(&value);
+    Listed { tail_hash: xxhash_rust::xxh3::xxh3_64(&bytes[tail..]), ..*listed }
+}
+
+/// Where numbers stand that lead somewhere: all of the body but signatures and payloads matters.
+fn forge(random: &mut Random, bytes: &mut [u8], from: usize) {
+    for _ in 0..=random.below(3) {
+        let width = [1, 2, 4, 8][random.below(4)];
+        let at = from + random.below((bytes.len() - from - width) as u64 / 2) * 2;
+        let value = match random.below(4) {
+            0 => 0,
+            1 => u64::MAX,
+            2 => random.next(),
+            _ => u64::from(bytes[at]) + random.next() % 3,
+        };
+        bytes[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
+    }
+}
+
+#[test]
+fn forged_files_with_right_checksums_do_not_panic() {
+    let place = Place::new();
+    let path = place.path("a.seg");
+    let (model, listed, bytes) = small(&place, &path);
+    let footer = Footer::decode(&bytes[bytes.len() - Footer::BYTES..], listed.length);
+    let footer = footer.expect("as built");
+    let mut random = Random(17);
+    let (mut opened, mut tails) = (0, 0);
+    for round in 0..4000 {
+        let mut forged = bytes.clone();
+        let from = match round % 2 {
+            0 => 0,
+            _ => usize::try_from(footer.tail_offset).expect("small"),
+        };
+        forge(&mut random, &mut forged, from);
+        let listed = repair(&mut forged, &footer, &listed);
+        place.write(&path, &forged);
+        let mode = MODES[round / 2 % 2];
+        let Ok(segment) = place.segment(&path, &listed, &model.shape, mode) else {
+            tails += 1;
+            continue;
+        };
+        opened += 1;
+        read_everything(&model, &segment);
+        let found = problems(|watch| segment.verify(None, watch));
+        let _ = found.len();
+    }
+    assert!(opened > 1000 && tails > 1000, "{opened} opened, {tails} refused");
+}
+
+/// Reads whatever there is; only that it comes back counts, with no more than there can be.
+fn read_everything(model: &Model, segment: &Segment) {
+    let mut out = Vec::new();
+    for ordinal in 0..segment.docs() {
+        let _ = segment.signature(ordinal).map(|bytes| assert_eq!(bytes.len(), 24));
+        let _ = segment.document(ordinal).map(|document| {
+            assert!(document.key.len() + document.payload.len() < 70_000);
+        });
+        let _ = (segment.time(ordinal), segment.shingle_count(ordinal));
+    }
+    for table in 0..=model.shape.bands {
+        for doc in 0..model.keys.len() {
+            out.clear();
+            let _ = segment.bucket(table, model.table_key(table, doc), &mut out);
+            assert!(out.len() <= 45);
+        }
+    }
+    for key in &model.keys {
+        out.clear();
+        let _ = segment.find_key(key, &mut out);
+    }
+}
+
+#[test]
+fn forged_dead_files_do_not_panic() {
+    let place = Place::new();
+    let path = place.path("a.dead");
+    let shape = shape(24, 4);
+    let listed = write_dead(&*place.disk, &path, 9, &shape, 7, 45, &[5]).expect("written");
+    let bytes = place.bytes(&path);
+    let footer = Footer::decode(&bytes[bytes.len() - Footer::BYTES..], listed.length);
+    let footer = footer.expect("as built");
+    let mut random = Random(17);
+    for round in 0..2000 {
+        let mut forged = bytes.clone();
+        let from = [0, usize::try_from(footer.tail_offset).expect("small")][round % 2];
+        forge(&mut random, &mut forged, from);
+        if round % 3 == 0 {
+            forged[64 + random.below(8)] = random.next().to_le_bytes()[0];
+        }
+        let listed = repair(&mut forged, &footer, &listed);
+        place.write(&path, &forged);
+        let Ok(dead) = open_dead(&place, &path, &listed, &shape, MODES[round / 2 % 2]) else {
+            continue;
+        };
+        let _ = (dead.is_dead(0), dead.is_dead(44), dead.bits());
+        problems(|watch| dead.verify(watch));
+    }
+}
+
+#[test]
+fn a_forged_body_is_found_by_computing_it_again() {
+    let place = Place::new();
+    let path = place.path("a.seg");
+    let (model, listed, bytes) = small(&place, &path);
+    let footer = Footer::decode(&bytes[bytes.len() - Footer::BYTES..], listed.length);
+    let footer = footer.expect("as built");
+    let segment = place.segment(&path, &listed, &model.shape, ReadMode::Pread).expect("opens");
+    let [_, documents, _, _, times, counts, ..] = segment.layout.sections;
+    let mut free = vec![times.offset..times.offset + times.bytes];
+    free.push(counts.offset..counts.offset + counts.bytes);
+    let mut at = documents.offset;
+    for (key, payload) in model.keys.iter().zip(&model.payloads) {
+        at += 2 + key.len() as u64;
+        free.push(at..at + payload.len() as u64);
+        at += payload.len() as u64;
+    }
+    for at in 64..footer.body_bytes {
+        // What nothing is computed from, only the checksums protect.
+        if free.iter().any(|range| range.contains(&at)) {
+            continue;
+        }
+        let mut forged = bytes.clone();
+        forged[usize::try_from(at).expect("small")] ^= 1 << (at % 8);
+        let listed = repair(&mut forged, &footer, &listed);
+        place.write(&path, &forged);
+        let segment = place.segment(&path, &listed, &model.shape, ReadMode::Pread).expect("opens");
+        let found = problems(|watch| segment.verify(None, watch));
+        assert!(found.iter().any(|error| !error.to_string().contains("another live")), "byte {at}");
+    }
+}
