@@ -1,0 +1,249 @@
+//! A disk in memory for the catalog's tests: it can refuse the k-th change, and knows what was
+//! synced. Knows nothing of catalogs.
+
+use super::slot;
+use crate::format::bytes::wide;
+use crate::storage::lock::Lock;
+use crate::storage::{Counters, Entry, File, Map, OpenMode, Storage};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// The path of the one catalog.
+pub(super) const PATH: &str = "catalog.redb";
+
+/// What the failing operation leaves behind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Effect {
+    Nothing,
+    Half,
+    Whole,
+}
+
+/// Files in memory; from the `countdown`-th change on, changes fail.
+#[derive(Debug)]
+pub(super) struct Memory {
+    files: Mutex<BTreeMap<PathBuf, Arc<MemoryFile>>>,
+    plan: Arc<Plan>,
+}
+
+#[derive(Debug)]
+struct Plan {
+    state: Mutex<PlanState>,
+}
+
+#[derive(Debug, Clone)]
+struct PlanState {
+    changes: u64,
+    fail_at: u64,
+    once: bool,
+    effect: Effect,
+    /// The content of a file after each sync that succeeded.
+    images: Vec<Vec<u8>>,
+    counters: Counters,
+}
+
+impl Plan {
+    fn state(&self) -> MutexGuard<'_, PlanState> {
+        self.state.lock().expect("no panic while held")
+    }
+
+    /// Counts one change, and says what happens to it.
+    fn next(&self) -> (Effect, io::Result<()>) {
+        let mut state = self.state();
+        state.changes += 1;
+        let failing =
+            state.changes == state.fail_at || (state.changes > state.fail_at && !state.once);
+        if failing {
+            (state.effect, Err(io::Error::other("injected")))
+        } else {
+            (Effect::Whole, Ok(()))
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct MemoryFile {
+    bytes: Mutex<Vec<u8>>,
+    synced: Mutex<Vec<u8>>,
+    plan: Arc<Plan>,
+}
+
+impl MemoryFile {
+    fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.bytes.lock().expect("no panic while held")
+    }
+
+    fn synced(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.synced.lock().expect("no panic while held")
+    }
+}
+
+impl File for MemoryFile {
+    fn bytes(&self) -> io::Result<u64> {
+        Ok(wide(self.bytes().len()))
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.plan.state().counters.bytes_read += wide(buffer.len());
+        let bytes = self.bytes();
+        let from = slot(offset, buffer.len(), bytes.len())?;
+        buffer.copy_from_slice(&bytes[from..from + buffer.len()]);
+        Ok(())
+    }
+
+    fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
+        let (effect, result) = self.plan.next();
+        let count = match effect {
+            Effect::Nothing => 0,
+            Effect::Half => buffer.len() / 2,
+            Effect::Whole => buffer.len(),
+        };
+        self.plan.state().counters.bytes_written += wide(count);
+        let from = usize::try_from(offset).expect("small");
+        let mut bytes = self.bytes();
+        if bytes.len() < from + count {
+            bytes.resize(from + count, 0);
+        }
+        bytes[from..from + count].copy_from_slice(&buffer[..count]);
+        result
+    }
+
+    fn set_bytes(&self, bytes: u64) -> io::Result<()> {
+        let (effect, result) = self.plan.next();
+        if effect == Effect::Whole {
+            self.bytes().resize(usize::try_from(bytes).expect("small"), 0);
+        }
+        result
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let (effect, result) = self.plan.next();
+        if effect == Effect::Whole {
+            let bytes = self.bytes().clone();
+            self.plan.state().images.push(bytes.clone());
+            *self.synced() = bytes;
+        }
+        self.plan.state().counters.syncs += 1;
+        result
+    }
+
+    fn map(&self) -> io::Result<Map> {
+        Ok(Map::Heap(self.bytes().clone()))
+    }
+}
+
+impl Memory {
+    pub(super) fn new() -> Arc<Self> {
+        let state = PlanState {
+            changes: 0,
+            fail_at: u64::MAX,
+            once: true,
+            effect: Effect::Nothing,
+            images: Vec::new(),
+            counters: Counters::default(),
+        };
+        let plan = Arc::new(Plan { state: Mutex::new(state) });
+        Arc::new(Self { files: Mutex::default(), plan })
+    }
+
+    pub(super) fn with(bytes: &[u8]) -> Arc<Self> {
+        let memory = Self::new();
+        let file = memory.new_file();
+        *file.bytes() = bytes.to_vec();
+        *file.synced() = bytes.to_vec();
+        memory.files().insert(PATH.into(), file);
+        memory
+    }
+
+    fn new_file(&self) -> Arc<MemoryFile> {
+        let (bytes, synced) = (Mutex::default(), Mutex::default());
+        Arc::new(MemoryFile { bytes, synced, plan: Arc::clone(&self.plan) })
+    }
+
+    fn files(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Arc<MemoryFile>>> {
+        self.files.lock().expect("no panic while held")
+    }
+
+    fn file(&self) -> Arc<MemoryFile> {
+        Arc::clone(&self.files()[Path::new(PATH)])
+    }
+
+    /// Refuses the `after`-th change from now on, and all later ones unless `once`.
+    pub(super) fn fail(&self, after: u64, once: bool, effect: Effect) {
+        let mut state = self.plan.state();
+        state.fail_at = state.changes.saturating_add(after);
+        state.once = once;
+        state.effect = effect;
+    }
+
+    /// Every content that a sync made durable so far.
+    pub(super) fn images(&self) -> Vec<Vec<u8>> {
+        self.plan.state().images.clone()
+    }
+
+    /// What the catalog's file holds, and what of it is durable.
+    pub(super) fn contents(&self) -> [Vec<u8>; 2] {
+        let file = self.file();
+        let contents = [file.bytes().clone(), file.synced().clone()];
+        contents
+    }
+
+    pub(super) fn has(&self, path: &Path) -> bool {
+        self.files().contains_key(path)
+    }
+
+    pub(super) fn changes(&self) -> u64 {
+        self.plan.state().changes
+    }
+}
+
+impl Storage for Memory {
+    fn create_dir(&self, _: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn list(&self, _: &Path) -> io::Result<Vec<Entry>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        if mode == OpenMode::Create {
+            self.plan.next().1?;
+            let file = self.new_file();
+            self.files().insert(path.into(), Arc::clone(&file));
+            return Ok(file);
+        }
+        let files = self.files();
+        let file = files.get(path).ok_or(io::ErrorKind::NotFound)?;
+        let file: Arc<dyn File> = Arc::<MemoryFile>::clone(file);
+        Ok(file)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let (effect, result) = self.plan.next();
+        if effect == Effect::Whole {
+            let mut files = self.files();
+            let file = files.remove(from).ok_or(io::ErrorKind::NotFound)?;
+            files.insert(to.into(), file);
+        }
+        result
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.files().remove(path).map(|_| ()).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn sync_dir(&self, _: &Path) -> io::Result<()> {
+        self.plan.next().1
+    }
+
+    fn lock(&self, _: &Path) -> io::Result<Lock> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn counters(&self) -> Counters {
+        self.plan.state().counters
+    }
+}
