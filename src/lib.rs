@@ -19,4 +19,5 @@ pub use index::{
     Written,
 };
 pub use params::{Params, ParamsBuilder, Scheme, Shingles};
+pub use segment::ReadMode;
 pub use sketch::{Signature, Sketcher};

@@ -25,14 +25,15 @@ pub(crate) enum NextWal {
 }
 
 impl Core {
-    /// Sees to it that a record fits into the WAL and its documents into the memtable.
-    pub(crate) fn make_room(&self, writer: &mut Writer, record_bytes: u64) -> Result<()> {
+    /// Sees to it that a record fits into the WAL and its documents into the memtable. True if
+    /// that took a flush: then documents lie elsewhere.
+    pub(crate) fn make_room(&self, writer: &mut Writer, record_bytes: u64) -> Result<bool> {
         let Some(wal) = &writer.wal else {
-            return self.begin_wal(writer, record_bytes);
+            return self.begin_wal(writer, record_bytes).map(|()| false);
         };
         let fits = wal.has_room(record_bytes);
         if fits && self.state().memtable.bytes() < self.options.memtable_bytes_max {
-            return Ok(());
+            return Ok(false);
         }
         // The length of the log follows its use.
         let (length, used) = (wal.length(), wal.end());
@@ -44,7 +45,7 @@ impl Core {
             length
         };
         writer.wal_bytes = wanted.clamp(self.options.wal_bytes_min, self.options.wal_bytes_max);
-        self.flush_locked(writer, NextWal::Ready { record_bytes })
+        self.flush_locked(writer, NextWal::Ready { record_bytes }).map(|()| true)
     }
 
     /// Lists a first WAL, with nothing else changed.
