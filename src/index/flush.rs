@@ -106,7 +106,9 @@ impl Core {
             let live = Arc::clone(&draft.segments[at]);
             let Some(ordinals) = dying.get(&live.number()) else { continue };
             let mut bits = dead_bits(&live)?;
-            ordinals.iter().for_each(|ordinal| bits.set(*ordinal));
+            for ordinal in ordinals {
+                bits.set(*ordinal);
+            }
             if bits.count() == live.entry.docs && !writer.merging.contains(&live.number()) {
                 draft.drop_segment(live.number());
             } else {
@@ -202,13 +204,8 @@ impl Core {
 
 /// The documents of a segment that were dead at the floor.
 fn dead_bits(live: &LiveSegment) -> Result<Bits> {
-    let mut bits = Bits::new(live.entry.docs);
-    if live.dead.is_some() {
-        for ordinal in 0..live.entry.docs {
-            if live.is_dead(ordinal)? {
-                bits.set(ordinal);
-            }
-        }
+    match &live.dead {
+        Some(held) => Ok(Bits::from_words(held.dead.bits()?)),
+        None => Ok(Bits::new(live.entry.docs)),
     }
-    Ok(bits)
 }

@@ -139,6 +139,7 @@ fn open_locked(
     lock: Lock,
     options: Options,
 ) -> Result<Core> {
+    let read_before = storage.counters().bytes_read;
     let row = catalog::load(&*storage, &names.catalog())?;
     let litter = Litter::find(&*storage, &names, &row)?;
     let params = Arc::new(row.params.clone());
@@ -186,6 +187,7 @@ fn open_locked(
     core.open_segments()?;
     core.recover()?;
     core.recovery.files_swept = litter.sweep(&*core.storage)?;
+    core.recovery.bytes_read = core.storage.counters().bytes_read - read_before;
     Ok(core)
 }
 
