@@ -153,7 +153,8 @@ mod tests {
     use super::*;
 
     fn segment(number: u64) -> SegmentEntry {
-        let dead_file = Some(DeadEntry { number: number + 1, length: 16_384, tail_hash: 5 });
+        let after = number.saturating_add(1);
+        let dead_file = Some(DeadEntry { number: after, length: 16_384, tail_hash: 5 });
         let (time_min, time_max) = (1_700_000_000_000, u64::MAX);
         let (length, tail_hash) = (u64::MAX, u64::MAX);
         SegmentEntry { number, length, tail_hash, docs: 9, dead: 9, time_min, time_max, dead_file }
