@@ -96,18 +96,14 @@ impl BlockFile {
     #[inline]
     pub(super) fn read(&self, offset: u64, count: usize) -> Result<Cow<'_, [u8]>> {
         let begin = self.range(offset, count)?;
-        match &self.map {
-            Some(map) => {
-                self.check(begin, count)?;
-                // The map is as long as the file, and `range` keeps within the body.
-                Ok(Cow::Borrowed(&map.bytes()[begin..begin + count]))
-            }
-            None => {
-                let mut copy = vec![0; count];
-                self.copy_blocks(begin, &mut copy)?;
-                Ok(Cow::Owned(copy))
-            }
+        if let Some(map) = &self.map {
+            self.check(begin, count)?;
+            // The map is as long as the file, and `range` keeps within the body.
+            return Ok(Cow::Borrowed(&map.bytes()[begin..begin + count]));
         }
+        let mut copy = vec![0; count];
+        self.copy_blocks(begin, &mut copy)?;
+        Ok(Cow::Owned(copy))
     }
 
     /// A few checked bytes of the body, without allocating in any mode.
@@ -206,12 +202,11 @@ impl BlockFile {
 
     fn fetch(&self, block: usize, bytes: &mut Block) -> Result<()> {
         let index = block / CRCS_PER_BLOCK;
-        let crcs = match self.crc_table[index].get() {
-            Some(crcs) => crcs,
-            None => {
-                let fetched = self.fetch_crcs(index)?;
-                self.crc_table[index].get_or_init(|| fetched)
-            }
+        let crcs = if let Some(crcs) = self.crc_table[index].get() {
+            crcs
+        } else {
+            let fetched = self.fetch_crcs(index)?;
+            self.crc_table[index].get_or_init(|| fetched)
         };
         let offset = wide(block * BLOCK_BYTES);
         self.read_disk(bytes, offset)?;

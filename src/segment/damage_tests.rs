@@ -277,8 +277,8 @@ fn a_forged_body_is_found_by_computing_it_again() {
     let footer = footer.expect("as built");
     let segment = place.segment(&path, &listed, &model.shape, ReadMode::Pread).expect("opens");
     let [_, documents, _, _, times, counts, ..] = segment.layout.sections;
-    let mut free = vec![times.offset..times.offset + times.bytes];
-    free.push(counts.offset..counts.offset + counts.bytes);
+    let mut free: Vec<_> =
+        [times, counts].map(|section| section.offset..section.offset + section.bytes).into();
     let mut at = documents.offset;
     for (key, payload) in model.keys.iter().zip(&model.payloads) {
         at += 2 + key.len() as u64;
