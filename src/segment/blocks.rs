@@ -2,7 +2,6 @@
 //!
 //! Knows blocks and bytes; not what any section holds.
 
-use super::{Listed, ReadMode};
 use crate::format::blocks::{BLOCK_BYTES, Footer, Tail};
 use crate::format::bytes::{narrow, wide};
 use crate::format::header::FileHeader;
@@ -14,6 +13,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What the catalog says of a block file, and `open` must find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) number: u64,
+    pub(crate) length: u64,
+    pub(crate) tail_hash: u64,
+}
+
+/// How a block file is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReadMode {
+    /// A block is read and checked on its first touch since open, then read through the map.
+    Mmap,
+    /// Every read reads and checks its blocks.
+    Pread,
+}
 
 type Block = [u8; BLOCK_BYTES];
 
@@ -275,6 +291,8 @@ fn read_ends(
         Tail::decode(&bytes, &footer).map_err(|error| error.in_file(path, footer.tail_offset))?;
     let mut header_bytes = [0; FileHeader::BYTES];
     read(&mut header_bytes, 0)?;
+    // As a writer: an index is opened by its one writer, who may not write beside flags that
+    // forbid it.
     let header = FileHeader::decode(&header_bytes, true).map_err(|error| error.in_file(path, 0))?;
     let footer_agrees = footer.kind == header.kind && footer.number == header.number;
     if header != *expected || !footer_agrees || header.number != listed.number {

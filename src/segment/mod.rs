@@ -15,6 +15,7 @@ mod tests;
 mod verify;
 mod writer;
 
+pub(crate) use blocks::{Listed, ReadMode};
 pub(crate) use builder::{Builder, Built};
 pub(crate) use dead::{Dead, Ranks, write_dead};
 pub(crate) use reader::{Document, Segment};
@@ -48,21 +49,4 @@ impl Shape {
         );
         assert!(self.signature_bytes <= 1 << 16, "signatures are short");
     }
-}
-
-/// What the catalog says of a block file, and `open` must find.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Listed {
-    pub(crate) number: u64,
-    pub(crate) length: u64,
-    pub(crate) tail_hash: u64,
-}
-
-/// How a block file is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReadMode {
-    /// A block is read and checked on its first touch since open, then read through the map.
-    Mmap,
-    /// Every read reads and checks its blocks.
-    Pread,
 }
