@@ -1,0 +1,14 @@
+//! The library as its users meet it: through the public API, on real files, in one binary.
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests may fail, and look at files that the library wrote"
+)]
+
+mod handle;
+mod locks;
+mod opening;
+mod queries;
+mod support;
+mod writes;
