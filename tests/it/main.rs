@@ -10,5 +10,6 @@ mod handle;
 mod locks;
 mod opening;
 mod queries;
+mod reopen;
 mod support;
 mod writes;
