@@ -7,6 +7,7 @@
 )]
 
 mod handle;
+mod kill;
 mod locks;
 mod opening;
 mod queries;
