@@ -6,6 +6,7 @@
     reason = "tests may fail, and look at files that the library wrote"
 )]
 
+mod concurrency;
 mod handle;
 mod kill;
 mod locks;
