@@ -12,6 +12,8 @@ mod kill;
 mod locks;
 mod opening;
 mod queries;
+#[cfg(feature = "cli")] // for its JSON reader
+mod real;
 mod reopen;
 mod support;
 mod writes;
