@@ -114,7 +114,8 @@ impl Catalog {
 
     /// Commits a row in place of the last. `Ok`: it is durable. `Io`: nothing has changed, and the
     /// handle stays usable. `Unknown`: either may be there after a power cut, and the handle
-    /// commits nothing more; from then on the answer is `Poisoned`.
+    /// commits nothing more; from then on the answer is `Poisoned`. Another kind is [`load`]'s, of
+    /// a file that was damaged or removed since: nothing was written.
     pub(crate) fn commit(&mut self, row: Row) -> Result<()> {
         if self.poisoned {
             return Err(Error::new(
@@ -122,13 +123,15 @@ impl Catalog {
                 format!("{}: an earlier commit failed; reopen the index", self.path.display()),
             ));
         }
-        let refused = |error| Error::io("write", &self.path, error);
-        let file = self.storage.open(&self.path, OpenMode::ReadWrite).map_err(refused)?;
-        if file.bytes().map_err(refused)? == 0 {
-            // redb would make a new database of it.
+        // redb would build on damage, and on another writer's row. A third of a millisecond.
+        if load(&*self.storage, &self.path)? != self.row {
             self.poisoned = true;
-            return Err(Error::corrupt(&self.path, 0, "the catalog is empty"));
+            return Err(Error::corrupt(&self.path, 0, "another writer changed the catalog"));
         }
+        let file = self
+            .storage
+            .open(&self.path, OpenMode::ReadWrite)
+            .map_err(|error| Error::io("write", &self.path, error))?;
         let trace = Arc::new(Trace::default());
         let written = write_row(&file, &trace, &row.encode());
         // After a failed sync the system may have dropped what was written and still show it: no
@@ -172,7 +175,7 @@ fn write_row(
     bytes: &[u8],
 ) -> std::result::Result<(), Failure> {
     let backend = Backend { file: Arc::clone(file), trace: Arc::clone(trace) };
-    // The file was checked when it was loaded; if redb panics all the same, the row decides.
+    // The file was checked just now; if redb panics all the same, the row decides.
     let committed = catch_unwind(AssertUnwindSafe(|| {
         let database = builder().create_with_backend(backend)?;
         let mut transaction = database.begin_write()?;

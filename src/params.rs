@@ -162,16 +162,21 @@ impl Params {
 
     /// The id of the whole parameters. Frozen: see `docs/SIGNATURES.md`.
     pub fn id(&self) -> u64 {
+        xxhash_rust::xxh3::xxh3_64(self.text().as_bytes())
+    }
+
+    /// The text that `id` is the hash of. The numbers that are not integers are printed as the
+    /// bits of their IEEE 754 doubles.
+    pub(crate) fn text(&self) -> String {
         let f = &self.fields;
-        let text = format!(
+        format!(
             "{};bands={};rows={};threshold={:016x};recall={:016x}",
             self.signature_text(),
             f.bands,
             f.rows,
             f.threshold.to_bits(),
             f.recall_target.to_bits()
-        );
-        xxhash_rust::xxh3::xxh3_64(text.as_bytes())
+        )
     }
 
     /// The text that `signature_id` is the hash of.

@@ -186,8 +186,9 @@ impl Memory {
     /// What the catalog's file holds, and what of it is durable.
     pub(super) fn contents(&self) -> [Vec<u8>; 2] {
         let file = self.file();
-        let contents = [file.bytes().clone(), file.synced().clone()];
-        contents
+        let live = file.bytes().clone();
+        let durable = file.synced().clone();
+        [live, durable]
     }
 
     pub(super) fn has(&self, path: &Path) -> bool {

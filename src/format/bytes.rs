@@ -68,10 +68,10 @@ impl<'a> Reader<'a> {
     /// Refuses anything but zeros in the next `count` bytes.
     pub(crate) fn zeros(&mut self, count: usize, what: &'static str) -> Result<(), DecodeError> {
         let offset = self.offset;
-        match self.take(count, what)?.iter().all(|byte| *byte == 0) {
-            true => Ok(()),
-            false => Err(DecodeError::damaged(what, offset)),
+        if self.take(count, what)?.iter().any(|byte| *byte != 0) {
+            return Err(DecodeError::damaged(what, offset));
         }
+        Ok(())
     }
 }
 

@@ -147,3 +147,146 @@ impl SegmentEntry {
         (self.time_min > self.time_max).then_some("times of a segment are out of order")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(number: u64) -> SegmentEntry {
+        let after = number.saturating_add(1);
+        let dead_file = Some(DeadEntry { number: after, length: 16_384, tail_hash: 5 });
+        let (time_min, time_max) = (1_700_000_000_000, u64::MAX);
+        let (length, tail_hash) = (u64::MAX, u64::MAX);
+        SegmentEntry { number, length, tail_hash, docs: 9, dead: 9, time_min, time_max, dead_file }
+    }
+
+    fn row() -> Row {
+        Row {
+            uuid: *b"0123456789abcdef",
+            params: Params::builder().build().expect("the defaults are valid"),
+            floor: 300,
+            wal: Some(WalEntry { number: 1, salt: 0x0123_4567_89AB_CDEF, length: 1 << 20 }),
+            file_next: 8,
+            segments: vec![segment(2), SegmentEntry { dead: 0, dead_file: None, ..segment(7) }],
+        }
+    }
+
+    /// The bytes of a row with any body, under a checksum that holds.
+    fn seal(body: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![VERSION];
+        bytes.extend_from_slice(&crc32fast::hash(body).to_le_bytes());
+        bytes.extend_from_slice(body);
+        bytes
+    }
+
+    #[test]
+    fn a_row_comes_back_and_a_segment_takes_at_most_90_bytes() {
+        let empty = Row { wal: None, segments: Vec::new(), ..row() };
+        for row in [row(), empty.clone()] {
+            assert_eq!(Row::decode(&row.encode()).expect("decodes"), row);
+        }
+        let largest = SegmentEntry { number: u64::MAX - 2, docs: u32::MAX - 1, ..segment(1) };
+        let full = Row { file_next: u64::MAX, segments: vec![largest], ..empty.clone() };
+        assert!(full.encode().len() - empty.encode().len() <= 90);
+    }
+
+    #[test]
+    fn every_cut_and_every_flipped_bit_is_refused() {
+        let bytes = row().encode();
+        for length in 0..bytes.len() {
+            Row::decode(&bytes[..length]).expect_err("cut short");
+        }
+        for bit in 0..8 * bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            let error = Row::decode(&damaged).expect_err("damaged");
+            // Of the version byte alone: under a checksum that holds it names a newer writer.
+            assert_eq!(error.unsupported, bit < 8, "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_true_is_refused() {
+        let with = |change: &dyn Fn(&mut Row)| {
+            let mut row = row();
+            change(&mut row);
+            row
+        };
+        let cases: [(&str, Row); 10] = [
+            ("next", with(&|row| row.file_next = 7)),
+            ("twice", with(&|row| row.segments[1].number = 2)),
+            ("twice", with(&|row| row.segments[1].number = 3)),
+            ("twice", with(&|row| row.wal = Some(WalEntry { number: 7, salt: 0, length: 0 }))),
+            ("document count", with(&|row| row.segments[1].docs = 0)),
+            ("document count", with(&|row| row.segments[1].docs = u32::MAX)),
+            ("more documents", with(&|row| row.segments[0].dead = 10)),
+            ("disagree", with(&|row| row.segments[0].dead = 0)),
+            ("disagree", with(&|row| row.segments[0].dead_file = None)),
+            ("times", with(&|row| row.segments[1].time_max = 0)),
+        ];
+        let config = bincode::config::standard();
+        for (what, row) in cases {
+            let body = bincode::serde::encode_to_vec(&row, config).expect("encodes");
+            let error = Row::decode(&seal(&body)).expect_err(what);
+            assert!(error.what.contains(what), "{what}: {error}");
+        }
+        let mut longer = row().encode().split_off(5);
+        longer.push(0);
+        assert!(Row::decode(&seal(&longer)).expect_err("longer").what.contains("after"));
+    }
+
+    #[test]
+    #[should_panic(expected = "could not be read back")]
+    fn a_row_that_would_be_refused_is_not_written() {
+        let _ = Row { file_next: 0, ..row() }.encode();
+    }
+
+    /// 200,000 mutations of up to four bytes under a repaired checksum, and lengths that lie.
+    #[test]
+    fn hostile_rows_never_panic() {
+        let body = row().encode().split_off(5);
+        let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+        let mut random = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            usize::try_from(state >> 33).expect("31 bits") % below
+        };
+        let mut accepted = 0;
+        for _ in 0..200_000 {
+            let mut hostile = body.clone();
+            for _ in 0..=random(4) {
+                let at = random(hostile.len());
+                hostile[at] = u8::try_from(random(256)).expect("a byte");
+            }
+            if let Ok(row) = Row::decode(&seal(&hostile)) {
+                accepted += 1;
+                assert_eq!(Row::decode(&row.encode()).expect("decodes"), row);
+            }
+        }
+        assert!(accepted > 0, "no mutation got past the first checks");
+        let empty = Row { segments: Vec::new(), ..row() }.encode().split_off(5);
+        let lengths: [&[u8]; 6] = [
+            &[250],
+            &[251, 255, 255],
+            &[252, 255, 255, 255, 255],
+            &[253, 255, 255, 255, 255, 255, 255, 255, 255],
+            &[253, 0, 0, 0, 0, 0, 0, 0, 128],
+            &[254, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255],
+        ];
+        for length in lengths {
+            // The count of segments is the last thing in a row without any.
+            let hostile = [&empty[..empty.len() - 1], length, &[0; 64][..]].concat();
+            Row::decode(&seal(&hostile)).expect_err("a length that lies");
+        }
+    }
+
+    /// The row printed in the format document, here in Rust.
+    #[test]
+    fn the_row_in_the_format_document_is_the_one_we_write() {
+        let row = Row { wal: row().wal, segments: vec![segment(2)], ..row() };
+        let hex: Vec<String> = row.encode().iter().map(|byte| format!("{byte:02X}")).collect();
+        let lines: Vec<String> = hex.chunks(16).map(|line| line.join(" ")).collect();
+        let example = format!("```hex catalog row\n{}\n```\n", lines.join("\n"));
+        let document = include_str!("../../docs/FILE_FORMAT.md");
+        assert!(document.contains(&example), "docs/FILE_FORMAT.md should print\n{example}");
+    }
+}

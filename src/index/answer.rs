@@ -110,6 +110,8 @@ pub struct Recovery {
     pub bytes_cut: u64,
     /// Files that the catalog does not list, removed.
     pub files_swept: u64,
+    /// Bytes that opening read: a few KiB per segment, and the WAL if it was listed.
+    pub bytes_read: u64,
 }
 
 /// The state of an index in numbers.
@@ -132,6 +134,12 @@ pub struct Stats {
     pub durable_change: u64,
     /// The last change that segments and catalog hold.
     pub floor: u64,
+    /// Bytes read since open, those through memory maps aside.
+    pub bytes_read: u64,
+    /// Bytes written since open: WAL, segments, dead files and catalog.
+    pub bytes_written: u64,
+    /// Syncs since open, of files and folders.
+    pub syncs: u64,
     /// Snapshots of older states that are still held somewhere (queries under way included):
     /// while they live, files they need stay on disk.
     pub snapshots_pinning: u64,

@@ -10,24 +10,42 @@ use super::draft::Draft;
 use super::merge::{Input, Merge};
 use super::policy;
 use super::state::{Bits, LiveSegment};
-use crate::format::bytes::index;
 use crate::memtable::{Memtable, Step};
-use crate::segment::Built;
+use crate::segment::{Built, Ranks};
 use crate::{Error, ErrorKind, Progress, Result};
 use std::ops::ControlFlow;
 use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 
 /// How much a step reads and writes, so that a flush that waits for it waits briefly.
 const STEP_BYTES: usize = 16 << 20;
-/// Ordinals per entry of [`Ranks`].
-const RANK_STRIDE: u32 = 1024;
 
 /// A compaction under way.
 #[derive(Debug)]
 pub(crate) struct Compaction {
-    inputs: Vec<Arc<LiveSegment>>,
+    inputs: Vec<Source>,
     /// None if nothing in the inputs is live: then there is no output.
     merge: Option<Merge>,
+}
+
+/// A segment as it was when the compaction began.
+#[derive(Debug)]
+struct Source {
+    live: Arc<LiveSegment>,
+    /// Where its documents lie in the output: by rank among the live, never by key.
+    ranks: Arc<Ranks>,
+    /// How many documents of earlier inputs come before them.
+    base: u32,
+}
+
+impl Source {
+    fn number(&self) -> u64 {
+        self.live.number()
+    }
+
+    /// The place in the output of a document that was live when the compaction began.
+    fn rank(&self, ordinal: u32) -> u32 {
+        self.base + self.ranks.live_before(ordinal)
+    }
 }
 
 impl Core {
@@ -82,19 +100,26 @@ impl Core {
 
     fn begin_compaction(&self, writer: &mut Writer, chosen: &[u64]) -> Result<Compaction> {
         self.group.refuse_if_poisoned()?;
-        let state = self.state();
-        let listed = state.segments.iter();
-        let inputs: Vec<_> =
-            listed.filter(|live| chosen.contains(&live.number())).map(Arc::clone).collect();
-        let number = writer.next_number();
-        let live: u64 = inputs.iter().map(|i| u64::from(i.entry.docs - i.entry.dead)).sum();
-        let merge = if live == 0 {
+        let mut inputs = Vec::new();
+        let mut base = 0;
+        for live in &self.state().segments {
+            if chosen.contains(&live.number()) {
+                let ranks = Arc::new(ranks(live)?);
+                inputs.push(Source { live: Arc::clone(live), ranks: Arc::clone(&ranks), base });
+                base += ranks.live();
+            }
+        }
+        let merge = if base == 0 {
             None
         } else {
-            let inputs = inputs.iter().map(|live| Input::Segment(Arc::clone(live))).collect();
-            Some(Merge::begin(self, number, inputs)?)
+            let read = |source: &Source| Input::Segment {
+                live: Arc::clone(&source.live),
+                ranks: Arc::clone(&source.ranks),
+            };
+            let number = writer.next_number();
+            Some(Merge::begin(self, number, inputs.iter().map(read).collect())?)
         };
-        writer.merging = inputs.iter().map(|live| live.number()).collect();
+        writer.merging = inputs.iter().map(Source::number).collect();
         Ok(Compaction { inputs, merge })
     }
 
@@ -131,11 +156,12 @@ impl Core {
         let mut writer = self.writer();
         self.group.refuse_if_poisoned()?;
         let mut draft = Draft::of(self, &writer);
-        let ranks = Ranks::of(&inputs)?;
         let at = draft.segments.iter().position(|live| live.number() == inputs[0].number());
-        let carried = deaths_since(&inputs, &ranks, &draft.segments)?;
-        let deaths = deaths_above_floor(&inputs, &ranks, &draft.memtable)?;
-        inputs.iter().for_each(|input| draft.drop_segment(input.number()));
+        let carried = deaths_since(&inputs, &draft.segments)?;
+        let deaths = deaths_above_floor(&inputs, &draft.memtable);
+        for input in &inputs {
+            draft.drop_segment(input.number());
+        }
         if let Some(built) = built {
             let output = self.draft_output(&mut writer, &mut draft, &built, &carried)?;
             if let Some(output) = output {
@@ -164,7 +190,9 @@ impl Core {
             return Ok(Some(output));
         }
         let mut bits = Bits::new(built.docs);
-        carried.iter().for_each(|ordinal| bits.set(*ordinal));
+        for ordinal in carried {
+            bits.set(*ordinal);
+        }
         if bits.count() == built.docs {
             draft.discard(&output.file);
             return Ok(None);
@@ -176,7 +204,7 @@ impl Core {
 impl Compaction {
     /// How far it is, in documents.
     fn progress(&self) -> Progress {
-        let total = self.inputs.iter().map(|live| u64::from(live.entry.docs)).sum();
+        let total = self.inputs.iter().map(|source| u64::from(source.live.entry.docs)).sum();
         let share = self.merge.as_ref().map_or(1.0, Merge::share_done);
         #[expect(
             clippy::cast_possible_truncation,
@@ -188,80 +216,38 @@ impl Compaction {
     }
 }
 
-/// Where the documents of the inputs lie in the output: by rank among those that were live when
-/// the compaction began, never by key.
-struct Ranks {
-    /// Per input: how many documents of earlier inputs are in the output.
-    bases: Vec<u32>,
-    /// Per input: how many of its documents were dead before every 1,024th.
-    dead_before: Vec<Vec<u32>>,
-}
-
-impl Ranks {
-    fn of(inputs: &[Arc<LiveSegment>]) -> Result<Self> {
-        let mut ranks = Self { bases: Vec::new(), dead_before: Vec::new() };
-        let mut base = 0;
-        for input in inputs {
-            ranks.bases.push(base);
-            base += input.entry.docs - input.entry.dead;
-            let mut before = Vec::new();
-            let mut dead = 0;
-            for ordinal in 0..input.entry.docs {
-                if ordinal % RANK_STRIDE == 0 {
-                    before.push(dead);
-                }
-                dead += u32::from(input.is_dead(ordinal)?);
-            }
-            ranks.dead_before.push(before);
-        }
-        Ok(ranks)
-    }
-
-    /// The place in the output of a document that was live when the compaction began.
-    fn rank(&self, inputs: &[Arc<LiveSegment>], input: usize, ordinal: u32) -> Result<u32> {
-        let begin = ordinal - ordinal % RANK_STRIDE;
-        let mut dead = self.dead_before[input][index(ordinal / RANK_STRIDE)];
-        for earlier in begin..ordinal {
-            dead += u32::from(inputs[input].is_dead(earlier)?);
-        }
-        Ok(self.bases[input] + ordinal - dead)
-    }
+fn ranks(live: &LiveSegment) -> Result<Ranks> {
+    Ok(match &live.dead {
+        Some(held) => Ranks::new(held.dead.bits()?, live.entry.docs),
+        None => Ranks::all_live(live.entry.docs),
+    })
 }
 
 /// Documents of the output that flushes have found dead since the compaction began.
-fn deaths_since(
-    inputs: &[Arc<LiveSegment>],
-    ranks: &Ranks,
-    now: &[Arc<LiveSegment>],
-) -> Result<Vec<u32>> {
+fn deaths_since(inputs: &[Source], now: &[Arc<LiveSegment>]) -> Result<Vec<u32>> {
     let mut carried = Vec::new();
-    for (at, input) in inputs.iter().enumerate() {
-        let current = now.iter().find(|live| live.number() == input.number());
+    for source in inputs {
+        let current = now.iter().find(|live| live.number() == source.number());
         let Some(current) = current else { continue };
-        if current.entry.dead_file == input.entry.dead_file {
+        if current.entry.dead_file == source.live.entry.dead_file {
             continue;
         }
-        for ordinal in 0..input.entry.docs {
-            if current.is_dead(ordinal)? && !input.is_dead(ordinal)? {
-                carried.push(ranks.rank(inputs, at, ordinal)?);
-            }
-        }
+        let current = ranks(current)?;
+        let live_then = source.ranks.runs().flatten();
+        let died_since = live_then.filter(|ordinal| current.is_dead(*ordinal));
+        carried.extend(died_since.map(|ordinal| source.rank(ordinal)));
     }
     Ok(carried)
 }
 
 /// Documents of the output that have died since the last flush, with the change they died at.
-fn deaths_above_floor(
-    inputs: &[Arc<LiveSegment>],
-    ranks: &Ranks,
-    memtable: &Memtable,
-) -> Result<Vec<(u32, u64)>> {
+fn deaths_above_floor(inputs: &[Source], memtable: &Memtable) -> Vec<(u32, u64)> {
     let content = memtable.read();
     let mut deaths = Vec::new();
     for (segment, ordinal, change) in content.segment_deaths() {
-        if let Some(at) = inputs.iter().position(|input| input.number() == segment) {
-            deaths.push((ranks.rank(inputs, at, ordinal)?, change));
+        if let Some(source) = inputs.iter().find(|source| source.number() == segment) {
+            deaths.push((source.rank(ordinal), change));
         }
     }
-    Ok(deaths)
+    deaths
 }

@@ -8,7 +8,7 @@ use super::core::{Core, Writer};
 use super::state::{Bits, HeldDead, HeldFile, LiveSegment, State};
 use crate::format::catalog::{DeadEntry, Row, SegmentEntry, WalEntry};
 use crate::memtable::Memtable;
-use crate::segment::{Built, Dead, Listed, ReadMode, Segment, write_dead};
+use crate::segment::{Built, Dead, Listed, Segment, write_dead};
 use crate::storage::names::Ending;
 use crate::{ErrorKind, Result};
 use std::path::PathBuf;
@@ -59,8 +59,13 @@ impl Draft {
     pub(crate) fn open_built(&mut self, core: &Core, built: &Built) -> Result<LiveSegment> {
         let path = core.names.numbered(built.listed.number, Ending::Segment);
         let file = self.create(core, path);
-        let segment =
-            Segment::open(&*core.storage, &file.path, &built.listed, &core.shape, ReadMode::Mmap)?;
+        let segment = Segment::open(
+            &*core.storage,
+            &file.path,
+            &built.listed,
+            &core.shape,
+            core.options.read_mode,
+        )?;
         let entry = SegmentEntry {
             number: built.listed.number,
             length: built.listed.length,
@@ -158,6 +163,6 @@ pub(crate) fn open_dead(
         &core.shape,
         entry.number,
         entry.docs,
-        ReadMode::Mmap,
+        core.options.read_mode,
     )
 }

@@ -91,10 +91,6 @@ impl Group {
         }
     }
 
-    pub(crate) fn is_poisoned(&self) -> bool {
-        self.lock().poisoned.is_some()
-    }
-
     /// What was written is in doubt: nothing more may build on it.
     pub(crate) fn poison(&self, cause: &dyn std::fmt::Display) {
         self.lock().poisoned.get_or_insert_with(|| cause.to_string());

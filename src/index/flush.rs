@@ -25,14 +25,15 @@ pub(crate) enum NextWal {
 }
 
 impl Core {
-    /// Sees to it that a record fits into the WAL and its documents into the memtable.
-    pub(crate) fn make_room(&self, writer: &mut Writer, record_bytes: u64) -> Result<()> {
+    /// Sees to it that a record fits into the WAL and its documents into the memtable. True if
+    /// that took a flush: then documents lie elsewhere.
+    pub(crate) fn make_room(&self, writer: &mut Writer, record_bytes: u64) -> Result<bool> {
         let Some(wal) = &writer.wal else {
-            return self.begin_wal(writer, record_bytes);
+            return self.begin_wal(writer, record_bytes).map(|()| false);
         };
         let fits = wal.has_room(record_bytes);
         if fits && self.state().memtable.bytes() < self.options.memtable_bytes_max {
-            return Ok(());
+            return Ok(false);
         }
         // The length of the log follows its use.
         let (length, used) = (wal.length(), wal.end());
@@ -44,7 +45,7 @@ impl Core {
             length
         };
         writer.wal_bytes = wanted.clamp(self.options.wal_bytes_min, self.options.wal_bytes_max);
-        self.flush_locked(writer, NextWal::Ready { record_bytes })
+        self.flush_locked(writer, NextWal::Ready { record_bytes }).map(|()| true)
     }
 
     /// Lists a first WAL, with nothing else changed.
@@ -105,7 +106,9 @@ impl Core {
             let live = Arc::clone(&draft.segments[at]);
             let Some(ordinals) = dying.get(&live.number()) else { continue };
             let mut bits = dead_bits(&live)?;
-            ordinals.iter().for_each(|ordinal| bits.set(*ordinal));
+            for ordinal in ordinals {
+                bits.set(*ordinal);
+            }
             if bits.count() == live.entry.docs && !writer.merging.contains(&live.number()) {
                 draft.drop_segment(live.number());
             } else {
@@ -201,13 +204,8 @@ impl Core {
 
 /// The documents of a segment that were dead at the floor.
 fn dead_bits(live: &LiveSegment) -> Result<Bits> {
-    let mut bits = Bits::new(live.entry.docs);
-    if live.dead.is_some() {
-        for ordinal in 0..live.entry.docs {
-            if live.is_dead(ordinal)? {
-                bits.set(ordinal);
-            }
-        }
+    match &live.dead {
+        Some(held) => Ok(Bits::from_words(held.dead.bits()?)),
+        None => Ok(Bits::new(live.entry.docs)),
     }
-    Ok(bits)
 }

@@ -13,6 +13,7 @@ use super::state::Snapshot;
 use crate::sketch::{Signature, Sketcher};
 use crate::storage::Storage;
 use crate::{Error, ErrorKind, Params, Result};
+use std::borrow::Borrow;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -138,8 +139,8 @@ impl Index {
     /// Writes a batch as one change: atomic, one append, one sync. Promises and errors as
     /// [`Index::insert`]; `Invalid` also if it is longer than
     /// [`Options::batch_bytes_max`].
-    pub fn write(&self, batch: Batch) -> Result<Written> {
-        self.core.write(&batch)
+    pub fn write(&self, batch: impl Borrow<Batch>) -> Result<Written> {
+        self.core.write(batch.borrow())
     }
 
     /// A frozen view: it answers as if nothing were written after. Cheap.

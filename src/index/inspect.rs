@@ -28,6 +28,7 @@ impl Core {
             bytes_on_disk +=
                 entries.iter().filter(|entry| !entry.is_dir).map(|entry| entry.bytes).sum::<u64>();
         }
+        let counters = self.storage.counters();
         Ok(Stats {
             documents: snapshot.len(),
             dead: snapshot.place_count().saturating_sub(snapshot.len()),
@@ -37,6 +38,9 @@ impl Core {
             change: snapshot.change(),
             durable_change: self.group.durable_change(),
             floor,
+            bytes_read: counters.bytes_read,
+            bytes_written: counters.bytes_written,
+            syncs: counters.syncs,
             snapshots_pinning: pinned,
             recovery: self.recovery,
             maintenance_failure: self.alarm.failure(),
@@ -68,15 +72,14 @@ impl Core {
             }
         }
         if problems.is_empty() {
-            self.verify_keys(&snapshot, &mut problems, &mut progress, report)?;
+            Self::verify_keys(&snapshot, &mut problems, &mut progress, report)?;
         }
-        self.verify_catalog_and_wal(&mut problems)?;
+        self.verify_catalog_and_wal(&mut problems);
         Ok(Verification { documents: snapshot.len(), problems })
     }
 
     /// Every key lives once, and there are as many live documents as the catalog counts.
     fn verify_keys(
-        &self,
         snapshot: &Snapshot,
         problems: &mut Vec<Error>,
         progress: &mut Progress,
@@ -111,7 +114,7 @@ impl Core {
     }
 
     /// The catalog on disk says what this handle believes, and the WAL replays.
-    fn verify_catalog_and_wal(&self, problems: &mut Vec<Error>) -> Result<()> {
+    fn verify_catalog_and_wal(&self, problems: &mut Vec<Error>) {
         // Under the write lock, so that neither moves meanwhile.
         let writer = self.writer();
         match catalog::load(&*self.storage, &self.names.catalog()) {
@@ -126,7 +129,7 @@ impl Core {
             Err(error) => problems.push(error),
         }
         let row = writer.catalog.row();
-        let Some(entry) = row.wal else { return Ok(()) };
+        let Some(entry) = row.wal else { return };
         let identity = WalIdentity {
             uuid: self.shape.uuid,
             params_id: self.shape.params_id,
@@ -137,7 +140,7 @@ impl Core {
         };
         let path = self.names.numbered(entry.number, Ending::Wal);
         match Replay::read(&*self.storage, &path, &identity, self.shape.signature_bytes) {
-            Ok(replay) if row.floor + replay.change_count() == writer.change => Ok(()),
+            Ok(replay) if row.floor + replay.change_count() == writer.change => {}
             Ok(replay) => {
                 let (found, expected) = (replay.change_count(), writer.change - row.floor);
                 problems.push(Error::corrupt(
@@ -145,12 +148,8 @@ impl Core {
                     0,
                     format_args!("{found} changes replay where {expected} were written"),
                 ));
-                Ok(())
             }
-            Err(error) => {
-                problems.push(error);
-                Ok(())
-            }
+            Err(error) => problems.push(error),
         }
     }
 }

@@ -8,9 +8,12 @@ use super::state::LiveSegment;
 use crate::Result;
 use crate::format::bytes::index;
 use crate::memtable::Memtable;
-use crate::segment::{Builder, Built};
+use crate::segment::{Builder, Built, Ranks};
 use crate::storage::names::Ending;
 use std::sync::Arc;
+
+/// Signatures copied at once.
+const RUN_DOCS_MAX: u32 = 8192;
 
 /// Something a merge reads.
 #[derive(Debug)]
@@ -18,7 +21,7 @@ pub(crate) enum Input {
     /// The live documents of a memtable that is not written to meanwhile.
     Memtable { memtable: Arc<Memtable>, live: Vec<u32> },
     /// What was live in a segment when the merge began.
-    Segment(Arc<LiveSegment>),
+    Segment { live: Arc<LiveSegment>, ranks: Arc<Ranks> },
 }
 
 impl Input {
@@ -26,7 +29,7 @@ impl Input {
     fn positions(&self) -> usize {
         match self {
             Self::Memtable { live, .. } => live.len(),
-            Self::Segment(live) => index(live.entry.docs),
+            Self::Segment { live, .. } => index(live.entry.docs),
         }
     }
 
@@ -34,7 +37,7 @@ impl Input {
     pub(crate) fn live_count(&self) -> u32 {
         match self {
             Self::Memtable { live, .. } => u32::try_from(live.len()).unwrap_or(u32::MAX),
-            Self::Segment(live) => live.entry.docs - live.entry.dead,
+            Self::Segment { ranks, .. } => ranks.live(),
         }
     }
 }
@@ -141,7 +144,7 @@ fn copy(
             while moved < budget && *position < live.len() {
                 let ordinal = live[*position];
                 moved += match pass {
-                    Pass::Signatures => push_signature(builder, content.signature(ordinal))?,
+                    Pass::Signatures => push_signatures(builder, content.signature(ordinal))?,
                     Pass::Documents => {
                         push_document(builder, content.key(ordinal), content.payload(ordinal))?
                     }
@@ -153,16 +156,23 @@ fn copy(
                 *position += 1;
             }
         }
-        Input::Segment(live) => {
-            let (segment, docs) = (&live.segment, index(live.entry.docs));
-            while moved < budget && *position < docs {
-                let ordinal = u32::try_from(*position).unwrap_or(u32::MAX);
-                *position += 1;
-                if live.is_dead(ordinal)? {
-                    continue;
+        Input::Segment { live, ranks } => {
+            let docs = live.entry.docs;
+            let mut next = u32::try_from(*position).unwrap_or(u32::MAX);
+            while moved < budget {
+                let ordinal = ranks.seek(next, false);
+                next = ordinal;
+                if ordinal == docs {
+                    break;
                 }
+                next += 1;
+                let segment = &live.segment;
                 moved += match pass {
-                    Pass::Signatures => push_signature(builder, &segment.signature(ordinal)?)?,
+                    Pass::Signatures => {
+                        let end = ranks.seek(ordinal, true).min(ordinal + RUN_DOCS_MAX);
+                        next = end;
+                        push_signatures(builder, &segment.signatures(ordinal..end)?)?
+                    }
                     Pass::Documents => {
                         let stored = segment.document(ordinal)?;
                         push_document(builder, &stored.key, &stored.payload)?
@@ -173,14 +183,15 @@ fn copy(
                     }
                 };
             }
+            *position = index(next);
         }
     }
     Ok(moved)
 }
 
-fn push_signature(builder: &mut Builder, signature: &[u8]) -> Result<usize> {
-    builder.push_signatures(signature)?;
-    Ok(signature.len())
+fn push_signatures(builder: &mut Builder, signatures: &[u8]) -> Result<usize> {
+    builder.push_signatures(signatures)?;
+    Ok(signatures.len())
 }
 
 fn push_document(builder: &mut Builder, key: &[u8], payload: &[u8]) -> Result<usize> {

@@ -15,7 +15,7 @@ use crate::catalog::{self, Catalog};
 use crate::format::catalog::{DeadEntry, Row, SegmentEntry};
 use crate::format::wal::LoggedOperation;
 use crate::memtable::Memtable;
-use crate::segment::{Listed, ReadMode, Segment, Shape};
+use crate::segment::{Listed, Segment, Shape};
 use crate::storage::lock::Lock;
 use crate::storage::names::{self, Ending, Names};
 use crate::storage::{Entry, Storage, create_dirs};
@@ -139,6 +139,7 @@ fn open_locked(
     lock: Lock,
     options: Options,
 ) -> Result<Core> {
+    let read_before = storage.counters().bytes_read;
     let row = catalog::load(&*storage, &names.catalog())?;
     let litter = Litter::find(&*storage, &names, &row)?;
     let params = Arc::new(row.params.clone());
@@ -186,6 +187,7 @@ fn open_locked(
     core.open_segments()?;
     core.recover()?;
     core.recovery.files_swept = litter.sweep(&*core.storage)?;
+    core.recovery.bytes_read = core.storage.counters().bytes_read - read_before;
     Ok(core)
 }
 
@@ -206,8 +208,13 @@ impl Core {
             Listed { number: entry.number, length: entry.length, tail_hash: entry.tail_hash };
         let path = self.names.numbered(entry.number, Ending::Segment);
         let file = HeldFile::new(&self.storage, path);
-        let segment =
-            Segment::open(&*self.storage, &file.path, &listed, &self.shape, ReadMode::Mmap)?;
+        let segment = Segment::open(
+            &*self.storage,
+            &file.path,
+            &listed,
+            &self.shape,
+            self.options.read_mode,
+        )?;
         if segment.docs() != entry.docs {
             let what = "the segment has another number of documents than the catalog says";
             return Err(Error::corrupt(&file.path, entry.length, what));

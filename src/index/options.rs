@@ -1,5 +1,6 @@
 //! How an index is opened: durability, maintenance, sizes. Nothing here is stored on disk.
 
+use crate::segment::ReadMode;
 use crate::{Error, Result};
 use std::fmt;
 use std::sync::Arc;
@@ -41,6 +42,7 @@ pub(crate) type Source = Arc<dyn Fn() -> u64 + Send + Sync>;
 pub struct Options {
     pub(crate) durability: Durability,
     pub(crate) maintenance: Maintenance,
+    pub(crate) read_mode: ReadMode,
     pub(crate) memtable_bytes_max: usize,
     pub(crate) batch_bytes_max: usize,
     pub(crate) merge_bytes_max: usize,
@@ -56,6 +58,7 @@ impl Default for Options {
         Self {
             durability: Durability::default(),
             maintenance: Maintenance::default(),
+            read_mode: ReadMode::default(),
             memtable_bytes_max: 64 << 20,
             batch_bytes_max: 16 << 20,
             merge_bytes_max: 64 << 20,
@@ -80,6 +83,13 @@ impl Options {
     #[must_use]
     pub fn maintenance(mut self, maintenance: Maintenance) -> Self {
         self.maintenance = maintenance;
+        self
+    }
+
+    /// How segments are read. Default: [`ReadMode::Mmap`].
+    #[must_use]
+    pub fn read_mode(mut self, read_mode: ReadMode) -> Self {
+        self.read_mode = read_mode;
         self
     }
 
@@ -140,6 +150,7 @@ impl fmt::Debug for Options {
         f.debug_struct("Options")
             .field("durability", &self.durability)
             .field("maintenance", &self.maintenance)
+            .field("read_mode", &self.read_mode)
             .field("memtable_bytes_max", &self.memtable_bytes_max)
             .field("batch_bytes_max", &self.batch_bytes_max)
             .finish_non_exhaustive()

@@ -125,7 +125,7 @@ mod tests {
         for number in 0..5_000 {
             segments.push(segment(number, 24, 100_000, 0));
             while let Some(chosen) = choose(&segments, 8) {
-                let (merged, kept): (Vec<_>, Vec<_>) =
+                let (merged, kept): (Vec<SegmentEntry>, Vec<SegmentEntry>) =
                     segments.iter().partition(|s| chosen.contains(&s.number));
                 let bytes: u64 = merged.iter().map(|s| s.length).sum();
                 let docs = merged.iter().map(|s| s.docs).sum();

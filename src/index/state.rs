@@ -309,6 +309,11 @@ impl Bits {
         Self { words: vec![0; index(docs).div_ceil(64)], count: 0 }
     }
 
+    pub(crate) fn from_words(words: Vec<u64>) -> Self {
+        let count = words.iter().map(|word| word.count_ones()).sum();
+        Self { words, count }
+    }
+
     /// Sets a bit; setting it again changes nothing.
     pub(crate) fn set(&mut self, ordinal: u32) {
         let word = &mut self.words[index(ordinal / 64)];

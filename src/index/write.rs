@@ -76,18 +76,17 @@ impl Core {
         operations: &[LoggedOperation<'_>],
     ) -> Result<Written> {
         self.group.refuse_if_poisoned()?;
-        let mut record = RecordBuilder::new();
-        operations.iter().for_each(|operation| record.push(operation));
-        // Room first: making it flushes, and a plan names places.
-        self.make_room(writer, record.record_bytes())?;
-        let before = self.applied(writer);
-        let plan = plan(&before, operations)?;
+        let mut before = self.applied(writer);
+        let mut plan = plan(&before, operations)?;
         if plan.is_idle() {
             return Ok(Written { change: writer.change, outcomes: plan.outcomes });
         }
-        if plan.skips_some() {
-            record = RecordBuilder::new();
-            plan.effective(operations).for_each(|(operation, _)| record.push(operation));
+        let mut record = RecordBuilder::new();
+        plan.effective(operations).for_each(|(operation, _)| record.push(operation));
+        if self.make_room(writer, record.record_bytes())? {
+            // The same documents die, but a flush has moved them.
+            before = self.applied(writer);
+            plan = self::plan(&before, operations)?;
         }
         let change = writer.change + 1;
         let horizon = self.group.horizon();
@@ -225,10 +224,6 @@ impl Plan {
     /// Whether nothing is to be written.
     fn is_idle(&self) -> bool {
         !self.outcomes.iter().any(|outcome| Self::takes_effect(*outcome))
-    }
-
-    fn skips_some(&self) -> bool {
-        !self.outcomes.iter().all(|outcome| Self::takes_effect(*outcome))
     }
 
     /// The operations that change something, each with the place of the version that dies.

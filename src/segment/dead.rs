@@ -214,7 +214,7 @@ impl Ranks {
     }
 
     /// The first ordinal from `from` on whose deadness is `dead`; `docs` if there is none.
-    fn seek(&self, from: u32, dead: bool) -> u32 {
+    pub(crate) fn seek(&self, from: u32, dead: bool) -> u32 {
         let mut ordinal = from;
         while ordinal < self.docs {
             let word = self.bits[index(ordinal / 64)];

@@ -17,7 +17,7 @@ mod writer;
 
 pub(crate) use builder::{Builder, Built};
 pub(crate) use dead::{Dead, Ranks, write_dead};
-pub(crate) use reader::{Document, Segment};
+pub(crate) use reader::Segment;
 pub(crate) use verify::Watch;
 
 /// What a segment must know of the parameters: lengths, and the seed of keys.
@@ -58,11 +58,16 @@ pub(crate) struct Listed {
     pub(crate) tail_hash: u64,
 }
 
-/// How a block file is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReadMode {
-    /// A block is read and checked on its first touch since open, then read through the map.
+/// How segments are read, and when damage is seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum ReadMode {
+    /// Through a memory map. Every block of 4 KiB is read and its checksum compared when it is
+    /// first touched since open; what goes bad in it later is found by `verify`.
+    #[default]
     Mmap,
-    /// Every read reads and checks its blocks.
+    /// Every read reads its blocks from the file and compares their checksums. Slower by an
+    /// order of magnitude; for file systems where maps misbehave, or where damage must be seen at
+    /// once.
     Pread,
 }

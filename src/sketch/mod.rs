@@ -151,3 +151,6 @@ fn digits(number: i128, buffer: &mut [u8; DIGITS_MAX]) -> &[u8] {
     }
     &buffer[start..]
 }
+
+#[cfg(test)]
+mod tests;

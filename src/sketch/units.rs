@@ -31,7 +31,10 @@ impl Units {
         let mut units = Vec::with_capacity(text.len() / 4);
         let mut add = |unit: &[u8]| units.push(hash::unit(unit, self.seed));
         match shingles {
-            Shingles::Words(_) => words::for_each(&text, add),
+            // White space of ASCII ends words as a blank does, and so need not be replaced; but a
+            // combining mark makes one word with whatever white space stands before it.
+            Shingles::Words(_) if text.is_ascii() => words::for_each(&text, add),
+            Shingles::Words(_) => words::for_each(&self.rules.blanks(&text), add),
             Shingles::Tokens(_) => tokens(&text).for_each(|token| add(token.as_bytes())),
             Shingles::Lines(_) => {
                 let lines = text.split('\n').map(|line| self.rules.blanks(line));

@@ -238,6 +238,7 @@ fn after_a_failed_sync_no_later_one_makes_its_writes_durable() {
     file.sync().unwrap_err();
     file.write_at(b"second", 5).unwrap();
     file.sync().unwrap();
+    assert_eq!(sim.unsynced(), 1, "the first write only");
     assert_eq!(get(&sim, "/a").unwrap(), b"firstsecond");
     assert_eq!(get(&durable(&sim), "/a").unwrap(), b"\0\0\0\0\0second");
     let all = sim.crash_states(0, 2).last().unwrap();
@@ -250,6 +251,26 @@ fn after_a_failed_sync_no_later_one_makes_its_writes_durable() {
     file.sync().unwrap();
     for state in sim.crash_states(2, 50) {
         assert_eq!(get(&state, "/a").unwrap(), b"againsecond");
+    }
+}
+
+#[test]
+fn what_a_sync_covers_has_no_garbage_even_after_one_that_failed() {
+    let sim = Sim::new();
+    let file = sim.open(path("/a"), OpenMode::Create).unwrap();
+    sim.sync_dir(path("/")).unwrap();
+    file.write_at(b"first", 0).unwrap();
+    sim.fail(Fault { at: 0, what: What::SyncFails, sticky: false });
+    file.sync().unwrap_err();
+    file.set_bytes(2_000).unwrap();
+    file.write_at(b"far", 3_000).unwrap();
+    file.sync().unwrap();
+    file.write_at(b"unsynced", 5_000).unwrap();
+    for state in sim.crash_states(1, 200) {
+        let bytes = get(&state, "/a").unwrap();
+        assert!(bytes.len() >= 3_003);
+        assert!(bytes[5..3_000].iter().all(|byte| *byte == 0));
+        assert_eq!(&bytes[3_000..3_003], b"far");
     }
 }
 

@@ -1,0 +1,37 @@
+# The commands of this project, one line each: they can be pasted without `just`.
+
+# What CI runs.
+ci:
+    .ci/run
+
+# All tests.
+test:
+    cargo test
+
+# Format, lints, documentation.
+lint:
+    cargo fmt --all --check
+    cargo clippy --all-targets -- -D warnings
+    cargo clippy --lib --no-default-features -- -D warnings
+    RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
+
+# The main job on the corpus in tests/data.
+demo:
+    cargo run --release -- add demo.nearkin --jsonl tests/data/spdx.jsonl --jsonl tests/data/pydocs.jsonl
+    cargo run --release -- pairs demo.nearkin --sort
+
+# Accuracy on real corpora; writes docs/ACCURACY.md. NEARKIN_DATA names the folder of corpora.
+accuracy:
+    cargo run --release --example accuracy
+
+# A longer model campaign: random operations against brute force.
+model ops="1000000" seed="1":
+    NEARKIN_MODEL_OPS={{ops}} NEARKIN_MODEL_SEED={{seed}} cargo test --release model -- --nocapture
+
+# A longer kill -9 campaign.
+kill rounds="200":
+    NEARKIN_KILL_ROUNDS={{rounds}} cargo test --release --test it kill -- --nocapture
+
+# Licences and advisories of the dependencies (needs cargo-deny).
+deny:
+    cargo deny check

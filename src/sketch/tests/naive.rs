@@ -1,0 +1,59 @@
+//! The schemes written as their papers do, slowly: what the production code must equal, and
+//! where a test can plant a fault.
+
+use crate::sketch::hash::split_mix;
+
+/// A hash of a shingle in a round.
+pub(super) type Rehash<'a> = &'a dyn Fn(u64, usize) -> u64;
+
+/// The round hash of the specification.
+pub(super) fn rehash(hash: u64, round: usize) -> u64 {
+    if round == 0 {
+        return hash;
+    }
+    let seed = "nearkin1".bytes().fold(0, |word, byte| word << 8 | u64::from(byte));
+    let round = round as u64;
+    let add = split_mix(seed, 2 * round);
+    let factor = split_mix(seed, 2 * round + 1) | 1;
+    let product = u128::from(hash ^ add) * u128::from(factor);
+    (product as u64) ^ ((product >> 64) as u64)
+}
+
+/// Fast Similarity Sketching, algorithm 1 of the paper: 2 k rounds, of which the last k force a
+/// slot each, until every slot is filled; a slot keeps its least (round, value).
+pub(super) fn fast(hashes: &[u64], rows: usize, rehash: Rehash<'_>) -> Vec<u64> {
+    let mut slots: Vec<Option<(usize, u64)>> = vec![None; rows];
+    for round in 0..2 * rows {
+        for &hash in hashes {
+            let product = u128::from(rehash(hash, round)) * rows as u128;
+            let row = if round < rows { (product >> 64) as usize } else { round - rows };
+            let entry = (round, (product as u64) >> 16);
+            slots[row] = Some(slots[row].map_or(entry, |old| old.min(entry)));
+        }
+        if slots.iter().all(Option::is_some) {
+            break;
+        }
+    }
+    slots.into_iter().map(|slot| slot.unwrap().1).collect()
+}
+
+/// One-permutation hashing with optimal densification (Shrivastava 2017): an empty slot copies
+/// from a slot that a hash of the two chooses. What the fast scheme must not become.
+pub(super) fn one_permutation(hashes: &[u64], rows: usize) -> Vec<u64> {
+    let mut slots = vec![u64::MAX; rows];
+    for &hash in hashes {
+        let product = u128::from(hash) * rows as u128;
+        let slot = &mut slots[(product >> 64) as usize];
+        *slot = (*slot).min((product as u64) >> 16);
+    }
+    let filled = slots.clone();
+    for (row, slot) in slots.iter_mut().enumerate() {
+        let mut attempt = 0;
+        while *slot == u64::MAX {
+            let random = split_mix(row as u64, attempt);
+            *slot = filled[((u128::from(random) * rows as u128) >> 64) as usize];
+            attempt += 1;
+        }
+    }
+    slots
+}

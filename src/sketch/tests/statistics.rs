@@ -1,0 +1,258 @@
+//! Is the signature as good as theory says? The estimate's bias and spread and the share of pairs
+//! that meet in a band, against exact similarities and against the same scheme fed by SHA-256.
+//!
+//! All seeds are fixed, so a test either always passes or never does. A statistic fails when it
+//! is more than five standard errors off, to either side.
+
+use sha2::{Digest, Sha256};
+
+use super::naive;
+use crate::sketch::{distinct, equal_rows, fast, hash, lane, textbook};
+
+const ROWS: usize = 128;
+const LANES: [u32; 2] = [8, 16];
+const BANDS: (usize, usize) = (17, 5);
+/// Standard errors that a sound hash never strays.
+const FAR: f64 = 5.0;
+
+/// Two sets of `size` shingles of which `apart` on either side are not shared.
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    size: usize,
+    apart: usize,
+    trials: u64,
+}
+
+const CELLS: [Cell; 6] = [
+    Cell { size: 1, apart: 1, trials: 20_000 },
+    Cell { size: 5, apart: 1, trials: 20_000 },
+    Cell { size: 20, apart: 2, trials: 20_000 },
+    Cell { size: 100, apart: 33, trials: 20_000 },
+    Cell { size: 1_000, apart: 111, trials: 20_000 },
+    Cell { size: 20_000, apart: 2_222, trials: 2_000 },
+];
+
+impl Cell {
+    fn jaccard(self) -> f64 {
+        (self.size - self.apart) as f64 / (self.size + self.apart) as f64
+    }
+}
+
+/// Shingle hashes of the trial, as many as asked for.
+type Hashes<'a> = &'a dyn Fn(u64, usize) -> Vec<u64>;
+/// The values of all, given the shared hashes and those of one side.
+type Values<'a> = &'a dyn Fn(u64, &Pair) -> [Vec<u64>; 2];
+
+struct Pair {
+    hashes: Vec<u64>,
+    cell: Cell,
+}
+
+impl Pair {
+    fn sides(&self) -> [&[u64]; 2] {
+        let Cell { size, apart, .. } = self.cell;
+        [&self.hashes[..size], &self.hashes[apart..]]
+    }
+}
+
+/// What the crate does: consecutive numbers as tokens, three to a shingle, consecutive seeds.
+fn ours(trial: u64, count: usize) -> Vec<u64> {
+    let unit = |number: usize| hash::unit(number.to_string().as_bytes(), trial);
+    let mut sums: Vec<u64> = (0..count + 2).map(unit).collect();
+    hash::windows(&mut sums, 3);
+    distinct::set(&mut sums);
+    assert_eq!(sums.len(), count, "no two shingles share a hash");
+    sums
+}
+
+/// The yardstick: SHA-256 of seed and number, four hashes a digest.
+fn cryptographic(trial: u64, count: usize) -> Vec<u64> {
+    let digests = (0..count.div_ceil(4) as u64).flat_map(|number| {
+        let digest = Sha256::digest([trial.to_le_bytes(), number.to_le_bytes()].concat());
+        digest.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<_>>()
+    });
+    digests.take(count).collect()
+}
+
+fn fast_values(_: u64, pair: &Pair) -> [Vec<u64>; 2] {
+    pair.sides().map(|hashes| fast::values(hashes, ROWS))
+}
+
+/// The shared shingles are hashed once: the least of a union is the least of the parts' least.
+fn textbook_values(trial: u64, pair: &Pair) -> [Vec<u64>; 2] {
+    let functions = textbook::functions(ROWS, trial);
+    let Cell { size, apart, .. } = pair.cell;
+    let shared = textbook::values(&pair.hashes[apart..size], &functions);
+    [&pair.hashes[..apart], &pair.hashes[size..]].map(|own| {
+        let own = textbook::values(own, &functions);
+        own.into_iter().zip(&shared).map(|(a, &b)| a.min(b)).collect()
+    })
+}
+
+/// Sums of one statistic over the trials.
+#[derive(Debug, Default, Clone, Copy)]
+struct Sums {
+    count: f64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Sums {
+    fn add(&mut self, x: f64) {
+        self.count += 1.0;
+        self.sum += x;
+        self.squares += x * x;
+    }
+
+    fn mean(self) -> f64 {
+        self.sum / self.count
+    }
+
+    /// The squared standard error of the mean.
+    fn error(self) -> f64 {
+        (self.squares / self.count - self.mean().powi(2)).max(0.0) / self.count
+    }
+}
+
+/// Of one lane width: the estimate's error, its square, and whether a band was shared.
+#[derive(Debug, Default, Clone, Copy)]
+struct Outcome {
+    error: Sums,
+    square: Sums,
+    shared: Sums,
+}
+
+fn run(cell: Cell, hashes: Hashes<'_>, values: Values<'_>) -> [Outcome; 2] {
+    let mut outcomes = [Outcome::default(); 2];
+    for trial in 0..cell.trials {
+        let pair = Pair { hashes: hashes(trial, cell.size + cell.apart), cell };
+        let values = values(trial, &pair);
+        for (outcome, bits) in outcomes.iter_mut().zip(LANES) {
+            let [a, b] = [0, 1].map(|side| lane::store(&values[side], bits));
+            let collision = 0.5_f64.powi(bits.try_into().unwrap());
+            let equal = f64::from(equal_rows(&a, &b, bits)) / ROWS as f64;
+            let error = (equal - collision) / (1.0 - collision) - cell.jaccard();
+            let band = BANDS.1 * bits as usize / 8;
+            let mut bands = a.chunks_exact(band).zip(b.chunks_exact(band)).take(BANDS.0);
+            outcome.error.add(error);
+            outcome.square.add(error * error);
+            outcome.shared.add(f64::from(u8::from(bands.any(|(a, b)| a == b))));
+        }
+    }
+    outcomes
+}
+
+fn distance(a: f64, b: f64, squared_error: f64) -> f64 {
+    if (a - b).abs() < 1e-12 { 0.0 } else { (a - b) / squared_error.sqrt() }
+}
+
+/// How many standard errors each statistic is off: the bias from zero, the spread and the shared
+/// bands from the yardstick's.
+fn distances(cell: Cell, hashes: Hashes<'_>, values: Values<'_>, sound: Values<'_>) -> Vec<f64> {
+    let (found, expected) = (run(cell, hashes, values), run(cell, &cryptographic, sound));
+    let mut all = Vec::new();
+    for ((found, expected), bits) in found.iter().zip(&expected).zip(LANES) {
+        let apart = |a: Sums, b: Sums| distance(a.mean(), b.mean(), a.error() + b.error());
+        let here = [
+            distance(found.error.mean(), 0.0, found.error.error()),
+            apart(found.square, expected.square),
+            apart(found.shared, expected.shared),
+            distance(expected.error.mean(), 0.0, expected.error.error()),
+        ];
+        let [bias, spread, shared, _] = here;
+        println!(
+            "{:>6} shingles, lane{bits}: rmse {:.4}, shared {:.4}; z bias {bias:+.2}, spread \
+             {spread:+.2}, shared {shared:+.2}",
+            cell.size,
+            found.square.mean().sqrt(),
+            found.shared.mean(),
+        );
+        all.extend(here);
+    }
+    all
+}
+
+fn farthest(distances: &[f64]) -> f64 {
+    distances.iter().fold(0.0, |far, z| far.max(z.abs()))
+}
+
+fn sound(cells: &[Cell], values: Values<'_>) {
+    for &cell in cells {
+        let far = farthest(&distances(cell, &ours, values, values));
+        assert!(far <= FAR, "{cell:?}: {far} standard errors");
+    }
+}
+
+#[test]
+fn the_fast_scheme_is_as_good_with_the_frozen_hash_as_with_sha_256() {
+    sound(&CELLS, &fast_values);
+}
+
+#[test]
+fn the_textbook_scheme_is_as_good_with_the_frozen_hash_as_with_sha_256_small() {
+    sound(&CELLS[..5], &textbook_values);
+}
+
+#[test]
+fn the_textbook_scheme_is_as_good_with_the_frozen_hash_as_with_sha_256_large() {
+    sound(&CELLS[5..], &textbook_values);
+}
+
+/// The fast scheme beats k independent hashes on short texts and equals them on long ones; the
+/// textbook scheme is k independent hashes.
+#[test]
+fn the_spread_is_at_most_that_of_independent_hashes() {
+    for size in [5, 20, 100, 1_000] {
+        let cell = Cell { size, apart: size.div_ceil(9), trials: 4_000 };
+        for (values, share) in
+            [(&fast_values as Values<'_>, 0.0..1.03), (&textbook_values, 0.97..1.03)]
+        {
+            for (outcome, bits) in run(cell, &ours, values).iter().zip(LANES) {
+                let collision = 0.5_f64.powi(bits.try_into().unwrap());
+                let agreement = cell.jaccard() + (1.0 - cell.jaccard()) * collision;
+                let independent = (agreement * (1.0 - agreement) / ROWS as f64).sqrt();
+                let ratio = outcome.square.mean().sqrt() * (1.0 - collision) / independent;
+                assert!(share.contains(&ratio), "{cell:?} lane{bits}: {ratio}");
+            }
+        }
+    }
+}
+
+fn caught(fault: &str, cell: Cell, hashes: Hashes<'_>, values: Values<'_>, right: Values<'_>) {
+    let far = farthest(&distances(cell, hashes, values, right));
+    assert!(far > 2.0 * FAR, "{fault} goes unnoticed: {far} standard errors");
+}
+
+#[test]
+fn a_shingle_hash_of_16_bits_is_caught() {
+    let cell = Cell { trials: 200, ..CELLS[5] };
+    let cut = |trial, count| ours(trial, count).iter().map(|hash| hash & 0xffff << 48).collect();
+    caught("fast, 16 bits", cell, &cut, &fast_values, &fast_values);
+    let cell = Cell { trials: 400, ..CELLS[5] };
+    caught("textbook, 16 bits", cell, &cut, &textbook_values, &textbook_values);
+}
+
+#[test]
+fn a_missing_round_seed_is_caught() {
+    let unseeded = |_: u64, pair: &Pair| {
+        let rehash = |hash, round: usize| naive::rehash(hash, round.min(1));
+        pair.sides().map(|hashes| naive::fast(hashes, ROWS, &rehash))
+    };
+    caught("no round seed", Cell { trials: 1_000, ..CELLS[2] }, &ours, &unseeded, &fast_values);
+}
+
+#[test]
+fn densification_in_place_of_rounds_is_caught() {
+    let dense =
+        |_: u64, pair: &Pair| pair.sides().map(|hashes| naive::one_permutation(hashes, ROWS));
+    for cell in [CELLS[1], CELLS[2], CELLS[3]] {
+        caught("densification", Cell { trials: 10_000, ..cell }, &ours, &dense, &fast_values);
+    }
+}
+
+/// Consecutive integers straight into the textbook's functions: why its x is a hash.
+#[test]
+fn a_missing_shingle_hash_is_caught() {
+    let raw = |_: u64, count: usize| (0..count as u64).collect();
+    caught("raw integers", CELLS[3], &raw, &textbook_values, &textbook_values);
+}

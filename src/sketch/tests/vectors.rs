@@ -1,0 +1,251 @@
+//! Known answers: `docs/SIGNATURES.md` prints them, and this module computes every printed block
+//! anew. `tests/oracle/signatures.py` computes them a third time, from the document alone.
+
+use std::fmt::Write;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::sketch::{band_key, distinct, fast, hash, key_hash, lane};
+use crate::{Params, ParamsBuilder, Scheme, Shingles, Signature, Sketcher};
+
+const DOCUMENT: &str = include_str!("../../../docs/SIGNATURES.md");
+
+/// XXH3-64 of all printed blocks together. A change here changes what is on disk: it needs a new
+/// format version, not a new number.
+const PINNED: u64 = 0x911c_329e_9e61_e496;
+
+const INPUTS: [(&str, &str); 6] = [
+    (
+        "fox",
+        "The quick brown fox jumps over the lazy dog; the QUICK brown fox isn't 3.14 or 1,000 \
+         feet_tall. The end: e.g. this... __ the quick brown fox",
+    ),
+    ("one", "Solitary"),
+    (
+        "mixed",
+        " \u{130}stanbul\u{a0} \u{39f}\u{394}\u{3a5}\u{3a3}\u{3a3}\u{395}\u{3a5}\u{3a3}\t \
+         Cafe\u{301} \u{1e9e}  \u{4f60}\u{597d}\u{3000}\u{1f98a} \u{212b}ngstro\u{308}m ",
+    ),
+    ("lines", "First line\r\n\r\n  second\tLINE \nthird\n\nFirst line\nfourth"),
+    ("items", "apple|Pear|1|-7|apple||\u{e9}"),
+    ("numbers", ""),
+];
+
+fn input(name: &str) -> String {
+    if name == "numbers" {
+        return (0..1000).map(|n| n.to_string()).collect::<Vec<_>>().join(" ");
+    }
+    INPUTS.iter().find(|(known, _)| *known == name).unwrap().1.to_owned()
+}
+
+fn sign(params: &Params, name: &str) -> Signature {
+    let sketcher = Sketcher::new(params);
+    match params.shingles() {
+        Shingles::Items => sketcher.items(input(name).split('|')).unwrap(),
+        _ => sketcher.text(&input(name)).unwrap(),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut out, byte| {
+        write!(out, "{byte:02x}").unwrap();
+        out
+    })
+}
+
+fn vector(builder: ParamsBuilder, name: &str) -> String {
+    let params = builder.build().unwrap();
+    let flags = [
+        (params.bag(), "bag"),
+        (params.keep_case(), "keep-case"),
+        (params.keep_space(), "keep-space"),
+        (params.no_nfc(), "no-nfc"),
+    ];
+    let flag = flags.iter().find(|(set, _)| *set).map_or("-", |(_, name)| name);
+    let signature = sign(&params, name);
+    format!(
+        "{} {} {} {} {} {flag} {name} {} {} {:016x} {:016x}\n",
+        params.scheme(),
+        params.lane_bits(),
+        params.hashes(),
+        params.seed(),
+        params.shingles(),
+        signature.shingle_count(),
+        hex(&signature.as_bytes()[..8]),
+        xxh3_64(signature.as_bytes()),
+        signature.id(),
+    )
+}
+
+fn vectors() -> String {
+    let base = || Params::builder().bands(1, 16);
+    let mut lines = String::new();
+    for scheme in [Scheme::Fast, Scheme::Textbook] {
+        for bits in [8, 16] {
+            for hashes in [16, 100, 128, 400] {
+                let cell = || base().scheme(scheme).lane_bits(bits).hashes(hashes);
+                lines += &vector(cell(), "fox");
+                lines += &vector(cell().shingles(Shingles::Tokens(2)), "numbers");
+                lines += &vector(cell().shingles(Shingles::Chars(9)), "one");
+            }
+        }
+    }
+    let more = [
+        (base().seed(12_345), "fox"),
+        (base().seed(u64::MAX), "fox"),
+        (base().seed(u64::MAX).scheme(Scheme::Textbook), "fox"),
+        (base().hashes(1024).lane_bits(16), "fox"),
+        (base().hashes(1024).lane_bits(16), "one"),
+        (base().bag(true), "fox"),
+        (base().shingles(Shingles::Words(1)), "fox"),
+        (base().shingles(Shingles::Words(1)).bag(true), "fox"),
+        (base().shingles(Shingles::Words(64)), "fox"),
+        (base().shingles(Shingles::Words(2)).keep_case(true), "fox"),
+        (base().shingles(Shingles::Tokens(1)), "mixed"),
+        (base().shingles(Shingles::Chars(3)), "mixed"),
+        (base().shingles(Shingles::Chars(3)).keep_case(true), "mixed"),
+        (base().shingles(Shingles::Chars(3)).keep_space(true), "mixed"),
+        (base().shingles(Shingles::Chars(3)).no_nfc(true), "mixed"),
+        (base().shingles(Shingles::Lines(1)), "lines"),
+        (base().shingles(Shingles::Lines(2)), "lines"),
+        (base().shingles(Shingles::Lines(1)).keep_space(true), "lines"),
+        (base().shingles(Shingles::Items), "items"),
+        (base().shingles(Shingles::Items).bag(true), "items"),
+        (base().shingles(Shingles::Items).seed(7), "items"),
+    ];
+    lines + &more.map(|(builder, name)| vector(builder, name)).concat()
+}
+
+/// JSON with everything outside printable ASCII escaped.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for unit in text.encode_utf16() {
+        match u8::try_from(unit) {
+            Ok(byte @ b' '..=b'~') if byte != b'"' && byte != b'\\' => out.push(char::from(byte)),
+            _ => write!(out, "\\u{unit:04x}").unwrap(),
+        }
+    }
+    out + "\""
+}
+
+fn inputs() -> String {
+    let texts = INPUTS.iter().filter(|(name, _)| *name != "numbers");
+    texts.map(|(name, text)| format!("{name} {}\n", quoted(text))).collect()
+}
+
+fn hashes() -> String {
+    let mut lines = String::new();
+    for (text, seed) in [("", 0), ("a", 0), ("a", 1), ("quick", 0), ("an item of 24 bytes long", 9)]
+    {
+        let unit = hash::unit(text.as_bytes(), seed);
+        writeln!(lines, "unit {} {seed} {unit:016x}", quoted(text)).unwrap();
+    }
+    for number in [0, 1, u64::MAX] {
+        writeln!(lines, "finalise {number:016x} {:016x}", hash::finalise(number)).unwrap();
+    }
+    for units in [&[1_u64, 2] as &[u64], &[1, 2, 3], &[1, 2, 3, 4]] {
+        let mut sums = units.to_vec();
+        hash::windows(&mut sums, units.len());
+        let units: Vec<String> = units.iter().map(u64::to_string).collect();
+        writeln!(lines, "window {} {:016x}", units.join(","), sums[0]).unwrap();
+    }
+    for (key, seed) in [("", 0), ("p1", 0), ("p1", 5)] {
+        let hash = key_hash(key.as_bytes(), seed);
+        writeln!(lines, "key {} {seed} {hash:016x}", quoted(key)).unwrap();
+    }
+    let params = Params::builder().build().unwrap();
+    let signature = sign(&params, "fox");
+    for (band, bytes) in signature.as_bytes().chunks_exact(params.band_bytes()).take(17).enumerate()
+    {
+        if band == 0 || band == 16 {
+            writeln!(lines, "band {} {:016x}", hex(bytes), band_key(bytes)).unwrap();
+        }
+    }
+    lines
+}
+
+fn ids() -> String {
+    let all = [
+        Params::builder(),
+        Params::for_threshold(0.5).shingles(Shingles::Chars(5)).seed(42),
+        Params::for_threshold(0.3).shingles(Shingles::Items).recall_target(0.9),
+        Params::builder().scheme(Scheme::Textbook).keep_space(true).bag(true).hashes(400),
+    ];
+    all.map(|builder| {
+        let params = builder.build().unwrap();
+        let (signature, whole) = (params.signature_id(), params.id());
+        format!("{}\n{signature:016x} {whole:016x}\n", params.text())
+    })
+    .concat()
+}
+
+/// The printed block of this name.
+fn block(name: &str) -> &'static str {
+    let start = format!("```{name}\n");
+    let (_, rest) = DOCUMENT.split_once(&start).unwrap_or_else(|| panic!("no block {name}"));
+    rest.split_once("```").unwrap().0
+}
+
+fn check(name: &str, computed: &str) {
+    assert!(block(name) == computed, "docs/SIGNATURES.md, block {name}, should be\n{computed}");
+}
+
+#[test]
+fn the_document_prints_the_inputs() {
+    check("inputs", &inputs());
+}
+
+#[test]
+fn the_document_prints_the_hashes() {
+    check("hashes", &hashes());
+}
+
+#[test]
+fn the_document_prints_the_ids() {
+    check("ids", &ids());
+}
+
+#[test]
+fn the_document_prints_the_vectors() {
+    check("vectors", &vectors());
+}
+
+#[test]
+fn what_is_frozen_stays() {
+    let all = [inputs(), hashes(), ids(), vectors()].concat();
+    assert_eq!(xxh3_64(all.as_bytes()), PINNED, "{:#018x}", xxh3_64(all.as_bytes()));
+}
+
+/// The steps from unit hashes to bytes, each replaceable.
+fn assemble(finalise: fn(u64) -> u64, values: fn(&[u64], usize) -> Vec<u64>) -> Box<[u8]> {
+    let words = input("fox").to_lowercase();
+    let mut sums: Vec<u64> = Vec::new();
+    crate::sketch::words::for_each(&words, |word| sums.push(hash::unit(word, 0)));
+    hash::windows(&mut sums, 3);
+    sums.iter_mut().for_each(|sum| *sum = finalise(*sum));
+    lane::store(&values(&sums, 128), 8)
+}
+
+#[test]
+fn the_vectors_catch_planted_faults() {
+    let params = Params::builder().build().unwrap();
+    let right = sign(&params, "fox");
+    assert!(block("vectors").contains(&format!("{:016x}", xxh3_64(right.as_bytes()))));
+    assert_eq!(&*assemble(hash::finalise, fast::values), right.as_bytes());
+    let unseeded = |hashes: &[u64], rows: usize| {
+        super::naive::fast(hashes, rows, &|hash, round| super::naive::rehash(hash, round.min(1)))
+    };
+    let faults: [(&str, Box<[u8]>); 5] = [
+        ("no finaliser", assemble(|sum| sum, fast::values)),
+        ("16 bits", assemble(|sum| hash::finalise(sum) & 0xffff << 48, fast::values)),
+        ("32 bits", assemble(|sum| hash::finalise(sum) & 0xffff_ffff << 32, fast::values)),
+        ("no round seed", assemble(hash::finalise, unseeded)),
+        ("one permutation", assemble(hash::finalise, super::naive::one_permutation)),
+    ];
+    for (fault, bytes) in faults {
+        assert_ne!(&*bytes, right.as_bytes(), "{fault}");
+    }
+    let mut numbered = vec![1, 1];
+    distinct::bag(&mut numbered);
+    assert_ne!(numbered[0], numbered[1]);
+}

@@ -1,0 +1,205 @@
+"""Computes every known answer of docs/SIGNATURES.md from that page's text alone.
+
+Written without looking at the Rust code, so that a mistake there cannot be pinned as right.
+Needs Python 3.9 and the package `xxhash`:  python tests/oracle/signatures.py
+"""
+
+import json
+import pathlib
+import re
+import sys
+import unicodedata
+
+import xxhash
+
+MASK = 2**64 - 1
+BASE = 0xD1342543DE82EF93
+GOLDEN = 0x9E3779B97F4A7C15
+ROUNDS = 0x6E6561726B696E31
+LANE = 0xF1357AEA2E62A9C5
+PRIME = 2**61 - 1
+WHITE = set(map(chr, [*range(9, 14), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B),
+                      0x2028, 0x2029, 0x202F, 0x205F, 0x3000]))
+
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "SIGNATURES.md"
+
+
+def xxh3(data, seed):
+    return xxhash.xxh3_64_intdigest(data, seed=seed)
+
+
+def finalise(x):
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 & MASK
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB & MASK
+    return x ^ (x >> 31)
+
+
+def split_mix(seed, n):
+    return finalise((seed + (n + 1) * GOLDEN) & MASK)
+
+
+def window_sum(units):
+    n = len(units)
+    return sum(u * BASE ** (n - 1 - i) for i, u in enumerate(units)) & MASK
+
+
+def split_white(text):
+    pieces, piece = [], ""
+    for c in text + " ":
+        if c not in WHITE:
+            piece += c
+        elif piece:
+            pieces.append(piece)
+            piece = ""
+    return pieces
+
+
+def normalise(text, flag):
+    if flag != "keep-case":
+        text = "".join(c.lower() for c in text)
+    if flag != "no-nfc":
+        text = unicodedata.normalize("NFC", text)
+    return text
+
+
+def single_spaced(text, flag):
+    return text if flag == "keep-space" else " ".join(split_white(text))
+
+
+def ascii_words(text):
+    assert text.isascii(), "the page spells out the words of ASCII text only"
+    words, word = [], ""
+    for i, c in enumerate(text):
+        before, after = text[i - 1:i], text[i + 1:i + 2]
+        letters = before.isalpha() and after.isalpha()
+        digits = before.isdigit() and after.isdigit()
+        if c.isalnum() or c == "_" or (c in ".':" and letters) or (c in ".',;" and digits):
+            word += c
+        else:
+            words.append(word)
+            word = ""
+    return [w for w in [*words, word] if any(c.isalnum() for c in w)]
+
+
+def units(text, kind, flag):
+    if kind == "items":
+        return text.split("|")
+    text = normalise(text, flag)
+    if kind == "lines":
+        return [line for line in (single_spaced(x, flag) for x in text.split("\n")) if line]
+    text = single_spaced(text, flag)
+    return {"words": ascii_words, "tokens": split_white, "chars": list}[kind](text)
+
+
+def shingle_hashes(hashes, k, bag):
+    windows = [hashes] if len(hashes) < k else [hashes[i:i + k] for i in range(len(hashes) - k + 1)]
+    seen, out = {}, set()
+    for total in map(window_sum, windows):
+        n = seen.get(total, 0)
+        seen[total] = n + 1
+        out.add(finalise((total + (n if bag else 0) * GOLDEN) & MASK))
+    return out
+
+
+def fast(hashes, k):
+    def offer(h, t):
+        x = h
+        if t > 0:
+            product = (h ^ split_mix(ROUNDS, 2 * t)) * (split_mix(ROUNDS, 2 * t + 1) | 1)
+            x = (product >> 64) ^ (product & MASK)
+        return (x * k) >> 64, (x * k & MASK) >> 16
+
+    rows = [None] * k
+    for t in range(2 * k):
+        if None not in rows:
+            break
+        if t >= k and rows[t - k] is not None:
+            continue
+        offers = {}
+        for h in hashes:
+            row, value = offer(h, t)
+            row = row if t < k else t - k
+            offers[row] = min(value, offers.get(row, value))
+        for row, value in offers.items():
+            if rows[row] is None:
+                rows[row] = value
+    return rows
+
+
+def textbook(hashes, k, seed):
+    rows = []
+    for i in range(k):
+        a = 1 + split_mix(seed, 2 * i) % (PRIME - 1)
+        b = split_mix(seed, 2 * i + 1) % PRIME
+        rows.append(min((a * (h % PRIME) + b) % PRIME for h in hashes))
+    return rows
+
+
+def lanes(values, bits):
+    tops = [(v * LANE & MASK) >> 48 for v in values]
+    return b"".join(t.to_bytes(2, "little") if bits == 16 else bytes([t >> 8]) for t in tops)
+
+
+def signature(inputs, scheme, bits, k, seed, shingles, flag, name):
+    kind, _, width = shingles.partition(":")
+    hashed = [xxh3(u.encode(), seed) for u in units(inputs[name], kind, flag)]
+    hashes = shingle_hashes(hashed, int(width or 1), flag == "bag")
+    values = fast(hashes, k) if scheme == "fast" else textbook(hashes, k, seed)
+    return len(hashes), lanes(values, bits)
+
+
+def signature_text(scheme, bits, k, seed, shingles, flag):
+    flags = ["bag", "keep-case", "keep-space", "no-nfc"]
+    states = "".join(f";{f}={'true' if f == flag else 'false'}" for f in flags)
+    return (f"nearkin-signature-1;scheme={scheme};seed={seed};hashes={k};lanes={bits}"
+            f";shingles={shingles}{states}")
+
+
+def check_step(line, fox):
+    kind, *rest = line.split(" ", 1)
+    *rest, expected = rest[0].rsplit(" ", 1)
+    if kind in ("unit", "key"):
+        text, seed = rest[0].rsplit(" ", 1)
+        found = xxh3(json.loads(text).encode(), int(seed))
+    elif kind == "finalise":
+        found = finalise(int(rest[0], 16))
+    elif kind == "window":
+        found = window_sum([int(u) for u in rest[0].split(",")])
+    else:
+        found = xxh3(bytes.fromhex(rest[0]), 0)
+        assert rest[0] in (fox[:5].hex(), fox[80:85].hex()), line
+    return f"{found:016x}" == expected
+
+
+def main():
+    page = PAGE.read_text(encoding="utf-8")
+    block = lambda name: re.search(rf"```{name}\n(.*?)```", page, re.S)[1].splitlines()
+    inputs = {"numbers": " ".join(map(str, range(1000)))}
+    for line in block("inputs"):
+        name, text = line.split(" ", 1)
+        inputs[name] = json.loads(text)
+    wrong = []
+    _, fox = signature(inputs, "fast", 8, 128, 0, "words:3", "-", "fox")
+    wrong += [line for line in block("hashes") if not check_step(line, fox)]
+    lines = block("ids")
+    for text, ids in zip(lines[::2], lines[1::2]):
+        found = xxh3(text.split(";bands=")[0].encode(), 0), xxh3(text.encode(), 0)
+        if ids != "%016x %016x" % found:
+            wrong.append(text)
+    for line in block("vectors"):
+        scheme, bits, k, seed, shingles, flag, name, *expected = line.split(" ")
+        bits, k, seed = int(bits), int(k), int(seed)
+        count, found = signature(inputs, scheme, bits, k, seed, shingles, flag, name)
+        text = signature_text(scheme, bits, k, seed, shingles, flag)
+        found = [str(count), found[:8].hex(), f"{xxh3(found, 0):016x}",
+                 f"{xxh3(text.encode(), 0):016x}"]
+        if found != expected:
+            wrong.append(f"{line}\n  computed {' '.join(found)}")
+    for line in wrong:
+        print("WRONG", line)
+    print(f"{len(block('vectors'))} signatures, {len(block('hashes'))} steps,"
+          f" {len(lines) // 2} ids: {len(wrong)} wrong")
+    sys.exit(bool(wrong))
+
+
+main()
