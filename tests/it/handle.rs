@@ -1,0 +1,253 @@
+//! The rest of the handle: flush, compact, maintain, verify, stats, sync, and the choices of
+//! durability and maintenance.
+
+use crate::support::{
+    Model, Scratch, assert_whole, eventually, inline, kind, listing, params, run,
+};
+use nearkin::{
+    Batch, Durability, ErrorKind, Index, Maintained, Maintenance, Options, Outcome, Progress,
+};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+#[test]
+fn a_flush_moves_the_memtable_into_a_segment() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    index.insert("a", &run(0, 10)).unwrap();
+    let stats = index.stats().unwrap();
+    assert_eq!((stats.segments, stats.memtable_documents, stats.floor), (0, 1, 0));
+    index.flush().unwrap();
+    let stats = index.stats().unwrap();
+    assert_eq!((stats.segments, stats.memtable_documents, stats.floor), (1, 0, 1));
+    index.flush().unwrap();
+    assert_eq!(index.stats().unwrap().segments, 1);
+    assert_whole(&index);
+}
+
+#[test]
+fn compacting_leaves_one_segment_without_dead_documents() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    for round in 0..4 {
+        for at in 0..10 {
+            index.insert(format!("k{at}"), &run(round * 10 + at, 20)).unwrap();
+            index.insert(format!("r{round}.{at}"), &run(at, 20)).unwrap();
+        }
+        index.flush().unwrap();
+    }
+    index.remove("k0").unwrap();
+    let model = Model::of(&index);
+    let stats = index.stats().unwrap();
+    assert_eq!(stats.documents, 49);
+    assert!(stats.dead > 0 && stats.segments > 1, "{stats:?}");
+    index.compact().unwrap();
+    let stats = index.stats().unwrap();
+    assert_eq!((stats.documents, stats.dead, stats.segments), (49, 0, 1));
+    assert_eq!(Model::of(&index), model);
+    assert_whole(&index);
+    assert_eq!(std::fs::read_dir(scratch.dir().join("segments")).unwrap().count(), 1);
+    let before = listing(&scratch.dir().join("segments"));
+    index.compact().unwrap();
+    assert_eq!(listing(&scratch.dir().join("segments")), before, "nothing was due");
+}
+
+#[test]
+fn removing_everything_and_compacting_leaves_no_segment() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    for at in 0..20 {
+        index.insert(format!("k{at}"), &run(at, 20)).unwrap();
+    }
+    index.flush().unwrap();
+    for at in 0..20 {
+        assert_eq!(index.remove(format!("k{at}")).unwrap(), Outcome::Removed);
+    }
+    index.compact().unwrap();
+    let stats = index.stats().unwrap();
+    assert_eq!((stats.documents, stats.dead, stats.segments), (0, 0, 0));
+    assert_eq!(std::fs::read_dir(scratch.dir().join("segments")).unwrap().count(), 0);
+    assert_whole(&index);
+}
+
+#[test]
+fn a_cancelled_compaction_changes_nothing_and_can_be_done_again() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    for at in 0..4 {
+        index.insert(format!("k{at}"), &run(at, 20)).unwrap();
+        index.flush().unwrap();
+    }
+    let files = || listing(&scratch.dir().join("segments")).len();
+    let before = files();
+    let cancelled = index.compact_with(&mut |_| ControlFlow::Break(()));
+    assert_eq!(kind(cancelled), ErrorKind::Cancelled);
+    assert_eq!((index.stats().unwrap().segments, files()), (4, before));
+    let mut told = Vec::new();
+    let progress = &mut |progress: Progress| {
+        told.push(progress);
+        ControlFlow::Continue(())
+    };
+    index.compact_with(progress).unwrap();
+    assert!(!told.is_empty() && told.iter().all(|told| told.done <= told.total));
+    assert_eq!(index.stats().unwrap().segments, 1);
+    let cancelled = index.verify_with(&mut |_| ControlFlow::Break(()));
+    assert_eq!(kind(cancelled), ErrorKind::Cancelled);
+    assert_whole(&index);
+}
+
+#[test]
+fn the_writer_maintains_inline_and_the_number_of_segments_stays_small() {
+    let scratch = Scratch::new();
+    let options =
+        inline().durability(Durability::OsBuffer).memtable_bytes_max(16 << 10).tier_segments_max(3);
+    let index = Index::create(scratch.dir(), &params(), options).unwrap();
+    let mut model = Model::default();
+    for at in 0..1_000 {
+        let signature = run(at, 30);
+        let key = format!("k{}", at % 700);
+        index.insert(&key, &signature).unwrap();
+        model.insert(&key, &signature, b"");
+    }
+    let stats = index.stats().unwrap();
+    assert!((1..=6).contains(&stats.segments), "{stats:?}");
+    assert!(stats.memtable_documents < 100, "{stats:?}");
+    assert_eq!(stats.maintenance_failure, None);
+    assert_eq!(Model::of(&index), model);
+    assert_whole(&index);
+    while index.maintain().unwrap() != Maintained::Nothing {}
+    index.close().unwrap();
+    assert_eq!(Model::of(&scratch.open()), model);
+}
+
+#[test]
+fn maintain_notes_the_horizon_once() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    assert_eq!(index.maintain().unwrap(), Maintained::Nothing);
+    index.insert("a", &run(0, 10)).unwrap();
+    assert_eq!(index.maintain().unwrap(), Maintained::Noted);
+    assert_eq!(index.maintain().unwrap(), Maintained::Nothing);
+    index.insert("b", &run(0, 10)).unwrap();
+    assert_whole(&index);
+    drop(index);
+    let index = scratch.open();
+    assert_eq!(index.stats().unwrap().recovery.changes_replayed, 2);
+    assert_eq!(index.len(), 2);
+}
+
+#[test]
+fn under_sync_what_is_acknowledged_is_durable() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    for at in 1..=5_u32 {
+        index.insert(format!("k{at}"), &run(at, 10)).unwrap();
+        assert_eq!(index.durable_change(), u64::from(at));
+    }
+    let stats = index.stats().unwrap();
+    assert_eq!((stats.change, stats.durable_change), (5, 5));
+}
+
+#[test]
+fn without_syncs_what_is_acknowledged_is_visible_and_sync_is_a_barrier() {
+    let scratch = Scratch::new();
+    let options = inline().durability(Durability::OsBuffer);
+    let index = Index::create(scratch.dir(), &params(), options).unwrap();
+    for at in 1..=5_u32 {
+        index.insert(format!("k{at}"), &run(at, 10)).unwrap();
+        assert_eq!((index.len(), index.durable_change()), (u64::from(at), 0));
+    }
+    assert_eq!(index.sync().unwrap(), 5);
+    assert_eq!(index.durable_change(), 5);
+    assert_eq!(index.sync().unwrap(), 5);
+    index.insert("more", &run(0, 10)).unwrap();
+    index.flush().unwrap();
+    assert_eq!(index.durable_change(), 6);
+}
+
+#[test]
+fn with_an_interval_the_first_write_after_it_syncs() {
+    let scratch = Scratch::new();
+    let time = Arc::new(AtomicU64::new(1_000_000));
+    let clock = Arc::clone(&time);
+    let options = inline()
+        .durability(Durability::Interval(Duration::from_millis(500)))
+        .clock(move || clock.load(Ordering::Relaxed));
+    let index = Index::create(scratch.dir(), &params(), options).unwrap();
+    let insert = |key: &str| {
+        index.insert(key, &run(0, 10)).unwrap();
+        index.durable_change()
+    };
+    let first = insert("a");
+    assert!(first <= 1, "the interval begins somewhere");
+    index.sync().unwrap();
+    assert_eq!(insert("b"), 1);
+    time.fetch_add(499, Ordering::Relaxed);
+    assert_eq!(insert("c"), 1);
+    assert_eq!(index.maintain().unwrap(), Maintained::Nothing);
+    time.fetch_add(1, Ordering::Relaxed);
+    assert_eq!(index.maintain().unwrap(), Maintained::Synced);
+    assert_eq!(index.durable_change(), 3);
+    assert_eq!(insert("d"), 3);
+    time.fetch_add(500, Ordering::Relaxed);
+    assert_eq!(insert("e"), 5);
+    assert_eq!(index.len(), 5);
+}
+
+#[test]
+fn with_an_interval_the_background_thread_syncs_by_itself() {
+    let scratch = Scratch::new();
+    let options = Options::default().durability(Durability::Interval(Duration::from_millis(5)));
+    let index = Index::create(scratch.dir(), &params(), options).unwrap();
+    index.insert("a", &run(0, 10)).unwrap();
+    index.insert("b", &run(0, 10)).unwrap();
+    eventually(|| index.durable_change() == 2);
+    index.close().unwrap();
+}
+
+#[test]
+fn the_background_thread_flushes_and_compacts_by_itself() {
+    let scratch = Scratch::new();
+    let options = Options::default()
+        .maintenance(Maintenance::Background)
+        .durability(Durability::OsBuffer)
+        .memtable_bytes_max(16 << 10)
+        .tier_segments_max(2);
+    let index = Index::create(scratch.dir(), &params(), options).unwrap();
+    for at in 0..300 {
+        index.insert(format!("k{at}"), &run(at, 30)).unwrap();
+    }
+    eventually(|| index.stats().unwrap().segments == 1);
+    assert_eq!(index.len(), 300);
+    assert_whole(&index);
+    index.close().unwrap();
+    assert_eq!(scratch.open().len(), 300);
+}
+
+#[test]
+fn stats_count_the_bytes_on_disk() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    index.write(Batch::new().insert_with_payload("a", &run(0, 10), vec![0; 60_000])).unwrap();
+    index.flush().unwrap();
+    let mut bytes = 0;
+    for folder in [scratch.dir(), scratch.dir().join("wal"), scratch.dir().join("segments")] {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let metadata = entry.unwrap().metadata().unwrap();
+            bytes += if metadata.is_dir() { 0 } else { metadata.len() };
+        }
+    }
+    assert_eq!(index.stats().unwrap().bytes_on_disk, bytes);
+    assert!(bytes > 60_000);
+}
+
+#[test]
+fn an_index_is_shared_between_threads_by_reference() {
+    fn assert_shared<T: Send + Sync>() {}
+    assert_shared::<Index>();
+    assert_shared::<nearkin::Snapshot>();
+    assert_shared::<nearkin::Sketcher>();
+    assert_shared::<nearkin::Error>();
+}

@@ -1,0 +1,178 @@
+//! Killing the writing process at any moment: what was acknowledged is there, nothing is half.
+//!
+//! The process that is killed runs two writers. What each does in a round is a function of the
+//! round alone, so the parent knows what must be there from how many acknowledgements it read:
+//! those operations, and at most the one that was under way.
+
+use crate::support::{Model, Random, Scratch, again, assert_whole, params, run};
+use nearkin::{Batch, Durability, Index, Maintenance, Options};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+/// Set in the process that is killed: "<round> <directory>".
+const VARIABLE: &str = "NEARKIN_TEST_KILLED_WRITER";
+const WRITERS: u32 = 2;
+/// Operations a writer does if nobody kills it: more than the parent waits for.
+const OPERATIONS: u32 = 400;
+
+/// Operation `at` of a writer in a round: a batch or a single insert or remove, on keys of its
+/// own.
+fn operation(round: u32, writer: u32, at: u32) -> Batch {
+    let mut random = Random(u64::from(round) << 40 | u64::from(writer) << 32 | u64::from(at));
+    let size = if random.below(3) == 0 { 2 + random.below(30) } else { 1 };
+    let mut batch = Batch::new();
+    for _ in 0..size {
+        let key = format!("w{writer}-{}", random.below(300));
+        if random.below(4) == 0 {
+            batch = batch.remove(key);
+        } else {
+            let payload = format!("{round}.{at}");
+            let signature = run(random.below(1_000), 20 + random.below(20));
+            batch = batch.insert_with_payload(key, &signature, payload);
+        }
+    }
+    batch
+}
+
+/// The same, done to the model.
+fn apply(model: &mut Model, round: u32, writer: u32, at: u32) {
+    let mut random = Random(u64::from(round) << 40 | u64::from(writer) << 32 | u64::from(at));
+    let size = if random.below(3) == 0 { 2 + random.below(30) } else { 1 };
+    for _ in 0..size {
+        let key = format!("w{writer}-{}", random.below(300));
+        if random.below(4) == 0 {
+            model.remove(key);
+        } else {
+            let payload = format!("{round}.{at}");
+            let signature = run(random.below(1_000), 20 + random.below(20));
+            model.insert(key, &signature, payload.as_bytes());
+        }
+    }
+}
+
+/// Flushes every hundred documents or so, compacts all the time.
+fn options(round: u32) -> Options {
+    let durability = match round % 4 {
+        0 | 1 => Durability::Sync,
+        2 => Durability::OsBuffer,
+        _ => Durability::Interval(Duration::from_millis(2)),
+    };
+    let maintenance = if round % 3 == 0 { Maintenance::Inline } else { Maintenance::Background };
+    Options::default()
+        .durability(durability)
+        .maintenance(maintenance)
+        .memtable_bytes_max(64 << 10)
+        .tier_segments_max(2)
+}
+
+#[test]
+fn the_killed_writer() {
+    let Ok(task) = std::env::var(VARIABLE) else { return };
+    let (round, dir) = task.split_once(' ').unwrap();
+    let round: u32 = round.parse().unwrap();
+    let index = Index::open(dir, options(round)).unwrap();
+    println!("\nopened");
+    std::thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let index = &index;
+            scope.spawn(move || {
+                for at in 0..OPERATIONS {
+                    index.write(operation(round, writer, at)).unwrap();
+                    // One write of a short line to a pipe: whole or not at all.
+                    let mut line = std::io::stdout().lock();
+                    writeln!(line, "ok {writer} {at}").unwrap();
+                }
+            });
+        }
+    });
+    println!("done");
+}
+
+/// Runs the writer until so many acknowledgements were read, kills it, and returns how many
+/// operations each writer was told `Ok` of.
+fn kill_after(dir: &Path, round: u32, acknowledgements: u32, spins: u32) -> Vec<u32> {
+    let task = format!("{round} {}", dir.display());
+    let mut command = again("kill::the_killed_writer", VARIABLE, Path::new(&task));
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut acknowledged = vec![0; WRITERS as usize];
+    let mut note = |line: &str| {
+        let Some(rest) = line.strip_prefix("ok ") else { return false };
+        let (writer, at) = rest.split_once(' ').unwrap();
+        let (writer, at): (usize, u32) = (writer.parse().unwrap(), at.parse().unwrap());
+        assert_eq!(acknowledged[writer], at, "acknowledgements come in order");
+        acknowledged[writer] += 1;
+        true
+    };
+    let opened = lines.by_ref().map(Result::unwrap).any(|line| line == "opened");
+    assert!(opened, "round {round}: the writer could not open the index");
+    let mut read = 0;
+    while read < acknowledgements {
+        let line = lines.next().expect("the writer lives").unwrap();
+        assert!(!line.contains("panicked") && line != "done", "round {round}: {line}");
+        read += u32::from(note(&line));
+    }
+    for _ in 0..spins {
+        std::hint::spin_loop();
+    }
+    child.kill().unwrap();
+    // What it said between the last line read and its end counts as well.
+    for line in lines {
+        note(&line.unwrap());
+    }
+    child.wait().unwrap();
+    acknowledged
+}
+
+/// The part of a model that belongs to one writer.
+fn of_writer(model: &Model, writer: u32) -> Model {
+    let prefix = format!("w{writer}-").into_bytes();
+    let own = model.documents.iter().filter(|(key, _)| key.starts_with(&prefix));
+    Model { documents: own.map(|(key, version)| (key.clone(), version.clone())).collect() }
+}
+
+fn check_round(index: &Index, round: u32, models: &mut [Model], acknowledged: &[u32]) {
+    let found = Model::of(index);
+    for (writer, model) in (0..WRITERS).zip(models.iter_mut()) {
+        let done = acknowledged[writer as usize];
+        for at in 0..done {
+            apply(model, round, writer, at);
+        }
+        let found = of_writer(&found, writer);
+        if found != *model {
+            // The operation under way may have got through: then all of it has.
+            apply(model, round, writer, done);
+        }
+        assert!(found == *model, "round {round}: writer {writer} after {done} operations");
+    }
+    assert_whole(index);
+    let signature = run(500, 30);
+    let answer = index.query(&signature).threshold(0.3).run().unwrap();
+    let expected = found.query(&params(), &signature, 0.3, usize::MAX);
+    assert_eq!(crate::support::keys(&answer), expected, "round {round}");
+}
+
+#[test]
+fn a_writer_killed_at_any_moment_loses_nothing_and_leaves_nothing_half() {
+    let rounds = std::env::var("NEARKIN_KILL_ROUNDS").map_or(20, |n| n.parse().unwrap());
+    let mut random = Random(std::env::var("NEARKIN_SEED").map_or(9, |n| n.parse().unwrap()));
+    let scratch = Scratch::new();
+    scratch.create().close().unwrap();
+    let mut models = vec![Model::default(); WRITERS as usize];
+    let mut replayed = 0;
+    for round in 0..rounds {
+        let acknowledgements = random.below(100);
+        let spins = random.below(200_000);
+        let acknowledged = kill_after(&scratch.dir(), round, acknowledgements, spins);
+        let index = scratch.open();
+        replayed += index.stats().unwrap().recovery.changes_replayed;
+        check_round(&index, round, &mut models, &acknowledged);
+        // Sometimes what was recovered is left as it is, sometimes closed cleanly.
+        if round % 2 == 0 {
+            index.close().unwrap();
+        }
+    }
+    assert!(replayed > 0, "the kills came in time to leave something to replay");
+}

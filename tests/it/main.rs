@@ -1,0 +1,19 @@
+//! The library as its users meet it: through the public API, on real files, in one binary.
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests may fail, and look at files that the library wrote"
+)]
+
+mod concurrency;
+mod handle;
+mod kill;
+mod locks;
+mod opening;
+mod queries;
+#[cfg(feature = "cli")] // for its JSON reader
+mod real;
+mod reopen;
+mod support;
+mod writes;

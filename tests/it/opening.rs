@@ -1,0 +1,169 @@
+//! Creating and opening: which folders are an index, and what is said of the others.
+
+use crate::support::{Scratch, inline, kind, message, params, run};
+use nearkin::{ErrorKind, Index, Params, Shingles};
+use std::fs;
+
+#[test]
+fn what_was_created_can_be_opened() {
+    let scratch = Scratch::new();
+    assert!(!Index::exists(scratch.dir()).unwrap());
+    let index = scratch.create();
+    assert_eq!(index.params(), &params());
+    assert!(index.is_empty());
+    index.insert("a", &run(0, 10)).unwrap();
+    index.close().unwrap();
+    assert!(Index::exists(scratch.dir()).unwrap());
+    let index = scratch.open();
+    assert_eq!(index.params(), &params());
+    assert!(index.contains("a").unwrap());
+}
+
+#[test]
+fn missing_folders_above_an_index_are_made() {
+    let scratch = Scratch::new();
+    let deep = scratch.path("one/two/three.nearkin");
+    Index::create(&deep, &params(), inline()).unwrap().close().unwrap();
+    assert!(Index::exists(&deep).unwrap());
+}
+
+#[test]
+fn an_index_is_not_created_over_another() {
+    let scratch = Scratch::new();
+    scratch.create().close().unwrap();
+    let again = Index::create(scratch.dir(), &params(), inline());
+    assert!(message(again, ErrorKind::Invalid).contains("already"));
+}
+
+#[test]
+fn opening_nothing_is_not_found_and_makes_nothing() {
+    let scratch = Scratch::new();
+    assert_eq!(kind(Index::open(scratch.dir(), inline())), ErrorKind::NotFound);
+    assert!(!scratch.dir().exists());
+    fs::create_dir(scratch.dir()).unwrap();
+    assert_eq!(kind(Index::open(scratch.dir(), inline())), ErrorKind::NotFound);
+    assert_eq!(fs::read_dir(scratch.dir()).unwrap().count(), 0);
+}
+
+#[test]
+fn open_or_create_does_what_is_needed() {
+    let scratch = Scratch::new();
+    let open = || Index::open_or_create(scratch.dir(), &params(), inline()).unwrap();
+    let index = open();
+    index.insert("a", &run(0, 10)).unwrap();
+    index.close().unwrap();
+    assert_eq!(open().len(), 1);
+}
+
+#[test]
+fn an_empty_folder_is_room_for_an_index() {
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.dir()).unwrap();
+    Index::open_or_create(scratch.dir(), &params(), inline()).unwrap().close().unwrap();
+}
+
+#[test]
+fn a_mismatch_names_everything_that_differs_and_nothing_else() {
+    let scratch = Scratch::new();
+    scratch.create().close().unwrap();
+    let other = Params::for_threshold(0.8)
+        .shingles(Shingles::Words(3))
+        .hashes(128)
+        .bands(16, 4)
+        .seed(0xDEAD_BEEF)
+        .build()
+        .unwrap();
+    let opened = Index::open_or_create(scratch.dir(), &other, inline());
+    let said = message(opened, ErrorKind::Mismatch);
+    for difference in [
+        "hashes: 64 here, 128 asked",
+        "shingles: items here, words:3 asked",
+        "threshold: 0.5 here, 0.8 asked",
+        "seed: another one asked",
+    ] {
+        assert!(said.contains(difference), "{difference}: {said}");
+    }
+    assert!(!said.contains("bands") && !said.contains("3735928559"), "{said}");
+    // Nothing is held after the refusal.
+    scratch.open().close().unwrap();
+}
+
+#[test]
+fn a_file_is_no_index() {
+    let scratch = Scratch::new();
+    fs::write(scratch.dir(), "a file").unwrap();
+    assert_eq!(kind(Index::open(scratch.dir(), inline())), ErrorKind::Invalid);
+    assert_eq!(kind(Index::exists(scratch.dir())), ErrorKind::Invalid);
+    assert_eq!(kind(Index::create(scratch.dir(), &params(), inline())), ErrorKind::Invalid);
+    assert_eq!(fs::read(scratch.dir()).unwrap(), b"a file");
+}
+
+#[test]
+fn a_folder_of_other_things_is_no_index_and_stays_as_it_is() {
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.dir()).unwrap();
+    fs::write(scratch.dir().join("thesis.txt"), "years of work").unwrap();
+    for result in [
+        Index::open(scratch.dir(), inline()),
+        Index::create(scratch.dir(), &params(), inline()),
+        Index::open_or_create(scratch.dir(), &params(), inline()),
+    ] {
+        assert!(message(result, ErrorKind::Invalid).contains("thesis.txt"));
+    }
+    assert_eq!(fs::read_dir(scratch.dir()).unwrap().count(), 1);
+}
+
+#[test]
+fn an_index_that_lost_its_catalog_is_corrupt_and_not_created_anew() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    index.insert("a", &run(0, 10)).unwrap();
+    index.close().unwrap();
+    fs::remove_file(scratch.dir().join("catalog.redb")).unwrap();
+    assert_eq!(kind(Index::exists(scratch.dir())), ErrorKind::Corrupt);
+    for result in [
+        Index::open(scratch.dir(), inline()),
+        Index::create(scratch.dir(), &params(), inline()),
+        Index::open_or_create(scratch.dir(), &params(), inline()),
+    ] {
+        assert!(message(result, ErrorKind::Corrupt).contains("catalog"));
+    }
+}
+
+#[test]
+fn a_lost_segment_is_corrupt() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    index.insert("a", &run(0, 10)).unwrap();
+    index.close().unwrap();
+    fs::remove_dir_all(scratch.dir().join("segments")).unwrap();
+    let said = message(Index::open(scratch.dir(), inline()), ErrorKind::Corrupt);
+    assert!(said.contains(".seg"), "{said}");
+}
+
+#[test]
+fn a_creation_that_broke_off_before_its_catalog_can_be_done_again() {
+    let scratch = Scratch::new();
+    fs::create_dir_all(scratch.dir().join("wal")).unwrap();
+    fs::create_dir_all(scratch.dir().join("segments")).unwrap();
+    fs::write(scratch.dir().join("lock"), "").unwrap();
+    fs::write(scratch.dir().join("catalog.redb.tmp"), "half").unwrap();
+    assert!(!Index::exists(scratch.dir()).unwrap());
+    let index = scratch.create();
+    assert!(!scratch.dir().join("catalog.redb.tmp").exists());
+    index.close().unwrap();
+}
+
+#[test]
+fn options_out_of_range_are_refused_before_anything_is_made() {
+    let scratch = Scratch::new();
+    for options in [
+        inline().batch_bytes_max(1023),
+        inline().batch_bytes_max((32 << 20) + 1),
+        inline().tier_segments_max(1),
+        inline().merge_bytes_max(1),
+    ] {
+        assert_eq!(kind(Index::create(scratch.dir(), &params(), options)), ErrorKind::Invalid);
+    }
+    assert!(!scratch.dir().exists());
+}

@@ -1,0 +1,245 @@
+//! Reading: queries, pairs, clusters and snapshots, held against the model.
+
+use crate::support::{Model, Scratch, keys, kind, message, params, run};
+use nearkin::{Batch, ErrorKind, Index};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+/// Documents d00 to d29, each more shifted against d00 than the last; dead versions in between,
+/// spread over two segments and the memtable.
+fn filled(scratch: &Scratch) -> (Index, Model) {
+    let (index, mut model) = (scratch.create(), Model::default());
+    let old = run(500, 100);
+    let mut batch = Batch::new();
+    for at in 0..30 {
+        batch = batch.insert(format!("d{at:02}"), &old).insert(format!("x{at:02}"), &run(0, 100));
+    }
+    index.write(batch).unwrap();
+    index.flush().unwrap();
+    for at in 0..30 {
+        let signature = run(at * 3, 100);
+        let (key, payload) = (format!("d{at:02}"), vec![1; usize::try_from(at).unwrap()]);
+        let batch = Batch::new().insert_with_payload(&key, &signature, &payload);
+        index.write(batch.remove(format!("x{at:02}"))).unwrap();
+        model.insert(&key, &signature, &payload);
+        if at == 15 {
+            index.flush().unwrap();
+        }
+    }
+    assert_eq!(Model::of(&index), model);
+    (index, model)
+}
+
+#[test]
+fn a_query_obeys_the_law_at_every_threshold_and_limit() {
+    let scratch = Scratch::new();
+    let (index, model) = filled(&scratch);
+    for compacted in [false, true] {
+        for begin in [0, 7, 45, 500, 10_000] {
+            let signature = run(begin, 100);
+            for threshold in [0.0, 0.3, 0.5, 0.8, 0.95, 1.0] {
+                for limit in [0, 1, 5, usize::MAX] {
+                    let query = index.query(&signature).threshold(threshold).limit(limit);
+                    let answer = query.run().unwrap();
+                    let all = model.query(&params(), &signature, threshold, usize::MAX);
+                    let first = &all[..limit.min(all.len())];
+                    assert_eq!(keys(&answer), first, "{compacted} {begin} {threshold} {limit}");
+                    assert_eq!(answer.found, u64::try_from(all.len()).unwrap());
+                    assert_eq!(answer.change, index.snapshot().change());
+                }
+            }
+        }
+        index.compact().unwrap();
+    }
+}
+
+#[test]
+fn a_query_without_a_threshold_takes_that_of_the_index() {
+    let scratch = Scratch::new();
+    let (index, model) = filled(&scratch);
+    let signature = run(0, 100);
+    let answer = index.query(&signature).run().unwrap();
+    assert_eq!(keys(&answer), model.query(&params(), &signature, 0.5, usize::MAX));
+    assert!(answer.found > 1);
+}
+
+#[test]
+fn a_match_says_similarity_error_and_payload() {
+    let scratch = Scratch::new();
+    let (index, model) = filled(&scratch);
+    for found in index.query(&run(0, 100)).run().unwrap() {
+        assert_eq!(found.similarity.to_bits(), params().similarity(found.equal_rows).to_bits());
+        let error = params().standard_error(found.equal_rows);
+        assert_eq!(found.standard_error.to_bits(), error.to_bits());
+        assert_eq!(found.payload, model.documents[&found.key].1);
+    }
+}
+
+#[test]
+fn equal_matches_come_in_order_of_their_keys_wherever_they_lie() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    for key in ["m", "b", "z", "a\0", "a", "aa"] {
+        index.insert(key, &run(0, 10)).unwrap();
+        if key == "z" {
+            index.flush().unwrap();
+        }
+    }
+    let answer = index.query(&run(0, 10)).limit(4).run().unwrap();
+    let found: Vec<_> = answer.matches.iter().map(|found| found.key.as_slice()).collect();
+    assert_eq!(found, [&b"a"[..], b"a\0", b"aa", b"b"]);
+    assert_eq!(answer.found, 6);
+}
+
+#[test]
+fn a_document_never_finds_itself() {
+    let scratch = Scratch::new();
+    let (index, mut model) = filled(&scratch);
+    for key in model.clone().documents.keys() {
+        let (signature, payload) = model.documents.remove(key).unwrap();
+        let answer = index.query_key(key).threshold(0.4).run().unwrap();
+        let expected = model.query(&params(), &signature, 0.4, usize::MAX);
+        assert_eq!(keys(&answer), expected);
+        assert_eq!(answer.found, u64::try_from(expected.len()).unwrap());
+        model.insert(key, &signature, &payload);
+    }
+}
+
+#[test]
+fn the_neighbours_of_a_key_that_nobody_has_are_not_found() {
+    let scratch = Scratch::new();
+    let (index, _) = filled(&scratch);
+    assert!(message(index.query_key("x00").run(), ErrorKind::NotFound).contains("x00"));
+    assert_eq!(kind(index.query_key("").run()), ErrorKind::NotFound);
+}
+
+#[test]
+fn a_threshold_that_is_no_similarity_is_refused() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    for threshold in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
+        let query = index.query(&run(0, 10)).threshold(threshold).run();
+        assert_eq!(kind(query), ErrorKind::Invalid);
+        assert_eq!(kind(index.pairs(threshold)), ErrorKind::Invalid);
+        assert_eq!(kind(index.clusters(threshold)), ErrorKind::Invalid);
+    }
+}
+
+#[test]
+fn an_empty_index_answers_with_nothing() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    for emptied in [false, true] {
+        if emptied {
+            index.insert("a", &run(0, 10)).unwrap();
+            index.flush().unwrap();
+            index.remove("a").unwrap();
+        }
+        let answer = index.query(&run(0, 10)).threshold(0.0).run().unwrap();
+        assert_eq!((answer.matches.len(), answer.found), (0, 0));
+        assert!(index.pairs(0.0).unwrap().next().is_none());
+        assert!(index.clusters(0.0).unwrap().next().is_none());
+        assert!(index.snapshot().iter().next().is_none());
+        assert_eq!((index.len(), index.get("a").unwrap()), (0, None));
+    }
+}
+
+#[test]
+fn pairs_are_those_that_queries_find_each_once() {
+    let scratch = Scratch::new();
+    let (index, model) = filled(&scratch);
+    for compacted in [false, true] {
+        for threshold in [0.3, 0.5, 0.9] {
+            let mut expected = BTreeSet::new();
+            for (key, (signature, _)) in &model.documents {
+                let key = String::from_utf8_lossy(key).into_owned();
+                for (other, equal) in model.query(&params(), signature, threshold, usize::MAX) {
+                    if key < other {
+                        expected.insert((key.clone(), other, equal));
+                    }
+                }
+            }
+            let mut found = BTreeSet::new();
+            for pair in index.pairs(threshold).unwrap() {
+                let pair = pair.unwrap();
+                assert_eq!(
+                    pair.similarity.to_bits(),
+                    params().similarity(pair.equal_rows).to_bits()
+                );
+                let text = |key: Vec<u8>| String::from_utf8(key).unwrap();
+                assert!(found.insert((text(pair.a), text(pair.b), pair.equal_rows)), "twice");
+            }
+            assert_eq!(found, expected, "{compacted} {threshold}");
+            assert!(!found.is_empty());
+        }
+        index.compact().unwrap();
+    }
+}
+
+#[test]
+fn clusters_are_what_pairs_connect() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    // Two chains, whose ends are unlike, and a document alone.
+    for at in 0..5 {
+        index.insert(format!("b{at}"), &run(at * 10, 100)).unwrap();
+        index.insert(format!("a{at}"), &run(5_000 + at * 10, 100)).unwrap();
+        if at == 2 {
+            index.flush().unwrap();
+        }
+    }
+    index.insert("alone", &run(90_000, 100)).unwrap();
+    index.insert("gone", &run(20, 100)).unwrap();
+    index.remove("gone").unwrap();
+    let clusters = |threshold| {
+        let found = index.clusters(threshold).unwrap().map(Result::unwrap);
+        let mut found: Vec<_> = found.map(|cluster| cluster.keys).collect();
+        found.sort();
+        found
+    };
+    let chain = |name: &str| (0..5).map(|at| format!("{name}{at}").into_bytes()).collect();
+    let expected: Vec<Vec<Vec<u8>>> = vec![chain("a"), chain("b")];
+    assert_eq!(clusters(0.4), expected);
+    index.compact().unwrap();
+    assert_eq!(clusters(0.4), expected);
+    let first = index.clusters(0.4).unwrap().next().unwrap().unwrap();
+    assert_eq!(first.size(), 5);
+    assert_eq!(first.representative(), first.keys[0]);
+    assert!(clusters(1.0).is_empty());
+    let cancelled = index.clusters_with(0.4, &mut |_| ControlFlow::Break(()));
+    assert_eq!(kind(cancelled), ErrorKind::Cancelled);
+}
+
+#[test]
+fn a_snapshot_is_frozen_whatever_happens_to_the_index() {
+    let scratch = Scratch::new();
+    let (index, model) = filled(&scratch);
+    let signature = run(0, 100);
+    let snapshot = index.snapshot();
+    let query = index.query(&signature).threshold(0.3);
+    let expected = model.query(&params(), &signature, 0.3, usize::MAX);
+    let check = |what: &str| {
+        assert_eq!(keys(&query.run().unwrap()), expected, "{what}");
+        let answer = snapshot.query(&signature).threshold(0.3).run().unwrap();
+        assert_eq!(keys(&answer), expected, "{what}");
+        assert_eq!(answer.change, snapshot.change(), "{what}");
+        assert_eq!(snapshot.len(), 30, "{what}");
+        assert_eq!(snapshot.iter().count(), 30, "{what}");
+        assert!(snapshot.contains("d00").unwrap() && !snapshot.contains("new").unwrap());
+    };
+    check("at once");
+    index.insert("new", &signature).unwrap();
+    check("after an insert");
+    for key in model.documents.keys() {
+        index.remove(key).unwrap();
+    }
+    check("after removes");
+    index.flush().unwrap();
+    check("after a flush");
+    index.compact().unwrap();
+    check("after a compaction");
+    assert!(index.stats().unwrap().snapshots_pinning > 0);
+    assert_eq!(keys(&index.query(&signature).run().unwrap()), [("new".to_owned(), 64)]);
+    index.close().unwrap();
+    check("after closing");
+}

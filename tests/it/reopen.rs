@@ -1,0 +1,214 @@
+//! Closing, dropping and opening again: what is replayed, and what is written.
+
+use crate::support::{Model, Scratch, assert_whole, inline, keys, listing, params, run};
+use nearkin::{Batch, Durability, Index, Options};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+fn fill(index: &Index) -> Model {
+    for at in 0..20 {
+        index.insert(format!("k{at}"), &run(at, 30)).unwrap();
+    }
+    let batch = Batch::new().remove("k3").insert_with_payload("k4", &run(99, 30), "payload");
+    index.write(batch.insert("new", &run(50, 30))).unwrap();
+    Model::of(index)
+}
+
+#[test]
+fn dropping_without_closing_loses_nothing_and_opening_says_what_it_replayed() {
+    for durability in
+        [Durability::Sync, Durability::OsBuffer, Durability::Interval(Duration::from_secs(60))]
+    {
+        for options in [inline(), Options::default()] {
+            let scratch = Scratch::new();
+            let options = options.durability(durability);
+            let index = Index::create(scratch.dir(), &params(), options).unwrap();
+            let model = fill(&index);
+            assert_eq!(model.documents.len(), 20);
+            drop(index);
+            let index = scratch.open();
+            let recovery = index.stats().unwrap().recovery;
+            assert_eq!((recovery.changes_replayed, recovery.bytes_cut), (21, 0));
+            assert_eq!(Model::of(&index), model);
+            assert_whole(&index);
+            // What was replayed has been flushed: it is not replayed again.
+            drop(index);
+            let index = scratch.open();
+            assert_eq!(index.stats().unwrap().recovery.changes_replayed, 0);
+            assert_eq!(Model::of(&index), model);
+        }
+    }
+}
+
+#[test]
+fn a_replay_continues_from_the_floor() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    index.insert("a", &run(0, 30)).unwrap();
+    index.insert("b", &run(1, 30)).unwrap();
+    index.flush().unwrap();
+    index.remove("a").unwrap();
+    index.insert("b", &run(2, 30)).unwrap();
+    index.insert("c", &run(3, 30)).unwrap();
+    let model = Model::of(&index);
+    drop(index);
+    let index = scratch.open();
+    assert_eq!(index.stats().unwrap().recovery.changes_replayed, 3);
+    assert_eq!(index.snapshot().change(), 5);
+    assert_eq!(Model::of(&index), model);
+    index.insert("d", &run(4, 30)).unwrap();
+    assert_eq!(index.snapshot().change(), 6);
+}
+
+#[test]
+fn after_a_clean_close_opening_and_reading_write_nothing() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    fill(&index);
+    index.flush().unwrap();
+    index.remove("k7").unwrap();
+    index.insert("k8", &run(1_000, 30)).unwrap();
+    let model = Model::of(&index);
+    index.close().unwrap();
+    let before = listing(&scratch.dir());
+    for options in [inline(), Options::default()] {
+        for close in [true, false] {
+            let index = Index::open(scratch.dir(), options.clone()).unwrap();
+            let stats = index.stats().unwrap();
+            assert_eq!(stats.recovery, nearkin::Recovery::default());
+            assert_eq!(Model::of(&index), model);
+            let answer = index.query(&run(0, 30)).threshold(0.2).run().unwrap();
+            assert_eq!(keys(&answer), model.query(&params(), &run(0, 30), 0.2, usize::MAX));
+            assert!(index.pairs(0.5).unwrap().count() > 0);
+            assert_whole(&index);
+            assert_eq!(listing(&scratch.dir()), before);
+            if close {
+                index.close().unwrap();
+            } else {
+                drop(index);
+            }
+            assert_eq!(listing(&scratch.dir()), before);
+        }
+    }
+}
+
+#[test]
+fn an_index_that_was_never_written_to_reopens_without_writing() {
+    let scratch = Scratch::new();
+    drop(scratch.create());
+    let before = listing(&scratch.dir());
+    scratch.open().close().unwrap();
+    drop(scratch.open());
+    assert_eq!(listing(&scratch.dir()), before);
+    assert!(scratch.open().is_empty());
+}
+
+#[test]
+fn writes_without_effect_leave_nothing_to_replay() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    index.insert("a", &run(0, 30)).unwrap();
+    index.close().unwrap();
+    let index = scratch.open();
+    index.insert("a", &run(0, 30)).unwrap();
+    index.remove("b").unwrap();
+    drop(index);
+    let index = scratch.open();
+    assert_eq!(index.stats().unwrap().recovery.changes_replayed, 0);
+    assert_eq!(index.len(), 1);
+    index.close().unwrap();
+}
+
+#[test]
+fn a_torn_tail_is_cut_and_counted() {
+    let scratch = Scratch::new();
+    let options = inline().durability(Durability::OsBuffer);
+    let index = Index::create(scratch.dir(), &params(), options).unwrap();
+    for at in 0..3 {
+        index.insert(format!("k{at}"), &run(at, 30)).unwrap();
+    }
+    drop(index);
+    // The last record, half written: 32 bytes of header, 20 of operation, 64 of signature, key.
+    let wal = only_wal(&scratch);
+    let mut bytes = std::fs::read(&wal).unwrap();
+    let record = 120;
+    let end = 4096 + 3 * record;
+    assert!(bytes[end..].iter().all(|byte| *byte == 0) && bytes[end - 3] == b'2');
+    bytes[end - 60..end].fill(0);
+    std::fs::write(&wal, bytes).unwrap();
+    let index = scratch.open();
+    let recovery = index.stats().unwrap().recovery;
+    assert_eq!(recovery.changes_replayed, 2);
+    assert!(recovery.bytes_cut > 0);
+    assert!(index.contains("k1").unwrap() && !index.contains("k2").unwrap());
+    assert_whole(&index);
+}
+
+#[test]
+fn damage_to_a_synced_record_is_corrupt_not_a_torn_tail() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    for at in 0..3 {
+        index.insert(format!("k{at}"), &run(at, 30)).unwrap();
+    }
+    drop(index);
+    let wal = only_wal(&scratch);
+    let mut bytes = std::fs::read(&wal).unwrap();
+    bytes[4096 + 60] ^= 1;
+    std::fs::write(&wal, &bytes).unwrap();
+    let error = Index::open(scratch.dir(), inline()).unwrap_err();
+    assert_eq!(error.kind(), nearkin::ErrorKind::Corrupt, "{error}");
+    assert!(error.to_string().contains(".wal") && error.to_string().contains("4096"), "{error}");
+    // Nothing was done to it: undoing the damage brings all back.
+    bytes[4096 + 60] ^= 1;
+    std::fs::write(&wal, &bytes).unwrap();
+    assert_eq!(scratch.open().len(), 3);
+}
+
+fn only_wal(scratch: &Scratch) -> std::path::PathBuf {
+    let folder = std::fs::read_dir(scratch.dir().join("wal")).unwrap();
+    let paths = folder.map(|entry| entry.unwrap().path());
+    let mut wals: Vec<_> = paths.filter(|path| path.extension().unwrap() == "wal").collect();
+    assert_eq!(wals.len(), 1);
+    wals.pop().unwrap()
+}
+
+#[test]
+fn what_nobody_lists_is_swept_when_opening_and_counted() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    index.insert("a", &run(0, 30)).unwrap();
+    index.close().unwrap();
+    let names = || {
+        let folder = std::fs::read_dir(scratch.dir().join("segments")).unwrap();
+        let names = folder.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.collect::<BTreeSet<_>>()
+    };
+    let (before, files) = (names(), listing(&scratch.dir()).len());
+    let orphans = [
+        "segments/0000000900.seg",
+        "segments/0000000901.dead",
+        "segments/0000000902.seg.tmp",
+        "wal/0000000903.wal",
+        "catalog.redb.tmp",
+    ];
+    for orphan in orphans {
+        std::fs::write(scratch.dir().join(orphan), "litter").unwrap();
+    }
+    // None of ours: it stays.
+    std::fs::write(scratch.dir().join("segments/notes.txt"), "mine").unwrap();
+    let index = scratch.open();
+    assert_eq!(index.stats().unwrap().recovery.files_swept, 5);
+    for orphan in orphans {
+        assert!(!scratch.dir().join(orphan).exists(), "{orphan}");
+    }
+    assert_eq!(std::fs::read(scratch.dir().join("segments/notes.txt")).unwrap(), b"mine");
+    std::fs::remove_file(scratch.dir().join("segments/notes.txt")).unwrap();
+    assert_eq!(listing(&scratch.dir()).len(), files);
+    // A number that was ever seen is not used again.
+    index.insert("b", &run(0, 30)).unwrap();
+    index.flush().unwrap();
+    let new: Vec<_> = names().difference(&before).cloned().collect();
+    assert!(new.len() == 1 && new[0].as_str() > "0000000903", "{new:?}");
+    assert_whole(&index);
+}

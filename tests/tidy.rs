@@ -1,0 +1,351 @@
+//! The house rules that rustc and clippy cannot see: sizes, layers, words and documents.
+//!
+//! The scanner knows comments, strings, characters and braces, not Rust: what a macro makes is
+//! hidden from it, and it takes every `fn` with a body for a function, closures for part of one.
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that reads the source")]
+
+#[path = "tidy/layers.rs"]
+mod layers;
+#[path = "tidy/scan.rs"]
+mod scan;
+
+use scan::{code_of, functions};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const FILE_LINES_MAX: usize = 500;
+const FUNCTION_LINES_MAX: usize = 70;
+const LINE_COLUMNS_MAX: usize = 100;
+const ARCHITECTURE_LINES_MAX: usize = 250;
+const PACKAGES_MAX: usize = 30;
+
+/// Files that may hold letters beyond ASCII, each with the reason.
+const NOT_ASCII: &[(&str, &str)] = &[];
+
+/// A source file: its path from the root with `/` between, and its text.
+struct Source {
+    path: String,
+    text: String,
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn collect(folder: &Path, ending: &str, found: &mut Vec<Source>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for path in entries.map(|entry| entry.unwrap().path()) {
+        if path.is_dir() && !path.ends_with("target") && !path.ends_with("tests/data") {
+            collect(&path, ending, found);
+        } else if path.extension().is_some_and(|found| found == ending) {
+            let relative = path.strip_prefix(root()).unwrap().to_str().unwrap();
+            let text = fs::read_to_string(&path).unwrap();
+            found.push(Source { path: relative.replace('\\', "/"), text });
+        }
+    }
+}
+
+fn sources() -> Vec<Source> {
+    let mut found = Vec::new();
+    for folder in ["src", "tests", "benches", "examples", "fuzz"] {
+        collect(&root().join(folder), "rs", &mut found);
+    }
+    assert!(found.len() > 50, "the sources are where they are looked for");
+    found
+}
+
+/// README.md and the pages of `docs`, as far as they are written.
+fn documents() -> Vec<Source> {
+    let mut found = Vec::new();
+    collect(&root().join("docs"), "md", &mut found);
+    if let Ok(text) = fs::read_to_string(root().join("README.md")) {
+        found.push(Source { path: "README.md".to_owned(), text });
+    }
+    found
+}
+
+/// Fails with all that a rule finds in all files.
+fn assert_none(files: &[Source], rule: impl Fn(&Source) -> Vec<String>) {
+    let all: Vec<String> = files
+        .iter()
+        .flat_map(|file| rule(file).into_iter().map(|what| format!("{}: {what}", file.path)))
+        .collect();
+    assert!(all.is_empty(), "\n{}", all.join("\n"));
+}
+
+fn source(path: &str, text: &str) -> Source {
+    Source { path: path.to_owned(), text: text.to_owned() }
+}
+
+fn sizes(file: &Source) -> Vec<String> {
+    let mut found = Vec::new();
+    let lines = file.text.lines().count();
+    if lines > FILE_LINES_MAX {
+        found.push(format!("{lines} lines"));
+    }
+    for (at, line) in file.text.lines().enumerate() {
+        let columns = line.chars().count();
+        if columns > LINE_COLUMNS_MAX {
+            found.push(format!("line {} has {columns} columns", at + 1));
+        }
+    }
+    for function in functions(&code_of(&file.text)) {
+        if function.lines > FUNCTION_LINES_MAX {
+            let scan::Function { line, name, lines } = function;
+            found.push(format!("line {line}: `{name}` has {lines} lines"));
+        }
+    }
+    found
+}
+
+#[test]
+fn files_functions_and_lines_are_short() {
+    assert_none(&sources(), sizes);
+}
+
+#[test]
+fn what_is_too_long_is_found() {
+    let function = |lines: usize| format!("fn long() {{\n{}}}\n", "    a();\n".repeat(lines - 2));
+    assert!(sizes(&source("a.rs", &function(70))).is_empty());
+    assert_eq!(sizes(&source("a.rs", &function(71))), ["line 1: `long` has 71 lines"]);
+    assert!(sizes(&source("a.rs", &"\n".repeat(500))).is_empty());
+    assert_eq!(sizes(&source("a.rs", &"\n".repeat(501))), ["501 lines"]);
+    assert!(sizes(&source("a.rs", &"x".repeat(100))).is_empty());
+    assert_eq!(sizes(&source("a.rs", &"x".repeat(101))), ["line 1 has 101 columns"]);
+}
+
+fn letters(file: &Source) -> Vec<String> {
+    if NOT_ASCII.iter().any(|(path, _)| *path == file.path) {
+        return Vec::new();
+    }
+    let lines = file.text.lines().enumerate();
+    lines.filter(|(_, l)| !l.is_ascii()).map(|(at, _)| format!("line {}", at + 1)).collect()
+}
+
+#[test]
+fn sources_are_ascii() {
+    assert_none(&sources(), letters);
+}
+
+#[test]
+fn letters_beyond_ascii_are_found() {
+    assert!(letters(&source("a.rs", "// plain\n\"\\u{e9}\"")).is_empty());
+    assert_eq!(letters(&source("a.rs", "//\n// caf\u{e9}")), ["line 2"]);
+}
+
+fn introduction(file: &Source) -> Vec<String> {
+    let said = file.text.starts_with("//! ");
+    if said { Vec::new() } else { vec!["does not begin with `//! ` and what it is".to_owned()] }
+}
+
+#[test]
+fn every_file_says_what_it_is() {
+    assert_none(&sources(), introduction);
+}
+
+#[test]
+fn a_file_that_does_not_say_what_it_is_is_found() {
+    assert!(introduction(&source("a.rs", "//! The write path.\n")).is_empty());
+    for text in ["", "//!", "use a;\n//! Late.", "\n//! Late."] {
+        assert_eq!(introduction(&source("a.rs", text)).len(), 1, "{text}");
+    }
+}
+
+/// What has no place in a finished file. In pieces, so that this file passes.
+fn leftovers(file: &Source) -> Vec<String> {
+    let mut found = Vec::new();
+    for word in [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X:")] {
+        if file.text.contains(word) {
+            found.push(format!("{word} is for the issue tracker"));
+        }
+    }
+    let code = code_of(&file.text);
+    for word in ["#[ignore", "dbg!(", "todo!(", "unimplemented!("] {
+        if code.contains(word) {
+            found.push(format!("`{word}` is left"));
+        }
+    }
+    found
+}
+
+#[test]
+fn nothing_is_left_to_do() {
+    assert_none(&sources(), leftovers);
+}
+
+#[test]
+fn leftovers_are_found() {
+    let bad = [concat!("// TO", "DO: soon"), "#[ignore]", "#[ignore = \"slow\"]", "dbg!(x)"];
+    for text in bad {
+        assert_eq!(leftovers(&source("a.rs", text)).len(), 1, "{text}");
+    }
+    assert!(leftovers(&source("a.rs", "// todo!() is banned\nlet a = \"dbg!(\";")).is_empty());
+}
+
+fn unwraps(file: &Source) -> Vec<String> {
+    if !file.path.starts_with("src/") || layers::is_test(&file.path) {
+        return Vec::new();
+    }
+    let code = code_of(&file.text);
+    let lines = layers::outside_tests(&code).lines().enumerate();
+    let found = lines.filter(|(_, line)| line.contains(".unwrap()"));
+    found.map(|(at, _)| format!("line {} unwraps", at + 1)).collect()
+}
+
+#[test]
+fn the_library_does_not_unwrap() {
+    assert_none(&sources(), unwraps);
+}
+
+#[test]
+fn an_unwrap_is_found_outside_tests_only() {
+    let code = "fn a() { b().unwrap(); }\n";
+    assert_eq!(unwraps(&source("src/a.rs", code)), ["line 1 unwraps"]);
+    assert!(unwraps(&source("src/a.rs", "// b().unwrap()\n")).is_empty());
+    assert!(unwraps(&source("src/a/tests.rs", code)).is_empty());
+    assert!(unwraps(&source("src/a_tests.rs", code)).is_empty());
+    assert!(unwraps(&source("tests/a.rs", code)).is_empty());
+    let tests = format!("#[cfg(test)]\nmod tests {{\n{code}}}\n");
+    assert!(unwraps(&source("src/a.rs", &tests)).is_empty());
+}
+
+#[test]
+fn every_module_names_only_what_lies_below_it() {
+    let lib = fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    let exported = layers::exported_by_index(&code_of(&lib));
+    assert!(exported.iter().any(|name| name == "Index"), "{exported:?}");
+    let rule = |file: &Source| layers::broken(&file.path, &code_of(&file.text), &exported);
+    assert_none(&sources(), rule);
+}
+
+/// The lines of a document that are not in a fenced block, with their numbers.
+fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut fenced = false;
+    text.lines().enumerate().filter_map(move |(at, line)| {
+        let fence = line.trim_start().starts_with("```");
+        fenced ^= fence;
+        (!fenced && !fence).then_some((at + 1, line))
+    })
+}
+
+fn titles(file: &Source) -> Vec<String> {
+    match prose(&file.text).filter(|(_, line)| line.starts_with("# ")).count() {
+        1 => Vec::new(),
+        count => vec![format!("{count} titles")],
+    }
+}
+
+#[test]
+fn every_document_has_one_title() {
+    assert_none(&documents(), titles);
+}
+
+#[test]
+fn a_document_with_another_number_of_titles_is_found() {
+    assert!(titles(&source("a.md", "# A\n## B\n```sh\n# no title\n```\n")).is_empty());
+    assert_eq!(titles(&source("a.md", "## B\n")), ["0 titles"]);
+    assert_eq!(titles(&source("a.md", "# A\n# B\n")), ["2 titles"]);
+}
+
+/// Backticked paths of the repository that do not exist. Patterns are left alone.
+fn stale_paths(file: &Source, exists: impl Fn(&str) -> bool) -> Vec<String> {
+    let folders = ["src/", "docs/", "tests/", "benches/", "examples/", "fuzz/"];
+    let mut found = Vec::new();
+    for (at, line) in prose(&file.text) {
+        for span in line.split('`').skip(1).step_by(2) {
+            // As in `src/a.rs:12` and `cargo test` commands: the first word, without a line.
+            let path = span.split([' ', ':', '#']).next().unwrap_or_default();
+            let pattern = path.contains(['*', '<', '{', '$']);
+            if folders.iter().any(|folder| path.starts_with(folder)) && !pattern && !exists(path) {
+                found.push(format!("line {at}: there is no {path}"));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_path_in_the_documents_exists() {
+    assert_none(&documents(), |file| stale_paths(file, |path| root().join(path).exists()));
+}
+
+#[test]
+fn a_stale_path_is_found() {
+    let stale = |text: &str| stale_paths(&source("a.md", text), |path| path == "src/a.rs");
+    let fine =
+        "`src/a.rs` and `src/a.rs:7`, `tests/*.rs`, src/b.rs, `a/src/b.rs`\n```\n`src/b`\n```";
+    assert!(stale(fine).is_empty());
+    assert_eq!(stale("a\nsee `b` in `src/b.rs`"), ["line 2: there is no src/b.rs"]);
+    assert_eq!(stale("`docs/B.md#part`"), ["line 1: there is no docs/B.md"]);
+}
+
+#[test]
+fn the_architecture_is_told_briefly() {
+    let Ok(text) = fs::read_to_string(root().join("docs/ARCHITECTURE.md")) else { return };
+    let lines = text.lines().count();
+    assert!(lines <= ARCHITECTURE_LINES_MAX, "docs/ARCHITECTURE.md has {lines} lines");
+}
+
+/// Dependencies without a comment line above them.
+fn unexplained(manifest: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let (mut of_dependencies, mut above) = (false, "");
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            of_dependencies = line.trim_end_matches(']').ends_with("dependencies");
+            if let Some((_, name)) = line.split_once("dependencies.") {
+                found.push(format!("{name}: one line in its section, please"));
+            }
+        } else if of_dependencies
+            && let Some((name, _)) = line.split_once('=')
+            && line.starts_with(|first: char| first.is_ascii_alphanumeric())
+            && !above.starts_with('#')
+        {
+            found.push(name.trim().to_owned());
+        }
+        above = line;
+    }
+    found
+}
+
+#[test]
+fn every_dependency_has_its_reason() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    assert_eq!(unexplained(&manifest), Vec::<String>::new());
+}
+
+#[test]
+fn a_dependency_without_a_reason_is_found() {
+    let manifest = "[package]\na = 1\n[dependencies]\n# why\nb = 1\nc = 1\n\nd = { x = 1 }\n";
+    assert_eq!(unexplained(manifest), ["c", "d"]);
+    assert_eq!(unexplained("[dev-dependencies]\ne = 1\n[lints]\nf = 1\n"), ["e"]);
+    assert_eq!(unexplained("[target.'cfg(unix)'.dependencies]\ng = 1\n"), ["g"]);
+    assert_eq!(unexplained("[dependencies.h]\nversion = 1\n").len(), 1);
+}
+
+/// Distinct names in what `cargo tree --prefix none` prints, but for the first: the crate.
+fn packages(tree: &str) -> Vec<&str> {
+    let names = tree.lines().skip(1).filter_map(|line| line.split(' ').next());
+    let mut names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+#[test]
+fn an_embedder_gets_few_packages() {
+    let mut cargo = std::process::Command::new(env!("CARGO"));
+    let arguments = ["tree", "-e", "normal", "--no-default-features", "--prefix", "none"];
+    cargo.args(arguments).args(["--offline", "--locked"]).current_dir(root());
+    let output = cargo.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let tree = String::from_utf8(output.stdout).unwrap();
+    let names = packages(&tree);
+    assert!(names.contains(&"redb"), "{tree}");
+    assert!(names.len() <= PACKAGES_MAX, "{} packages: {names:?}", names.len());
+}
+
+#[test]
+fn packages_are_counted_once() {
+    assert_eq!(packages("me v1\nb v1\na v2 (*)\nb v2\n\n"), ["a", "b"]);
+}

@@ -1,0 +1,156 @@
+//! Who may name whom. Nothing points up: the bin uses the index, the index everything else, and
+//! text, bytes and disk do not know each other.
+
+use crate::scan::paths;
+
+/// The engine's parts; only the index knows more than one of them.
+const PARTS: [&str; 4] = ["wal", "memtable", "segment", "catalog"];
+
+/// Whether a file of `src` is compiled for tests only.
+pub(crate) fn is_test(path: &str) -> bool {
+    path.ends_with("/tests.rs") || path.ends_with("_tests.rs") || path.contains("/sim/")
+}
+
+/// The code before the tests at the end of a file.
+pub(crate) fn outside_tests(code: &str) -> &str {
+    let end = code.find("#[cfg(test)]\nmod tests {").unwrap_or(code.len());
+    &code[..end]
+}
+
+/// The names that the crate's root has from the index.
+pub(crate) fn exported_by_index(lib: &str) -> Vec<String> {
+    let exports = lib.match_indices("pub use index::").map(|(at, _)| &lib[at + 8..]);
+    let names = exports.flat_map(|rest| paths(&rest[..rest.find(';').unwrap_or(0)], "index"));
+    names.collect()
+}
+
+/// What the file names that lies beside or above it. `code` is without comments and strings.
+pub(crate) fn broken(path: &str, code: &str, exported: &[String]) -> Vec<String> {
+    let Some(inside) = path.strip_prefix("src/") else { return Vec::new() };
+    let module = inside.split(['/', '.']).next().unwrap_or_default();
+    let mut named = paths(code, "crate");
+    // From `src/wal.rs` the root is `super`, from `src/segment/a.rs` it is `super::super`.
+    let above = paths(code, "super").into_iter();
+    match inside.matches('/').count() {
+        0 if module != "lib" => named.extend(above),
+        1 => named.extend(above.filter_map(|name| Some(name.strip_prefix("super::")?.to_owned()))),
+        _ => {}
+    }
+    let mut found = Vec::new();
+    for name in &named {
+        if !may_name(module, name) || (!is_top(module) && exported.contains(name)) {
+            found.push(format!("names crate::{name}"));
+        }
+    }
+    if module == "sketch" || module == "format" {
+        for name in paths(code, "std") {
+            if ["fs", "time", "thread", "io"].contains(&head(&name)) && !is_test(path) {
+                found.push(format!("names std::{name}, but is pure"));
+            }
+        }
+    }
+    found.extend(kept_in_place(path, module, code));
+    found
+}
+
+fn head(path: &str) -> &str {
+    path.split("::").next().unwrap_or_default()
+}
+
+fn is_top(module: &str) -> bool {
+    ["lib", "index", "bin"].contains(&module)
+}
+
+fn may_name(module: &str, path: &str) -> bool {
+    let named = head(path);
+    if named == module || is_top(module) {
+        return true;
+    }
+    let part = PARTS.contains(&named);
+    match module {
+        "sketch" | "format" => !part && named != "storage" && named != "index",
+        "storage" => {
+            !part
+                && !["sketch", "index"].contains(&named)
+                && (named != "format" || path == "format::bytes")
+        }
+        part_itself if PARTS.contains(&part_itself) => !part && named != "index",
+        _ => named != "index",
+    }
+}
+
+/// Crates and the keyword that one file alone may name.
+fn kept_in_place(path: &str, module: &str, code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    if !paths(code, "redb").is_empty() && module != "catalog" && !is_test(path) {
+        found.push("names redb, which is the catalog's".to_owned());
+    }
+    let of_map = path == "src/storage/map.rs";
+    if !paths(code, "memmap2").is_empty() && !of_map {
+        found.push("names memmap2, which is the map's".to_owned());
+    }
+    let word = |c: char| !(c.is_alphanumeric() || c == '_');
+    if code.split(word).any(|word| word == "unsafe") && !of_map && path != "src/sketch/simd.rs" {
+        found.push("is unsafe".to_owned());
+    }
+    found
+}
+
+#[test]
+fn a_layer_that_is_crossed_is_found() {
+    let exported = ["Index".to_owned()];
+    let bad = [
+        ("src/sketch/a.rs", "use std::fs;"),
+        ("src/sketch/a.rs", "use std::{fmt, io::Read};"),
+        ("src/format/a.rs", "std::thread::spawn(f)"),
+        ("src/format/a.rs", "let t: std::time::Instant;"),
+        ("src/format/a.rs", "use crate::{Error, storage::Storage};"),
+        ("src/sketch/a.rs", "crate::segment::Segment"),
+        ("src/storage/a.rs", "use crate::format::wal::Record;"),
+        ("src/storage/a.rs", "use crate::sketch::Signature;"),
+        ("src/storage/a.rs", "use crate::catalog;"),
+        ("src/wal.rs", "use crate::memtable::Memtable;"),
+        ("src/wal.rs", "use super::segment::Segment;"),
+        ("src/memtable.rs", "crate::wal::append()"),
+        ("src/segment/a.rs", "use super::super::wal;"),
+        ("src/segment/a.rs", "use crate::{Result, catalog::Row};"),
+        ("src/catalog.rs", "use crate::segment::Listed;"),
+        ("src/catalog.rs", "use crate::index::Core;"),
+        ("src/params.rs", "use crate::index::Core;"),
+        ("src/segment/a.rs", "fn a(_: &crate::Index) {}"),
+        ("src/index/a.rs", "use redb::Database;"),
+        ("src/storage/disk.rs", "memmap2::Mmap::map(f)"),
+        ("src/index/a.rs", "unsafe { b() }"),
+    ];
+    for (path, code) in bad {
+        assert_eq!(broken(path, code, &exported).len(), 1, "{path}: {code}");
+    }
+}
+
+#[test]
+fn what_may_be_named_is_left_alone() {
+    let exported = ["Index".to_owned()];
+    let good = [
+        ("src/sketch/a.rs", "use crate::{Error, Params};\nuse super::lane;\nuse std::fmt;"),
+        ("src/format/a.rs", "use crate::format::bytes::wide;"),
+        ("src/storage/a.rs", "use crate::format::bytes::{index, wide};\nuse std::io;"),
+        ("src/wal.rs", "use crate::{format::wal::Record, storage::File, sketch::Signature};"),
+        ("src/catalog.rs", "use redb::Database;\nuse crate::format::catalog::Row;"),
+        ("src/catalog/tests.rs", "use redb::Database;"),
+        ("src/index/a.rs", "use crate::{Index, catalog, wal::Wal, segment::Segment};"),
+        ("src/storage/map.rs", "#![expect(unsafe_code)] unsafe { memmap2::Mmap::map(f) }"),
+        ("src/storage/sim/redb_tests.rs", "use redb::Database;"),
+        ("src/bin/nearkin/main.rs", "use crate::catalog::x;"),
+        ("src/index/a.rs", "#[expect(unsafe_code)]"),
+        ("tests/a.rs", "redb::x"),
+    ];
+    for (path, code) in good {
+        assert_eq!(broken(path, code, &exported), Vec::<String>::new(), "{path}: {code}");
+    }
+}
+
+#[test]
+fn the_names_of_the_index_are_read_from_the_root() {
+    let lib = "mod a;\npub use error::{Error};\npub use index::{\n    Answer, Index,\n};\n";
+    assert_eq!(exported_by_index(lib), ["Answer", "Index"]);
+}

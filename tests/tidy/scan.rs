@@ -1,0 +1,203 @@
+//! A small scanner of Rust text: code without comments and strings, functions, and paths.
+//!
+//! It knows braces and literals, no grammar.
+
+/// The text with everything in comments, strings and characters made blank. Lines stay.
+pub(crate) fn code_of(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut code = String::with_capacity(text.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let end = at + literal_or_comment(&bytes[at..], at > 0 && is_word(bytes[at - 1]));
+        if end == at {
+            code.push(if bytes[at].is_ascii() { char::from(bytes[at]) } else { ' ' });
+            at += 1;
+        }
+        for byte in &bytes[at..end.max(at)] {
+            code.push(if *byte == b'\n' { '\n' } else { ' ' });
+        }
+        at = end.max(at);
+    }
+    code
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// How long the comment, string or character is that begins here; 0 if none does.
+fn literal_or_comment(bytes: &[u8], in_word: bool) -> usize {
+    match bytes {
+        [b'/', b'/', ..] => bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len()),
+        [b'/', b'*', ..] => block_comment(bytes),
+        [b'"', ..] => quoted(bytes),
+        [b'r', b'"' | b'#', ..] if !in_word => raw(bytes),
+        [b'b', b'r', b'"' | b'#', ..] if !in_word => 1 + raw(&bytes[1..]),
+        // A character, not a lifetime: 'a' and '\n', '\u{e9}'.
+        [b'\'', b'\\', ..] => bytes.iter().skip(3).position(|b| *b == b'\'').map_or(0, |at| at + 4),
+        [b'\'', first, ..] => {
+            let width = match first {
+                0xF0.. => 4,
+                0xE0.. => 3,
+                0xC0.. => 2,
+                _ => 1,
+            };
+            if bytes.get(1 + width) == Some(&b'\'') { width + 2 } else { 0 }
+        }
+        _ => 0,
+    }
+}
+
+fn block_comment(bytes: &[u8]) -> usize {
+    let (mut depth, mut at) = (0_usize, 0);
+    while at < bytes.len() {
+        match &bytes[at..] {
+            [b'/', b'*', ..] => (depth, at) = (depth + 1, at + 2),
+            [b'*', b'/', ..] => (depth, at) = (depth - 1, at + 2),
+            _ => at += 1,
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    at
+}
+
+fn quoted(bytes: &[u8]) -> usize {
+    let mut at = 1;
+    while at < bytes.len() && bytes[at] != b'"' {
+        at += if bytes[at] == b'\\' { 2 } else { 1 };
+    }
+    (at + 1).min(bytes.len())
+}
+
+/// A raw string; 0 if it is a raw name.
+fn raw(bytes: &[u8]) -> usize {
+    let hashes = bytes[1..].iter().take_while(|byte| **byte == b'#').count();
+    if bytes.get(1 + hashes) != Some(&b'"') {
+        return 0;
+    }
+    let end = [&b"\""[..], &b"#".repeat(hashes)].concat();
+    let body = &bytes[2 + hashes..];
+    let length = body.windows(end.len()).position(|window| window == end);
+    length.map_or(bytes.len(), |length| 2 + hashes + length + end.len())
+}
+
+/// A function with a body, and where it begins.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Function {
+    pub(crate) line: usize,
+    pub(crate) name: String,
+    pub(crate) lines: usize,
+}
+
+/// The functions with a body in `code`, which [`code_of`] made.
+pub(crate) fn functions(code: &str) -> Vec<Function> {
+    let bytes = code.as_bytes();
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("fn ") {
+        if at > 0 && is_word(bytes[at - 1]) {
+            continue;
+        }
+        let name: String =
+            code[at + 3..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        if let Some(end) = end_of_body(&bytes[at..])
+            && !name.is_empty()
+        {
+            let line = code[..at].matches('\n').count() + 1;
+            let lines = code[at..at + end].matches('\n').count() + 1;
+            found.push(Function { line, name, lines });
+        }
+    }
+    found
+}
+
+/// Where the braces after a signature close; `None` if a `;` ends it, as in a trait.
+fn end_of_body(bytes: &[u8]) -> Option<usize> {
+    let (mut round, mut curly) = (0_i32, 0_i32);
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'(' | b'[' => round += 1,
+            b')' | b']' => round -= 1,
+            b';' if round == 0 && curly == 0 => return None,
+            b'{' => curly += 1,
+            b'}' => {
+                curly -= 1;
+                if curly <= 0 {
+                    return Some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The paths in `code` that begin with `root` (as in `crate::a::b`), groups in braces told apart,
+/// without the root and cut to two names.
+pub(crate) fn paths(code: &str, root: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let begin = format!("{root}::");
+    for (at, _) in code.match_indices(&begin) {
+        let before = code[..at].bytes().next_back();
+        if !before.is_some_and(|byte| is_word(byte) || byte == b':') {
+            tree(&code[at + begin.len()..], &mut Vec::new(), &mut found);
+        }
+    }
+    found
+}
+
+/// Reads one tree of a path; returns what is left of the text after it.
+fn tree<'a>(text: &'a str, prefix: &mut Vec<&'a str>, found: &mut Vec<String>) -> &'a str {
+    let mut text = text.trim_start();
+    if let Some(group) = text.strip_prefix('{') {
+        text = group;
+        loop {
+            text = text.trim_start().trim_start_matches(',').trim_start();
+            if let Some(rest) = text.strip_prefix('}') {
+                return rest;
+            }
+            let rest = tree(text, prefix, found);
+            if rest.len() == text.len() {
+                return rest; // no path after all
+            }
+            text = rest;
+        }
+    }
+    let length = text.bytes().take_while(|byte| is_word(*byte) || *byte == b'*').count();
+    let (name, rest) = text.split_at(length.min(text.len()));
+    prefix.push(name);
+    let rest = match rest.strip_prefix("::") {
+        Some(deeper) if !deeper.starts_with('<') => tree(deeper, prefix, found),
+        _ => {
+            if !name.is_empty() {
+                found.push(prefix[..prefix.len().min(2)].join("::"));
+            }
+            rest
+        }
+    };
+    prefix.pop();
+    rest
+}
+
+#[test]
+fn comments_and_literals_are_blanked() {
+    let text = "a /* { /* } */ \" */ b // \"\n\"}\\\"{\" c '{' '\\'' 'x d r#\"}\"{\"# e\nb\"{\"";
+    let code = code_of(text);
+    assert_eq!(code.split_whitespace().collect::<Vec<_>>(), ["a", "b", "c", "'x", "d", "e", "b"]);
+    assert_eq!(code.matches('\n').count(), text.matches('\n').count());
+}
+
+#[test]
+fn functions_are_found_with_their_lengths() {
+    let code = "trait T { fn none(&self); }\nfn one<T>(a: [u8; 4]) -> T { \n if a {\n }\n}\n";
+    let found = functions(&code_of(code));
+    assert_eq!(found, [Function { line: 2, name: "one".to_owned(), lines: 4 }]);
+}
+
+#[test]
+fn groups_of_paths_are_told_apart() {
+    let code = "use crate::{Error, format::{bytes::wide, wal}, catalog};\ncrate::a::b::c(x)";
+    assert_eq!(paths(code, "crate"), ["Error", "format::bytes", "format::wal", "catalog", "a::b"]);
+    assert_eq!(paths("mycrate::a; ::crate::b; crate::*", "crate"), ["*"]);
+}
