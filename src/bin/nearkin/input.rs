@@ -82,6 +82,11 @@ impl Input {
 /// The fields to read in lines for an index of such shingles. An error where the index takes
 /// items and the input is texts, or the other way round: every document would be refused.
 pub(crate) fn fields(given: &LinesGiven, shingles: Shingles) -> Result<Fields, Failure> {
+    let named = [&given.key_field, &given.text_field, &given.items_field];
+    // The parser lets this pass where --jsonl could not be given anyway, beside a path.
+    if given.jsonl.is_none() && named.into_iter().any(Option::is_some) {
+        return Err(Failure::new("only the lines of --jsonl have fields", ""));
+    }
     let key = given.key_field.as_deref().unwrap_or("id");
     let items = shingles == Shingles::Items;
     if given.items_field.is_some() && !items {
