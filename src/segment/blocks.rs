@@ -95,10 +95,6 @@ impl BlockFile {
         })
     }
 
-    pub(super) fn listed(&self) -> &Listed {
-        &self.listed
-    }
-
     pub(super) fn footer(&self) -> &Footer {
         &self.footer
     }

@@ -201,11 +201,6 @@ impl Builder {
         Ok(Built { listed, docs: self.docs, time_min, time_max })
     }
 
-    /// Gives up: removes the tmp file.
-    pub(crate) fn abandon(self) {
-        drop(self);
-    }
-
     fn properties(&self) -> SegmentProperties {
         SegmentProperties {
             docs: self.docs,

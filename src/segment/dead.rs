@@ -50,20 +50,6 @@ impl Dead {
         }
     }
 
-    pub(crate) fn number(&self) -> u64 {
-        self.blocks.listed().number
-    }
-
-    /// What the catalog says of this file.
-    pub(crate) fn listed(&self) -> &Listed {
-        self.blocks.listed()
-    }
-
-    /// Documents of the segment, dead or not.
-    pub(crate) fn docs(&self) -> u32 {
-        self.properties.docs
-    }
-
     /// How many are dead.
     pub(crate) fn count(&self) -> u32 {
         self.properties.dead

@@ -66,15 +66,6 @@ impl Segment {
         Ok(Self { groups: groups_of(properties.docs), shape: *shape, blocks, properties, layout })
     }
 
-    pub(crate) fn number(&self) -> u64 {
-        self.blocks.listed().number
-    }
-
-    /// What the catalog says of this file.
-    pub(crate) fn listed(&self) -> &Listed {
-        self.blocks.listed()
-    }
-
     /// Documents, dead ones included.
     pub(crate) fn docs(&self) -> u32 {
         self.properties.docs

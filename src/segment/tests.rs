@@ -357,7 +357,7 @@ fn a_builder_that_is_given_up_leaves_nothing() {
         Builder::create(&place.disk, &path, 7, &model.shape, 10, MEMORY).expect("created");
     builder.push_signatures(&model.signatures).expect("pushed");
     assert_eq!(place.disk.list(place.dir.path()).expect("listed").len(), 1);
-    builder.abandon();
+    drop(builder);
     assert!(place.disk.list(place.dir.path()).expect("listed").is_empty());
 }
 
