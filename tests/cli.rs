@@ -6,6 +6,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::disallowed_methods,
+    clippy::disallowed_types,
     reason = "a test that panics has failed, and its scratch files are no index"
 )]
 
@@ -134,6 +135,12 @@ fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
+/// Documents with the same text and the keys 0, 1, 2, ...
+fn equal_lines(count: usize) -> String {
+    let line = |id| format!("{{\"id\":{id},\"text\":\"all of the same\"}}\n");
+    (0..count).map(line).collect::<Vec<_>>().concat()
+}
+
 /// The text of a licence.
 fn licence(name: &str) -> String {
     let lines = fs::read_to_string(data("spdx.jsonl")).unwrap();
@@ -189,9 +196,7 @@ fn a_closed_pipe_is_success() {
     use std::io::Read as _;
     let scratch = Scratch::new();
     // Far more pairs than a pipe holds.
-    let lines: String =
-        (0..600).map(|id| format!("{{\"id\":{id},\"text\":\"all of the same\"}}\n")).collect();
-    scratch.run_with_stdin("add i --jsonl -", lines.as_bytes()).ends_with(0);
+    scratch.run_with_stdin("add i --jsonl -", equal_lines(600).as_bytes()).ends_with(0);
     for arguments in [["pairs", "i"], ["clusters", "i"], ["pairs", "--json"]] {
         let mut arguments = arguments.to_vec();
         if !arguments.contains(&"i") {

@@ -123,7 +123,7 @@ fn garbage_lines_are_named_by_their_number() {
         {\"id\":\"\xff\",\"text\":\"x\"}\n\
         {\"id\":\"last\",\"text\":\"without a newline\"}";
     let ran = scratch.run_with_stdin("add i --jsonl - --json", lines).ends_with(0).says(&[
-        "line 2: bad line (not JSON",
+        "skipped stdin line 2: bad line (not JSON",
         "line 4: bad line (there is no \"id\")",
         "line 5: bad line (there is no \"text\")",
         "line 6: empty",
@@ -141,10 +141,8 @@ fn garbage_lines_are_named_by_their_number() {
 #[test]
 fn the_last_of_equal_keys_wins() {
     let scratch = Scratch::new();
-    let mut lines = String::new();
-    for round in 0..10_000 {
-        lines += &format!("{{\"id\":\"k\",\"text\":\"version {round} of it all\"}}\n");
-    }
+    let line = |round| format!("{{\"id\":\"k\",\"text\":\"version {round} of it all\"}}\n");
+    let lines = (0..10_000).map(line).collect::<Vec<_>>().concat();
     let ran = scratch.run_with_stdin("add i --jsonl - --json", lines.as_bytes()).ends_with(0);
     assert_eq!(ran.objects()[0]["inserted"], 1);
     assert_eq!(ran.objects()[0]["replaced"], 9_999);
@@ -162,6 +160,8 @@ fn fields_have_the_names_given() {
     let ran = scratch.run(arguments).ends_with(0);
     assert_eq!(ran.objects()[0]["query"], "a");
     assert_eq!(ran.objects()[0]["key"], "a", "a query by content finds its own name too");
+    let ran = scratch.run("query i --jsonl l --jsonl l --key-field name --text-field body --json");
+    assert_eq!(ran.ends_with(0).objects().len(), 2);
     scratch.run("add i l --key-field name").ends_with(2).says(&["--jsonl"]);
 }
 

@@ -55,9 +55,7 @@ fn no_match_is_status_0_and_said() {
 #[test]
 fn more_matches_than_the_limit_are_announced() {
     let scratch = Scratch::new();
-    let lines: String =
-        (0..30).map(|id| format!("{{\"id\":{id},\"text\":\"all of the same\"}}\n")).collect();
-    scratch.write("l", &lines);
+    scratch.write("l", equal_lines(30));
     scratch.run("add i --jsonl l").ends_with(0);
     let ran = scratch.run("query i --key 0").ends_with(0).says(&["10 of 29", "--limit 29"]);
     assert_eq!(ran.stdout.lines().count(), 11);

@@ -25,12 +25,13 @@ const BATCH_BYTES_MAX: usize = 8 << 20;
 /// What an entry of a batch takes beside key and signature, generously.
 const ENTRY_BYTES: usize = 64;
 
-pub(crate) fn run(args: Add, output: &mut Output) -> Result<Ended, Failure> {
-    let input = match &args.lines.jsonl {
-        Some(path) => Input::lines(path)?,
-        None => Input::Walk(Files::new(&args.paths)?),
+pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
+    let input = if args.lines.jsonl.is_empty() {
+        Input::Walk(Files::new(args.paths.clone())?)
+    } else {
+        Input::lines(args.lines.jsonl.clone())?
     };
-    let index = open(&args)?;
+    let index = open(args)?;
     let fields = input::fields(&args.lines, index.params().shingles())?;
     let mut input = match input {
         Input::Walk(files) => Input::Walk(files.except(&args.index)),
@@ -167,7 +168,7 @@ mod tests {
             "1,200 documents inserted, 3 replaced, 0 unchanged, 0 skipped"
         );
         for reason in [Reason::Empty, Reason::TooLarge, Reason::Empty] {
-            counts.skip(&Skipped { origin: Origin::Line(1), reason });
+            counts.skip(&Skipped { origin: Origin::Line { file: "l".into(), number: 1 }, reason });
         }
         assert!(counts.to_string().ends_with("3 skipped (2 empty, 1 too large)"), "{counts}");
         assert_eq!(

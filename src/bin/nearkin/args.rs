@@ -130,9 +130,9 @@ pub(crate) struct Query {
 /// Documents as lines of JSON
 #[derive(Debug, clap::Args)]
 pub(crate) struct LinesGiven {
-    /// Read documents from the JSON objects in FILE, one a line; `-` is stdin
+    /// Read documents from the JSON objects in FILE, one a line; `-` is stdin; may be repeated
     #[arg(long, value_name = "FILE")]
-    pub(crate) jsonl: Option<PathBuf>,
+    pub(crate) jsonl: Vec<PathBuf>,
 
     /// Field that holds a document's key, a string or an integer [default: id]
     #[arg(long, value_name = "NAME", requires = "jsonl")]
@@ -256,7 +256,7 @@ mod tests {
         assert!(refused("nearkin add i a --jsonl b").contains("cannot be used with"));
         let args = Args::try_parse_from("nearkin add i --jsonl - --key-field k".split(' '));
         let Command::Add(add) = args.unwrap().command else { panic!("not add") };
-        assert_eq!(add.lines.jsonl, Some("-".into()));
+        assert_eq!(add.lines.jsonl, [PathBuf::from("-")]);
     }
 
     #[test]

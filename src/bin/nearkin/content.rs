@@ -3,6 +3,7 @@
 //! Pure: does not know where bytes come from or what becomes of signatures.
 
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use nearkin::{ErrorKind, Signature, Sketcher};
 
@@ -25,8 +26,8 @@ const BINARY_BYTES: usize = 8 << 10;
 pub(crate) enum Origin {
     /// A file, and the name it goes by: a key, or the name of a query.
     File { path: PathBuf, name: Vec<u8> },
-    /// A line of JSON, counted from 1.
-    Line(u64),
+    /// A line of JSON, counted from 1 in each file.
+    Line { file: Arc<str>, number: u64 },
 }
 
 /// A document as read: its bytes, or why there are none.
@@ -101,7 +102,7 @@ impl std::fmt::Display for Skipped {
             Origin::File { path, .. } => {
                 write!(f, "skipped {}", output::visible(path.as_os_str().as_encoded_bytes()))?;
             }
-            Origin::Line(line) => write!(f, "skipped line {line}")?,
+            Origin::Line { file, number } => write!(f, "skipped {file} line {number}")?,
         }
         write!(f, ": {} ({})", self.reason.kind(), self.reason.detail())
     }
@@ -136,7 +137,7 @@ impl Reading {
         let body = body?;
         let (name, content) = match origin {
             Origin::File { name, .. } => (name.clone(), Content::Text(text(body)?)),
-            Origin::Line(_) => self.fields.parse(&body).map_err(Reason::BadLine)?,
+            Origin::Line { .. } => self.fields.parse(&body).map_err(Reason::BadLine)?,
         };
         match name.len() {
             1..=KEY_BYTES_MAX => Ok((name, self.signature(&content)?)),
@@ -246,12 +247,12 @@ mod tests {
     #[test]
     fn a_line_with_a_key_too_long_is_skipped() {
         let raw = |key: &str| Raw {
-            origin: Origin::Line(3),
+            origin: Origin::Line { file: "l".into(), number: 3 },
             body: Ok(format!("{{\"id\":\"{key}\",\"text\":\"a b c\"}}").into_bytes()),
         };
         assert!(reading().sketch(raw(&"k".repeat(KEY_BYTES_MAX))).is_ok());
         let long = reading().sketch(raw(&"k".repeat(KEY_BYTES_MAX + 1))).unwrap_err().to_string();
-        assert!(long.starts_with("skipped line 3: bad key (it has 4,097 bytes"), "{long}");
+        assert!(long.starts_with("skipped l line 3: bad key (it has 4,097 bytes"), "{long}");
         assert_eq!(reading().sketch(raw("")).unwrap_err().reason.kind(), "bad key");
     }
 }

@@ -14,6 +14,9 @@ use walkdir::{DirEntry, WalkDir};
 use crate::content::{self, DOCUMENT_BYTES_MAX, Origin, Raw, Reason};
 use crate::failure::Failure;
 
+/// The path that stands for stdin.
+const STDIN: &str = "-";
+
 /// Every file of some paths, one after the other, folders in the order of their names.
 pub(crate) struct Files {
     roots: vec::IntoIter<PathBuf>,
@@ -26,11 +29,11 @@ pub(crate) struct Files {
 impl Files {
     /// Checks that all paths exist before anything is done with the first: one that does not is
     /// a slip of the hand, and better known before an index is made of the others.
-    pub(crate) fn new(roots: &[PathBuf]) -> Result<Self, Failure> {
-        for root in roots {
+    pub(crate) fn new(roots: Vec<PathBuf>) -> Result<Self, Failure> {
+        for root in &roots {
             fs::metadata(root).map_err(|error| Failure::reading(root, &error))?;
         }
-        Ok(Self { roots: roots.to_vec().into_iter(), walk: None, index: None, read: 0 })
+        Ok(Self { roots: roots.into_iter(), walk: None, index: None, read: 0 })
     }
 
     /// Passes over the folder `index`.
@@ -133,23 +136,30 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Reason> {
     if bytes.len() > DOCUMENT_BYTES_MAX { Err(Reason::TooLarge) } else { Ok(bytes) }
 }
 
-/// Opens a file of lines, or stdin for `-`: a name for messages, the reader, and its length if
-/// that is known.
-pub(crate) fn open(path: &Path) -> Result<(String, Box<dyn Read>, Option<u64>), Failure> {
-    if path == Path::new("-") {
-        return Ok(("stdin".to_owned(), Box::new(std::io::stdin()), None));
+/// Opens a file of lines, or stdin for `-`: a name for messages, and the reader.
+pub(crate) fn open(path: &Path) -> Result<(String, Box<dyn Read>), Failure> {
+    if path.as_os_str() == STDIN {
+        return Ok(("stdin".to_owned(), Box::new(std::io::stdin())));
     }
-    let failed = |error| Failure::reading(path, &error);
-    let file = File::open(path).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
+    let file = File::open(path).map_err(|error| Failure::reading(path, &error))?;
+    Ok((path.display().to_string(), Box::new(file)))
+}
+
+/// How many bytes a file of lines has, if that is known before it is read. An error if it is not
+/// there. Does not open it: a pipe can be opened only once.
+pub(crate) fn length(path: &Path) -> Result<Option<u64>, Failure> {
+    if path.as_os_str() == STDIN {
+        return Ok(None);
+    }
+    let metadata = fs::metadata(path).map_err(|error| Failure::reading(path, &error))?;
     if metadata.is_dir() {
         return Err(Failure::new(format!("{} is a folder", path.display()), "name a file in it"));
     }
-    let length = metadata.is_file().then(|| metadata.len());
-    Ok((path.display().to_string(), Box::new(file), length))
+    Ok(metadata.is_file().then_some(metadata.len()))
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "scratch files are no index")]
 mod tests {
     use super::*;
 
@@ -164,7 +174,7 @@ mod tests {
             fs::write(path(file), file).unwrap();
         }
         let mut files =
-            Files::new(&[dir.path().to_path_buf()]).unwrap().except(&path("my.nearkin"));
+            Files::new(vec![dir.path().to_path_buf()]).unwrap().except(&path("my.nearkin"));
         assert_eq!(files.count(), 5);
         let mut found = Vec::new();
         while let Some(raw) = files.next() {
@@ -187,7 +197,7 @@ mod tests {
         std::os::unix::fs::symlink(path("folder/file"), path("folder/link")).unwrap();
         std::os::unix::fs::symlink(path("folder"), path("link")).unwrap();
         let bodies = |root: &str| {
-            let mut files = Files::new(&[path(root)]).unwrap();
+            let mut files = Files::new(vec![path(root)]).unwrap();
             std::iter::from_fn(move || files.next()).map(|raw| raw.body).collect::<Vec<_>>()
         };
         let text = Ok(b"text".to_vec());
@@ -200,8 +210,8 @@ mod tests {
     #[test]
     fn a_path_that_is_not_there_is_an_error_at_once() {
         let dir = tempfile::tempdir().unwrap();
-        let paths = [dir.path().to_path_buf(), dir.path().join("typo")];
-        let failure = Files::new(&paths).err().unwrap().to_string();
+        let paths = vec![dir.path().to_path_buf(), dir.path().join("typo")];
+        let failure = Files::new(paths).err().unwrap().to_string();
         assert!(failure.contains("typo"), "{failure}");
     }
 }

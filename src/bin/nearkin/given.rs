@@ -10,6 +10,7 @@ use crate::failure::Failure;
 /// existing one.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Parameters of a new index")]
+#[expect(clippy::struct_excessive_bools, reason = "each is one option of the command line")]
 pub(crate) struct Given {
     /// Least similarity to find, above 0, at most 1 [default: 0.7]
     #[arg(long, value_name = "T")]
@@ -112,14 +113,14 @@ impl Given {
     /// a mixture (bands given for more hashes than the index has) that nobody asked for.
     pub(crate) fn differences(&self, params: &Params) -> Vec<String> {
         let mut found = Vec::new();
-        different(&mut found, "threshold", self.threshold, params.threshold());
-        different(&mut found, "recall", self.recall, params.recall_target());
-        different(&mut found, "hashes", self.hashes, params.hashes());
-        different(&mut found, "bands", self.bands, params.bands());
-        different(&mut found, "rows-per-band", self.rows_per_band, params.rows_per_band());
-        different(&mut found, "shingles", self.shingles, params.shingles());
-        different(&mut found, "lane-bits", self.lane_bits, params.lane_bits());
-        different(&mut found, "scheme", self.scheme, params.scheme());
+        different(&mut found, "threshold", self.threshold, &params.threshold());
+        different(&mut found, "recall", self.recall, &params.recall_target());
+        different(&mut found, "hashes", self.hashes, &params.hashes());
+        different(&mut found, "bands", self.bands, &params.bands());
+        different(&mut found, "rows-per-band", self.rows_per_band, &params.rows_per_band());
+        different(&mut found, "shingles", self.shingles, &params.shingles());
+        different(&mut found, "lane-bits", self.lane_bits, &params.lane_bits());
+        different(&mut found, "scheme", self.scheme, &params.scheme());
         for (option, given, here) in [
             ("bag", self.bag, params.bag()),
             ("keep-case", self.keep_case, params.keep_case()),
@@ -142,10 +143,10 @@ fn different<T: PartialEq + std::fmt::Display>(
     found: &mut Vec<String>,
     option: &str,
     given: Option<T>,
-    here: T,
+    here: &T,
 ) {
     if let Some(given) = given
-        && given != here
+        && given != *here
     {
         found.push(format!("--{option} {given} was given, the index has {here}"));
     }

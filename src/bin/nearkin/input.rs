@@ -20,8 +20,44 @@ pub(crate) enum Input {
     Walk(Files),
     /// Some files, under the names as given.
     Named { files: vec::IntoIter<PathBuf>, read: u64 },
-    /// Lines of JSON, and how many bytes they are if that is known.
-    Lines { lines: Lines, bytes: Option<u64> },
+    /// Lines of JSON.
+    Lines(LineFiles),
+}
+
+/// Files of lines, read one after the other.
+pub(crate) struct LineFiles {
+    files: vec::IntoIter<PathBuf>,
+    lines: Option<Lines>,
+    /// Bytes of all files, if they are known.
+    bytes: Option<u64>,
+    /// Bytes of the files that are done.
+    bytes_done: u64,
+}
+
+impl LineFiles {
+    fn next(&mut self) -> Result<Option<Raw>, Failure> {
+        loop {
+            if let Some(lines) = &mut self.lines {
+                if let Some(raw) = lines.next()? {
+                    return Ok(Some(raw));
+                }
+                self.bytes_done += lines.bytes_read();
+                self.lines = None;
+            }
+            let Some(path) = self.files.next() else { return Ok(None) };
+            let (name, reader) = files::open(&path)?;
+            self.lines = Some(Lines::new(&name, reader));
+        }
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.bytes_done + self.lines.as_ref().map_or(0, Lines::bytes_read)
+    }
+
+    fn would_wait(&self) -> bool {
+        // A file on disk never keeps anybody waiting for long.
+        self.bytes.is_none() && self.lines.as_ref().is_none_or(Lines::would_wait)
+    }
 }
 
 impl Input {
@@ -29,15 +65,26 @@ impl Input {
         Self::Named { files: files.into_iter(), read: 0 }
     }
 
-    pub(crate) fn lines(path: &std::path::Path) -> Result<Self, Failure> {
-        let (name, reader, bytes) = files::open(path)?;
-        Ok(Self::Lines { lines: Lines::new(name, reader), bytes })
+    /// Lines of some files; an error if one of them is not there.
+    pub(crate) fn lines(paths: Vec<PathBuf>) -> Result<Self, Failure> {
+        let mut bytes = Some(0);
+        for path in &paths {
+            bytes = bytes.zip(files::length(path)?).map(|(sum, length)| sum + length);
+        }
+        let files = paths.into_iter();
+        Ok(Self::Lines(LineFiles { files, lines: None, bytes, bytes_done: 0 }))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(lines: Lines) -> Self {
+        let files = Vec::new().into_iter();
+        Self::Lines(LineFiles { files, lines: Some(lines), bytes: None, bytes_done: 0 })
     }
 
     pub(crate) fn next(&mut self) -> Result<Option<Raw>, Failure> {
         match self {
             Self::Walk(files) => Ok(files.next()),
-            Self::Lines { lines, .. } => lines.next(),
+            Self::Lines(lines) => lines.next(),
             Self::Named { files, read } => {
                 *read += 1;
                 Ok(files.next().map(|path| Raw {
@@ -54,7 +101,7 @@ impl Input {
     /// Whether the next document may have to be waited for.
     pub(crate) fn would_wait(&self) -> bool {
         match self {
-            Self::Lines { lines, bytes } => bytes.is_none() && lines.would_wait(),
+            Self::Lines(lines) => lines.would_wait(),
             _ => false,
         }
     }
@@ -65,7 +112,7 @@ impl Input {
         match self {
             Self::Walk(files) => (Unit::Documents, Progress::is_visible().then(|| files.count())),
             Self::Named { files, .. } => (Unit::Documents, Some(files.len() as u64)),
-            Self::Lines { bytes, .. } => (Unit::Bytes, *bytes),
+            Self::Lines(lines) => (Unit::Bytes, lines.bytes),
         }
     }
 
@@ -74,7 +121,7 @@ impl Input {
         match self {
             Self::Walk(files) => files.files_read(),
             Self::Named { read, .. } => *read,
-            Self::Lines { lines, .. } => lines.bytes_read(),
+            Self::Lines(lines) => lines.bytes_read(),
         }
     }
 }
@@ -84,7 +131,7 @@ impl Input {
 pub(crate) fn fields(given: &LinesGiven, shingles: Shingles) -> Result<Fields, Failure> {
     let named = [&given.key_field, &given.text_field, &given.items_field];
     // The parser lets this pass where --jsonl could not be given anyway, beside a path.
-    if given.jsonl.is_none() && named.into_iter().any(Option::is_some) {
+    if given.jsonl.is_empty() && named.into_iter().any(Option::is_some) {
         return Err(Failure::new("only the lines of --jsonl have fields", ""));
     }
     let key = given.key_field.as_deref().unwrap_or("id");
@@ -95,7 +142,7 @@ pub(crate) fn fields(given: &LinesGiven, shingles: Shingles) -> Result<Fields, F
             "use --text-field, or another index with `--shingles items`",
         ));
     }
-    if items && (given.jsonl.is_none() || given.text_field.is_some()) {
+    if items && (given.jsonl.is_empty() || given.text_field.is_some()) {
         return Err(Failure::new(
             "the index compares sets of items, not texts",
             "give it sets with --jsonl FILE --items-field NAME, or use another index",

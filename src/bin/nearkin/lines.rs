@@ -3,6 +3,7 @@
 //! Knows JSON, not signatures.
 
 use std::io::{BufRead as _, BufReader, Read};
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -83,20 +84,20 @@ fn not_an_object(error: &serde_json::Error) -> String {
 pub(crate) struct Lines {
     reader: BufReader<Box<dyn Read>>,
     /// For messages: the file's name, or stdin.
-    name: String,
+    name: Arc<str>,
     bytes_max: usize,
     number: u64,
     bytes_read: u64,
 }
 
 impl Lines {
-    pub(crate) fn new(name: String, reader: Box<dyn Read>) -> Self {
+    pub(crate) fn new(name: &str, reader: Box<dyn Read>) -> Self {
         Self::with_bytes_max(name, reader, DOCUMENT_BYTES_MAX)
     }
 
-    fn with_bytes_max(name: String, reader: Box<dyn Read>, bytes_max: usize) -> Self {
+    fn with_bytes_max(name: &str, reader: Box<dyn Read>, bytes_max: usize) -> Self {
         let reader = BufReader::with_capacity(256 << 10, reader);
-        Self { reader, name, bytes_max, number: 0, bytes_read: 0 }
+        Self { reader, name: name.into(), bytes_max, number: 0, bytes_read: 0 }
     }
 
     /// Bytes taken so far.
@@ -116,7 +117,8 @@ impl Lines {
             if body.as_ref().is_ok_and(|line| line.trim_ascii().is_empty()) {
                 continue;
             }
-            return Ok(Some(Raw { origin: Origin::Line(self.number), body }));
+            let origin = Origin::Line { file: self.name.clone(), number: self.number };
+            return Ok(Some(Raw { origin, body }));
         }
         Ok(None)
     }
@@ -166,10 +168,10 @@ mod tests {
 
     fn lines(text: &str, bytes_max: usize) -> Vec<(u64, Result<String, Reason>)> {
         let reader = Box::new(Cursor::new(text.as_bytes().to_vec()));
-        let mut lines = Lines::with_bytes_max("test".to_owned(), reader, bytes_max);
+        let mut lines = Lines::with_bytes_max("test", reader, bytes_max);
         let mut found = Vec::new();
         while let Some(raw) = lines.next().unwrap() {
-            let Origin::Line(number) = raw.origin else { panic!("not a line") };
+            let Origin::Line { number, .. } = raw.origin else { panic!("not a line") };
             found.push((number, raw.body.map(|line| String::from_utf8(line).unwrap())));
         }
         assert_eq!(lines.bytes_read(), text.len() as u64);

@@ -60,7 +60,7 @@ fn main() -> ExitCode {
 fn run(command: Command, output: &mut Output) -> Result<Ended, Failure> {
     match command {
         Command::Create(args) => maintain::create(&args, output),
-        Command::Add(args) => add::run(args, output),
+        Command::Add(args) => add::run(&args, output),
         Command::Query(args) => query::run(args, output),
         Command::Remove(args) => remove::run(args, output),
         Command::Pairs(args) => pairs::pairs(&args, output),

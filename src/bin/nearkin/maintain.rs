@@ -16,6 +16,7 @@ use crate::progress::{Progress, Unit};
 
 /// All parameters but the seed, which may be secret.
 #[derive(Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one field of the JSON object")]
 struct ParamsObject {
     threshold: f64,
     recall: f64,

@@ -92,7 +92,7 @@ fn feed(
 fn bytes_of(raw: &Raw) -> usize {
     let name = match &raw.origin {
         Origin::File { name, .. } => 2 * name.len(),
-        Origin::Line(_) => 0,
+        Origin::Line { .. } => 0,
     };
     name + raw.body.as_ref().map_or(0, Vec::len)
 }
@@ -110,12 +110,12 @@ mod tests {
     use std::io::{self, Cursor, Read};
 
     fn numbers(count: usize) -> Input {
-        let text: String = (0..count).map(|number| format!("{number}\n")).collect();
+        let text = (0..count).map(|number| number.to_string() + "\n").collect::<String>();
         lines(Box::new(Cursor::new(text.into_bytes())))
     }
 
     fn lines(reader: Box<dyn Read>) -> Input {
-        Input::Lines { lines: Lines::new("test".to_owned(), reader), bytes: None }
+        Input::of(Lines::new("test", reader))
     }
 
     fn number(raw: Raw) -> usize {

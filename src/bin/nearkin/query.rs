@@ -30,9 +30,10 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
     if let Some(text) = &args.text {
         return by_text(&asking, text, output);
     }
-    let input = match &args.lines.jsonl {
-        Some(path) => Input::lines(path)?,
-        None => Input::named(args.files),
+    let input = if args.lines.jsonl.is_empty() {
+        Input::named(args.files)
+    } else {
+        Input::lines(args.lines.jsonl)?
     };
     by_content(&asking, &reading, input, output)
 }

@@ -22,9 +22,9 @@ const BATCH_KEYS: usize = 1_000;
 
 pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
     // Before the index is opened: a file that is not there changes nothing.
+    let bytes = args.from.as_deref().map(files::length).transpose()?.flatten();
     let from = args.from.as_deref().map(files::open).transpose()?;
     let index = opened::to_change(&args.index)?;
-    let bytes = from.as_ref().and_then(|(_, _, bytes)| *bytes);
     let progress = Progress::start("removing", Unit::Bytes, bytes);
     let mut removing = Removing {
         index: &index,
@@ -37,7 +37,7 @@ pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
         .into_iter()
         .try_for_each(|key| removing.key(key.into_encoded_bytes()))
         .and_then(|()| match from {
-            Some((name, reader, _)) => removing.lines(Lines::new(name, reader)),
+            Some((name, reader)) => removing.lines(Lines::new(&name, reader)),
             None => Ok(()),
         })
         .and_then(|()| removing.write());

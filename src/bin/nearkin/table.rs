@@ -2,6 +2,8 @@
 //!
 //! Knows columns and their widths, not what they mean.
 
+use std::fmt::Write as _;
+
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -69,10 +71,12 @@ impl<const N: usize> Table<N> {
             if !line.is_empty() {
                 line.push_str("  ");
             }
-            match align {
-                Align::Left => line.push_str(&format!("{cell:<width$}")),
-                Align::Right => line.push_str(&format!("{cell:>width$}")),
-            }
+            let written = match align {
+                Align::Left => write!(line, "{cell:<width$}"),
+                Align::Right => write!(line, "{cell:>width$}"),
+            };
+            // A `String` takes everything.
+            written.map_err(|error| Failure::new(error.to_string(), ""))?;
         }
         output.line(line.trim_end())
     }
