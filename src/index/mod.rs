@@ -13,6 +13,8 @@ mod inspect;
 mod maintain;
 mod merge;
 mod open;
+#[cfg(test)]
+mod open_tests;
 mod options;
 mod pairs;
 mod policy;

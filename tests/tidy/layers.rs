@@ -8,7 +8,10 @@ const PARTS: [&str; 4] = ["wal", "memtable", "segment", "catalog"];
 
 /// Whether a file of `src` is compiled for tests only.
 pub(crate) fn is_test(path: &str) -> bool {
-    path.ends_with("/tests.rs") || path.ends_with("_tests.rs") || path.contains("/sim/")
+    let folders = ["/tests/", "_tests/", "/sim/"];
+    path.ends_with("/tests.rs")
+        || path.ends_with("_tests.rs")
+        || folders.iter().any(|folder| path.contains(folder))
 }
 
 /// The code before the tests at the end of a file.

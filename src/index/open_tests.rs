@@ -1,0 +1,73 @@
+//! What opening costs, counted at the disk.
+
+use crate::index::options::{Durability, Maintenance};
+use crate::sketch::Signature;
+use crate::storage::{Counters, Disk, Storage};
+use crate::{Batch, Index, Options, Params};
+use std::path::Path;
+use std::sync::Arc;
+
+const MILLION: u64 = 1_000_000;
+
+/// A short signature, so that a million documents are written in seconds.
+fn params() -> Params {
+    Params::builder().hashes(16).bands(4, 4).build().expect("within the limits")
+}
+
+fn options() -> Options {
+    Options::default()
+        .durability(Durability::OsBuffer)
+        .maintenance(Maintenance::Inline)
+        .memtable_bytes_max(256 << 20)
+}
+
+/// Any bytes do: to the engine a signature is opaque.
+fn signature(params: &Params, number: u64) -> Signature {
+    let low = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes();
+    let high = (!number).wrapping_mul(0xBF58_476D_1CE4_E5B9).to_le_bytes();
+    Signature::from_parts(params.signature_id(), 1, [low, high].concat().into_boxed_slice())
+}
+
+/// An index of one segment, closed cleanly.
+fn fill(dir: &Path, documents: u64) {
+    let params = params();
+    let index = Index::create(dir, &params, options()).unwrap();
+    for begin in (0..documents).step_by(50_000) {
+        let mut batch = Batch::new();
+        for number in begin..documents.min(begin + 50_000) {
+            batch = batch.insert(number.to_le_bytes(), &signature(&params, number));
+        }
+        index.write(batch).unwrap();
+    }
+    index.compact().unwrap();
+    assert_eq!(index.stats().unwrap().segments, 1);
+    index.close().unwrap();
+}
+
+/// What opening does to the disk; the index answers afterwards.
+fn cost_of_opening(dir: &Path, documents: u64) -> Counters {
+    let disk = Arc::new(Disk::default());
+    let storage: Arc<dyn Storage> = Arc::clone(&disk) as _;
+    let index = Index::open_on(storage, dir, options()).unwrap();
+    let cost = disk.counters();
+    assert_eq!(index.len(), documents);
+    let number = documents / 2;
+    let signature = signature(index.params(), number);
+    let answer = index.query(&signature).threshold(1.0).limit(1).run().unwrap();
+    assert_eq!(answer.matches[0].key, number.to_le_bytes());
+    cost
+}
+
+#[test]
+fn opening_reads_as_much_of_a_million_documents_as_of_a_thousand() {
+    let folder = tempfile::tempdir().unwrap();
+    let (small, large) = (folder.path().join("small"), folder.path().join("large"));
+    fill(&small, 1_000);
+    fill(&large, MILLION);
+    let (small, large) = (cost_of_opening(&small, 1_000), cost_of_opening(&large, MILLION));
+    assert!(large.bytes_read.abs_diff(small.bytes_read) <= 64 << 10, "{small:?}, {large:?}");
+    for cost in [small, large] {
+        assert_eq!((cost.bytes_written, cost.syncs), (0, 0), "opening writes nothing");
+        assert!(cost.bytes_read <= 1 << 20, "{cost:?}");
+    }
+}
