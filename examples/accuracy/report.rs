@@ -49,7 +49,8 @@ impl Report {
         let ratio = if spread[1] > 0.0 { spread[0] / spread[1] } else { 1.0 };
         let row = format!(
             "| {} {} | {} | {} | {range} | {} of {} | {c:.4} / {ce:.4} (se {cs:.4}) | {r:.4} / \
-             {re:.4} (se {rs:.4}) | {b:+.5} (se {bs:.5}) | {:.4} / {:.4} = {ratio:.3} | {verdict} |",
+             {re:.4} (se {rs:.4}) | {b:+.5} (se {bs:.5}) | {:.4} / {:.4} = {ratio:.3} \
+             | {verdict} |",
             corpus.name,
             params.shingles(),
             params.scheme(),
@@ -83,12 +84,13 @@ impl Report {
 const INTRODUCTION: &str = "\
 # Accuracy on real corpora
 
-Written by `cargo run --release --example accuracy`; do not edit. `NEARKIN_DATA` names the folder of
-corpora and of their exact truth (all pairs, found without hashing).
+Written by `cargo run --release --example accuracy`; do not edit. `NEARKIN_DATA` names the folder
+of corpora and of their exact truth (all pairs, found without hashing).
 
-Parameters: k = 128, bands chosen for the threshold 0.7 (17 x 5), lower case, single blanks, form C off
-(as in the truth), 40 seeds. From every bin of at least 1,000 pairs up to 4,000 are sampled, the same
-in every run, documents in few pairs first; the last bin of a corpus, 1, holds identical pairs.
+Parameters: k = 128, bands chosen for the threshold 0.7 (17 x 5), lower case, single blanks, form C
+off (as in the truth), 40 seeds. From every bin of at least 1,000 pairs up to 4,000 are sampled, the
+same in every run, documents in few pairs first. A bin holds its lower end and not its upper one,
+and the bin 1 the identical pairs.
 
 - *candidates*: share of pairs with a band in common / `candidate_probability` of their exact
   similarities;
@@ -98,18 +100,18 @@ in every run, documents in few pairs first; the last bin of a corpus, 1, holds i
 - *spread*: root of the mean square error of the estimate / that of 128 independent hashes of this
   lane width.
 
-`se` is one standard error *across seeds*: pairs share documents, so they are not independent, but seeds
-are. PASS means: candidates and returned within 4 se of expectation for the textbook scheme and
-within 0.03 (or 4 se) for the fast one; bias within 4 se of zero (identical pairs left out); spread at
-most 1.05 times that of independent hashes (or 4 se of the mean square above).
+`se` is one standard error *across seeds*: pairs share documents, so they are not independent, but
+seeds are. PASS means: candidates and returned within 4 se of expectation for the textbook scheme
+and within 0.03 (or 4 se) for the fast one; bias within 4 se of zero (identical pairs left out);
+spread at most 1.05 times that of independent hashes (or 4 se of the mean square above).
 
-`expected_recall` is that of independent rows. The rows of the fast scheme are not: on short documents
-its estimate strays up to 30 % less, so it returns more of the pairs above the threshold and fewer of
-those below than `expected_recall` says. Such a difference passes.
+`expected_recall` is that of independent rows. The rows of the fast scheme are not: on short
+documents its estimate strays up to 30 % less, so it returns more of the pairs above the threshold
+and fewer of those below than `expected_recall` says. Such a difference passes.
 
 ";
 
 const HEAD: &str = "\
-| corpus, shingles | scheme | lane bits | similarity | pairs | candidates / expected | returned / expected | bias | spread | |
+| corpus, shingles | scheme | lane | similarity | pairs | candidates | returned | bias | spread | |
 |---|---|---|---|---|---|---|---|---|---|
 ";
