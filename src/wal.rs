@@ -3,6 +3,9 @@
 //! Knows records and their file. Does not know what an operation means, nor when to sync: that
 //! is `index/`'s business, and so is what to do when a log is full.
 
+#[cfg(test)]
+mod tests;
+
 use crate::format::bytes::{narrow, wide};
 use crate::format::header::{FileHeader, FileKind};
 use crate::format::wal::{

@@ -11,6 +11,8 @@ pub(crate) mod wal;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod wal_tests;
 
 use std::fmt;
 

@@ -1,0 +1,259 @@
+//! What replay takes, what it cuts and what it refuses; and what a failed append leaves.
+
+use super::*;
+use crate::format::wal::LoggedOperation;
+use crate::storage::names::{Ending, Names};
+use crate::storage::sim::{Fault, Sim, What};
+
+const SIGNATURE_BYTES: usize = 16;
+
+fn identity(number: u64) -> WalIdentity {
+    WalIdentity {
+        uuid: [7; 16],
+        params_id: 99,
+        number,
+        salt: 1000 + number,
+        length: 16 << 10,
+        floor: 5,
+    }
+}
+
+fn path(number: u64) -> PathBuf {
+    Names::new(Path::new("/")).numbered(number, Ending::Wal)
+}
+
+fn new_log(sim: &Sim) -> Wal {
+    storage::create_dirs(sim, storage::parent_of(&path(3))).expect("folder");
+    Wal::create(sim, &path(3), None, &identity(3)).expect("created")
+}
+
+fn record(key: &[u8]) -> RecordBuilder {
+    let mut record = RecordBuilder::new();
+    let signature = &[3; SIGNATURE_BYTES];
+    let (payload, time, shingle_count) = (&b"payload"[..], 8, 2);
+    let insert = LoggedOperation::Insert { key, payload, time, shingle_count, signature };
+    record.push(&insert);
+    record
+}
+
+/// Appends a change and returns the offset after it.
+fn append(wal: &mut Wal, change: u64, horizon: u64) -> u64 {
+    let key = format!("key {change}");
+    let mut record = record(key.as_bytes());
+    wal.append(&mut record, RecordKind::Change, change, horizon).expect("appended")
+}
+
+fn append_idle(wal: &mut Wal, change: u64, horizon: u64) {
+    let mut idle = RecordBuilder::new();
+    wal.append(&mut idle, RecordKind::Idle, change, horizon).expect("appended");
+}
+
+fn replay(sim: &Sim) -> Result<Replay> {
+    Replay::read(sim, &path(3), &identity(3), SIGNATURE_BYTES)
+}
+
+/// The numbers of the changes that replay.
+fn changes(sim: &Sim) -> Vec<u64> {
+    let replay = replay(sim).expect("replays");
+    replay.changes(SIGNATURE_BYTES).map(|(change, _)| change).collect()
+}
+
+fn damage(sim: &Sim, offset: u64, bytes: &[u8]) {
+    let mut content = sim.snapshot_of_files()[&path(3)].clone();
+    let at = usize::try_from(offset).expect("small");
+    content[at..at + bytes.len()].copy_from_slice(bytes);
+    sim.overwrite(&path(3), &content);
+}
+
+#[test]
+fn what_is_appended_is_replayed() {
+    let sim = Sim::new();
+    let mut wal = new_log(&sim);
+    assert_eq!(changes(&sim), [0_u64; 0]);
+    let end = append(&mut wal, 6, RECORDS_BEGIN);
+    append_idle(&mut wal, 6, end);
+    append(&mut wal, 7, end);
+    let replay = replay(&sim).expect("replays");
+    assert_eq!((replay.change_count(), replay.bytes_cut), (2, 0));
+    let (change, mut operations) = replay.changes(SIGNATURE_BYTES).last().expect("two");
+    assert_eq!(change, 7);
+    assert_eq!(operations.next().expect("one").expect("decodes").key(), b"key 7");
+}
+
+#[test]
+fn a_torn_tail_is_cut_and_counted() {
+    let sim = Sim::new();
+    let mut wal = new_log(&sim);
+    let first = append(&mut wal, 6, RECORDS_BEGIN);
+    let second = append(&mut wal, 7, first);
+    // The end of the last record never arrived.
+    damage(&sim, second - 24, &[0; 24]);
+    let replay = replay(&sim).expect("a torn tail is no damage");
+    assert_eq!(replay.change_count(), 1);
+    assert!(replay.bytes_cut > 0 && replay.bytes_cut <= second - first - 24);
+}
+
+#[test]
+fn a_record_behind_a_torn_one_is_not_by_itself_damage() {
+    let sim = Sim::new();
+    let mut wal = new_log(&sim);
+    append(&mut wal, 6, RECORDS_BEGIN);
+    append(&mut wal, 7, RECORDS_BEGIN);
+    append(&mut wal, 8, RECORDS_BEGIN);
+    // None of the three was synced, and the first page was lost.
+    damage(&sim, RECORDS_BEGIN, &[0; 8]);
+    let replay = replay(&sim).expect("unsynced pages arrive in any order");
+    assert_eq!(replay.change_count(), 0);
+    assert!(replay.bytes_cut > 0);
+}
+
+#[test]
+fn damage_below_the_horizon_of_a_later_record_is_refused() {
+    let sim = Sim::new();
+    let mut wal = new_log(&sim);
+    let first = append(&mut wal, 6, RECORDS_BEGIN);
+    append(&mut wal, 7, first);
+    damage(&sim, RECORDS_BEGIN + 40, &[0xee]);
+    let error = replay(&sim).expect_err("once durable, now damaged");
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
+    assert!(error.to_string().contains("0000000003.wal"), "{error}");
+    assert!(error.to_string().contains("at byte 4096"), "{error}");
+}
+
+#[test]
+fn damage_below_the_horizon_of_an_idle_record_is_refused() {
+    let sim = Sim::new();
+    let mut wal = new_log(&sim);
+    let end = append(&mut wal, 6, RECORDS_BEGIN);
+    append_idle(&mut wal, 6, end);
+    damage(&sim, end - 8, &[0xee; 4]);
+    assert_eq!(replay(&sim).expect_err("damage").kind(), ErrorKind::Corrupt);
+}
+
+#[test]
+fn the_last_sync_group_cannot_be_told_from_a_torn_write() {
+    let sim = Sim::new();
+    let mut wal = new_log(&sim);
+    let first = append(&mut wal, 6, RECORDS_BEGIN);
+    append(&mut wal, 7, first);
+    // Synced, but no later record says so: cut, and reported.
+    damage(&sim, first + 40, &[0xee]);
+    assert_eq!(changes(&sim), [6]);
+}
+
+#[test]
+fn a_stale_record_of_another_log_does_not_replay() {
+    let sim = Sim::new();
+    let mut wal = new_log(&sim);
+    append(&mut wal, 6, RECORDS_BEGIN);
+    let stale = sim.snapshot_of_files()[&path(3)].clone();
+    let other = WalIdentity { salt: 1, ..identity(3) };
+    Wal::create(&sim, &path(3), None, &other).expect("created");
+    let begin = usize::try_from(RECORDS_BEGIN).expect("small");
+    damage(&sim, RECORDS_BEGIN, &stale[begin..begin + 200]);
+    let replay = Replay::read(&sim, &path(3), &other, SIGNATURE_BYTES).expect("replays");
+    assert_eq!(replay.change_count(), 0);
+}
+
+#[test]
+fn a_log_that_is_not_the_listed_one_is_refused() {
+    let sim = Sim::new();
+    new_log(&sim);
+    let read = |identity: &WalIdentity| {
+        Replay::read(&sim, &path(3), identity, SIGNATURE_BYTES).map(|_| ()).map_err(|e| e.kind())
+    };
+    let right = identity(3);
+    assert_eq!(read(&right), Ok(()));
+    for wrong in [
+        WalIdentity { uuid: [8; 16], ..right },
+        WalIdentity { params_id: 1, ..right },
+        WalIdentity { number: 4, ..right },
+        WalIdentity { salt: 4, ..right },
+        WalIdentity { length: 8 << 10, ..right },
+        WalIdentity { floor: 6, ..right },
+    ] {
+        assert_eq!(read(&wrong), Err(ErrorKind::Corrupt), "{wrong:?}");
+    }
+    let content = sim.snapshot_of_files()[&path(3)].clone();
+    for cut in [0, 63, 64, 95, 4095, 4096, content.len() - 1] {
+        sim.overwrite(&path(3), &content[..cut]);
+        assert_eq!(read(&right), Err(ErrorKind::Corrupt), "cut at {cut}");
+    }
+    sim.remove(&path(3)).expect("removed");
+    assert_eq!(read(&right), Err(ErrorKind::Corrupt));
+}
+
+#[test]
+fn a_full_log_says_so() {
+    let sim = Sim::new();
+    let mut wal = new_log(&sim);
+    let mut change = 5;
+    loop {
+        change += 1;
+        let mut record = record(b"k");
+        let room = wal.has_room(record.record_bytes());
+        match wal.append(&mut record, RecordKind::Change, change, RECORDS_BEGIN) {
+            Ok(_) => assert!(room),
+            Err(AppendError::Full) => {
+                assert!(!room);
+                break;
+            }
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+    assert_eq!(changes(&sim).len(), usize::try_from(change - 6).expect("small"));
+}
+
+#[test]
+fn a_failed_append_is_rolled_back_and_the_log_goes_on() {
+    for what in [What::Eio, What::Enospc, What::ShortWrite] {
+        let sim = Sim::new();
+        let mut wal = new_log(&sim);
+        append(&mut wal, 6, RECORDS_BEGIN);
+        sim.fail(Fault { at: 0, what, sticky: false });
+        let failed = wal.append(&mut record(b"lost"), RecordKind::Change, 7, RECORDS_BEGIN);
+        assert!(matches!(failed, Err(AppendError::RolledBack(_))), "{what:?}: {failed:?}");
+        // Even a power cut right now does not bring it back.
+        for state in sim.crash_states(1, 50) {
+            assert!(changes(&state).len() <= 1);
+        }
+        append(&mut wal, 7, RECORDS_BEGIN);
+        assert_eq!(changes(&sim), [6, 7]);
+    }
+}
+
+#[test]
+fn an_append_that_cannot_be_rolled_back_breaks_the_log() {
+    let sim = Sim::new();
+    let mut wal = new_log(&sim);
+    sim.fail(Fault { at: 0, what: What::Eio, sticky: true });
+    let failed = wal.append(&mut record(b"lost"), RecordKind::Change, 6, RECORDS_BEGIN);
+    assert!(matches!(failed, Err(AppendError::Broken(_))), "{failed:?}");
+}
+
+#[test]
+fn a_spare_is_emptied_before_it_is_used() {
+    let sim = Sim::new();
+    let mut wal = new_log(&sim);
+    append(&mut wal, 6, RECORDS_BEGIN);
+    let next = WalIdentity { length: 8 << 10, ..identity(4) };
+    let wal = Wal::create(&sim, &path(4), Some(&path(3)), &next).expect("created");
+    assert_eq!(wal.end(), RECORDS_BEGIN);
+    let files = sim.snapshot_of_files();
+    assert!(!files.contains_key(&path(3)));
+    let content = &files[&path(4)];
+    assert_eq!(content.len(), 8 << 10);
+    assert!(content[96..].iter().all(|byte| *byte == 0));
+    assert_eq!(sim.unsynced(), 0, "published");
+}
+
+#[test]
+fn an_unlisted_log_with_a_record_is_recognised() {
+    let sim = Sim::new();
+    let mut wal = new_log(&sim);
+    assert!(!holds_a_record(&sim, &path(3)).expect("readable"));
+    append(&mut wal, 6, RECORDS_BEGIN);
+    assert!(holds_a_record(&sim, &path(3)).expect("readable"));
+    sim.overwrite(&path(3), b"short");
+    assert!(!holds_a_record(&sim, &path(3)).expect("readable"));
+}
