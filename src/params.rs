@@ -28,6 +28,7 @@ pub struct Params {
 
 /// The stored form of [`Params`]. Fields are only ever added at the end.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "four options that have nothing in common")]
 struct Fields {
     scheme: Scheme,
     seed: u64,

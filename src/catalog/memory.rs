@@ -5,13 +5,15 @@ use super::slot;
 use crate::format::bytes::wide;
 use crate::storage::lock::Lock;
 use crate::storage::{Counters, Entry, File, Map, OpenMode, Storage};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The path of the one catalog.
 pub(super) const PATH: &str = "catalog.redb";
+/// What the system writes back at once.
+const PAGE: usize = 4096;
 
 /// What the failing operation leaves behind.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -67,12 +69,19 @@ impl Plan {
 pub(super) struct MemoryFile {
     bytes: Mutex<Vec<u8>>,
     synced: Mutex<Vec<u8>>,
+    /// Pages written since the last sync. One that fails forgets them, as Linux does: a later
+    /// sync succeeds and has not made them durable.
+    dirty: Mutex<BTreeSet<usize>>,
     plan: Arc<Plan>,
 }
 
 impl MemoryFile {
     fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
         self.bytes.lock().expect("no panic while held")
+    }
+
+    fn dirty(&self) -> MutexGuard<'_, BTreeSet<usize>> {
+        self.dirty.lock().expect("no panic while held")
     }
 
     fn synced(&self) -> MutexGuard<'_, Vec<u8>> {
@@ -107,6 +116,7 @@ impl File for MemoryFile {
             bytes.resize(from + count, 0);
         }
         bytes[from..from + count].copy_from_slice(&buffer[..count]);
+        self.dirty().extend(from / PAGE..(from + count).div_ceil(PAGE));
         result
     }
 
@@ -120,10 +130,18 @@ impl File for MemoryFile {
 
     fn sync(&self) -> io::Result<()> {
         let (effect, result) = self.plan.next();
+        let dirty = std::mem::take(&mut *self.dirty());
         if effect == Effect::Whole {
-            let bytes = self.bytes().clone();
-            self.plan.state().images.push(bytes.clone());
-            *self.synced() = bytes;
+            let bytes = self.bytes();
+            let mut synced = self.synced();
+            synced.resize(bytes.len(), 0);
+            for from in dirty.into_iter().map(|page| page * PAGE) {
+                let page = from..bytes.len().min(from + PAGE);
+                if !page.is_empty() {
+                    synced[page.clone()].copy_from_slice(&bytes[page]);
+                }
+            }
+            self.plan.state().images.push(synced.clone());
         }
         self.plan.state().counters.syncs += 1;
         result
@@ -158,8 +176,9 @@ impl Memory {
     }
 
     fn new_file(&self) -> Arc<MemoryFile> {
-        let (bytes, synced) = (Mutex::default(), Mutex::default());
-        Arc::new(MemoryFile { bytes, synced, plan: Arc::clone(&self.plan) })
+        let plan = Arc::clone(&self.plan);
+        let (bytes, synced, dirty) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Arc::new(MemoryFile { bytes, synced, dirty, plan })
     }
 
     fn files(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Arc<MemoryFile>>> {

@@ -9,6 +9,7 @@ use crate::{Error, Result};
 
 /// Collects what [`Params`] shall be; nothing is checked before [`ParamsBuilder::build`].
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "four options that have nothing in common")]
 pub struct ParamsBuilder {
     threshold: f64,
     recall_target: f64,

@@ -2,7 +2,6 @@
 //!
 //! Knows blocks and bytes; not what any section holds.
 
-use super::{Listed, ReadMode};
 use crate::format::blocks::{BLOCK_BYTES, Footer, Tail};
 use crate::format::bytes::{narrow, wide};
 use crate::format::header::FileHeader;
@@ -14,6 +13,28 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What the catalog says of a block file, and `open` must find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) number: u64,
+    pub(crate) length: u64,
+    pub(crate) tail_hash: u64,
+}
+
+/// How segments are read, and when damage is seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum ReadMode {
+    /// Through a memory map. Every block of 4 KiB is read and its checksum compared when it is
+    /// first touched since open; what goes bad in it later is found by `verify`.
+    #[default]
+    Mmap,
+    /// Every read reads its blocks from the file and compares their checksums. Slower by an
+    /// order of magnitude; for file systems where maps misbehave, or where damage must be seen at
+    /// once.
+    Pread,
+}
 
 type Block = [u8; BLOCK_BYTES];
 
@@ -74,10 +95,6 @@ impl BlockFile {
         })
     }
 
-    pub(super) fn listed(&self) -> &Listed {
-        &self.listed
-    }
-
     pub(super) fn footer(&self) -> &Footer {
         &self.footer
     }
@@ -96,18 +113,14 @@ impl BlockFile {
     #[inline]
     pub(super) fn read(&self, offset: u64, count: usize) -> Result<Cow<'_, [u8]>> {
         let begin = self.range(offset, count)?;
-        match &self.map {
-            Some(map) => {
-                self.check(begin, count)?;
-                // The map is as long as the file, and `range` keeps within the body.
-                Ok(Cow::Borrowed(&map.bytes()[begin..begin + count]))
-            }
-            None => {
-                let mut copy = vec![0; count];
-                self.copy_blocks(begin, &mut copy)?;
-                Ok(Cow::Owned(copy))
-            }
+        if let Some(map) = &self.map {
+            self.check(begin, count)?;
+            // The map is as long as the file, and `range` keeps within the body.
+            return Ok(Cow::Borrowed(&map.bytes()[begin..begin + count]));
         }
+        let mut copy = vec![0; count];
+        self.copy_blocks(begin, &mut copy)?;
+        Ok(Cow::Owned(copy))
     }
 
     /// A few checked bytes of the body, without allocating in any mode.
@@ -206,12 +219,11 @@ impl BlockFile {
 
     fn fetch(&self, block: usize, bytes: &mut Block) -> Result<()> {
         let index = block / CRCS_PER_BLOCK;
-        let crcs = match self.crc_table[index].get() {
-            Some(crcs) => crcs,
-            None => {
-                let fetched = self.fetch_crcs(index)?;
-                self.crc_table[index].get_or_init(|| fetched)
-            }
+        let crcs = if let Some(crcs) = self.crc_table[index].get() {
+            crcs
+        } else {
+            let fetched = self.fetch_crcs(index)?;
+            self.crc_table[index].get_or_init(|| fetched)
         };
         let offset = wide(block * BLOCK_BYTES);
         self.read_disk(bytes, offset)?;
@@ -280,6 +292,8 @@ fn read_ends(
         Tail::decode(&bytes, &footer).map_err(|error| error.in_file(path, footer.tail_offset))?;
     let mut header_bytes = [0; FileHeader::BYTES];
     read(&mut header_bytes, 0)?;
+    // As a writer: an index is opened by its one writer, who may not write beside flags that
+    // forbid it.
     let header = FileHeader::decode(&header_bytes, true).map_err(|error| error.in_file(path, 0))?;
     let footer_agrees = footer.kind == header.kind && footer.number == header.number;
     if header != *expected || !footer_agrees || header.number != listed.number {

@@ -3,7 +3,7 @@
 //! Knows nothing of where documents come from. Holds 4.2 bytes per document beside its bounded
 //! buffers, and 4 per block of the file; nothing that grows with the text.
 
-use super::tables::{Need, Rebuild, Run, key_hash};
+use super::tables::{Need, Rebuild, Run, key_hash, u16_of};
 use super::writer::{Output, Stream, header};
 use super::{Listed, Shape};
 use crate::format::blocks::{
@@ -121,7 +121,7 @@ impl Builder {
     pub(crate) fn push_document(&mut self, key: &[u8], payload: &[u8]) -> Result<()> {
         assert!((1..=KEY_BYTES_MAX).contains(&key.len()), "keys have 1 to 4,096 bytes");
         assert!(payload.len() <= PAYLOAD_BYTES_MAX, "payloads have at most 65,536 bytes");
-        if self.pushed % STARTS_PER_BASE == 0 {
+        if self.pushed.is_multiple_of(STARTS_PER_BASE) {
             self.bases.push(self.documents_bytes);
         }
         let base = self.bases.last().copied().unwrap_or(0);
@@ -199,11 +199,6 @@ impl Builder {
         };
         let (time_min, time_max) = (self.time_min, self.time_max);
         Ok(Built { listed, docs: self.docs, time_min, time_max })
-    }
-
-    /// Gives up: removes the tmp file.
-    pub(crate) fn abandon(self) {
-        drop(self);
     }
 
     fn properties(&self) -> SegmentProperties {
@@ -317,7 +312,7 @@ impl Builder {
                 self.bases[ordinal / index(STARTS_PER_BASE)] + u64::from(self.starts[ordinal]);
             let at = usize::try_from(start - begin).expect("within the chunk");
             let document = &tables.chunk[at..];
-            let key_bytes = usize::from(u16::from_le_bytes([document[0], document[1]]));
+            let key_bytes = usize::from(u16_of(document));
             tables.hashes.push(key_hash(&document[2..2 + key_bytes], self.shape.key_seed));
         }
         tables.rebuild.keys(&tables.hashes);

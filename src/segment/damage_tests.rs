@@ -30,7 +30,7 @@ fn every_flipped_bit_of_a_segment_is_an_error_where_it_matters() {
         for mode in MODES {
             let Ok(segment) = place.segment(&path, &listed, &model.shape, mode) else { continue };
             // All readings of a few blocks take long: a sample of the flips is read through.
-            if at % 7 == 0 {
+            if at % 11 == 0 {
                 model.check(&segment);
                 model.check_tables(&segment, 0);
             }
@@ -196,7 +196,7 @@ fn forged_files_with_right_checksums_do_not_panic() {
     let footer = footer.expect("as built");
     let mut random = Random(17);
     let (mut opened, mut tails) = (0, 0);
-    for round in 0..4000 {
+    for round in 0..2000 {
         let mut forged = bytes.clone();
         let from = match round % 2 {
             0 => 0,
@@ -215,7 +215,7 @@ fn forged_files_with_right_checksums_do_not_panic() {
         let found = problems(|watch| segment.verify(None, watch));
         let _ = found.len();
     }
-    assert!(opened > 1000 && tails > 1000, "{opened} opened, {tails} refused");
+    assert!(opened > 500 && tails > 500, "{opened} opened, {tails} refused");
 }
 
 /// Reads whatever there is; only that it comes back counts, with no more than there can be.
@@ -277,8 +277,8 @@ fn a_forged_body_is_found_by_computing_it_again() {
     let footer = footer.expect("as built");
     let segment = place.segment(&path, &listed, &model.shape, ReadMode::Pread).expect("opens");
     let [_, documents, _, _, times, counts, ..] = segment.layout.sections;
-    let mut free = vec![times.offset..times.offset + times.bytes];
-    free.push(counts.offset..counts.offset + counts.bytes);
+    let mut free: Vec<_> =
+        [times, counts].map(|section| section.offset..section.offset + section.bytes).into();
     let mut at = documents.offset;
     for (key, payload) in model.keys.iter().zip(&model.payloads) {
         at += 2 + key.len() as u64;

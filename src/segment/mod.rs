@@ -15,6 +15,8 @@ mod tests;
 mod verify;
 mod writer;
 
+pub(crate) use blocks::Listed;
+pub use blocks::ReadMode;
 pub(crate) use builder::{Builder, Built};
 pub(crate) use dead::{Dead, Ranks, write_dead};
 pub(crate) use reader::Segment;
@@ -48,26 +50,4 @@ impl Shape {
         );
         assert!(self.signature_bytes <= 1 << 16, "signatures are short");
     }
-}
-
-/// What the catalog says of a block file, and `open` must find.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Listed {
-    pub(crate) number: u64,
-    pub(crate) length: u64,
-    pub(crate) tail_hash: u64,
-}
-
-/// How segments are read, and when damage is seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum ReadMode {
-    /// Through a memory map. Every block of 4 KiB is read and its checksum compared when it is
-    /// first touched since open; what goes bad in it later is found by `verify`.
-    #[default]
-    Mmap,
-    /// Every read reads its blocks from the file and compares their checksums. Slower by an
-    /// order of magnitude; for file systems where maps misbehave, or where damage must be seen at
-    /// once.
-    Pread,
 }

@@ -3,7 +3,7 @@
 //! Knows nothing of deaths: a dead document reads like a live one.
 
 use super::blocks::BlockFile;
-use super::tables::{key_hash, split};
+use super::tables::{key_hash, split, u16_of, u32_of};
 use super::writer::header;
 use super::{Listed, ReadMode, Shape};
 use crate::format::blocks::{
@@ -64,15 +64,6 @@ impl Segment {
             return Err(blocks.corrupt(footer.tail_offset, "bands or rows are not the index's"));
         }
         Ok(Self { groups: groups_of(properties.docs), shape: *shape, blocks, properties, layout })
-    }
-
-    pub(crate) fn number(&self) -> u64 {
-        self.blocks.listed().number
-    }
-
-    /// What the catalog says of this file.
-    pub(crate) fn listed(&self) -> &Listed {
-        self.blocks.listed()
     }
 
     /// Documents, dead ones included.
@@ -157,9 +148,10 @@ impl Segment {
 
     /// Appends to `out`, ascending, every document with exactly this key, dead or not.
     pub(crate) fn find_key(&self, key: &[u8], out: &mut Vec<u32>) -> Result<()> {
-        let mut kept = out.len();
+        let first = out.len();
         self.bucket(self.shape.bands, key_hash(key, self.shape.key_seed), out)?;
-        for candidate in kept..out.len() {
+        let mut kept = first;
+        for candidate in first..out.len() {
             let ordinal = out[candidate];
             if self.has_key(ordinal, key)? {
                 out[kept] = ordinal;
@@ -184,8 +176,8 @@ impl Segment {
     fn group(&self, table: u64, group: u32) -> Result<(u32, u32)> {
         let [.., directories] = &self.layout.sections;
         let at = directories.offset + table * self.layout.directory_stride + 4 * u64::from(group);
-        let [a, b, c, d, e, f, g, h] = self.blocks.array(at)?;
-        let (begin, end) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
+        let words: [u8; 8] = self.blocks.array(at)?;
+        let (begin, end) = (u32_of(&words), u32_of(&words[4..]));
         if begin > end || end > self.docs() {
             return Err(self.blocks.corrupt(at, "group ends before it begins, or after its table"));
         }
@@ -205,7 +197,7 @@ impl Segment {
         // Counting without a branch: the compiler makes vector instructions of it.
         let (mut less, mut equal) = (0_u16, 0_u16);
         for fingerprint in bytes.chunks_exact(2) {
-            let fingerprint = u16::from_le_bytes([fingerprint[0], fingerprint[1]]);
+            let fingerprint = u16_of(fingerprint);
             less += u16::from(fingerprint < wanted);
             equal += u16::from(fingerprint == wanted);
         }
@@ -292,9 +284,4 @@ impl Segment {
     fn u32_at(&self, offset: u64) -> Result<u32> {
         Ok(u32::from_le_bytes(self.blocks.array(offset)?))
     }
-}
-
-#[inline]
-pub(super) fn u32_of(bytes: &[u8]) -> u32 {
-    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }

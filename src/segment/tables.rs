@@ -12,8 +12,23 @@ pub(super) use crate::sketch::{band_key, key_hash};
 #[inline]
 pub(super) fn split(key: u64, groups: u32) -> (u32, u16) {
     let product = (u128::from(key) * u128::from(groups)).to_le_bytes();
-    let [.., a, b, c, d, e, f, _, _, _, _] = product;
-    (u32::from_le_bytes([c, d, e, f]), u16::from_le_bytes([a, b]))
+    (u32_of(&product[8..]), u16_of(&product[6..]))
+}
+
+/// The integer that `bytes` begin with.
+#[inline]
+pub(super) fn u16_of(bytes: &[u8]) -> u16 {
+    u16::from_le_bytes([bytes[0], bytes[1]])
+}
+
+#[inline]
+pub(super) fn u32_of(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+}
+
+#[inline]
+pub(super) fn u64_of(bytes: &[u8]) -> u64 {
+    u64::from(u32_of(bytes)) | u64::from(u32_of(&bytes[4..])) << 32
 }
 
 /// What [`Rebuild`] waits for.
@@ -265,9 +280,9 @@ impl Rebuild {
             group.sort_unstable();
             run.directory.extend_from_slice(&self.entry.to_le_bytes());
             for entry in group {
-                let [a, b, c, d, e, f, _, _] = entry.to_le_bytes();
-                run.fingerprints.extend_from_slice(&[e, f]);
-                run.ordinals.extend_from_slice(&[a, b, c, d]);
+                let bytes = entry.to_le_bytes();
+                run.fingerprints.extend_from_slice(&bytes[4..6]);
+                run.ordinals.extend_from_slice(&bytes[..4]);
             }
             self.entry = end;
             self.group += 1;

@@ -93,13 +93,8 @@ impl Model {
         band_key(&self.signature(doc)[begin..begin + self.shape.band_bytes])
     }
 
-    pub(super) fn build(
-        &self,
-        disk: &Arc<dyn Storage>,
-        path: &Path,
-        memory: usize,
-        step: usize,
-    ) -> Built {
+    /// A builder that was given everything and has no table yet.
+    fn pushed(&self, disk: &Arc<dyn Storage>, path: &Path, memory: usize) -> Builder {
         let mut builder =
             Builder::create(disk, path, 7, &self.shape, self.docs(), memory).expect("created");
         // In parts of uneven length.
@@ -115,6 +110,17 @@ impl Model {
         for count in &self.counts {
             builder.push_shingle_count(*count).expect("pushed");
         }
+        builder
+    }
+
+    pub(super) fn build(
+        &self,
+        disk: &Arc<dyn Storage>,
+        path: &Path,
+        memory: usize,
+        step: usize,
+    ) -> Built {
+        let mut builder = self.pushed(disk, path, memory);
         while !builder.step(step).expect("stepped") {}
         builder.finish().expect("finished")
     }
@@ -311,19 +317,7 @@ fn the_bytes_do_not_depend_on_memory_or_steps() {
 fn a_step_is_short() {
     let place = Place::new();
     let model = Model::random(1, 50_000, shape(32, 4), 1000);
-    let mut builder =
-        Builder::create(&place.disk, &place.path("a.seg"), 7, &model.shape, 50_000, 1 << 20)
-            .expect("created");
-    builder.push_signatures(&model.signatures).expect("pushed");
-    for (key, payload) in model.keys.iter().zip(&model.payloads) {
-        builder.push_document(key, payload).expect("pushed");
-    }
-    for time in &model.times {
-        builder.push_time(*time).expect("pushed");
-    }
-    for count in &model.counts {
-        builder.push_shingle_count(*count).expect("pushed");
-    }
+    let mut builder = model.pushed(&place.disk, &place.path("a.seg"), 1 << 20);
     let mut steps = 0;
     loop {
         let before = place.disk.counters();
@@ -363,8 +357,32 @@ fn a_builder_that_is_given_up_leaves_nothing() {
         Builder::create(&place.disk, &path, 7, &model.shape, 10, MEMORY).expect("created");
     builder.push_signatures(&model.signatures).expect("pushed");
     assert_eq!(place.disk.list(place.dir.path()).expect("listed").len(), 1);
-    builder.abandon();
+    drop(builder);
     assert!(place.disk.list(place.dir.path()).expect("listed").is_empty());
+}
+
+#[test]
+fn a_disk_that_returns_other_bytes_ends_the_build() {
+    let place = Place::new();
+    // A signature, a key, and a signature in a block that is not full yet.
+    for (docs, at) in [(500, 100), (500, 8300), (20, 100)] {
+        let model = Model::random(1, docs, shape(16, 4), 1);
+        let mut builder = model.pushed(&place.disk, &place.path("a.seg"), MEMORY);
+        let tmp = place.path("a.seg.tmp");
+        let file = place.disk.open(&tmp, OpenMode::ReadWrite).expect("opened");
+        let mut byte = [0];
+        file.read_at(&mut byte, at).expect("written by then");
+        file.write_at(&[!byte[0]], at).expect("written");
+        let error = loop {
+            match builder.step(1) {
+                Ok(done) => assert!(!done, "byte {at}"),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.kind(), crate::ErrorKind::Io);
+        drop(builder);
+        assert!(place.disk.list(place.dir.path()).expect("listed").is_empty());
+    }
 }
 
 #[test]

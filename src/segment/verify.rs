@@ -5,8 +5,8 @@
 //! map, so that it sees what a reopen would.
 
 use super::blocks::BlockFile;
-use super::reader::{Segment, u32_of};
-use super::tables::{Need, Rebuild, Run, key_hash};
+use super::reader::Segment;
+use super::tables::{Need, Rebuild, Run, key_hash, u16_of, u32_of, u64_of};
 use super::{Dead, Ranks};
 use crate::format::blocks::{
     BLOCK_BYTES, DOCUMENT_BYTES_MAX, KEY_BYTES_MAX, PAYLOAD_BYTES_MAX, STARTS_PER_BASE,
@@ -61,7 +61,7 @@ pub(super) fn blocks(file: &BlockFile, watch: &mut Watch<'_>) -> Result<bool> {
 }
 
 /// That a gap of the body is zero.
-pub(super) fn zeros(file: &BlockFile, gap: Range<u64>, watch: &mut Watch<'_>) -> Result<()> {
+pub(super) fn zeros(file: &BlockFile, gap: Range<u64>, watch: &mut Watch<'_>) {
     let mut bytes = [0; BLOCK_BYTES];
     let count = usize::try_from(gap.end.saturating_sub(gap.start)).unwrap_or(usize::MAX);
     let bytes = &mut bytes[..count.min(BLOCK_BYTES)];
@@ -72,7 +72,6 @@ pub(super) fn zeros(file: &BlockFile, gap: Range<u64>, watch: &mut Watch<'_>) ->
         }
         Ok(()) => {}
     }
-    Ok(())
 }
 
 /// The full check of a segment and its dead file. `Err` only if cancelled: what is wrong goes to
@@ -85,7 +84,7 @@ pub(super) fn segment(segment: &Segment, dead: Option<&Dead>, watch: &mut Watch<
     if !blocks(&segment.blocks, watch)? {
         return Ok(());
     }
-    gaps(segment, watch)?;
+    gaps(segment, watch);
     times(segment, watch)?;
     let keys_are_whole = documents(segment, watch)?;
     let ranks = match dead.map(Dead::bits).transpose() {
@@ -97,22 +96,21 @@ pub(super) fn segment(segment: &Segment, dead: Option<&Dead>, watch: &mut Watch<
     tables(segment, ranks.as_ref(), keys_are_whole, watch)
 }
 
-fn gaps(segment: &Segment, watch: &mut Watch<'_>) -> Result<()> {
+fn gaps(segment: &Segment, watch: &mut Watch<'_>) {
     let layout = &segment.layout;
     let ends = layout.sections.iter().map(|section| section.offset + section.bytes);
     let begins = layout.sections.iter().skip(1).map(|section| section.offset);
     for (end, begin) in ends.zip(begins.chain([layout.body_bytes])) {
-        zeros(&segment.blocks, end..begin, watch)?;
+        zeros(&segment.blocks, end..begin, watch);
     }
     let docs = u64::from(segment.docs());
     let [.., tables, _] = &layout.sections;
     for table in 0..u64::from(segment.properties.tables) {
         let at = tables.offset + table * layout.table_stride;
         let ordinals = at + layout.table_ordinals;
-        zeros(&segment.blocks, at + 2 * docs..ordinals, watch)?;
-        zeros(&segment.blocks, ordinals + 4 * docs..at + layout.table_stride, watch)?;
+        zeros(&segment.blocks, at + 2 * docs..ordinals, watch);
+        zeros(&segment.blocks, ordinals + 4 * docs..at + layout.table_stride, watch);
     }
-    Ok(())
 }
 
 fn times(segment: &Segment, watch: &mut Watch<'_>) -> Result<()> {
@@ -204,7 +202,7 @@ impl Documents {
 
     fn check_keys(&self, segment: &Segment) -> Result<()> {
         for (document, start) in self.each().zip(&self.starts) {
-            let key_bytes = usize::from(u16::from_le_bytes([document[0], document[1]]));
+            let key_bytes = usize::from(u16_of(document));
             let payload_bytes = (document.len() - 2).checked_sub(key_bytes);
             let fits = payload_bytes.is_some_and(|count| count <= PAYLOAD_BYTES_MAX);
             if !fits || !(1..=KEY_BYTES_MAX).contains(&key_bytes) {
@@ -229,7 +227,7 @@ impl Documents {
     fn hashes(&self, seed: u64, out: &mut Vec<u64>) {
         out.clear();
         for document in self.each() {
-            let key_bytes = usize::from(u16::from_le_bytes([document[0], document[1]]));
+            let key_bytes = usize::from(u16_of(document));
             out.push(key_hash(&document[2..2 + key_bytes], seed));
         }
     }
@@ -365,10 +363,4 @@ fn fresh(segment: &Segment, at: u64, count: u64, out: &mut Vec<u8>) -> Result<()
         }
         _ => Err(segment.blocks.corrupt(at, "a reference leads out of the file")),
     }
-}
-
-fn u64_of(bytes: &[u8]) -> u64 {
-    let mut array = [0; 8];
-    array.copy_from_slice(&bytes[..8]);
-    u64::from_le_bytes(array)
 }

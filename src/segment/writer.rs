@@ -7,7 +7,7 @@ use crate::format::blocks::{BLOCK_BYTES, Footer, Geometry, PROPERTY_BYTES, Secti
 use crate::format::bytes::{narrow, wide};
 use crate::format::header::{FileHeader, FileKind};
 use crate::storage::{File, OpenMode, Storage, names, publish};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -148,7 +148,13 @@ impl Output {
                 self.combined(offset, wide(bytes.len()))
             };
             if crc32fast::hash(bytes) != expected {
-                return Err(Error::corrupt(&self.tmp, offset, "disk returned other bytes"));
+                // Not `Corrupt`: the index is whole, only this unfinished file is not.
+                let what = format!(
+                    "cannot build {}: the disk returned other bytes than were written, at byte \
+                     {offset}; check the disk",
+                    self.tmp.display()
+                );
+                return Err(Error::new(ErrorKind::Io, what));
             }
         }
         let skip = usize::try_from(range.start - begin).expect("less than a block");

@@ -4,15 +4,58 @@
 
 use super::hash::{GOLDEN, finalise};
 
-/// Finalises window sums and drops repeats. The expected cost is one probe each; sums chosen to
-/// collide in the table fall back to sorting.
+/// Most hashes that are first looked through with a filter of bits, and most of them that may
+/// look repeated there.
+const FILTERED: usize = 1024;
+const SUSPECTS: usize = 16;
+
+/// Finalises window sums and drops repeats. Costs a bit tested and set for each hash of a short
+/// text, a probe of a table for each of a long one; sums chosen to collide there, a sort.
 pub(crate) fn set(sums: &mut Vec<u64>) {
-    if let Some(kept) = finalise_distinct(sums) {
+    if sums.len() <= FILTERED {
+        if filter(sums) {
+            return;
+        }
+    } else {
+        for sum in sums.iter_mut() {
+            *sum = finalise(*sum);
+        }
+    }
+    if let Some(kept) = drop_repeats(sums) {
         sums.truncate(kept);
     } else {
         sums.sort_unstable();
         sums.dedup();
     }
+}
+
+/// Finalises all and drops repeats without a branch per hash: those whose bit another has set are
+/// suspects, few, and looked up among all. False, all finalised, when suspects are many.
+fn filter(sums: &mut Vec<u64>) -> bool {
+    // A bit is set by accident with a chance below 1/64.
+    let mut bits = vec![0_u64; sums.len().next_power_of_two()];
+    let mask = bits.len() - 1;
+    let mut suspects = [0; SUSPECTS];
+    let mut count = 0;
+    for (at, sum) in sums.iter_mut().enumerate() {
+        *sum = finalise(*sum);
+        let word = &mut bits[low_bits(*sum) & mask];
+        let bit = 1 << (*sum >> 58);
+        suspects[count % SUSPECTS] = at;
+        count += usize::from(*word & bit != 0);
+        *word |= bit;
+    }
+    if count > SUSPECTS {
+        return false;
+    }
+    // From the last, so that the places before stay.
+    for &at in suspects[..count].iter().rev() {
+        let (before, rest) = sums.split_at(at);
+        if before.contains(&rest[0]) {
+            sums.swap_remove(at);
+        }
+    }
+    true
 }
 
 /// Finalises window sums so that repeats count: the n-th of equal sums, n from 0, is hashed with
@@ -28,31 +71,30 @@ pub(crate) fn bag(sums: &mut [u64]) {
     }
 }
 
-/// Finalises all and moves the first of equal ones to the front, with an open-addressed table at
-/// most a quarter full; returns how many there are. `None`, all finalised and some repeats left,
-/// when the probes are many more than random hashes need.
-fn finalise_distinct(sums: &mut [u64]) -> Option<usize> {
-    let slots = (sums.len() * 4).next_power_of_two();
+/// Moves the first of equal hashes to the front, with an open-addressed table at most a quarter
+/// full; returns how many there are. `None` when the probes are many more than random hashes
+/// need; then nothing is lost, only moved.
+fn drop_repeats(hashes: &mut [u64]) -> Option<usize> {
+    let slots = (hashes.len() * 4).next_power_of_two();
     // Zero marks a free slot, so a hash of zero is remembered apart.
     let mut table = vec![0_u64; slots];
     let mut zero_seen = false;
-    let mut spare_probes = sums.len() + 64;
+    let mut spare_probes = hashes.len() + 64;
     let mut kept = 0;
-    for at in 0..sums.len() {
-        let hash = finalise(sums[at]);
+    for at in 0..hashes.len() {
+        let hash = hashes[at];
         let mut slot = low_bits(hash) & (table.len() - 1);
-        while table[slot] != hash && table[slot] != 0 && spare_probes > 0 {
-            spare_probes -= 1;
+        while table[slot] != hash && table[slot] != 0 {
+            spare_probes = spare_probes.checked_sub(1)?;
             slot = (slot + 1) & (table.len() - 1);
         }
         let fresh = if hash == 0 { !zero_seen } else { table[slot] != hash };
         zero_seen |= hash == 0;
         table[slot] = hash;
-        sums[at] = sums[kept];
-        sums[kept] = hash;
+        hashes.swap(kept, at);
         kept += usize::from(fresh);
     }
-    (spare_probes > 0).then_some(kept)
+    Some(kept)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "only the low bits are wanted")]

@@ -17,6 +17,7 @@ static ROUNDS: [(u64, u64); 2 * ROWS_MAX] = round_constants();
 /// A slot that no shingle has fallen into. Filled ones are below: their round is below 2^15.
 const EMPTY: u64 = u64::MAX;
 
+#[expect(clippy::large_stack_arrays, reason = "runs in the compiler only")]
 const fn round_constants() -> [(u64, u64); 2 * ROWS_MAX] {
     let mut rounds = [(0, 0); 2 * ROWS_MAX];
     let mut round = 0;
@@ -77,6 +78,7 @@ fn force(hashes: &[u64], slots: &mut [u64]) {
 /// Where a round puts a shingle: hash x rows is a fixed-point number whose whole part is the row
 /// and whose fraction, uniform and independent of the row, is the value.
 #[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the row is below `rows`")]
 fn place(hash: u64, rows: usize) -> (usize, u64) {
     let product = u128::from(hash) * rows as u128;
     ((product >> 64) as usize, low(product) >> 16)

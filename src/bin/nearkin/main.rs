@@ -1,2 +1,72 @@
-//! The command-line tool.
-fn main() {}
+//! The command-line tool `nearkin`: runs one command and turns its end into an exit status.
+//!
+//! Knows no command's details, and prints only through `output`.
+
+mod add;
+mod args;
+mod content;
+mod failure;
+mod files;
+mod given;
+mod input;
+mod lines;
+mod maintain;
+mod opened;
+mod output;
+mod pairs;
+mod pipeline;
+mod progress;
+mod query;
+mod remove;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+use failure::Failure;
+use output::Output;
+
+/// How a command that worked ended: the process's exit status (2 is an error).
+enum Ended {
+    /// Done as asked; also when nothing matched.
+    Well = 0,
+    /// Done, and what was looked at is not as it should be: damage found, a key missing.
+    Amiss = 1,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let mut output = Output::new(args.json);
+    let ended = run(args.command, &mut output).and_then(|ended| {
+        output.flush()?;
+        Ok(ended)
+    });
+    match ended {
+        Ok(ended) => ExitCode::from(ended as u8),
+        // The reader of our output has seen enough (`nearkin pairs | head`).
+        Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(failure) => {
+            // What was found before the failure is printed before its message. If even that
+            // fails, the message is still the more useful one.
+            let _ = output.flush();
+            output::note(&failure);
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(command: Command, output: &mut Output) -> Result<Ended, Failure> {
+    match command {
+        Command::Create(args) => maintain::create(&args, output),
+        Command::Add(args) => add::run(&args, output),
+        Command::Query(args) => query::run(args, output),
+        Command::Remove(args) => remove::run(args, output),
+        Command::Pairs(args) => pairs::pairs(&args, output),
+        Command::Clusters(args) => pairs::clusters(&args, output),
+        Command::Stats(args) => maintain::stats(&args, output),
+        Command::Verify(args) => maintain::verify(&args, output),
+        Command::Compact(args) => maintain::compact(&args, output),
+    }
+}

@@ -1,6 +1,8 @@
 //! The schemes written as their papers do, slowly: what the production code must equal, and
 //! where a test can plant a fault.
 
+#![expect(clippy::cast_possible_truncation, reason = "halves of products are wanted")]
+
 use crate::sketch::hash::split_mix;
 
 /// A hash of a shingle in a round.

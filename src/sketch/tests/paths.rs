@@ -222,7 +222,7 @@ fn repeats_are_dropped_or_numbered() {
 #[test]
 fn chosen_collisions_fall_back_to_sorting() {
     let count = 200_000_u64;
-    let crafted = (0..count).map(|i| unfinalise(i % (count / 2) << 24));
+    let crafted = (0..count).map(|i| unfinalise((i % (count / 2)) << 24));
     let mut sums: Vec<u64> = crafted.collect();
     distinct::set(&mut sums);
     assert!(sums.is_sorted(), "the fallback was taken");

@@ -33,7 +33,7 @@ fn jaccard(a: usize, b: usize) -> f64 {
 
 fn agreement(a: usize, b: usize) -> f64 {
     let (a, b) = (signature(a), signature(b));
-    let lanes = |values: &[u64]| values.iter().map(|&v| v as u8).collect::<Vec<_>>();
+    let lanes = |values: &[u64]| values.iter().map(|v| v.to_le_bytes()[0]).collect::<Vec<_>>();
     f64::from(crate::sketch::equal_rows(&lanes(&a), &lanes(&b), 8)) / a.len() as f64
 }
 
@@ -42,7 +42,9 @@ fn the_four_columns_of_the_textbook() {
     let signatures: Vec<_> = (0..4).map(signature).collect();
     assert_eq!(signatures, [[2, 2, 1], [1, 1, 2], [2, 4, 1], [1, 1, 2]]);
     let pairs = [(0, 2), (1, 3), (0, 1), (2, 3)];
-    assert_eq!(pairs.map(|(a, b)| jaccard(a, b)), [0.75, 0.75, 0.0, 0.0]);
-    let agreements = pairs.map(|(a, b)| (agreement(a, b) * 100.0).round());
-    assert_eq!(agreements, [67.0, 100.0, 0.0, 0.0]);
+    let expected = [(0.75, 2.0 / 3.0), (0.75, 1.0), (0.0, 0.0), (0.0, 0.0)];
+    for ((a, b), (columns, signatures)) in pairs.into_iter().zip(expected) {
+        assert!((jaccard(a, b) - columns).abs() < 1e-12);
+        assert!((agreement(a, b) - signatures).abs() < 1e-12);
+    }
 }

@@ -130,7 +130,7 @@ fn quoted(text: &str) -> String {
 
 fn inputs() -> String {
     let texts = INPUTS.iter().filter(|(name, _)| *name != "numbers");
-    texts.map(|(name, text)| format!("{name} {}\n", quoted(text))).collect()
+    texts.map(|(name, text)| [*name, " ", &quoted(text), "\n"].concat()).collect()
 }
 
 fn hashes() -> String {
@@ -222,8 +222,8 @@ fn assemble(finalise: fn(u64) -> u64, values: fn(&[u64], usize) -> Vec<u64>) -> 
     let mut sums: Vec<u64> = Vec::new();
     crate::sketch::words::for_each(&words, |word| sums.push(hash::unit(word, 0)));
     hash::windows(&mut sums, 3);
-    sums.iter_mut().for_each(|sum| *sum = finalise(*sum));
-    lane::store(&values(&sums, 128), 8)
+    let hashes: Vec<u64> = sums.into_iter().map(finalise).collect();
+    lane::store(&values(&hashes, 128), 8)
 }
 
 #[test]

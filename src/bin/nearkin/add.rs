@@ -1,0 +1,179 @@
+//! `nearkin add`: documents in, batch by batch, each batch safe before the next.
+//!
+//! Knows what is counted and said. Does not know how documents are read.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use nearkin::{Batch, Index, Outcome, Shingles};
+use serde::Serialize;
+
+use crate::Ended;
+use crate::args::Add;
+use crate::content::{Reading, Sketched, Skipped};
+use crate::failure::Failure;
+use crate::files::Files;
+use crate::input::{self, Input};
+use crate::opened;
+use crate::output::{self, Output, counted, grouped};
+use crate::pipeline::{self, Pace};
+use crate::progress::Progress;
+
+/// Well below the 16 MiB that the library takes by default, whatever it adds to each document.
+const BATCH_BYTES_MAX: usize = 8 << 20;
+
+/// What an entry of a batch takes beside key and signature, generously.
+const ENTRY_BYTES: usize = 64;
+
+pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
+    let input = if args.lines.jsonl.is_empty() {
+        Input::Walk(Files::new(args.paths.clone())?)
+    } else {
+        Input::lines(args.lines.jsonl.clone())?
+    };
+    let index = open(args)?;
+    let fields = input::fields(&args.lines, index.params().shingles())?;
+    let mut input = match input {
+        Input::Walk(files) => Input::Walk(files.except(&args.index)),
+        lines => lines,
+    };
+    let reading = Reading::new(index.sketcher(), fields);
+    let (unit, total) = input.size();
+    let progress = Progress::start("adding", unit, total);
+    let mut counts = Counts::default();
+    let ended = pipeline::run(
+        &mut input,
+        Pace::Full,
+        &progress,
+        |raw| reading.sketch(raw),
+        |chunk| write(&index, chunk, &mut counts, &progress),
+    );
+    drop(progress);
+    // A flush that fails has lost nothing: the documents are in the WAL.
+    ended
+        .and_then(|()| Ok(index.close()?))
+        .map_err(|failure| failure.after(&format!("before that, safe in the index: {counts}")))?;
+    if output.json() {
+        output.object(&counts)?;
+    } else {
+        output.line(&counts)?;
+    }
+    Ok(Ended::Well)
+}
+
+/// Opens the index, or creates it and says so.
+fn open(args: &Add) -> Result<Index, Failure> {
+    if opened::exists(&args.index)? {
+        return opened::to_add(&args.index, &args.given);
+    }
+    let mut given = args.given.clone();
+    if args.lines.items_field.is_some() {
+        // Nothing else can be meant.
+        given = given.or_shingles(Shingles::Items);
+    }
+    let params = given.params()?;
+    // Before an index is made that this input does not fit.
+    input::fields(&args.lines, params.shingles())?;
+    let index = opened::create(&args.index, &params)?;
+    output::note(format!("created {}: {}", args.index.display(), opened::describe(&params)));
+    Ok(index)
+}
+
+/// Writes a chunk in one batch, or in several if signatures are large.
+fn write(
+    index: &Index,
+    chunk: Vec<Result<Sketched, Skipped>>,
+    counts: &mut Counts,
+    progress: &Progress,
+) -> Result<(), Failure> {
+    let mut batch = Batch::new();
+    let mut bytes = 0;
+    for document in chunk {
+        let Sketched { name, signature } = match document {
+            Ok(sketched) => sketched,
+            Err(skipped) => {
+                progress.note(&skipped);
+                counts.skip(&skipped);
+                continue;
+            }
+        };
+        let entry = ENTRY_BYTES + name.len() + signature.as_bytes().len();
+        if bytes + entry > BATCH_BYTES_MAX {
+            counts.write(index, std::mem::take(&mut batch))?;
+            bytes = 0;
+        }
+        bytes += entry;
+        batch = batch.insert(name, &signature);
+    }
+    counts.write(index, batch)
+}
+
+/// What became of the documents.
+#[derive(Debug, Default, Serialize)]
+struct Counts {
+    inserted: u64,
+    /// Including those replaced by a later document of the same run.
+    replaced: u64,
+    unchanged: u64,
+    skipped: u64,
+    #[serde(skip)]
+    kinds: BTreeMap<&'static str, u64>,
+}
+
+impl Counts {
+    fn write(&mut self, index: &Index, batch: Batch) -> Result<(), Failure> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let written = index.write(batch)?;
+        self.inserted += written.count(Outcome::Inserted);
+        // A later document of the batch took its place. Had a batch ended between the two, it
+        // would have been inserted and replaced; the sums are the same.
+        self.replaced += written.count(Outcome::Replaced) + written.count(Outcome::Superseded);
+        self.unchanged += written.count(Outcome::Unchanged);
+        Ok(())
+    }
+
+    fn skip(&mut self, skipped: &Skipped) {
+        self.skipped += 1;
+        *self.kinds.entry(skipped.reason.kind()).or_default() += 1;
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { inserted, replaced, unchanged, skipped, kinds } = self;
+        let inserted = counted(*inserted, "document");
+        write!(f, "{inserted} inserted, {} replaced, ", grouped(*replaced))?;
+        write!(f, "{} unchanged, {} skipped", grouped(*unchanged), grouped(*skipped))?;
+        if kinds.is_empty() {
+            return Ok(());
+        }
+        let kinds: Vec<_> =
+            kinds.iter().map(|(kind, count)| format!("{} {kind}", grouped(*count))).collect();
+        write!(f, " ({})", kinds.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::{Origin, Reason};
+
+    #[test]
+    fn the_summary_says_what_was_skipped_and_why() {
+        let mut counts = Counts { inserted: 1_200, replaced: 3, ..Counts::default() };
+        assert_eq!(
+            counts.to_string(),
+            "1,200 documents inserted, 3 replaced, 0 unchanged, 0 skipped"
+        );
+        for reason in [Reason::Empty, Reason::TooLarge, Reason::Empty] {
+            counts.skip(&Skipped { origin: Origin::Line { file: "l".into(), number: 1 }, reason });
+        }
+        assert!(counts.to_string().ends_with("3 skipped (2 empty, 1 too large)"), "{counts}");
+        assert_eq!(
+            serde_json::to_string(&counts).unwrap(),
+            r#"{"inserted":1200,"replaced":3,"unchanged":0,"skipped":3}"#
+        );
+    }
+}

@@ -1,0 +1,279 @@
+//! The command line: every command, option and line of help.
+//!
+//! Knows spelling and ranges, not what a command does. Each command's help ends in examples; all
+//! of them are run by `tests/cli.rs`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Parser, Subcommand};
+
+use crate::given::Given;
+
+/// Finds near-duplicates: an index on disk of the MinHash signatures of documents.
+///
+/// INDEX is a folder that nearkin makes and keeps. Results go to stdout, everything else to
+/// stderr. Exit status: 0 done (also when nothing matched), 1 `verify` found damage or a key to
+/// remove was missing, 2 error.
+#[derive(Debug, Parser)]
+#[command(name = "nearkin", version, max_term_width = 100)]
+#[command(after_help = "Start with:\n  nearkin add my.nearkin docs\n  nearkin pairs my.nearkin")]
+pub(crate) struct Args {
+    /// Print one JSON object a line instead of text for people
+    ///
+    /// Keys are bytes; what is not UTF-8 in them is printed as U+FFFD, here as in the tables.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Create(Create),
+    Add(Add),
+    Query(Query),
+    Remove(Remove),
+    Pairs(Pairs),
+    Clusters(Clusters),
+    Stats(Stats),
+    Verify(Verify),
+    Compact(Compact),
+}
+
+/// Create an empty index
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  nearkin create code.nearkin --threshold 0.8 --shingles tokens:5"
+)]
+pub(crate) struct Create {
+    /// Folder of the index; must not exist, or be empty
+    pub(crate) index: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) given: Given,
+}
+
+/// Add documents: files, folders, or lines of JSON
+///
+/// Creates the index if there is none. A file is a document, whose key is its path as given,
+/// without `./`, `//` and `..`, and with `/` between folders; a folder stands for all files in
+/// it. Symbolic links inside folders are not followed. What is binary (a NUL byte in the first
+/// 8 KiB, or not UTF-8), empty, unreadable or above 64 MiB is skipped, counted and named, and so
+/// is a line that is no JSON object or lacks a field. Adding a key again replaces its document.
+///
+/// Documents are written in batches, each of them whole and safe on disk before the next. After
+/// an interruption run the same command again: what is there already costs no writing.
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "nearkin add [OPTIONS] <INDEX> <PATH>...\n       \
+    nearkin add [OPTIONS] <INDEX> --jsonl <FILE>")]
+#[command(after_help = "Examples:\n  nearkin add my.nearkin docs\n  \
+    nearkin add papers.nearkin --jsonl papers.jsonl --shingles chars:5\n  \
+    nearkin add carts.nearkin --jsonl carts.jsonl --items-field items --threshold 0.5")]
+pub(crate) struct Add {
+    /// Folder of the index
+    pub(crate) index: PathBuf,
+
+    /// Files and folders to add
+    #[arg(value_name = "PATH", required_unless_present = "jsonl", conflicts_with = "jsonl")]
+    pub(crate) paths: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) lines: LinesGiven,
+
+    #[command(flatten)]
+    pub(crate) given: Given,
+}
+
+/// Find the documents like a file, a text, a stored document, or each line of a file
+///
+/// A query by content finds every such document, also one stored under the same name. A query
+/// by key never finds the key itself. Most similar first; equal ones by key.
+#[derive(Debug, clap::Args)]
+#[command(group = ArgGroup::new("what").required(true).args(["files", "text", "key", "jsonl"]))]
+#[command(override_usage = "nearkin query [OPTIONS] <INDEX> <FILE>...\n       \
+    nearkin query [OPTIONS] <INDEX> --text <TEXT> | --key <KEY> | --jsonl <FILE>")]
+#[command(after_help = "Examples:\n  nearkin query my.nearkin docs/mit.txt\n  \
+    nearkin query my.nearkin --key docs/mit.txt --threshold 0.5 --limit 3\n  \
+    nearkin query my.nearkin --text \"permission is hereby granted\"\n  \
+    nearkin query papers.nearkin --jsonl papers.jsonl --json")]
+pub(crate) struct Query {
+    /// Folder of the index
+    pub(crate) index: PathBuf,
+
+    /// Files to find the like of
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Find the like of this text
+    #[arg(long)]
+    pub(crate) text: Option<String>,
+
+    /// Find the like of the document with this key
+    #[arg(long)]
+    pub(crate) key: Option<OsString>,
+
+    #[command(flatten)]
+    pub(crate) lines: LinesGiven,
+
+    /// Least similarity to print, 0 to 1 [default: the index's own]
+    #[arg(long, value_name = "T", value_parser = similarity)]
+    pub(crate) threshold: Option<f64>,
+
+    /// Most matches to print for each query
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    pub(crate) limit: usize,
+}
+
+/// Documents as lines of JSON
+#[derive(Debug, clap::Args)]
+pub(crate) struct LinesGiven {
+    /// Read documents from the JSON objects in FILE, one a line; `-` is stdin; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub(crate) jsonl: Vec<PathBuf>,
+
+    /// Field that holds a document's key, a string or an integer [default: id]
+    #[arg(long, value_name = "NAME", requires = "jsonl")]
+    pub(crate) key_field: Option<String>,
+
+    /// Field that holds its text [default: text]
+    #[arg(long, value_name = "NAME", requires = "jsonl")]
+    pub(crate) text_field: Option<String>,
+
+    /// Field that holds its items instead, an array of strings and integers; a new index then
+    /// has `--shingles items`, and `items` is the default for such an index
+    #[arg(long, value_name = "NAME", requires = "jsonl", conflicts_with = "text_field")]
+    pub(crate) items_field: Option<String>,
+}
+
+/// Remove documents by their keys
+///
+/// Exit status 1 if a key was missing; the others are removed all the same.
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "nearkin remove [OPTIONS] <INDEX> <KEY>... [--from <FILE>]")]
+#[command(after_help = "Examples:\n  nearkin remove my.nearkin docs/mit.txt docs/isc.txt\n  \
+    nearkin remove papers.nearkin --from keys.txt")]
+pub(crate) struct Remove {
+    /// Folder of the index
+    pub(crate) index: PathBuf,
+
+    /// Keys to remove, exactly as stored
+    #[arg(value_name = "KEY", required_unless_present = "from")]
+    pub(crate) keys: Vec<OsString>,
+
+    /// Read more keys from FILE, one a line; `-` is stdin
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from: Option<PathBuf>,
+}
+
+/// Print all pairs of documents like each other
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  nearkin pairs my.nearkin --threshold 0.8 --sort")]
+pub(crate) struct Pairs {
+    /// Folder of the index
+    pub(crate) index: PathBuf,
+
+    /// Least similarity to print, 0 to 1 [default: the index's own]
+    #[arg(long, value_name = "T", value_parser = similarity)]
+    pub(crate) threshold: Option<f64>,
+
+    /// Most similar pairs first, equal ones by their keys
+    ///
+    /// Holds all pairs in memory: about 100 bytes and two keys each. Without it pairs come in no
+    /// particular order, as they are found, and memory stays small.
+    #[arg(long)]
+    pub(crate) sort: bool,
+}
+
+/// Print groups of documents that pairs connect
+///
+/// A group begins with its representative, the smallest key. Two documents of a group need not
+/// be like each other: a chain of others may lead from one to the other.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  nearkin clusters my.nearkin --threshold 0.9")]
+pub(crate) struct Clusters {
+    /// Folder of the index
+    pub(crate) index: PathBuf,
+
+    /// Least similarity that connects two documents, 0 to 1 [default: the index's own]
+    #[arg(long, value_name = "T", value_parser = similarity)]
+    pub(crate) threshold: Option<f64>,
+}
+
+/// Print size, state and parameters of an index
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  nearkin stats my.nearkin")]
+pub(crate) struct Stats {
+    /// Folder of the index
+    pub(crate) index: PathBuf,
+}
+
+/// Read a whole index and check it
+///
+/// Exit status 1 if there is damage; each damaged place is named.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  nearkin verify my.nearkin")]
+pub(crate) struct Verify {
+    /// Folder of the index
+    pub(crate) index: PathBuf,
+}
+
+/// Merge the files of an index into one and free the space of dead documents
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  nearkin compact my.nearkin")]
+pub(crate) struct Compact {
+    /// Folder of the index
+    pub(crate) index: PathBuf,
+}
+
+/// Reads a similarity to compare with: 0 to 1.
+fn similarity(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if (0.0..=1.0).contains(&value) => Ok(value),
+        _ => Err("must be a number from 0 to 1".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    fn refused(line: &str) -> String {
+        Args::try_parse_from(line.split(' ')).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn add_wants_either_paths_or_lines() {
+        assert!(refused("nearkin add i").contains("PATH"));
+        assert!(refused("nearkin add i a --jsonl b").contains("cannot be used with"));
+        let args = Args::try_parse_from("nearkin add i --jsonl - --key-field k".split(' '));
+        let Command::Add(add) = args.unwrap().command else { panic!("not add") };
+        assert_eq!(add.lines.jsonl, [PathBuf::from("-")]);
+    }
+
+    #[test]
+    fn query_wants_exactly_one_thing() {
+        assert!(refused("nearkin query i").contains("--text"));
+        assert!(refused("nearkin query i --text a --key b").contains("cannot be used with"));
+        assert!(refused("nearkin query i a --text b").contains("cannot be used with"));
+        assert!(Args::try_parse_from("nearkin query i a b c --json".split(' ')).is_ok());
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_refused() {
+        for threshold in ["-0.1", "1.01", "NaN", "x"] {
+            let line = format!("nearkin pairs i --threshold={threshold}");
+            assert!(refused(&line).contains("from 0 to 1"), "{threshold}");
+        }
+        assert!(refused("nearkin query i a --limit 0").contains("limit"));
+        assert!(refused("nearkin add i a --bands 4").contains("--rows-per-band"));
+    }
+}

@@ -1,0 +1,258 @@
+//! From what was read to a signature, and why some of it is skipped.
+//!
+//! Pure: does not know where bytes come from or what becomes of signatures.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use nearkin::{ErrorKind, Signature, Sketcher};
+
+use crate::failure;
+use crate::lines::{Content, Fields};
+use crate::output;
+
+/// A larger file or line is skipped, so that memory stays bounded: sketching takes up to ten
+/// times a document's size.
+pub(crate) const DOCUMENT_BYTES_MAX: usize = 64 << 20;
+
+/// The library's limit, checked here so that one bad key does not refuse a whole batch.
+pub(crate) const KEY_BYTES_MAX: usize = 4_096;
+
+/// How much of a file is searched for a NUL byte.
+const BINARY_BYTES: usize = 8 << 10;
+
+/// Where a document was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A file, and the name it goes by: a key, or the name of a query.
+    File { path: PathBuf, name: Vec<u8> },
+    /// A line of JSON, counted from 1 in each file.
+    Line { file: Arc<str>, number: u64 },
+}
+
+/// A document as read: its bytes, or why there are none.
+#[derive(Debug)]
+pub(crate) struct Raw {
+    pub(crate) origin: Origin,
+    pub(crate) body: Result<Vec<u8>, Reason>,
+}
+
+/// A document as indexed.
+#[derive(Debug)]
+pub(crate) struct Sketched {
+    pub(crate) name: Vec<u8>,
+    pub(crate) signature: Signature,
+}
+
+/// A document that cannot be indexed; the others are.
+#[derive(Debug)]
+pub(crate) struct Skipped {
+    pub(crate) origin: Origin,
+    pub(crate) reason: Reason,
+}
+
+/// Why a document is skipped, in the words of the summary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// A NUL byte, or not UTF-8: which and where.
+    Binary(String),
+    /// Nothing that could be compared.
+    Empty,
+    /// The operating system's words.
+    Unreadable(String),
+    TooLarge,
+    /// A link or a device inside a folder.
+    NotAFile(&'static str),
+    /// Not the JSON that was expected.
+    BadLine(String),
+    /// A key that the index cannot hold.
+    BadKey(String),
+}
+
+impl Reason {
+    /// What kind of reason it is, to count by.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Binary(_) => "binary",
+            Self::Empty => "empty",
+            Self::Unreadable(_) => "unreadable",
+            Self::TooLarge => "too large",
+            Self::NotAFile(_) => "not a file",
+            Self::BadLine(_) => "bad line",
+            Self::BadKey(_) => "bad key",
+        }
+    }
+
+    fn detail(&self) -> String {
+        match self {
+            Self::Empty => "nothing to compare".to_owned(),
+            Self::TooLarge => format!("more than {}", output::bytes(DOCUMENT_BYTES_MAX as u64)),
+            Self::NotAFile(what) => (*what).to_owned(),
+            Self::Binary(detail)
+            | Self::Unreadable(detail)
+            | Self::BadLine(detail)
+            | Self::BadKey(detail) => detail.clone(),
+        }
+    }
+}
+
+impl std::fmt::Display for Skipped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.origin {
+            Origin::File { path, .. } => {
+                write!(f, "skipped {}", output::visible(path.as_os_str().as_encoded_bytes()))?;
+            }
+            Origin::Line { file, number } => write!(f, "skipped {file} line {number}")?,
+        }
+        write!(f, ": {} ({})", self.reason.kind(), self.reason.detail())
+    }
+}
+
+/// Turns raw documents into signatures; used by all threads at once.
+#[derive(Debug, Clone)]
+pub(crate) struct Reading {
+    sketcher: Sketcher,
+    fields: Fields,
+}
+
+impl Reading {
+    /// `fields` is where a line's key and content are; files do not need it.
+    pub(crate) fn new(sketcher: Sketcher, fields: Fields) -> Self {
+        Self { sketcher, fields }
+    }
+
+    pub(crate) fn sketch(&self, raw: Raw) -> Result<Sketched, Skipped> {
+        let Raw { origin, body } = raw;
+        match self.named(&origin, body) {
+            Ok((name, signature)) => Ok(Sketched { name, signature }),
+            Err(reason) => Err(Skipped { origin, reason }),
+        }
+    }
+
+    fn named(
+        &self,
+        origin: &Origin,
+        body: Result<Vec<u8>, Reason>,
+    ) -> Result<(Vec<u8>, Signature), Reason> {
+        let body = body?;
+        let (name, content) = match origin {
+            Origin::File { name, .. } => (name.clone(), Content::Text(text(body)?)),
+            Origin::Line { .. } => self.fields.parse(&body).map_err(Reason::BadLine)?,
+        };
+        match name.len() {
+            1..=KEY_BYTES_MAX => Ok((name, self.signature(&content)?)),
+            length => Err(Reason::BadKey(format!(
+                "it has {}; 1 to {KEY_BYTES_MAX} can be stored",
+                output::counted(length as u64, "byte")
+            ))),
+        }
+    }
+
+    fn signature(&self, content: &Content) -> Result<Signature, Reason> {
+        let signature = match content {
+            Content::Text(text) => self.sketcher.text(text),
+            Content::Items(items) => self.sketcher.items(items),
+        };
+        signature.map_err(|error| match error.kind() {
+            ErrorKind::Empty => Reason::Empty,
+            _ => Reason::BadLine(failure::with_causes(&error)),
+        })
+    }
+}
+
+/// A file's bytes as text, unless they are something else.
+fn text(bytes: Vec<u8>) -> Result<String, Reason> {
+    let head = bytes.get(..BINARY_BYTES).unwrap_or(&bytes);
+    if let Some(at) = head.iter().position(|byte| *byte == 0) {
+        return Err(Reason::Binary(format!("a NUL byte at {at}")));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        Reason::Binary(format!("not UTF-8 at byte {}", error.utf8_error().valid_up_to()))
+    })
+}
+
+/// The key of a file: its path without `.`, empty parts and `folder/..`, with `/` between parts.
+/// Lexical: asks no file system, so links do not matter and the key depends on the words alone.
+pub(crate) fn key_of(path: &Path) -> Vec<u8> {
+    let mut parts: Vec<&[u8]> = Vec::new();
+    let mut root: Vec<u8> = Vec::new();
+    for component in path.components() {
+        match component {
+            Component::Prefix(prefix) => root.extend(prefix.as_os_str().as_encoded_bytes()),
+            Component::RootDir => root.push(b'/'),
+            Component::CurDir => {}
+            Component::ParentDir => match parts.last() {
+                Some(&last) if last != b".." => {
+                    parts.pop();
+                }
+                // Above the root is the root; above where we are is `..`.
+                _ if root.is_empty() => parts.push(b".."),
+                _ => {}
+            },
+            Component::Normal(part) => parts.push(part.as_encoded_bytes()),
+        }
+    }
+    root.extend(parts.join(&b'/'));
+    root
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nearkin::Params;
+
+    fn reading() -> Reading {
+        let params = Params::builder().build().unwrap();
+        Reading::new(Sketcher::new(&params), Fields::text("id", "text"))
+    }
+
+    fn file(body: Result<Vec<u8>, Reason>) -> Result<Sketched, Skipped> {
+        let origin = Origin::File { path: "a.txt".into(), name: b"a.txt".to_vec() };
+        reading().sketch(Raw { origin, body })
+    }
+
+    #[test]
+    fn a_key_is_the_path_cleaned() {
+        for (path, key) in [
+            ("a/b.txt", "a/b.txt"),
+            ("./a//b.txt", "a/b.txt"),
+            ("a/./c/../b.txt", "a/b.txt"),
+            ("../a", "../a"),
+            ("a/../../b", "../b"),
+            ("../../a/..", "../.."),
+            ("/a/../../b", "/b"),
+            ("/a/b/", "/a/b"),
+            ("a/..", ""),
+        ] {
+            assert_eq!(key_of(Path::new(path)), key.as_bytes(), "{path}");
+        }
+    }
+
+    #[test]
+    fn text_is_sketched_and_named() {
+        let sketched = file(Ok(b"four words of text".to_vec())).unwrap();
+        assert_eq!(sketched.name, b"a.txt");
+    }
+
+    #[test]
+    fn binary_and_empty_files_say_which() {
+        let skipped = |body: &[u8]| file(Ok(body.to_vec())).unwrap_err().to_string();
+        assert_eq!(skipped(b"ab\0c"), "skipped a.txt: binary (a NUL byte at 2)");
+        assert_eq!(skipped(b"ab\xff"), "skipped a.txt: binary (not UTF-8 at byte 2)");
+        assert_eq!(skipped(b" \n"), "skipped a.txt: empty (nothing to compare)");
+        let late = [vec![b'a'; BINARY_BYTES], vec![0]].concat();
+        assert!(file(Ok(late)).is_ok(), "a NUL byte beyond the first 8 KiB is text");
+    }
+
+    #[test]
+    fn a_line_with_a_key_too_long_is_skipped() {
+        let raw = |key: &str| Raw {
+            origin: Origin::Line { file: "l".into(), number: 3 },
+            body: Ok(format!("{{\"id\":\"{key}\",\"text\":\"a b c\"}}").into_bytes()),
+        };
+        assert!(reading().sketch(raw(&"k".repeat(KEY_BYTES_MAX))).is_ok());
+        let long = reading().sketch(raw(&"k".repeat(KEY_BYTES_MAX + 1))).unwrap_err().to_string();
+        assert!(long.starts_with("skipped l line 3: bad key (it has 4,097 bytes"), "{long}");
+        assert_eq!(reading().sketch(raw("")).unwrap_err().reason.kind(), "bad key");
+    }
+}

@@ -1,0 +1,217 @@
+//! Files and folders as documents: walking in a fixed order and reading with bounded memory.
+//!
+//! Knows paths, not texts.
+
+#![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::vec;
+
+use walkdir::{DirEntry, WalkDir};
+
+use crate::content::{self, DOCUMENT_BYTES_MAX, Origin, Raw, Reason};
+use crate::failure::Failure;
+
+/// The path that stands for stdin.
+const STDIN: &str = "-";
+
+/// Every file of some paths, one after the other, folders in the order of their names.
+pub(crate) struct Files {
+    roots: vec::IntoIter<PathBuf>,
+    walk: Option<walkdir::IntoIter>,
+    /// The index, which may lie in a folder that is added to it.
+    index: Option<PathBuf>,
+    read: u64,
+}
+
+impl Files {
+    /// Checks that all paths exist before anything is done with the first: one that does not is
+    /// a slip of the hand, and better known before an index is made of the others.
+    pub(crate) fn new(roots: Vec<PathBuf>) -> Result<Self, Failure> {
+        for root in &roots {
+            fs::metadata(root).map_err(|error| Failure::reading(root, &error))?;
+        }
+        Ok(Self { roots: roots.into_iter(), walk: None, index: None, read: 0 })
+    }
+
+    /// Passes over the folder `index`.
+    pub(crate) fn except(mut self, index: &Path) -> Self {
+        // If it cannot be resolved it is not there, and nothing needs to be passed over.
+        self.index = fs::canonicalize(index).ok();
+        self
+    }
+
+    /// How many files there will be: another walk, without reading any.
+    pub(crate) fn count(&self) -> u64 {
+        let counting =
+            Self { roots: self.roots.clone(), walk: None, index: self.index.clone(), read: 0 };
+        counting.entries().count() as u64
+    }
+
+    /// Files read so far.
+    pub(crate) fn files_read(&self) -> u64 {
+        self.read
+    }
+
+    /// The next file, and the name it goes by.
+    pub(crate) fn next(&mut self) -> Option<Raw> {
+        let (path, file) = self.next_entry()?;
+        self.read += 1;
+        let body = file.and_then(|()| read(&path));
+        Some(Raw { origin: Origin::File { name: content::key_of(&path), path }, body })
+    }
+
+    fn entries(mut self) -> impl Iterator<Item = (PathBuf, Result<(), Reason>)> {
+        std::iter::from_fn(move || self.next_entry())
+    }
+
+    /// The next path that is no folder, and whether it can be read as a file.
+    fn next_entry(&mut self) -> Option<(PathBuf, Result<(), Reason>)> {
+        loop {
+            let Some(walk) = &mut self.walk else {
+                let root = self.roots.next()?;
+                self.walk = Some(WalkDir::new(root).sort_by_file_name().into_iter());
+                continue;
+            };
+            let entry = match walk.next() {
+                None => {
+                    self.walk = None;
+                    continue;
+                }
+                Some(Ok(entry)) => entry,
+                Some(Err(error)) => {
+                    let path = error.path().map(Path::to_path_buf).unwrap_or_default();
+                    return Some((path, Err(Reason::Unreadable(message_of(&error)))));
+                }
+            };
+            if is_folder(&entry) {
+                if self.index.as_deref().is_some_and(|index| is_same(&entry, index)) {
+                    walk.skip_current_dir();
+                }
+                continue;
+            }
+            let file = if entry.depth() == 0 || entry.file_type().is_file() {
+                // What the user named is read whatever it is, for instance a pipe.
+                Ok(())
+            } else if entry.file_type().is_symlink() {
+                Err(Reason::NotAFile("a symbolic link"))
+            } else {
+                Err(Reason::NotAFile("a device, pipe or socket"))
+            };
+            return Some((entry.into_path(), file));
+        }
+    }
+}
+
+/// Without the path, which stands before it.
+fn message_of(error: &walkdir::Error) -> String {
+    error.io_error().map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+fn is_folder(entry: &DirEntry) -> bool {
+    // A link that the user named is followed; walkdir reports it as a link all the same.
+    entry.file_type().is_dir() || (entry.depth() == 0 && entry.path().is_dir())
+}
+
+/// Whether a folder is `index`, which is canonical. The names are compared first, since
+/// resolving a path costs system calls; a root may have any name.
+fn is_same(entry: &DirEntry, index: &Path) -> bool {
+    (entry.depth() == 0 || Some(entry.file_name()) == index.file_name())
+        && fs::canonicalize(entry.path()).is_ok_and(|path| path == index)
+}
+
+/// Reads one whole file, unless it is too large.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Reason> {
+    let unreadable = |error: std::io::Error| Reason::Unreadable(error.to_string());
+    let file = File::open(path).map_err(unreadable)?;
+    let length = file.metadata().map_err(unreadable)?.len();
+    if length > DOCUMENT_BYTES_MAX as u64 {
+        return Err(Reason::TooLarge);
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+    // The length is 0 for a pipe, and a file may grow while it is read.
+    file.take(DOCUMENT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() > DOCUMENT_BYTES_MAX { Err(Reason::TooLarge) } else { Ok(bytes) }
+}
+
+/// Opens a file of lines, or stdin for `-`: a name for messages, and the reader.
+pub(crate) fn open(path: &Path) -> Result<(String, Box<dyn Read>), Failure> {
+    if path.as_os_str() == STDIN {
+        return Ok(("stdin".to_owned(), Box::new(std::io::stdin())));
+    }
+    let file = File::open(path).map_err(|error| Failure::reading(path, &error))?;
+    Ok((path.display().to_string(), Box::new(file)))
+}
+
+/// How many bytes a file of lines has, if that is known before it is read. An error if it is not
+/// there. Does not open it: a pipe can be opened only once.
+pub(crate) fn length(path: &Path) -> Result<Option<u64>, Failure> {
+    if path.as_os_str() == STDIN {
+        return Ok(None);
+    }
+    let metadata = fs::metadata(path).map_err(|error| Failure::reading(path, &error))?;
+    if metadata.is_dir() {
+        return Err(Failure::new(format!("{} is a folder", path.display()), "name a file in it"));
+    }
+    Ok(metadata.is_file().then_some(metadata.len()))
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "scratch files are no index")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_walked_in_order_without_links_and_the_index() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        for folder in ["b", "my.nearkin/wal", "b/my.nearkin"] {
+            fs::create_dir_all(path(folder)).unwrap();
+        }
+        for file in ["b/2", "b/1", "c", "a", "my.nearkin/wal/1", "b/my.nearkin/x"] {
+            fs::write(path(file), file).unwrap();
+        }
+        let mut files =
+            Files::new(vec![dir.path().to_path_buf()]).unwrap().except(&path("my.nearkin"));
+        assert_eq!(files.count(), 5);
+        let mut found = Vec::new();
+        while let Some(raw) = files.next() {
+            let Origin::File { path, .. } = raw.origin else { panic!("not a file") };
+            let name = path.strip_prefix(dir.path()).unwrap().to_str().unwrap().to_owned();
+            assert_eq!(raw.body, Ok(name.replace('\\', "/").into_bytes()));
+            found.push(name.replace('\\', "/"));
+        }
+        assert_eq!(found, ["a", "b/1", "b/2", "b/my.nearkin/x", "c"]);
+        assert_eq!(files.files_read(), 5);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_named_in_folders_and_followed_when_given() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        fs::create_dir(path("folder")).unwrap();
+        fs::write(path("folder/file"), "text").unwrap();
+        std::os::unix::fs::symlink(path("folder/file"), path("folder/link")).unwrap();
+        std::os::unix::fs::symlink(path("folder"), path("link")).unwrap();
+        let bodies = |root: &str| {
+            let mut files = Files::new(vec![path(root)]).unwrap();
+            std::iter::from_fn(move || files.next()).map(|raw| raw.body).collect::<Vec<_>>()
+        };
+        let text = Ok(b"text".to_vec());
+        let link = Err(Reason::NotAFile("a symbolic link"));
+        assert_eq!(bodies("folder"), [text.clone(), link.clone()]);
+        assert_eq!(bodies("link"), [text.clone(), link]);
+        assert_eq!(bodies("folder/link"), [text]);
+    }
+
+    #[test]
+    fn a_path_that_is_not_there_is_an_error_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = vec![dir.path().to_path_buf(), dir.path().join("typo")];
+        let failure = Files::new(paths).err().unwrap().to_string();
+        assert!(failure.contains("typo"), "{failure}");
+    }
+}

@@ -1,0 +1,185 @@
+//! The parameters on the command line: those for a new index, or a check of an existing one.
+//!
+//! Knows the options' names. Does not know what the parameters mean; the library does.
+
+use nearkin::{Params, Scheme, Shingles};
+
+use crate::failure::Failure;
+
+/// What the user gave; the rest is the default for a new index, and whatever it has for an
+/// existing one.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Parameters of a new index")]
+#[expect(clippy::struct_excessive_bools, reason = "each is one option of the command line")]
+pub(crate) struct Given {
+    /// Least similarity to find, above 0, at most 1 [default: 0.7]
+    #[arg(long, value_name = "T")]
+    threshold: Option<f64>,
+
+    /// Chance that a pair at the threshold is compared at all [default: 0.95]
+    #[arg(long, value_name = "P")]
+    recall: Option<f64>,
+
+    /// Rows of a signature, 16 to 1024: more are more exact and larger [default: 128]
+    #[arg(long, value_name = "K")]
+    hashes: Option<usize>,
+
+    /// Bands of the signature [default: from threshold and recall]
+    #[arg(long, value_name = "B", requires = "rows_per_band")]
+    bands: Option<usize>,
+
+    /// Rows of a band [default: from threshold and recall]
+    #[arg(long, value_name = "R", requires = "bands")]
+    rows_per_band: Option<usize>,
+
+    /// What is compared: words:N, tokens:N (between white space), chars:N, lines:N, or items
+    /// [default: words:3]
+    #[arg(long, value_name = "S", value_parser = |text: &str| text.parse::<Shingles>())]
+    shingles: Option<Shingles>,
+
+    /// Count repeated shingles
+    #[arg(long)]
+    bag: bool,
+
+    /// Tell upper case from lower case
+    #[arg(long)]
+    keep_case: bool,
+
+    /// Tell white space from other white space
+    #[arg(long)]
+    keep_space: bool,
+
+    /// Leave Unicode's normalisation form C out
+    #[arg(long)]
+    no_nfc: bool,
+
+    /// Bits that a row is stored in, 8 or 16 [default: 8, or 16 for bands of two rows]
+    #[arg(long, value_name = "BITS")]
+    lane_bits: Option<u32>,
+
+    /// How signatures are made, fast or textbook [default: fast]
+    #[arg(long, value_name = "S", value_parser = |text: &str| text.parse::<Scheme>())]
+    scheme: Option<Scheme>,
+
+    /// Seed of all hashes; keep it secret from whoever could profit by colliding texts
+    /// [default: 0]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+}
+
+impl Given {
+    /// The same with these shingles, if none were given.
+    pub(crate) fn or_shingles(mut self, shingles: Shingles) -> Self {
+        self.shingles.get_or_insert(shingles);
+        self
+    }
+
+    /// The parameters of a new index.
+    pub(crate) fn params(&self) -> Result<Params, Failure> {
+        let mut builder = Params::builder()
+            .bag(self.bag)
+            .keep_case(self.keep_case)
+            .keep_space(self.keep_space)
+            .no_nfc(self.no_nfc);
+        if let Some(threshold) = self.threshold {
+            builder = builder.threshold(threshold);
+        }
+        if let Some(recall) = self.recall {
+            builder = builder.recall_target(recall);
+        }
+        if let Some(hashes) = self.hashes {
+            builder = builder.hashes(hashes);
+        }
+        if let (Some(bands), Some(rows)) = (self.bands, self.rows_per_band) {
+            builder = builder.bands(bands, rows);
+        }
+        if let Some(shingles) = self.shingles {
+            builder = builder.shingles(shingles);
+        }
+        if let Some(lane_bits) = self.lane_bits {
+            builder = builder.lane_bits(lane_bits);
+        }
+        if let Some(scheme) = self.scheme {
+            builder = builder.scheme(scheme);
+        }
+        if let Some(seed) = self.seed {
+            builder = builder.seed(seed);
+        }
+        Ok(builder.build()?)
+    }
+
+    /// How what was given differs from what an index has: one phrase for each option. Only what
+    /// was given is compared, and as it was given: building whole parameters of it could fail on
+    /// a mixture (bands given for more hashes than the index has) that nobody asked for.
+    pub(crate) fn differences(&self, params: &Params) -> Vec<String> {
+        let mut found = Vec::new();
+        different(&mut found, "threshold", self.threshold, &params.threshold());
+        different(&mut found, "recall", self.recall, &params.recall_target());
+        different(&mut found, "hashes", self.hashes, &params.hashes());
+        different(&mut found, "bands", self.bands, &params.bands());
+        different(&mut found, "rows-per-band", self.rows_per_band, &params.rows_per_band());
+        different(&mut found, "shingles", self.shingles, &params.shingles());
+        different(&mut found, "lane-bits", self.lane_bits, &params.lane_bits());
+        different(&mut found, "scheme", self.scheme, &params.scheme());
+        for (option, given, here) in [
+            ("bag", self.bag, params.bag()),
+            ("keep-case", self.keep_case, params.keep_case()),
+            ("keep-space", self.keep_space, params.keep_space()),
+            ("no-nfc", self.no_nfc, params.no_nfc()),
+        ] {
+            if given && !here {
+                found.push(format!("--{option} was given, the index was created without"));
+            }
+        }
+        if self.seed.is_some_and(|seed| seed != params.seed()) {
+            // Without its value: it may be secret.
+            found.push("--seed is another one than the index has".to_owned());
+        }
+        found
+    }
+}
+
+fn different<T: PartialEq + std::fmt::Display>(
+    found: &mut Vec<String>,
+    option: &str,
+    given: Option<T>,
+    here: &T,
+) {
+    if let Some(given) = given
+        && given != *here
+    {
+        found.push(format!("--{option} {given} was given, the index has {here}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_given_is_the_default() {
+        let params = Given::default().params().unwrap();
+        assert_eq!(params, Params::builder().build().unwrap());
+    }
+
+    #[test]
+    fn only_what_was_given_is_compared() {
+        let here = Params::for_threshold(0.8).shingles(Shingles::Chars(5)).bag(true).build();
+        let here = here.unwrap();
+        assert!(Given::default().differences(&here).is_empty());
+        let same = Given { threshold: Some(0.8), bag: true, ..Given::default() };
+        assert!(same.differences(&here).is_empty());
+        let other = Given {
+            bands: Some(64),
+            rows_per_band: Some(9),
+            shingles: Some(Shingles::Words(3)),
+            keep_case: true,
+            seed: Some(7),
+            ..Given::default()
+        };
+        let found = other.differences(&here);
+        assert_eq!(found.len(), 5, "{found:?}");
+        assert_eq!(found[2], "--shingles words:3 was given, the index has chars:5");
+        assert!(!found[4].contains('7'), "a seed may be secret");
+    }
+}

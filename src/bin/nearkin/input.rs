@@ -1,0 +1,156 @@
+//! What the command line says to read: files by their names, or lines of JSON.
+//!
+//! Knows which of the two it is, and nothing of what becomes of the documents.
+
+use std::path::PathBuf;
+use std::vec;
+
+use nearkin::Shingles;
+
+use crate::args::LinesGiven;
+use crate::content::{Origin, Raw};
+use crate::failure::Failure;
+use crate::files::{self, Files};
+use crate::lines::{Fields, Lines};
+use crate::progress::{Progress, Unit};
+
+/// A source of documents, read one after the other.
+pub(crate) enum Input {
+    /// Everything in some files and folders, under their cleaned paths.
+    Walk(Files),
+    /// Some files, under the names as given.
+    Named { files: vec::IntoIter<PathBuf>, read: u64 },
+    /// Lines of JSON.
+    Lines(LineFiles),
+}
+
+/// Files of lines, read one after the other.
+pub(crate) struct LineFiles {
+    files: vec::IntoIter<PathBuf>,
+    lines: Option<Lines>,
+    /// Bytes of all files, if they are known.
+    bytes: Option<u64>,
+    /// Bytes of the files that are done.
+    bytes_done: u64,
+}
+
+impl LineFiles {
+    fn next(&mut self) -> Result<Option<Raw>, Failure> {
+        loop {
+            if let Some(lines) = &mut self.lines {
+                if let Some(raw) = lines.next()? {
+                    return Ok(Some(raw));
+                }
+                self.bytes_done += lines.bytes_read();
+                self.lines = None;
+            }
+            let Some(path) = self.files.next() else { return Ok(None) };
+            let (name, reader) = files::open(&path)?;
+            self.lines = Some(Lines::new(&name, reader));
+        }
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.bytes_done + self.lines.as_ref().map_or(0, Lines::bytes_read)
+    }
+
+    fn would_wait(&self) -> bool {
+        // A file on disk never keeps anybody waiting for long.
+        self.bytes.is_none() && self.lines.as_ref().is_none_or(Lines::would_wait)
+    }
+}
+
+impl Input {
+    pub(crate) fn named(files: Vec<PathBuf>) -> Self {
+        Self::Named { files: files.into_iter(), read: 0 }
+    }
+
+    /// Lines of some files; an error if one of them is not there.
+    pub(crate) fn lines(paths: Vec<PathBuf>) -> Result<Self, Failure> {
+        let mut bytes = Some(0);
+        for path in &paths {
+            bytes = bytes.zip(files::length(path)?).map(|(sum, length)| sum + length);
+        }
+        let files = paths.into_iter();
+        Ok(Self::Lines(LineFiles { files, lines: None, bytes, bytes_done: 0 }))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(lines: Lines) -> Self {
+        let files = Vec::new().into_iter();
+        Self::Lines(LineFiles { files, lines: Some(lines), bytes: None, bytes_done: 0 })
+    }
+
+    pub(crate) fn next(&mut self) -> Result<Option<Raw>, Failure> {
+        match self {
+            Self::Walk(files) => Ok(files.next()),
+            Self::Lines(lines) => lines.next(),
+            Self::Named { files, read } => {
+                *read += 1;
+                Ok(files.next().map(|path| Raw {
+                    body: files::read(&path),
+                    origin: Origin::File {
+                        name: path.as_os_str().as_encoded_bytes().to_vec(),
+                        path,
+                    },
+                }))
+            }
+        }
+    }
+
+    /// Whether the next document may have to be waited for.
+    pub(crate) fn would_wait(&self) -> bool {
+        match self {
+            Self::Lines(lines) => lines.would_wait(),
+            _ => false,
+        }
+    }
+
+    /// What is counted by [`Input::reached`], and how much there is in all. Counting the files
+    /// of a folder is a walk of its own, so it is done only if somebody sees the result.
+    pub(crate) fn size(&self) -> (Unit, Option<u64>) {
+        match self {
+            Self::Walk(files) => (Unit::Documents, Progress::is_visible().then(|| files.count())),
+            Self::Named { files, .. } => (Unit::Documents, Some(files.len() as u64)),
+            Self::Lines(lines) => (Unit::Bytes, lines.bytes),
+        }
+    }
+
+    /// How much was read.
+    pub(crate) fn reached(&self) -> u64 {
+        match self {
+            Self::Walk(files) => files.files_read(),
+            Self::Named { read, .. } => *read,
+            Self::Lines(lines) => lines.bytes_read(),
+        }
+    }
+}
+
+/// The fields to read in lines for an index of such shingles. An error where the index takes
+/// items and the input is texts, or the other way round: every document would be refused.
+pub(crate) fn fields(given: &LinesGiven, shingles: Shingles) -> Result<Fields, Failure> {
+    let named = [&given.key_field, &given.text_field, &given.items_field];
+    // The parser lets this pass where --jsonl could not be given anyway, beside a path.
+    if given.jsonl.is_empty() && named.into_iter().any(Option::is_some) {
+        return Err(Failure::new("only the lines of --jsonl have fields", ""));
+    }
+    let key = given.key_field.as_deref().unwrap_or("id");
+    let items = shingles == Shingles::Items;
+    if given.items_field.is_some() && !items {
+        return Err(Failure::new(
+            format!("the index compares texts by {shingles}, and --items-field gives it sets"),
+            "use --text-field, or another index with `--shingles items`",
+        ));
+    }
+    if items && (given.jsonl.is_empty() || given.text_field.is_some()) {
+        return Err(Failure::new(
+            "the index compares sets of items, not texts",
+            "give it sets with --jsonl FILE --items-field NAME, or use another index",
+        ));
+    }
+    Ok(if items {
+        Fields::items(key, given.items_field.as_deref().unwrap_or("items"))
+    } else {
+        Fields::text(key, given.text_field.as_deref().unwrap_or("text"))
+    })
+}

@@ -1,0 +1,239 @@
+//! JSON lines: reading them with bounded memory, and finding key and content in one.
+//!
+//! Knows JSON, not signatures.
+
+use std::io::{BufRead as _, BufReader, Read};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::content::{DOCUMENT_BYTES_MAX, Origin, Raw, Reason};
+use crate::failure::Failure;
+
+/// A document's content.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    Text(String),
+    Items(Vec<String>),
+}
+
+/// The names of the fields that matter.
+#[derive(Debug, Clone)]
+pub(crate) struct Fields {
+    key: String,
+    content: String,
+    items: bool,
+}
+
+impl Fields {
+    pub(crate) fn text(key: &str, text: &str) -> Self {
+        Self { key: key.to_owned(), content: text.to_owned(), items: false }
+    }
+
+    pub(crate) fn items(key: &str, items: &str) -> Self {
+        Self { key: key.to_owned(), content: items.to_owned(), items: true }
+    }
+
+    /// Key and content of a line, or what is wrong with it.
+    pub(crate) fn parse(&self, line: &[u8]) -> Result<(Vec<u8>, Content), String> {
+        // Some programs begin a file with a byte order mark.
+        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+        let mut object: Map<String, Value> =
+            serde_json::from_slice(line).map_err(|error| not_an_object(&error))?;
+        let key = match object.remove(&self.key) {
+            Some(Value::String(key)) => key.into_bytes(),
+            Some(Value::Number(number)) if !number.is_f64() => number.to_string().into_bytes(),
+            Some(_) => return Err(format!("{:?} is neither a string nor an integer", self.key)),
+            None => return Err(format!("there is no {:?}", self.key)),
+        };
+        let content = match object.remove(&self.content) {
+            Some(Value::String(text)) if !self.items => Content::Text(text),
+            Some(Value::Array(items)) if self.items => Content::Items(
+                items.into_iter().map(|item| self.item(item)).collect::<Result<_, _>>()?,
+            ),
+            Some(_) if self.items => return Err(format!("{:?} is not an array", self.content)),
+            Some(_) => return Err(format!("{:?} is not a string", self.content)),
+            None => return Err(format!("there is no {:?}", self.content)),
+        };
+        Ok((key, content))
+    }
+
+    fn item(&self, item: Value) -> Result<String, String> {
+        match item {
+            Value::String(item) => Ok(item),
+            Value::Number(number) if !number.is_f64() => Ok(number.to_string()),
+            other => {
+                Err(format!("an item of {:?} is neither string nor integer: {other}", self.content))
+            }
+        }
+    }
+}
+
+fn not_an_object(error: &serde_json::Error) -> String {
+    // The line is always 1 of 1; our own number is the one that helps.
+    let message = error.to_string();
+    let message = message.split(" at line ").next().unwrap_or_default();
+    if error.is_data() {
+        "not a JSON object".to_owned()
+    } else {
+        format!("not JSON: {message} at column {}", error.column())
+    }
+}
+
+/// Reads line after line; a line too long is passed over without being held.
+pub(crate) struct Lines {
+    reader: BufReader<Box<dyn Read>>,
+    /// For messages: the file's name, or stdin.
+    name: Arc<str>,
+    bytes_max: usize,
+    number: u64,
+    bytes_read: u64,
+}
+
+impl Lines {
+    pub(crate) fn new(name: &str, reader: Box<dyn Read>) -> Self {
+        Self::with_bytes_max(name, reader, DOCUMENT_BYTES_MAX)
+    }
+
+    fn with_bytes_max(name: &str, reader: Box<dyn Read>, bytes_max: usize) -> Self {
+        let reader = BufReader::with_capacity(256 << 10, reader);
+        Self { reader, name: name.into(), bytes_max, number: 0, bytes_read: 0 }
+    }
+
+    /// Bytes taken so far.
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.bytes_read
+    }
+
+    /// Whether no whole line is at hand, so that the next one may have to be waited for.
+    pub(crate) fn would_wait(&self) -> bool {
+        !self.reader.buffer().contains(&b'\n')
+    }
+
+    /// The next line that is not blank, without its end.
+    pub(crate) fn next(&mut self) -> Result<Option<Raw>, Failure> {
+        while let Some(body) = self.line()? {
+            self.number += 1;
+            if body.as_ref().is_ok_and(|line| line.trim_ascii().is_empty()) {
+                continue;
+            }
+            let origin = Origin::Line { file: self.name.clone(), number: self.number };
+            return Ok(Some(Raw { origin, body }));
+        }
+        Ok(None)
+    }
+
+    fn line(&mut self) -> Result<Option<Result<Vec<u8>, Reason>>, Failure> {
+        let mut line = Vec::new();
+        let mut length = 0;
+        loop {
+            let buffer = match self.reader.fill_buf() {
+                Ok(buffer) => buffer,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    return Err(Failure::new(
+                        format!("cannot read {} after line {}: {error}", self.name, self.number),
+                        "",
+                    ));
+                }
+            };
+            let end = buffer.iter().position(|byte| *byte == b'\n');
+            let (part, used) = match end {
+                Some(end) => (&buffer[..end], end + 1),
+                None => (buffer, buffer.len()),
+            };
+            length += part.len();
+            if length <= self.bytes_max {
+                line.extend_from_slice(part);
+            } else {
+                line = Vec::new();
+            }
+            self.reader.consume(used);
+            self.bytes_read += used as u64;
+            if end.is_some() || used == 0 {
+                if used == 0 && length == 0 {
+                    return Ok(None);
+                }
+                let fits = length <= self.bytes_max;
+                return Ok(Some(if fits { Ok(line) } else { Err(Reason::TooLarge) }));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+
+    fn lines(text: &str, bytes_max: usize) -> Vec<(u64, Result<String, Reason>)> {
+        let reader = Box::new(Cursor::new(text.as_bytes().to_vec()));
+        let mut lines = Lines::with_bytes_max("test", reader, bytes_max);
+        let mut found = Vec::new();
+        while let Some(raw) = lines.next().unwrap() {
+            let Origin::Line { number, .. } = raw.origin else { panic!("not a line") };
+            found.push((number, raw.body.map(|line| String::from_utf8(line).unwrap())));
+        }
+        assert_eq!(lines.bytes_read(), text.len() as u64);
+        found
+    }
+
+    #[test]
+    fn blank_lines_are_passed_over_and_counted() {
+        let found = lines("a\n\n \r\nb", 10);
+        assert_eq!(found, [(1, Ok("a".to_owned())), (4, Ok("b".to_owned()))]);
+        assert!(lines("", 10).is_empty());
+    }
+
+    #[test]
+    fn a_line_too_long_is_named_and_the_next_one_read() {
+        let long = "x".repeat(600_000);
+        let found = lines(&format!("12345\n{long}\n123456\nb\n{long}"), 5);
+        assert_eq!(found[0], (1, Ok("12345".to_owned())));
+        assert_eq!(found[1], (2, Err(Reason::TooLarge)));
+        assert_eq!(found[2], (3, Err(Reason::TooLarge)));
+        assert_eq!(found[3], (4, Ok("b".to_owned())));
+        assert_eq!(found[4], (5, Err(Reason::TooLarge)));
+    }
+
+    fn parse(line: &str) -> Result<(Vec<u8>, Content), String> {
+        Fields::text("id", "text").parse(line.as_bytes())
+    }
+
+    #[test]
+    fn key_and_text_are_found_among_other_fields() {
+        let line = r#"{"n":[1,{}],"text":"a\nb","id":"k"}"#;
+        assert_eq!(parse(line), Ok((b"k".to_vec(), Content::Text("a\nb".to_owned()))));
+        let (key, _) = parse("\u{feff}{\"id\":-7,\"text\":\"\"}").unwrap();
+        assert_eq!(key, b"-7");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_line_is_said() {
+        for (line, wrong) in [
+            ("[1]", "not a JSON object"),
+            ("3", "not a JSON object"),
+            ("{\"id\":", "not JSON: EOF while parsing a value at column 6"),
+            ("garbage", "not JSON: expected value at column 1"),
+            ("{\"text\":\"a\"}", "there is no \"id\""),
+            ("{\"id\":\"a\"}", "there is no \"text\""),
+            ("{\"id\":1.5,\"text\":\"a\"}", "\"id\" is neither a string nor an integer"),
+            ("{\"id\":\"a\",\"text\":null}", "\"text\" is not a string"),
+        ] {
+            assert_eq!(parse(line), Err(wrong.to_owned()), "{line}");
+        }
+    }
+
+    #[test]
+    fn items_are_strings_and_integers() {
+        let fields = Fields::items("id", "items");
+        let parse =
+            |items: &str| fields.parse(format!("{{\"id\":1,\"items\":{items}}}").as_bytes());
+        let (_, content) = parse(r#"["a",1,-2,18446744073709551615]"#).unwrap();
+        let expected = ["a", "1", "-2", "18446744073709551615"].map(str::to_owned).to_vec();
+        assert_eq!(content, Content::Items(expected));
+        for bad in ["[1.5]", "[true]", "[null]", "[[1]]", "\"a\"", "[1e3]"] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+}

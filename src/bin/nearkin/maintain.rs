@@ -1,0 +1,250 @@
+//! `nearkin create`, `stats`, `verify` and `compact`: an index as a whole.
+//!
+//! Knows how its state is printed, not what it holds.
+
+use std::path::Path;
+
+use nearkin::{ErrorKind, Index, Params};
+use serde::Serialize;
+
+use crate::Ended;
+use crate::args::{Compact, Create, Stats, Verify};
+use crate::failure::{self, Failure};
+use crate::opened;
+use crate::output::{self, Output, counted, grouped};
+use crate::progress::{Progress, Unit};
+
+/// All parameters but the seed, which may be secret.
+#[derive(Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one field of the JSON object")]
+struct ParamsObject {
+    threshold: f64,
+    recall: f64,
+    hashes: usize,
+    bands: usize,
+    rows_per_band: usize,
+    lane_bits: u32,
+    shingles: String,
+    bag: bool,
+    keep_case: bool,
+    keep_space: bool,
+    no_nfc: bool,
+    scheme: String,
+}
+
+impl ParamsObject {
+    fn new(params: &Params) -> Self {
+        Self {
+            threshold: params.threshold(),
+            recall: params.recall_target(),
+            hashes: params.hashes(),
+            bands: params.bands(),
+            rows_per_band: params.rows_per_band(),
+            lane_bits: params.lane_bits(),
+            shingles: params.shingles().to_string(),
+            bag: params.bag(),
+            keep_case: params.keep_case(),
+            keep_space: params.keep_space(),
+            no_nfc: params.no_nfc(),
+            scheme: params.scheme().to_string(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct CreatedObject<'a> {
+    created: &'a str,
+    #[serde(flatten)]
+    params: ParamsObject,
+}
+
+pub(crate) fn create(args: &Create, output: &mut Output) -> Result<Ended, Failure> {
+    let index = opened::create(&args.index, &args.given.params()?)?;
+    let created = &args.index.display().to_string();
+    if output.json() {
+        output.object(&CreatedObject { created, params: ParamsObject::new(index.params()) })?;
+    } else {
+        output.line(format_args!("created {created}: {}", opened::describe(index.params())))?;
+    }
+    index.close()?;
+    Ok(Ended::Well)
+}
+
+#[derive(Serialize)]
+struct StatsObject {
+    documents: u64,
+    dead: u64,
+    segments: u64,
+    memtable_documents: u64,
+    bytes_on_disk: u64,
+    change: u64,
+    durable_change: u64,
+    #[serde(flatten)]
+    params: ParamsObject,
+}
+
+pub(crate) fn stats(args: &Stats, output: &mut Output) -> Result<Ended, Failure> {
+    let index = opened::to_read(&args.index)?;
+    let stats = index.stats()?;
+    let params = index.params();
+    if output.json() {
+        output.object(&StatsObject {
+            documents: stats.documents,
+            dead: stats.dead,
+            segments: stats.segments,
+            memtable_documents: stats.memtable_documents,
+            bytes_on_disk: stats.bytes_on_disk,
+            change: stats.change,
+            durable_change: stats.durable_change,
+            params: ParamsObject::new(params),
+        })?;
+        return Ok(Ended::Well);
+    }
+    let per_document = stats.bytes_on_disk.checked_div(stats.documents + stats.dead);
+    let on_disk = match per_document {
+        Some(each) => {
+            format!("{}, {} a document", output::bytes(stats.bytes_on_disk), output::bytes(each))
+        }
+        None => output::bytes(stats.bytes_on_disk),
+    };
+    print_rows(
+        &[
+            ("documents", grouped(stats.documents)),
+            ("dead", grouped(stats.dead)),
+            ("segments", grouped(stats.segments)),
+            ("on disk", on_disk),
+            ("shingles", shingles(params)),
+            (
+                "hashes",
+                format!("{} of {} bits, {}", params.hashes(), params.lane_bits(), params.scheme()),
+            ),
+            ("bands", format!("{} of {} rows", params.bands(), params.rows_per_band())),
+            ("threshold", params.threshold().to_string()),
+            ("expected recall", chances(params)),
+        ],
+        output,
+    )?;
+    Ok(Ended::Well)
+}
+
+/// Shingles and what is done to a text before.
+fn shingles(params: &Params) -> String {
+    let mut text = params.shingles().to_string();
+    for (is, name) in [
+        (params.bag(), "bag"),
+        (params.keep_case(), "keep-case"),
+        (params.keep_space(), "keep-space"),
+        (params.no_nfc(), "no-nfc"),
+    ] {
+        if is {
+            text.push_str(", ");
+            text.push_str(name);
+        }
+    }
+    text
+}
+
+/// How surely a query at the index's threshold returns documents of some similarities.
+fn chances(params: &Params) -> String {
+    let threshold = params.threshold();
+    let mut chances = Vec::new();
+    for step in [0.0, 0.05, 0.1, 0.2] {
+        let similarity = threshold + step;
+        if similarity <= 1.0 {
+            // Rounded down: nothing is found for certain.
+            let chance = (1000.0 * params.expected_recall(similarity, threshold)).floor() / 10.0;
+            chances.push(format!("{chance:.1} % at similarity {similarity:.2}"));
+        }
+    }
+    chances.join(", ")
+}
+
+/// Prints names and values below each other.
+fn print_rows(rows: &[(&str, String)], output: &mut Output) -> Result<(), Failure> {
+    let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    rows.iter().try_for_each(|(name, value)| output.line(format_args!("{name:<width$}  {value}")))
+}
+
+#[derive(Serialize)]
+struct VerifiedObject {
+    ok: bool,
+    documents: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    problems: Vec<String>,
+}
+
+pub(crate) fn verify(args: &Verify, output: &mut Output) -> Result<Ended, Failure> {
+    let verified = match check(&args.index) {
+        Ok(verified) => verified,
+        // Damage that nothing can be read behind is damage found all the same.
+        Err(error) if error.kind() == ErrorKind::Corrupt => {
+            VerifiedObject { ok: false, documents: 0, problems: vec![failure::with_causes(&error)] }
+        }
+        Err(error) => return Err(opened::not_opened(error)),
+    };
+    if output.json() {
+        output.object(&verified)?;
+    } else if verified.ok {
+        let documents = counted(verified.documents, "document");
+        output.line(format_args!("{}: no damage, {documents}", args.index.display()))?;
+    } else {
+        for problem in &verified.problems {
+            output.line(problem)?;
+        }
+    }
+    if verified.ok {
+        return Ok(Ended::Well);
+    }
+    output.flush()?;
+    let problems = counted(verified.problems.len() as u64, "problem");
+    output::note(format!(
+        "{problems}: restore a backup, or create a new index and add the documents again"
+    ));
+    Ok(Ended::Amiss)
+}
+
+fn check(dir: &Path) -> nearkin::Result<VerifiedObject> {
+    let index = Index::open(dir, opened::reading())?;
+    let progress = Progress::start("verifying", Unit::Bytes, Some(0));
+    let found = index.verify_with(&mut progress.callback())?;
+    Ok(VerifiedObject {
+        ok: found.problems.is_empty(),
+        documents: found.documents,
+        problems: found.problems.iter().map(failure::with_causes).collect(),
+    })
+}
+
+#[derive(Serialize)]
+struct CompactedObject {
+    documents: u64,
+    segments: u64,
+    bytes_before: u64,
+    bytes_after: u64,
+}
+
+pub(crate) fn compact(args: &Compact, output: &mut Output) -> Result<Ended, Failure> {
+    let index = opened::to_change(&args.index)?;
+    let before = index.stats()?;
+    let progress = Progress::start("compacting", Unit::Bytes, Some(0));
+    index.compact_with(&mut progress.callback())?;
+    drop(progress);
+    let after = index.stats()?;
+    index.close()?;
+    if output.json() {
+        output.object(&CompactedObject {
+            documents: after.documents,
+            segments: after.segments,
+            bytes_before: before.bytes_on_disk,
+            bytes_after: after.bytes_on_disk,
+        })?;
+    } else {
+        output.line(format_args!(
+            "{} in {}; {} on disk, {} before",
+            counted(after.documents, "document"),
+            counted(after.segments, "segment"),
+            output::bytes(after.bytes_on_disk),
+            output::bytes(before.bytes_on_disk)
+        ))?;
+    }
+    Ok(Ended::Well)
+}

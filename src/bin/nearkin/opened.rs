@@ -1,0 +1,101 @@
+//! Opening the index that the command line names, and what to say when it is not there.
+//!
+//! Knows the commands' first argument and no other.
+
+use std::path::Path;
+
+use nearkin::{Error, ErrorKind, Index, Maintenance, Options, Params};
+
+use crate::failure::Failure;
+use crate::given::Given;
+use crate::output;
+
+/// Opens an index to read.
+pub(crate) fn to_read(dir: &Path) -> Result<Index, Failure> {
+    Index::open(dir, reading()).map_err(not_opened)
+}
+
+/// How an index is opened to read: without a thread, since nothing is going to be written.
+pub(crate) fn reading() -> Options {
+    Options::default().maintenance(Maintenance::Inline)
+}
+
+/// Opens an index that must exist to change it.
+pub(crate) fn to_change(dir: &Path) -> Result<Index, Failure> {
+    Index::open(dir, Options::default()).map_err(not_opened)
+}
+
+/// Whether there is an index; an error if there is something else.
+pub(crate) fn exists(dir: &Path) -> Result<bool, Failure> {
+    Index::exists(dir).map_err(not_opened)
+}
+
+/// Opens an index to add to it, after comparing the parameters given with its own.
+pub(crate) fn to_add(dir: &Path, given: &Given) -> Result<Index, Failure> {
+    let index = to_change(dir)?;
+    let differences = given.differences(index.params());
+    if differences.is_empty() {
+        return Ok(index);
+    }
+    Err(Failure::new(
+        format!("{} has other parameters: {}", dir.display(), differences.join("; ")),
+        "leave the options out to add with the index's own, or create another index",
+    ))
+}
+
+/// Creates an index and warns of what its parameters cost.
+pub(crate) fn create(dir: &Path, params: &Params) -> Result<Index, Failure> {
+    if exists(dir)? {
+        return Err(Failure::new(
+            format!("there is an index at {} already", dir.display()),
+            "add to it with `nearkin add`, or choose another folder",
+        ));
+    }
+    for warning in params.warnings() {
+        output::note(format!("warning: {warning}"));
+    }
+    Ok(Index::create(dir, params, Options::default())?)
+}
+
+/// The parameters that matter most, in one line.
+pub(crate) fn describe(params: &Params) -> String {
+    format!(
+        "threshold {}, {}, {} hashes of {} bits, {} bands of {} rows",
+        params.threshold(),
+        params.shingles(),
+        params.hashes(),
+        params.lane_bits(),
+        params.bands(),
+        params.rows_per_band()
+    )
+}
+
+/// Warns when pairs at the threshold asked for are more often missed than found.
+pub(crate) fn warn_if_missed(params: &Params, threshold: Option<f64>) {
+    let Some(threshold) = threshold else { return };
+    let chance = params.candidate_probability(threshold);
+    if chance < 0.5 {
+        output::note(format!(
+            "warning: this index finds a document of similarity {threshold} with a chance of only \
+             {chance:.2}; it was built for {} and above; for less, build one with a lower \
+             --threshold",
+            params.threshold()
+        ));
+    }
+}
+
+/// Why an index could not be opened, and what to do.
+pub(crate) fn not_opened(error: Error) -> Failure {
+    let kind = error.kind();
+    let failure = Failure::from(error);
+    match kind {
+        ErrorKind::NotFound => {
+            failure.advise("create it with `nearkin create INDEX` or `nearkin add INDEX PATH...`")
+        }
+        ErrorKind::Invalid => failure.advise(
+            "the first argument must be the index, as in `nearkin add INDEX PATH...`; was it \
+             forgotten?",
+        ),
+        _ => failure,
+    }
+}

@@ -1,0 +1,135 @@
+//! Printing: results on stdout, as text for people or as JSON lines; notes on stderr.
+//!
+//! No other module writes to either. Nothing here panics on a closed stream, as `println!` would:
+//! hence no print macro anywhere in the tool.
+
+use std::borrow::Cow;
+use std::fmt::Display;
+use std::io::{self, BufWriter, Write as _};
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Where results go.
+pub(crate) struct Output {
+    stdout: BufWriter<io::Stdout>,
+    json: bool,
+}
+
+impl Output {
+    pub(crate) fn new(json: bool) -> Self {
+        Self { stdout: BufWriter::with_capacity(64 << 10, io::stdout()), json }
+    }
+
+    /// Whether `--json` was given: then print with [`Output::object`] only.
+    pub(crate) fn json(&self) -> bool {
+        self.json
+    }
+
+    /// Prints one line for people.
+    pub(crate) fn line(&mut self, line: impl Display) -> Result<(), Failure> {
+        writeln!(self.stdout, "{line}").map_err(|error| Failure::printing(&error))
+    }
+
+    /// Prints one JSON object on a line of its own.
+    pub(crate) fn object(&mut self, object: &impl Serialize) -> Result<(), Failure> {
+        serde_json::to_writer(&mut self.stdout, object)
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(self.stdout))
+            .map_err(|error| Failure::printing(&error))
+    }
+
+    /// Hands over what was printed so far to whoever reads it.
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        self.stdout.flush().map_err(|error| Failure::printing(&error))
+    }
+}
+
+/// Tells the user something on stderr. With a progress bar on the terminal, use
+/// [`Progress::note`](crate::progress::Progress::note) instead.
+pub(crate) fn note(text: impl Display) {
+    // Nobody is left to tell that nobody listens.
+    let _ = writeln!(io::stderr(), "nearkin: {text}");
+}
+
+/// A key in JSON: its bytes as UTF-8, what is not UTF-8 replaced by U+FFFD.
+pub(crate) fn lossy(key: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(key)
+}
+
+/// A key for people: as [`lossy`], and control characters escaped, so that a key cannot break a
+/// table's lines or command the terminal.
+pub(crate) fn visible(key: &[u8]) -> String {
+    let mut text = String::with_capacity(key.len());
+    for character in lossy(key).chars() {
+        if character.is_control() {
+            text.extend(character.escape_default());
+        } else {
+            text.push(character);
+        }
+    }
+    text
+}
+
+/// A number with its thousands apart: 1,061,040.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 document`, `2,000 documents`.
+pub(crate) fn counted(number: u64, singular: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {singular}{plural}", grouped(number))
+}
+
+/// Bytes in the largest binary unit that leaves one digit and more before the point.
+pub(crate) fn bytes(number: u64) -> String {
+    let mut size = number as f64;
+    let mut unit = "bytes";
+    for larger in ["KiB", "MiB", "GiB", "TiB"] {
+        if size < 1024.0 {
+            break;
+        }
+        size /= 1024.0;
+        unit = larger;
+    }
+    if unit == "bytes" { counted(number, "byte") } else { format!("{size:.1} {unit}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_000), "1,000");
+        assert_eq!(grouped(1_061_040), "1,061,040");
+        assert_eq!(counted(1, "pair"), "1 pair");
+        assert_eq!(counted(0, "pair"), "0 pairs");
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(bytes(1), "1 byte");
+        assert_eq!(bytes(1_023), "1,023 bytes");
+        assert_eq!(bytes(1_536), "1.5 KiB");
+        assert_eq!(bytes(3 << 30), "3.0 GiB");
+    }
+
+    #[test]
+    fn a_key_cannot_command_the_terminal() {
+        assert_eq!(visible(b"a\x1b[2Jb\nc"), "a\\u{1b}[2Jb\\nc");
+        assert_eq!(visible(b"a\xffb"), "a\u{fffd}b");
+    }
+}

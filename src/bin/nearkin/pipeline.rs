@@ -1,0 +1,188 @@
+//! Reading, working and writing at the same time, in bounded memory and in order.
+//!
+//! Knows chunks of documents; not what the work or the writing is.
+
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::{self, ScopedJoinHandle};
+
+use rayon::prelude::*;
+
+use crate::content::{Origin, Raw};
+use crate::failure::Failure;
+use crate::input::Input;
+use crate::progress::Progress;
+
+/// A chunk ends at the first document that reaches one of these. At most five chunks are about
+/// at once: being read, waiting, worked on, waiting, and being written.
+const CHUNK_BYTES: usize = 4 << 20;
+const CHUNK_DOCUMENTS: usize = 4_096;
+
+/// When a chunk is handed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// When it is full: fewest and largest writes.
+    Full,
+    /// Also when the next line would have to be waited for: somebody may be waiting for the
+    /// answer before writing it.
+    Prompt,
+}
+
+/// Runs `work` on every document of `input`, on all cores, and hands the results to `sink`,
+/// chunk by chunk, in the order of the input. If reading fails, what was read before reaches
+/// `sink` all the same; if `sink` fails, reading ends.
+pub(crate) fn run<T: Send>(
+    input: &mut Input,
+    pace: Pace,
+    progress: &Progress,
+    work: impl Fn(Raw) -> T + Sync,
+    mut sink: impl FnMut(Vec<T>) -> Result<(), Failure> + Send,
+) -> Result<(), Failure> {
+    thread::scope(|scope| {
+        let (to_work, chunks) = sync_channel::<Vec<Raw>>(1);
+        let (to_sink, results) = sync_channel::<Vec<T>>(1);
+        let work = &work;
+        let worker = scope.spawn(move || {
+            for chunk in chunks {
+                let done: Vec<T> = chunk.into_par_iter().map(work).collect();
+                if to_sink.send(done).is_err() {
+                    return;
+                }
+            }
+        });
+        let writer = scope.spawn(move || results.into_iter().try_for_each(&mut sink));
+        let read = feed(input, pace, progress, &to_work);
+        // Hanging up is how the other threads learn that this was all.
+        drop(to_work);
+        end(worker);
+        end(writer).and(read)
+    })
+}
+
+/// Reads all documents into chunks, until there are no more or nobody takes them.
+fn feed(
+    input: &mut Input,
+    pace: Pace,
+    progress: &Progress,
+    to_work: &SyncSender<Vec<Raw>>,
+) -> Result<(), Failure> {
+    let mut chunk = Vec::new();
+    let mut bytes = 0;
+    loop {
+        let raw = match input.next() {
+            Ok(Some(raw)) => raw,
+            ended => {
+                // Nobody takes it only if the sink failed, and then that is the error.
+                let _ = to_work.send(chunk);
+                return ended.map(|_| ());
+            }
+        };
+        progress.reached(input.reached());
+        bytes += bytes_of(&raw);
+        chunk.push(raw);
+        let full = bytes >= CHUNK_BYTES || chunk.len() >= CHUNK_DOCUMENTS;
+        if full || (pace == Pace::Prompt && input.would_wait()) {
+            if to_work.send(std::mem::take(&mut chunk)).is_err() {
+                return Ok(());
+            }
+            bytes = 0;
+        }
+    }
+}
+
+fn bytes_of(raw: &Raw) -> usize {
+    let name = match &raw.origin {
+        Origin::File { name, .. } => 2 * name.len(),
+        Origin::Line { .. } => 0,
+    };
+    name + raw.body.as_ref().map_or(0, Vec::len)
+}
+
+/// Waits for a thread; if it panicked, so does this one.
+fn end<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lines::Lines;
+    use crate::progress::Unit;
+    use std::io::{self, Cursor, Read};
+
+    fn numbers(count: usize) -> Input {
+        let text = (0..count).map(|number| number.to_string() + "\n").collect::<String>();
+        lines(Box::new(Cursor::new(text.into_bytes())))
+    }
+
+    fn lines(reader: Box<dyn Read>) -> Input {
+        Input::of(Lines::new("test", reader))
+    }
+
+    fn number(raw: Raw) -> usize {
+        String::from_utf8(raw.body.unwrap()).unwrap().parse().unwrap()
+    }
+
+    fn progress() -> Progress {
+        Progress::start("testing", Unit::Bytes, None)
+    }
+
+    #[test]
+    fn results_come_in_order_and_in_bounded_chunks() {
+        let mut found = Vec::new();
+        let sink = |chunk: Vec<usize>| {
+            assert!(chunk.len() <= CHUNK_DOCUMENTS);
+            found.extend(chunk);
+            Ok(())
+        };
+        run(&mut numbers(20_000), Pace::Full, &progress(), number, sink).unwrap();
+        assert!(found.into_iter().eq(0..20_000));
+    }
+
+    #[test]
+    fn large_documents_make_small_chunks() {
+        let line = "x".repeat(1 << 20) + "\n";
+        let mut input = lines(Box::new(Cursor::new(line.repeat(20).into_bytes())));
+        let mut largest = 0;
+        let sink = |chunk: Vec<usize>| {
+            largest = largest.max(chunk.into_iter().sum());
+            Ok(())
+        };
+        let length = |raw: Raw| raw.body.unwrap().len();
+        run(&mut input, Pace::Full, &progress(), length, sink).unwrap();
+        assert!((1 << 20..=CHUNK_BYTES + (1 << 20)).contains(&largest), "{largest}");
+    }
+
+    #[test]
+    fn a_failing_sink_ends_the_reading() {
+        let sink = |_: Vec<usize>| Err(Failure::new("full", ""));
+        let mut input = numbers(1_000_000);
+        let failure = run(&mut input, Pace::Full, &progress(), number, sink).unwrap_err();
+        assert_eq!(failure.to_string(), "error: full");
+        assert!(input.next().unwrap().is_some(), "it was read to the end");
+    }
+
+    /// Gives some lines, then fails.
+    struct Failing(Cursor<Vec<u8>>);
+
+    impl Read for Failing {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            match self.0.read(buffer)? {
+                0 => Err(io::Error::other("the disk is gone")),
+                read => Ok(read),
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_read_before_a_failure_is_written() {
+        let mut input = lines(Box::new(Failing(Cursor::new(b"0\n1\n2\n".to_vec()))));
+        let mut found = Vec::new();
+        let sink = |chunk: Vec<usize>| {
+            found.extend(chunk);
+            Ok(())
+        };
+        let failure = run(&mut input, Pace::Full, &progress(), number, sink).unwrap_err();
+        assert_eq!(found, [0, 1, 2]);
+        assert!(failure.to_string().contains("after line 3: the disk is gone"), "{failure}");
+    }
+}

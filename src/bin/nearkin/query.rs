@@ -1,0 +1,278 @@
+//! `nearkin query`: what is like a file, a text, a stored document, or each line of a file.
+//!
+//! Knows how answers are printed. Does not know how documents are read.
+
+use std::path::PathBuf;
+
+use nearkin::{Answer, ErrorKind, Index, Match};
+use serde::Serialize;
+
+use crate::Ended;
+use crate::args::Query;
+use crate::content::{Origin, Raw, Reading, Reason, Skipped};
+use crate::failure::{self, Failure};
+use crate::input::{self, Input};
+use crate::opened;
+use crate::output::{self, Output, counted, grouped, lossy, visible};
+use crate::pipeline::{self, Pace};
+use crate::progress::Progress;
+use crate::table::{Align, Table};
+
+pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
+    let index = opened::to_read(&args.index)?;
+    opened::warn_if_missed(index.params(), args.threshold);
+    let asking = Asking { index: &index, threshold: args.threshold, limit: args.limit };
+    if let Some(key) = &args.key {
+        return by_key(&asking, key.as_encoded_bytes(), output);
+    }
+    let fields = input::fields(&args.lines, index.params().shingles())?;
+    let reading = Reading::new(index.sketcher(), fields);
+    if let Some(text) = &args.text {
+        return by_text(&asking, text, output);
+    }
+    let input = if args.lines.jsonl.is_empty() {
+        Input::named(args.files)
+    } else {
+        Input::lines(args.lines.jsonl)?
+    };
+    by_content(&asking, &reading, input, output)
+}
+
+/// What is the same for all queries of one command.
+struct Asking<'a> {
+    index: &'a Index,
+    threshold: Option<f64>,
+    limit: usize,
+}
+
+impl Asking<'_> {
+    fn run(&self, query: nearkin::Query<'_>) -> nearkin::Result<Answer> {
+        let query = query.limit(self.limit);
+        match self.threshold {
+            Some(threshold) => query.threshold(threshold).run(),
+            None => query.run(),
+        }
+    }
+
+    /// The threshold that the answers were asked at.
+    fn threshold(&self) -> f64 {
+        self.threshold.unwrap_or_else(|| self.index.params().threshold())
+    }
+}
+
+fn by_key(asking: &Asking<'_>, key: &[u8], output: &mut Output) -> Result<Ended, Failure> {
+    let answer = asking.run(asking.index.query_key(key)).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Failure::new(
+            failure::with_causes(&error),
+            "a file's key is its path as it was given to `nearkin add`, without `./`",
+        ),
+        _ => Failure::from(error),
+    })?;
+    print_one(asking, key, &answer, output)
+}
+
+fn by_text(asking: &Asking<'_>, text: &str, output: &mut Output) -> Result<Ended, Failure> {
+    let signature = asking.index.sketcher().text(text).map_err(|error| match error.kind() {
+        ErrorKind::Empty => Failure::new("the text is empty: there is nothing to compare", ""),
+        _ => Failure::from(error),
+    })?;
+    let answer = asking.run(asking.index.query(&signature))?;
+    print_one(asking, b"text", &answer, output)
+}
+
+/// Prints the answer to the only query of a command.
+fn print_one(
+    asking: &Asking<'_>,
+    name: &[u8],
+    answer: &Answer,
+    output: &mut Output,
+) -> Result<Ended, Failure> {
+    if output.json() {
+        print_objects(name, answer, output)?;
+    } else {
+        let similarity = ("similarity", Align::Right);
+        let mut table = Table::new([similarity, ("error", Align::Right), ("key", Align::Left)]);
+        for found in &answer.matches {
+            table.row(cells(found), output)?;
+        }
+        table.finish(output)?;
+    }
+    output.flush()?;
+    if answer.matches.is_empty() {
+        output::note(format!("nothing of similarity {} and above", asking.threshold()));
+    }
+    let shown = answer.matches.len() as u64;
+    if answer.found > shown {
+        output::note(format!(
+            "{} of {} shown; --limit {} shows all",
+            grouped(shown),
+            counted(answer.found, "match").replace("matchs", "matches"),
+            answer.found
+        ));
+    }
+    Ok(Ended::Well)
+}
+
+fn by_content(
+    asking: &Asking<'_>,
+    reading: &Reading,
+    mut input: Input,
+    output: &mut Output,
+) -> Result<Ended, Failure> {
+    let (unit, total) = input.size();
+    if let (Input::Named { .. }, Some(1)) = (&input, total) {
+        return by_file(asking, reading, &mut input, output);
+    }
+    let progress = Progress::unless_results_are_on_the_terminal("querying", unit, total);
+    let mut tally = Tally::default();
+    let work = |raw: Raw| answer(asking, reading, raw);
+    pipeline::run(&mut input, Pace::Prompt, &progress, work, |chunk| {
+        for answered in chunk {
+            match answered? {
+                Ok((name, answer)) => {
+                    tally.count(&answer);
+                    print_block(&name, &answer, output)?;
+                }
+                Err(skipped) => {
+                    progress.note(&skipped);
+                    tally.skip(&skipped);
+                }
+            }
+        }
+        output.flush()
+    })?;
+    drop(progress);
+    tally.report(asking, output)
+}
+
+/// One file is asked like one text: its matches make a table, without its name.
+fn by_file(
+    asking: &Asking<'_>,
+    reading: &Reading,
+    input: &mut Input,
+    output: &mut Output,
+) -> Result<Ended, Failure> {
+    let Some(raw) = input.next()? else { return Ok(Ended::Well) };
+    match answer(asking, reading, raw)? {
+        Ok((name, answer)) => print_one(asking, &name, &answer, output),
+        Err(skipped) => Err(not_asked(&skipped)),
+    }
+}
+
+/// A query's name and its answer, or why it could not be asked.
+type Answered = Result<(Vec<u8>, Answer), Skipped>;
+
+fn answer(asking: &Asking<'_>, reading: &Reading, raw: Raw) -> nearkin::Result<Answered> {
+    match reading.sketch(raw) {
+        Ok(sketched) => {
+            let answer = asking.run(asking.index.query(&sketched.signature))?;
+            Ok(Ok((sketched.name, answer)))
+        }
+        Err(skipped) => Ok(Err(skipped)),
+    }
+}
+
+fn not_asked(skipped: &Skipped) -> Failure {
+    Failure::new(skipped.to_string().replacen("skipped", "cannot ask for the like of", 1), "")
+}
+
+#[derive(Serialize)]
+struct MatchObject<'a> {
+    query: &'a str,
+    key: &'a str,
+    similarity: f64,
+    standard_error: f64,
+}
+
+fn print_objects(name: &[u8], answer: &Answer, output: &mut Output) -> Result<(), Failure> {
+    let query = lossy(name);
+    for found in &answer.matches {
+        output.object(&MatchObject {
+            query: &query,
+            key: &lossy(&found.key),
+            similarity: found.similarity,
+            standard_error: found.standard_error,
+        })?;
+    }
+    Ok(())
+}
+
+fn cells(found: &Match) -> [String; 3] {
+    let similarity = format!("{:.3}", found.similarity);
+    [similarity, format!("+-{:.3}", found.standard_error), visible(&found.key)]
+}
+
+/// Prints the answer to one of many queries: its name, and below it the matches. Nothing where
+/// nothing matched.
+fn print_block(name: &[u8], answer: &Answer, output: &mut Output) -> Result<(), Failure> {
+    if output.json() {
+        return print_objects(name, answer, output);
+    }
+    if answer.matches.is_empty() {
+        return Ok(());
+    }
+    output.line(visible(name))?;
+    for found in &answer.matches {
+        output.line(format_args!("  {}", cells(found).join("  ")))?;
+    }
+    output.line("")
+}
+
+/// What is said after many queries.
+#[derive(Default)]
+struct Tally {
+    queries: u64,
+    /// With a match at least.
+    answered: u64,
+    /// With more matches than the limit.
+    cut: u64,
+    /// The most matches of any.
+    found_max: u64,
+    skipped: u64,
+    files_failed: Vec<PathBuf>,
+}
+
+impl Tally {
+    fn count(&mut self, answer: &Answer) {
+        self.queries += 1;
+        self.answered += u64::from(answer.found > 0);
+        self.cut += u64::from(answer.found > answer.matches.len() as u64);
+        self.found_max = self.found_max.max(answer.found);
+    }
+
+    fn skip(&mut self, skipped: &Skipped) {
+        self.skipped += 1;
+        if let Origin::File { path, .. } = &skipped.origin
+            && skipped.reason != Reason::Empty
+        {
+            self.files_failed.push(path.clone());
+        }
+    }
+
+    fn report(self, asking: &Asking<'_>, output: &Output) -> Result<Ended, Failure> {
+        if self.cut > 0 {
+            output::note(format!(
+                "of {} not all matches are shown; --limit {} shows all",
+                if self.cut == 1 { "1 query".to_owned() } else { grouped(self.cut) + " queries" },
+                self.found_max
+            ));
+        }
+        if !output.json() || self.skipped > 0 {
+            output::note(format!(
+                "{} asked, {} with something of similarity {} and above, {} skipped",
+                grouped(self.queries),
+                grouped(self.answered),
+                asking.threshold(),
+                grouped(self.skipped)
+            ));
+        }
+        match self.files_failed.len() {
+            0 => Ok(Ended::Well),
+            // The user named them, so their answers are missing.
+            failed => Err(Failure::new(
+                format!("{} could not be read", counted(failed as u64, "file")),
+                "the other queries were answered",
+            )),
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! `nearkin add`: what goes in, under which key, and what is skipped.
+
+use super::*;
+
+#[test]
+fn an_index_is_made_once_and_it_is_said() {
+    let scratch = Scratch::new();
+    scratch.write("docs/a.txt", "some words of text");
+    let ran = scratch.run("add i docs").ends_with(0).says(&["created i", "words:3"]);
+    assert_eq!(ran.stdout, "1 document inserted, 0 replaced, 0 unchanged, 0 skipped\n");
+    let ran = scratch.run("add i docs").ends_with(0);
+    assert_eq!(ran.stdout, "0 documents inserted, 0 replaced, 1 unchanged, 0 skipped\n");
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
+fn adding_again_replaces() {
+    let scratch = Scratch::new();
+    scratch.write("a.txt", "some words of text");
+    scratch.run("add i a.txt").ends_with(0);
+    scratch.write("a.txt", "quite other words than before");
+    let ran = scratch.run("add i a.txt --json").ends_with(0);
+    assert_eq!(ran.stdout, "{\"inserted\":0,\"replaced\":1,\"unchanged\":0,\"skipped\":0}\n");
+    let old = scratch.run_split(&["query", "i", "--text", "some words of text"]).ends_with(0);
+    assert_eq!(old.stdout, "");
+}
+
+#[test]
+fn keys_are_cleaned_paths() {
+    let scratch = Scratch::new();
+    scratch.write("docs/sub/a.txt", "one and the same text");
+    scratch.write("docs/b.txt", "one and the same text");
+    scratch.run("add i ./docs//sub/../sub docs/./b.txt").ends_with(0);
+    let ran = scratch.run("pairs i --json").ends_with(0);
+    let pair = &ran.objects()[0];
+    assert_eq!(
+        (pair["a"].as_str(), pair["b"].as_str()),
+        (Some("docs/b.txt"), Some("docs/sub/a.txt"))
+    );
+    // The same files under other spellings are the same documents.
+    let ran = scratch.run("add i docs --json").ends_with(0);
+    assert_eq!(ran.objects()[0]["unchanged"], 2);
+}
+
+#[test]
+fn an_index_inside_the_folder_is_not_added_to_itself() {
+    let scratch = Scratch::new();
+    scratch.write("a.txt", "some words of text");
+    for unchanged in 0..2 {
+        let ran = scratch.run("add my.nearkin . --json").ends_with(0);
+        let counts = &ran.objects()[0];
+        assert_eq!((&counts["skipped"], &counts["unchanged"]), (&0.into(), &unchanged.into()));
+    }
+}
+
+#[test]
+fn files_that_are_no_text_are_named_and_counted() {
+    let scratch = Scratch::new();
+    scratch.write("docs/a.txt", "some words of text");
+    scratch.write("docs/empty", "");
+    scratch.write("docs/blank", " \n ");
+    scratch.write("docs/nul", b"ab\0c");
+    scratch.write("docs/latin1", b"caf\xe9 au lait");
+    let ran = scratch.run("add i docs").ends_with(0).says(&[
+        "skipped docs/empty: empty",
+        "skipped docs/blank: empty",
+        "skipped docs/nul: binary (a NUL byte at 2)",
+        "skipped docs/latin1: binary (not UTF-8 at byte 3)",
+    ]);
+    assert!(ran.stdout.contains("1 document inserted"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("4 skipped (2 binary, 2 empty)"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_file_larger_than_a_document_may_be_is_not_read() {
+    let scratch = Scratch::new();
+    scratch.write("a.txt", "some words of text");
+    // Sparse: takes no space, and would take long to read.
+    fs::OpenOptions::new()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .open(scratch.path("huge"))
+        .and_then(|file| file.set_len(1 << 40))
+        .unwrap();
+    let ran = scratch.run("add i huge a.txt --json").ends_with(0).says(&["huge: too large"]);
+    assert_eq!(ran.objects()[0]["skipped"], 1);
+    assert_eq!(ran.objects()[0]["inserted"], 1);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn files_that_cannot_be_read_are_named_and_counted() {
+    let scratch = Scratch::new();
+    scratch.write("docs/a.txt", "some words of text");
+    std::os::unix::fs::symlink("a.txt", scratch.path("docs/link")).unwrap();
+    // Cannot be read from its beginning, not even by root.
+    let ran = scratch.run("add i /proc/self/mem docs").ends_with(0);
+    let ran = ran.says(&["/proc/self/mem: unreadable", "docs/link: not a file (a symbolic link)"]);
+    assert!(ran.stdout.contains("(1 not a file, 1 unreadable)"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_path_that_is_not_there_is_an_error_before_anything_is_made() {
+    let scratch = Scratch::new();
+    scratch.write("a.txt", "some words of text");
+    scratch.run("add i a.txt typo.txt").ends_with(2).says(&["typo.txt"]);
+    scratch.run("add i --jsonl typo.jsonl").ends_with(2).says(&["typo.jsonl"]);
+    assert!(!scratch.path("i").exists());
+}
+
+#[test]
+fn garbage_lines_are_named_by_their_number() {
+    let scratch = Scratch::new();
+    let lines = b"{\"id\":\"a\",\"text\":\"some words of text\"}\n\
+        garbage\n\
+        \n\
+        {\"text\":\"no key\"}\n\
+        {\"id\":\"no text\"}\n\
+        {\"id\":\"empty\",\"text\":\"\"}\n\
+        [1,2]\n\
+        {\"id\":7,\"text\":\"a number for a key\"}\r\n\
+        {\"id\":\"\xff\",\"text\":\"x\"}\n\
+        {\"id\":\"last\",\"text\":\"without a newline\"}";
+    let ran = scratch.run_with_stdin("add i --jsonl - --json", lines).ends_with(0).says(&[
+        "skipped stdin line 2: bad line (not JSON",
+        "line 4: bad line (there is no \"id\")",
+        "line 5: bad line (there is no \"text\")",
+        "line 6: empty",
+        "line 7: bad line (not a JSON object)",
+        "line 9: bad line",
+    ]);
+    assert_eq!(
+        ran.stdout.lines().last().unwrap(),
+        "{\"inserted\":3,\"replaced\":0,\"unchanged\":0,\"skipped\":6}"
+    );
+    let ran = scratch.run("query i --key 7").ends_with(0);
+    assert!(!ran.stderr.contains("error"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_last_of_equal_keys_wins() {
+    let scratch = Scratch::new();
+    let line = |round| format!("{{\"id\":\"k\",\"text\":\"version {round} of it all\"}}\n");
+    let lines = (0..10_000).map(line).collect::<Vec<_>>().concat();
+    let ran = scratch.run_with_stdin("add i --jsonl - --json", lines.as_bytes()).ends_with(0);
+    assert_eq!(ran.objects()[0]["inserted"], 1);
+    assert_eq!(ran.objects()[0]["replaced"], 9_999);
+    let text = "version 9999 of it all";
+    let ran = scratch.run_split(&["query", "i", "--json", "--text", text]).ends_with(0);
+    assert_eq!(ran.objects()[0]["similarity"], 1.0);
+}
+
+#[test]
+fn fields_have_the_names_given() {
+    let scratch = Scratch::new();
+    scratch.write("l", "{\"name\":\"a\",\"body\":\"some words of text\"}\n");
+    scratch.run("add i --jsonl l --key-field name --text-field body").ends_with(0);
+    let arguments = "query i --jsonl l --key-field name --text-field body --json";
+    let ran = scratch.run(arguments).ends_with(0);
+    assert_eq!(ran.objects()[0]["query"], "a");
+    assert_eq!(ran.objects()[0]["key"], "a", "a query by content finds its own name too");
+    let ran = scratch.run("query i --jsonl l --jsonl l --key-field name --text-field body --json");
+    assert_eq!(ran.ends_with(0).objects().len(), 2);
+    scratch.run("add i l --key-field name").ends_with(2).says(&["--jsonl"]);
+}
+
+#[test]
+fn items_are_sets_of_strings_and_integers() {
+    let scratch = Scratch::new();
+    let lines = "{\"id\":\"a\",\"items\":[1,2,\"x\"]}\n{\"id\":\"b\",\"items\":[\"2\",\"x\",\"1\",1]}\n\
+                 {\"id\":\"c\",\"items\":[1.5]}\n{\"id\":\"d\",\"items\":[]}\n";
+    scratch.write("sets", lines);
+    let ran = scratch.run("add i --jsonl sets --items-field items").ends_with(0);
+    let ran = ran.says(&["items", "line 3: bad line", "line 4: empty"]);
+    assert!(ran.stdout.contains("2 documents inserted"), "{}", ran.stdout);
+    let pairs = scratch.run("pairs i --json").ends_with(0);
+    assert_eq!(pairs.objects()[0]["similarity"], 1.0, "1 is the same item as \"1\"");
+    // The field needs no naming for an index of items; texts do not fit it.
+    scratch.run("add i --jsonl sets").ends_with(0);
+    scratch.run("add i sets").ends_with(2).says(&["sets of items"]);
+    scratch.run("query i --text x").ends_with(2).says(&["sets of items"]);
+    scratch.write("a.txt", "some words of text");
+    scratch.run("add texts a.txt").ends_with(0);
+    scratch.run("add texts --jsonl sets --items-field items").ends_with(2).says(&["words:3"]);
+    scratch.run("add new a.txt --shingles items").ends_with(2);
+    assert!(!scratch.path("new").exists());
+}
+
+#[test]
+fn parameters_that_differ_from_the_index_are_named() {
+    let scratch = Scratch::new();
+    scratch.write("a.txt", "some words of text");
+    scratch.run("create i --threshold 0.8 --shingles chars:5 --hashes 200").ends_with(0);
+    scratch.run("add i a.txt").ends_with(0);
+    scratch.run("add i a.txt --threshold 0.8 --hashes 200 --shingles chars:5").ends_with(0);
+    let ran = scratch.run("add i a.txt --threshold 0.7 --hashes 200 --bag").ends_with(2);
+    let ran = ran.says(&["--threshold 0.7", "0.8", "--bag"]);
+    assert!(!ran.stderr.contains("--hashes"), "{}", ran.stderr);
+    scratch.run("create j --hashes 3").ends_with(2).says(&["hashes", "16"]);
+    scratch.run("create j --shingles bananas").ends_with(2).says(&["words:N"]);
+    scratch.run("create i").ends_with(2).says(&["already"]);
+}
+
+#[test]
+fn an_index_that_is_written_to_is_locked() {
+    let scratch = Scratch::with_licences();
+    let mut writing = scratch
+        .command(&["add", "i", "--jsonl", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    // Until the other process has the lock, ours can get it.
+    let locked = (0..500).map(|_| scratch.run("remove i nothing")).find(|ran| ran.status == 2);
+    writing.stdin.take();
+    assert!(writing.wait().unwrap().success());
+    locked.expect("the lock is never held").says(&["wait"]);
+}

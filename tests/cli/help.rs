@@ -1,0 +1,49 @@
+//! The examples in the help: every command has one, and every one of them works.
+
+use super::*;
+
+/// In an order in which each finds what it needs.
+const COMMANDS: [&str; 9] =
+    ["create", "add", "query", "pairs", "clusters", "stats", "verify", "compact", "remove"];
+
+#[test]
+fn every_example_works() {
+    let scratch = Scratch::new();
+    for (file, name) in [("mit", "MIT"), ("isc", "ISC"), ("x11", "X11")] {
+        scratch.write(&format!("docs/{file}.txt"), licence(name));
+    }
+    fs::copy(data("pydocs.jsonl"), scratch.path("papers.jsonl")).unwrap();
+    scratch.write("carts.jsonl", "{\"id\":1,\"items\":[\"tea\",2]}\n");
+    scratch.write("keys.txt", "3.11/about.rst\n3.13/about.rst\n");
+    for command in COMMANDS {
+        let help = scratch.run(&format!("{command} --help")).ends_with(0).stdout;
+        let (_, examples) = help.split_once("\nExample").expect(command);
+        let examples: Vec<_> =
+            examples.lines().filter_map(|line| line.strip_prefix("  nearkin ")).collect();
+        assert!(!examples.is_empty(), "{command} has no example");
+        for example in examples {
+            assert!(example.starts_with(command), "{example}");
+            scratch.run_split(&words(example)).ends_with(0);
+        }
+    }
+    // And the one that everybody sees first.
+    let scratch = Scratch::new();
+    scratch.write("docs/a.txt", licence("MIT"));
+    let help = scratch.run("--help").ends_with(0).stdout;
+    for command in COMMANDS {
+        assert!(help.contains(&format!("\n  {command}")), "{command}");
+    }
+    let (_, examples) = help.split_once("\nStart with").unwrap();
+    for example in examples.lines().filter_map(|line| line.strip_prefix("  nearkin ")) {
+        scratch.run_split(&words(example)).ends_with(0);
+    }
+}
+
+/// Splits as a shell does, as far as the examples need it: blanks, and double quotes.
+fn words(line: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    for (at, part) in line.split('"').enumerate() {
+        if at % 2 == 0 { words.extend(part.split_whitespace()) } else { words.push(part) }
+    }
+    words
+}

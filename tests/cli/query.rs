@@ -1,0 +1,182 @@
+//! `nearkin query`, `pairs` and `clusters`: what is found and how it is printed.
+
+use super::*;
+
+#[test]
+fn a_file_is_asked_by_its_content() {
+    let scratch = Scratch::with_licences();
+    let ran = scratch.run("query i docs/MIT.txt").ends_with(0);
+    let lines: Vec<_> = ran.stdout.lines().collect();
+    assert!(lines[0].split_whitespace().eq(["similarity", "error", "key"]), "{}", ran.stdout);
+    // Itself first, and then what is like it.
+    assert!(lines[1].contains("1.000") && lines[1].ends_with("docs/MIT.txt"), "{}", ran.stdout);
+    assert!(lines[2].ends_with("docs/JSON.txt"), "{}", ran.stdout);
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
+fn json_has_a_match_a_line() {
+    let scratch = Scratch::with_licences();
+    let ran = scratch.run("query i --json ./docs/MIT.txt").ends_with(0);
+    assert_eq!(ran.fields().len(), 4);
+    for object in ran.objects() {
+        assert_eq!(object["query"], "./docs/MIT.txt");
+        assert!(object["key"].is_string());
+        assert!(object["similarity"].as_f64().unwrap() >= 0.7);
+        assert!(object["standard_error"].as_f64().unwrap() > 0.0);
+    }
+    assert!(ran.stdout.starts_with("{\"query\":"), "{}", ran.stdout);
+    let text = licence("MIT");
+    let ran = scratch.run_split(&["query", "i", "--json", "--text", &text]).ends_with(0);
+    assert_eq!(ran.objects()[0]["query"], "text");
+    assert_eq!(ran.objects()[0]["key"], "docs/MIT.txt");
+}
+
+#[test]
+fn a_query_by_key_does_not_find_the_key() {
+    let scratch = Scratch::with_licences();
+    let ran = scratch.run("query i --json --key docs/MIT.txt").ends_with(0);
+    let objects = ran.objects();
+    assert_eq!(objects[0]["query"], "docs/MIT.txt");
+    assert!(objects.iter().all(|object| object["key"] != "docs/MIT.txt"));
+    assert_eq!(objects[0]["key"], "docs/JSON.txt");
+    scratch.run("query i --key MIT").ends_with(2).says(&["key"]);
+}
+
+#[test]
+fn no_match_is_status_0_and_said() {
+    let scratch = Scratch::with_licences();
+    for arguments in ["query i --text nothing", "query i --json --text nothing"] {
+        let ran = scratch.run(arguments).ends_with(0).says(&["nothing of similarity 0.7"]);
+        assert_eq!(ran.stdout, "");
+    }
+}
+
+#[test]
+fn more_matches_than_the_limit_are_announced() {
+    let scratch = Scratch::new();
+    scratch.write("l", equal_lines(30));
+    scratch.run("add i --jsonl l").ends_with(0);
+    let ran = scratch.run("query i --key 0").ends_with(0).says(&["10 of 29", "--limit 29"]);
+    assert_eq!(ran.stdout.lines().count(), 11);
+    let ran = scratch.run("query i --key 0 --limit 29 --json").ends_with(0);
+    assert_eq!((ran.objects().len(), ran.stderr.as_str()), (29, ""));
+    let ran = scratch.run("query i --jsonl l --json --limit 4").ends_with(0);
+    assert_eq!(ran.objects().len(), 30 * 4);
+    ran.says(&["--limit 30"]);
+}
+
+#[test]
+fn a_threshold_that_the_index_cannot_serve_warns() {
+    let scratch = Scratch::with_licences();
+    let ran = scratch.run("query i docs/MIT.txt --threshold 0.2").ends_with(0);
+    ran.says(&["warning", "0.2", "0.7"]);
+    let ran = scratch.run("query i docs/MIT.txt --threshold 0.65").ends_with(0);
+    assert!(!ran.stderr.contains("warning"), "{}", ran.stderr);
+    let ran = scratch.run("query i docs/MIT.txt --threshold 0.85 --json").ends_with(0);
+    assert!(ran.objects().iter().all(|found| found["similarity"].as_f64().unwrap() >= 0.85));
+}
+
+#[test]
+fn many_files_make_a_block_each() {
+    let scratch = Scratch::with_licences();
+    scratch.write("other.txt", "nothing like a licence at all, is it");
+    let ran = scratch.run("query i docs/MIT.txt other.txt docs/Zlib.txt").ends_with(0);
+    let blocks: Vec<_> = ran.stdout.trim_end().split("\n\n").collect();
+    assert_eq!(blocks.len(), 2, "{}", ran.stdout);
+    assert!(blocks[0].starts_with("docs/MIT.txt\n  1.000"), "{}", ran.stdout);
+    assert!(blocks[1].starts_with("docs/Zlib.txt\n  1.000"), "{}", ran.stdout);
+    ran.says(&["3 asked, 2 with something"]);
+}
+
+#[test]
+fn a_file_that_cannot_be_asked_is_status_2_and_the_others_are_answered() {
+    let scratch = Scratch::with_licences();
+    scratch.run("query i typo.txt").ends_with(2).says(&["typo.txt"]);
+    scratch.write("nul", b"\0");
+    scratch.run("query i nul").ends_with(2).says(&["NUL"]);
+    let ran = scratch.run("query i --json typo.txt docs/MIT.txt").ends_with(2);
+    assert_eq!(ran.objects()[0]["key"], "docs/MIT.txt");
+    ran.says(&["typo.txt", "1 file could not be read"]);
+}
+
+#[test]
+fn lines_are_answered_as_they_come() {
+    use std::io::{BufRead as _, BufReader};
+    let scratch = Scratch::with_licences();
+    let mut child = scratch
+        .command(&["query", "i", "--json", "--jsonl", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    for (id, name) in [("a", "ISC"), ("b", "Zlib")] {
+        let line = serde_json::json!({ "id": id, "text": licence(name) });
+        writeln!(stdin, "{line}").unwrap();
+        // Waits for ever if the tool does.
+        let mut answer = String::new();
+        stdout.read_line(&mut answer).unwrap();
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(
+            (&answer["query"], &answer["key"]),
+            (&id.into(), &format!("docs/{name}.txt").into())
+        );
+    }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn pairs_are_printed_and_sorted() {
+    let scratch = Scratch::with_licences();
+    let ran = scratch.run("pairs i --sort --threshold 0.6 --json").ends_with(0);
+    assert_eq!(ran.fields().len(), 3);
+    let pairs = ran.objects();
+    assert!(pairs.len() >= 3);
+    for pair in &pairs {
+        assert!(pair["a"].as_str() < pair["b"].as_str(), "{pair}");
+    }
+    let order = |pair: &Value| {
+        let key = |name: &str| pair[name].as_str().unwrap().to_owned();
+        (-pair["similarity"].as_f64().unwrap(), key("a"), key("b"))
+    };
+    assert!(pairs.is_sorted_by_key(order), "{}", ran.stdout);
+    let unsorted = scratch.run("pairs i --threshold 0.6 --json").ends_with(0);
+    assert_eq!(unsorted.objects().len(), pairs.len());
+    let table = scratch.run("pairs i --threshold 0.6").ends_with(0).says(&["pairs of similarity"]);
+    let title = table.stdout.lines().next().unwrap();
+    assert!(title.split_whitespace().eq(["similarity", "a", "b"]), "{title}");
+    assert_eq!(table.stdout.lines().count(), pairs.len() + 1);
+}
+
+#[test]
+fn clusters_are_printed() {
+    let scratch = Scratch::with_licences();
+    let ran = scratch.run("clusters i --json").ends_with(0);
+    assert_eq!(ran.fields(), ["cluster", "key"]);
+    let members: Vec<_> = ran.objects().iter().map(|one| one["key"].clone()).collect();
+    assert_eq!(members, ["docs/JSON.txt", "docs/MIT.txt", "docs/Xnet.txt"]);
+    assert!(ran.objects().iter().all(|one| one["cluster"] == "docs/JSON.txt"));
+    let ran = scratch.run("clusters i").ends_with(0);
+    assert_eq!(ran.stdout, "docs/JSON.txt\n  docs/MIT.txt\n  docs/Xnet.txt\n\n");
+    ran.says(&["1 cluster of 3 documents, of 5 in all"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn keys_that_are_not_utf8_are_stored_and_printed_lossily() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let scratch = Scratch::with_licences();
+    let name = std::ffi::OsStr::from_bytes(b"docs/\xff\x1b.txt");
+    fs::write(scratch.dir.path().join(name), licence("MIT")).unwrap();
+    scratch.run("add i docs").ends_with(0);
+    let ran = scratch.run("query i docs/MIT.txt --threshold 1").ends_with(0);
+    assert!(ran.stdout.contains("docs/\u{fffd}\\u{1b}.txt"), "{}", ran.stdout);
+    let ran = scratch.run("query i docs/MIT.txt --threshold 1 --json").ends_with(0);
+    assert_eq!(ran.objects()[1]["key"], "docs/\u{fffd}\u{1b}.txt");
+    let removed = scratch.command(&["remove", "i"]).arg(name).output().unwrap();
+    Ran::new(removed).ends_with(0);
+}

@@ -1,0 +1,103 @@
+//! `nearkin create`, `remove`, `stats`, `verify` and `compact`: the index as a whole.
+
+use super::*;
+
+#[test]
+fn removed_documents_are_gone_and_missing_keys_are_status_1() {
+    let scratch = Scratch::with_licences();
+    let ran = scratch.run("remove i docs/MIT.txt docs/ISC.txt --json").ends_with(0);
+    assert_eq!(ran.stdout, "{\"removed\":2,\"missing\":0}\n");
+    let ran = scratch.run("remove i docs/MIT.txt ./docs/Zlib.txt docs/Xnet.txt").ends_with(1);
+    assert_eq!(ran.stdout, "1 document removed, 2 missing\n");
+    ran.says(&["docs/MIT.txt", "docs/Zlib.txt is there"]);
+    let ran = scratch.run("stats i --json").ends_with(0);
+    assert_eq!(ran.objects()[0]["documents"], 2);
+}
+
+#[test]
+fn keys_to_remove_come_from_lines() {
+    let scratch = Scratch::with_licences();
+    scratch.write("keys", "docs/MIT.txt\r\n\ndocs/ISC.txt\n");
+    let ran = scratch.run("remove i --from keys docs/Zlib.txt --json").ends_with(0);
+    assert_eq!(ran.stdout, "{\"removed\":3,\"missing\":0}\n");
+    let ran =
+        scratch.run_with_stdin("remove i --from - --json", b"docs/Xnet.txt\ntypo").ends_with(1);
+    assert_eq!(ran.stdout, "{\"removed\":1,\"missing\":1}\n");
+    scratch.run("remove i --from typo.txt").ends_with(2).says(&["typo.txt"]);
+}
+
+#[test]
+fn stats_are_complete() {
+    let scratch = Scratch::with_licences();
+    let ran = scratch.run("stats i --json").ends_with(0);
+    let stats = &ran.objects()[0];
+    for (field, value) in [
+        ("documents", Value::from(5)),
+        ("hashes", Value::from(128)),
+        ("bands", Value::from(17)),
+        ("rows_per_band", Value::from(5)),
+        ("lane_bits", Value::from(8)),
+        ("shingles", "words:3".into()),
+        ("scheme", "fast".into()),
+    ] {
+        assert_eq!(stats[field], value, "{field}");
+    }
+    for field in ["dead", "segments", "bytes_on_disk"] {
+        assert!(stats[field].is_u64(), "{field}");
+    }
+    let ran = scratch.run("stats i").ends_with(0);
+    assert!(ran.stdout.starts_with("documents        5\n"), "{}", ran.stdout);
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
+fn create_says_what_was_made() {
+    let scratch = Scratch::new();
+    let ran = scratch.run("create i --bands 32 --rows-per-band 4 --json").ends_with(0);
+    assert_eq!(ran.objects()[0]["created"], "i");
+    assert_eq!(ran.objects()[0]["bands"], 32);
+    let ran = scratch.run("create j --bands 128 --rows-per-band 1").ends_with(0);
+    assert!(ran.stdout.starts_with("created j: threshold 0.7"), "{}", ran.stdout);
+    ran.says(&["warning: bands of one row"]);
+    assert_eq!(scratch.run("pairs i").ends_with(0).stdout, "");
+    assert_eq!(scratch.run("clusters i --json").ends_with(0).stdout, "");
+    scratch.run("stats i").ends_with(0);
+}
+
+#[test]
+fn an_index_is_verified_and_compacted() {
+    let scratch = Scratch::with_licences();
+    let ran = scratch.run("verify i --json").ends_with(0);
+    assert_eq!(ran.stdout, "{\"ok\":true,\"documents\":5}\n");
+    scratch.run("remove i docs/MIT.txt").ends_with(0);
+    let ran = scratch.run("compact i --json").ends_with(0);
+    assert_eq!(ran.objects()[0]["documents"], 4);
+    let ran = scratch.run("stats i --json").ends_with(0);
+    assert_eq!(ran.objects()[0]["dead"], 0);
+    let ran = scratch.run("verify i").ends_with(0);
+    assert_eq!(ran.stdout, "i: no damage, 4 documents\n");
+    assert!(scratch.run("compact i").ends_with(0).stdout.starts_with("4 documents in 1 segment"));
+}
+
+#[test]
+fn damage_is_status_1_and_named() {
+    let scratch = Scratch::with_licences();
+    let segments = scratch.path("i/segments");
+    let mut damaged = 0;
+    for segment in fs::read_dir(segments).unwrap() {
+        let path = segment.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "seg") {
+            let mut bytes = fs::read(&path).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 0x10;
+            fs::write(&path, bytes).unwrap();
+            damaged += 1;
+        }
+    }
+    assert!(damaged > 0, "there was no segment to damage");
+    let ran = scratch.run("verify i").ends_with(1).says(&["problem", "backup"]);
+    assert!(ran.stdout.contains(".seg"), "{}", ran.stdout);
+    let ran = scratch.run("verify i --json").ends_with(1);
+    assert_eq!(ran.objects()[0]["ok"], false);
+    assert!(ran.objects()[0]["problems"][0].as_str().unwrap().contains(".seg"));
+}
