@@ -59,7 +59,8 @@ fn options(round: u32) -> Options {
         2 => Durability::OsBuffer,
         _ => Durability::Interval(Duration::from_millis(2)),
     };
-    let maintenance = if round % 3 == 0 { Maintenance::Inline } else { Maintenance::Background };
+    let maintenance =
+        if round.is_multiple_of(3) { Maintenance::Inline } else { Maintenance::Background };
     Options::default()
         .durability(durability)
         .maintenance(maintenance)

@@ -69,6 +69,7 @@ fn jaccard(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
 }
 
 /// Indexes a corpus, asks for the neighbours of every document, and compares with the truth.
+#[expect(clippy::print_stdout, reason = "a skipped test must say so; figures are for people")]
 fn check(name: &str, mode: Mode, threshold: f64) {
     if !data(&format!("{name}.jsonl")).exists() {
         println!("SKIPPED: tests/data has no {name}.jsonl");

@@ -138,7 +138,7 @@ fn every_outcome_is_told_and_only_effects_take_a_change_number() {
     let payload = |bytes: &str| Batch::new().insert_with_payload("a", &new, bytes);
     for flush in [false, true] {
         let begin = index.snapshot().change();
-        let mut expect = |batch: Batch, change: u64, outcome: Outcome| {
+        let expect = |batch: Batch, change: u64, outcome: Outcome| {
             assert_eq!(write(batch), (begin + change, outcome));
             if flush {
                 index.flush().unwrap();
