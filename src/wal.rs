@@ -347,15 +347,16 @@ pub(crate) fn holds_a_record(storage: &dyn Storage, path: &Path) -> Result<bool>
     Ok(!matches!(RecordHeader::decode(&first, identity.salt, RECORDS_BEGIN), Ok(None)))
 }
 
-impl From<AppendError> for Error {
-    fn from(error: AppendError) -> Self {
-        match error {
-            AppendError::Full => Self::new(ErrorKind::Io, "the WAL is full"),
-            AppendError::RolledBack(cause) => {
-                Self::new(ErrorKind::Io, "cannot append to the WAL; nothing was written")
+impl AppendError {
+    /// What the caller of the crate is told.
+    pub(crate) fn into_error(self) -> Error {
+        match self {
+            Self::Full => Error::new(ErrorKind::Io, "the WAL is full"),
+            Self::RolledBack(cause) => {
+                Error::new(ErrorKind::Io, "cannot append to the WAL; nothing was written")
                     .caused_by(cause)
             }
-            AppendError::Broken(cause) => Self::new(
+            Self::Broken(cause) => Error::new(
                 ErrorKind::Unknown,
                 "cannot append to the WAL nor roll back; reopen the index to see what is there",
             )

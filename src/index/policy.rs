@@ -88,7 +88,8 @@ mod tests {
 
     #[test]
     fn segments_are_chosen_by_size_and_by_waste() {
-        let cases: &[(&str, Vec<SegmentEntry>, Option<Vec<u64>>)] = &[
+        type Case = (&'static str, Vec<SegmentEntry>, Option<Vec<u64>>);
+        let cases: &[Case] = &[
             ("nothing", vec![], None),
             ("one", vec![segment(1, 1, 10, 0)], None),
             ("three of four", (1..4).map(|n| segment(n, 1, 10, 0)).collect(), None),

@@ -119,7 +119,7 @@ impl Core {
             if let AppendError::Broken(cause) = &error {
                 self.group.poison(cause);
             }
-            Error::from(error)
+            error.into_error()
         })
     }
 
