@@ -197,6 +197,26 @@ fn with_an_interval_the_first_write_after_it_syncs() {
 }
 
 #[test]
+fn a_clock_that_was_set_back_does_not_put_syncs_off() {
+    let scratch = Scratch::new();
+    let time = Arc::new(AtomicU64::new(1_000_000_000));
+    let clock = Arc::clone(&time);
+    let options = inline()
+        .durability(Durability::Interval(Duration::from_millis(500)))
+        .clock(move || clock.load(Ordering::Relaxed));
+    let index = Index::create(scratch.dir(), &params(), options).unwrap();
+    index.insert("a", &run(0, 10)).unwrap();
+    assert_eq!(index.durable_change(), 1);
+    time.store(5, Ordering::Relaxed);
+    index.insert("b", &run(0, 10)).unwrap();
+    assert_eq!(index.durable_change(), 2);
+    index.insert("c", &run(0, 10)).unwrap();
+    assert_eq!(index.durable_change(), 2);
+    time.store(505, Ordering::Relaxed);
+    assert_eq!(index.maintain().unwrap(), Maintained::Synced);
+}
+
+#[test]
 fn with_an_interval_the_background_thread_syncs_by_itself() {
     let scratch = Scratch::new();
     let options = Options::default().durability(Durability::Interval(Duration::from_millis(5)));
