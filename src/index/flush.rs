@@ -32,7 +32,7 @@ impl Core {
             return self.begin_wal(writer, record_bytes).map(|()| false);
         };
         let fits = wal.has_room(record_bytes);
-        if fits && self.state().memtable.bytes() < self.options.memtable_bytes_max {
+        if fits && !self.memtable_is_full() {
             return Ok(false);
         }
         // The length of the log follows its use.
@@ -48,6 +48,12 @@ impl Core {
         self.flush_locked(writer, NextWal::Ready { record_bytes }).map(|()| true)
     }
 
+    /// Whether the memtable is to be flushed; an empty one never is.
+    pub(crate) fn memtable_is_full(&self) -> bool {
+        let bytes = self.state().memtable.bytes();
+        bytes > 0 && bytes >= self.options.memtable_bytes_max
+    }
+
     /// Lists a first WAL, with nothing else changed.
     fn begin_wal(&self, writer: &mut Writer, record_bytes: u64) -> Result<()> {
         let mut draft = Draft::of(self, writer);
@@ -59,6 +65,9 @@ impl Core {
     /// Flushes the memtable. When it returns `Ok`, catalog and segments hold every change.
     pub(crate) fn flush_locked(&self, writer: &mut Writer, next: NextWal) -> Result<()> {
         self.group.refuse_if_poisoned()?;
+        if next == NextWal::None && writer.catalog.row().wal.is_none() {
+            return Ok(()); // no WAL, so no change since the floor
+        }
         // What becomes durable by the catalog must not overtake the log: waiting writers get
         // their answer first.
         self.await_durable(writer.change)?;
