@@ -168,8 +168,10 @@ fn fields_have_the_names_given() {
 #[test]
 fn items_are_sets_of_strings_and_integers() {
     let scratch = Scratch::new();
-    let lines = "{\"id\":\"a\",\"items\":[1,2,\"x\"]}\n{\"id\":\"b\",\"items\":[\"2\",\"x\",\"1\",1]}\n\
-                 {\"id\":\"c\",\"items\":[1.5]}\n{\"id\":\"d\",\"items\":[]}\n";
+    let lines = "{\"id\":\"a\",\"items\":[1,2,\"x\"]}\n\
+        {\"id\":\"b\",\"items\":[\"2\",\"x\",\"1\",1]}\n\
+        {\"id\":\"c\",\"items\":[1.5]}\n\
+        {\"id\":\"d\",\"items\":[]}\n";
     scratch.write("sets", lines);
     let ran = scratch.run("add i --jsonl sets --items-field items").ends_with(0);
     let ran = ran.says(&["items", "line 3: bad line", "line 4: empty"]);
