@@ -206,16 +206,24 @@ fn parameters_that_differ_from_the_index_are_named() {
 
 #[test]
 fn an_index_that_is_written_to_is_locked() {
-    let scratch = Scratch::with_licences();
+    use std::io::{BufRead as _, BufReader};
+    let scratch = Scratch::new();
     let mut writing = scratch
         .command(&["add", "i", "--jsonl", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Until the other process has the lock, ours can get it.
-    let locked = (0..500).map(|_| scratch.run("remove i nothing")).find(|ran| ran.status == 2);
+    // It says so when it has made the index, and then it waits for lines.
+    let mut said = String::new();
+    BufReader::new(writing.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    assert!(said.contains("created i"), "{said}");
+    for arguments in ["remove i a", "stats i", "create i", "add i ."] {
+        scratch.run(arguments).ends_with(2);
+    }
+    scratch.run("stats i").says(&["wait"]);
     writing.stdin.take();
     assert!(writing.wait().unwrap().success());
-    locked.expect("the lock is never held").says(&["wait"]);
+    scratch.run("stats i").ends_with(0);
 }
