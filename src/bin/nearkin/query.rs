@@ -104,9 +104,9 @@ fn print_one(
     let shown = answer.matches.len() as u64;
     if answer.found > shown {
         output::note(format!(
-            "{} of {} shown; --limit {} shows all",
+            "{} of {} matches shown; --limit {} shows all",
             grouped(shown),
-            counted(answer.found, "match").replace("matchs", "matches"),
+            grouped(answer.found),
             answer.found
         ));
     }
