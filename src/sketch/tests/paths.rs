@@ -86,6 +86,30 @@ fn lower_case_is_the_full_mapping_of_each_character() {
     assert_eq!(rules.letters("\u{39f}\u{3a3}"), "\u{3bf}\u{3c3}");
 }
 
+/// A change here changes signatures of texts with the newest characters: say so in the changelog
+/// and in docs/SIGNATURES.md.
+#[test]
+fn the_unicode_versions_are_the_documented_ones() {
+    let versions = "lower case 16.0.0, form C 18.0.0, words 17.0.0";
+    assert_eq!(crate::sketch::unicode_versions(), versions);
+}
+
+/// Every text of a few blanks and letters, so that no run, end or kind of blank is left out.
+#[test]
+fn white_space_of_ascii_is_made_single() {
+    let rules = Rules::new(&Params::builder().build().unwrap());
+    let mut texts = vec![String::new()];
+    for _ in 0..6 {
+        let longer =
+            texts.iter().flat_map(|text| [' ', 'a', '\t', '\n'].map(|c| format!("{text}{c}")));
+        texts = longer.collect();
+        for text in &texts {
+            let expected = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert_eq!(rules.blanks(text), expected, "{text:?}");
+        }
+    }
+}
+
 fn text_strategy() -> impl Strategy<Value = String> {
     // ASCII of all kinds, white space, combining and enclosing marks, joiners, letters of several
     // scripts, emoji and flags: what the rules of UAX #29 treat differently.
