@@ -114,10 +114,11 @@ fn lower(text: &str) -> Cow<'_, str> {
 fn ascii_blanks(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let ends = [bytes.first(), bytes.last()];
-    let control = bytes.iter().fold(false, |any, byte| any | matches!(byte, b'\t'..=b'\r'));
+    // Bits are gathered over all bytes: looking for the first would not be done by vectors.
+    let control = bytes.iter().fold(0, |any, b| any | u8::from(matches!(b, b'\t'..=b'\r')));
     let pairs = bytes.iter().zip(bytes.iter().skip(1));
-    let double = pairs.fold(false, |any, (a, b)| any | ((a ^ b' ') | (b ^ b' ') == 0));
-    if !control && !double && !ends.contains(&Some(&b' ')) {
+    let double = pairs.fold(0, |any, (a, b)| any | u8::from((a ^ b' ') | (b ^ b' ') == 0));
+    if (control | double) == 0 && !ends.contains(&Some(&b' ')) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());

@@ -164,6 +164,23 @@ proptest! {
     }
 
     #[test]
+    fn shingles_of_one_unit_are_the_set_of_units(text in text_strategy()) {
+        let plain = plainly_normalised(&text);
+        let items = sketcher(Params::builder().shingles(Shingles::Items));
+        let bytes = |signature: crate::Result<crate::Signature>| {
+            signature.ok().map(|signature| signature.as_bytes().to_vec())
+        };
+        let tokens = sketcher(Params::builder().shingles(Shingles::Tokens(1)));
+        let expected = plain.split(' ').filter(|token| !token.is_empty());
+        prop_assert_eq!(bytes(tokens.text(&text)), bytes(items.items(expected)));
+        let words = sketcher(Params::builder().shingles(Shingles::Words(1)));
+        prop_assert_eq!(bytes(words.text(&text)), bytes(items.items(crate_words(&plain))));
+        let chars = sketcher(Params::builder().shingles(Shingles::Chars(1)));
+        let expected = plain.chars().map(String::from);
+        prop_assert_eq!(bytes(chars.text(&text)), bytes(items.items(expected)));
+    }
+
+    #[test]
     fn windows_are_polynomials_however_they_are_summed(
         units in prop::collection::vec(any::<u64>(), 0..40), width in 1_usize..=12
     ) {

@@ -11,7 +11,6 @@ use crate::sketch::{distinct, equal_rows, fast, hash, lane, textbook};
 
 const ROWS: usize = 128;
 const LANES: [u32; 2] = [8, 16];
-const BANDS: (usize, usize) = (17, 5);
 /// Standard errors that a sound hash never strays.
 const FAR: f64 = 5.0;
 
@@ -33,6 +32,11 @@ const CELLS: [Cell; 6] = [
 ];
 
 impl Cell {
+    /// Bands that about half of such pairs share, where there are any.
+    fn bands(self) -> (usize, usize) {
+        if self.jaccard() > 0.6 { (9, 12) } else { (17, 5) }
+    }
+
     fn jaccard(self) -> f64 {
         (self.size - self.apart) as f64 / (self.size + self.apart) as f64
     }
@@ -132,8 +136,9 @@ fn run(cell: Cell, hashes: Hashes<'_>, values: Values<'_>) -> [Outcome; 2] {
             let collision = 0.5_f64.powi(bits.try_into().unwrap());
             let equal = f64::from(equal_rows(&a, &b, bits)) / ROWS as f64;
             let error = (equal - collision) / (1.0 - collision) - cell.jaccard();
-            let band = BANDS.1 * bits as usize / 8;
-            let mut bands = a.chunks_exact(band).zip(b.chunks_exact(band)).take(BANDS.0);
+            let (bands, rows) = cell.bands();
+            let band = rows * bits as usize / 8;
+            let mut bands = a.chunks_exact(band).zip(b.chunks_exact(band)).take(bands);
             outcome.error.add(error);
             outcome.square.add(error * error);
             outcome.shared.add(f64::from(u8::from(bands.any(|(a, b)| a == b))));
