@@ -4,7 +4,7 @@
 
 use super::hash::{GOLDEN, finalise};
 
-/// Most hashes that are first looked through with a filter of bits, and most of them that may
+/// Most hashes that are first looked through with a filter of bits, and how many of them must not
 /// look repeated there.
 const FILTERED: usize = 1024;
 const SUSPECTS: usize = 16;
@@ -45,7 +45,8 @@ fn filter(sums: &mut Vec<u64>) -> bool {
         count += usize::from(*word & bit != 0);
         *word |= bit;
     }
-    if count > SUSPECTS {
+    // Each hash is written before it is known to be a suspect, so a full array has lost its first.
+    if count >= SUSPECTS {
         return false;
     }
     // From the last, so that the places before stay.

@@ -259,6 +259,28 @@ fn repeats_are_dropped_or_numbered() {
     assert!(expected.iter().all(|hash| bag.binary_search(hash).is_ok()));
 }
 
+/// Every number of hashes up to past the filter, with every small number of repeats of each kind:
+/// at the front, at the back, all of one, and spread.
+#[test]
+fn repeats_are_dropped_whatever_their_number_and_place() {
+    for count in (0..70_u64).chain((1_000..1_050).step_by(7)) {
+        for repeats in (0..40).chain([500]) {
+            let spread = |i: u64| i * 31 % count.max(1);
+            let kinds: [fn(u64, u64) -> u64; 3] = [|i, _| i, |i, n| n - 1 - i % n, |_, _| 0];
+            let tails = kinds.map(|kind| (0..repeats).map(|i| kind(i, count.max(1))).collect());
+            for tail in tails.into_iter().chain([(0..repeats).map(spread).collect::<Vec<_>>()]) {
+                let mut sums: Vec<u64> = (0..count).chain(tail).collect();
+                let mut expected: Vec<u64> = sums.iter().map(|&sum| hash::finalise(sum)).collect();
+                expected.sort_unstable();
+                expected.dedup();
+                distinct::set(&mut sums);
+                sums.sort_unstable();
+                assert_eq!(sums, expected, "{count} {repeats}");
+            }
+        }
+    }
+}
+
 /// Hashes chosen to share a slot of the table cost a sort, not the square of their number.
 #[test]
 fn chosen_collisions_fall_back_to_sorting() {
