@@ -1,0 +1,1 @@
+//! One short script, stopped at every operation of its disk.
