@@ -16,7 +16,6 @@ use crate::{Error, ErrorKind, Progress, Result};
 use std::ops::ControlFlow;
 use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 
-
 /// A compaction under way.
 #[derive(Debug)]
 pub(crate) struct Compaction {

@@ -127,8 +127,8 @@ pub(super) struct Bench {
     pub(super) rng: Rng,
     /// What happens when the disk stops as planned.
     pub(super) stops_by: End,
-    /// The answers, as text, if they are kept.
-    pub(super) answers: Option<Vec<String>>,
+    /// What each answer hashes to, if that is kept.
+    pub(super) answers: Option<Vec<u64>>,
     /// Unclean ends survived.
     pub(super) ends: u64,
 }
@@ -191,7 +191,7 @@ impl Bench {
     }
 
     /// What is done and checked after each operation.
-    fn finish_step(&mut self) -> Result<()> {
+    pub(super) fn finish_step(&mut self) -> Result<()> {
         match self.layout.after_each {
             AfterEach::Nothing => {}
             AfterEach::Flush => self.index().flush()?,
@@ -221,7 +221,7 @@ impl Bench {
         self.history.retain(|change, _| *change >= durable);
     }
 
-    fn execute(&mut self, op: &Op) -> Result<()> {
+    pub(super) fn execute(&mut self, op: &Op) -> Result<()> {
         match op {
             Op::Write(edits) => self.write(edits)?,
             Op::Query { .. } | Op::QueryKey { .. } | Op::Get(_) | Op::Contains(_) => {
@@ -357,7 +357,7 @@ impl Bench {
 
     pub(super) fn note(&mut self, answer: impl FnOnce() -> String) {
         if let Some(answers) = &mut self.answers {
-            answers.push(answer());
+            answers.push(xxhash_rust::xxh3::xxh3_64(answer().as_bytes()));
         }
     }
 }

@@ -12,7 +12,8 @@ impl Bench {
         index.close()?;
         self.durable = self.model.change;
         let written = self.sim.counters().bytes_written;
-        if self.snapshots.is_empty() {
+        let sound = !self.sim.is_stopped() && self.sim.faults_fired() == 0;
+        if sound && self.snapshots.is_empty() {
             self.nothing_is_left_over();
         }
         let index = self.open(&self.sim)?;
@@ -35,7 +36,10 @@ impl Bench {
         let files = self.sim.snapshot_of_files();
         let names: Vec<&Path> = files.keys().map(std::path::PathBuf::as_path).collect();
         let count = |ending: &str| {
-            names.iter().filter(|name| name.extension().is_some_and(|found| found == ending)).count()
+            names
+                .iter()
+                .filter(|name| name.extension().is_some_and(|found| found == ending))
+                .count()
         };
         assert_eq!(count("tmp"), 0, "{names:?}");
         assert_eq!(count("wal"), 0, "{names:?}");
@@ -66,8 +70,10 @@ impl Bench {
                     self.sim.crash_states(seed, which + 1).last().expect("a state")
                 }
             };
-            let stop = self.rng.percent(25);
+            // Where answers are kept to be compared, nothing may be lost.
+            let stop = self.answers.is_none() && self.rng.percent(25);
             if stop {
+                self.stops_by = how;
                 self.sim.power_cut_at(self.rng.next() % 40);
             }
             if self.begin_again(how) {
@@ -78,7 +84,7 @@ impl Bench {
     }
 
     /// Opens what is left; false if the disk stopped meanwhile.
-    fn begin_again(&mut self, how: End) -> bool {
+    pub(super) fn begin_again(&mut self, how: End) -> bool {
         let index = match self.open(&self.sim) {
             Ok(index) => index,
             Err(_) if self.sim.is_stopped() => return false,

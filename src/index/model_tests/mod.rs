@@ -122,7 +122,7 @@ fn the_same_operations_give_the_same_answers_in_every_layout() {
         let (params, wide) = (with_lanes(8), with_lanes(16));
         let mut author = Author::new(number, params.hashes(), Mischief::NoLoss);
         let script: Vec<Op> = (0..400).map(|_| author.op()).collect();
-        let mut first: Option<Vec<String>> = None;
+        let mut first: Option<Vec<u64>> = None;
         for (name, layout) in layouts(&params, &wide) {
             let mut place = Place(String::new());
             let mut bench = Bench::new(layout, number);

@@ -41,13 +41,11 @@ impl Bench {
             }
             Op::Clusters { rows } => {
                 let threshold = self.law.threshold_of(*rows);
-                let clusters = snapshot.clusters_with(threshold, &mut |_| {
-                    std::ops::ControlFlow::Continue(())
-                })?;
+                let clusters = snapshot
+                    .clusters_with(threshold, &mut |_| std::ops::ControlFlow::Continue(()))?;
                 let clusters = clusters.collect::<Result<Vec<_>>>()?;
                 let count = clusters.len();
-                let found: BTreeSet<_> =
-                    clusters.into_iter().map(|cluster| cluster.keys).collect();
+                let found: BTreeSet<_> = clusters.into_iter().map(|cluster| cluster.keys).collect();
                 assert_eq!(count, found.len(), "each cluster once");
                 assert_eq!(found, model.clusters(&self.law, threshold));
                 self.note(|| format!("{found:?}"));

@@ -55,32 +55,57 @@ pub(super) struct Ask {
 #[derive(Debug, Clone)]
 pub(super) enum Op {
     Write(Vec<Edit>),
-    Query { lanes: Vec<u8>, ask: Ask },
-    QueryKey { key: Vec<u8>, ask: Ask },
+    Query {
+        lanes: Vec<u8>,
+        ask: Ask,
+    },
+    QueryKey {
+        key: Vec<u8>,
+        ask: Ask,
+    },
     Get(Vec<u8>),
     Contains(Vec<u8>),
     Iter,
-    Pairs { rows: u32 },
-    Clusters { rows: u32 },
+    Pairs {
+        rows: u32,
+    },
+    Clusters {
+        rows: u32,
+    },
     /// A call with an argument out of its range.
     Refused(usize),
     TakeSnapshot,
-    AskSnapshot { which: usize, lanes: Vec<u8>, ask: Ask },
-    WalkSnapshot { which: usize },
-    DropSnapshot { which: usize },
+    AskSnapshot {
+        which: usize,
+        lanes: Vec<u8>,
+        ask: Ask,
+    },
+    WalkSnapshot {
+        which: usize,
+    },
+    DropSnapshot {
+        which: usize,
+    },
     Flush,
     Compact,
-    CancelCompact { after: usize },
+    CancelCompact {
+        after: usize,
+    },
     Maintain,
     Verify,
     Sync,
-    Wait { ms: u64 },
+    Wait {
+        ms: u64,
+    },
     CloseAndReopen,
     DropAndReopen,
     KillAndReopen,
     CutAndReopen,
     /// The disk stops after so many of its operations, in the middle of whatever is done then.
-    StopLater { ops: u64, kill: bool },
+    StopLater {
+        ops: u64,
+        kill: bool,
+    },
 }
 
 /// What a script may contain.
