@@ -26,7 +26,7 @@ impl Core {
     /// The steps that writing makes due: flush, interval sync, compaction.
     fn advance_merges(&self) -> Result<Maintained> {
         self.group.refuse_if_poisoned()?;
-        if self.state().memtable.bytes() >= self.options.memtable_bytes_max {
+        if self.memtable_is_full() {
             let mut writer = self.writer();
             self.flush_locked(&mut writer, NextWal::Ready { record_bytes: 0 })?;
             return Ok(Maintained::Flushed);
