@@ -16,9 +16,6 @@ use crate::{Error, ErrorKind, Progress, Result};
 use std::ops::ControlFlow;
 use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 
-/// How much a step reads and writes, so that a flush that waits for it waits briefly.
-const STEP_BYTES: usize = 16 << 20;
-
 /// A compaction under way.
 #[derive(Debug)]
 pub(crate) struct Compaction {
@@ -127,7 +124,7 @@ impl Core {
     fn advance(&self, slot: &mut Option<Compaction>) -> Result<bool> {
         let Some(compaction) = slot else { return Ok(true) };
         let result = match &mut compaction.merge {
-            Some(merge) => merge.step(STEP_BYTES),
+            Some(merge) => merge.step(self.options.step_bytes),
             None => Ok(true),
         };
         match result {

@@ -125,6 +125,9 @@ impl Core {
             shared = group.lock();
             shared.led = false;
             match synced {
+                // The log broke meanwhile: another sync failed, and what that one dropped this
+                // one may have passed over.
+                Ok(()) if shared.poisoned.is_some() => {}
                 Ok(()) => {
                     shared.durable_change = shared.durable_change.max(mark.change);
                     shared.horizon = shared.horizon.max(mark.end);

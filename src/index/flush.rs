@@ -25,6 +25,11 @@ pub(crate) enum NextWal {
 }
 
 impl Core {
+    /// Whether a flush is due. An empty memtable never is full, however little it may hold.
+    pub(crate) fn memtable_is_full(&self) -> bool {
+        self.state().memtable.bytes() >= self.options.memtable_bytes_max.max(1)
+    }
+
     /// Sees to it that a record fits into the WAL and its documents into the memtable. True if
     /// that took a flush: then documents lie elsewhere.
     pub(crate) fn make_room(&self, writer: &mut Writer, record_bytes: u64) -> Result<bool> {

@@ -14,6 +14,8 @@ mod handle;
 mod inspect;
 mod maintain;
 mod merge;
+#[cfg(test)]
+mod model_tests;
 mod open;
 #[cfg(test)]
 mod open_tests;

@@ -18,7 +18,7 @@ use crate::memtable::Memtable;
 use crate::segment::{Listed, Segment, Shape};
 use crate::storage::lock::Lock;
 use crate::storage::names::{self, Ending, Names};
-use crate::storage::{Entry, Storage, create_dirs};
+use crate::storage::{Entry, OpenMode, Storage, create_dirs};
 use crate::wal::{Replay, WalIdentity, holds_a_record};
 use crate::{Error, ErrorKind, Params, Result};
 use std::io;
@@ -141,6 +141,7 @@ fn open_locked(
 ) -> Result<Core> {
     let read_before = storage.counters().bytes_read;
     let row = catalog::load(&*storage, &names.catalog())?;
+    sync_catalog(&*storage, &names)?;
     let litter = Litter::find(&*storage, &names, &row)?;
     let params = Arc::new(row.params.clone());
     let shape = Shape {
@@ -189,6 +190,18 @@ fn open_locked(
     core.recovery.files_swept = litter.sweep(&*core.storage)?;
     core.recovery.bytes_read = core.storage.counters().bytes_read - read_before;
     Ok(core)
+}
+
+/// Makes durable what the catalog says. A process that was killed in the midst of a commit may
+/// have left a row that is read but would not outlast a power cut; nothing it does not list may
+/// be removed before, nor anything be answered from it.
+fn sync_catalog(storage: &dyn Storage, names: &Names) -> Result<()> {
+    let path = names.catalog();
+    storage
+        .open(&path, OpenMode::ReadWrite)
+        .and_then(|file| file.sync())
+        .and_then(|()| storage.sync_dir(names.root()))
+        .map_err(|error| Error::io("sync", &path, error))
 }
 
 impl Core {

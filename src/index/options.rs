@@ -49,6 +49,8 @@ pub struct Options {
     pub(crate) wal_bytes_min: u64,
     pub(crate) wal_bytes_max: u64,
     pub(crate) tier_segments_max: usize,
+    /// How much a step of a compaction reads and writes, so that a flush waits briefly for it.
+    pub(crate) step_bytes: usize,
     pub(crate) clock: Source,
     pub(crate) random: Source,
 }
@@ -65,6 +67,7 @@ impl Default for Options {
             wal_bytes_min: 1 << 20,
             wal_bytes_max: 64 << 20,
             tier_segments_max: 8,
+            step_bytes: 16 << 20,
             clock: Arc::new(wall_clock_ms),
             random: Arc::new(random_seed),
         }

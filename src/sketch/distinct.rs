@@ -4,7 +4,7 @@
 
 use super::hash::{GOLDEN, finalise};
 
-/// Most hashes that are first looked through with a filter of bits, and most of them that may
+/// Most hashes that are first looked through with a filter of bits, and how many of them must not
 /// look repeated there.
 const FILTERED: usize = 1024;
 const SUSPECTS: usize = 16;
@@ -45,7 +45,8 @@ fn filter(sums: &mut Vec<u64>) -> bool {
         count += usize::from(*word & bit != 0);
         *word |= bit;
     }
-    if count > SUSPECTS {
+    // Each hash is written before it is known to be a suspect, so a full array has lost its first.
+    if count >= SUSPECTS {
         return false;
     }
     // From the last, so that the places before stay.
@@ -71,30 +72,29 @@ pub(crate) fn bag(sums: &mut [u64]) {
     }
 }
 
-/// Moves the first of equal hashes to the front, with an open-addressed table at most a quarter
-/// full; returns how many there are. `None` when the probes are many more than random hashes
-/// need; then nothing is lost, only moved.
+/// Moves the first of equal hashes to the front, with an open-addressed table of their places, at
+/// most a quarter full; returns how many there are. `None` when the probes are many more than
+/// random hashes need; then nothing is lost, only moved.
 fn drop_repeats(hashes: &mut [u64]) -> Option<usize> {
-    let slots = (hashes.len() * 4).next_power_of_two();
-    // Zero marks a free slot, so a hash of zero is remembered apart.
-    let mut table = vec![0_u64; slots];
-    let mut zero_seen = false;
-    let mut spare_probes = hashes.len() + 64;
-    let mut kept = 0;
+    // Places are counted from 1, and 0 is a free slot.
+    let mut table = vec![0_u32; (hashes.len() * 4).next_power_of_two()];
+    let mask = table.len() - 1;
+    let mut spare_probes = hashes.len() * 2 + 64;
+    let mut kept = 0_u32;
     for at in 0..hashes.len() {
         let hash = hashes[at];
-        let mut slot = low_bits(hash) & (table.len() - 1);
-        while table[slot] != hash && table[slot] != 0 {
+        let mut slot = low_bits(hash) & mask;
+        while table[slot] != 0 && hashes[table[slot] as usize - 1] != hash {
             spare_probes = spare_probes.checked_sub(1)?;
-            slot = (slot + 1) & (table.len() - 1);
+            slot = (slot + 1) & mask;
         }
-        let fresh = if hash == 0 { !zero_seen } else { table[slot] != hash };
-        zero_seen |= hash == 0;
-        table[slot] = hash;
-        hashes.swap(kept, at);
-        kept += usize::from(fresh);
+        if table[slot] == 0 {
+            hashes.swap(kept as usize, at);
+            kept = kept.checked_add(1)?;
+            table[slot] = kept;
+        }
     }
-    Some(kept)
+    Some(kept as usize)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "only the low bits are wanted")]

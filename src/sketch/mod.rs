@@ -19,6 +19,7 @@ mod words;
 
 pub(crate) use band::{band_key, key_hash};
 pub(crate) use lane::equal_rows;
+pub(crate) use normalise::unicode_versions;
 pub use signature::Signature;
 
 /// Makes signatures. Pure: the same input gives the same bytes on every machine. Cloning costs a

@@ -8,6 +8,22 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 use crate::Params;
 
+/// The versions of Unicode that texts are read by. Recorded beside an index and shown, never a
+/// reason to refuse one: they differ in characters assigned between them only.
+pub(crate) fn unicode_versions() -> String {
+    let [lower, compose, words] = [
+        unicode_case_mapping::UNICODE_VERSION,
+        widen(unicode_normalization::UNICODE_VERSION),
+        unicode_segmentation::UNICODE_VERSION,
+    ]
+    .map(|(major, minor, patch)| format!("{major}.{minor}.{patch}"));
+    format!("lower case {lower}, form C {compose}, words {words}")
+}
+
+fn widen((major, minor, patch): (u8, u8, u8)) -> (u64, u64, u64) {
+    (major.into(), minor.into(), patch.into())
+}
+
 /// What to do to a text, in this order: lower case, form C, white space.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
@@ -32,8 +48,11 @@ impl Rules {
 
     /// White-space runs to one blank, none at the ends.
     pub(crate) fn blanks(self, text: &str) -> Cow<'_, str> {
-        if !self.space || is_single_spaced(text) {
+        if !self.space {
             return Cow::Borrowed(text);
+        }
+        if text.is_ascii() {
+            return ascii_blanks(text);
         }
         let mut out = String::with_capacity(text.len());
         for token in tokens(text) {
@@ -91,15 +110,26 @@ fn lower(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether `blanks` would change nothing. Gives up at the first character outside ASCII.
-fn is_single_spaced(text: &str) -> bool {
-    let mut blank = true;
-    for &byte in text.as_bytes() {
-        let next = byte == b' ';
-        if !byte.is_ascii() || matches!(byte, b'\t'..=b'\r') || (blank && next) {
-            return false;
-        }
-        blank = next;
+/// `Rules::blanks` of ASCII. Most texts need no change, which whole vectors of bytes can tell.
+fn ascii_blanks(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let ends = [bytes.first(), bytes.last()];
+    // Bits are gathered over all bytes: looking for the first would not be done by vectors.
+    let control = bytes.iter().fold(0, |any, b| any | u8::from(matches!(b, b'\t'..=b'\r')));
+    let pairs = bytes.iter().zip(bytes.iter().skip(1));
+    let double = pairs.fold(0, |any, (a, b)| any | u8::from((a ^ b' ') | (b ^ b' ') == 0));
+    if (control | double) == 0 && !ends.contains(&Some(&b' ')) {
+        return Cow::Borrowed(text);
     }
-    !blank || text.is_empty()
+    let mut out = String::with_capacity(text.len());
+    let mut blank = true;
+    for &byte in bytes {
+        let white = matches!(byte, b'\t'..=b'\r' | b' ');
+        if !(white && blank) {
+            out.push(char::from(if white { b' ' } else { byte }));
+        }
+        blank = white;
+    }
+    out.truncate(out.trim_end_matches(' ').len());
+    Cow::Owned(out)
 }

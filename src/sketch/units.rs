@@ -3,7 +3,7 @@
 //! Knows where a unit begins and ends. Does not know windows.
 
 use super::hash;
-use super::normalise::{Rules, tokens};
+use super::normalise::{Rules, is_white_space, tokens};
 use super::words;
 use crate::Shingles;
 
@@ -35,6 +35,10 @@ impl Units {
             // combining mark makes one word with whatever white space stands before it.
             Shingles::Words(_) if text.is_ascii() => words::for_each(&text, add),
             Shingles::Words(_) => words::for_each(&self.rules.blanks(&text), add),
+            Shingles::Tokens(_) if text.is_ascii() => {
+                let tokens = text.as_bytes().split(|byte| is_white_space(char::from(*byte)));
+                tokens.filter(|token| !token.is_empty()).for_each(add);
+            }
             Shingles::Tokens(_) => tokens(&text).for_each(|token| add(token.as_bytes())),
             Shingles::Lines(_) => {
                 let lines = text.split('\n').map(|line| self.rules.blanks(line));

@@ -85,14 +85,21 @@ pub(crate) trait File: Send + Sync + fmt::Debug {
     fn map(&self) -> io::Result<Map>;
 }
 
-/// Creates `dir` and every missing folder above it, and makes each new name durable.
+/// Creates `dir` and every missing folder above it, and makes each new name durable: that of the
+/// last one found too, for whoever made it may have been killed before it synced.
 pub(crate) fn create_dirs(storage: &dyn Storage, dir: &Path) -> io::Result<()> {
+    let parent = parent_of(dir);
     match storage.list(dir) {
-        Ok(_) => return Ok(()),
+        Ok(_) => {
+            return match storage.sync_dir(parent) {
+                // Nor could we have made it there: it is not ours.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+                synced => synced,
+            };
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    let parent = parent_of(dir);
     create_dirs(storage, parent)?;
     match storage.create_dir(dir) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),

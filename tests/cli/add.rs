@@ -168,8 +168,10 @@ fn fields_have_the_names_given() {
 #[test]
 fn items_are_sets_of_strings_and_integers() {
     let scratch = Scratch::new();
-    let lines = "{\"id\":\"a\",\"items\":[1,2,\"x\"]}\n{\"id\":\"b\",\"items\":[\"2\",\"x\",\"1\",1]}\n\
-                 {\"id\":\"c\",\"items\":[1.5]}\n{\"id\":\"d\",\"items\":[]}\n";
+    let lines = "{\"id\":\"a\",\"items\":[1,2,\"x\"]}\n\
+        {\"id\":\"b\",\"items\":[\"2\",\"x\",\"1\",1]}\n\
+        {\"id\":\"c\",\"items\":[1.5]}\n\
+        {\"id\":\"d\",\"items\":[]}\n";
     scratch.write("sets", lines);
     let ran = scratch.run("add i --jsonl sets --items-field items").ends_with(0);
     let ran = ran.says(&["items", "line 3: bad line", "line 4: empty"]);
@@ -204,16 +206,24 @@ fn parameters_that_differ_from_the_index_are_named() {
 
 #[test]
 fn an_index_that_is_written_to_is_locked() {
-    let scratch = Scratch::with_licences();
+    use std::io::{BufRead as _, BufReader};
+    let scratch = Scratch::new();
     let mut writing = scratch
         .command(&["add", "i", "--jsonl", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Until the other process has the lock, ours can get it.
-    let locked = (0..500).map(|_| scratch.run("remove i nothing")).find(|ran| ran.status == 2);
+    // It says so when it has made the index, and then it waits for lines.
+    let mut said = String::new();
+    BufReader::new(writing.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    assert!(said.contains("created i"), "{said}");
+    for arguments in ["remove i a", "stats i", "create i", "add i ."] {
+        scratch.run(arguments).ends_with(2);
+    }
+    scratch.run("stats i").says(&["wait"]);
     writing.stdin.take();
     assert!(writing.wait().unwrap().success());
-    locked.expect("the lock is never held").says(&["wait"]);
+    scratch.run("stats i").ends_with(0);
 }

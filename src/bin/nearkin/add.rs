@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::Ended;
 use crate::args::Add;
-use crate::content::{Reading, Sketched, Skipped};
+use crate::content::{self, Reading, Sketched, Skipped};
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::input::{self, Input};
@@ -88,12 +88,13 @@ fn write(
 ) -> Result<(), Failure> {
     let mut batch = Batch::new();
     let mut bytes = 0;
+    let mut skipped = Vec::new();
     for document in chunk {
         let Sketched { name, signature } = match document {
             Ok(sketched) => sketched,
-            Err(skipped) => {
-                progress.note(&skipped);
-                counts.skip(&skipped);
+            Err(one) => {
+                counts.skip(&one);
+                skipped.push(one);
                 continue;
             }
         };
@@ -104,6 +105,9 @@ fn write(
         }
         bytes += entry;
         batch = batch.insert(name, &signature);
+    }
+    for note in content::notes(&skipped) {
+        progress.note(note);
     }
     counts.write(index, batch)
 }

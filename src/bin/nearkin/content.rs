@@ -98,13 +98,39 @@ impl Reason {
 
 impl std::fmt::Display for Skipped {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.origin {
-            Origin::File { path, .. } => {
-                write!(f, "skipped {}", output::visible(path.as_os_str().as_encoded_bytes()))?;
-            }
-            Origin::Line { file, number } => write!(f, "skipped {file} line {number}")?,
+        f.write_str(&notes(std::slice::from_ref(self)).concat())
+    }
+}
+
+/// What to say of skipped documents: one note each, and one for a run of lines with the same
+/// fault, since a field named wrongly makes every line of a file bad.
+pub(crate) fn notes(skipped: &[Skipped]) -> Vec<String> {
+    skipped
+        .chunk_by(|one, next| one.reason == next.reason && is_next_line(&one.origin, &next.origin))
+        .map(|run| {
+            let (first, last) = (&run[0], &run[run.len() - 1]);
+            let what = match (&first.origin, &last.origin) {
+                (Origin::File { path, .. }, _) => {
+                    output::visible(path.as_os_str().as_encoded_bytes())
+                }
+                (Origin::Line { file, number }, Origin::Line { number: end, .. })
+                    if number < end =>
+                {
+                    format!("{file} lines {number} to {end}")
+                }
+                (Origin::Line { file, number }, _) => format!("{file} line {number}"),
+            };
+            format!("skipped {what}: {} ({})", first.reason.kind(), first.reason.detail())
+        })
+        .collect()
+}
+
+fn is_next_line(one: &Origin, next: &Origin) -> bool {
+    match (one, next) {
+        (Origin::Line { file, number }, Origin::Line { file: other, number: next }) => {
+            file == other && number + 1 == *next
         }
-        write!(f, ": {} ({})", self.reason.kind(), self.reason.detail())
+        _ => false,
     }
 }
 
@@ -242,6 +268,30 @@ mod tests {
         assert_eq!(skipped(b" \n"), "skipped a.txt: empty (nothing to compare)");
         let late = [vec![b'a'; BINARY_BYTES], vec![0]].concat();
         assert!(file(Ok(late)).is_ok(), "a NUL byte beyond the first 8 KiB is text");
+    }
+
+    #[test]
+    fn lines_with_the_same_fault_are_named_together() {
+        let line = |number, reason: Reason| {
+            let origin = Origin::Line { file: "l".into(), number };
+            Skipped { origin, reason }
+        };
+        let bad = || Reason::BadLine("no".to_owned());
+        let skipped = [
+            line(1, bad()),
+            line(2, bad()),
+            line(3, Reason::Empty),
+            line(4, bad()),
+            line(6, bad()),
+        ];
+        let expected = [
+            "skipped l lines 1 to 2: bad line (no)",
+            "skipped l line 3: empty (nothing to compare)",
+            "skipped l line 4: bad line (no)",
+            "skipped l line 6: bad line (no)",
+        ];
+        assert_eq!(notes(&skipped), expected);
+        assert!(notes(&[]).is_empty());
     }
 
     #[test]

@@ -61,7 +61,6 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let advice = match error.kind() {
-            ErrorKind::Locked => "wait until the other process has ended, or end it",
             ErrorKind::Corrupt => "`nearkin verify INDEX` lists all damage",
             ErrorKind::Unsupported => "use a newer version of nearkin",
             ErrorKind::Io => "remove the cause and run the command again",

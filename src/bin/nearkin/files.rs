@@ -159,8 +159,9 @@ pub(crate) fn length(path: &Path) -> Result<Option<u64>, Failure> {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "scratch files are no index")]
 mod tests {
+    #![expect(clippy::disallowed_methods, reason = "scratch files are no index")]
+
     use super::*;
 
     #[test]

@@ -2,12 +2,13 @@
 //!
 //! Knows how far something is, not what it is. Uses no colours, so `NO_COLOR` changes nothing.
 
+use std::fmt;
 use std::io::{self, IsTerminal as _};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::output;
 
@@ -38,11 +39,16 @@ impl Progress {
             }
             (Unit::Bytes, None) => "{msg} {spinner} {bytes}, {bytes_per_sec}",
             (Unit::Documents, Some(_)) => {
-                "{msg} [{bar:30}] {human_pos} of {human_len}, {per_sec}, {eta} left"
+                "{msg} [{bar:30}] {human_pos} of {human_len}, {rate}, {eta} left"
             }
-            (Unit::Documents, None) => "{msg} {spinner} {human_pos}, {per_sec}",
+            (Unit::Documents, None) => "{msg} {spinner} {human_pos}, {rate}",
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
+            let style =
+                style.with_key("rate", |state: &ProgressState, text: &mut dyn fmt::Write| {
+                    // A bar without its rate is still a bar.
+                    let _ = write!(text, "{:.0}/s", state.per_sec());
+                });
             bar.set_style(style.progress_chars("=> "));
         }
         bar.set_message(doing);
@@ -84,7 +90,7 @@ impl Progress {
     }
 
     /// Tells the user something above the bar.
-    pub(crate) fn note(&self, text: impl std::fmt::Display) {
+    pub(crate) fn note(&self, text: impl fmt::Display) {
         self.bar.suspend(|| output::note(text));
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::Ended;
 use crate::args::Query;
-use crate::content::{Origin, Raw, Reading, Reason, Skipped};
+use crate::content::{self, Origin, Raw, Reading, Reason, Skipped};
 use crate::failure::{self, Failure};
 use crate::input::{self, Input};
 use crate::opened;
@@ -104,9 +104,9 @@ fn print_one(
     let shown = answer.matches.len() as u64;
     if answer.found > shown {
         output::note(format!(
-            "{} of {} shown; --limit {} shows all",
+            "{} of {} matches shown; --limit {} shows all",
             grouped(shown),
-            counted(answer.found, "match").replace("matchs", "matches"),
+            grouped(answer.found),
             answer.found
         ));
     }
@@ -127,17 +127,21 @@ fn by_content(
     let mut tally = Tally::default();
     let work = |raw: Raw| answer(asking, reading, raw);
     pipeline::run(&mut input, Pace::Prompt, &progress, work, |chunk| {
+        let mut skipped = Vec::new();
         for answered in chunk {
             match answered? {
                 Ok((name, answer)) => {
                     tally.count(&answer);
                     print_block(&name, &answer, output)?;
                 }
-                Err(skipped) => {
-                    progress.note(&skipped);
-                    tally.skip(&skipped);
+                Err(one) => {
+                    tally.skip(&one);
+                    skipped.push(one);
                 }
             }
+        }
+        for note in content::notes(&skipped) {
+            progress.note(note);
         }
         output.flush()
     })?;

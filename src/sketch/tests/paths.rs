@@ -86,6 +86,30 @@ fn lower_case_is_the_full_mapping_of_each_character() {
     assert_eq!(rules.letters("\u{39f}\u{3a3}"), "\u{3bf}\u{3c3}");
 }
 
+/// A change here changes signatures of texts with the newest characters: say so in the changelog
+/// and in docs/SIGNATURES.md.
+#[test]
+fn the_unicode_versions_are_the_documented_ones() {
+    let versions = "lower case 16.0.0, form C 18.0.0, words 17.0.0";
+    assert_eq!(crate::sketch::unicode_versions(), versions);
+}
+
+/// Every text of a few blanks and letters, so that no run, end or kind of blank is left out.
+#[test]
+fn white_space_of_ascii_is_made_single() {
+    let rules = Rules::new(&Params::builder().build().unwrap());
+    let mut texts = vec![String::new()];
+    for _ in 0..6 {
+        let longer =
+            texts.iter().flat_map(|text| [' ', 'a', '\t', '\n'].map(|c| format!("{text}{c}")));
+        texts = longer.collect();
+        for text in &texts {
+            let expected = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert_eq!(rules.blanks(text), expected, "{text:?}");
+        }
+    }
+}
+
 fn text_strategy() -> impl Strategy<Value = String> {
     // ASCII of all kinds, white space, combining and enclosing marks, joiners, letters of several
     // scripts, emoji and flags: what the rules of UAX #29 treat differently.
@@ -137,6 +161,23 @@ proptest! {
             let (raw, plain) = (sketcher.text(&text), sketcher.text(&plainly_normalised(&text)));
             prop_assert_eq!(raw.ok(), plain.ok(), "{}", shingles);
         }
+    }
+
+    #[test]
+    fn shingles_of_one_unit_are_the_set_of_units(text in text_strategy()) {
+        let plain = plainly_normalised(&text);
+        let items = sketcher(Params::builder().shingles(Shingles::Items));
+        let bytes = |signature: crate::Result<crate::Signature>| {
+            signature.ok().map(|signature| signature.as_bytes().to_vec())
+        };
+        let tokens = sketcher(Params::builder().shingles(Shingles::Tokens(1)));
+        let expected = plain.split(' ').filter(|token| !token.is_empty());
+        prop_assert_eq!(bytes(tokens.text(&text)), bytes(items.items(expected)));
+        let words = sketcher(Params::builder().shingles(Shingles::Words(1)));
+        prop_assert_eq!(bytes(words.text(&text)), bytes(items.items(crate_words(&plain))));
+        let chars = sketcher(Params::builder().shingles(Shingles::Chars(1)));
+        let expected = plain.chars().map(String::from);
+        prop_assert_eq!(bytes(chars.text(&text)), bytes(items.items(expected)));
     }
 
     #[test]
@@ -216,6 +257,28 @@ fn repeats_are_dropped_or_numbered() {
     bag.dedup();
     assert_eq!(bag.len(), 5_000);
     assert!(expected.iter().all(|hash| bag.binary_search(hash).is_ok()));
+}
+
+/// Every number of hashes up to past the filter, with every small number of repeats of each kind:
+/// at the front, at the back, all of one, and spread.
+#[test]
+fn repeats_are_dropped_whatever_their_number_and_place() {
+    for count in (0..70_u64).chain((1_000..1_050).step_by(7)) {
+        for repeats in (0..40).chain([500]) {
+            let spread = |i: u64| i * 31 % count.max(1);
+            let kinds: [fn(u64, u64) -> u64; 3] = [|i, _| i, |i, n| n - 1 - i % n, |_, _| 0];
+            let tails = kinds.map(|kind| (0..repeats).map(|i| kind(i, count.max(1))).collect());
+            for tail in tails.into_iter().chain([(0..repeats).map(spread).collect::<Vec<_>>()]) {
+                let mut sums: Vec<u64> = (0..count).chain(tail).collect();
+                let mut expected: Vec<u64> = sums.iter().map(|&sum| hash::finalise(sum)).collect();
+                expected.sort_unstable();
+                expected.dedup();
+                distinct::set(&mut sums);
+                sums.sort_unstable();
+                assert_eq!(sums, expected, "{count} {repeats}");
+            }
+        }
+    }
 }
 
 /// Hashes chosen to share a slot of the table cost a sort, not the square of their number.

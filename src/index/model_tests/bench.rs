@@ -1,0 +1,372 @@
+//! Runs operations on an index and on the model side by side, and holds every answer against it.
+//!
+//! After an unclean end the index must come back as some prefix of the changes, in commit order,
+//! that holds every durable one; the model goes back to the same change.
+
+use super::model::{Doc, Law, Model};
+use super::script::{Edit, Op, Rng};
+use crate::storage::Storage;
+use crate::storage::sim::Sim;
+use crate::{
+    Batch, Durability, ErrorKind, Index, Maintenance, Options, Params, Result, Signature, Snapshot,
+};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+pub(super) const DIR: &str = "/a/folder/x.nearkin";
+
+/// How an index is laid out and kept: nothing an answer may depend on.
+#[derive(Debug, Clone)]
+pub(super) struct Layout {
+    pub(super) params: Params,
+    pub(super) durability: Durability,
+    pub(super) memtable_bytes_max: usize,
+    pub(super) wal_bytes: (u64, u64),
+    pub(super) tier_segments_max: usize,
+    pub(super) merge_bytes_max: usize,
+    pub(super) step_bytes: usize,
+    pub(super) after_each: AfterEach,
+}
+
+/// What is done after every operation of a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AfterEach {
+    Nothing,
+    Flush,
+    Compact,
+    CloseAndReopen,
+    DropAndReopen,
+}
+
+impl Layout {
+    pub(super) fn new(params: &Params) -> Self {
+        Self {
+            params: params.clone(),
+            durability: Durability::Sync,
+            memtable_bytes_max: 4 << 10,
+            wal_bytes: (8 << 10, 16 << 10),
+            tier_segments_max: 2,
+            merge_bytes_max: 1 << 20,
+            step_bytes: 16 << 20,
+            after_each: AfterEach::Nothing,
+        }
+    }
+
+    /// A layout drawn at random.
+    pub(super) fn random(params: &Params, rng: &mut Rng) -> Self {
+        Self {
+            durability: rng.pick(&[
+                Durability::Sync,
+                Durability::OsBuffer,
+                Durability::Interval(Duration::from_millis(100)),
+            ]),
+            memtable_bytes_max: rng.pick(&[1, 2 << 10, 6 << 10, 24 << 10, 1 << 20]),
+            wal_bytes: rng.pick(&[(8 << 10, 8 << 10), (8 << 10, 32 << 10), (1 << 16, 1 << 17)]),
+            tier_segments_max: rng.pick(&[2, 3, 4]),
+            merge_bytes_max: rng.pick(&[1 << 16, 1 << 20]),
+            step_bytes: rng.pick(&[64, 400, 4_000, 16 << 20]),
+            ..Self::new(params)
+        }
+    }
+
+    fn law(&self) -> Law {
+        Law {
+            hashes: self.params.hashes(),
+            bands: self.params.bands(),
+            rows: self.params.rows_per_band(),
+            lane_bytes: if self.params.lane_bits() == 16 { 2 } else { 1 },
+        }
+    }
+
+    fn options(&self, clock: &Arc<AtomicU64>, random: &Arc<AtomicU64>) -> Options {
+        let (clock, random) = (Arc::clone(clock), Arc::clone(random));
+        Options {
+            durability: self.durability,
+            maintenance: Maintenance::Inline,
+            memtable_bytes_max: self.memtable_bytes_max,
+            merge_bytes_max: self.merge_bytes_max,
+            wal_bytes_min: self.wal_bytes.0,
+            wal_bytes_max: self.wal_bytes.1,
+            tier_segments_max: self.tier_segments_max,
+            step_bytes: self.step_bytes,
+            clock: Arc::new(move || clock.load(Ordering::Relaxed)),
+            random: Arc::new(move || random.fetch_add(0x9e37_79b9, Ordering::Relaxed)),
+            ..Options::default()
+        }
+    }
+}
+
+/// What an unclean end leaves of the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Kill,
+    PowerCut,
+}
+
+/// An index and its model.
+#[derive(Debug)]
+pub(super) struct Bench {
+    pub(super) sim: Sim,
+    pub(super) index: Option<Index>,
+    pub(super) model: Model,
+    pub(super) layout: Layout,
+    pub(super) law: Law,
+    /// The model after every change since the last durable one, that one included.
+    pub(super) history: BTreeMap<u64, Model>,
+    /// The last change known to be durable.
+    pub(super) durable: u64,
+    /// What comes after the last change if a write that was broken off happened all the same.
+    pub(super) in_doubt: Option<Model>,
+    pub(super) snapshots: Vec<(Snapshot, Model)>,
+    pub(super) clock: Arc<AtomicU64>,
+    pub(super) random: Arc<AtomicU64>,
+    pub(super) rng: Rng,
+    /// What happens when the disk stops as planned.
+    pub(super) stops_by: End,
+    /// What each answer hashes to, if that is kept.
+    pub(super) answers: Option<Vec<u64>>,
+    /// Unclean ends survived.
+    pub(super) ends: u64,
+}
+
+impl Bench {
+    /// Makes an empty index on an empty disk.
+    pub(super) fn new(layout: Layout, seed: u64) -> Self {
+        let mut bench = Self::unmade(layout, seed, Sim::new());
+        bench.make().expect("an index on an empty disk");
+        bench
+    }
+
+    /// A bench whose index [`Bench::make`] makes.
+    pub(super) fn unmade(layout: Layout, seed: u64, sim: Sim) -> Self {
+        let mut rng = Rng::new(seed);
+        Self {
+            sim,
+            index: None,
+            model: Model::default(),
+            law: layout.law(),
+            layout,
+            history: BTreeMap::from([(0, Model::default())]),
+            durable: 0,
+            in_doubt: None,
+            snapshots: Vec::new(),
+            clock: Arc::new(AtomicU64::new(1_000)),
+            random: Arc::new(AtomicU64::new(rng.next())),
+            rng,
+            stops_by: End::PowerCut,
+            answers: None,
+            ends: 0,
+        }
+    }
+
+    pub(super) fn make(&mut self) -> Result<()> {
+        let options = self.layout.options(&self.clock, &self.random);
+        let sim: Arc<dyn Storage> = Arc::new(self.sim.clone());
+        let index = Index::create_on(sim, Path::new(DIR), &self.layout.params, options)?;
+        self.index = Some(index);
+        Ok(())
+    }
+
+    pub(super) fn open(&self, sim: &Sim) -> Result<Index> {
+        let options = self.layout.options(&self.clock, &self.random);
+        Index::open_on(Arc::new(sim.clone()), Path::new(DIR), options)
+    }
+
+    pub(super) fn index(&self) -> &Index {
+        self.index.as_ref().expect("the index is open")
+    }
+
+    /// Does one operation. Panics where index and model differ.
+    pub(super) fn step(&mut self, op: &Op) {
+        let result = self.execute(op).and_then(|()| self.finish_step());
+        if self.sim.is_stopped() {
+            self.end(self.stops_by);
+        } else if let Err(error) = result {
+            panic!("{op:?}: {error:?}");
+        }
+    }
+
+    /// What is done and checked after each operation.
+    pub(super) fn finish_step(&mut self) -> Result<()> {
+        match self.layout.after_each {
+            AfterEach::Nothing => {}
+            AfterEach::Flush => self.index().flush()?,
+            AfterEach::Compact => self.index().compact()?,
+            AfterEach::CloseAndReopen => self.close_and_reopen()?,
+            AfterEach::DropAndReopen => self.drop_and_reopen()?,
+        }
+        if self.sim.is_stopped() {
+            return Ok(());
+        }
+        self.note_durable();
+        let snapshot = self.index().snapshot();
+        assert_eq!(snapshot.change(), self.model.change, "the change that is visible");
+        assert_eq!(snapshot.len(), self.model.docs.len() as u64, "documents");
+        Ok(())
+    }
+
+    /// What the index says is durable stays so.
+    fn note_durable(&mut self) {
+        let durable = self.index().durable_change();
+        assert!(durable >= self.durable, "{durable} is durable, {} was", self.durable);
+        assert!(durable <= self.model.change, "{durable} is durable of {}", self.model.change);
+        if self.layout.durability == Durability::Sync {
+            assert_eq!(durable, self.model.change, "every change is durable");
+        }
+        self.durable = durable;
+        self.history.retain(|change, _| *change >= durable);
+    }
+
+    pub(super) fn execute(&mut self, op: &Op) -> Result<()> {
+        match op {
+            Op::Write(edits) => self.write(edits)?,
+            Op::Query { .. } | Op::QueryKey { .. } | Op::Get(_) | Op::Contains(_) => {
+                let snapshot = self.index().snapshot();
+                self.read(op, &snapshot, &self.model.clone())?;
+            }
+            Op::Iter | Op::Pairs { .. } | Op::Clusters { .. } | Op::Refused(_) => {
+                let snapshot = self.index().snapshot();
+                self.read(op, &snapshot, &self.model.clone())?;
+            }
+            Op::TakeSnapshot => {
+                let snapshot = self.index().snapshot();
+                self.snapshots.push((snapshot, self.model.clone()));
+            }
+            Op::AskSnapshot { which, lanes, ask } => {
+                if let Some((snapshot, model)) = self.snapshots.get(*which).cloned() {
+                    let op = Op::Query { lanes: lanes.clone(), ask: *ask };
+                    self.read(&op, &snapshot, &model)?;
+                }
+            }
+            Op::WalkSnapshot { which } => {
+                if let Some((snapshot, model)) = self.snapshots.get(*which).cloned() {
+                    self.check_all(&snapshot, &model)?;
+                }
+            }
+            Op::DropSnapshot { which } if *which < self.snapshots.len() => {
+                self.snapshots.swap_remove(*which);
+            }
+            Op::DropSnapshot { .. } => {}
+            Op::Wait { ms } => {
+                self.clock.fetch_add(*ms, Ordering::Relaxed);
+            }
+            _ => self.keep(op)?,
+        }
+        Ok(())
+    }
+
+    /// What changes where things lie, and what ends a process.
+    fn keep(&mut self, op: &Op) -> Result<()> {
+        match op {
+            Op::Flush => {
+                self.index().flush()?;
+                assert_eq!(self.index().durable_change(), self.model.change);
+            }
+            Op::Compact => {
+                self.index().compact()?;
+                let stats = self.index().stats()?;
+                assert!(stats.segments <= 1 && stats.dead == 0, "{stats:?}");
+            }
+            Op::CancelCompact { after } => {
+                let mut left = *after;
+                let cancelled = self.index().compact_with(&mut |progress| {
+                    assert!(progress.done <= progress.total);
+                    left = left.saturating_sub(1);
+                    if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                });
+                if let Err(error) = cancelled
+                    && error.kind() != ErrorKind::Cancelled
+                {
+                    return Err(error);
+                }
+            }
+            Op::Maintain => drop(self.index().maintain()?),
+            Op::Verify => {
+                let found = self.index().verify()?;
+                if !self.sim.is_stopped() {
+                    assert!(found.problems.is_empty(), "{:?}", found.problems);
+                    assert_eq!(found.documents, self.model.docs.len() as u64);
+                }
+            }
+            Op::Sync => {
+                assert_eq!(self.index().sync()?, self.model.change);
+                assert_eq!(self.index().durable_change(), self.model.change);
+            }
+            Op::CloseAndReopen => self.close_and_reopen()?,
+            Op::DropAndReopen => self.drop_and_reopen()?,
+            Op::KillAndReopen => self.end(End::Kill),
+            Op::CutAndReopen => self.end(End::PowerCut),
+            Op::StopLater { ops, kill } => {
+                self.stops_by = if *kill { End::Kill } else { End::PowerCut };
+                self.sim.power_cut_at(self.sim.ops() + ops);
+            }
+            _ => unreachable!("{op:?} is done elsewhere"),
+        }
+        Ok(())
+    }
+
+    pub(super) fn signature(&self, lanes: &[u8]) -> Signature {
+        let bytes: Vec<u8> = match self.law.lane_bytes {
+            1 => lanes.to_vec(),
+            // Lanes that differ may agree in either byte.
+            _ => lanes.iter().flat_map(|lane| [lane & 0x0f, lane >> 4]).collect(),
+        };
+        let shingles = u32::from(lanes[0]) + 1;
+        let id = self.layout.params.signature_id();
+        Signature::from_parts(id, shingles, bytes.into_boxed_slice())
+    }
+
+    fn write(&mut self, edits: &[Edit]) -> Result<()> {
+        let time = self.clock.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut batch = Batch::new();
+        let mut docs = Vec::new();
+        for edit in edits {
+            match edit {
+                Edit::Insert { key, lanes, payload } => {
+                    let signature = self.signature(lanes);
+                    batch = batch.insert_with_payload(key, &signature, payload);
+                    docs.push((key.clone(), Some(doc(&signature, payload, time))));
+                }
+                Edit::Remove { key } => {
+                    batch = batch.remove(key);
+                    docs.push((key.clone(), None));
+                }
+            }
+        }
+        let mut after = self.model.clone();
+        let outcomes = after.write(&docs);
+        match self.index().write(&batch) {
+            Ok(written) => {
+                assert_eq!(written.outcomes, outcomes);
+                assert_eq!(written.change, after.change, "the number of the change");
+                self.note(|| format!("{outcomes:?}"));
+                self.history.insert(after.change, after.clone());
+                self.model = after;
+                Ok(())
+            }
+            Err(error) => {
+                self.in_doubt = (after.change > self.model.change).then_some(after);
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) fn note(&mut self, answer: impl FnOnce() -> String) {
+        if let Some(answers) = &mut self.answers {
+            answers.push(xxhash_rust::xxh3::xxh3_64(answer().as_bytes()));
+        }
+    }
+}
+
+fn doc(signature: &Signature, payload: &[u8], time: u64) -> Doc {
+    Doc {
+        signature: signature.as_bytes().to_vec(),
+        payload: payload.to_vec(),
+        time,
+        shingle_count: signature.shingle_count(),
+    }
+}

@@ -1,0 +1,140 @@
+//! The law of the house, held against brute force.
+//!
+//! Random scripts of operations run on an index, on a simulated disk, and on a model that scans
+//! all documents; every answer is equal. Processes are closed, dropped and killed and disks lose
+//! their power between operations and in the midst of them, opening included.
+//!
+//! Every script follows from its number; a failure prints it. For a larger campaign, in release:
+//! `NEARKIN_MODEL_OPS` is the number of operations (default 120,000), `NEARKIN_MODEL_SEED` the
+//! number of the first script (default 1); to run one script again, give its number and 1 as the
+//! number of operations.
+
+mod bench;
+mod ending;
+mod model;
+mod power;
+mod reading;
+mod script;
+
+use crate::{Durability, Params};
+use bench::{AfterEach, Bench, Layout};
+use script::{Author, Mischief, Op, Rng};
+
+const OPS_PER_SCRIPT: u64 = 1_000;
+
+/// Prints what failed where, when a panic unwinds through it.
+struct Place(String);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("failed: {}", self.0);
+        }
+    }
+}
+
+/// Parameters of every kind: lanes of both widths, rows outside the bands, bands of one row.
+fn shape(number: u64) -> Params {
+    let (hashes, bands, rows, lane_bits) = match number % 5 {
+        0 => (32, 8, 3, 8),
+        1 => (24, 10, 2, 16),
+        2 => (16, 16, 1, 8),
+        3 => (50, 7, 7, 8),
+        _ => (19, 3, 5, 16),
+    };
+    let builder = Params::builder().hashes(hashes).bands(bands, rows).lane_bits(lane_bits);
+    builder.seed(number).build().expect("sound parameters")
+}
+
+fn number_from_environment(name: &str, otherwise: u64) -> u64 {
+    let Ok(text) = std::env::var(name) else { return otherwise };
+    text.parse().unwrap_or_else(|_| panic!("{name} must be a number, not {text:?}"))
+}
+
+/// Runs one script; returns how many unclean ends it survived.
+fn run_script(number: u64) -> u64 {
+    let mut place = Place(format!("script {number}"));
+    let params = shape(number);
+    let mut rng = Rng::new(number);
+    let layout = Layout::random(&params, &mut rng);
+    let mut author = Author::new(rng.next(), params.hashes(), Mischief::All);
+    let mut bench = Bench::new(layout, rng.next());
+    for at in 0..OPS_PER_SCRIPT {
+        let op = author.op();
+        place.0 = format!("script {number}, operation {at}: {op:?}");
+        bench.step(&op);
+    }
+    bench.ends
+}
+
+/// The scripts whose number leaves `part` when divided by `parts`: tests run side by side.
+fn campaign(part: u64, parts: u64) {
+    let ops = number_from_environment("NEARKIN_MODEL_OPS", 120_000);
+    let first = number_from_environment("NEARKIN_MODEL_SEED", 1);
+    let scripts = first..first + ops.div_ceil(OPS_PER_SCRIPT);
+    let ends: u64 = scripts.filter(|number| number % parts == part).map(run_script).sum();
+    assert!(ends > 0 || ops < 10 * OPS_PER_SCRIPT, "some processes ended uncleanly");
+}
+
+#[test]
+fn every_answer_equals_brute_force_in_even_scripts() {
+    campaign(0, 2);
+}
+
+#[test]
+fn every_answer_equals_brute_force_in_odd_scripts() {
+    campaign(1, 2);
+}
+
+/// Layouts as different as can be, of one index.
+fn layouts(params: &Params, wide: &Params) -> Vec<(&'static str, Layout)> {
+    let plain = Layout::new(params);
+    let huge = Layout {
+        memtable_bytes_max: 64 << 20,
+        wal_bytes: (4 << 20, 4 << 20),
+        durability: Durability::OsBuffer,
+        ..plain.clone()
+    };
+    let tiny = Layout { memtable_bytes_max: 1 << 10, step_bytes: 100, ..plain.clone() };
+    let never_merged =
+        Layout { memtable_bytes_max: 1 << 10, tier_segments_max: 1_000_000, ..plain.clone() };
+    let after = |after_each| Layout { after_each, ..huge.clone() };
+    vec![
+        ("one huge memtable", huge.clone()),
+        ("tiny memtables, compaction in small steps", tiny),
+        ("tiny memtables, no tier ever full", never_merged),
+        ("flushed after every operation", after(AfterEach::Flush)),
+        ("compacted after every operation", after(AfterEach::Compact)),
+        ("closed and reopened after every operation", after(AfterEach::CloseAndReopen)),
+        ("dropped and reopened after every operation", after(AfterEach::DropAndReopen)),
+        ("other lane width", Layout { params: wide.clone(), ..plain }),
+    ]
+}
+
+#[test]
+fn the_same_operations_give_the_same_answers_in_every_layout() {
+    for number in 1..=3 {
+        let with_lanes = |lane_bits| {
+            let (bands, rows) = if number == 2 { (10, 2) } else { (8, 3) };
+            let builder = Params::builder().hashes(32).bands(bands, rows).lane_bits(lane_bits);
+            builder.build().expect("sound parameters")
+        };
+        let (params, wide) = (with_lanes(8), with_lanes(16));
+        let mut author = Author::new(number, params.hashes(), Mischief::NoLoss);
+        let script: Vec<Op> = (0..400).map(|_| author.op()).collect();
+        let mut first: Option<Vec<u64>> = None;
+        for (name, layout) in layouts(&params, &wide) {
+            let mut place = Place(String::new());
+            let mut bench = Bench::new(layout, number);
+            bench.answers = Some(Vec::new());
+            for (at, op) in script.iter().enumerate() {
+                place.0 = format!("script {number}, {name}, operation {at}: {op:?}");
+                bench.step(op);
+            }
+            let answers = bench.answers.take().unwrap_or_default();
+            assert!(answers.len() > 100, "questions were asked");
+            let expected = first.get_or_insert_with(|| answers.clone());
+            assert_eq!(&answers, expected, "{name}");
+        }
+    }
+}

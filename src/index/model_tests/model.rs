@@ -1,0 +1,172 @@
+//! Brute force: the documents in a map, and the law by looking at all of them.
+//!
+//! Written from the law, not from the engine: it shares no code with what it judges.
+
+use crate::Outcome;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A stored document, but for its key.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Doc {
+    pub(super) signature: Vec<u8>,
+    pub(super) payload: Vec<u8>,
+    pub(super) time: u64,
+    pub(super) shingle_count: u32,
+}
+
+/// A match as the law has it: key, payload, time, equal rows.
+pub(super) type Like = (Vec<u8>, Vec<u8>, u64, u32);
+
+/// The shape of signatures.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Law {
+    pub(super) hashes: usize,
+    pub(super) bands: usize,
+    pub(super) rows: usize,
+    pub(super) lane_bytes: usize,
+}
+
+impl Law {
+    /// The similarity that `equal` equal rows stand for; negative for fewer than chance makes.
+    pub(super) fn estimate(&self, equal: u32) -> f64 {
+        let chance = if self.lane_bytes == 2 { 1.0 / 65_536.0 } else { 1.0 / 256.0 };
+        (f64::from(equal) / self.hashes as f64 - chance) / (1.0 - chance)
+    }
+
+    /// m0: the least number of equal rows that a threshold asks for.
+    fn least_rows(&self, threshold: f64) -> u32 {
+        let mut equal = 0;
+        while self.estimate(equal) < threshold - 1e-9 {
+            equal += 1;
+        }
+        equal
+    }
+
+    /// A threshold that asks for `equal` rows (or for what zero asks for).
+    pub(super) fn threshold_of(&self, equal: u32) -> f64 {
+        self.estimate(equal).clamp(0.0, 1.0)
+    }
+
+    fn lane<'a>(&self, signature: &'a [u8], row: usize) -> &'a [u8] {
+        &signature[row * self.lane_bytes..(row + 1) * self.lane_bytes]
+    }
+
+    fn equal_rows(&self, a: &[u8], b: &[u8]) -> u32 {
+        (0..self.hashes).map(|row| u32::from(self.lane(a, row) == self.lane(b, row))).sum()
+    }
+
+    fn shares_a_band(&self, a: &[u8], b: &[u8]) -> bool {
+        let whole = |band: usize| {
+            let mut rows = band * self.rows..(band + 1) * self.rows;
+            rows.all(|row| self.lane(a, row) == self.lane(b, row))
+        };
+        (0..self.bands).any(whole)
+    }
+
+    /// The equal rows of two documents of which one is an answer to the other.
+    fn like(&self, a: &[u8], b: &[u8], least: u32) -> Option<u32> {
+        let equal = self.equal_rows(a, b);
+        (equal >= least && self.shares_a_band(a, b)).then_some(equal)
+    }
+}
+
+/// The documents after a change.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Model {
+    pub(super) change: u64,
+    pub(super) docs: BTreeMap<Arc<[u8]>, Arc<Doc>>,
+}
+
+impl Model {
+    /// Does a batch; `None` is a remove. The number of the change moves if anything changes.
+    pub(super) fn write(&mut self, edits: &[(Vec<u8>, Option<Doc>)]) -> Vec<Outcome> {
+        let mut outcomes = Vec::new();
+        for (at, (key, doc)) in edits.iter().enumerate() {
+            if edits[at + 1..].iter().any(|(later, _)| later == key) {
+                outcomes.push(Outcome::Superseded);
+                continue;
+            }
+            let stored = self.docs.get(&key[..]);
+            outcomes.push(match (stored, doc) {
+                (None, None) => Outcome::Missing,
+                (Some(_), None) => Outcome::Removed,
+                (None, Some(_)) => Outcome::Inserted,
+                (Some(old), Some(new))
+                    if old.signature == new.signature && old.payload == new.payload =>
+                {
+                    Outcome::Unchanged
+                }
+                (Some(_), Some(_)) => Outcome::Replaced,
+            });
+        }
+        let mut written = 0;
+        for ((key, doc), outcome) in edits.iter().zip(&outcomes) {
+            match outcome {
+                Outcome::Removed => drop(self.docs.remove(&key[..])),
+                Outcome::Inserted | Outcome::Replaced => {
+                    let doc = doc.clone().expect("an insert has a document");
+                    self.docs.insert(Arc::from(&key[..]), Arc::new(doc));
+                }
+                _ => continue,
+            }
+            written += 1;
+        }
+        self.change += u64::from(written > 0);
+        outcomes
+    }
+
+    pub(super) fn get(&self, key: &[u8]) -> Option<&Doc> {
+        self.docs.get(key).map(|doc| &**doc)
+    }
+
+    /// All that is like `signature`, in order; `itself` is left out.
+    pub(super) fn query(
+        &self,
+        law: &Law,
+        signature: &[u8],
+        threshold: f64,
+        itself: Option<&[u8]>,
+    ) -> Vec<Like> {
+        let least = law.least_rows(threshold);
+        let mut likes = Vec::new();
+        for (key, doc) in &self.docs {
+            if itself == Some(key) {
+                continue;
+            }
+            if let Some(equal) = law.like(signature, &doc.signature, least) {
+                likes.push((key.to_vec(), doc.payload.clone(), doc.time, equal));
+            }
+        }
+        likes.sort_by(|a, b| b.3.cmp(&a.3).then_with(|| a.0.cmp(&b.0)));
+        likes
+    }
+
+    pub(super) fn pairs(&self, law: &Law, threshold: f64) -> BTreeSet<(Vec<u8>, Vec<u8>, u32)> {
+        let least = law.least_rows(threshold);
+        let mut pairs = BTreeSet::new();
+        for (at, (a, one)) in self.docs.iter().enumerate() {
+            for (b, other) in self.docs.iter().skip(at + 1) {
+                if let Some(equal) = law.like(&one.signature, &other.signature, least) {
+                    pairs.insert((a.to_vec(), b.to_vec(), equal));
+                }
+            }
+        }
+        pairs
+    }
+
+    /// Connected documents, two and more; each cluster sorted, and the clusters by their first.
+    pub(super) fn clusters(&self, law: &Law, threshold: f64) -> BTreeSet<Vec<Vec<u8>>> {
+        let mut clusters: BTreeSet<Vec<Vec<u8>>> = BTreeSet::new();
+        for (a, b, _) in self.pairs(law, threshold) {
+            let of = |key: &Vec<u8>| clusters.iter().find(|cluster| cluster.contains(key)).cloned();
+            let mut joined = BTreeSet::from([a.clone(), b.clone()]);
+            for cluster in [of(&a), of(&b)].into_iter().flatten() {
+                clusters.remove(&cluster);
+                joined.extend(cluster);
+            }
+            clusters.insert(joined.into_iter().collect());
+        }
+        clusters
+    }
+}

@@ -1,0 +1,239 @@
+//! One short script, in which the disk stops at every one of its operations, or fails at every
+//! one of its calls.
+
+use super::bench::{Bench, DIR, End, Layout};
+use super::model::Model;
+use super::script::{Ask, Edit, Op};
+use super::{Params, Place};
+use crate::storage::sim::{Fault, Sim, What};
+use crate::{Durability, ErrorKind};
+use std::path::Path;
+
+const HASHES: usize = 16;
+
+fn layout(durability: Durability) -> Layout {
+    let builder = Params::builder().hashes(HASHES).bands(4, 3).lane_bits(8);
+    let params = builder.build().expect("sound parameters");
+    let plain = Layout::new(&params);
+    Layout { durability, memtable_bytes_max: 1 << 20, wal_bytes: (8 << 10, 8 << 10), ..plain }
+}
+
+fn insert(key: &str, value: u8) -> Edit {
+    let mut lanes = vec![9; HASHES];
+    lanes[usize::from(value) % HASHES] = value;
+    Edit::Insert { key: key.into(), lanes, payload: vec![value; usize::from(value) * 9] }
+}
+
+fn remove(key: &str) -> Edit {
+    Edit::Remove { key: key.into() }
+}
+
+/// Every way in which the directory changes: a first WAL and the next, flushes with and without
+/// deaths, a compaction, a segment that dies whole, a clean close and a replay.
+fn script() -> Vec<Op> {
+    let ask = Ask { rows: 0, limit: usize::MAX };
+    vec![
+        Op::Write(vec![insert("a", 1), insert("b", 2)]),
+        Op::Write(vec![insert("c", 3)]),
+        Op::Flush,
+        Op::Write(vec![insert("a", 4), remove("b"), insert("d", 5), insert("e", 6)]),
+        Op::Write(vec![remove("d")]),
+        Op::Flush,
+        Op::Write(vec![remove("c"), insert("f", 7)]),
+        Op::Maintain,
+        Op::Query { lanes: vec![9; HASHES], ask },
+        Op::Write(vec![insert("f", 8)]),
+        Op::CloseAndReopen,
+        Op::Write(vec![remove("a"), remove("e"), remove("f"), insert("g", 9)]),
+        Op::Compact,
+        Op::Write(vec![insert("h", 10)]),
+        Op::Sync,
+        Op::Write(vec![insert("a", 11)]),
+        Op::DropAndReopen,
+        Op::Write(vec![remove("g")]),
+    ]
+}
+
+impl Bench {
+    /// Makes an index on a disk that stops at `op`, and does the script until it does. False if
+    /// it never did.
+    fn run_until_stopped(&mut self, op: u64) -> bool {
+        self.sim.power_cut_at(op);
+        if self.make().is_ok() {
+            for op in script() {
+                let result = self.execute(&op);
+                if !self.sim.is_stopped() {
+                    result.unwrap_or_else(|error| panic!("{op:?}: {error:?}"));
+                    self.finish_step().unwrap_or_else(|error| panic!("{op:?}: {error:?}"));
+                    continue;
+                }
+                if let Some(index) = &self.index {
+                    self.durable = self.durable.max(index.durable_change());
+                }
+                break;
+            }
+        }
+        self.sim.is_stopped()
+    }
+
+    /// Holds a disk against the model. Where no index was ever made, one must be possible.
+    fn check_left(&self, disk: &Sim, made: bool) {
+        if !made && !super::super::open::exists(disk, Path::new(DIR)).expect("a folder") {
+            let mut again = Self::unmade(layout(Durability::Sync), 1, disk.clone());
+            again.make().expect("an index where the first was never finished");
+            return;
+        }
+        self.check_disk(disk, self.durable);
+    }
+}
+
+/// Stops the script at every operation, and looks at what a power cut could leave.
+fn cut_everywhere(durability: Durability, states: usize) {
+    for op in 0.. {
+        let mut place = Place(format!("{durability:?}, cut at {op}"));
+        let mut bench = Bench::unmade(layout(durability), 7, Sim::new());
+        if !bench.run_until_stopped(op) {
+            assert!(op > 200, "the script does more than {op} operations");
+            return;
+        }
+        let made = bench.index.is_some() || bench.model.change > 0;
+        for (state, disk) in bench.sim.crash_states(op, states).enumerate() {
+            place.0 = format!("{durability:?}, cut at {op}, state {state}");
+            bench.check_left(&disk, made);
+        }
+    }
+}
+
+#[test]
+fn a_power_cut_at_any_operation_leaves_a_prefix_with_everything_acknowledged() {
+    cut_everywhere(Durability::Sync, 32);
+}
+
+#[test]
+fn a_power_cut_at_any_operation_leaves_a_prefix_with_everything_synced() {
+    cut_everywhere(Durability::OsBuffer, 32);
+}
+
+#[test]
+fn what_a_process_finds_after_a_kill_is_durable_from_then_on() {
+    for op in 0.. {
+        let mut place = Place(format!("killed at {op}"));
+        let mut bench = Bench::unmade(layout(Durability::OsBuffer), 7, Sim::new());
+        if !bench.run_until_stopped(op) {
+            return;
+        }
+        drop(bench.index.take());
+        bench.sim = bench.sim.kill();
+        if super::super::open::exists(&bench.sim, Path::new(DIR)).expect("a folder") {
+            assert!(bench.begin_again(End::Kill));
+        } else {
+            assert_eq!(bench.model.change, 0, "an index with changes is gone");
+            bench.make().expect("an index where the first was never finished");
+        }
+        for (state, disk) in bench.sim.crash_states(op, 16).enumerate() {
+            place.0 = format!("killed at {op}, cut after reopening, state {state}");
+            bench.check_disk(&disk, bench.durable);
+        }
+        bench.execute(&Op::Write(vec![insert("z", 12)])).expect("a write");
+        bench.execute(&Op::Sync).expect("a sync");
+        bench.finish_step().expect("reads");
+        for (state, disk) in bench.sim.crash_states(op, 16).enumerate() {
+            place.0 = format!("killed at {op}, cut after a write, state {state}");
+            bench.check_disk(&disk, bench.durable);
+        }
+    }
+}
+
+impl Bench {
+    /// Does an operation that may fail, once, because the disk fails. What was acknowledged
+    /// stays, what was refused is not there, and what is unknown is one of both.
+    fn step_on_failing_disk(&mut self, op: &Op) {
+        let doubt = self.in_doubt.take();
+        let unknown = match self.execute(op) {
+            Ok(()) => false,
+            Err(error) => match error.kind() {
+                ErrorKind::Io | ErrorKind::Poisoned => {
+                    self.in_doubt = None;
+                    false
+                }
+                ErrorKind::Unknown => true,
+                _ => panic!("{op:?}: {error:?}"),
+            },
+        };
+        assert!(!unknown || doubt.is_none() || self.in_doubt.is_none(), "written though poisoned");
+        self.in_doubt = self.in_doubt.take().or(doubt);
+        if self.index.is_none() {
+            // It failed once; it does not fail again.
+            assert!(self.begin_again(End::Kill));
+            return;
+        }
+        let visible = self.index().snapshot().change();
+        let seen = [Some(&self.model), self.in_doubt.as_ref()];
+        let seen: Option<Model> =
+            seen.into_iter().flatten().find(|model| model.change == visible).cloned();
+        let seen = seen.unwrap_or_else(|| panic!("{op:?}: change {visible} is visible"));
+        // The one failure may be still to come, and hit this.
+        if let Err(error) = self.check_all(&self.index().snapshot(), &seen) {
+            assert_eq!(error.kind(), ErrorKind::Io, "{error:?}");
+        }
+        self.durable = self.durable.max(self.index().durable_change());
+    }
+}
+
+/// Does the script on a disk on which one call fails, and looks at what it leaves.
+fn fail_everywhere(what: What, durability: Durability) {
+    for at in 0.. {
+        let mut place = Place(format!("{what:?} {at}, {durability:?}"));
+        let mut bench = Bench::new(layout(durability), 7);
+        bench.sim.fail(Fault { at, what, sticky: false });
+        for op in script() {
+            place.0 = format!("{what:?} at {at}, {durability:?}, {op:?}");
+            bench.step_on_failing_disk(&op);
+            // After a failed sync the system forgets what another process still reads: nothing
+            // is promised to one that begins on it and then loses its power.
+            if what != What::SyncFails && bench.sim.faults_fired() == 1 {
+                for disk in bench.sim.crash_states(at, 2) {
+                    bench.check_disk(&disk, bench.durable);
+                }
+            }
+        }
+        if bench.sim.faults_fired() == 0 {
+            assert!(at > 20, "the script does more than {at} such calls");
+            return;
+        }
+        drop(bench.index.take());
+        place.0 = format!("{what:?} at {at}, {durability:?}, reopened");
+        assert!(bench.begin_again(End::Kill));
+    }
+}
+
+#[test]
+fn one_failing_call_loses_nothing_acknowledged() {
+    for what in What::ALL {
+        fail_everywhere(what, Durability::Sync);
+        fail_everywhere(what, Durability::OsBuffer);
+    }
+}
+
+#[test]
+fn a_failed_sync_leaves_what_was_durable_before() {
+    for at in 0.. {
+        let mut place = Place(format!("sync {at} fails"));
+        let mut bench = Bench::new(layout(Durability::Sync), 7);
+        bench.sim.fail(Fault { at, what: What::SyncFails, sticky: true });
+        for op in script() {
+            // A new process would begin on what the system has forgotten.
+            if matches!(op, Op::CloseAndReopen | Op::DropAndReopen) {
+                continue;
+            }
+            bench.step_on_failing_disk(&op);
+        }
+        for (state, disk) in bench.sim.crash_states(at, 32).enumerate() {
+            place.0 = format!("sync {at} fails, state {state}");
+            bench.check_disk(&disk, bench.durable);
+        }
+        if bench.sim.faults_fired() == 0 {
+            return;
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The bench's questions: each is put to a snapshot and to the model, and the answers are equal.
+
+use super::bench::Bench;
+use super::model::{Doc, Like, Model};
+use super::script::{Ask, Op};
+use crate::{Batch, Document, ErrorKind, Query, Result, Signature, Snapshot};
+use std::collections::BTreeSet;
+
+impl Bench {
+    pub(super) fn read(&mut self, op: &Op, snapshot: &Snapshot, model: &Model) -> Result<()> {
+        match op {
+            Op::Query { lanes, ask } => {
+                let signature = self.signature(lanes);
+                let query = snapshot.query(&signature);
+                self.ask(query, model, signature.as_bytes(), *ask, None)?;
+            }
+            Op::QueryKey { key, ask } => match model.get(key) {
+                Some(doc) => {
+                    let query = snapshot.query_key(key);
+                    self.ask(query, model, &doc.signature, *ask, Some(key))?;
+                }
+                None => refused(snapshot.query_key(key).run(), ErrorKind::NotFound)?,
+            },
+            Op::Get(key) => {
+                let found = snapshot.get(key)?;
+                assert_eq!(found.map(|found| stored(key, found)), model.get(key).cloned());
+            }
+            Op::Contains(key) => {
+                assert_eq!(snapshot.contains(key)?, model.get(key).is_some());
+            }
+            Op::Iter => self.check_all(snapshot, model)?,
+            Op::Pairs { rows } => {
+                let threshold = self.law.threshold_of(*rows);
+                let expected = model.pairs(&self.law, threshold);
+                let pairs = snapshot.pairs(threshold)?.collect::<Result<Vec<_>>>()?;
+                assert_eq!(pairs.len(), expected.len(), "each pair once");
+                let found: BTreeSet<_> =
+                    pairs.into_iter().map(|pair| (pair.a, pair.b, pair.equal_rows)).collect();
+                assert_eq!(found, expected);
+                self.note(|| format!("{found:?}"));
+            }
+            Op::Clusters { rows } => {
+                let threshold = self.law.threshold_of(*rows);
+                let clusters = snapshot
+                    .clusters_with(threshold, &mut |_| std::ops::ControlFlow::Continue(()))?;
+                let clusters = clusters.collect::<Result<Vec<_>>>()?;
+                let count = clusters.len();
+                let found: BTreeSet<_> = clusters.into_iter().map(|cluster| cluster.keys).collect();
+                assert_eq!(count, found.len(), "each cluster once");
+                assert_eq!(found, model.clusters(&self.law, threshold));
+                self.note(|| format!("{found:?}"));
+            }
+            Op::Refused(which) => self.refuse(*which)?,
+            _ => unreachable!("{op:?} is no question"),
+        }
+        Ok(())
+    }
+
+    fn ask(
+        &mut self,
+        query: Query<'_>,
+        model: &Model,
+        signature: &[u8],
+        ask: Ask,
+        itself: Option<&[u8]>,
+    ) -> Result<()> {
+        let threshold = self.law.threshold_of(ask.rows);
+        let expected = model.query(&self.law, signature, threshold, itself);
+        let answer = query.threshold(threshold).limit(ask.limit).run()?;
+        assert_eq!(answer.found, expected.len() as u64, "documents that reach the threshold");
+        assert_eq!(answer.change, model.change);
+        let mut likes: Vec<Like> = Vec::new();
+        for found in answer.matches {
+            let similarity = self.law.estimate(found.equal_rows).max(0.0);
+            assert!((found.similarity - similarity).abs() < 1e-12, "{found:?}");
+            likes.push((found.key, found.payload, found.time, found.equal_rows));
+        }
+        let limit = ask.limit.min(expected.len());
+        assert_eq!(likes, expected[..limit]);
+        self.note(|| format!("{likes:?}"));
+        Ok(())
+    }
+
+    /// Calls that must be refused, and change nothing.
+    fn refuse(&self, which: usize) -> Result<()> {
+        let index = self.index();
+        let good = self.signature(&vec![7; self.law.hashes]);
+        let foreign =
+            Signature::from_parts(good.id() ^ 1, 1, good.as_bytes().to_vec().into_boxed_slice());
+        match which {
+            0 => refused(index.insert(b"", &good), ErrorKind::Invalid),
+            1 => refused(index.remove(vec![b'k'; 4_097]), ErrorKind::Invalid),
+            2 => refused(index.insert(b"k", &foreign), ErrorKind::Mismatch),
+            3 => refused(index.query(&foreign).run(), ErrorKind::Mismatch),
+            4 => refused(index.query(&good).threshold(1.1).run(), ErrorKind::Invalid),
+            _ => {
+                let long = vec![0; 65_537];
+                let batch = Batch::new().remove(b"1").insert_with_payload(b"0", &good, &long);
+                refused(index.write(&batch), ErrorKind::Invalid)
+            }
+        }
+    }
+
+    /// Everything that is stored, and nothing else.
+    pub(super) fn check_all(&self, snapshot: &Snapshot, model: &Model) -> Result<()> {
+        assert_eq!(snapshot.change(), model.change);
+        assert_eq!(snapshot.len(), model.docs.len() as u64);
+        let mut count = 0;
+        for document in snapshot.iter() {
+            let document = document?;
+            let key = document.key.clone();
+            let expected = model.get(&key);
+            assert_eq!(Some(&stored(&key, document)), expected, "{key:?}");
+            count += 1;
+        }
+        assert_eq!(count, model.docs.len(), "each document once");
+        for (key, doc) in &model.docs {
+            let found = snapshot.get(key)?.map(|found| stored(key, found));
+            assert_eq!(found.as_ref(), Some(&**doc), "{key:?}");
+        }
+        Ok(())
+    }
+}
+
+fn stored(key: &[u8], document: Document) -> Doc {
+    assert_eq!(document.key, key);
+    Doc {
+        signature: document.signature.as_bytes().to_vec(),
+        payload: document.payload,
+        time: document.time,
+        shingle_count: document.signature.shingle_count(),
+    }
+}
+
+/// The call failed like this. Another failure is handed on: the disk may have stopped.
+fn refused<T: std::fmt::Debug>(result: Result<T>, kind: ErrorKind) -> Result<()> {
+    match result {
+        Err(error) if error.kind() == kind => Ok(()),
+        Err(error) => Err(error),
+        Ok(value) => panic!("{value:?} where {kind:?} was due"),
+    }
+}

@@ -1,0 +1,249 @@
+//! Random scripts: what to do to an index, drawn from a seed. Knows no index.
+//!
+//! Signatures come in crowds: small changes of a few seeds, with values from small alphabets, so
+//! that documents share bands, lie at every number of equal rows, and tie.
+
+/// Random numbers, the same on every machine (SplitMix64).
+#[derive(Debug, Clone)]
+pub(super) struct Rng(u64);
+
+impl Rng {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let word = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ (word >> 31)
+    }
+
+    /// A number below `end`, which is not zero.
+    pub(super) fn below(&mut self, end: usize) -> usize {
+        let end = u64::try_from(end).expect("64 bits");
+        usize::try_from(self.next() % end).expect("below a usize")
+    }
+
+    pub(super) fn percent(&mut self, share: usize) -> bool {
+        self.below(100) < share
+    }
+
+    pub(super) fn pick<T: Clone>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())].clone()
+    }
+
+    fn byte(&mut self, end: usize) -> u8 {
+        u8::try_from(self.below(end)).expect("at most 256 values")
+    }
+}
+
+/// One operation of a batch. `lanes` has a value per row; the layout says how wide it is stored.
+#[derive(Debug, Clone)]
+pub(super) enum Edit {
+    Insert { key: Vec<u8>, lanes: Vec<u8>, payload: Vec<u8> },
+    Remove { key: Vec<u8> },
+}
+
+/// What to ask for: the least number of equal rows, and the limit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ask {
+    pub(super) rows: u32,
+    pub(super) limit: usize,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Op {
+    Write(Vec<Edit>),
+    Query {
+        lanes: Vec<u8>,
+        ask: Ask,
+    },
+    QueryKey {
+        key: Vec<u8>,
+        ask: Ask,
+    },
+    Get(Vec<u8>),
+    Contains(Vec<u8>),
+    Iter,
+    Pairs {
+        rows: u32,
+    },
+    Clusters {
+        rows: u32,
+    },
+    /// A call with an argument out of its range.
+    Refused(usize),
+    TakeSnapshot,
+    AskSnapshot {
+        which: usize,
+        lanes: Vec<u8>,
+        ask: Ask,
+    },
+    WalkSnapshot {
+        which: usize,
+    },
+    DropSnapshot {
+        which: usize,
+    },
+    Flush,
+    Compact,
+    CancelCompact {
+        after: usize,
+    },
+    Maintain,
+    Verify,
+    Sync,
+    Wait {
+        ms: u64,
+    },
+    CloseAndReopen,
+    DropAndReopen,
+    KillAndReopen,
+    CutAndReopen,
+    /// The disk stops after so many of its operations, in the middle of whatever is done then.
+    StopLater {
+        ops: u64,
+        kill: bool,
+    },
+}
+
+/// What a script may contain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mischief {
+    /// Everything.
+    All,
+    /// Nothing that may lose a change: then all layouts must come to the same.
+    NoLoss,
+}
+
+/// Draws operations.
+#[derive(Debug)]
+pub(super) struct Author {
+    rng: Rng,
+    hashes: usize,
+    keys: usize,
+    seeds: Vec<Vec<u8>>,
+    alphabet: usize,
+    mischief: Mischief,
+    /// What every key was given last, as far as the author knows.
+    last: Vec<Option<(Vec<u8>, Vec<u8>)>>,
+}
+
+impl Author {
+    pub(super) fn new(seed: u64, hashes: usize, mischief: Mischief) -> Self {
+        let mut rng = Rng::new(seed);
+        let alphabet = rng.pick(&[2, 4, 16, 256, 256]);
+        let crowds = 1 + rng.below(6);
+        let mut lanes = || (0..hashes).map(|_| rng.byte(256)).collect::<Vec<_>>();
+        let seeds = (0..crowds).map(|_| lanes()).collect();
+        let keys = rng.pick(&[4, 25, 80, 200]);
+        Self { rng, hashes, keys, seeds, alphabet, mischief, last: vec![None; keys] }
+    }
+
+    /// The next operation.
+    pub(super) fn op(&mut self) -> Op {
+        match self.rng.below(1_000) {
+            0..350 => Op::Write(vec![self.edit()]),
+            350..410 => {
+                let count = 2 + self.rng.below(11);
+                Op::Write((0..count).map(|_| self.edit()).collect())
+            }
+            410..640 => Op::Query { lanes: self.lanes(), ask: self.ask() },
+            640..730 => Op::QueryKey { key: self.some_key(), ask: self.ask() },
+            730..790 => Op::Get(self.some_key()),
+            790..820 => Op::Contains(self.some_key()),
+            820..826 => Op::Iter,
+            826..831 => Op::Pairs { rows: self.rows() },
+            831..835 => Op::Clusters { rows: self.rows() },
+            835..845 => Op::Refused(self.rng.below(6)),
+            845..857 => Op::TakeSnapshot,
+            857..885 => {
+                let which = self.rng.below(8);
+                Op::AskSnapshot { which, lanes: self.lanes(), ask: self.ask() }
+            }
+            885..890 => Op::WalkSnapshot { which: self.rng.below(8) },
+            890..898 => Op::DropSnapshot { which: self.rng.below(8) },
+            898..908 => Op::Flush,
+            908..912 => Op::Compact,
+            912..915 => Op::CancelCompact { after: self.rng.below(6) },
+            915..955 => Op::Maintain,
+            955..958 => Op::Verify,
+            958..970 => Op::Sync,
+            970..975 => Op::Wait { ms: self.rng.pick(&[1, 40, 400]) },
+            975..980 => Op::CloseAndReopen,
+            980..984 => Op::DropAndReopen,
+            984..987 => Op::KillAndReopen,
+            _ if self.mischief == Mischief::NoLoss => Op::Maintain,
+            987..993 => Op::CutAndReopen,
+            _ => {
+                let ops = self.rng.next() % 60;
+                Op::StopLater { ops, kill: self.rng.percent(50) }
+            }
+        }
+    }
+
+    fn edit(&mut self) -> Edit {
+        let number = self.rng.below(self.keys);
+        let key = key(number);
+        match (self.rng.below(100), &self.last[number]) {
+            (0..22, _) => {
+                self.last[number] = None;
+                Edit::Remove { key }
+            }
+            (22..32, Some((lanes, payload))) => {
+                Edit::Insert { key, lanes: lanes.clone(), payload: payload.clone() }
+            }
+            _ => {
+                let lanes = self.lanes();
+                let bytes = self.rng.pick(&[0, 0, 1, 7, 300]);
+                let payload: Vec<u8> = (0..bytes).map(|_| self.rng.byte(256)).collect();
+                self.last[number] = Some((lanes.clone(), payload.clone()));
+                Edit::Insert { key, lanes, payload }
+            }
+        }
+    }
+
+    /// A signature near a seed or near a stored one, or the same.
+    fn lanes(&mut self) -> Vec<u8> {
+        let number = self.rng.below(self.keys);
+        let mut lanes = match &self.last[number] {
+            Some((lanes, _)) if self.rng.percent(60) => lanes.clone(),
+            _ => self.rng.pick(&self.seeds),
+        };
+        let changed = self.rng.pick(&[0, 2, 10, 30, 60, 100]);
+        for lane in &mut lanes {
+            if self.rng.percent(changed) {
+                *lane = self.rng.byte(self.alphabet);
+            }
+        }
+        lanes
+    }
+
+    /// A key that may be stored, or (seldom) cannot be.
+    fn some_key(&mut self) -> Vec<u8> {
+        let beyond = usize::from(self.rng.percent(10)) * 1_000;
+        key(self.rng.below(self.keys) + beyond)
+    }
+
+    fn rows(&mut self) -> u32 {
+        u32::try_from(self.rng.below(self.hashes + 1)).expect("few rows")
+    }
+
+    fn ask(&mut self) -> Ask {
+        let rows = if self.rng.percent(30) { 0 } else { self.rows() };
+        Ask { rows, limit: self.rng.pick(&[0, 1, 1, 2, 3, 10, usize::MAX]) }
+    }
+}
+
+/// Keys of many lengths, some beginnings of others, with bytes of every kind.
+fn key(number: usize) -> Vec<u8> {
+    let name = number.to_string().into_bytes();
+    match number % 6 {
+        0 | 1 => name,
+        2 => [&[0xff, 0x00][..], &name].concat(),
+        3 => [&name[..], &[0]].concat(),
+        4 => name.repeat(40),
+        _ => [&b"key of a document, "[..], &name].concat(),
+    }
+}
