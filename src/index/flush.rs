@@ -53,12 +53,6 @@ impl Core {
         self.flush_locked(writer, NextWal::Ready { record_bytes }).map(|()| true)
     }
 
-    /// Whether the memtable is to be flushed; an empty one never is.
-    pub(crate) fn memtable_is_full(&self) -> bool {
-        let bytes = self.state().memtable.bytes();
-        bytes > 0 && bytes >= self.options.memtable_bytes_max
-    }
-
     /// Lists a first WAL, with nothing else changed.
     fn begin_wal(&self, writer: &mut Writer, record_bytes: u64) -> Result<()> {
         let mut draft = Draft::of(self, writer);
