@@ -20,7 +20,7 @@ enum Syncs {
 
 #[derive(Debug, Default)]
 struct Gate {
-    /// What they do, how many began, and how many of those have ended.
+    /// What they do, and how many have begun.
     state: Mutex<(Syncs, u64)>,
     changed: Condvar,
 }
@@ -157,9 +157,9 @@ fn writers_that_wait_at_the_same_time_share_one_sync() {
         assert!(!leader.is_finished() && followers.iter().all(|writer| !writer.is_finished()));
         gate.set(Syncs::Pass);
         assert_eq!(leader.join().unwrap(), Outcome::Inserted);
-        followers
-            .into_iter()
-            .for_each(|writer| assert_eq!(writer.join().unwrap(), Outcome::Inserted));
+        for follower in followers {
+            assert_eq!(follower.join().unwrap(), Outcome::Inserted);
+        }
     });
     assert_eq!(gate.begun() - before, 2, "the leader's, and one for all who came meanwhile");
     assert_eq!((index.len(), index.durable_change()), (9, 9));
