@@ -67,7 +67,9 @@ fn opening_reads_as_much_of_a_million_documents_as_of_a_thousand() {
     let (small, large) = (cost_of_opening(&small, 1_000), cost_of_opening(&large, MILLION));
     assert!(large.bytes_read.abs_diff(small.bytes_read) <= 64 << 10, "{small:?}, {large:?}");
     for cost in [small, large] {
-        assert_eq!((cost.bytes_written, cost.syncs), (0, 0), "opening writes nothing");
+        assert_eq!(cost.bytes_written, 0, "opening writes nothing");
+        // Of the catalog and its folder: what it says must outlast what is built on it.
+        assert!(cost.syncs <= 2, "{cost:?}");
         assert!(cost.bytes_read <= 1 << 20, "{cost:?}");
     }
 }
