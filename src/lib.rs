@@ -18,10 +18,10 @@
 //! let sketch = index.sketcher();
 //!
 //! // Durable when it returns. The same key again replaces.
-//! index.insert("p1", &sketch.text("The quick brown fox jumps over the lazy dog near the river")?)?;
-//! index.insert("p2", &sketch.text("An entirely different text about something else, at length")?)?;
+//! index.insert("p1", &sketch.text("The quick brown fox jumps over the lazy dog")?)?;
+//! index.insert("p2", &sketch.text("An entirely different text about something else")?)?;
 //!
-//! let query = sketch.text("the quick brown fox jumps over the lazy dog near the RIVER!")?;
+//! let query = sketch.text("the quick brown fox jumps over the LAZY dog!")?;
 //! let answer = index.query(&query).threshold(0.8).limit(10).run()?;
 //! assert_eq!(answer.matches.len(), 1);
 //! assert_eq!(answer.matches[0].key, b"p1");

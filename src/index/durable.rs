@@ -164,11 +164,13 @@ impl Core {
     pub(crate) fn sync_if_due(&self) -> Result<bool> {
         let Durability::Interval(interval) = self.options.durability else { return Ok(false) };
         let interval_ms = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX);
-        let now = (self.options.clock)();
         let change = {
             let shared = self.group.lock();
-            let waited = now.saturating_sub(shared.synced_at_ms);
-            if shared.applied.change <= shared.durable_change || waited < interval_ms {
+            // Read under the lock, so that only a clock that was set back is behind: then nobody
+            // knows how long it has been.
+            let waited = (self.options.clock)().checked_sub(shared.synced_at_ms);
+            let over = waited.is_none_or(|waited| waited >= interval_ms);
+            if shared.applied.change <= shared.durable_change || !over {
                 return Ok(false);
             }
             shared.applied.change

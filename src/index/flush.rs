@@ -64,6 +64,9 @@ impl Core {
     /// Flushes the memtable. When it returns `Ok`, catalog and segments hold every change.
     pub(crate) fn flush_locked(&self, writer: &mut Writer, next: NextWal) -> Result<()> {
         self.group.refuse_if_poisoned()?;
+        if next == NextWal::None && writer.catalog.row().wal.is_none() {
+            return Ok(()); // no WAL, so no change since the floor
+        }
         // What becomes durable by the catalog must not overtake the log: waiting writers get
         // their answer first.
         self.await_durable(writer.change)?;

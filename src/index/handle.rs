@@ -27,7 +27,7 @@ use std::sync::Arc;
 pub struct Index {
     // First, so that the thread has ended when the core goes.
     background: Background,
-    core: Arc<Core>,
+    pub(super) core: Arc<Core>,
 }
 
 fn go_on(_: Progress) -> ControlFlow<()> {

@@ -28,8 +28,11 @@ impl Core {
         self.group.refuse_if_poisoned()?;
         if self.memtable_is_full() {
             let mut writer = self.writer();
-            self.flush_locked(&mut writer, NextWal::Ready { record_bytes: 0 })?;
-            return Ok(Maintained::Flushed);
+            // The holder of the lock may have flushed it meanwhile.
+            if self.memtable_is_full() {
+                self.flush_locked(&mut writer, NextWal::Ready { record_bytes: 0 })?;
+                return Ok(Maintained::Flushed);
+            }
         }
         if self.sync_if_due()? {
             return Ok(Maintained::Synced);

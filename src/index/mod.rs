@@ -8,6 +8,8 @@ mod core;
 mod draft;
 mod durable;
 mod flush;
+#[cfg(test)]
+mod group_tests;
 mod handle;
 mod inspect;
 mod maintain;

@@ -60,8 +60,12 @@ impl Pairs {
         self.progress
     }
 
-    /// The next pair of places, the one that lies first first.
-    fn next_places(&mut self) -> Result<Option<(Place, Found)>> {
+    /// The next pair of places, the one that lies first first. Tells of each document that it
+    /// comes to.
+    fn next_places(
+        &mut self,
+        tell: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Option<(Place, Found)>> {
         loop {
             if let (Some(found), Some(of)) = (self.pending.pop(), self.of) {
                 return Ok(Some((of, found)));
@@ -75,7 +79,11 @@ impl Pairs {
             }
             let place = self.next;
             self.next.ordinal += 1;
-            self.progress.done += 1;
+            // A memtable may have grown since the snapshot, by documents that it does not see.
+            self.progress.done = self.progress.total.min(self.progress.done + 1);
+            if tell(self.progress).is_break() {
+                return Err(Error::new(ErrorKind::Cancelled, "looking for pairs was cancelled"));
+            }
             if self.snapshot.is_live(place)? {
                 self.look_at(place)?;
             }
@@ -102,7 +110,7 @@ impl Iterator for Pairs {
     type Item = Result<Pair>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let places = self.next_places().transpose()?;
+        let places = self.next_places(&mut |_| ControlFlow::Continue(())).transpose()?;
         Some(places.and_then(|(place, found)| self.complete(place, found)))
     }
 }
@@ -123,17 +131,8 @@ impl Clusters {
     ) -> Result<Self> {
         let mut pairs = snapshot.pairs(threshold)?;
         let mut forest = Forest::of(snapshot)?;
-        let mut told = 0;
-        while let Some((place, found)) = pairs.next_places()? {
+        while let Some((place, found)) = pairs.next_places(progress)? {
             forest.unite(forest.number(place), forest.number(found.place));
-            // Asked once per document looked at, not once per pair.
-            if pairs.progress().done != told {
-                told = pairs.progress().done;
-                if progress(pairs.progress()).is_break() {
-                    let message = "looking for clusters was cancelled";
-                    return Err(Error::new(ErrorKind::Cancelled, message));
-                }
-            }
         }
         let members = forest.members().into_iter().peekable();
         Ok(Self { snapshot: snapshot.clone(), members })

@@ -197,6 +197,61 @@ fn with_an_interval_the_first_write_after_it_syncs() {
 }
 
 #[test]
+fn a_clock_that_was_set_back_does_not_put_syncs_off() {
+    let scratch = Scratch::new();
+    let time = Arc::new(AtomicU64::new(1_000_000_000));
+    let clock = Arc::clone(&time);
+    let options = inline()
+        .durability(Durability::Interval(Duration::from_millis(500)))
+        .clock(move || clock.load(Ordering::Relaxed));
+    let index = Index::create(scratch.dir(), &params(), options).unwrap();
+    index.insert("a", &run(0, 10)).unwrap();
+    assert_eq!(index.durable_change(), 1);
+    time.store(5, Ordering::Relaxed);
+    index.insert("b", &run(0, 10)).unwrap();
+    assert_eq!(index.durable_change(), 2);
+    index.insert("c", &run(0, 10)).unwrap();
+    assert_eq!(index.durable_change(), 2);
+    time.store(505, Ordering::Relaxed);
+    assert_eq!(index.maintain().unwrap(), Maintained::Synced);
+}
+
+#[test]
+fn a_memtable_without_room_is_flushed_at_every_write_and_then_rests() {
+    for maintenance in [Maintenance::Inline, Maintenance::Background] {
+        let scratch = Scratch::new();
+        let options = Options::default().maintenance(maintenance).memtable_bytes_max(0);
+        let index = Index::create(scratch.dir(), &params(), options).unwrap();
+        for at in 0..5 {
+            index.insert(format!("k{at}"), &run(at, 10)).unwrap();
+        }
+        eventually(|| index.stats().unwrap().floor == 5);
+        assert_eq!(index.maintain().unwrap(), Maintained::Nothing);
+        let catalog = || std::fs::read(scratch.dir().join("catalog.redb")).unwrap();
+        let before = catalog();
+        assert_eq!(index.maintain().unwrap(), Maintained::Nothing);
+        assert!(catalog() == before);
+        assert_eq!(index.len(), 5);
+        assert_whole(&index);
+    }
+}
+
+#[test]
+fn a_flush_or_a_compaction_of_nothing_writes_nothing() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    index.insert("a", &run(0, 10)).unwrap();
+    index.close().unwrap();
+    let index = scratch.open();
+    let before = listing(&scratch.dir());
+    index.flush().unwrap();
+    index.compact().unwrap();
+    assert_eq!(index.sync().unwrap(), 1);
+    assert_eq!(index.maintain().unwrap(), Maintained::Nothing);
+    assert!(listing(&scratch.dir()) == before);
+}
+
+#[test]
 fn with_an_interval_the_background_thread_syncs_by_itself() {
     let scratch = Scratch::new();
     let options = Options::default().durability(Durability::Interval(Duration::from_millis(5)));

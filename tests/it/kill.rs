@@ -9,10 +9,12 @@ use nearkin::{Batch, Durability, Index, Maintenance, Options};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Set in the process that is killed: "<round> <directory>".
 const VARIABLE: &str = "NEARKIN_TEST_KILLED_WRITER";
+/// Set in the process that is killed while it opens: the directory.
+const OPENER: &str = "NEARKIN_TEST_KILLED_OPENER";
 const WRITERS: u32 = 2;
 /// Operations a writer does if nobody kills it: more than the parent waits for.
 const OPERATIONS: u32 = 400;
@@ -127,6 +129,25 @@ fn kill_after(dir: &Path, round: u32, acknowledgements: u32, spins: u32) -> Vec<
     acknowledged
 }
 
+/// Starts a process that only opens the index, and kills it some time later: a recovery that is
+/// itself broken off.
+fn kill_while_opening(dir: &Path, microseconds: u32) {
+    let mut command = again("kill::the_killed_opener", OPENER, dir);
+    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_micros(u64::from(microseconds)) {
+        std::hint::spin_loop();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn the_killed_opener() {
+    let Some(dir) = std::env::var_os(OPENER) else { return };
+    drop(Index::open(dir, options(0)).unwrap());
+}
+
 /// The part of a model that belongs to one writer.
 fn of_writer(model: &Model, writer: u32) -> Model {
     let prefix = format!("w{writer}-").into_bytes();
@@ -167,6 +188,9 @@ fn a_writer_killed_at_any_moment_loses_nothing_and_leaves_nothing_half() {
         let acknowledgements = random.below(100);
         let spins = random.below(200_000);
         let acknowledged = kill_after(&scratch.dir(), round, acknowledgements, spins);
+        for _ in 0..random.below(3) {
+            kill_while_opening(&scratch.dir(), random.below(80_000));
+        }
         let index = scratch.open();
         replayed += index.stats().unwrap().recovery.changes_replayed;
         check_round(&index, round, &mut models, &acknowledged);

@@ -14,5 +14,6 @@ mod queries;
 #[cfg(feature = "cli")] // for its JSON reader
 mod real;
 mod reopen;
+mod sketching;
 mod support;
 mod writes;

@@ -243,3 +243,34 @@ fn a_snapshot_is_frozen_whatever_happens_to_the_index() {
     index.close().unwrap();
     check("after closing");
 }
+
+#[test]
+fn the_progress_of_pairs_stays_within_its_total_while_documents_are_added() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    index.insert("a", &run(0, 10)).unwrap();
+    index.insert("b", &run(0, 10)).unwrap();
+    let mut pairs = index.pairs(0.5).unwrap();
+    for at in 0..10 {
+        index.insert(format!("late{at}"), &run(0, 10)).unwrap();
+    }
+    assert_eq!(pairs.by_ref().map(Result::unwrap).count(), 1);
+    let progress = pairs.progress();
+    assert_eq!((progress.done, progress.total), (2, 2));
+}
+
+#[test]
+fn looking_for_clusters_can_be_cancelled_where_there_are_none() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    for at in 0..5 {
+        index.insert(format!("k{at}"), &run(at * 1_000, 10)).unwrap();
+    }
+    let mut told = Vec::new();
+    let cancelled = index.clusters_with(0.5, &mut |progress| {
+        told.push((progress.done, progress.total));
+        if progress.done == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    assert_eq!(kind(cancelled), ErrorKind::Cancelled);
+    assert_eq!(told, [(1, 5), (2, 5), (3, 5)]);
+}

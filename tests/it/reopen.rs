@@ -1,7 +1,7 @@
 //! Closing, dropping and opening again: what is replayed, and what is written.
 
 use crate::support::{Model, Scratch, assert_whole, inline, keys, listing, params, run};
-use nearkin::{Batch, Durability, Index, Options};
+use nearkin::{Batch, Durability, Index, Options, Outcome};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -106,19 +106,21 @@ fn an_index_that_was_never_written_to_reopens_without_writing() {
 }
 
 #[test]
-fn writes_without_effect_leave_nothing_to_replay() {
+fn writes_without_effect_write_nothing() {
     let scratch = Scratch::new();
     let index = scratch.create();
     index.insert("a", &run(0, 30)).unwrap();
     index.close().unwrap();
+    let before = listing(&scratch.dir());
     let index = scratch.open();
-    index.insert("a", &run(0, 30)).unwrap();
-    index.remove("b").unwrap();
-    drop(index);
+    assert_eq!(index.insert("a", &run(0, 30)).unwrap(), Outcome::Unchanged);
+    assert_eq!(index.remove("b").unwrap(), Outcome::Missing);
+    index.write(Batch::new()).unwrap();
+    index.close().unwrap();
+    assert!(listing(&scratch.dir()) == before);
     let index = scratch.open();
     assert_eq!(index.stats().unwrap().recovery.changes_replayed, 0);
     assert_eq!(index.len(), 1);
-    index.close().unwrap();
 }
 
 #[test]

@@ -1,0 +1,221 @@
+//! Group commit, with a disk whose syncs wait for the test.
+
+use crate::sketch::Signature;
+use crate::storage::lock::Lock;
+use crate::storage::{Counters, Disk, Entry, File, Map, OpenMode, Storage};
+use crate::{Batch, ErrorKind, Index, Maintenance, Options, Outcome, Params};
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex};
+
+/// What syncs of files do.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+enum Syncs {
+    #[default]
+    Pass,
+    /// They wait.
+    Wait,
+    Fail,
+}
+
+#[derive(Debug, Default)]
+struct Gate {
+    /// What they do, and how many have begun.
+    state: Mutex<(Syncs, u64)>,
+    changed: Condvar,
+}
+
+impl Gate {
+    fn set(&self, syncs: Syncs) {
+        self.state.lock().unwrap().0 = syncs;
+        self.changed.notify_all();
+    }
+
+    fn begun(&self) -> u64 {
+        self.state.lock().unwrap().1
+    }
+
+    /// Waits until this many syncs have begun.
+    fn await_begun(&self, count: u64) {
+        let state = self.state.lock().unwrap();
+        drop(self.changed.wait_while(state, |state| state.1 < count).unwrap());
+    }
+
+    fn pass(&self) -> io::Result<()> {
+        let mut state = self.state.lock().unwrap();
+        state.1 += 1;
+        self.changed.notify_all();
+        let state = self.changed.wait_while(state, |state| state.0 == Syncs::Wait).unwrap();
+        match state.0 {
+            Syncs::Fail => Err(io::Error::other("the disk is gone")),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Gated {
+    disk: Disk,
+    gate: Arc<Gate>,
+}
+
+#[derive(Debug)]
+struct GatedFile {
+    file: Arc<dyn File>,
+    gate: Arc<Gate>,
+}
+
+impl Storage for Gated {
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        self.disk.create_dir(dir)
+    }
+    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
+        self.disk.list(dir)
+    }
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        let file = self.disk.open(path, mode)?;
+        Ok(Arc::new(GatedFile { file, gate: Arc::clone(&self.gate) }))
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.disk.rename(from, to)
+    }
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.disk.remove(path)
+    }
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.disk.sync_dir(dir)
+    }
+    fn lock(&self, path: &Path) -> io::Result<Lock> {
+        self.disk.lock(path)
+    }
+    fn counters(&self) -> Counters {
+        self.disk.counters()
+    }
+}
+
+impl File for GatedFile {
+    fn bytes(&self) -> io::Result<u64> {
+        self.file.bytes()
+    }
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.file.read_at(buffer, offset)
+    }
+    fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
+        self.file.write_at(buffer, offset)
+    }
+    fn set_bytes(&self, bytes: u64) -> io::Result<()> {
+        self.file.set_bytes(bytes)
+    }
+    fn sync(&self) -> io::Result<()> {
+        self.gate.pass()?;
+        self.file.sync()
+    }
+    fn map(&self) -> io::Result<Map> {
+        self.file.map()
+    }
+}
+
+fn signature(params: &Params, byte: u8) -> Signature {
+    Signature::from_parts(params.signature_id(), 1, vec![byte; params.signature_bytes()].into())
+}
+
+/// An index that holds "first", and its gate.
+fn index(dir: &Path) -> (Index, Arc<Gate>, Params) {
+    let params = Params::builder().hashes(16).bands(4, 4).build().unwrap();
+    let gate = Arc::new(Gate::default());
+    let storage = Arc::new(Gated { disk: Disk::default(), gate: Arc::clone(&gate) });
+    let options = Options::default().maintenance(Maintenance::Inline);
+    let index = Index::create_on(storage, &dir.join("i"), &params, options).unwrap();
+    index.insert("first", &signature(&params, 1)).unwrap();
+    (index, gate, params)
+}
+
+/// Waits until so many changes are appended and applied.
+fn await_applied(index: &Index, change: u64) {
+    while index.core.writer().change < change {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn writers_that_wait_at_the_same_time_share_one_sync() {
+    let folder = tempfile::tempdir().unwrap();
+    let (index, gate, params) = index(folder.path());
+    let before = gate.begun();
+    gate.set(Syncs::Wait);
+    std::thread::scope(|scope| {
+        let insert = |number: u8| {
+            let (index, params) = (&index, &params);
+            scope.spawn(move || index.insert([b'k', number], &signature(params, number)).unwrap())
+        };
+        let leader = insert(0);
+        gate.await_begun(before + 1);
+        let followers: Vec<_> = (1..8).map(insert).collect();
+        await_applied(&index, 9);
+        // Applied, but a power cut could take it back: nobody sees it, and nobody was told Ok.
+        assert_eq!((index.len(), index.snapshot().change(), index.durable_change()), (1, 1, 1));
+        assert!(!leader.is_finished() && followers.iter().all(|writer| !writer.is_finished()));
+        gate.set(Syncs::Pass);
+        assert_eq!(leader.join().unwrap(), Outcome::Inserted);
+        for follower in followers {
+            assert_eq!(follower.join().unwrap(), Outcome::Inserted);
+        }
+    });
+    assert_eq!(gate.begun() - before, 2, "the leader's, and one for all who came meanwhile");
+    assert_eq!((index.len(), index.durable_change()), (9, 9));
+}
+
+#[test]
+fn an_answer_that_nothing_was_written_waits_for_what_it_rests_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (index, gate, params) = index(folder.path());
+    let begun = gate.begun();
+    gate.set(Syncs::Wait);
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| index.insert("k", &signature(&params, 2)).unwrap());
+        gate.await_begun(begun + 1);
+        let again = scope.spawn(|| index.insert("k", &signature(&params, 2)).unwrap());
+        let empty = scope.spawn(|| index.write(Batch::new()).unwrap().change);
+        // A remove of its own change: it must see what is applied, not what is visible.
+        let gone = scope.spawn(|| index.remove("first").unwrap());
+        await_applied(&index, 3);
+        assert!(!first.is_finished() && !again.is_finished() && !empty.is_finished());
+        gate.set(Syncs::Pass);
+        assert_eq!(first.join().unwrap(), Outcome::Inserted);
+        assert_eq!(again.join().unwrap(), Outcome::Unchanged);
+        assert!(empty.join().unwrap() >= 2);
+        assert_eq!(gone.join().unwrap(), Outcome::Removed);
+    });
+    assert!(index.contains("k").unwrap() && !index.contains("first").unwrap());
+}
+
+#[test]
+fn a_failed_sync_ends_writing_but_not_reading() {
+    let folder = tempfile::tempdir().unwrap();
+    let (index, gate, params) = index(folder.path());
+    gate.set(Syncs::Fail);
+    let failed = index.insert("lost", &signature(&params, 2)).unwrap_err();
+    assert_eq!(failed.kind(), ErrorKind::Unknown, "{failed}");
+    gate.set(Syncs::Pass);
+    let begun = gate.begun();
+    for refused in [
+        index.insert("k", &signature(&params, 3)).map(|_| ()),
+        index.remove("first").map(|_| ()),
+        index.flush(),
+        index.compact(),
+        index.maintain().map(|_| ()),
+    ] {
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::Poisoned);
+    }
+    assert!(index.sync().is_err());
+    assert_eq!(gate.begun(), begun, "nothing is synced after a failed sync");
+    assert_eq!((index.len(), index.durable_change()), (1, 1));
+    assert!(index.contains("first").unwrap() && !index.contains("lost").unwrap());
+    assert_eq!(index.query(&signature(&params, 1)).run().unwrap().found, 1);
+    assert!(index.close().is_err());
+    // The record was appended, so that after the process it is there; after a power cut nobody
+    // knows.
+    let index = Index::open(folder.path().join("i"), Options::default()).unwrap();
+    assert_eq!(index.len(), 2);
+    assert!(index.verify().unwrap().problems.is_empty());
+}
