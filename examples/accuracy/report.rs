@@ -42,8 +42,9 @@ impl Report {
         } else {
             format!("FAIL {}", failed.join(" "))
         };
-        let range =
-            if bin.from > 0.99 { "1".to_owned() } else { format!("{}-{}", bin.from, bin.to) };
+        let end = |edge: f64| if edge > 0.99 { "1".to_owned() } else { edge.to_string() };
+        let (from, to) = (end(bin.from), end(bin.to));
+        let range = if from == to { to } else { format!("{from}-{to}") };
         let Line { candidates: [c, ce, cs], returned: [r, re, rs], bias: [b, bs], spread, .. } =
             line;
         let ratio = if spread[1] > 0.0 { spread[0] / spread[1] } else { 1.0 };

@@ -25,6 +25,7 @@ fn row(floor: u64, segments: u64) -> Row {
     Row {
         uuid: [7; 16],
         params: Params::builder().build().expect("the defaults are valid"),
+        unicode: "16".to_owned(),
         floor,
         wal: Some(WalEntry { number: 1_000_000, salt: floor << 32, length: 1 << 26 }),
         file_next: 1_000_001 + floor,

@@ -22,6 +22,8 @@ pub(crate) struct Row {
     /// Of the index; every file repeats it.
     pub(crate) uuid: [u8; 16],
     pub(crate) params: Params,
+    /// The versions of Unicode that made its first signatures; for people.
+    pub(crate) unicode: String,
     /// The change up to which segments and dead files hold everything.
     pub(crate) floor: u64,
     /// The file that holds the changes above the floor.
@@ -164,6 +166,7 @@ mod tests {
         Row {
             uuid: *b"0123456789abcdef",
             params: Params::builder().build().expect("the defaults are valid"),
+            unicode: "16".to_owned(),
             floor: 300,
             wal: Some(WalEntry { number: 1, salt: 0x0123_4567_89AB_CDEF, length: 1 << 20 }),
             file_next: 8,

@@ -143,6 +143,11 @@ pub struct Stats {
     /// Snapshots of older states that are still held somewhere (queries under way included):
     /// while they live, files they need stay on disk.
     pub snapshots_pinning: u64,
+    /// The versions of Unicode that the index was created with.
+    pub unicode_created: String,
+    /// The versions of Unicode that this build reads texts by. Where they differ, texts with
+    /// characters assigned in between may get other signatures; nothing else follows.
+    pub unicode: String,
     /// What opening found.
     pub recovery: Recovery,
     /// What the last maintenance after a write said if it failed: it is tried again, but whoever

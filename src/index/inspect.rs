@@ -18,7 +18,11 @@ impl Core {
     pub(crate) fn stats(&self) -> Result<Stats> {
         let snapshot = self.snapshot();
         let pinned = self.view.read().unwrap_or_else(PoisonError::into_inner).pinned();
-        let floor = self.writer().catalog.row().floor;
+        let (floor, unicode_created) = {
+            let writer = self.writer();
+            let row = writer.catalog.row();
+            (row.floor, row.unicode.clone())
+        };
         let mut bytes_on_disk = 0;
         for folder in
             [self.names.root().to_path_buf(), self.names.wal_dir(), self.names.segments_dir()]
@@ -42,6 +46,8 @@ impl Core {
             bytes_written: counters.bytes_written,
             syncs: counters.syncs,
             snapshots_pinning: pinned,
+            unicode_created,
+            unicode: crate::sketch::unicode_versions(),
             recovery: self.recovery,
             maintenance_failure: self.alarm.failure(),
         })

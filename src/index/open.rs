@@ -91,6 +91,7 @@ pub(crate) fn create(
     let row = Row {
         uuid,
         params: params.clone(),
+        unicode: crate::sketch::unicode_versions(),
         floor: 0,
         wal: None,
         file_next: 1,

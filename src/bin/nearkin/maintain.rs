@@ -79,6 +79,10 @@ struct StatsObject {
     bytes_on_disk: u64,
     change: u64,
     durable_change: u64,
+    changes_replayed: u64,
+    bytes_cut: u64,
+    files_swept: u64,
+    unicode: String,
     #[serde(flatten)]
     params: ParamsObject,
 }
@@ -96,6 +100,10 @@ pub(crate) fn stats(args: &Stats, output: &mut Output) -> Result<Ended, Failure>
             bytes_on_disk: stats.bytes_on_disk,
             change: stats.change,
             durable_change: stats.durable_change,
+            changes_replayed: stats.recovery.changes_replayed,
+            bytes_cut: stats.recovery.bytes_cut,
+            files_swept: stats.recovery.files_swept,
+            unicode: stats.unicode,
             params: ParamsObject::new(params),
         })?;
         return Ok(Ended::Well);
@@ -121,10 +129,35 @@ pub(crate) fn stats(args: &Stats, output: &mut Output) -> Result<Ended, Failure>
             ("bands", format!("{} of {} rows", params.bands(), params.rows_per_band())),
             ("threshold", params.threshold().to_string()),
             ("expected recall", chances(params)),
+            ("changes", format!("{}, {} durable", stats.change, stats.durable_change)),
+            ("recovery", recovered(&stats)),
+            ("unicode", unicode(&stats)),
         ],
         output,
     )?;
     Ok(Ended::Well)
+}
+
+/// What opening had to mend.
+fn recovered(stats: &nearkin::Stats) -> String {
+    let found = &stats.recovery;
+    if found.changes_replayed == 0 && found.bytes_cut == 0 && found.files_swept == 0 {
+        return "nothing to recover when opened".to_owned();
+    }
+    format!(
+        "{} changes replayed, {} of a torn tail cut, {} files swept",
+        grouped(found.changes_replayed),
+        output::bytes(found.bytes_cut),
+        grouped(found.files_swept)
+    )
+}
+
+/// The versions texts are read by, and those of the index's creation if they are others.
+fn unicode(stats: &nearkin::Stats) -> String {
+    if stats.unicode == stats.unicode_created {
+        return stats.unicode.clone();
+    }
+    format!("{} (created with {})", stats.unicode, stats.unicode_created)
 }
 
 /// Shingles and what is done to a text before.
