@@ -87,7 +87,7 @@ impl Storage for Disk {
     fn lock(&self, path: &Path) -> io::Result<Lock> {
         let file = fs::OpenOptions::new().read(true).append(true).create(true).open(path)?;
         match file.try_lock() {
-            Ok(()) => Ok(Lock::new(file)),
+            Ok(()) => Ok(Lock::new(Held(file))),
             Err(fs::TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
             Err(fs::TryLockError::Error(error)) => Err(error),
         }
@@ -99,6 +99,17 @@ impl Storage for Disk {
             bytes_written: self.tally.bytes_written.load(Ordering::Relaxed),
             syncs: self.tally.syncs.load(Ordering::Relaxed),
         }
+    }
+}
+
+/// A locked file. A process that this one has just started shares the open file until its exec,
+/// and closing ours alone would leave the lock with it: so it is given up by name.
+struct Held(fs::File);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // If it fails, the lock goes with the last handle of the file.
+        let _ = self.0.unlock();
     }
 }
 
