@@ -93,6 +93,7 @@ impl Core {
 
     /// Flushes unless there is nothing to write down: then nothing is written.
     pub(crate) fn close_locked(&self, writer: &mut Writer) -> Result<()> {
+        self.group.refuse_if_poisoned()?;
         if writer.catalog.row().wal.is_none() {
             return Ok(());
         }

@@ -4,6 +4,7 @@
 //! that holds every durable one; the model goes back to the same change.
 
 use super::model::{Doc, Law, Model};
+use super::reading::check_all;
 use super::script::{Edit, Op, Rng};
 use crate::storage::Storage;
 use crate::storage::sim::Sim;
@@ -129,6 +130,8 @@ pub(super) struct Bench {
     pub(super) stops_by: End,
     /// What each answer hashes to, if that is kept.
     pub(super) answers: Option<Vec<u64>>,
+    /// No call fails as planned: then nothing may be left behind either.
+    pub(super) sound: bool,
     /// Unclean ends survived.
     pub(super) ends: u64,
 }
@@ -159,6 +162,7 @@ impl Bench {
             rng,
             stops_by: End::PowerCut,
             answers: None,
+            sound: true,
             ends: 0,
         }
     }
@@ -224,11 +228,14 @@ impl Bench {
     pub(super) fn execute(&mut self, op: &Op) -> Result<()> {
         match op {
             Op::Write(edits) => self.write(edits)?,
-            Op::Query { .. } | Op::QueryKey { .. } | Op::Get(_) | Op::Contains(_) => {
-                let snapshot = self.index().snapshot();
-                self.read(op, &snapshot, &self.model.clone())?;
-            }
-            Op::Iter | Op::Pairs { .. } | Op::Clusters { .. } | Op::Refused(_) => {
+            Op::Query { .. }
+            | Op::QueryKey { .. }
+            | Op::Get(_)
+            | Op::Contains(_)
+            | Op::Iter
+            | Op::Pairs { .. }
+            | Op::Clusters { .. }
+            | Op::Refused(_) => {
                 let snapshot = self.index().snapshot();
                 self.read(op, &snapshot, &self.model.clone())?;
             }
@@ -244,7 +251,7 @@ impl Bench {
             }
             Op::WalkSnapshot { which } => {
                 if let Some((snapshot, model)) = self.snapshots.get(*which).cloned() {
-                    self.check_all(&snapshot, &model)?;
+                    check_all(&snapshot, &model)?;
                 }
             }
             Op::DropSnapshot { which } if *which < self.snapshots.len() => {

@@ -113,7 +113,7 @@ fn layouts(params: &Params, wide: &Params) -> Vec<(&'static str, Layout)> {
 
 #[test]
 fn the_same_operations_give_the_same_answers_in_every_layout() {
-    for number in 1..=3 {
+    for number in 1..=2 {
         let with_lanes = |lane_bits| {
             let (bands, rows) = if number == 2 { (10, 2) } else { (8, 3) };
             let builder = Params::builder().hashes(32).bands(bands, rows).lane_bits(lane_bits);
@@ -121,7 +121,7 @@ fn the_same_operations_give_the_same_answers_in_every_layout() {
         };
         let (params, wide) = (with_lanes(8), with_lanes(16));
         let mut author = Author::new(number, params.hashes(), Mischief::NoLoss);
-        let script: Vec<Op> = (0..400).map(|_| author.op()).collect();
+        let script: Vec<Op> = (0..300).map(|_| author.op()).collect();
         let mut first: Option<Vec<u64>> = None;
         for (name, layout) in layouts(&params, &wide) {
             let mut place = Place(String::new());

@@ -28,7 +28,7 @@ impl Bench {
             Op::Contains(key) => {
                 assert_eq!(snapshot.contains(key)?, model.get(key).is_some());
             }
-            Op::Iter => self.check_all(snapshot, model)?,
+            Op::Iter => check_all(snapshot, model)?,
             Op::Pairs { rows } => {
                 let threshold = self.law.threshold_of(*rows);
                 let expected = model.pairs(&self.law, threshold);
@@ -100,26 +100,26 @@ impl Bench {
             }
         }
     }
+}
 
-    /// Everything that is stored, and nothing else.
-    pub(super) fn check_all(&self, snapshot: &Snapshot, model: &Model) -> Result<()> {
-        assert_eq!(snapshot.change(), model.change);
-        assert_eq!(snapshot.len(), model.docs.len() as u64);
-        let mut count = 0;
-        for document in snapshot.iter() {
-            let document = document?;
-            let key = document.key.clone();
-            let expected = model.get(&key);
-            assert_eq!(Some(&stored(&key, document)), expected, "{key:?}");
-            count += 1;
-        }
-        assert_eq!(count, model.docs.len(), "each document once");
-        for (key, doc) in &model.docs {
-            let found = snapshot.get(key)?.map(|found| stored(key, found));
-            assert_eq!(found.as_ref(), Some(&**doc), "{key:?}");
-        }
-        Ok(())
+/// Everything that is stored, and nothing else.
+pub(super) fn check_all(snapshot: &Snapshot, model: &Model) -> Result<()> {
+    assert_eq!(snapshot.change(), model.change);
+    assert_eq!(snapshot.len(), model.docs.len() as u64);
+    let mut count = 0;
+    for document in snapshot.iter() {
+        let document = document?;
+        let key = document.key.clone();
+        let expected = model.get(&key);
+        assert_eq!(Some(&stored(&key, document)), expected, "{key:?}");
+        count += 1;
     }
+    assert_eq!(count, model.docs.len(), "each document once");
+    for (key, doc) in &model.docs {
+        let found = snapshot.get(key)?.map(|found| stored(key, found));
+        assert_eq!(found.as_ref(), Some(&**doc), "{key:?}");
+    }
+    Ok(())
 }
 
 fn stored(key: &[u8], document: Document) -> Doc {
