@@ -12,7 +12,7 @@ use crate::format::wal::{
     Operations, RECORD_ALIGN, RECORDS_BEGIN, RecordBuilder, RecordHeader, RecordKind, WalHeader,
 };
 use crate::storage::{self, File, OpenMode, Storage};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -58,10 +58,8 @@ pub(crate) struct Wal {
 pub(crate) enum AppendError {
     /// The record does not fit into what is left of the file.
     Full,
-    /// The write failed and was rolled back: the record is certainly not there.
-    RolledBack(io::Error),
-    /// The write failed and so did the rollback: nobody knows, and the log is finished.
-    Broken(io::Error),
+    /// The write failed: any part of the record may be in the file until [`Wal::roll_back`].
+    Failed(io::Error),
 }
 
 impl Wal {
@@ -115,20 +113,16 @@ impl Wal {
             return Err(AppendError::Full);
         }
         let bytes = record.seal(kind, change, horizon, self.salt, self.end);
-        if let Err(error) = self.file.write_at(bytes, self.end) {
-            // Part of the record, or all of it, may be in the file. Its header must not survive:
-            // overwritten and synced, or this log cannot say what it holds.
-            let rolled_back = self
-                .file
-                .write_at(&[0; RecordHeader::BYTES], self.end)
-                .and_then(|()| self.file.sync());
-            return Err(match rolled_back {
-                Ok(()) => AppendError::RolledBack(error),
-                Err(_) => AppendError::Broken(error),
-            });
-        }
+        self.file.write_at(bytes, self.end).map_err(AppendError::Failed)?;
         self.end += wide(bytes.len());
         Ok(self.end)
+    }
+
+    /// Undoes a failed append: its header must not survive. Overwritten and synced, or this log
+    /// cannot say what it holds and is finished.
+    pub(crate) fn roll_back(&self) -> io::Result<()> {
+        self.file.write_at(&[0; RecordHeader::BYTES], self.end)?;
+        self.file.sync()
     }
 
     pub(crate) fn file(&self) -> &Arc<dyn File> {
@@ -345,22 +339,4 @@ pub(crate) fn holds_a_record(storage: &dyn Storage, path: &Path) -> Result<bool>
     let Ok(identity) = decode_identity(&bytes) else { return Ok(false) };
     let first = bytes.split_off(bytes.len() - RecordHeader::BYTES);
     Ok(!matches!(RecordHeader::decode(&first, identity.salt, RECORDS_BEGIN), Ok(None)))
-}
-
-impl AppendError {
-    /// What the caller of the crate is told.
-    pub(crate) fn into_error(self) -> Error {
-        match self {
-            Self::Full => Error::new(ErrorKind::Io, "the WAL is full"),
-            Self::RolledBack(cause) => {
-                Error::new(ErrorKind::Io, "cannot append to the WAL; nothing was written")
-                    .caused_by(cause)
-            }
-            Self::Broken(cause) => Error::new(
-                ErrorKind::Unknown,
-                "cannot append to the WAL nor roll back; reopen the index to see what is there",
-            )
-            .caused_by(cause),
-        }
-    }
 }

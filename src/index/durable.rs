@@ -6,6 +6,7 @@ use super::core::Core;
 use super::options::Durability;
 use crate::storage::File;
 use crate::{Error, ErrorKind, Result};
+use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A place in the stream of changes.
@@ -89,6 +90,18 @@ impl Group {
                 format!("nothing more is written since a sync failed ({cause}); reopen the index"),
             )),
         }
+    }
+
+    /// Undoes a failed append; if that fails too, poisons. Under the lock, because a sync that
+    /// ends meanwhile may have passed over what the failed one dropped.
+    pub(crate) fn undo(&self, undo: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        let mut shared = self.lock();
+        let undone = undo();
+        if let Err(error) = &undone {
+            shared.poisoned.get_or_insert(error.to_string());
+            self.woken.notify_all();
+        }
+        undone
     }
 
     /// What was written is in doubt: nothing more may build on it.

@@ -10,7 +10,7 @@ use crate::format::wal::{
 };
 use crate::memtable::{NewDocument, Step};
 use crate::wal::AppendError;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 
 /// Steps applied to the memtable per hold of its lock, so that readers get in between.
@@ -115,12 +115,25 @@ impl Core {
             Some(wal) => wal.append(record, kind, change, horizon),
             None => Err(AppendError::Full),
         };
-        appended.map_err(|error| {
-            if let AppendError::Broken(cause) = &error {
-                self.group.poison(cause);
+        match (appended, &writer.wal) {
+            (Ok(end), _) => Ok(end),
+            (Err(AppendError::Failed(cause)), Some(wal)) => {
+                match self.group.undo(|| wal.roll_back()) {
+                    Ok(()) => Err(Error::io("append (nothing was written) to", wal.path(), cause)),
+                    Err(_) => Err(Error::new(
+                        ErrorKind::Unknown,
+                        format!(
+                            "cannot append to {} nor roll back; reopen the index to see what is \
+                             there",
+                            wal.path().display()
+                        ),
+                    )
+                    .caused_by(cause)),
+                }
             }
-            error.into_error()
-        })
+            // Room was made for it.
+            (Err(_), _) => Err(Error::new(ErrorKind::Io, "the WAL has no room for the record")),
+        }
     }
 
     /// Applies a change to the memtable, in parts; nobody sees it before it is shown.

@@ -41,7 +41,12 @@ impl Storage for Disk {
         let mut entries = Vec::new();
         for entry in fs::read_dir(dir)? {
             let entry = entry?;
-            let metadata = entry.metadata()?;
+            let metadata = match entry.metadata() {
+                Ok(metadata) => metadata,
+                // Removed since the folder was read: by now it is not there.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+            };
             entries.push(Entry {
                 // A name that is not Unicode is none of ours; it must only not look like one.
                 name: entry.file_name().to_string_lossy().into_owned(),

@@ -1,6 +1,7 @@
 //! What replay takes, what it cuts and what it refuses; and what a failed append leaves.
 
 use super::*;
+use crate::ErrorKind;
 use crate::format::wal::LoggedOperation;
 use crate::storage::names::{Ending, Names};
 use crate::storage::sim::{Fault, Sim, What};
@@ -212,7 +213,8 @@ fn a_failed_append_is_rolled_back_and_the_log_goes_on() {
         append(&mut wal, 6, RECORDS_BEGIN);
         sim.fail(Fault { at: 0, what, sticky: false });
         let failed = wal.append(&mut record(b"lost"), RecordKind::Change, 7, RECORDS_BEGIN);
-        assert!(matches!(failed, Err(AppendError::RolledBack(_))), "{what:?}: {failed:?}");
+        assert!(matches!(failed, Err(AppendError::Failed(_))), "{what:?}: {failed:?}");
+        wal.roll_back().expect("the fault is over");
         // Even a power cut right now does not bring it back.
         for state in sim.crash_states(1, 50) {
             assert!(changes(&state).len() <= 1);
@@ -228,7 +230,8 @@ fn an_append_that_cannot_be_rolled_back_breaks_the_log() {
     let mut wal = new_log(&sim);
     sim.fail(Fault { at: 0, what: What::Eio, sticky: true });
     let failed = wal.append(&mut record(b"lost"), RecordKind::Change, 6, RECORDS_BEGIN);
-    assert!(matches!(failed, Err(AppendError::Broken(_))), "{failed:?}");
+    assert!(matches!(failed, Err(AppendError::Failed(_))), "{failed:?}");
+    assert!(wal.roll_back().is_err());
 }
 
 #[test]
