@@ -1,12 +1,12 @@
 //! What all handles of one open index share: the locks and what they guard.
 
-use super::answer::Recovery;
-use super::compaction::Compaction;
-use super::durable::Group;
-use super::options::Options;
-use super::state::{Snapshot, State, View};
 use crate::Params;
 use crate::catalog::Catalog;
+use crate::index::durable::Group;
+use crate::index::merge::compaction::Compaction;
+use crate::index::options::Options;
+use crate::index::read::Recovery;
+use crate::index::read::state::{Snapshot, State, View};
 use crate::segment::Shape;
 use crate::storage::lock::Lock;
 use crate::storage::names::Names;

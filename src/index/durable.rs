@@ -2,8 +2,8 @@
 //!
 //! Knows the WAL's file only as something to sync. Lock order: writer, then this, then the view.
 
-use super::core::Core;
-use super::options::Durability;
+use crate::index::core::Core;
+use crate::index::options::Durability;
 use crate::storage::File;
 use crate::{Error, ErrorKind, Result};
 use std::io;

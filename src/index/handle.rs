@@ -1,15 +1,15 @@
 //! The public handle. Each method is a line or two that calls down.
 
-use super::answer::{Document, Maintained, Progress, Stats, Verification};
-use super::batch::{Batch, Outcome, Written};
-use super::core::Core;
-use super::flush::NextWal;
-use super::maintain::Background;
-use super::open;
-use super::options::Options;
-use super::pairs::{Clusters, Pairs};
-use super::query::Query;
-use super::state::Snapshot;
+use crate::index::batch::{Batch, Outcome, Written};
+use crate::index::core::Core;
+use crate::index::maintain::Background;
+use crate::index::merge::flush::NextWal;
+use crate::index::open;
+use crate::index::options::Options;
+use crate::index::read::Query;
+use crate::index::read::state::Snapshot;
+use crate::index::read::{Clusters, Pairs};
+use crate::index::read::{Document, Maintained, Progress, Stats, Verification};
 use crate::sketch::{Signature, Sketcher};
 use crate::storage::Storage;
 use crate::{Error, ErrorKind, Params, Result};

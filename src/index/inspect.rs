@@ -1,8 +1,8 @@
 //! Looking at the whole: numbers for people, and the full check of everything on disk.
 
-use super::answer::{Progress, Stats, Verification};
-use super::core::Core;
-use super::state::{Place, Snapshot};
+use crate::index::core::Core;
+use crate::index::read::state::{Place, Snapshot};
+use crate::index::read::{Progress, Stats, Verification};
 use crate::segment::Watch;
 use crate::storage::names::Ending;
 use crate::wal::{Replay, WalIdentity};

@@ -1,12 +1,12 @@
 //! Maintenance: one due step at a time, and who takes it.
 
-use super::answer::Maintained;
-use super::core::Core;
-use super::durable::Mark;
-use super::flush::NextWal;
-use super::options::{Durability, Maintenance};
 use crate::Result;
 use crate::format::wal::{RecordBuilder, RecordKind};
+use crate::index::core::Core;
+use crate::index::durable::Mark;
+use crate::index::merge::flush::NextWal;
+use crate::index::options::{Durability, Maintenance};
+use crate::index::read::Maintained;
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;

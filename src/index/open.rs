@@ -3,17 +3,17 @@
 //! Nothing is written before everything was read and found whole; and what replay found is made
 //! durable (flushed) before anything is built on it.
 
-use super::answer::Recovery;
-use super::core::{Alarm, Core, Writer};
-use super::draft::open_dead;
-use super::durable::{Group, Mark};
-use super::flush::NextWal;
-use super::options::Options;
-use super::state::{HeldDead, HeldFile, LiveSegment, Snapshot, State, View};
-use super::write::plan;
 use crate::catalog::{self, Catalog};
 use crate::format::catalog::{DeadEntry, Row, SegmentEntry};
 use crate::format::wal::LoggedOperation;
+use crate::index::core::{Alarm, Core, Writer};
+use crate::index::durable::{Group, Mark};
+use crate::index::merge::flush::NextWal;
+use crate::index::merge::open_dead;
+use crate::index::options::Options;
+use crate::index::read::Recovery;
+use crate::index::read::state::{HeldDead, HeldFile, LiveSegment, Snapshot, State, View};
+use crate::index::write::plan;
 use crate::memtable::Memtable;
 use crate::segment::{Listed, Segment, Shape};
 use crate::storage::lock::Lock;

@@ -1,13 +1,13 @@
 //! The write path: check, decide, append, apply, and wait for what `Ok` promises.
 
-use super::batch::{Batch, Operation, Outcome, Written};
-use super::core::{Core, Writer};
-use super::durable::Mark;
-use super::options::Durability;
-use super::state::{Place, Snapshot, check_signature, table_keys};
 use crate::format::wal::{
     KEY_BYTES_MAX, LoggedOperation, PAYLOAD_BYTES_MAX, RecordBuilder, RecordKind,
 };
+use crate::index::batch::{Batch, Operation, Outcome, Written};
+use crate::index::core::{Core, Writer};
+use crate::index::durable::Mark;
+use crate::index::options::Durability;
+use crate::index::read::state::{Place, Snapshot, check_signature, table_keys};
 use crate::memtable::{NewDocument, Step};
 use crate::wal::AppendError;
 use crate::{Error, ErrorKind, Result};

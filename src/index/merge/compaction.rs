@@ -5,11 +5,11 @@
 //! output: deaths that flushes committed go into its dead file, deaths above the floor are noted
 //! for it in the memtable.
 
-use super::core::{Core, Writer};
-use super::draft::Draft;
-use super::merge::{Input, Merge};
-use super::policy;
-use super::state::{Bits, LiveSegment};
+use crate::index::core::{Core, Writer};
+use crate::index::merge::draft::Draft;
+use crate::index::merge::policy;
+use crate::index::merge::{Input, Merge};
+use crate::index::read::state::{Bits, LiveSegment};
 use crate::memtable::{Memtable, Step};
 use crate::segment::{Built, Ranks};
 use crate::{Error, ErrorKind, Progress, Result};
@@ -80,7 +80,7 @@ impl Core {
         }
         {
             let mut writer = self.writer();
-            self.flush_locked(&mut writer, super::flush::NextWal::None)?;
+            self.flush_locked(&mut writer, crate::index::merge::flush::NextWal::None)?;
             let entries = &writer.catalog.row().segments;
             let Some(chosen) = policy::choose_all(entries) else { return Ok(()) };
             *slot = Some(self.begin_compaction(&mut writer, &chosen)?);

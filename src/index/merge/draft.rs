@@ -4,9 +4,9 @@
 //! Files made for a draft are doomed until it is committed, so that whatever fails before leaves
 //! nothing behind.
 
-use super::core::{Core, Writer};
-use super::state::{Bits, HeldDead, HeldFile, LiveSegment, State};
 use crate::format::catalog::{DeadEntry, Row, SegmentEntry, WalEntry};
+use crate::index::core::{Core, Writer};
+use crate::index::read::state::{Bits, HeldDead, HeldFile, LiveSegment, State};
 use crate::memtable::Memtable;
 use crate::segment::{Built, Dead, Listed, Segment, write_dead};
 use crate::storage::names::Ending;

@@ -3,10 +3,17 @@
 //! Copies what is live from its inputs, in their order, section by section, then has the tables
 //! built. It can be interrupted anywhere. It does not know why it merges, nor commits anything.
 
-use super::core::Core;
-use super::state::LiveSegment;
+pub(crate) mod compaction;
+mod draft;
+pub(crate) mod flush;
+mod policy;
+
+pub(crate) use draft::open_dead;
+
 use crate::Result;
 use crate::format::bytes::index;
+use crate::index::core::Core;
+use crate::index::read::state::LiveSegment;
 use crate::memtable::Memtable;
 use crate::segment::{Builder, Built, Ranks};
 use crate::storage::names::Ending;

@@ -3,7 +3,7 @@
 //! The law: every live document that shares a band with the query and has at least m0 equal rows,
 //! by equal rows descending, then key ascending. Where documents lie must not matter.
 
-use super::state::{Place, Snapshot, band_keys};
+use crate::index::read::state::{Place, Snapshot, band_keys};
 use crate::sketch::{Signature, equal_rows};
 use crate::{Answer, Error, ErrorKind, Match, Params, Result};
 use std::borrow::Cow;

@@ -79,7 +79,7 @@ impl Bench {
 
     /// Holds a disk against the model. Where no index was ever made, one must be possible.
     fn check_left(&self, disk: &Sim, made: bool) {
-        if !made && !super::super::open::exists(disk, Path::new(DIR)).expect("a folder") {
+        if !made && !crate::index::open::exists(disk, Path::new(DIR)).expect("a folder") {
             let mut again = Self::unmade(layout(Durability::Sync), 1, disk.clone());
             again.make().expect("an index where the first was never finished");
             return;
@@ -125,7 +125,7 @@ fn what_a_process_finds_after_a_kill_is_durable_from_then_on() {
         }
         drop(bench.index.take());
         bench.sim = bench.sim.kill();
-        if super::super::open::exists(&bench.sim, Path::new(DIR)).expect("a folder") {
+        if crate::index::open::exists(&bench.sim, Path::new(DIR)).expect("a folder") {
             assert!(bench.begin_again(End::Kill));
         } else {
             assert_eq!(bench.model.change, 0, "an index with changes is gone");

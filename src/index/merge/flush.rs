@@ -1,14 +1,14 @@
 //! The flush: what the memtable holds becomes a segment and dead files, the floor moves, and a
 //! new WAL begins. All under the write lock; readers go on.
 
-use super::core::{Core, Writer};
-use super::draft::Draft;
-use super::durable::Mark;
-use super::merge::{Input, Merge};
-use super::state::{Bits, LiveSegment, Snapshot};
 use crate::Result;
 use crate::format::catalog::WalEntry;
 use crate::format::wal::RECORDS_BEGIN;
+use crate::index::core::{Core, Writer};
+use crate::index::durable::Mark;
+use crate::index::merge::draft::Draft;
+use crate::index::merge::{Input, Merge};
+use crate::index::read::state::{Bits, LiveSegment, Snapshot};
 use crate::memtable::Memtable;
 use crate::storage::names::Ending;
 use crate::wal::{Wal, WalIdentity};

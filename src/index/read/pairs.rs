@@ -3,10 +3,10 @@
 //! Each pair is found once, from the document that lies first, and at the first band it shares:
 //! no set of pairs seen is kept.
 
-use super::answer::{Cluster, Pair, Progress};
-use super::query::{Found, Probe, Which, check_threshold};
-use super::state::{Place, Snapshot};
 use crate::format::bytes::{index, wide};
+use crate::index::read::answer::{Cluster, Pair, Progress};
+use crate::index::read::query::{Found, Probe, Which, check_threshold};
+use crate::index::read::state::{Place, Snapshot};
 use crate::{Error, ErrorKind, Result};
 use std::ops::ControlFlow;
 

@@ -1,0 +1,15 @@
+//! Reading: what a reader sees, queries, pairs and clusters, and the plain data they return.
+//!
+//! Does not write, takes no lock but the memtable's, and knows no file.
+
+mod answer;
+mod pairs;
+mod query;
+pub(crate) mod state;
+
+pub use answer::{
+    Answer, Cluster, Document, Maintained, Match, Pair, Progress, Recovery, Stats, Verification,
+};
+pub use pairs::{Clusters, Pairs};
+pub use query::Query;
+pub use state::Snapshot;

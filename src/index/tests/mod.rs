@@ -1,0 +1,5 @@
+//! Tests that need to look inside: the model, group commit, what opening reads.
+
+mod group;
+mod model;
+mod open;
