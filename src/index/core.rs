@@ -32,7 +32,8 @@ pub(crate) struct Core {
     pub(crate) compaction: Mutex<Option<Compaction>>,
     /// Wakes the background thread.
     pub(crate) alarm: Alarm,
-    pub(crate) _lock: Lock,
+    /// Held while this lives; files are removed only under it.
+    pub(crate) lock: Arc<Lock>,
 }
 
 /// What the write lock guards.

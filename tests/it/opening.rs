@@ -215,3 +215,25 @@ fn a_file_of_the_greatest_number_does_not_end_the_numbering() {
     }
     assert_eq!(scratch.open().len(), 2);
 }
+
+#[test]
+fn a_snapshot_that_outlives_its_index_removes_nothing_of_the_next_one() {
+    let scratch = Scratch::new();
+    let fill = |index: &Index| {
+        for key in ["a", "b"] {
+            index.insert(key, &run(0, 10)).unwrap();
+            index.flush().unwrap();
+        }
+    };
+    let index = scratch.create();
+    fill(&index);
+    let snapshot = index.snapshot();
+    index.compact().unwrap();
+    index.close().unwrap();
+    fs::remove_dir_all(scratch.dir()).unwrap();
+    let index = scratch.create();
+    fill(&index);
+    drop(snapshot);
+    index.close().unwrap();
+    assert_eq!(scratch.open().len(), 2);
+}
