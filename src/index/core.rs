@@ -32,7 +32,8 @@ pub(crate) struct Core {
     pub(crate) compaction: Mutex<Option<Compaction>>,
     /// Wakes the background thread.
     pub(crate) alarm: Alarm,
-    pub(crate) _lock: Lock,
+    /// None of a copy that has no lock file, opened for reading.
+    pub(crate) _lock: Option<Lock>,
 }
 
 /// What the write lock guards.

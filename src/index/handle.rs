@@ -252,6 +252,19 @@ impl Index {
         self.core.verify(progress)
     }
 
+    /// Makes a copy of the index in a new folder, while reading and writing go on: everything
+    /// written before the call is in it.
+    ///
+    /// Flushes; then gives segments and dead files, which never change, a second name there (or
+    /// copies them, to another file system), and writes a fresh catalog last, so that a backup
+    /// that was cut short is not an index. The copy is opened before this returns. Hard links
+    /// share their bytes: later damage to one is damage to both, so copy a backup elsewhere.
+    ///
+    /// Errors: `Invalid` (there is something already), `Io`, and those of a flush.
+    pub fn backup(&self, dir: impl AsRef<Path>) -> Result<()> {
+        self.core.backup(dir.as_ref())
+    }
+
     /// The state of the index in numbers. Lists the folders.
     pub fn stats(&self) -> Result<Stats> {
         self.core.stats()

@@ -2,6 +2,7 @@
 //! `merge/mod.rs` are its three stories.
 
 mod batch;
+mod copy;
 mod core;
 mod durable;
 mod handle;
@@ -11,6 +12,7 @@ mod merge;
 mod open;
 mod options;
 mod read;
+mod reader;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -22,3 +24,4 @@ pub use read::{
     Answer, Cluster, Clusters, Document, Maintained, Match, Pair, Pairs, Progress, Query, Recovery,
     Snapshot, Stats, Verification,
 };
+pub use reader::Reader;

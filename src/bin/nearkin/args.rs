@@ -40,6 +40,7 @@ pub(crate) enum Command {
     Stats(Stats),
     Verify(Verify),
     Compact(Compact),
+    Backup(Backup),
 }
 
 /// Create an empty index
@@ -226,6 +227,21 @@ pub(crate) struct Verify {
 pub(crate) struct Compact {
     /// Folder of the index
     pub(crate) index: PathBuf,
+}
+
+/// Copy an index to a new folder
+///
+/// The files are given a second name there where that is possible (they never change), and copied
+/// where not. A hard link shares its bytes: damage to one is damage to both, so let a backup
+/// program carry the folder elsewhere.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  nearkin backup my.nearkin monday.nearkin")]
+pub(crate) struct Backup {
+    /// Folder of the index
+    pub(crate) index: PathBuf,
+
+    /// Folder of the copy; must not exist, or be empty
+    pub(crate) folder: PathBuf,
 }
 
 /// Reads a similarity to compare with: 0 to 1.

@@ -68,5 +68,6 @@ fn run(command: Command, output: &mut Output) -> Result<Ended, Failure> {
         Command::Stats(args) => maintain::stats(&args, output),
         Command::Verify(args) => maintain::verify(&args, output),
         Command::Compact(args) => maintain::compact(&args, output),
+        Command::Backup(args) => maintain::backup(&args, output),
     }
 }

@@ -1,14 +1,14 @@
-//! `nearkin create`, `stats`, `verify` and `compact`: an index as a whole.
+//! `nearkin create`, `stats`, `verify`, `compact` and `backup`: an index as a whole.
 //!
 //! Knows how its state is printed, not what it holds.
 
 use std::path::Path;
 
-use nearkin::{ErrorKind, Index, Params};
+use nearkin::{ErrorKind, Options, Params, Reader};
 use serde::Serialize;
 
 use crate::Ended;
-use crate::args::{Compact, Create, Stats, Verify};
+use crate::args::{Backup, Compact, Create, Stats, Verify};
 use crate::failure::{self, Failure};
 use crate::opened;
 use crate::output::{self, Output, counted, grouped};
@@ -237,7 +237,7 @@ pub(crate) fn verify(args: &Verify, output: &mut Output) -> Result<Ended, Failur
 }
 
 fn check(dir: &Path) -> nearkin::Result<VerifiedObject> {
-    let index = Index::open(dir, opened::reading())?;
+    let index = Reader::open(dir, Options::default())?;
     let progress = Progress::start("verifying", Unit::Bytes, Some(0));
     let found = index.verify_with(&mut progress.callback())?;
     Ok(VerifiedObject {
@@ -258,7 +258,7 @@ struct CompactedObject {
 pub(crate) fn compact(args: &Compact, output: &mut Output) -> Result<Ended, Failure> {
     let index = opened::to_change(&args.index)?;
     let before = index.stats()?;
-    let progress = Progress::start("compacting", Unit::Bytes, Some(0));
+    let progress = Progress::start("compacting", Unit::Documents, Some(0));
     index.compact_with(&mut progress.callback())?;
     drop(progress);
     let after = index.stats()?;
@@ -279,5 +279,25 @@ pub(crate) fn compact(args: &Compact, output: &mut Output) -> Result<Ended, Fail
             output::bytes(before.bytes_on_disk)
         ))?;
     }
+    Ok(Ended::Well)
+}
+
+#[derive(Serialize)]
+struct BackedUpObject<'a> {
+    backup: &'a str,
+    documents: u64,
+}
+
+pub(crate) fn backup(args: &Backup, output: &mut Output) -> Result<Ended, Failure> {
+    let index = opened::to_change(&args.index)?;
+    index.backup(&args.folder)?;
+    let (backup, documents) = (&args.folder.display().to_string(), index.len());
+    if output.json() {
+        output.object(&BackedUpObject { backup, documents })?;
+    } else {
+        let documents = counted(documents, "document");
+        output.line(format_args!("{documents} backed up to {backup}"))?;
+    }
+    index.close()?;
     Ok(Ended::Well)
 }
