@@ -18,6 +18,7 @@ mod tests;
 mod write;
 
 pub use batch::{Batch, Outcome, Written};
+pub use copy::Salvaged;
 pub use handle::Index;
 pub use options::{Durability, Maintenance, Options};
 pub use read::{

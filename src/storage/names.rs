@@ -44,6 +44,10 @@ impl Names {
         self.root.join("lock")
     }
 
+    pub(crate) fn parameters(&self) -> PathBuf {
+        self.root.join("parameters")
+    }
+
     pub(crate) fn catalog(&self) -> PathBuf {
         self.root.join("catalog.redb")
     }

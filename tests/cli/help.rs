@@ -3,8 +3,9 @@
 use super::*;
 
 /// In an order in which each finds what it needs.
-const COMMANDS: [&str; 10] = [
-    "create", "add", "query", "pairs", "clusters", "stats", "verify", "compact", "backup", "remove",
+const COMMANDS: [&str; 11] = [
+    "create", "add", "query", "pairs", "clusters", "stats", "verify", "compact", "backup",
+    "salvage", "remove",
 ];
 
 #[test]

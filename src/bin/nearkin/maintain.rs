@@ -1,4 +1,4 @@
-//! `nearkin create`, `stats`, `verify`, `compact` and `backup`: an index as a whole.
+//! `nearkin create`, `stats`, `verify` and `compact`: an index as a whole.
 //!
 //! Knows how its state is printed, not what it holds.
 
@@ -8,7 +8,7 @@ use nearkin::{ErrorKind, Options, Params, Reader};
 use serde::Serialize;
 
 use crate::Ended;
-use crate::args::{Backup, Compact, Create, Stats, Verify};
+use crate::args::{Compact, Create, Stats, Verify};
 use crate::failure::{self, Failure};
 use crate::opened;
 use crate::output::{self, Output, counted, grouped};
@@ -231,7 +231,7 @@ pub(crate) fn verify(args: &Verify, output: &mut Output) -> Result<Ended, Failur
     output.flush()?;
     let problems = counted(verified.problems.len() as u64, "problem");
     output::note(format!(
-        "{problems}: restore a backup, or create a new index and add the documents again"
+        "{problems}: restore a backup, or save what can be read with `nearkin salvage`"
     ));
     Ok(Ended::Amiss)
 }
@@ -279,25 +279,5 @@ pub(crate) fn compact(args: &Compact, output: &mut Output) -> Result<Ended, Fail
             output::bytes(before.bytes_on_disk)
         ))?;
     }
-    Ok(Ended::Well)
-}
-
-#[derive(Serialize)]
-struct BackedUpObject<'a> {
-    backup: &'a str,
-    documents: u64,
-}
-
-pub(crate) fn backup(args: &Backup, output: &mut Output) -> Result<Ended, Failure> {
-    let index = opened::to_change(&args.index)?;
-    index.backup(&args.folder)?;
-    let (backup, documents) = (&args.folder.display().to_string(), index.len());
-    if output.json() {
-        output.object(&BackedUpObject { backup, documents })?;
-    } else {
-        let documents = counted(documents, "document");
-        output.line(format_args!("{documents} backed up to {backup}"))?;
-    }
-    index.close()?;
     Ok(Ended::Well)
 }

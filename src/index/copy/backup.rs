@@ -6,7 +6,7 @@ use crate::format::catalog::Row;
 use crate::index::Reader;
 use crate::index::core::Core;
 use crate::index::merge::flush::NextWal;
-use crate::index::open::exists;
+use crate::index::open::{exists, write_parameters};
 use crate::index::options::Options;
 use crate::index::read::state::State;
 use crate::storage::names::{Ending, Names, tmp_of};
@@ -52,6 +52,7 @@ impl Core {
         }
         let folder = names.segments_dir();
         self.storage.sync_dir(&folder).map_err(|error| Error::io("sync", &folder, error))?;
+        write_parameters(&*self.storage, &names, &row)?;
         // Last, and under its name only when it is durable: before, there is no index.
         catalog::create(&self.storage, &names.catalog(), &row)?;
         // What a crash would have to find is there: open it as a stranger would.

@@ -9,6 +9,7 @@ use litter::{Litter, list_if_any};
 
 use crate::catalog::{self, Catalog};
 use crate::format::catalog::{DeadEntry, Row, SegmentEntry};
+use crate::format::header::{FileHeader, FileKind};
 use crate::format::wal::LoggedOperation;
 use crate::index::core::{Alarm, Core, Writer};
 use crate::index::durable::{Group, Mark};
@@ -22,7 +23,7 @@ use crate::memtable::Memtable;
 use crate::segment::{Listed, Segment, Shape};
 use crate::storage::lock::Lock;
 use crate::storage::names::{self, Ending, Names};
-use crate::storage::{Entry, OpenMode, Storage, create_dirs};
+use crate::storage::{Entry, OpenMode, Storage, create_dirs, publish};
 use crate::wal::{Replay, WalIdentity};
 use crate::{Error, ErrorKind, Params, Result};
 use std::io;
@@ -46,6 +47,7 @@ pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {
     }
     for entry in &entries {
         let ours = is(entry, names.lock())
+            || is(entry, names.parameters())
             || names::is_tmp(&entry.name)
             || (entry.is_dir && is(entry, names.wal_dir()))
             || (entry.is_dir && is(entry, names.segments_dir()));
@@ -61,7 +63,8 @@ pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {
         let numbered = list_if_any(storage, &folder)?;
         if let Some(entry) = numbered.iter().find(|entry| names::parse(&entry.name).is_some()) {
             let message = format!(
-                "{}: the index has lost its catalog ({} has none to list it); restore a backup",
+                "{}: the index has lost its catalog ({} has none to list it); restore a backup or \
+                 salvage",
                 dir.display(),
                 entry.name
             );
@@ -101,8 +104,30 @@ pub(crate) fn create(
         file_next: 1,
         segments: Vec::new(),
     };
+    write_parameters(&*storage, &names, &row)?;
     catalog::create(&storage, &names.catalog(), &row)?;
     open_locked(storage, names, lock, options)
+}
+
+/// Writes the parameters once more, where the loss of the catalog does not lose them.
+pub(crate) fn write_parameters(storage: &dyn Storage, names: &Names, row: &Row) -> Result<()> {
+    let path = names.parameters();
+    let tmp = names::tmp_of(&path);
+    let first = Row { floor: 0, wal: None, file_next: 1, segments: Vec::new(), ..row.clone() };
+    let header = FileHeader {
+        kind: FileKind::Parameters,
+        uuid: row.uuid,
+        number: 0,
+        params_id: row.params.id(),
+    };
+    let bytes = [&header.encode()[..], &first.encode()].concat();
+    storage
+        .open(&tmp, OpenMode::Create)
+        .and_then(|file| {
+            file.write_at(&bytes, 0)?;
+            publish(storage, &*file, &tmp, &path)
+        })
+        .map_err(|error| Error::io("write", &path, error))
 }
 
 fn refuse_existing(storage: &dyn Storage, dir: &Path) -> Result<()> {

@@ -8,20 +8,20 @@ use crate::{Batch, ErrorKind, Index, Params, Reader};
 use std::path::Path;
 use std::sync::Arc;
 
-const DIR: &str = "/archive/papers.nearkin";
+pub(super) const DIR: &str = "/archive/papers.nearkin";
 const COPY: &str = "/elsewhere/copy.nearkin";
 
-fn options() -> Options {
+pub(super) fn options() -> Options {
     let mut options = Options::default().maintenance(Maintenance::Inline).clock(|| 7);
     options.wal_bytes_min = 16 << 10;
     options
 }
 
-fn disk(sim: &Sim) -> Arc<dyn Storage> {
+pub(super) fn disk(sim: &Sim) -> Arc<dyn Storage> {
     Arc::new(sim.clone())
 }
 
-fn params() -> Params {
+pub(super) fn params() -> Params {
     Params::builder().hashes(16).bands(4, 4).build().expect("valid")
 }
 
@@ -31,7 +31,7 @@ fn signature(params: &Params, value: u8) -> Signature {
 }
 
 /// Two segments, deaths in a dead file, and changes that only the WAL has.
-fn index(sim: &Sim) -> Index {
+pub(super) fn index(sim: &Sim) -> Index {
     let params = params();
     let index = Index::create_on(disk(sim), Path::new(DIR), &params, options()).expect("created");
     for key in 0..20_u8 {
@@ -48,7 +48,7 @@ fn index(sim: &Sim) -> Index {
 }
 
 /// Everything an index answers, for comparison.
-fn answers(snapshot: &crate::Snapshot) -> Vec<String> {
+pub(super) fn answers(snapshot: &crate::Snapshot) -> Vec<String> {
     let mut documents: Vec<_> = snapshot.iter().map(|document| document.expect("read")).collect();
     documents.sort_by(|a, b| a.key.cmp(&b.key));
     let mut answers = Vec::new();

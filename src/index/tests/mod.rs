@@ -4,3 +4,4 @@ mod copies;
 mod group;
 mod model;
 mod open;
+mod salvage;
