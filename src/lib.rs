@@ -82,8 +82,8 @@
 //!
 //! # Limits
 //!
-//! One process writes at a time, and reading through this crate takes the same lock. Keys have 1
-//! to 4,096 bytes, payloads at most 64 KiB. The estimate has a standard error
+//! One process has an index open for writing ([`Index`]), or any number for reading ([`Reader`]).
+//! Keys have 1 to 4,096 bytes, payloads at most 64 KiB. The estimate has a standard error
 //! ([`Params::standard_error`]); verify exactly where it matters. The files of an open index must
 //! not be changed by anyone else: they are mapped into memory.
 //!
@@ -107,8 +107,8 @@ mod wal;
 pub use error::{Error, ErrorKind, Result};
 pub use index::{
     Answer, Batch, Cluster, Clusters, Document, Durability, Index, Maintained, Maintenance, Match,
-    Options, Outcome, Pair, Pairs, Progress, Query, Recovery, Snapshot, Stats, Verification,
-    Written,
+    Options, Outcome, Pair, Pairs, Progress, Query, Reader, Recovery, Salvaged, Snapshot, Stats,
+    Verification, Written,
 };
 pub use params::{Params, ParamsBuilder, Scheme, Shingles};
 pub use segment::ReadMode;

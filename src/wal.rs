@@ -261,6 +261,54 @@ impl Replay {
     }
 }
 
+/// Every change of a log that still validates, whatever lies between them: for salvage, which
+/// takes what there is. The log says itself which it is.
+pub(crate) fn salvage(storage: &dyn Storage, path: &Path) -> Result<Salvaged> {
+    let fail = |error| Error::io("read", path, error);
+    let file = storage.open(path, OpenMode::Read).map_err(fail)?;
+    let length = file.bytes().map_err(fail)?;
+    let count = narrow(length, "length").map_err(|error| error.in_file(path, 0))?;
+    let mut bytes = vec![0; count];
+    file.read_at(&mut bytes, 0).map_err(fail)?;
+    let identity = decode_identity(&bytes).map_err(|error| error.in_file(path, 0))?;
+    let mut salvaged = Salvaged { identity, bytes, bodies: Vec::new() };
+    let mut offset = RECORDS_BEGIN;
+    while offset < length {
+        // An unknown kind is nothing that could be applied.
+        let record = record_at(&salvaged.bytes, path, &identity, offset).unwrap_or(None);
+        offset = offset.saturating_add(match record {
+            Some((header, body)) => {
+                if header.kind == RecordKind::Change {
+                    salvaged.bodies.push((header.change, body));
+                }
+                header.record_bytes()
+            }
+            None => wide(RECORD_ALIGN),
+        });
+    }
+    Ok(salvaged)
+}
+
+/// What could be read of a log that need not be whole.
+#[derive(Debug)]
+pub(crate) struct Salvaged {
+    pub(crate) identity: WalIdentity,
+    bytes: Vec<u8>,
+    bodies: Vec<(u64, std::ops::Range<usize>)>,
+}
+
+impl Salvaged {
+    /// The changes in the order in which they lie: their number and operations.
+    pub(crate) fn changes(
+        &self,
+        signature_bytes: usize,
+    ) -> impl Iterator<Item = (u64, Operations<'_>)> {
+        self.bodies.iter().map(move |(change, body)| {
+            (*change, Operations::new(&self.bytes[body.clone()], signature_bytes))
+        })
+    }
+}
+
 /// Header and place of the body of the record at `offset`, if a whole one is there.
 fn record_at(
     bytes: &[u8],

@@ -263,6 +263,14 @@ impl Storage for Memory {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    fn lock_shared(&self, _: &Path) -> io::Result<Lock> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn hard_link(&self, _: &Path, _: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     fn counters(&self) -> Counters {
         self.plan.state().counters
     }

@@ -15,6 +15,8 @@ pub(crate) enum FileKind {
     Wal = 1,
     Segment = 2,
     Dead = 3,
+    /// The parameters once more, for salvage.
+    Parameters = 4,
 }
 
 /// The header of one file.
@@ -62,6 +64,7 @@ impl FileHeader {
             1 => FileKind::Wal,
             2 => FileKind::Segment,
             3 => FileKind::Dead,
+            4 => FileKind::Parameters,
             _ => return Err(DecodeError::unsupported("unknown kind of file", 8)),
         };
         if reader.u16("format version")? != FORMAT_VERSION {

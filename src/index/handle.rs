@@ -1,6 +1,7 @@
 //! The public handle. Each method is a line or two that calls down.
 
 use crate::index::batch::{Batch, Outcome, Written};
+use crate::index::copy::{Salvaged, salvage};
 use crate::index::core::Core;
 use crate::index::maintain::Background;
 use crate::index::merge::flush::NextWal;
@@ -35,6 +36,22 @@ fn go_on(_: Progress) -> ControlFlow<()> {
 }
 
 impl Index {
+    /// Copies everything that can still be read of a damaged index into a new one at `out`: a
+    /// lost catalog, damaged segments and logs included. The damaged index is not changed.
+    ///
+    /// `params` are needed only if both the catalog and the copy of the parameters are lost.
+    /// What can be read is inserted with its old time; where removals were lost, documents may
+    /// return; the report says what was lost and what is in doubt. Errors: `Invalid` (parameters
+    /// needed, or `out` exists), `Locked` (open for writing), `Corrupt` (nothing to go by), `Io`.
+    pub fn salvage(
+        dir: impl AsRef<Path>,
+        out: impl AsRef<Path>,
+        params: Option<&Params>,
+        options: Options,
+    ) -> Result<Salvaged> {
+        salvage(&Core::disk(), dir.as_ref(), out.as_ref(), params, options)
+    }
+
     /// Whether there is an index in `dir`: `false` if there is nothing at all, or an empty
     /// folder.
     ///
@@ -99,6 +116,11 @@ impl Index {
 
     pub(crate) fn open_on(storage: Arc<dyn Storage>, dir: &Path, options: Options) -> Result<Self> {
         Self::start(open::open(storage, dir, options)?)
+    }
+
+    /// What the engine's own copies write through.
+    pub(crate) fn core(&self) -> &Core {
+        &self.core
     }
 
     fn start(core: Core) -> Result<Self> {
@@ -250,6 +272,19 @@ impl Index {
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Verification> {
         self.core.verify(progress)
+    }
+
+    /// Makes a copy of the index in a new folder, while reading and writing go on: everything
+    /// written before the call is in it.
+    ///
+    /// Flushes; then gives segments and dead files, which never change, a second name there (or
+    /// copies them, to another file system), and writes a fresh catalog last, so that a backup
+    /// that was cut short is not an index. The copy is opened before this returns. Hard links
+    /// share their bytes: later damage to one is damage to both, so copy a backup elsewhere.
+    ///
+    /// Errors: `Invalid` (there is something already), `Io`, and those of a flush.
+    pub fn backup(&self, dir: impl AsRef<Path>) -> Result<()> {
+        self.core.backup(dir.as_ref())
     }
 
     /// The state of the index in numbers. Lists the folders.

@@ -2,6 +2,7 @@
 //! `merge/mod.rs` are its three stories.
 
 mod batch;
+mod copy;
 mod core;
 mod durable;
 mod handle;
@@ -11,14 +12,17 @@ mod merge;
 mod open;
 mod options;
 mod read;
+mod reader;
 #[cfg(test)]
 mod tests;
 mod write;
 
 pub use batch::{Batch, Outcome, Written};
+pub use copy::Salvaged;
 pub use handle::Index;
 pub use options::{Durability, Maintenance, Options};
 pub use read::{
     Answer, Cluster, Clusters, Document, Maintained, Match, Pair, Pairs, Progress, Query, Recovery,
     Snapshot, Stats, Verification,
 };
+pub use reader::Reader;

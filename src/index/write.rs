@@ -27,8 +27,12 @@ pub(crate) struct Plan {
 impl Core {
     /// Writes a batch. See [`crate::Index::write`].
     pub(crate) fn write(&self, batch: &Batch) -> Result<Written> {
-        let operations = self.check(batch)?;
-        let written = self.write_locked(&mut self.writer(), &operations)?;
+        self.write_logged(&self.check(batch)?)
+    }
+
+    /// Writes operations that are known to be valid, with the times they carry.
+    pub(crate) fn write_logged(&self, operations: &[LoggedOperation<'_>]) -> Result<Written> {
+        let written = self.write_locked(&mut self.writer(), operations)?;
         // Also an answer that nothing was written rests on changes that may not be durable yet.
         self.settle(written.change)?;
         self.after_write();

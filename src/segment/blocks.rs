@@ -256,6 +256,26 @@ impl fmt::Debug for BlockFile {
 }
 
 /// Reads and checks footer, tail and header, in this order: the length proves the others.
+/// What a block file says of itself, for salvage: who has a catalog believes that one instead.
+pub(crate) fn describe(storage: &dyn Storage, path: &Path) -> Result<(FileHeader, Listed)> {
+    let fail = |error| Error::io("read", path, error);
+    let file = storage.open(path, OpenMode::Read).map_err(fail)?;
+    let length = file.bytes().map_err(fail)?;
+    let mut header = [0; FileHeader::BYTES];
+    file.read_at(&mut header, 0).map_err(fail)?;
+    let header = FileHeader::decode(&header, false).map_err(|error| error.in_file(path, 0))?;
+    let at = length.saturating_sub(wide(Footer::BYTES));
+    let mut footer = [0; Footer::BYTES];
+    file.read_at(&mut footer, at).map_err(fail)?;
+    let footer = Footer::decode(&footer, length).map_err(|error| error.in_file(path, at))?;
+    let count = narrow(length.saturating_sub(footer.tail_offset), "tail")
+        .map_err(|error| error.in_file(path, at))?;
+    let mut tail = vec![0; count];
+    file.read_at(&mut tail, footer.tail_offset).map_err(fail)?;
+    let tail_hash = xxhash_rust::xxh3::xxh3_64(&tail);
+    Ok((header, Listed { number: header.number, length, tail_hash }))
+}
+
 fn read_ends(
     file: &dyn File,
     path: &Path,

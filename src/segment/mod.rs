@@ -15,8 +15,8 @@ mod tests;
 mod verify;
 mod writer;
 
-pub(crate) use blocks::Listed;
 pub use blocks::ReadMode;
+pub(crate) use blocks::{Listed, describe};
 pub(crate) use builder::{Builder, Built};
 pub(crate) use dead::{Dead, Ranks, write_dead};
 pub(crate) use reader::Segment;

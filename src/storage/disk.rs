@@ -98,6 +98,19 @@ impl Storage for Disk {
         }
     }
 
+    fn lock_shared(&self, path: &Path) -> io::Result<Lock> {
+        let file = fs::File::open(path)?;
+        match file.try_lock_shared() {
+            Ok(()) => Ok(Lock::new(Held(file))),
+            Err(fs::TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(fs::TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::hard_link(from, to)
+    }
+
     fn counters(&self) -> Counters {
         Counters {
             bytes_read: self.tally.bytes_read.load(Ordering::Relaxed),

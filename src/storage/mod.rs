@@ -63,6 +63,11 @@ pub(crate) trait Storage: Send + Sync + fmt::Debug {
     /// Takes the exclusive lock of a file, creating the file if it is missing (it is left empty
     /// and never removed). `WouldBlock` if another handle holds it. Released by dropping.
     fn lock(&self, path: &Path) -> io::Result<lock::Lock>;
+    /// Takes a lock that many may hold, and nobody who has the exclusive one. Creates nothing:
+    /// `NotFound` if there is no such file.
+    fn lock_shared(&self, path: &Path) -> io::Result<lock::Lock>;
+    /// Gives a file a second name, in another folder of the same file system.
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// What was done so far.
     fn counters(&self) -> Counters;
 }

@@ -26,6 +26,7 @@ impl Ending {
 pub(crate) const TMP: &str = "tmp";
 
 const CATALOG: &str = "catalog.redb";
+const PARAMETERS: &str = "parameters";
 
 /// No count of files comes near it. A name above is none of ours: were it taken for one, the
 /// counter that numbers all files would go on behind it and overflow.
@@ -48,6 +49,10 @@ impl Names {
 
     pub(crate) fn lock(&self) -> PathBuf {
         self.root.join("lock")
+    }
+
+    pub(crate) fn parameters(&self) -> PathBuf {
+        self.root.join(PARAMETERS)
     }
 
     pub(crate) fn catalog(&self) -> PathBuf {
@@ -84,7 +89,7 @@ pub(crate) fn tmp_of(path: &Path) -> PathBuf {
 /// called `*.tmp` is somebody's, and must not be swept.
 pub(crate) fn is_tmp(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(whole, ending)| {
-        ending == TMP && (whole == CATALOG || parse(whole).is_some())
+        ending == TMP && (whole == CATALOG || whole == PARAMETERS || parse(whole).is_some())
     })
 }
 
@@ -118,7 +123,7 @@ mod tests {
         for name in ["", "7.seg", "+000000007.seg", "0000000007.sega", "0000000007.seg.tmp", "a"] {
             assert_eq!(parse(name), None, "{name}");
         }
-        assert!(is_tmp("catalog.redb.tmp"));
+        assert!(is_tmp("catalog.redb.tmp") && is_tmp("parameters.tmp"));
         for name in ["notes.tmp", "tmp", ".tmp", "7.seg.tmp", "0000000007.seg.tmp.tmp"] {
             assert!(!is_tmp(name), "{name}");
         }

@@ -3,8 +3,10 @@
 use super::*;
 
 /// In an order in which each finds what it needs.
-const COMMANDS: [&str; 9] =
-    ["create", "add", "query", "pairs", "clusters", "stats", "verify", "compact", "remove"];
+const COMMANDS: [&str; 11] = [
+    "create", "add", "query", "pairs", "clusters", "stats", "verify", "compact", "backup",
+    "salvage", "remove",
+];
 
 #[test]
 fn every_example_works() {

@@ -80,6 +80,31 @@ fn an_index_is_verified_and_compacted() {
 }
 
 #[test]
+fn a_backup_is_an_index_of_its_own() {
+    let scratch = Scratch::with_licences();
+    let ran = scratch.run("backup i copy --json").ends_with(0);
+    assert_eq!(ran.stdout, "{\"backup\":\"copy\",\"documents\":5}\n");
+    scratch.run("remove i docs/MIT.txt").ends_with(0);
+    scratch.run("verify copy").ends_with(0);
+    assert_eq!(scratch.run("stats copy --json").ends_with(0).objects()[0]["documents"], 5);
+    scratch.run("backup i copy").ends_with(2).says(&["already"]);
+    scratch.run("backup nothing there").ends_with(2).says(&["no index"]);
+}
+
+#[test]
+fn an_index_without_its_catalog_is_salvaged() {
+    let scratch = Scratch::with_licences();
+    fs::remove_file(scratch.path("i/catalog.redb")).unwrap();
+    scratch.run("stats i").ends_with(2).says(&["lost its catalog"]);
+    let ran = scratch.run("salvage i saved --json").ends_with(1);
+    assert_eq!(ran.objects()[0]["documents"], 5);
+    assert_eq!(ran.objects()[0]["catalog_lost"], true);
+    let ran = scratch.run("verify saved").ends_with(0);
+    assert_eq!(ran.stdout, "saved: no damage, 5 documents\n");
+    scratch.run("salvage saved again").ends_with(0).says(&[]);
+}
+
+#[test]
 fn damage_is_status_1_and_named() {
     let scratch = Scratch::with_licences();
     let segments = scratch.path("i/segments");

@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Stats(Stats),
     Verify(Verify),
     Compact(Compact),
+    Backup(Backup),
+    Salvage(Salvage),
 }
 
 /// Create an empty index
@@ -226,6 +228,40 @@ pub(crate) struct Verify {
 pub(crate) struct Compact {
     /// Folder of the index
     pub(crate) index: PathBuf,
+}
+
+/// Copy an index to a new folder
+///
+/// The files are given a second name there where that is possible (they never change), and copied
+/// where not. A hard link shares its bytes: damage to one is damage to both, so let a backup
+/// program carry the folder elsewhere.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  nearkin backup my.nearkin monday.nearkin")]
+pub(crate) struct Backup {
+    /// Folder of the index
+    pub(crate) index: PathBuf,
+
+    /// Folder of the copy; must not exist, or be empty
+    pub(crate) folder: PathBuf,
+}
+
+/// Copy everything that can still be read of a damaged index to a new one
+///
+/// The damaged index is left as it is. What is lost is counted and named; where removals were
+/// lost, removed documents may return, and that is counted too. Parameters are needed only if the
+/// index has lost both its catalog and the copy of its parameters. Exit status 1 if anything was
+/// damaged.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  nearkin salvage my.nearkin saved.nearkin")]
+pub(crate) struct Salvage {
+    /// Folder of the damaged index
+    pub(crate) index: PathBuf,
+
+    /// Folder of the new index; must not exist, or be empty
+    pub(crate) out: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) given: Given,
 }
 
 /// Reads a similarity to compare with: 0 to 1.

@@ -5,6 +5,7 @@
 mod add;
 mod args;
 mod content;
+mod copies;
 mod failure;
 mod files;
 mod given;
@@ -68,5 +69,7 @@ fn run(command: Command, output: &mut Output) -> Result<Ended, Failure> {
         Command::Stats(args) => maintain::stats(&args, output),
         Command::Verify(args) => maintain::verify(&args, output),
         Command::Compact(args) => maintain::compact(&args, output),
+        Command::Backup(args) => copies::backup(&args, output),
+        Command::Salvage(args) => copies::salvage(&args, output),
     }
 }

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use nearkin::{ErrorKind, Index, Params};
+use nearkin::{ErrorKind, Options, Params, Reader};
 use serde::Serialize;
 
 use crate::Ended;
@@ -231,13 +231,13 @@ pub(crate) fn verify(args: &Verify, output: &mut Output) -> Result<Ended, Failur
     output.flush()?;
     let problems = counted(verified.problems.len() as u64, "problem");
     output::note(format!(
-        "{problems}: restore a backup, or create a new index and add the documents again"
+        "{problems}: restore a backup, or save what can be read with `nearkin salvage`"
     ));
     Ok(Ended::Amiss)
 }
 
 fn check(dir: &Path) -> nearkin::Result<VerifiedObject> {
-    let index = Index::open(dir, opened::reading())?;
+    let index = Reader::open(dir, Options::default())?;
     let progress = Progress::start("verifying", Unit::Bytes, Some(0));
     let found = index.verify_with(&mut progress.callback())?;
     Ok(VerifiedObject {
@@ -258,7 +258,7 @@ struct CompactedObject {
 pub(crate) fn compact(args: &Compact, output: &mut Output) -> Result<Ended, Failure> {
     let index = opened::to_change(&args.index)?;
     let before = index.stats()?;
-    let progress = Progress::start("compacting", Unit::Bytes, Some(0));
+    let progress = Progress::start("compacting", Unit::Documents, Some(0));
     index.compact_with(&mut progress.callback())?;
     drop(progress);
     let after = index.stats()?;

@@ -4,20 +4,15 @@
 
 use std::path::Path;
 
-use nearkin::{Error, ErrorKind, Index, Maintenance, Options, Params};
+use nearkin::{Error, ErrorKind, Index, Options, Params, Reader};
 
 use crate::failure::Failure;
 use crate::given::Given;
 use crate::output;
 
-/// Opens an index to read.
-pub(crate) fn to_read(dir: &Path) -> Result<Index, Failure> {
-    Index::open(dir, reading()).map_err(not_opened)
-}
-
-/// How an index is opened to read: without a thread, since nothing is going to be written.
-pub(crate) fn reading() -> Options {
-    Options::default().maintenance(Maintenance::Inline)
+/// Opens an index to read: writes nothing, and others may read it meanwhile.
+pub(crate) fn to_read(dir: &Path) -> Result<Reader, Failure> {
+    Reader::open(dir, Options::default()).map_err(not_opened)
 }
 
 /// Opens an index that must exist to change it.

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use nearkin::{Answer, ErrorKind, Index, Match};
+use nearkin::{Answer, ErrorKind, Match, Reader};
 use serde::Serialize;
 
 use crate::Ended;
@@ -40,7 +40,7 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
 
 /// What is the same for all queries of one command.
 struct Asking<'a> {
-    index: &'a Index,
+    index: &'a Reader,
     threshold: Option<f64>,
     limit: usize,
 }

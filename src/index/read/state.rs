@@ -29,7 +29,8 @@ pub(crate) struct HeldFile {
 
 impl HeldFile {
     pub(crate) fn new(core: &Core, path: PathBuf) -> Arc<Self> {
-        let (storage, lock) = (Arc::clone(&core.storage), Arc::downgrade(&core.lock));
+        let storage = Arc::clone(&core.storage);
+        let lock = core.lock.as_ref().map(Arc::downgrade).unwrap_or_default();
         Arc::new(Self { storage, path, doomed: AtomicBool::new(false), lock })
     }
 

@@ -88,6 +88,12 @@ impl Storage for Gated {
     fn lock(&self, path: &Path) -> io::Result<Lock> {
         self.disk.lock(path)
     }
+    fn lock_shared(&self, path: &Path) -> io::Result<Lock> {
+        self.disk.lock_shared(path)
+    }
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.disk.hard_link(from, to)
+    }
     fn counters(&self) -> Counters {
         self.disk.counters()
     }

@@ -9,7 +9,7 @@ use super::{Sim, Stopped};
 use crate::format::bytes::wide;
 use crate::storage::lock::Lock;
 use crate::storage::{Counters, Entry, File, Map, OpenMode, Storage, parent_of};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,14 @@ pub(super) struct Machine {
     pub(super) ops: u64,
     pub(super) cut: Option<u64>,
     pub(super) killed: bool,
-    pub(super) locks: BTreeSet<PathBuf>,
+    pub(super) locks: BTreeMap<PathBuf, Holders>,
+}
+
+/// Who holds a lock.
+#[derive(Debug)]
+pub(super) enum Holders {
+    One,
+    Many(u32),
 }
 
 #[derive(Debug, Default)]
@@ -207,10 +214,35 @@ impl Storage for Sim {
             machine.file(&path)?;
             machine.step(Call::Lock)?;
         }
-        if !machine.locks.insert(path.clone()) {
+        if machine.locks.contains_key(&path) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
+        machine.locks.insert(path.clone(), Holders::One);
         Ok(Lock::new(SimLock { shared: Arc::clone(&self.shared), path }))
+    }
+
+    fn lock_shared(&self, path: &Path) -> io::Result<Lock> {
+        let mut machine = self.shared.enter()?;
+        let path = clean(path);
+        machine.file(&path)?;
+        match machine.locks.entry(path.clone()).or_insert(Holders::Many(0)) {
+            Holders::One => return Err(io::ErrorKind::WouldBlock.into()),
+            Holders::Many(count) => *count += 1,
+        }
+        Ok(Lock::new(SimLock { shared: Arc::clone(&self.shared), path }))
+    }
+
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut machine = self.shared.enter()?;
+        let (from, to) = (clean(from), clean(to));
+        let id = machine.file(&from)?;
+        machine.folder(parent_of(&to))?;
+        if machine.disk.node(&to).is_some() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        machine.step(Call::Rename)?;
+        machine.disk.link(to, Node::File(id));
+        Ok(())
     }
 
     fn counters(&self) -> Counters {
@@ -225,7 +257,11 @@ struct SimLock {
 
 impl Drop for SimLock {
     fn drop(&mut self) {
-        self.shared.peek().locks.remove(&self.path);
+        let mut machine = self.shared.peek();
+        match machine.locks.get_mut(&self.path) {
+            Some(Holders::Many(count)) if *count > 1 => *count -= 1,
+            _ => drop(machine.locks.remove(&self.path)),
+        }
     }
 }
 

@@ -11,6 +11,7 @@
 
 mod bench;
 mod ending;
+#[expect(clippy::module_inception, reason = "the model of the model test")]
 mod model;
 mod power;
 mod reading;

@@ -3,8 +3,13 @@
 //! Nothing is written before everything was read and found whole; and what replay found is made
 //! durable (flushed) before anything is built on it.
 
+mod litter;
+
+use litter::{Litter, list_if_any};
+
 use crate::catalog::{self, Catalog};
 use crate::format::catalog::{DeadEntry, Row, SegmentEntry};
+use crate::format::header::{FileHeader, FileKind};
 use crate::format::wal::LoggedOperation;
 use crate::index::core::{Alarm, Core, Writer};
 use crate::index::durable::{Group, Mark};
@@ -18,8 +23,8 @@ use crate::memtable::Memtable;
 use crate::segment::{Listed, Segment, Shape};
 use crate::storage::lock::Lock;
 use crate::storage::names::{self, Ending, Names};
-use crate::storage::{Entry, OpenMode, Storage, create_dirs};
-use crate::wal::{Replay, WalIdentity, holds_a_record};
+use crate::storage::{Entry, OpenMode, Storage, create_dirs, publish};
+use crate::wal::{Replay, WalIdentity};
 use crate::{Error, ErrorKind, Params, Result};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -42,6 +47,7 @@ pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {
     }
     for entry in &entries {
         let ours = is(entry, names.lock())
+            || is(entry, names.parameters())
             || names::is_tmp(&entry.name)
             || (entry.is_dir && is(entry, names.wal_dir()))
             || (entry.is_dir && is(entry, names.segments_dir()));
@@ -57,7 +63,8 @@ pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {
         let numbered = list_if_any(storage, &folder)?;
         if let Some(entry) = numbered.iter().find(|entry| names::parse(&entry.name).is_some()) {
             let message = format!(
-                "{}: the index has lost its catalog ({} has none to list it); restore a backup",
+                "{}: the index has lost its catalog ({} has none to list it); restore a backup or \
+                 salvage",
                 dir.display(),
                 entry.name
             );
@@ -97,8 +104,30 @@ pub(crate) fn create(
         file_next: 1,
         segments: Vec::new(),
     };
+    write_parameters(&*storage, &names, &row)?;
     catalog::create(&storage, &names.catalog(), &row)?;
     open_locked(storage, names, lock, options)
+}
+
+/// Writes the parameters once more, where the loss of the catalog does not lose them.
+pub(crate) fn write_parameters(storage: &dyn Storage, names: &Names, row: &Row) -> Result<()> {
+    let path = names.parameters();
+    let tmp = names::tmp_of(&path);
+    let first = Row { floor: 0, wal: None, file_next: 1, segments: Vec::new(), ..row.clone() };
+    let header = FileHeader {
+        kind: FileKind::Parameters,
+        uuid: row.uuid,
+        number: 0,
+        params_id: row.params.id(),
+    };
+    let bytes = [&header.encode()[..], &first.encode()].concat();
+    storage
+        .open(&tmp, OpenMode::Create)
+        .and_then(|file| {
+            file.write_at(&bytes, 0)?;
+            publish(storage, &*file, &tmp, &path)
+        })
+        .map_err(|error| Error::io("write", &path, error))
 }
 
 fn refuse_existing(storage: &dyn Storage, dir: &Path) -> Result<()> {
@@ -112,37 +141,91 @@ fn refuse_existing(storage: &dyn Storage, dir: &Path) -> Result<()> {
 pub(crate) fn open(storage: Arc<dyn Storage>, dir: &Path, options: Options) -> Result<Core> {
     options.validate()?;
     if !exists(&*storage, dir)? {
-        let message = format!("{}: there is no index; create one first", dir.display());
-        return Err(Error::new(ErrorKind::NotFound, message));
+        return Err(missing(dir));
     }
     let names = Names::new(dir);
     let lock = take_lock(&*storage, &names)?;
     open_locked(storage, names, lock, options)
 }
 
+fn missing(dir: &Path) -> Error {
+    let message = format!("{}: there is no index; create one first", dir.display());
+    Error::new(ErrorKind::NotFound, message)
+}
+
 fn take_lock(storage: &dyn Storage, names: &Names) -> Result<Lock> {
-    let path = names.lock();
-    storage.lock(&path).map_err(|error| match error.kind() {
+    storage.lock(&names.lock()).map_err(|error| locked(names, error))
+}
+
+fn locked(names: &Names, error: io::Error) -> Error {
+    match error.kind() {
         io::ErrorKind::WouldBlock => Error::new(
             ErrorKind::Locked,
             format!(
-                "{}: the index is open for writing elsewhere; wait for that program or close it",
+                "{}: the index is open elsewhere; wait for that program or close it",
                 names.root().display()
             ),
         ),
-        _ => Error::io("lock", &path, error),
-    })
+        _ => Error::io("lock", &names.lock(), error),
+    }
 }
 
+/// Opens for writing: what is found is made durable before anything is built on it, and what
+/// nobody lists goes.
 fn open_locked(
     storage: Arc<dyn Storage>,
     names: Names,
     lock: Lock,
     options: Options,
 ) -> Result<Core> {
+    let (mut core, litter) = load(storage, names, Some(lock), options, Access::Write)?;
+    core.flush_replayed()?;
+    core.recovery.files_swept = litter.sweep(&*core.storage)?;
+    Ok(core)
+}
+
+/// Opens for reading: writes nothing, needs no permission to write, and keeps writers out while
+/// it is open. What the WAL holds is replayed in memory.
+pub(crate) fn open_read_only(
+    storage: Arc<dyn Storage>,
+    dir: &Path,
+    options: Options,
+) -> Result<Core> {
+    options.validate()?;
+    if !exists(&*storage, dir)? {
+        return Err(missing(dir));
+    }
+    let names = Names::new(dir);
+    let lock = match storage.lock_shared(&names.lock()) {
+        Ok(lock) => Some(lock),
+        // A copy made without it: then nobody writes here through this crate.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(locked(&names, error)),
+    };
+    load(storage, names, lock, options, Access::Read).map(|(core, _)| core)
+}
+
+/// What an opening may do to the directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
+}
+
+/// Reads everything there is to know, and checks it. Writes nothing; under `Access::Write` it
+/// syncs the catalog.
+fn load(
+    storage: Arc<dyn Storage>,
+    names: Names,
+    lock: Option<Lock>,
+    options: Options,
+    access: Access,
+) -> Result<(Core, Litter)> {
     let read_before = storage.counters().bytes_read;
     let row = catalog::load(&*storage, &names.catalog())?;
-    sync_catalog(&*storage, &names)?;
+    if access == Access::Write {
+        sync_catalog(&*storage, &names)?;
+    }
     let litter = Litter::find(&*storage, &names, &row)?;
     let params = Arc::new(row.params.clone());
     let shape = Shape {
@@ -184,13 +267,12 @@ fn open_locked(
         group: Group::default(),
         compaction: Mutex::new(None),
         alarm: Alarm::default(),
-        lock: Arc::new(lock),
+        lock: lock.map(Arc::new),
     };
     core.open_segments()?;
-    core.recover()?;
-    core.recovery.files_swept = litter.sweep(&*core.storage)?;
+    core.replay()?;
     core.recovery.bytes_read = core.storage.counters().bytes_read - read_before;
-    Ok(core)
+    Ok((core, litter))
 }
 
 /// Makes durable what the catalog says. A process that was killed in the midst of a commit may
@@ -252,9 +334,8 @@ impl Core {
         Ok(HeldDead { dead: Arc::new(dead), file })
     }
 
-    /// Replays the WAL into the memtable and flushes it: what came from the page cache must be
-    /// durable before anything is built on it, and no log is appended to after a recovery.
-    fn recover(&mut self) -> Result<()> {
+    /// Replays the WAL into the memtable.
+    fn replay(&mut self) -> Result<()> {
         let Some(entry) = self.writer().catalog.row().wal else {
             self.restart_group();
             return Ok(());
@@ -278,18 +359,27 @@ impl Core {
             self.replay_change(&mut writer, change, &operations)?;
         }
         let mark = Mark { end: 0, change: writer.change, documents: writer.documents };
-        // Not in any log this handle could sync: the flush makes it durable.
+        // Not in any log this handle could sync: a flush makes it durable.
         self.group.restart(None, 0, mark);
         self.show(mark);
         writer.wal_bytes = entry.length.clamp(
             self.options.wal_bytes_min,
             self.options.wal_bytes_max.max(self.options.wal_bytes_min),
         );
-        self.flush_locked(&mut writer, NextWal::None)?;
         drop(writer);
         self.recovery.changes_replayed = replay.change_count();
         self.recovery.bytes_cut = replay.bytes_cut;
         Ok(())
+    }
+
+    /// Flushes what was replayed: it came from the page cache and must be durable before anything
+    /// is built on it, and no log is appended to after a recovery.
+    fn flush_replayed(&self) -> Result<()> {
+        let mut writer = self.writer();
+        if writer.catalog.row().wal.is_none() {
+            return Ok(());
+        }
+        self.flush_locked(&mut writer, NextWal::None)
     }
 
     fn replay_change(
@@ -310,104 +400,5 @@ impl Core {
         let writer = self.writer();
         let mark = Mark { end: 0, change: writer.change, documents: writer.documents };
         self.group.restart(None, 0, mark);
-    }
-}
-
-/// The names of a folder; none if there is no such folder.
-fn list_if_any(storage: &dyn Storage, dir: &Path) -> Result<Vec<Entry>> {
-    match storage.list(dir) {
-        Ok(entries) => Ok(entries),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(Error::io("read", dir, error)),
-    }
-}
-
-/// What lies in the directory without being listed.
-#[derive(Debug)]
-struct Litter {
-    paths: Vec<PathBuf>,
-    /// The spare WAL, kept.
-    spare: Option<u64>,
-    /// Above every number seen: none is ever used twice.
-    number_next: u64,
-}
-
-impl Litter {
-    fn find(storage: &dyn Storage, names: &Names, row: &Row) -> Result<Self> {
-        let mut litter = Self { paths: Vec::new(), spare: None, number_next: 0 };
-        for folder in [names.root().to_path_buf(), names.wal_dir(), names.segments_dir()] {
-            for entry in list_if_any(storage, &folder)? {
-                let path = folder.join(&entry.name);
-                if entry.is_dir {
-                    continue;
-                }
-                if names::is_tmp(&entry.name) {
-                    litter.paths.push(path);
-                } else if let Some((number, ending)) = names::parse(&entry.name)
-                    && names.numbered(number, ending) == path
-                {
-                    litter.judge(storage, row, number, ending, path)?;
-                }
-            }
-        }
-        Ok(litter)
-    }
-
-    fn judge(
-        &mut self,
-        storage: &dyn Storage,
-        row: &Row,
-        number: u64,
-        ending: Ending,
-        path: PathBuf,
-    ) -> Result<()> {
-        self.number_next = self.number_next.max(number.saturating_add(1));
-        let listed = match ending {
-            Ending::Wal => row.wal.is_some_and(|wal| wal.number == number),
-            Ending::Free => {
-                let first = self.spare.is_none();
-                self.spare = self.spare.or(Some(number));
-                first
-            }
-            Ending::Segment => row.segments.iter().any(|entry| entry.number == number),
-            Ending::Dead => row
-                .segments
-                .iter()
-                .any(|entry| entry.dead_file.is_some_and(|dead| dead.number == number)),
-        };
-        if ending == Ending::Free && number >= row.file_next {
-            // A log is put aside only once a commit has taken it off the list; that commit's
-            // next number was above its own. To sweep on would remove what is newer.
-            return Err(Error::corrupt(
-                &path,
-                0,
-                "a WAL put aside is newer than the catalog: the catalog is an older copy",
-            ));
-        }
-        if listed {
-            return Ok(());
-        }
-        if ending == Ending::Wal && number >= row.file_next && holds_a_record(storage, &path)? {
-            return Err(Error::corrupt(
-                &path,
-                0,
-                "a WAL newer than the catalog holds changes: the catalog is an older copy",
-            ));
-        }
-        self.paths.push(path);
-        Ok(())
-    }
-
-    /// Removes it; returns how many files.
-    fn sweep(self, storage: &dyn Storage) -> Result<u64> {
-        let mut swept = 0;
-        for path in &self.paths {
-            match storage.remove(path) {
-                Ok(()) => swept += 1,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(Error::io("remove", path, error)),
-            }
-        }
-        Ok(swept)
     }
 }

@@ -1,0 +1,391 @@
+//! Salvage: everything that can still be read of a damaged index, into a new one.
+//!
+//! Believes only checksums. A catalog that can be read says which files count; without one every
+//! file there is does, and what was removed or replaced may come back: the report says how much.
+
+use crate::catalog;
+use crate::format::catalog::Row;
+use crate::format::header::{FileHeader, FileKind};
+use crate::format::wal::LoggedOperation;
+use crate::index::Index;
+use crate::index::core::Core;
+use crate::index::options::{Durability, Options};
+use crate::segment::{Dead, Listed, ReadMode, Segment, Shape, describe};
+use crate::storage::names::{Ending, Names, parse};
+use crate::storage::{OpenMode, Storage};
+use crate::{Error, ErrorKind, Params, Result, wal};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Documents written to the new index at once.
+const BATCH_DOCUMENTS: usize = 256;
+
+/// What salvage saved, and what it did not.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Salvaged {
+    /// Documents in the new index.
+    pub documents: u64,
+    /// Documents known to have been there that could not be read.
+    pub documents_lost: u64,
+    /// Documents of segments whose dead could not be told from the living: any of them may have
+    /// been removed or replaced before.
+    pub documents_doubtful: u64,
+    /// Whether the catalog was lost: then files it no longer listed were read too, and documents
+    /// removed or replaced long ago may have returned.
+    pub catalog_lost: bool,
+    /// Each damage met, with file and place.
+    pub problems: Vec<Error>,
+}
+
+/// A damaged index, as far as it can be told what it was.
+struct Wreck {
+    storage: Arc<dyn Storage>,
+    names: Names,
+    /// None if the catalog cannot be read.
+    row: Option<Row>,
+    shape: Shape,
+    read_mode: ReadMode,
+}
+
+/// See [`Index::salvage`].
+pub(crate) fn salvage(
+    storage: &Arc<dyn Storage>,
+    dir: &Path,
+    out: &Path,
+    params: Option<&Params>,
+    options: Options,
+) -> Result<Salvaged> {
+    let names = Names::new(dir);
+    // Keeps a writer out where there is a lock; a wreck may have none.
+    let _lock = match storage.lock_shared(&names.lock()) {
+        Ok(lock) => Some(lock),
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+            let message = format!("{}: the index is open for writing elsewhere", dir.display());
+            return Err(Error::new(ErrorKind::Locked, message));
+        }
+        Err(_) => None,
+    };
+    let mut report = Salvaged::default();
+    let (row, params) = identify(&**storage, &names, params, &mut report)?;
+    let listed = (!report.catalog_lost).then(|| row.clone());
+    let shape = Shape {
+        signature_bytes: params.signature_bytes(),
+        band_bytes: params.band_bytes(),
+        bands: params.bands(),
+        key_seed: params.seed(),
+        uuid: row.uuid,
+        params_id: params.id(),
+    };
+    let read_mode = options.read_mode;
+    let wreck = Wreck { storage: Arc::clone(storage), names, row: listed, shape, read_mode };
+    // One sync at the end is enough: until then the wreck is still there.
+    let options = Options { durability: Durability::OsBuffer, ..options };
+    let new = Index::create_on(Arc::clone(storage), out, &params, options)?;
+    let mut sink = Sink { core: new.core(), pending: Vec::new() };
+    for number in wreck.segments(&mut report)? {
+        wreck.take_segment(number, &mut sink, &mut report)?;
+    }
+    sink.flush()?;
+    wreck.take_wals(&mut sink, &mut report)?;
+    report.documents = new.len();
+    new.close()?;
+    Ok(report)
+}
+
+/// The row and the parameters: from the catalog, else from their copy, else from the caller and
+/// from the header of any file that was made with them.
+fn identify(
+    storage: &dyn Storage,
+    names: &Names,
+    given: Option<&Params>,
+    report: &mut Salvaged,
+) -> Result<(Row, Params)> {
+    match catalog::load(storage, &names.catalog()) {
+        Ok(row) => return Ok((row.clone(), row.params)),
+        Err(error) => report.problems.push(error),
+    }
+    report.catalog_lost = true;
+    match first_row(storage, names) {
+        Ok(row) => return Ok((row.clone(), row.params)),
+        Err(error) => report.problems.push(error),
+    }
+    let Some(params) = given else {
+        return Err(Error::invalid(format!(
+            "{}: catalog and parameters are lost; give the parameters the index was created with",
+            names.root().display()
+        )));
+    };
+    for (number, ending) in numbered(storage, names)? {
+        let path = names.numbered(number, ending);
+        let made_by = match ending {
+            Ending::Segment | Ending::Dead => {
+                describe(storage, &path).map(|(header, _)| (header.uuid, header.params_id))
+            }
+            Ending::Wal => wal::salvage(storage, &path)
+                .map(|salvaged| (salvaged.identity.uuid, salvaged.identity.params_id)),
+            Ending::Free => continue,
+        };
+        let Ok((uuid, params_id)) = made_by else { continue };
+        if params_id != params.id() {
+            return Err(Error::new(
+                ErrorKind::Mismatch,
+                format!("{}: the index was made with other parameters", path.display()),
+            ));
+        }
+        let row = Row {
+            uuid,
+            params: params.clone(),
+            unicode: String::new(),
+            floor: 0,
+            wal: None,
+            file_next: 1,
+            segments: Vec::new(),
+        };
+        return Ok((row, params.clone()));
+    }
+    Err(Error::new(
+        ErrorKind::Corrupt,
+        format!("{}: no file of the index can be read", names.root().display()),
+    ))
+}
+
+/// The row the index was created with, from the copy of its parameters.
+fn first_row(storage: &dyn Storage, names: &Names) -> Result<Row> {
+    let path = names.parameters();
+    let read = || {
+        let file = storage.open(&path, OpenMode::Read)?;
+        let count = file.bytes()?.min(1 << 20);
+        let mut bytes = vec![0; usize::try_from(count).unwrap_or(0)];
+        file.read_at(&mut bytes, 0).map(|()| bytes)
+    };
+    let bytes = read().map_err(|error| Error::io("read", &path, error))?;
+    let header = FileHeader::decode(&bytes, false).map_err(|error| error.in_file(&path, 0))?;
+    let rest = bytes.get(FileHeader::BYTES..).unwrap_or_default();
+    let row = Row::decode(rest).map_err(|error| error.in_file(&path, 64))?;
+    if header.kind != FileKind::Parameters || header.uuid != row.uuid {
+        return Err(Error::corrupt(&path, 0, "not the parameters of an index"));
+    }
+    Ok(row)
+}
+
+/// All numbered files, in order of their numbers.
+fn numbered(storage: &dyn Storage, names: &Names) -> Result<Vec<(u64, Ending)>> {
+    let mut found = Vec::new();
+    for folder in [names.segments_dir(), names.wal_dir()] {
+        match storage.list(&folder) {
+            Ok(entries) => found.extend(entries.iter().filter_map(|entry| parse(&entry.name))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::io("read", &folder, error)),
+        }
+    }
+    found.sort_by_key(|(number, _)| *number);
+    Ok(found)
+}
+
+impl Wreck {
+    /// The numbers of the segments that count.
+    fn segments(&self, report: &mut Salvaged) -> Result<Vec<u64>> {
+        if let Some(row) = &self.row {
+            return Ok(row.segments.iter().map(|entry| entry.number).collect());
+        }
+        let files = numbered(&*self.storage, &self.names)?;
+        let mut numbers = Vec::new();
+        for (number, ending) in files {
+            if ending == Ending::Segment {
+                numbers.push(number);
+            }
+        }
+        if numbers.is_empty() {
+            let what = "no segment is left";
+            report.problems.push(Error::corrupt(&self.names.segments_dir(), 0, what));
+        }
+        Ok(numbers)
+    }
+
+    /// Copies what can be read of one segment, without what is known to be dead.
+    fn take_segment(&self, number: u64, sink: &mut Sink, report: &mut Salvaged) -> Result<()> {
+        let entry = self
+            .row
+            .as_ref()
+            .and_then(|row| row.segments.iter().find(|entry| entry.number == number).copied());
+        let path = self.names.numbered(number, Ending::Segment);
+        let listed = match entry {
+            Some(entry) => Ok(Listed { number, length: entry.length, tail_hash: entry.tail_hash }),
+            None => describe(&*self.storage, &path).map(|(_, listed)| listed),
+        };
+        let opened = listed.and_then(|listed| {
+            Segment::open(&*self.storage, &path, &listed, &self.shape, self.read_mode)
+        });
+        let segment = match opened {
+            Ok(segment) => segment,
+            Err(error) => {
+                report.documents_lost += entry.map_or(0, |e| u64::from(e.docs - e.dead));
+                report.problems.push(error);
+                return Ok(());
+            }
+        };
+        let dead = self.dead_of(number, segment.docs(), entry.is_some(), report)?;
+        for ordinal in 0..segment.docs() {
+            match dead.as_ref().map_or(Ok(false), |dead| dead.is_dead(ordinal)) {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(error) => {
+                    report.documents_doubtful += 1;
+                    note(report, error);
+                }
+            }
+            if let Err(error) = take_document(&segment, ordinal, sink)? {
+                report.documents_lost += 1;
+                note(report, error);
+            }
+        }
+        Ok(())
+    }
+
+    /// The dead file of a segment: the listed one, or the newest that is its.
+    fn dead_of(
+        &self,
+        segment: u64,
+        docs: u32,
+        is_listed: bool,
+        report: &mut Salvaged,
+    ) -> Result<Option<Dead>> {
+        let open = |listed: &Listed| {
+            let path = self.names.numbered(listed.number, Ending::Dead);
+            Dead::open(&*self.storage, &path, listed, &self.shape, segment, docs, self.read_mode)
+        };
+        if is_listed {
+            let entries = self.row.iter().flat_map(|row| &row.segments);
+            let file =
+                entries.filter(|entry| entry.number == segment).find_map(|entry| entry.dead_file);
+            let Some(file) = file else { return Ok(None) };
+            let (number, length, tail_hash) = (file.number, file.length, file.tail_hash);
+            return Ok(match open(&Listed { number, length, tail_hash }) {
+                Ok(dead) => Some(dead),
+                Err(error) => {
+                    report.documents_doubtful += u64::from(docs);
+                    report.problems.push(error);
+                    None
+                }
+            });
+        }
+        let files = numbered(&*self.storage, &self.names)?;
+        for (number, ending) in files.into_iter().rev() {
+            if ending == Ending::Dead {
+                let path = self.names.numbered(number, ending);
+                let found = describe(&*self.storage, &path).and_then(|(_, listed)| open(&listed));
+                if let Ok(dead) = found {
+                    return Ok(Some(dead));
+                }
+            }
+        }
+        report.documents_doubtful += u64::from(docs);
+        Ok(None)
+    }
+
+    /// Applies what can be read of the logs, in their order: removals too.
+    fn take_wals(&self, sink: &mut Sink, report: &mut Salvaged) -> Result<()> {
+        for (number, ending) in numbered(&*self.storage, &self.names)? {
+            let listed = self
+                .row
+                .as_ref()
+                .is_none_or(|row| row.wal.is_some_and(|entry| entry.number == number));
+            if ending != Ending::Wal || !listed {
+                continue;
+            }
+            let path = self.names.numbered(number, ending);
+            let log = match wal::salvage(&*self.storage, &path) {
+                Ok(log) => log,
+                Err(error) => {
+                    report.problems.push(error);
+                    continue;
+                }
+            };
+            let mut expected = log.identity.floor + 1;
+            for (change, operations) in log.changes(self.shape.signature_bytes) {
+                if change != expected {
+                    let what = format!("changes {expected} to {} are lost", change - 1);
+                    report.problems.push(Error::corrupt(&path, 0, what));
+                }
+                expected = change + 1;
+                let operations: std::result::Result<Vec<_>, _> = operations.collect();
+                match operations {
+                    Ok(operations) => sink.write(&operations)?,
+                    Err(error) => report.problems.push(error.in_file(&path, 0)),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Keeps a report from growing with the damage.
+fn note(report: &mut Salvaged, error: Error) {
+    const PROBLEMS_MAX: usize = 1000;
+    if report.problems.len() < PROBLEMS_MAX {
+        report.problems.push(error);
+    }
+}
+
+/// Copies a document; the inner error is damage, the outer one the new index's.
+fn take_document(segment: &Segment, ordinal: u32, sink: &mut Sink) -> Result<Result<()>> {
+    let read = || {
+        let stored = segment.document(ordinal)?;
+        Ok(Taken {
+            key: stored.key.into_owned(),
+            payload: stored.payload.into_owned(),
+            time: segment.time(ordinal)?,
+            shingle_count: segment.shingle_count(ordinal)?,
+            signature: segment.signature(ordinal)?.into_owned(),
+        })
+    };
+    match read() {
+        Ok(taken) => sink.take(taken).map(Ok),
+        Err(error) => Ok(Err(error)),
+    }
+}
+
+/// A document on its way.
+struct Taken {
+    key: Vec<u8>,
+    payload: Vec<u8>,
+    time: u64,
+    shingle_count: u32,
+    signature: Vec<u8>,
+}
+
+/// The new index. Of several versions of a key the one with the latest time stays; of equals,
+/// the one that comes later.
+struct Sink<'a> {
+    core: &'a Core,
+    pending: Vec<Taken>,
+}
+
+impl Sink<'_> {
+    fn take(&mut self, taken: Taken) -> Result<()> {
+        self.pending.push(taken);
+        if self.pending.len() >= BATCH_DOCUMENTS { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        for taken in std::mem::take(&mut self.pending) {
+            let newer = self.core.snapshot().get(&taken.key)?;
+            if newer.is_some_and(|stored| stored.time > taken.time) {
+                continue;
+            }
+            self.write(&[LoggedOperation::Insert {
+                key: &taken.key,
+                payload: &taken.payload,
+                time: taken.time,
+                shingle_count: taken.shingle_count,
+                signature: &taken.signature,
+            }])?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, operations: &[LoggedOperation<'_>]) -> Result<()> {
+        self.core.write_logged(operations).map(|_| ())
+    }
+}

@@ -1,0 +1,108 @@
+//! What lies in the directory without being listed: found, judged, swept.
+
+use crate::format::catalog::Row;
+use crate::storage::names::{self, Ending, Names};
+use crate::storage::{Entry, Storage};
+use crate::wal::holds_a_record;
+use crate::{Error, Result};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The names of a folder; none if there is no such folder.
+pub(super) fn list_if_any(storage: &dyn Storage, dir: &Path) -> Result<Vec<Entry>> {
+    match storage.list(dir) {
+        Ok(entries) => Ok(entries),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(Error::io("read", dir, error)),
+    }
+}
+
+/// What lies in the directory without being listed.
+#[derive(Debug)]
+pub(super) struct Litter {
+    paths: Vec<PathBuf>,
+    /// The spare WAL, kept.
+    pub(super) spare: Option<u64>,
+    /// Above every number seen: none is ever used twice.
+    pub(super) number_next: u64,
+}
+
+impl Litter {
+    pub(super) fn find(storage: &dyn Storage, names: &Names, row: &Row) -> Result<Self> {
+        let mut litter = Self { paths: Vec::new(), spare: None, number_next: 0 };
+        for folder in [names.root().to_path_buf(), names.wal_dir(), names.segments_dir()] {
+            for entry in list_if_any(storage, &folder)? {
+                let path = folder.join(&entry.name);
+                if entry.is_dir {
+                    continue;
+                }
+                if names::is_tmp(&entry.name) {
+                    litter.paths.push(path);
+                } else if let Some((number, ending)) = names::parse(&entry.name)
+                    && names.numbered(number, ending) == path
+                {
+                    litter.judge(storage, row, number, ending, path)?;
+                }
+            }
+        }
+        Ok(litter)
+    }
+
+    fn judge(
+        &mut self,
+        storage: &dyn Storage,
+        row: &Row,
+        number: u64,
+        ending: Ending,
+        path: PathBuf,
+    ) -> Result<()> {
+        self.number_next = self.number_next.max(number.saturating_add(1));
+        let listed = match ending {
+            Ending::Wal => row.wal.is_some_and(|wal| wal.number == number),
+            Ending::Free => {
+                let first = self.spare.is_none();
+                self.spare = self.spare.or(Some(number));
+                first
+            }
+            Ending::Segment => row.segments.iter().any(|entry| entry.number == number),
+            Ending::Dead => row
+                .segments
+                .iter()
+                .any(|entry| entry.dead_file.is_some_and(|dead| dead.number == number)),
+        };
+        if ending == Ending::Free && number >= row.file_next {
+            // A log is put aside only once a commit has taken it off the list; that commit's
+            // next number was above its own. To sweep on would remove what is newer.
+            return Err(Error::corrupt(
+                &path,
+                0,
+                "a WAL put aside is newer than the catalog: the catalog is an older copy",
+            ));
+        }
+        if listed {
+            return Ok(());
+        }
+        if ending == Ending::Wal && number >= row.file_next && holds_a_record(storage, &path)? {
+            return Err(Error::corrupt(
+                &path,
+                0,
+                "a WAL newer than the catalog holds changes: the catalog is an older copy",
+            ));
+        }
+        self.paths.push(path);
+        Ok(())
+    }
+
+    /// Removes it; returns how many files.
+    pub(super) fn sweep(self, storage: &dyn Storage) -> Result<u64> {
+        let mut swept = 0;
+        for path in &self.paths {
+            match storage.remove(path) {
+                Ok(()) => swept += 1,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(Error::io("remove", path, error)),
+            }
+        }
+        Ok(swept)
+    }
+}

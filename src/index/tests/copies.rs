@@ -1,0 +1,161 @@
+//! Reading without writing, and backups: on the simulated disk.
+
+use crate::index::options::{Maintenance, Options};
+use crate::sketch::Signature;
+use crate::storage::Storage;
+use crate::storage::sim::Sim;
+use crate::{Batch, ErrorKind, Index, Params, Reader};
+use std::path::Path;
+use std::sync::Arc;
+
+pub(super) const DIR: &str = "/archive/papers.nearkin";
+const COPY: &str = "/elsewhere/copy.nearkin";
+
+pub(super) fn options() -> Options {
+    let mut options = Options::default().maintenance(Maintenance::Inline).clock(|| 7);
+    options.wal_bytes_min = 16 << 10;
+    options
+}
+
+pub(super) fn disk(sim: &Sim) -> Arc<dyn Storage> {
+    Arc::new(sim.clone())
+}
+
+pub(super) fn params() -> Params {
+    Params::builder().hashes(16).bands(4, 4).build().expect("valid")
+}
+
+fn signature(params: &Params, value: u8) -> Signature {
+    let bytes = vec![value; params.signature_bytes()].into_boxed_slice();
+    Signature::from_parts(params.signature_id(), 3, bytes)
+}
+
+/// Two segments, deaths in a dead file, and changes that only the WAL has.
+pub(super) fn index(sim: &Sim) -> Index {
+    let params = params();
+    let index = Index::create_on(disk(sim), Path::new(DIR), &params, options()).expect("created");
+    for key in 0..20_u8 {
+        index.insert([b'k', key], &signature(&params, key / 4)).expect("inserted");
+        if key == 9 {
+            index.flush().expect("flushed");
+        }
+    }
+    index.remove([b'k', 3]).expect("removed");
+    index.flush().expect("flushed");
+    index.insert([b'k', 0], &signature(&params, 200)).expect("replaced");
+    index.write(Batch::new().remove([b'k', 1]).insert("new", &signature(&params, 2))).expect("ok");
+    index
+}
+
+/// Everything an index answers, for comparison.
+pub(super) fn answers(snapshot: &crate::Snapshot) -> Vec<String> {
+    let mut documents: Vec<_> = snapshot.iter().map(|document| document.expect("read")).collect();
+    documents.sort_by(|a, b| a.key.cmp(&b.key));
+    let mut answers = Vec::new();
+    for document in &documents {
+        let found = snapshot.query(&document.signature).run().expect("answered");
+        let keys: Vec<_> = found.matches.iter().map(|found| found.key.clone()).collect();
+        answers.push(format!("{document:?} {keys:?}"));
+    }
+    assert_eq!(answers.len() as u64, snapshot.len());
+    answers
+}
+
+#[test]
+fn a_reader_answers_like_the_writer_and_changes_nothing() {
+    let sim = Sim::new();
+    let index = index(&sim);
+    let expected = answers(&index.snapshot());
+    // Killed: the WAL holds changes.
+    let sim = sim.kill();
+    let (ops, files) = (sim.ops(), sim.snapshot_of_files());
+    for _ in 0..2 {
+        let reader = Reader::open_on(disk(&sim), Path::new(DIR), options()).expect("opened");
+        assert_eq!(answers(&reader), expected);
+        assert_eq!(reader.stats().expect("stats").recovery.changes_replayed, 2);
+        assert!(reader.verify().expect("verified").problems.is_empty());
+    }
+    assert_eq!(sim.ops(), ops, "no operation that changes anything");
+    assert_eq!(sim.snapshot_of_files(), files);
+    drop(index);
+}
+
+#[test]
+fn readers_share_and_a_writer_excludes() {
+    let sim = Sim::new();
+    let open = || Reader::open_on(disk(&sim), Path::new(DIR), options());
+    let writer = index(&sim);
+    assert_eq!(open().expect_err("a writer has it").kind(), ErrorKind::Locked);
+    writer.close().expect("closed");
+    let (one, two) = (open().expect("opened"), open().expect("opened"));
+    let refused = Index::open_on(disk(&sim), Path::new(DIR), options());
+    assert_eq!(refused.expect_err("readers have it").kind(), ErrorKind::Locked);
+    drop((one, two));
+    Index::open_on(disk(&sim), Path::new(DIR), options()).expect("free again");
+}
+
+#[test]
+fn a_copy_without_its_lock_file_can_be_read() {
+    let sim = Sim::new();
+    let index = index(&sim);
+    let expected = answers(&index.snapshot());
+    index.close().expect("closed");
+    sim.remove(&Path::new(DIR).join("lock")).expect("removed");
+    let reader = Reader::open_on(disk(&sim), Path::new(DIR), options()).expect("opened");
+    assert_eq!(answers(&reader), expected);
+    assert!(!sim.snapshot_of_files().contains_key(&Path::new(DIR).join("lock")));
+}
+
+#[test]
+fn a_backup_is_the_state_at_the_call_and_stays_it() {
+    let sim = Sim::new();
+    let index = index(&sim);
+    let expected = answers(&index.snapshot());
+    index.backup(COPY).expect("backed up");
+    // Whatever happens to the index, the copy has its files.
+    index.insert("later", &signature(&params(), 9)).expect("inserted");
+    index.remove([b'k', 5]).expect("removed");
+    index.compact().expect("compacted");
+    assert_eq!(index.backup(COPY).expect_err("there is one").kind(), ErrorKind::Invalid);
+    for state in sim.crash_states(3, 40) {
+        let copy = Reader::open_on(disk(&state), Path::new(COPY), options()).expect("durable");
+        assert_eq!(answers(&copy), expected);
+        assert!(copy.verify().expect("verified").problems.is_empty());
+    }
+    let copy = Index::open_on(disk(&sim), Path::new(COPY), options()).expect("an index");
+    copy.insert("of its own", &signature(&params(), 9)).expect("inserted");
+    copy.close().expect("closed");
+    assert!(!index.contains("of its own").expect("read"));
+}
+
+#[test]
+fn a_backup_cut_short_is_never_believed() {
+    let whole = Sim::new();
+    let ops = {
+        let index = index(&whole);
+        let before = whole.ops();
+        index.backup(COPY).expect("backed up");
+        whole.ops() - before
+    };
+    for cut in 0..ops {
+        let sim = Sim::new();
+        let index = index(&sim);
+        let expected = answers(&index.snapshot());
+        sim.power_cut_at(sim.ops() + cut);
+        index.backup(COPY).expect_err("cut");
+        drop(index);
+        for state in sim.crash_states(cut, 8) {
+            let index = Index::open_on(disk(&state), Path::new(DIR), options()).expect("opens");
+            assert_eq!(answers(&index.snapshot()), expected);
+            // Nothing usable, in which case a backup is made or says what to remove; or, if the
+            // cut came after its catalog, all of it.
+            if let Err(error) = index.backup(COPY) {
+                assert_eq!(error.kind(), ErrorKind::Invalid, "{error:?}");
+            }
+            match Reader::open_on(disk(&state), Path::new(COPY), options()) {
+                Ok(copy) => assert_eq!(answers(&copy), expected),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}"),
+            }
+        }
+    }
+}
