@@ -188,8 +188,12 @@ impl Content {
     /// The live document with this key, for a reader who sees changes up to `visible`.
     pub(crate) fn find_key(&self, key: &[u8], key_hash: u64, visible: u64) -> Option<u32> {
         let table = self.heads.len() - 1;
+        // The newest version that the reader sees decides: those before it died at its birth or
+        // earlier. So a key that comes and goes does not get slower with every version.
+        let born = |ordinal: &u32| self.documents[index(*ordinal)].born <= visible;
         self.bucket(table, key_hash)
-            .find(|ordinal| self.is_live(*ordinal, visible) && self.key(*ordinal) == key)
+            .find(|ordinal| born(ordinal) && self.key(*ordinal) == key)
+            .filter(|ordinal| self.is_live(*ordinal, visible))
     }
 
     /// Whether a document of a segment has died since that segment's dead file was written.
@@ -230,6 +234,18 @@ mod tests {
         assert_eq!(content.bucket(1, 7).count(), 0);
         assert_eq!(content.signature(1), b"sig2");
         assert_eq!(content.payload(0), b"pay");
+    }
+
+    #[test]
+    fn the_newest_version_of_a_key_that_is_seen_decides() {
+        let memtable = Memtable::new(4, 2);
+        memtable.apply(1, &[document(b"a", b"sig1", &[7, 8, 100])]);
+        memtable.apply(3, &[document(b"a", b"sig2", &[7, 8, 100])]);
+        memtable.apply(4, &[Step::Death(1)]);
+        let content = memtable.read();
+        assert_eq!(content.find_key(b"a", 100, 2), Some(0));
+        // The first has not died, which no writer does: what it takes to see who was asked.
+        assert_eq!(content.find_key(b"a", 100, 4), None);
     }
 
     #[test]

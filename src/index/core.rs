@@ -32,8 +32,9 @@ pub(crate) struct Core {
     pub(crate) compaction: Mutex<Option<Compaction>>,
     /// Wakes the background thread.
     pub(crate) alarm: Alarm,
-    /// None of a copy that has no lock file, opened for reading.
-    pub(crate) _lock: Option<Lock>,
+    /// Held while this lives; files are removed only under it. None of a copy that has no lock
+    /// file, opened for reading.
+    pub(crate) lock: Option<Arc<Lock>>,
 }
 
 /// What the write lock guards.

@@ -25,6 +25,13 @@ impl Ending {
 /// The ending of a file that is being written and has no name yet.
 pub(crate) const TMP: &str = "tmp";
 
+const CATALOG: &str = "catalog.redb";
+const PARAMETERS: &str = "parameters";
+
+/// No count of files comes near it. A name above is none of ours: were it taken for one, the
+/// counter that numbers all files would go on behind it and overflow.
+const NUMBER_MAX: u64 = u64::MAX / 2;
+
 /// The paths of one index.
 #[derive(Debug, Clone)]
 pub(crate) struct Names {
@@ -45,11 +52,11 @@ impl Names {
     }
 
     pub(crate) fn parameters(&self) -> PathBuf {
-        self.root.join("parameters")
+        self.root.join(PARAMETERS)
     }
 
     pub(crate) fn catalog(&self) -> PathBuf {
-        self.root.join("catalog.redb")
+        self.root.join(CATALOG)
     }
 
     pub(crate) fn wal_dir(&self) -> PathBuf {
@@ -78,9 +85,12 @@ pub(crate) fn tmp_of(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Whether a name is that of a file being written, left behind by a crash.
+/// Whether a name is that of a file of ours being written, left behind by a crash. What else is
+/// called `*.tmp` is somebody's, and must not be swept.
 pub(crate) fn is_tmp(name: &str) -> bool {
-    name.rsplit_once('.').is_some_and(|(_, ending)| ending == TMP)
+    name.rsplit_once('.').is_some_and(|(whole, ending)| {
+        ending == TMP && (whole == CATALOG || whole == PARAMETERS || parse(whole).is_some())
+    })
 }
 
 /// The number and ending of a numbered file; `None` for any other name.
@@ -90,7 +100,8 @@ pub(crate) fn parse(name: &str) -> Option<(u64, Ending)> {
         .into_iter()
         .find(|known| known.text() == ending)?;
     let number = digits.parse().ok()?;
-    (format!("{number:010}") == digits).then_some((number, ending))
+    let ours = number <= NUMBER_MAX && format!("{number:010}") == digits;
+    ours.then_some((number, ending))
 }
 
 #[cfg(test)]
@@ -110,6 +121,18 @@ mod tests {
             }
         }
         for name in ["", "7.seg", "+000000007.seg", "0000000007.sega", "0000000007.seg.tmp", "a"] {
+            assert_eq!(parse(name), None, "{name}");
+        }
+        assert!(is_tmp("catalog.redb.tmp"));
+        for name in ["notes.tmp", "tmp", ".tmp", "7.seg.tmp", "0000000007.seg.tmp.tmp"] {
+            assert!(!is_tmp(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_no_counter_reaches_is_none_of_ours() {
+        assert_eq!(parse("9223372036854775807.seg"), Some((NUMBER_MAX, Ending::Segment)));
+        for name in ["9223372036854775808.seg", "18446744073709551615.free"] {
             assert_eq!(parse(name), None, "{name}");
         }
     }

@@ -167,3 +167,73 @@ fn options_out_of_range_are_refused_before_anything_is_made() {
     }
     assert!(!scratch.dir().exists());
 }
+
+#[test]
+fn the_catalog_of_before_a_session_is_an_older_copy_and_nothing_is_swept() {
+    let scratch = Scratch::new();
+    scratch.create().close().unwrap();
+    let catalog = scratch.dir().join("catalog.redb");
+    for key in ["a", "b"] {
+        let before = fs::read(&catalog).unwrap();
+        let index = scratch.open();
+        index.insert(key, &run(0, 10)).unwrap();
+        index.close().unwrap();
+        let after = fs::read(&catalog).unwrap();
+        fs::write(&catalog, before).unwrap();
+        let said = message(Index::open(scratch.dir(), inline()), ErrorKind::Corrupt);
+        assert!(said.contains(".free") && said.contains("older copy"), "{said}");
+        fs::write(&catalog, after).unwrap();
+        assert!(scratch.open().contains(key).unwrap());
+    }
+}
+
+#[test]
+fn files_of_others_that_are_called_tmp_stay() {
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.dir()).unwrap();
+    let notes = scratch.dir().join("notes.tmp");
+    fs::write(&notes, "precious").unwrap();
+    let said = message(Index::create(scratch.dir(), &params(), inline()), ErrorKind::Invalid);
+    assert!(said.contains("notes.tmp"), "{said}");
+    fs::remove_file(&notes).unwrap();
+    scratch.create().close().unwrap();
+    fs::write(&notes, "precious").unwrap();
+    scratch.open().close().unwrap();
+    assert_eq!(fs::read_to_string(&notes).unwrap(), "precious");
+}
+
+#[test]
+fn a_file_of_the_greatest_number_does_not_end_the_numbering() {
+    let scratch = Scratch::new();
+    scratch.create().close().unwrap();
+    let stray = scratch.dir().join("segments").join(format!("{}.seg", u64::MAX - 1));
+    fs::write(&stray, "").unwrap();
+    for key in ["a", "b"] {
+        let index = scratch.open();
+        index.insert(key, &run(0, 10)).unwrap();
+        index.close().unwrap();
+    }
+    assert_eq!(scratch.open().len(), 2);
+}
+
+#[test]
+fn a_snapshot_that_outlives_its_index_removes_nothing_of_the_next_one() {
+    let scratch = Scratch::new();
+    let fill = |index: &Index| {
+        for key in ["a", "b"] {
+            index.insert(key, &run(0, 10)).unwrap();
+            index.flush().unwrap();
+        }
+    };
+    let index = scratch.create();
+    fill(&index);
+    let snapshot = index.snapshot();
+    index.compact().unwrap();
+    index.close().unwrap();
+    fs::remove_dir_all(scratch.dir()).unwrap();
+    let index = scratch.create();
+    fill(&index);
+    drop(snapshot);
+    index.close().unwrap();
+    assert_eq!(scratch.open().len(), 2);
+}

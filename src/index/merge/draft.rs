@@ -44,7 +44,7 @@ impl Draft {
 
     /// Makes a file that is removed again unless the draft is committed.
     fn create(&mut self, core: &Core, path: PathBuf) -> Arc<HeldFile> {
-        let file = HeldFile::new(&core.storage, path);
+        let file = HeldFile::new(core, path);
         file.doom();
         self.created.push(Arc::clone(&file));
         file

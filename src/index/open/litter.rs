@@ -70,6 +70,15 @@ impl Litter {
                 .iter()
                 .any(|entry| entry.dead_file.is_some_and(|dead| dead.number == number)),
         };
+        if ending == Ending::Free && number >= row.file_next {
+            // A log is put aside only once a commit has taken it off the list; that commit's
+            // next number was above its own. To sweep on would remove what is newer.
+            return Err(Error::corrupt(
+                &path,
+                0,
+                "a WAL put aside is newer than the catalog: the catalog is an older copy",
+            ));
+        }
         if listed {
             return Ok(());
         }

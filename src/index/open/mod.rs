@@ -267,7 +267,7 @@ fn load(
         group: Group::default(),
         compaction: Mutex::new(None),
         alarm: Alarm::default(),
-        _lock: lock,
+        lock: lock.map(Arc::new),
     };
     core.open_segments()?;
     core.replay()?;
@@ -303,7 +303,7 @@ impl Core {
         let listed =
             Listed { number: entry.number, length: entry.length, tail_hash: entry.tail_hash };
         let path = self.names.numbered(entry.number, Ending::Segment);
-        let file = HeldFile::new(&self.storage, path);
+        let file = HeldFile::new(self, path);
         let segment = Segment::open(
             &*self.storage,
             &file.path,
@@ -325,7 +325,7 @@ impl Core {
     fn open_dead_file(&self, entry: &SegmentEntry, dead_file: &DeadEntry) -> Result<HeldDead> {
         let DeadEntry { number, length, tail_hash } = *dead_file;
         let path = self.names.numbered(number, Ending::Dead);
-        let file = HeldFile::new(&self.storage, path);
+        let file = HeldFile::new(self, path);
         let dead = open_dead(self, &file, &Listed { number, length, tail_hash }, entry)?;
         if dead.count() != entry.dead {
             let what = "the dead file has another count than the catalog says";

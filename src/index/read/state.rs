@@ -4,15 +4,17 @@
 
 use crate::format::bytes::{index, wide};
 use crate::format::catalog::SegmentEntry;
+use crate::index::core::Core;
 use crate::memtable::Memtable;
 use crate::segment::{Dead, Segment};
 use crate::sketch::{Signature, key_hash};
 use crate::storage::Storage;
+use crate::storage::lock::Lock;
 use crate::{Document, Error, Params, Result};
 use std::borrow::Cow;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 /// A published file that is unlinked when the last state that holds it goes, once it is doomed.
 #[derive(Debug)]
@@ -20,12 +22,16 @@ pub(crate) struct HeldFile {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) path: PathBuf,
     pub(crate) doomed: AtomicBool,
+    /// The lock of the handle that opened it. Once that is given up, the folder is another's: by
+    /// then another file may have this name.
+    lock: Weak<Lock>,
 }
 
 impl HeldFile {
-    pub(crate) fn new(storage: &Arc<dyn Storage>, path: PathBuf) -> Arc<Self> {
-        let doomed = AtomicBool::new(false);
-        Arc::new(Self { storage: Arc::clone(storage), path, doomed })
+    pub(crate) fn new(core: &Core, path: PathBuf) -> Arc<Self> {
+        let storage = Arc::clone(&core.storage);
+        let lock = core.lock.as_ref().map_or_else(Weak::new, Arc::downgrade);
+        Arc::new(Self { storage, path, doomed: AtomicBool::new(false), lock })
     }
 
     /// The catalog lists the file.
@@ -41,8 +47,11 @@ impl HeldFile {
 
 impl Drop for HeldFile {
     fn drop(&mut self) {
-        if self.doomed.load(Ordering::Relaxed) {
-            // If it fails the file is an orphan, swept at the next open.
+        // Kept until the file is gone.
+        let lock = self.lock.upgrade();
+        if self.doomed.load(Ordering::Relaxed) && lock.is_some() {
+            // If it fails the file is an orphan, swept at the next open; so is one that outlived
+            // the handle.
             let _ = self.storage.remove(&self.path);
         }
     }
