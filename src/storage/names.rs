@@ -1,5 +1,6 @@
 //! Every file name is built and parsed here.
 
+use crate::format::bytes::NUMBER_MAX;
 use std::path::{Path, PathBuf};
 
 /// What the ending of a numbered file says it is.
@@ -85,7 +86,7 @@ pub(crate) fn parse(name: &str) -> Option<(u64, Ending)> {
     let ending = [Ending::Wal, Ending::Free, Ending::Segment, Ending::Dead]
         .into_iter()
         .find(|known| known.text() == ending)?;
-    let number = digits.parse().ok()?;
+    let number = digits.parse().ok().filter(|number| *number < NUMBER_MAX)?;
     (format!("{number:010}") == digits).then_some((number, ending))
 }
 
@@ -108,5 +109,7 @@ mod tests {
         for name in ["", "7.seg", "+000000007.seg", "0000000007.sega", "0000000007.seg.tmp", "a"] {
             assert_eq!(parse(name), None, "{name}");
         }
+        let number = format!("{}.seg", u64::MAX);
+        assert_eq!(parse(&number), None, "the next number would be none");
     }
 }
