@@ -12,7 +12,9 @@ mod open;
 mod options;
 mod read;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
+#[cfg(all(fuzzing, not(test)))]
+pub(crate) mod tests;
 mod write;
 
 pub use batch::{Batch, Outcome, Written};

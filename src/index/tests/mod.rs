@@ -1,5 +1,13 @@
-//! Tests that need to look inside: the model, group commit, what opening reads.
+//! Tests that need to look inside: the model, damage, the fixture, group commit, what opening reads.
 
+#[cfg(test)]
+mod damage;
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
 mod group;
 mod model;
+#[cfg(test)]
 mod open;
+
+pub(crate) use model::fuzz;
