@@ -96,6 +96,8 @@ mod catalog;
 mod curve;
 mod error;
 mod format;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod index;
 mod memtable;
 mod params;

@@ -8,7 +8,7 @@ mod disk;
 pub(crate) mod lock;
 pub(crate) mod map;
 pub(crate) mod names;
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 pub(crate) mod sim;
 
 pub(crate) use disk::Disk;

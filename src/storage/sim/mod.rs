@@ -16,6 +16,10 @@
 //! What is not assumed: any order of operations that no sync separates, lengths that fit the
 //! bytes, or zeros where nothing was ever synced. Dropping a write but keeping a later one to the
 //! same sector is more than most disks do; a program that survives it survives them.
+#![cfg_attr(
+    not(test),
+    expect(dead_code, unused_imports, reason = "fuzz targets need less than the tests")
+)]
 
 mod content;
 mod crash;
