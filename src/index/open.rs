@@ -53,6 +53,7 @@ pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {
             )));
         }
     }
+    planted!(SweepWithoutCatalog => return Ok(false));
     for folder in [names.wal_dir(), names.segments_dir()] {
         let numbered = list_if_any(storage, &folder)?;
         if let Some(entry) = numbered.iter().find(|entry| names::parse(&entry.name).is_some()) {
@@ -197,6 +198,7 @@ fn open_locked(
 /// have left a row that is read but would not outlast a power cut; nothing it does not list may
 /// be removed before, nor anything be answered from it.
 fn sync_catalog(storage: &dyn Storage, names: &Names) -> Result<()> {
+    planted!(CatalogNotSyncedAtOpen => return Ok(()));
     let path = names.catalog();
     storage
         .open(&path, OpenMode::ReadWrite)
@@ -285,6 +287,10 @@ impl Core {
             self.options.wal_bytes_min,
             self.options.wal_bytes_max.max(self.options.wal_bytes_min),
         );
+        planted!(TailNotFlushed => return Ok(()));
+        planted!(AppendAfterTornTail => {
+            return crate::index::tests::planted::go_on_after_tail(self, &mut writer, &identity, &replay)
+        });
         self.flush_locked(&mut writer, NextWal::None)?;
         drop(writer);
         self.recovery.changes_replayed = replay.change_count();

@@ -29,6 +29,9 @@ impl Core {
     pub(crate) fn write(&self, batch: &Batch) -> Result<Written> {
         let operations = self.check(batch)?;
         let written = self.write_locked(&mut self.writer(), &operations)?;
+        planted!(IdleNotAwaited => if written.outcomes.iter().all(|o| !Plan::takes_effect(*o)) {
+            return Ok(written);
+        });
         // Also an answer that nothing was written rests on changes that may not be durable yet.
         self.settle(written.change)?;
         self.after_write();
@@ -96,6 +99,7 @@ impl Core {
         writer.documents = plan.documents_after(writer.documents);
         let mark = Mark { end, change, documents: writer.documents };
         self.group.applied(mark, horizon);
+        planted!(VisibleBeforeSync => self.show(mark));
         if self.options.durability != Durability::Sync {
             self.show(mark);
         }

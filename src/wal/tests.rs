@@ -6,6 +6,28 @@ use crate::format::wal::LoggedOperation;
 use crate::storage::names::{Ending, Names};
 use crate::storage::sim::{Fault, Sim, What};
 
+impl Wal {
+    /// Goes on with a recovered log behind the last byte in it: a planted bug.
+    pub(crate) fn resume(
+        storage: &dyn Storage,
+        path: &Path,
+        identity: &WalIdentity,
+        replay: &Replay,
+    ) -> io::Result<Self> {
+        let used = replay.bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
+        let end = wide(used.next_multiple_of(RECORD_ALIGN)).max(RECORDS_BEGIN);
+        let file = storage.open(path, OpenMode::ReadWrite)?;
+        file.sync()?;
+        let (salt, length) = (identity.salt, identity.length);
+        Ok(Self { file, path: path.to_path_buf(), salt, length, end })
+    }
+}
+
+/// Whether a write failed because the disk is full.
+pub(super) fn is_full(written: &io::Result<()>) -> bool {
+    written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::StorageFull)
+}
+
 const SIGNATURE_BYTES: usize = 16;
 
 fn identity(number: u64) -> WalIdentity {

@@ -10,6 +10,8 @@ use crate::index::merge::draft::Draft;
 use crate::index::merge::policy;
 use crate::index::merge::{Input, Merge};
 use crate::index::read::state::{Bits, LiveSegment};
+#[cfg(test)]
+use crate::index::tests::planted::with_late;
 use crate::memtable::{Memtable, Step};
 use crate::segment::{Built, Ranks};
 use crate::{Error, ErrorKind, Progress, Result};
@@ -160,11 +162,13 @@ impl Core {
             draft.drop_segment(input.number());
         }
         if let Some(built) = built {
-            let output = self.draft_output(&mut writer, &mut draft, &built, &carried)?;
+            let carried = &planted!(LateDeathsCommitted, with_late(carried, &deaths), carried);
+            let output = self.draft_output(&mut writer, &mut draft, &built, carried)?;
             if let Some(output) = output {
                 // Nobody knows this number yet, so nobody can look these up too early; and who
                 // sees the new state finds them there.
                 for (ordinal, change) in deaths {
+                    planted!(DeathLostInMerge => continue);
                     let segment = built.listed.number;
                     draft.memtable.apply(change, &[Step::SegmentDeath { segment, ordinal }]);
                 }
@@ -224,6 +228,7 @@ fn ranks(live: &LiveSegment) -> Result<Ranks> {
 fn deaths_since(inputs: &[Source], now: &[Arc<LiveSegment>]) -> Result<Vec<u32>> {
     let mut carried = Vec::new();
     for source in inputs {
+        planted!(DeadFileNotCarried => continue);
         let current = now.iter().find(|live| live.number() == source.number());
         let Some(current) = current else { continue };
         if current.entry.dead_file == source.live.entry.dead_file {

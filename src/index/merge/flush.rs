@@ -34,6 +34,9 @@ impl Core {
     /// that took a flush: then documents lie elsewhere.
     pub(crate) fn make_room(&self, writer: &mut Writer, record_bytes: u64) -> Result<bool> {
         let Some(wal) = &writer.wal else {
+            planted!(TailNotFlushed => {
+                return self.flush_locked(writer, NextWal::Ready { record_bytes }).map(|()| true)
+            });
             return self.begin_wal(writer, record_bytes).map(|()| false);
         };
         let fits = wal.has_room(record_bytes);
@@ -71,6 +74,7 @@ impl Core {
         // their answer first.
         self.await_durable(writer.change)?;
         let before = self.applied(writer);
+        planted!(FloorBeforeSegment => crate::index::tests::planted::move_floor(self, writer)?);
         let mut draft = Draft::of(self, writer);
         self.draft_deaths(writer, &before, &mut draft)?;
         self.draft_births(writer, &before, &mut draft)?;
@@ -172,12 +176,14 @@ impl Core {
         let spare = writer.spare.take().map(|spare| self.names.numbered(spare, Ending::Free));
         let path = self.names.numbered(number, Ending::Wal);
         let wal = Wal::create(&*self.storage, &path, spare.as_deref(), &identity)?;
+        planted!(RecordBeforeListed => crate::index::tests::planted::record_early(&wal, &identity));
         Ok((wal, WalEntry { number, salt, length }))
     }
 
     /// Commits a draft that changes the WAL, and puts the old one aside.
     fn commit_with_wal(&self, writer: &mut Writer, draft: Draft, wal: Option<Wal>) -> Result<()> {
         let old_number = writer.catalog.row().wal.map(|entry| entry.number);
+        planted!(WalRetiredEarly => old_number.into_iter().for_each(|n| self.retire_wal(writer, n)));
         if let Err(error) = draft.commit(self, writer) {
             if error.kind() == crate::ErrorKind::Io
                 && let Some(wal) = &wal

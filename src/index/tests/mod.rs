@@ -3,3 +3,4 @@
 mod group;
 mod model;
 mod open;
+pub(crate) mod planted;

@@ -10,6 +10,7 @@
 //! number of operations.
 
 mod bench;
+mod crash;
 mod ending;
 mod model;
 mod power;
