@@ -188,8 +188,7 @@ fn open_locked(
         _lock: lock,
     };
     core.open_segments()?;
-    core.recover()?;
-    core.recovery.files_swept = litter.sweep(&*core.storage)?;
+    core.recover(litter)?;
     core.recovery.bytes_read = core.storage.counters().bytes_read - read_before;
     Ok(core)
 }
@@ -256,9 +255,10 @@ impl Core {
 
     /// Replays the WAL into the memtable and flushes it: what came from the page cache must be
     /// durable before anything is built on it, and no log is appended to after a recovery.
-    fn recover(&mut self) -> Result<()> {
+    fn recover(&mut self, litter: Litter) -> Result<()> {
         let Some(entry) = self.writer().catalog.row().wal else {
             self.restart_group();
+            self.recovery.files_swept = litter.sweep(&*self.storage)?;
             return Ok(());
         };
         let floor = self.writer().change;
@@ -287,12 +287,15 @@ impl Core {
             self.options.wal_bytes_min,
             self.options.wal_bytes_max.max(self.options.wal_bytes_min),
         );
+        // Everything was read and is whole. Before the flush, because that needs space.
+        let swept = litter.sweep(&*self.storage)?;
         planted!(TailNotFlushed => return Ok(()));
         planted!(AppendAfterTornTail => {
             return crate::index::tests::planted::go_on_after_tail(self, &mut writer, &identity, &replay)
         });
         self.flush_locked(&mut writer, NextWal::None)?;
         drop(writer);
+        self.recovery.files_swept = swept;
         self.recovery.changes_replayed = replay.change_count();
         self.recovery.bytes_cut = replay.bytes_cut;
         Ok(())

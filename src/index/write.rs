@@ -9,7 +9,7 @@ use crate::index::durable::Mark;
 use crate::index::options::Durability;
 use crate::index::read::state::{Place, Snapshot, check_signature, table_keys};
 use crate::memtable::{NewDocument, Step};
-use crate::wal::AppendError;
+use crate::wal::{AppendError, Reserve};
 use crate::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 
@@ -86,7 +86,7 @@ impl Core {
         }
         let mut record = RecordBuilder::new();
         plan.effective(operations).for_each(|(operation, _)| record.push(operation));
-        if self.make_room(writer, record.record_bytes())? {
+        if self.make_room(writer, record.record_bytes(), plan.reserve(operations))? {
             // The same documents die, but a flush has moved them.
             before = self.applied(writer);
             plan = self::plan(&before, operations)?;
@@ -252,6 +252,13 @@ impl Plan {
         operations.iter().zip(results).filter_map(|(operation, (outcome, dying))| {
             Self::takes_effect(*outcome).then_some((operation, *dying))
         })
+    }
+
+    /// Whether the reserve of the log is there for it: who only removes makes room.
+    fn reserve(&self, operations: &[LoggedOperation<'_>]) -> Reserve {
+        let mut effective = self.effective(operations);
+        let removes = |(operation, _): (&_, _)| matches!(operation, LoggedOperation::Remove { .. });
+        if effective.all(removes) { Reserve::Used } else { Reserve::Kept }
     }
 
     /// Live documents after the change.

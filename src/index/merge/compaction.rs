@@ -76,9 +76,22 @@ impl Core {
         &self,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<()> {
+        match self.try_compact_all(progress) {
+            Err(error) if self.gave_up_spare(&mut self.writer(), &error) => {
+                self.try_compact_all(progress)
+            }
+            compacted => compacted,
+        }
+    }
+
+    fn try_compact_all(&self, progress: &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<()> {
         let mut slot = self.compaction();
         while slot.is_some() {
-            self.advance(&mut slot)?;
+            match self.advance(&mut slot) {
+                // It is abandoned, and what it took of a full disk is free again.
+                Err(error) if error.kind() == ErrorKind::Io => {}
+                advanced => drop(advanced?),
+            }
         }
         {
             let mut writer = self.writer();
@@ -125,10 +138,10 @@ impl Core {
     /// One step; true when the compaction has ended. A failed one is abandoned: nothing changed.
     fn advance(&self, slot: &mut Option<Compaction>) -> Result<bool> {
         let Some(compaction) = slot else { return Ok(true) };
-        let result = match &mut compaction.merge {
+        let result = self.group.refuse_if_poisoned().and_then(|()| match &mut compaction.merge {
             Some(merge) => merge.step(self.options.step_bytes),
             None => Ok(true),
-        };
+        });
         match result {
             Ok(false) => Ok(false),
             Ok(true) => {

@@ -38,17 +38,23 @@ const PARTS: u64 = 2;
 
 /// Cuts one script at one operation, and judges what that leaves. False if the script ended
 /// before.
-fn cut_script(script: &script::Script, cut: u64, figures: &mut Figures, seen: &mut Seen) -> bool {
+fn cut_script(
+    script: &script::Script,
+    cut: u64,
+    damage: bool,
+    figures: &mut Figures,
+    seen: &mut Seen,
+) -> bool {
     let number = script.number;
     let mut place = Place(format!("script {number}, cut at {cut}"));
     let mut run = Run::new(script, cut);
     let whole = run.go(script, &mut |at, step| {
-        place.0 = format!("script {number}, cut at {cut}, step {at}: {step:?}");
+        place.0 = format!("script {number}, cut at {cut}, step {at}: {:.200}", format!("{step:?}"));
     });
     place.0 += ", judged";
     figures.cuts += 1;
     let rng = Rng::new(number ^ cut.wrapping_mul(0x2545_f491_4f6c_dd1d));
-    Judge { figures, seen, rng }.crash(&run, STATES);
+    Judge { figures, seen, rng, damage }.crash(&run, STATES);
     !whole
 }
 
@@ -58,7 +64,7 @@ fn cut_everywhere(number: u64) -> Figures {
     let mut figures = Figures { scripts: 1, ..Figures::default() };
     let mut seen = Seen::new();
     let mut cut = 0;
-    while cut_script(&script, cut, &mut figures, &mut seen) {
+    while cut_script(&script, cut, true, &mut figures, &mut seen) {
         cut += 1;
     }
     figures

@@ -86,8 +86,10 @@ pub(super) fn script(number: u64) -> Script {
     let mut author = Author { rng, durability: layout.durability, trouble: pick(&trouble) };
     let mut steps: Vec<Step> = (0..28).map(|_| author.step()).collect();
     if author.trouble == Trouble::Sync {
-        let fault = Fault { at: author.rng.next() % 3, what: What::SyncFails, sticky: false };
-        steps.insert(20, Step::Fail(fault));
+        let fault = Fault { at: author.rng.next() % 2, what: What::SyncFails, sticky: false };
+        let mut write = || Step::Do(Op::Write(vec![author.edit(), author.edit()]));
+        let around = [write(), Step::Fail(fault), write(), write(), write()];
+        steps.splice(14..14, around);
     }
     Script { number, layout, steps }
 }
