@@ -92,6 +92,9 @@
 //! Images, vectors, and meaning: two texts are alike if they share words in order (or characters,
 //! lines, items), not if they say the same thing.
 
+#[macro_use]
+mod planted;
+
 mod catalog;
 mod curve;
 mod error;

@@ -89,7 +89,7 @@ impl Row {
         let crc = reader.u32("catalog row is cut short")?;
         let body = reader.take(reader.remaining(), "catalog row is cut short")?;
         // Before the version: a checksum that holds tells a newer writer from damage.
-        if crc32fast::hash(body) != crc {
+        if planted!(RowCrcNotChecked, false, crc32fast::hash(body) != crc) {
             return Err(DecodeError::damaged("checksum of the catalog row does not match", 1));
         }
         if version != VERSION {

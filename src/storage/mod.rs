@@ -130,7 +130,8 @@ pub(crate) fn publish(
     from: &Path,
     to: &Path,
 ) -> io::Result<()> {
-    file.sync()?;
+    planted!(FileNotSynced, Ok(()), file.sync())?;
     storage.rename(from, to)?;
+    planted!(FolderNotSynced => return Ok(()));
     storage.sync_dir(parent_of(to))
 }

@@ -13,6 +13,8 @@ mod model;
 #[cfg(test)]
 mod open;
 #[cfg(test)]
+pub(crate) mod planted;
+#[cfg(test)]
 mod salvage;
 
 pub(crate) use model::fuzz;

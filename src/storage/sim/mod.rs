@@ -35,7 +35,7 @@ mod redb_tests;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use fault::{Fault, What};
+pub(crate) use fault::{Fault, Moment, Visit, What};
 
 use super::Counters;
 use content::Content;
@@ -115,6 +115,12 @@ impl Sim {
     /// Plans a failure; several may be planned.
     pub(crate) fn fail(&self, fault: Fault) {
         self.shared.peek().faults.plan(fault);
+    }
+
+    /// Has somebody come by at this moment of every sync from now on, until `visit` is content:
+    /// another thread's doings, at a place known beforehand. `None`: nobody.
+    pub(crate) fn visit_syncs(&self, visitor: Option<(Moment, Visit)>) {
+        self.shared.peek().visitor.0 = visitor;
     }
 
     /// How many calls failed as planned.

@@ -15,6 +15,8 @@
 
 mod bench;
 mod bytes;
+#[cfg(test)]
+mod crash;
 mod ending;
 #[expect(clippy::module_inception, reason = "the model of the model test")]
 mod model;
