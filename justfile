@@ -32,6 +32,16 @@ model ops="1000000" seed="1":
 kill rounds="200":
     NEARKIN_KILL_ROUNDS={{rounds}} cargo test --release --test it kill -- --nocapture
 
+# Every bit and every length of every file of a small index.
+damage:
+    NEARKIN_DAMAGE=all cargo test --release damage -- --nocapture
+
+# Fuzzes a target: wal_replay, segment_query, catalog_row, operations or text (needs nightly and
+# cargo-fuzz).
+fuzz target seconds="3600":
+    mkdir -p fuzz/corpus/{{target}}
+    cargo +nightly fuzz run -s none {{target}} fuzz/corpus/{{target}} fuzz/seeds/{{target}} -- -max_total_time={{seconds}} -max_len=2000
+
 # Licences and advisories of the dependencies (needs cargo-deny).
 deny:
     cargo deny check

@@ -11,7 +11,7 @@
 #[cfg(test)]
 mod memory;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::fmt;
 use std::io;

@@ -92,10 +92,15 @@
 //! Images, vectors, and meaning: two texts are alike if they share words in order (or characters,
 //! lines, items), not if they say the same thing.
 
+#[macro_use]
+mod planted;
+
 mod catalog;
 mod curve;
 mod error;
 mod format;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod index;
 mod memtable;
 mod params;

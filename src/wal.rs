@@ -53,6 +53,16 @@ pub(crate) struct Wal {
     end: u64,
 }
 
+/// One part in this many of a log is its reserve.
+const RESERVE_SHARE_INVERSE: u64 = 8;
+
+/// The last part of a log, for removes on a disk so full that no other log can follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reserve {
+    Kept,
+    Used,
+}
+
 /// Why an append did not happen.
 #[derive(Debug)]
 pub(crate) enum AppendError {
@@ -72,20 +82,14 @@ impl Wal {
         spare: Option<&Path>,
         identity: &WalIdentity,
     ) -> Result<Self> {
-        let fail = |error| Error::io("create", path, error);
         let tmp = storage::names::tmp_of(path);
-        if let Some(spare) = spare {
-            storage.rename(spare, &tmp).map_err(fail)?;
-        }
-        let mode = if spare.is_some() { OpenMode::ReadWrite } else { OpenMode::Create };
-        let file = storage.open(&tmp, mode).map_err(fail)?;
-        let filled =
-            fill(&*file, identity).and_then(|()| storage::publish(storage, &*file, &tmp, path));
-        if let Err(error) = filled {
-            // Best effort: what is left is a tmp file or an unlisted log, swept at the next open.
-            let _ = storage.remove(&tmp);
-            return Err(fail(error));
-        }
+        let file = Self::create_as(storage, &tmp, path, spare, identity).map_err(|error| {
+            // Best effort: a file that stays is unlisted, and swept at the next open.
+            for left in [Some(&*tmp), Some(path), spare].into_iter().flatten() {
+                let _ = storage.remove(left);
+            }
+            Error::io("create", path, error)
+        })?;
         Ok(Self {
             file,
             path: path.to_path_buf(),
@@ -95,9 +99,36 @@ impl Wal {
         })
     }
 
+    fn create_as(
+        storage: &dyn Storage,
+        tmp: &Path,
+        path: &Path,
+        spare: Option<&Path>,
+        identity: &WalIdentity,
+    ) -> io::Result<Arc<dyn File>> {
+        let mode = match spare {
+            Some(spare) => storage.rename(spare, tmp).map(|()| OpenMode::ReadWrite)?,
+            None => OpenMode::Create,
+        };
+        let file = storage.open(tmp, mode)?;
+        fill(&*file, identity)?;
+        storage::publish(storage, &*file, tmp, path)?;
+        Ok(file)
+    }
+
     /// Whether a record of this many bytes fits.
-    pub(crate) fn has_room(&self, record_bytes: u64) -> bool {
-        self.end.checked_add(record_bytes).is_some_and(|end| end <= self.length)
+    pub(crate) fn has_room(&self, record_bytes: u64, reserve: Reserve) -> bool {
+        let length = match reserve {
+            Reserve::Kept => self.length - (self.length - RECORDS_BEGIN) / RESERVE_SHARE_INVERSE,
+            Reserve::Used => self.length,
+        };
+        self.end.checked_add(record_bytes).is_some_and(|end| end <= length)
+    }
+
+    /// The least length of a log that has room for a record of this many bytes and its reserve.
+    pub(crate) fn length_for(record_bytes: u64) -> u64 {
+        let record_bytes = record_bytes.saturating_add(record_bytes / (RESERVE_SHARE_INVERSE - 1));
+        RECORDS_BEGIN.saturating_add(record_bytes.saturating_add(8)).next_power_of_two()
     }
 
     /// Appends a record and returns the offset after it. The bytes are durable only after a sync
@@ -109,11 +140,16 @@ impl Wal {
         change: u64,
         horizon: u64,
     ) -> std::result::Result<u64, AppendError> {
-        if !self.has_room(record.record_bytes()) {
+        if !self.has_room(record.record_bytes(), Reserve::Used) {
             return Err(AppendError::Full);
         }
         let bytes = record.seal(kind, change, horizon, self.salt, self.end);
-        self.file.write_at(bytes, self.end).map_err(AppendError::Failed)?;
+        let written = self.file.write_at(bytes, self.end);
+        planted!(FullIsSuccess => if tests::is_full(&written) {
+            self.end += wide(bytes.len());
+            return Ok(self.end);
+        });
+        written.map_err(AppendError::Failed)?;
         self.end += wide(bytes.len());
         Ok(self.end)
     }
@@ -179,6 +215,7 @@ impl Replay {
         let mut replay = Self { bytes, records: Vec::new(), bytes_cut: 0 };
         let (stop, horizon) = replay.collect(path, identity, signature_bytes)?;
         let horizon = horizon.max(replay.horizon_after(path, identity, stop)?);
+        planted!(DamageIsTornTail => return Ok(replay));
         if stop < horizon {
             return Err(Error::corrupt(
                 path,

@@ -4,6 +4,10 @@
 
 use super::DecodeError;
 
+/// Changes and files are numbered up to this, so that no sum of a few of them overflows. A million
+/// a second reach it in 146,000 years.
+pub(crate) const NUMBER_MAX: u64 = 1 << 62;
+
 /// Reads fields one after another; every read past the end is an error that names the field.
 #[derive(Debug, Clone)]
 pub(crate) struct Reader<'a> {

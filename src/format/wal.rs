@@ -127,7 +127,7 @@ fn seeded_crc(salt: u64, offset: u64, bytes: &[u8]) -> u32 {
     let mut seed = [0; 16];
     let (first, second) = seed.split_at_mut(8);
     first.copy_from_slice(&salt.to_le_bytes());
-    second.copy_from_slice(&offset.to_le_bytes());
+    second.copy_from_slice(&planted!(CrcNotBoundToOffset, 0, offset).to_le_bytes());
     let mut hasher = crc32fast::Hasher::new_with_initial(crc32fast::hash(&seed));
     hasher.update(bytes);
     hasher.finalize()

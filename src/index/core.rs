@@ -60,6 +60,7 @@ pub(crate) struct Writer {
 impl Writer {
     /// A file number nobody had before.
     pub(crate) fn next_number(&mut self) -> u64 {
+        planted!(NumberReused => return crate::index::tests::planted::reused_number(self));
         let number = self.file_next;
         self.file_next += 1;
         number

@@ -128,13 +128,15 @@ impl Core {
                 ));
             }
             if shared.led {
+                #[cfg(test)]
+                crate::planted::about_to_wait();
                 shared = group.woken.wait(shared).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
             shared.led = true;
             let (mark, file) = (shared.applied, shared.file.clone());
             drop(shared);
-            let synced = file.map_or(Ok(()), |file| file.sync());
+            let synced = planted!(WalNotSynced, Ok(()), file.map_or(Ok(()), |file| file.sync()));
             shared = group.lock();
             shared.led = false;
             match synced {
@@ -142,12 +144,14 @@ impl Core {
                 // one may have passed over.
                 Ok(()) if shared.poisoned.is_some() => {}
                 Ok(()) => {
-                    shared.durable_change = shared.durable_change.max(mark.change);
-                    shared.horizon = shared.horizon.max(mark.end);
+                    let covered = planted!(HorizonAfterSync, shared.applied, mark);
+                    shared.durable_change = shared.durable_change.max(covered.change);
+                    shared.horizon = shared.horizon.max(covered.end);
                     shared.synced_at_ms = (self.options.clock)();
-                    self.show(mark);
+                    self.show(covered);
                 }
                 Err(error) => {
+                    planted!(PoisonForgotten => return Err(Error::new(ErrorKind::Unknown, "")));
                     shared.poisoned.get_or_insert(error.to_string());
                 }
             }

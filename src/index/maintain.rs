@@ -7,6 +7,7 @@ use crate::index::durable::Mark;
 use crate::index::merge::flush::NextWal;
 use crate::index::options::{Durability, Maintenance};
 use crate::index::read::Maintained;
+use crate::wal::Reserve;
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -30,7 +31,10 @@ impl Core {
             let mut writer = self.writer();
             // The holder of the lock may have flushed it meanwhile.
             if self.memtable_is_full() {
-                self.flush_locked(&mut writer, NextWal::Ready { record_bytes: 0 })?;
+                self.flush_locked(
+                    &mut writer,
+                    NextWal::Ready { record_bytes: 0, reserve: Reserve::Kept },
+                )?;
                 return Ok(Maintained::Flushed);
             }
         }
@@ -64,7 +68,8 @@ impl Core {
         }
         let mut writer = self.writer();
         let mut record = RecordBuilder::new();
-        let room = writer.wal.as_ref().is_some_and(|wal| wal.has_room(record.record_bytes()));
+        let bytes = record.record_bytes();
+        let room = writer.wal.as_ref().is_some_and(|wal| wal.has_room(bytes, Reserve::Kept));
         if !room {
             return Ok(false);
         }

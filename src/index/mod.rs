@@ -14,7 +14,9 @@ mod options;
 mod read;
 mod reader;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
+#[cfg(all(fuzzing, not(test)))]
+pub(crate) mod tests;
 mod write;
 
 pub use batch::{Batch, Outcome, Written};

@@ -1,9 +1,8 @@
 //! Tests of damage: an error or the exact answer, never a panic, never a wrong answer.
 
+use super::forge::{footer_of, repair};
 use super::tests::{MODES, Model, Place, Random, problems, shape};
 use super::*;
-use crate::format::blocks::{BLOCK_BYTES, Footer};
-use crate::format::header::FileHeader;
 use crate::storage::OpenMode;
 use std::path::Path;
 
@@ -148,30 +147,6 @@ fn verify_names_every_damaged_block() {
     }
 }
 
-/// Makes all checksums right again, whatever the bytes say now: what a forger would do. The
-/// lengths are those of the file as it was built.
-fn repair(bytes: &mut [u8], was: &Footer, listed: &Listed) -> Listed {
-    let crc = |bytes: &[u8]| crc32fast::hash(bytes).to_le_bytes();
-    let body = usize::try_from(was.body_bytes).expect("small");
-    let tail = usize::try_from(was.tail_offset).expect("small");
-    let footer = bytes.len() - Footer::BYTES;
-    let header = crc(&bytes[..60]);
-    bytes[60..FileHeader::BYTES].copy_from_slice(&header);
-    for block in 0..body / BLOCK_BYTES {
-        let value = crc(&bytes[block * BLOCK_BYTES..][..BLOCK_BYTES]);
-        bytes[body + 4 * block..][..4].copy_from_slice(&value);
-    }
-    for block in 0..(tail - body) / BLOCK_BYTES {
-        let value = crc(&bytes[body + block * BLOCK_BYTES..][..BLOCK_BYTES]);
-        bytes[tail + 4 * block..][..4].copy_from_slice(&value);
-    }
-    let value = crc(&bytes[tail..footer]);
-    bytes[footer + 40..][..4].copy_from_slice(&value);
-    let value = crc(&bytes[footer..footer + 60]);
-    bytes[footer + 60..].copy_from_slice(&value);
-    Listed { tail_hash: xxhash_rust::xxh3::xxh3_64(&bytes[tail..]), ..*listed }
-}
-
 /// Where numbers stand that lead somewhere: all of the body but signatures and payloads matters.
 fn forge(random: &mut Random, bytes: &mut [u8], from: usize) {
     for _ in 0..=random.below(3) {
@@ -192,8 +167,7 @@ fn forged_files_with_right_checksums_do_not_panic() {
     let place = Place::new();
     let path = place.path("a.seg");
     let (model, listed, bytes) = small(&place, &path);
-    let footer = Footer::decode(&bytes[bytes.len() - Footer::BYTES..], listed.length);
-    let footer = footer.expect("as built");
+    let footer = footer_of(&bytes);
     let mut random = Random(17);
     let (mut opened, mut tails) = (0, 0);
     for round in 0..2000 {
@@ -248,8 +222,7 @@ fn forged_dead_files_do_not_panic() {
     let shape = shape(24, 4);
     let listed = write_dead(&*place.disk, &path, 9, &shape, 7, 45, &[5]).expect("written");
     let bytes = place.bytes(&path);
-    let footer = Footer::decode(&bytes[bytes.len() - Footer::BYTES..], listed.length);
-    let footer = footer.expect("as built");
+    let footer = footer_of(&bytes);
     let mut random = Random(17);
     for round in 0..2000 {
         let mut forged = bytes.clone();
@@ -273,8 +246,7 @@ fn a_forged_body_is_found_by_computing_it_again() {
     let place = Place::new();
     let path = place.path("a.seg");
     let (model, listed, bytes) = small(&place, &path);
-    let footer = Footer::decode(&bytes[bytes.len() - Footer::BYTES..], listed.length);
-    let footer = footer.expect("as built");
+    let footer = footer_of(&bytes);
     let segment = place.segment(&path, &listed, &model.shape, ReadMode::Pread).expect("opens");
     let [_, documents, _, _, times, counts, ..] = segment.layout.sections;
     let mut free: Vec<_> =

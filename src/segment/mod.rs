@@ -8,6 +8,8 @@ mod builder;
 #[cfg(test)]
 mod damage_tests;
 mod dead;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod forge;
 mod reader;
 mod tables;
 #[cfg(test)]

@@ -154,4 +154,6 @@ fn digits(number: i128, buffer: &mut [u8; DIGITS_MAX]) -> &[u8] {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
+#[cfg(all(fuzzing, not(test)))]
+pub(crate) mod tests;

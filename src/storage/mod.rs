@@ -8,7 +8,7 @@ mod disk;
 pub(crate) mod lock;
 pub(crate) mod map;
 pub(crate) mod names;
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 pub(crate) mod sim;
 
 pub(crate) use disk::Disk;
@@ -130,7 +130,8 @@ pub(crate) fn publish(
     from: &Path,
     to: &Path,
 ) -> io::Result<()> {
-    file.sync()?;
+    planted!(FileNotSynced, Ok(()), file.sync())?;
     storage.rename(from, to)?;
+    planted!(FolderNotSynced => return Ok(()));
     storage.sync_dir(parent_of(to))
 }

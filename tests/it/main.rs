@@ -6,6 +6,7 @@
 )]
 
 mod concurrency;
+mod fixtures;
 mod handle;
 mod kill;
 mod locks;

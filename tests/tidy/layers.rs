@@ -8,8 +8,9 @@ const PARTS: [&str; 4] = ["wal", "memtable", "segment", "catalog"];
 
 /// Whether a file of `src` is compiled for tests only.
 pub(crate) fn is_test(path: &str) -> bool {
-    let folders = ["/tests/", "_tests/", "/sim/"];
+    let folders = ["/tests/", "_tests/", "/sim/", "/fuzzing/"];
     path.ends_with("/tests.rs")
+        || path == "src/segment/forge.rs"
         || path.ends_with("_tests.rs")
         || folders.iter().any(|folder| path.contains(folder))
 }
@@ -61,7 +62,7 @@ fn head(path: &str) -> &str {
 }
 
 fn is_top(module: &str) -> bool {
-    ["lib", "index", "bin"].contains(&module)
+    ["lib", "index", "bin", "fuzzing"].contains(&module)
 }
 
 fn may_name(module: &str, path: &str) -> bool {

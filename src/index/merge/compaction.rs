@@ -10,6 +10,8 @@ use crate::index::merge::draft::Draft;
 use crate::index::merge::policy;
 use crate::index::merge::{Input, Merge};
 use crate::index::read::state::{Bits, LiveSegment};
+#[cfg(test)]
+use crate::index::tests::planted::with_late;
 use crate::memtable::{Memtable, Step};
 use crate::segment::{Built, Ranks};
 use crate::{Error, ErrorKind, Progress, Result};
@@ -74,9 +76,22 @@ impl Core {
         &self,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<()> {
+        match self.try_compact_all(progress) {
+            Err(error) if self.gave_up_spare(&mut self.writer(), &error) => {
+                self.try_compact_all(progress)
+            }
+            compacted => compacted,
+        }
+    }
+
+    fn try_compact_all(&self, progress: &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<()> {
         let mut slot = self.compaction();
         while slot.is_some() {
-            self.advance(&mut slot)?;
+            match self.advance(&mut slot) {
+                // It is abandoned, and what it took of a full disk is free again.
+                Err(error) if error.kind() == ErrorKind::Io => {}
+                advanced => drop(advanced?),
+            }
         }
         {
             let mut writer = self.writer();
@@ -123,10 +138,10 @@ impl Core {
     /// One step; true when the compaction has ended. A failed one is abandoned: nothing changed.
     fn advance(&self, slot: &mut Option<Compaction>) -> Result<bool> {
         let Some(compaction) = slot else { return Ok(true) };
-        let result = match &mut compaction.merge {
+        let result = self.group.refuse_if_poisoned().and_then(|()| match &mut compaction.merge {
             Some(merge) => merge.step(self.options.step_bytes),
             None => Ok(true),
-        };
+        });
         match result {
             Ok(false) => Ok(false),
             Ok(true) => {
@@ -160,11 +175,13 @@ impl Core {
             draft.drop_segment(input.number());
         }
         if let Some(built) = built {
-            let output = self.draft_output(&mut writer, &mut draft, &built, &carried)?;
+            let carried = &planted!(LateDeathsCommitted, with_late(carried, &deaths), carried);
+            let output = self.draft_output(&mut writer, &mut draft, &built, carried)?;
             if let Some(output) = output {
                 // Nobody knows this number yet, so nobody can look these up too early; and who
                 // sees the new state finds them there.
                 for (ordinal, change) in deaths {
+                    planted!(DeathLostInMerge => continue);
                     let segment = built.listed.number;
                     draft.memtable.apply(change, &[Step::SegmentDeath { segment, ordinal }]);
                 }
@@ -224,6 +241,7 @@ fn ranks(live: &LiveSegment) -> Result<Ranks> {
 fn deaths_since(inputs: &[Source], now: &[Arc<LiveSegment>]) -> Result<Vec<u32>> {
     let mut carried = Vec::new();
     for source in inputs {
+        planted!(DeadFileNotCarried => continue);
         let current = now.iter().find(|live| live.number() == source.number());
         let Some(current) = current else { continue };
         if current.entry.dead_file == source.live.entry.dead_file {

@@ -133,6 +133,9 @@ impl Draft {
             segments: self.segments.iter().map(|live| live.entry).collect(),
             ..writer.catalog.row().clone()
         };
+        planted!(InputsDeletedEarly => {
+            self.dropped.iter().for_each(|file| drop(core.storage.remove(&file.path)));
+        });
         if let Err(error) = writer.catalog.commit(row) {
             if error.kind() != ErrorKind::Io {
                 // The catalog may list the files after all: they must stay, and nothing more

@@ -1,7 +1,6 @@
 //! The flush: what the memtable holds becomes a segment and dead files, the floor moves, and a
 //! new WAL begins. All under the write lock; readers go on.
 
-use crate::Result;
 use crate::format::catalog::WalEntry;
 use crate::format::wal::RECORDS_BEGIN;
 use crate::index::core::{Core, Writer};
@@ -11,17 +10,26 @@ use crate::index::merge::{Input, Merge};
 use crate::index::read::state::{Bits, LiveSegment, Snapshot};
 use crate::memtable::Memtable;
 use crate::storage::names::Ending;
-use crate::wal::{Wal, WalIdentity};
+use crate::wal::{Reserve, Wal, WalIdentity};
+use crate::{Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Whether a flush leaves a WAL behind that is ready for a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NextWal {
-    /// One with room for a record of this many bytes.
-    Ready { record_bytes: u64 },
+    /// One with room for a record of this many bytes, for which the reserve of a full disk is
+    /// kept, or may be used.
+    Ready { record_bytes: u64, reserve: Reserve },
     /// None: the next write makes one, and reopening has nothing to read.
     None,
+}
+
+impl NextWal {
+    /// Inserting never uses it up, nor does what is done for inserts.
+    fn may_use_reserve(self) -> bool {
+        !matches!(self, Self::Ready { reserve: Reserve::Kept, .. })
+    }
 }
 
 impl Core {
@@ -32,14 +40,24 @@ impl Core {
 
     /// Sees to it that a record fits into the WAL and its documents into the memtable. True if
     /// that took a flush: then documents lie elsewhere.
-    pub(crate) fn make_room(&self, writer: &mut Writer, record_bytes: u64) -> Result<bool> {
+    pub(crate) fn make_room(
+        &self,
+        writer: &mut Writer,
+        record_bytes: u64,
+        reserve: Reserve,
+    ) -> Result<bool> {
         let Some(wal) = &writer.wal else {
-            return self.begin_wal(writer, record_bytes).map(|()| false);
+            planted!(TailNotFlushed => {
+                let next = NextWal::Ready { record_bytes, reserve };
+                return self.flush_locked(writer, next).map(|()| true);
+            });
+            return self.begin_wal(writer, record_bytes, reserve).map(|()| false);
         };
-        let fits = wal.has_room(record_bytes);
+        let fits = wal.has_room(record_bytes, Reserve::Kept);
         if fits && !self.memtable_is_full() {
             return Ok(false);
         }
+        let fits_reserve = reserve == Reserve::Used && wal.has_room(record_bytes, reserve);
         // The length of the log follows its use.
         let (length, used) = (wal.length(), wal.end());
         let wanted = if !fits {
@@ -49,20 +67,47 @@ impl Core {
         } else {
             length
         };
-        writer.wal_bytes = wanted.clamp(self.options.wal_bytes_min, self.options.wal_bytes_max);
-        self.flush_locked(writer, NextWal::Ready { record_bytes }).map(|()| true)
+        if reserve == Reserve::Kept {
+            writer.wal_bytes = wanted.clamp(self.options.wal_bytes_min, self.options.wal_bytes_max);
+        }
+        match self.flush_locked(writer, NextWal::Ready { record_bytes, reserve }) {
+            // A full disk must not keep anybody from removing: that is what makes room on it.
+            Err(error) if error.kind() == ErrorKind::Io && fits_reserve => Ok(false),
+            flushed => flushed.map(|()| true),
+        }
     }
 
     /// Lists a first WAL, with nothing else changed.
-    fn begin_wal(&self, writer: &mut Writer, record_bytes: u64) -> Result<()> {
+    fn begin_wal(&self, writer: &mut Writer, record_bytes: u64, reserve: Reserve) -> Result<()> {
         let mut draft = Draft::of(self, writer);
-        let (wal, entry) = self.create_wal(writer, record_bytes, draft.floor)?;
+        let (wal, entry) = self.create_wal(writer, record_bytes, reserve, draft.floor)?;
         draft.wal = Some(entry);
         self.commit_with_wal(writer, draft, Some(wal))
     }
 
     /// Flushes the memtable. When it returns `Ok`, catalog and segments hold every change.
     pub(crate) fn flush_locked(&self, writer: &mut Writer, next: NextWal) -> Result<()> {
+        match self.try_flush(writer, next) {
+            Err(error) if next.may_use_reserve() && self.gave_up_spare(writer, &error) => {
+                self.try_flush(writer, next)
+            }
+            flushed => flushed,
+        }
+    }
+
+    /// After a failure that may be a full disk's, removes the spare WAL: its blocks are the
+    /// reserve. True if there was one, so that it may go better now.
+    pub(crate) fn gave_up_spare(&self, writer: &mut Writer, error: &Error) -> bool {
+        if error.kind() != ErrorKind::Io {
+            return false;
+        }
+        let Some(number) = writer.spare.take() else { return false };
+        // Nor must the next WAL take what is won: it is as small as it can be.
+        writer.wal_bytes = 0;
+        self.storage.remove(&self.names.numbered(number, Ending::Free)).is_ok()
+    }
+
+    fn try_flush(&self, writer: &mut Writer, next: NextWal) -> Result<()> {
         self.group.refuse_if_poisoned()?;
         if next == NextWal::None && writer.catalog.row().wal.is_none() {
             return Ok(()); // no WAL, so no change since the floor
@@ -71,6 +116,7 @@ impl Core {
         // their answer first.
         self.await_durable(writer.change)?;
         let before = self.applied(writer);
+        planted!(FloorBeforeSegment => crate::index::tests::planted::move_floor(self, writer)?);
         let mut draft = Draft::of(self, writer);
         self.draft_deaths(writer, &before, &mut draft)?;
         self.draft_births(writer, &before, &mut draft)?;
@@ -78,8 +124,8 @@ impl Core {
             Arc::new(Memtable::new(self.params.signature_bytes(), self.params.bands()));
         draft.floor = writer.change;
         let wal = match next {
-            NextWal::Ready { record_bytes } => {
-                let (wal, entry) = self.create_wal(writer, record_bytes, draft.floor)?;
+            NextWal::Ready { record_bytes, reserve } => {
+                let (wal, entry) = self.create_wal(writer, record_bytes, reserve, draft.floor)?;
                 draft.wal = Some(entry);
                 Some(wal)
             }
@@ -151,16 +197,33 @@ impl Core {
         Ok(())
     }
 
-    /// Makes and publishes the next WAL; nobody lists it yet.
+    /// Makes and publishes the next WAL; nobody lists it yet. On a full disk it is a small one.
     fn create_wal(
         &self,
         writer: &mut Writer,
         record_bytes: u64,
+        reserve: Reserve,
         floor: u64,
     ) -> Result<(Wal, WalEntry)> {
-        let needed = RECORDS_BEGIN.saturating_add(record_bytes).next_power_of_two();
+        let needed = Wal::length_for(record_bytes);
+        let wanted = writer.wal_bytes.max(needed);
+        match self.create_wal_of(writer, wanted, floor) {
+            Err(error)
+                if error.kind() == ErrorKind::Io && reserve == Reserve::Used && needed < wanted =>
+            {
+                self.create_wal_of(writer, needed, floor)
+            }
+            created => created,
+        }
+    }
+
+    fn create_wal_of(
+        &self,
+        writer: &mut Writer,
+        length: u64,
+        floor: u64,
+    ) -> Result<(Wal, WalEntry)> {
         let (number, salt) = (writer.next_number(), (self.options.random)());
-        let length = writer.wal_bytes.max(needed);
         let identity = WalIdentity {
             uuid: self.shape.uuid,
             params_id: self.shape.params_id,
@@ -172,14 +235,18 @@ impl Core {
         let spare = writer.spare.take().map(|spare| self.names.numbered(spare, Ending::Free));
         let path = self.names.numbered(number, Ending::Wal);
         let wal = Wal::create(&*self.storage, &path, spare.as_deref(), &identity)?;
+        planted!(RecordBeforeListed => crate::index::tests::planted::record_early(&wal, &identity));
         Ok((wal, WalEntry { number, salt, length }))
     }
 
     /// Commits a draft that changes the WAL, and puts the old one aside.
     fn commit_with_wal(&self, writer: &mut Writer, draft: Draft, wal: Option<Wal>) -> Result<()> {
         let old_number = writer.catalog.row().wal.map(|entry| entry.number);
+        planted!(WalRetiredEarly => if let Some(number) = old_number {
+            self.retire_wal(writer, number);
+        });
         if let Err(error) = draft.commit(self, writer) {
-            if error.kind() == crate::ErrorKind::Io
+            if error.kind() == ErrorKind::Io
                 && let Some(wal) = &wal
             {
                 // Certainly not listed, and empty. If this fails the next open sweeps it.

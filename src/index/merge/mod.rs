@@ -4,7 +4,7 @@
 //! built. It can be interrupted anywhere. It does not know why it merges, nor commits anything.
 
 pub(crate) mod compaction;
-mod draft;
+pub(crate) mod draft;
 pub(crate) mod flush;
 mod policy;
 

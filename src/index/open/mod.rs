@@ -59,6 +59,7 @@ pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {
             )));
         }
     }
+    planted!(SweepWithoutCatalog => return Ok(false));
     for folder in [names.wal_dir(), names.segments_dir()] {
         let numbered = list_if_any(storage, &folder)?;
         if let Some(entry) = numbered.iter().find(|entry| names::parse(&entry.name).is_some()) {
@@ -179,8 +180,9 @@ fn open_locked(
     options: Options,
 ) -> Result<Core> {
     let (mut core, litter) = load(storage, names, Some(lock), options, Access::Write)?;
-    core.flush_replayed()?;
+    // Everything was read and is whole. Swept before the flush, because that needs space.
     core.recovery.files_swept = litter.sweep(&*core.storage)?;
+    core.flush_replayed()?;
     Ok(core)
 }
 
@@ -279,6 +281,7 @@ fn load(
 /// have left a row that is read but would not outlast a power cut; nothing it does not list may
 /// be removed before, nor anything be answered from it.
 fn sync_catalog(storage: &dyn Storage, names: &Names) -> Result<()> {
+    planted!(CatalogNotSyncedAtOpen => return Ok(()));
     let path = names.catalog();
     storage
         .open(&path, OpenMode::ReadWrite)
@@ -366,6 +369,9 @@ impl Core {
             self.options.wal_bytes_min,
             self.options.wal_bytes_max.max(self.options.wal_bytes_min),
         );
+        planted!(AppendAfterTornTail => {
+            crate::index::tests::planted::go_on_after_tail(self, &mut writer, &identity, &replay)?;
+        });
         drop(writer);
         self.recovery.changes_replayed = replay.change_count();
         self.recovery.bytes_cut = replay.bytes_cut;
@@ -375,6 +381,8 @@ impl Core {
     /// Flushes what was replayed: it came from the page cache and must be durable before anything
     /// is built on it, and no log is appended to after a recovery.
     fn flush_replayed(&self) -> Result<()> {
+        planted!(TailNotFlushed => return Ok(()));
+        planted!(AppendAfterTornTail => return Ok(()));
         let mut writer = self.writer();
         if writer.catalog.row().wal.is_none() {
             return Ok(());

@@ -30,7 +30,7 @@ pub(crate) struct HeldFile {
 impl HeldFile {
     pub(crate) fn new(core: &Core, path: PathBuf) -> Arc<Self> {
         let storage = Arc::clone(&core.storage);
-        let lock = core.lock.as_ref().map(Arc::downgrade).unwrap_or_default();
+        let lock = core.lock.as_ref().map_or_else(Weak::new, Arc::downgrade);
         Arc::new(Self { storage, path, doomed: AtomicBool::new(false), lock })
     }
 

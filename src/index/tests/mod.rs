@@ -1,7 +1,20 @@
-//! Tests that need to look inside: the model, group commit, what opening reads.
+//! Tests that need to look inside: the model, damage, the fixture, group commit, copies, and what
+//! opening reads.
 
+#[cfg(test)]
 mod copies;
+#[cfg(test)]
+mod damage;
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
 mod group;
 mod model;
+#[cfg(test)]
 mod open;
+#[cfg(test)]
+pub(crate) mod planted;
+#[cfg(test)]
 mod salvage;
+
+pub(crate) use model::fuzz;

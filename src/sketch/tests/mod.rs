@@ -1,7 +1,12 @@
 //! Tests of the pure part: paths that must agree, known answers, and statistics.
 
 mod naive;
+pub(crate) mod oracle;
+#[cfg(test)]
 mod paths;
+#[cfg(test)]
 mod statistics;
+#[cfg(test)]
 mod textbook_example;
+#[cfg(test)]
 mod vectors;

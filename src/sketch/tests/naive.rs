@@ -41,6 +41,7 @@ pub(super) fn fast(hashes: &[u64], rows: usize, rehash: Rehash<'_>) -> Vec<u64> 
 
 /// One-permutation hashing with optimal densification (Shrivastava 2017): an empty slot copies
 /// from a slot that a hash of the two chooses. What the fast scheme must not become.
+#[cfg(test)]
 pub(super) fn one_permutation(hashes: &[u64], rows: usize) -> Vec<u64> {
     let mut slots = vec![u64::MAX; rows];
     for &hash in hashes {

@@ -52,6 +52,26 @@ impl From<What> for io::Error {
     }
 }
 
+/// When somebody comes by: before a sync did anything, or after it has done all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    BeforeSync,
+    AfterSync,
+}
+
+/// What happens at a moment of some sync; true when it has happened.
+pub(crate) type Visit = Box<dyn FnMut() -> bool + Send>;
+
+/// Who comes by next.
+#[derive(Default)]
+pub(super) struct Visitor(pub(super) Option<(Moment, Visit)>);
+
+impl std::fmt::Debug for Visitor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Visitor").field(&self.0.as_ref().map(|(moment, _)| moment)).finish()
+    }
+}
+
 /// The calls of the two traits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {

@@ -3,7 +3,7 @@
 //! What a call does to files and names is `state`'s business; who may call, and what fails, ours.
 
 use super::content::{Content, at};
-use super::fault::{Call, Faults, What};
+use super::fault::{Call, Faults, Moment, Visitor, What};
 use super::state::{Id, Node, State, clean};
 use super::{Sim, Stopped};
 use crate::format::bytes::wide;
@@ -26,6 +26,7 @@ pub(super) struct Machine {
     pub(super) cut: Option<u64>,
     pub(super) killed: bool,
     pub(super) locks: BTreeMap<PathBuf, Holders>,
+    pub(super) visitor: Visitor,
 }
 
 /// Who holds a lock.
@@ -49,6 +50,16 @@ impl Shared {
     /// behind a poisoned lock.
     pub(super) fn peek(&self) -> MutexGuard<'_, Machine> {
         self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets in who waits for this moment, if somebody does. The machine is free meanwhile.
+    fn visit(&self, moment: Moment) {
+        let waiting = self.peek().visitor.0.take_if(|(awaited, _)| *awaited == moment);
+        if let Some((_, mut visit)) = waiting
+            && !visit()
+        {
+            self.peek().visitor.0.get_or_insert((moment, visit));
+        }
     }
 
     /// The machine, if it runs.
@@ -331,12 +342,17 @@ impl File for SimFile {
     }
 
     fn sync(&self) -> io::Result<()> {
+        self.shared.visit(Moment::BeforeSync);
         let mut machine = self.shared.enter()?;
         machine.counters.syncs += 1;
         let result = machine.step(Call::Sync);
         match result {
             Ok(()) => machine.disk.sync(self.id),
             Err(_) => machine.disk.sync_failed(self.id),
+        }
+        drop(machine);
+        if result.is_ok() {
+            self.shared.visit(Moment::AfterSync);
         }
         Ok(result?)
     }

@@ -16,6 +16,10 @@
 //! What is not assumed: any order of operations that no sync separates, lengths that fit the
 //! bytes, or zeros where nothing was ever synced. Dropping a write but keeping a later one to the
 //! same sector is more than most disks do; a program that survives it survives them.
+#![cfg_attr(
+    not(test),
+    expect(dead_code, unused_imports, reason = "fuzz targets need less than the tests")
+)]
 
 mod content;
 mod crash;
@@ -31,7 +35,7 @@ mod redb_tests;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use fault::{Fault, What};
+pub(crate) use fault::{Fault, Moment, Visit, What};
 
 use super::Counters;
 use content::Content;
@@ -111,6 +115,12 @@ impl Sim {
     /// Plans a failure; several may be planned.
     pub(crate) fn fail(&self, fault: Fault) {
         self.shared.peek().faults.plan(fault);
+    }
+
+    /// Has somebody come by at this moment of every sync from now on, until `visit` is content:
+    /// another thread's doings, at a place known beforehand. `None`: nobody.
+    pub(crate) fn visit_syncs(&self, visitor: Option<(Moment, Visit)>) {
+        self.shared.peek().visitor.0 = visitor;
     }
 
     /// How many calls failed as planned.

@@ -108,6 +108,9 @@ pub(super) enum End {
     PowerCut,
 }
 
+/// Per key of a batch what it leaves behind: a document, or nothing.
+pub(super) type Docs = Vec<(Vec<u8>, Option<Doc>)>;
+
 /// An index and its model.
 #[derive(Debug)]
 pub(super) struct Bench {
@@ -329,21 +332,7 @@ impl Bench {
 
     fn write(&mut self, edits: &[Edit]) -> Result<()> {
         let time = self.clock.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut batch = Batch::new();
-        let mut docs = Vec::new();
-        for edit in edits {
-            match edit {
-                Edit::Insert { key, lanes, payload } => {
-                    let signature = self.signature(lanes);
-                    batch = batch.insert_with_payload(key, &signature, payload);
-                    docs.push((key.clone(), Some(doc(&signature, payload, time))));
-                }
-                Edit::Remove { key } => {
-                    batch = batch.remove(key);
-                    docs.push((key.clone(), None));
-                }
-            }
-        }
+        let (batch, docs) = self.batch(edits, time);
         let mut after = self.model.clone();
         let outcomes = after.write(&docs);
         match self.index().write(&batch) {
@@ -362,6 +351,26 @@ impl Bench {
         }
     }
 
+    /// Edits as the index takes them, and as the model does.
+    pub(super) fn batch(&self, edits: &[Edit], time: u64) -> (Batch, Docs) {
+        let mut batch = Batch::new();
+        let mut docs = Vec::new();
+        for edit in edits {
+            match edit {
+                Edit::Insert { key, lanes, payload } => {
+                    let signature = self.signature(lanes);
+                    batch = batch.insert_with_payload(key, &signature, payload);
+                    docs.push((key.clone(), Some(doc(&signature, payload, time))));
+                }
+                Edit::Remove { key } => {
+                    batch = batch.remove(key);
+                    docs.push((key.clone(), None));
+                }
+            }
+        }
+        (batch, docs)
+    }
+
     pub(super) fn note(&mut self, answer: impl FnOnce() -> String) {
         if let Some(answers) = &mut self.answers {
             answers.push(xxhash_rust::xxh3::xxh3_64(answer().as_bytes()));
@@ -369,7 +378,7 @@ impl Bench {
     }
 }
 
-fn doc(signature: &Signature, payload: &[u8], time: u64) -> Doc {
+pub(super) fn doc(signature: &Signature, payload: &[u8], time: u64) -> Doc {
     Doc {
         signature: signature.as_bytes().to_vec(),
         payload: payload.to_vec(),

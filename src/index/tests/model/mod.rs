@@ -8,14 +8,24 @@
 //! `NEARKIN_MODEL_OPS` is the number of operations (default 120,000), `NEARKIN_MODEL_SEED` the
 //! number of the first script (default 1); to run one script again, give its number and 1 as the
 //! number of operations.
+#![cfg_attr(
+    not(test),
+    expect(dead_code, unused_imports, reason = "fuzz targets write other scripts")
+)]
 
 mod bench;
+mod bytes;
+#[cfg(test)]
+mod crash;
 mod ending;
 #[expect(clippy::module_inception, reason = "the model of the model test")]
 mod model;
+#[cfg(test)]
 mod power;
 mod reading;
 mod script;
+
+pub(crate) use bytes::fuzz;
 
 use crate::{Durability, Params};
 use bench::{AfterEach, Bench, Layout};

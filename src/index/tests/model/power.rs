@@ -31,7 +31,7 @@ fn remove(key: &str) -> Edit {
 
 /// Every way in which the directory changes: a first WAL and the next, flushes with and without
 /// deaths, a compaction, a segment that dies whole, a clean close and a replay.
-fn script() -> Vec<Op> {
+pub(super) fn script() -> Vec<Op> {
     let ask = Ask { rows: 0, limit: usize::MAX };
     vec![
         Op::Write(vec![insert("a", 1), insert("b", 2)]),
@@ -148,7 +148,7 @@ fn what_a_process_finds_after_a_kill_is_durable_from_then_on() {
 impl Bench {
     /// Does an operation that may fail, once, because the disk fails. What was acknowledged
     /// stays, what was refused is not there, and what is unknown is one of both.
-    fn step_on_failing_disk(&mut self, op: &Op) {
+    pub(super) fn step_on_failing_disk(&mut self, op: &Op) {
         let doubt = self.in_doubt.clone();
         if let Err(error) = self.execute(op) {
             match error.kind() {
@@ -175,70 +175,6 @@ impl Bench {
             assert_eq!(error.kind(), ErrorKind::Io, "{error:?}");
         }
         self.durable = self.durable.max(self.index().durable_change());
-    }
-}
-
-/// Does the script on a disk on which one call fails, every `stride`th in its turn, and looks at
-/// what that leaves.
-fn fail_everywhere(what: What, durability: Durability, stride: usize) {
-    for at in (0..).step_by(stride) {
-        let mut place = Place(format!("{what:?} {at}, {durability:?}"));
-        let mut bench = Bench::new(layout(durability), 7);
-        bench.sound = false;
-        let mut looked = false;
-        bench.sim.fail(Fault { at, what, sticky: false });
-        for op in script() {
-            place.0 = format!("{what:?} at {at}, {durability:?}, {op:?}");
-            bench.step_on_failing_disk(&op);
-            // After a failed sync the system forgets what another process still reads: nothing
-            // is promised to one that begins on it and then loses its power.
-            if what != What::SyncFails && bench.sim.faults_fired() == 1 && !looked {
-                looked = true;
-                for disk in bench.sim.crash_states(at, 2) {
-                    bench.check_disk(&disk, bench.durable);
-                }
-            }
-        }
-        if bench.sim.faults_fired() == 0 {
-            assert!(at > 20, "the script does more than {at} such calls");
-            return;
-        }
-        drop(bench.index.take());
-        place.0 = format!("{what:?} at {at}, {durability:?}, reopened");
-        assert!(bench.begin_again(End::Kill));
-    }
-}
-
-#[test]
-fn one_failing_call_loses_nothing_acknowledged() {
-    for what in What::ALL {
-        let stride = if what == What::Eio { 5 } else { 1 };
-        fail_everywhere(what, Durability::Sync, stride);
-        fail_everywhere(what, Durability::OsBuffer, 7);
-    }
-}
-
-#[test]
-fn a_failed_sync_leaves_what_was_durable_before() {
-    for at in 0.. {
-        let mut place = Place(format!("sync {at} fails"));
-        let mut bench = Bench::new(layout(Durability::Sync), 7);
-        bench.sound = false;
-        bench.sim.fail(Fault { at, what: What::SyncFails, sticky: true });
-        for op in script() {
-            // A new process would begin on what the system has forgotten.
-            if matches!(op, Op::CloseAndReopen | Op::DropAndReopen) {
-                continue;
-            }
-            bench.step_on_failing_disk(&op);
-        }
-        for (state, disk) in bench.sim.crash_states(at, 32).enumerate() {
-            place.0 = format!("sync {at} fails, state {state}");
-            bench.check_disk(&disk, bench.durable);
-        }
-        if bench.sim.faults_fired() == 0 {
-            return;
-        }
     }
 }
 

@@ -237,7 +237,7 @@ impl Author {
 }
 
 /// Keys of many lengths, some beginnings of others, with bytes of every kind.
-fn key(number: usize) -> Vec<u8> {
+pub(super) fn key(number: usize) -> Vec<u8> {
     let name = number.to_string().into_bytes();
     match number % 6 {
         0 | 1 => name,

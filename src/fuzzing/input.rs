@@ -1,0 +1,69 @@
+//! A fuzzer's bytes, read as choices. Where they end every choice is zero, so that every input
+//! means something and a cut one means less.
+
+/// What is left of an input.
+#[derive(Debug, Clone)]
+pub(crate) struct Input<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Input<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// At most `count` bytes.
+    pub(crate) fn take(&mut self, count: usize) -> &'a [u8] {
+        let (taken, rest) = self.bytes.split_at(count.min(self.bytes.len()));
+        self.bytes = rest;
+        taken
+    }
+
+    /// Everything that is left.
+    pub(crate) fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.bytes)
+    }
+
+    pub(crate) fn u8(&mut self) -> u8 {
+        self.take(1).first().copied().unwrap_or(0)
+    }
+
+    pub(crate) fn u16(&mut self) -> u16 {
+        u16::from_le_bytes([self.u8(), self.u8()])
+    }
+
+    pub(crate) fn u64(&mut self) -> u64 {
+        let mut word = [0; 8];
+        for (byte, taken) in word.iter_mut().zip(self.take(8)) {
+            *byte = *taken;
+        }
+        u64::from_le_bytes(word)
+    }
+
+    /// A number below `end`, from one byte or two.
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        let choice = if end <= 256 { usize::from(self.u8()) } else { usize::from(self.u16()) };
+        choice % end.max(1)
+    }
+
+    /// A number that is likely to lie at some border, or any.
+    pub(crate) fn number(&mut self) -> u64 {
+        match self.u8() {
+            0 => 0,
+            1 => 1,
+            2 => u64::MAX,
+            3 => u64::MAX - 1,
+            4 => u64::from(u32::MAX),
+            5 => u64::from(u32::MAX) + 1,
+            6 => 1 << 63,
+            7 => (1 << 63) - 1,
+            8..64 => u64::from(self.u8()),
+            64..160 => u64::from(self.u16()),
+            _ => self.u64(),
+        }
+    }
+}

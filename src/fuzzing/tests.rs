@@ -1,0 +1,116 @@
+//! Short runs of the fuzz targets with the stable compiler: the committed seeds, and changes of
+//! them that follow from a number. `NEARKIN_FUZZ_RUNS` is how many changes of each target
+//! (default 2,000).
+
+use crate::storage::{Disk, OpenMode, Storage};
+use std::path::Path;
+
+/// Random numbers (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let word = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ (word >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() % end.max(1) as u64).expect("below a usize")
+    }
+
+    fn byte(&mut self) -> u8 {
+        self.next().to_le_bytes()[0]
+    }
+}
+
+fn seeds(target: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(target);
+    let disk = Disk::default();
+    let read = |name: String| {
+        let file = disk.open(&folder.join(name), OpenMode::Read).expect("a seed");
+        let mut bytes = vec![0; usize::try_from(file.bytes().expect("a length")).expect("small")];
+        file.read_at(&mut bytes, 0).expect("read");
+        bytes
+    };
+    let entries = disk.list(&folder).expect("seeds are committed");
+    let seeds: Vec<_> = entries.into_iter().map(|entry| read(entry.name)).collect();
+    assert!(!seeds.is_empty(), "{target} has seeds");
+    seeds
+}
+
+/// Changes, inserts, removes or repeats some bytes; sometimes goes on with another seed.
+fn change(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = seeds[random.below(seeds.len())].clone();
+    for _ in 0..=random.below(6) {
+        let at = random.below(bytes.len() + 1);
+        let end = (at + random.below(12)).min(bytes.len());
+        match random.below(7) {
+            0 => drop(bytes.drain(at..end)),
+            1 => bytes.insert(at, random.byte()),
+            2 => {
+                let part = bytes[at..end].to_vec();
+                drop(bytes.splice(at..at, part));
+            }
+            3 => {
+                let other = &seeds[random.below(seeds.len())];
+                let from = random.below(other.len() + 1);
+                bytes.truncate(at);
+                bytes.extend_from_slice(&other[from..]);
+            }
+            4 => bytes.extend((0..20).map(|_| random.byte())),
+            _ if at < bytes.len() => bytes[at] = random.byte(),
+            _ => {}
+        }
+    }
+    bytes.truncate(2_000);
+    bytes
+}
+
+/// Shows the input of a panic that unwinds through it, to be made a seed.
+struct Shown(Vec<u8>);
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the input: {:?}", self.0);
+        }
+    }
+}
+
+fn run(name: &str, share: usize, target: fn(&[u8])) {
+    let seeds = seeds(name);
+    let runs = std::env::var("NEARKIN_FUZZ_RUNS").map_or(2_000, |n| n.parse().expect("a number"));
+    let mut random = Random(1);
+    let changed = (0..runs / share).map(|_| change(&mut random, &seeds));
+    for input in seeds.iter().cloned().chain(changed) {
+        let shown = Shown(input);
+        target(&shown.0);
+    }
+}
+
+#[test]
+fn replay_takes_what_the_document_says_of_any_log() {
+    run("wal_replay", 1, super::wal_replay);
+}
+
+#[test]
+fn a_forged_segment_is_read_without_a_panic() {
+    run("segment_query", 1, super::segment_query);
+}
+
+#[test]
+fn any_row_of_the_catalog_is_refused_or_lived_with() {
+    run("catalog_row", 1, super::catalog_row);
+}
+
+#[test]
+fn scripts_from_bytes_have_the_answers_of_brute_force() {
+    run("operations", 4, super::operations);
+}
+
+#[test]
+fn any_text_has_the_signature_of_the_slow_way() {
+    run("text", 1, super::text);
+}

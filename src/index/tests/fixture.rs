@@ -1,0 +1,139 @@
+//! How `tests/fixtures/v1` was made. The fixture is never made again; this shows that what wrote
+//! it would write the same documents today. `NEARKIN_FIXTURE` names a folder to write a new one to.
+
+use crate::index::options::{Durability, Maintenance};
+use crate::storage::{Disk, OpenMode, Storage, create_dirs};
+use crate::{Batch, Index, Maintained, Options, Params, Shingles, Signature};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const TIME: u64 = 1_700_000_000_000;
+
+fn params() -> Params {
+    let builder = Params::for_threshold(0.7).shingles(Shingles::Words(3));
+    builder.hashes(64).bands(12, 5).build().expect("sound")
+}
+
+/// Small logs: those of the default options have a MiB.
+fn options(random: u64) -> Options {
+    Options {
+        durability: Durability::OsBuffer,
+        maintenance: Maintenance::Inline,
+        wal_bytes_min: 8 << 10,
+        wal_bytes_max: 8 << 10,
+        clock: Arc::new(|| TIME),
+        random: Arc::new(move || random),
+        ..Options::default()
+    }
+}
+
+/// Key and text of the first documents of `tests/data/pydocs.jsonl`, each of which stands there in
+/// two versions, one by one.
+fn corpus() -> Vec<(String, String)> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/pydocs.jsonl");
+    let file = Disk::default().open(&path, OpenMode::Read).expect("the corpus");
+    let mut bytes = vec![0; usize::try_from(file.bytes().expect("a length")).expect("small")];
+    file.read_at(&mut bytes, 0).expect("read");
+    let text = String::from_utf8(bytes).expect("text");
+    let document = |line: &str| {
+        let value: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        let field = |name: &str| value[name].as_str().expect("a string").to_owned();
+        (field("id"), field("text"))
+    };
+    let lines: Vec<&str> = text.lines().collect();
+    let (older, newer) = lines.split_at(lines.len() / 2);
+    let pairs = older.iter().zip(newer).take(30);
+    pairs.flat_map(|(one, other)| [document(one), document(other)]).collect()
+}
+
+/// What is in an index, beside it.
+#[derive(Default)]
+struct Kept(BTreeMap<String, (Signature, Vec<u8>)>);
+
+impl Kept {
+    /// A batch that inserts documents, each under a key, with the first bytes of its text as
+    /// payload.
+    fn insert(&mut self, documents: &[(String, String)]) -> Batch {
+        let sketcher = crate::Sketcher::new(&params());
+        documents.iter().fold(Batch::new(), |batch, (key, text)| {
+            let signature = sketcher.text(text).expect("it has words");
+            let payload = text.as_bytes()[..20].to_vec();
+            let batch = batch.insert_with_payload(key, &signature, &payload);
+            self.0.insert(key.clone(), (signature, payload));
+            batch
+        })
+    }
+
+    fn remove(&mut self, documents: &[(String, String)], numbers: &[usize]) -> Batch {
+        numbers.iter().fold(Batch::new(), |batch, number| {
+            let (key, _) = &documents[*number];
+            self.0.remove(key);
+            batch.remove(key)
+        })
+    }
+
+    /// A line per document: index, key, time, shingle count, signature and payload in hex.
+    fn lines(&self, name: &str) -> String {
+        let hex =
+            |bytes: &[u8]| bytes.iter().fold(String::new(), |text, b| format!("{text}{b:02x}"));
+        let mut out = String::new();
+        for (key, (signature, payload)) in &self.0 {
+            let (count, signature) = (signature.shingle_count(), hex(signature.as_bytes()));
+            let payload = hex(payload);
+            writeln!(out, "{name}\t{key}\t{TIME}\t{count}\t{signature}\t{payload}").expect("fits");
+        }
+        out
+    }
+}
+
+/// Two segments, the first with a dead file.
+fn fill(dir: &Path, random: u64, kept: &mut Kept) -> crate::Result<Index> {
+    let documents = corpus();
+    let index = Index::create(dir, &params(), options(random))?;
+    index.write(kept.insert(&documents[..26]))?;
+    index.flush()?;
+    index.write(kept.insert(&documents[26..40]))?;
+    index.flush()?;
+    index.write(kept.remove(&documents, &[2, 9, 17]))?;
+    index.flush()?;
+    Ok(index)
+}
+
+/// One closed, and one that a process left with a log of two synced changes, the idle record that
+/// says so, and one more change.
+fn make(folder: &Path) -> crate::Result<String> {
+    let mut kept = Kept::default();
+    fill(&folder.join("closed.nearkin"), 0x0123_4567_89AB_CDEF, &mut kept)?.close()?;
+    let mut expected = kept.lines("closed");
+
+    let mut kept = Kept::default();
+    let documents = corpus();
+    let index = fill(&folder.join("killed.nearkin"), 0x0FED_CBA9_8765_4321, &mut kept)?;
+    // A replacement: the key of one document, the text of another.
+    let replacement = (documents[5].0.clone(), documents[50].1.clone());
+    index.write(kept.insert(&[documents[40].clone(), replacement]))?;
+    index.write(kept.remove(&documents, &[30]))?;
+    index.sync()?;
+    assert_eq!(index.maintain()?, Maintained::Noted);
+    index.write(kept.insert(&documents[41..43]))?;
+    drop(index);
+    expected.push_str(&kept.lines("killed"));
+    Ok(expected)
+}
+
+#[test]
+fn the_documents_of_the_fixture_can_be_made_again() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let wanted = std::env::var_os("NEARKIN_FIXTURE").map(PathBuf::from);
+    let folder = wanted.clone().unwrap_or_else(|| scratch.path().to_path_buf());
+    let expected = make(&folder).expect("made");
+    if wanted.is_some() {
+        let disk = Disk::default();
+        create_dirs(&disk, &folder).expect("made");
+        let file = disk.open(&folder.join("expected.tsv"), OpenMode::Create).expect("made");
+        return file.write_at(expected.as_bytes(), 0).expect("written");
+    }
+    assert_eq!(expected, include_str!("../../../tests/fixtures/v1/expected.tsv"));
+}

@@ -1,0 +1,105 @@
+//! Scripts out of a fuzzer's bytes: each byte is a choice, so that a change of one changes little.
+
+use super::bench::{Bench, Layout};
+use super::script::{Ask, Edit, Op, Rng, key};
+use super::shape;
+use crate::fuzzing::input::Input;
+
+/// Operations of one script at most.
+const OPS_MAX: usize = 200;
+
+/// Runs the script that the bytes stand for.
+pub(crate) fn fuzz(data: &[u8]) {
+    let mut input = Input::new(data);
+    let params = shape(u64::from(input.u8() % 5));
+    let seed = u64::from(input.u8());
+    let mut rng = Rng::new(seed);
+    let layout = Layout::random(&params, &mut rng);
+    let mut bench = Bench::new(layout, seed);
+    for _ in 0..OPS_MAX {
+        if input.is_empty() {
+            break;
+        }
+        bench.step(&op(&mut input, params.hashes()));
+    }
+}
+
+fn op(input: &mut Input<'_>, hashes: usize) -> Op {
+    match input.u8() % 32 {
+        0..=8 => Op::Write(vec![edit(input, hashes)]),
+        9..=11 => {
+            let count = 2 + input.below(10);
+            Op::Write((0..count).map(|_| edit(input, hashes)).collect())
+        }
+        12..=14 => Op::Query { lanes: lanes(input, hashes), ask: ask(input, hashes) },
+        15 | 16 => Op::QueryKey { key: some_key(input), ask: ask(input, hashes) },
+        17 => Op::Get(some_key(input)),
+        18 => Op::Pairs { rows: rows(input, hashes) },
+        19 => Op::Clusters { rows: rows(input, hashes) },
+        20 => Op::TakeSnapshot,
+        21 => Op::WalkSnapshot { which: input.below(4) },
+        22 => Op::AskSnapshot {
+            which: input.below(4),
+            lanes: lanes(input, hashes),
+            ask: ask(input, hashes),
+        },
+        23 => Op::DropSnapshot { which: input.below(4) },
+        24 => Op::Flush,
+        25 => match input.u8() % 4 {
+            0 => Op::Compact,
+            1 => Op::CancelCompact { after: input.below(6) },
+            2 => Op::Iter,
+            _ => Op::Refused(input.below(6)),
+        },
+        26 => Op::Maintain,
+        27 => Op::Sync,
+        28 => match input.u8() % 3 {
+            0 => Op::Verify,
+            1 => Op::Wait { ms: u64::from(input.u8()) },
+            _ => Op::Contains(some_key(input)),
+        },
+        29 => Op::CloseAndReopen,
+        30 => match input.u8() % 3 {
+            0 => Op::DropAndReopen,
+            1 => Op::KillAndReopen,
+            _ => Op::CutAndReopen,
+        },
+        _ => Op::StopLater { ops: u64::from(input.u8() % 60), kill: input.u8().is_multiple_of(2) },
+    }
+}
+
+fn edit(input: &mut Input<'_>, hashes: usize) -> Edit {
+    let choice = input.u8();
+    let key = key(usize::from(choice / 4));
+    if choice.is_multiple_of(4) {
+        return Edit::Remove { key };
+    }
+    let lanes = lanes(input, hashes);
+    let payload = vec![choice; [0, 0, 1, 300][usize::from(choice % 4)]];
+    Edit::Insert { key, lanes, payload }
+}
+
+/// One of four signatures, with a few rows changed.
+fn lanes(input: &mut Input<'_>, hashes: usize) -> Vec<u8> {
+    let choice = input.u8();
+    let mut rng = Rng::new(u64::from(choice % 4));
+    let mut lanes: Vec<u8> = (0..hashes).map(|_| rng.next().to_le_bytes()[0]).collect();
+    for _ in 0..choice / 4 % 4 {
+        let row = input.below(hashes);
+        lanes[row] = input.u8();
+    }
+    lanes
+}
+
+fn some_key(input: &mut Input<'_>) -> Vec<u8> {
+    key(input.below(66))
+}
+
+fn rows(input: &mut Input<'_>, hashes: usize) -> u32 {
+    u32::try_from(input.below(hashes + 1)).expect("few rows")
+}
+
+fn ask(input: &mut Input<'_>, hashes: usize) -> Ask {
+    let rows = rows(input, hashes);
+    Ask { rows, limit: [usize::MAX, 0, 1, 3][input.below(4)] }
+}

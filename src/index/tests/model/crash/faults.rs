@@ -1,0 +1,103 @@
+//! I/O faults: a call fails, every one in its turn, in every way a call can fail, once or from
+//! then on. What was acknowledged stays, what was refused is not there, and what is unknown is
+//! one of both; a failed sync poisons, nothing else need.
+
+use super::super::bench::{Bench, End, Layout};
+use super::super::power::script;
+use super::super::script::Op;
+use super::script::layout;
+use super::{Place, Rng};
+use crate::storage::sim::{Fault, What};
+use crate::{Durability, ErrorKind};
+
+/// Power cuts that are looked at after a fault.
+const STATES: usize = 4;
+
+fn roomy(durability: Durability) -> Layout {
+    Layout { durability, memtable_bytes_max: 1 << 20, wal_bytes: (8 << 10, 8 << 10), ..layout() }
+}
+
+/// Whether the operation ends the process: another would begin on what a failed sync has made
+/// the system forget, or find a disk that goes on failing.
+fn reopens(op: &Op) -> bool {
+    matches!(op, Op::CloseAndReopen | Op::DropAndReopen)
+}
+
+/// Does the script on a disk on which a call fails, and all later ones if so; false if there
+/// was no such call.
+fn fail_at(fault: Fault, durability: Durability) -> bool {
+    let mut place = Place(format!("{fault:?}, {durability:?}"));
+    let mut bench = Bench::new(roomy(durability), 7);
+    bench.sound = false;
+    bench.sim.fail(fault);
+    let stays = fault.sticky || fault.what == What::SyncFails;
+    for op in script() {
+        place.0 = format!("{fault:?}, {durability:?}, {op:?}");
+        if stays && reopens(&op) {
+            continue;
+        }
+        bench.step_on_failing_disk(&op);
+    }
+    let fired = bench.sim.faults_fired() > 0;
+    let seed = Rng::new(fault.at).next();
+    for (state, disk) in bench.sim.crash_states(seed, STATES).enumerate() {
+        place.0 = format!("{fault:?}, {durability:?}, state {state}");
+        bench.check_disk(&disk, bench.durable);
+    }
+    // Killed and begun again on a disk that is sound again.
+    if fault.what != What::SyncFails && !(fault.sticky && fault.what == What::Eio) {
+        place.0 = format!("{fault:?}, {durability:?}, reopened");
+        drop(bench.index.take());
+        bench.sim = bench.sim.kill();
+        assert!(bench.begin_again(End::Kill));
+    }
+    fired
+}
+
+/// Every call that a fault concerns, in its turn; how many there are.
+fn fail_everywhere(what: What, sticky: bool, durability: Durability) -> u64 {
+    let calls = (0..u64::MAX).find(|at| !fail_at(Fault { at: *at, what, sticky }, durability));
+    let calls = calls.expect("a script ends");
+    eprintln!("{what:?}, sticky {sticky}, {durability:?}: {calls} calls failed in their turn");
+    assert!(calls > 20, "the script does more than {calls} such calls");
+    calls
+}
+
+#[test]
+fn whichever_call_fails_once_nothing_acknowledged_is_lost() {
+    for what in What::ALL {
+        fail_everywhere(what, false, Durability::Sync);
+    }
+}
+
+#[test]
+fn whichever_call_fails_first_of_all_later_ones_nothing_acknowledged_is_lost() {
+    for what in What::ALL {
+        fail_everywhere(what, true, Durability::Sync);
+    }
+}
+
+#[test]
+fn whichever_call_fails_nothing_synced_is_lost() {
+    for what in What::ALL {
+        fail_everywhere(what, false, Durability::OsBuffer);
+    }
+}
+
+#[test]
+fn a_poisoned_handle_does_not_go_on_with_a_compaction() {
+    let layout = Layout { step_bytes: 64, tier_segments_max: 2, ..roomy(Durability::Sync) };
+    let mut bench = Bench::new(layout, 7);
+    for op in script().into_iter().take(6) {
+        bench.step(&op);
+    }
+    bench.step(&script()[6]);
+    bench.index().maintain().expect("a step of a compaction");
+    bench.sim.fail(Fault { at: 0, what: What::SyncFails, sticky: false });
+    let poisoned = bench.execute(&script()[9]).expect_err("its sync fails");
+    assert_eq!(poisoned.kind(), ErrorKind::Unknown);
+    let written = bench.sim.counters().bytes_written;
+    let refused = bench.index().compact().expect_err("a poisoned handle");
+    assert_eq!(refused.kind(), ErrorKind::Poisoned);
+    assert_eq!(bench.sim.counters().bytes_written, written, "nothing more is written");
+}

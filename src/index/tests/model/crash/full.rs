@@ -1,0 +1,99 @@
+//! A full disk: inserts fail and nothing else happens to them; who removes and compacts makes
+//! room, and inserts go on.
+
+use super::super::bench::{Bench, Layout};
+use super::super::script::{Edit, Op};
+use super::Place;
+use super::script::{HASHES, layout};
+use crate::ErrorKind;
+use crate::storage::sim::Sim;
+
+const PAYLOAD: usize = 300;
+
+fn insert(number: u32) -> Op {
+    let lanes = (0..HASHES).map(|row| (number >> (row % 8)).to_le_bytes()[0]).collect();
+    let payload = vec![1; PAYLOAD];
+    Op::Write(vec![Edit::Insert { key: number.to_le_bytes().to_vec(), lanes, payload }])
+}
+
+fn remove(number: u32) -> Op {
+    Op::Write(vec![Edit::Remove { key: number.to_le_bytes().to_vec() }])
+}
+
+impl Bench {
+    /// Does an operation; false if there was no room for it.
+    fn has_room_for(&mut self, op: &Op) -> bool {
+        let done = self.execute(op);
+        if let Err(error) = &done {
+            assert_eq!(error.kind(), ErrorKind::Io, "{op:?}: {error:?}");
+            eprintln!("no room for {:.40}: {error:?}", format!("{op:?}"));
+            self.in_doubt = None;
+        }
+        self.finish_step().expect("a full disk changes nothing");
+        done.is_ok()
+    }
+
+    /// What a power cut could leave of the full disk opens where there is room.
+    fn nothing_is_lost(&self, seed: u64) {
+        for disk in self.sim.crash_states(seed, 16) {
+            disk.set_capacity(u64::MAX);
+            self.check_disk(&disk, self.durable);
+        }
+    }
+}
+
+/// An index on a disk that has so many bytes left, filled until an insert fails. What the failed
+/// insert's number is.
+fn fill(layout: Layout, room: u64) -> (Bench, u32) {
+    let mut bench = Bench::unmade(layout, 7, Sim::new());
+    bench.make().expect("an index");
+    bench.sound = false;
+    let used: usize = bench.sim.snapshot_of_files().values().map(Vec::len).sum();
+    bench.sim.set_capacity(used as u64 + room);
+    let full = (0..u32::MAX).find(|number| !bench.has_room_for(&insert(*number)));
+    (bench, full.expect("some insert fails"))
+}
+
+fn small(wal_bytes: u64) -> Layout {
+    Layout { memtable_bytes_max: 8 << 10, wal_bytes: (wal_bytes, wal_bytes), ..layout() }
+}
+
+#[test]
+fn on_a_full_disk_removing_and_compacting_makes_room() {
+    // At least two logs and a few segments find room.
+    for room in (160 << 10..352 << 10).step_by(12 << 10) {
+        let _place = Place(format!("{room} bytes left"));
+        let (mut bench, full) = fill(small(32 << 10), room);
+        assert!(full > 8, "{full} documents");
+        bench.nothing_is_lost(room);
+        assert!(!bench.has_room_for(&insert(full)), "it is still full");
+        // The oldest go, one by one, and every one of them does.
+        let mut removed = 0;
+        loop {
+            for number in removed..(removed + 4).min(full) {
+                assert!(bench.has_room_for(&remove(number)), "{number} of {full} is removed");
+            }
+            removed = (removed + 4).min(full);
+            if bench.has_room_for(&Op::Compact) && bench.has_room_for(&insert(full)) {
+                break;
+            }
+            assert!(removed < full, "an index without documents has room");
+        }
+        bench.nothing_is_lost(room + 1);
+        assert_eq!(bench.index().len(), u64::from(full - removed) + 1);
+        bench.execute(&Op::Verify).expect("it is sound");
+        bench.execute(&Op::DropAndReopen).expect("it opens on the disk as it is");
+    }
+}
+
+#[test]
+fn a_log_on_a_full_disk_is_as_small_as_it_can_be() {
+    let (mut bench, _) = fill(small(64 << 10), 160 << 10);
+    assert!(bench.has_room_for(&remove(0)), "a document is removed");
+    // Once everything is in segments, the next record needs a log.
+    bench.execute(&Op::Wait { ms: 1 }).expect("nothing to do");
+    let _ = bench.has_room_for(&Op::Flush);
+    let used: usize = bench.sim.snapshot_of_files().values().map(Vec::len).sum();
+    bench.sim.set_capacity(used as u64 + (16 << 10));
+    assert!(bench.has_room_for(&remove(1)), "there is room for a small log");
+}

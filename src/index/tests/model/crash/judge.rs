@@ -1,0 +1,264 @@
+//! What is asked of a disk that a crash left: it opens, holds a prefix with everything promised,
+//! is sound, takes another write and opens again.
+
+use super::super::bench::{Bench, DIR, doc};
+use super::super::model::Model;
+use super::super::reading::check_all;
+use super::super::script::Rng;
+use super::run::Run;
+use super::script::HASHES;
+use crate::storage::sim::Sim;
+use crate::{Batch, ErrorKind, Index, Maintained, catalog};
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+/// What was done so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Figures {
+    pub(super) scripts: u64,
+    /// Operations at which the power was cut.
+    pub(super) cuts: u64,
+    /// Disks that those cuts could leave, all kinds together.
+    pub(super) states: u64,
+    /// Those among them that differ from all before, from the same script and promise.
+    pub(super) distinct: u64,
+    /// Cuts within the recovery from a cut.
+    pub(super) second_cuts: u64,
+    pub(super) kills: u64,
+    /// Disks that were damaged on purpose.
+    pub(super) damaged: u64,
+}
+
+impl Figures {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.scripts += other.scripts;
+        self.cuts += other.cuts;
+        self.states += other.states;
+        self.distinct += other.distinct;
+        self.second_cuts += other.second_cuts;
+        self.kills += other.kills;
+        self.damaged += other.damaged;
+    }
+}
+
+/// Disks already judged: by content and by what was asked of them.
+pub(super) type Seen = HashSet<(u64, u64, u64)>;
+
+/// How many states each kind of crash gives.
+const AFTER_KILL: usize = 4;
+const AFTER_SECOND_CUT: usize = 6;
+
+/// Judges what a stopped run has left.
+#[derive(Debug)]
+pub(super) struct Judge<'a> {
+    pub(super) figures: &'a mut Figures,
+    pub(super) seen: &'a mut Seen,
+    pub(super) rng: Rng,
+    /// Whether disks are damaged on purpose, too.
+    pub(super) damage: bool,
+}
+
+type Files = BTreeMap<PathBuf, Vec<u8>>;
+
+fn copy_of(files: &Files) -> Sim {
+    use crate::storage::Storage;
+    let sim = Sim::new();
+    for (path, bytes) in files {
+        sim.overwrite(path, bytes);
+    }
+    for folder in ["wal", "segments"] {
+        // It is there already, or was empty.
+        let _ = sim.create_dir(&Path::new(DIR).join(folder));
+    }
+    sim
+}
+
+fn hash_of(disk: &Sim) -> u64 {
+    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+    for (path, bytes) in disk.snapshot_of_files() {
+        hasher.update(path.as_os_str().as_encoded_bytes());
+        hasher.update(&(bytes.len() as u64).to_le_bytes());
+        hasher.update(&bytes);
+    }
+    hasher.digest()
+}
+
+impl Judge<'_> {
+    /// Every kind of crash at this moment.
+    pub(super) fn crash(&mut self, run: &Run, states: usize) {
+        let bench = &run.bench;
+        for disk in bench.sim.crash_states(self.rng.next(), states) {
+            self.judge(bench, &disk, bench.durable, run.made);
+        }
+        if !run.poisoned {
+            self.kill(run);
+        }
+    }
+
+    /// The process is killed, another one begins, and then the power is cut.
+    fn kill(&mut self, run: &Run) {
+        let bench = &run.bench;
+        self.figures.kills += 1;
+        let disk = bench.sim.kill();
+        disk.set_capacity(u64::MAX);
+        if !run.made && !exists(&disk) {
+            return;
+        }
+        let index = open(bench, &disk);
+        let model = bench.survivor(&index, bench.model.change);
+        check_all(&index.snapshot(), &model).expect("what a kill left can be read");
+        for disk in disk.crash_states(self.rng.next(), AFTER_KILL) {
+            self.judge(bench, &disk, model.change, true);
+        }
+    }
+
+    /// Judges one disk, unless it was judged before.
+    fn judge(&mut self, bench: &Bench, disk: &Sim, promised: u64, made: bool) {
+        self.figures.states += 1;
+        let last = bench.in_doubt.as_ref().map_or(bench.model.change, |model| model.change);
+        if !self.seen.insert((hash_of(disk), promised, last)) {
+            return;
+        }
+        self.figures.distinct += 1;
+        disk.set_capacity(u64::MAX);
+        if !made && !exists(disk) {
+            let mut again = Bench::unmade(bench.layout.clone(), 1, disk.clone());
+            again.make().expect("an index where the first was never finished");
+            return;
+        }
+        let files = self.rng.percent(12).then(|| disk.snapshot_of_files());
+        let index = open(bench, disk);
+        let recovery_ops = disk.ops();
+        let model = bench.survivor(&index, promised);
+        Self::is_sound(&index, &model);
+        let catalog_before = disk.snapshot_of_files().remove(&catalog_path());
+        let after = write_once_more(bench, &index, &model);
+        let maintained = self.rng.percent(25) && rest(&index);
+        let acknowledged = disk.kill();
+        drop(index);
+        if self.rng.percent(6) && self.damage {
+            let files = acknowledged.snapshot_of_files();
+            self.damage(bench, &files, &catalog_before.unwrap_or_default(), &after, maintained);
+        }
+        let index = open(bench, &acknowledged);
+        assert_eq!(index.snapshot().change(), after.change, "the last write is there");
+        check_all(&index.snapshot(), &after).expect("what was written can be read");
+        if let Some(files) = files {
+            self.second_cut(bench, &files, recovery_ops, promised);
+        }
+    }
+
+    fn is_sound(index: &Index, model: &Model) {
+        check_all(&index.snapshot(), model).expect("what is left can be read");
+        let found = index.verify().expect("it can be verified");
+        assert!(found.problems.is_empty(), "{:?}", found.problems);
+    }
+
+    /// The power is cut again, while the index recovers.
+    fn second_cut(&mut self, bench: &Bench, files: &Files, ops: u64, promised: u64) {
+        if ops == 0 {
+            return;
+        }
+        self.figures.second_cuts += 1;
+        let disk = copy_of(files);
+        disk.power_cut_at(disk.ops() + self.rng.next() % ops);
+        // It may open all the same: removing what is left over is not what it waits for.
+        let opened = bench.open(&disk);
+        let promised = opened.map_or(promised, |index| index.durable_change().max(promised));
+        for disk in disk.crash_states(self.rng.next(), AFTER_SECOND_CUT) {
+            self.figures.states += 1;
+            let last = bench.in_doubt.as_ref().map_or(bench.model.change, |model| model.change);
+            if self.seen.insert((hash_of(&disk), promised, last)) {
+                self.figures.distinct += 1;
+                let index = open(bench, &disk);
+                let model = bench.survivor(&index, promised);
+                Self::is_sound(&index, &model);
+            }
+        }
+    }
+
+    /// Damage that no crash makes: found, or without effect.
+    fn damage(
+        &mut self,
+        bench: &Bench,
+        files: &Files,
+        catalog_before: &[u8],
+        model: &Model,
+        rested: bool,
+    ) {
+        self.figures.damaged += 4;
+        // The catalog is gone.
+        let mut without = files.clone();
+        without.remove(&catalog_path());
+        let disk = copy_of(&without);
+        let made = Bench::unmade(bench.layout.clone(), 1, disk.clone()).make();
+        let kind = made.expect_err("an index without a catalog is no empty folder").kind();
+        assert_eq!(kind, ErrorKind::Corrupt);
+        assert_eq!(disk.snapshot_of_files(), without, "nothing is removed");
+        // It is an older one.
+        let disk = copy_of(files);
+        disk.overwrite(&catalog_path(), catalog_before);
+        let opened = bench.open(&disk).expect_err("an older catalog does not open");
+        assert_eq!(opened.kind(), ErrorKind::Corrupt);
+        // A bit of its row is wrong, and redb believes it.
+        let disk = copy_of(files);
+        let row = catalog::load(&disk, &catalog_path()).expect("a catalog");
+        let mut bytes = row.encode();
+        self.flip(&mut bytes, 0);
+        catalog::tests::plant_row(&disk, &catalog_path(), &bytes);
+        let opened = bench.open(&disk).expect_err("a damaged row is refused").kind();
+        assert!(matches!(opened, ErrorKind::Corrupt | ErrorKind::Unsupported), "{opened:?}");
+        // A bit of the log is wrong, below a horizon that is known.
+        let mut logs =
+            files.iter().filter(|(path, _)| path.extension().is_some_and(|e| e == "wal"));
+        if let (true, Some((path, bytes))) = (rested, logs.next_back()) {
+            let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
+            let mut bytes = bytes.clone();
+            let rest = bytes.split_off(used);
+            self.flip(&mut bytes, 4_096.min(used.saturating_sub(1)));
+            bytes.extend(rest);
+            let disk = copy_of(files);
+            disk.overwrite(path, &bytes);
+            match bench.open(&disk) {
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}"),
+                Ok(index) => check_all(&index.snapshot(), model).expect("nothing is lost"),
+            }
+        }
+    }
+
+    fn flip(&mut self, bytes: &mut [u8], from: usize) {
+        let at = from + self.rng.below(bytes.len() - from);
+        bytes[at] ^= 1 << self.rng.below(8);
+    }
+}
+
+fn catalog_path() -> PathBuf {
+    Path::new(DIR).join("catalog.redb")
+}
+
+fn exists(disk: &Sim) -> bool {
+    crate::index::open::exists(disk, Path::new(DIR)).expect("a folder")
+}
+
+fn open(bench: &Bench, disk: &Sim) -> Index {
+    bench.open(disk).unwrap_or_else(|error| panic!("does not open: {error:?}"))
+}
+
+/// Writes to a recovered index; the model with that.
+fn write_once_more(bench: &Bench, index: &Index, model: &Model) -> Model {
+    let signature = bench.signature(&[77; HASHES]);
+    let time = bench.clock.load(Ordering::Relaxed);
+    let mut after = model.clone();
+    after.write(&[(b"once more".to_vec(), Some(doc(&signature, b"written", time)))]);
+    let batch = Batch::new().insert_with_payload(b"once more", &signature, b"written");
+    let written = index.write(batch).expect("a recovered index takes writes");
+    assert_eq!(written.change, after.change);
+    after
+}
+
+/// Syncs, and lets maintenance note it; false if something else was due.
+fn rest(index: &Index) -> bool {
+    index.sync().expect("a sync");
+    matches!(index.maintain().expect("a step"), Maintained::Noted)
+}

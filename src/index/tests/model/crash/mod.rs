@@ -1,0 +1,96 @@
+//! The crash campaign: the power is cut at every operation of the disk that a script makes, at
+//! least 32 disks that this could leave are opened, and each must hold a prefix of the changes
+//! with everything that was promised, verify, take another write, and open again.
+//!
+//! At every cut the process is also only killed: what the next one read from the page cache must
+//! survive a power cut right after. A sample is cut again while it recovers, and a sample is
+//! damaged on purpose. Everything follows from the numbers of the scripts; a failure prints the
+//! script, the cut and the step.
+//!
+//! The long campaign, in release and on as many threads as there are parts:
+//!
+//! ```text
+//! NEARKIN_CRASH_STATES=1000000 NEARKIN_CRASH_SEED=1 cargo test --release --lib \
+//!     a_crash_anywhere -- --nocapture
+//! ```
+//!
+//! `NEARKIN_CRASH_STATES` is the least number of states (whole scripts are done),
+//! `NEARKIN_CRASH_SEED` the number of the first script.
+
+mod faults;
+mod full;
+mod judge;
+mod planted;
+mod run;
+mod script;
+
+use super::script::Rng;
+use super::{Place, number_from_environment};
+use judge::{Figures, Judge, Seen};
+use run::Run;
+use std::time::Instant;
+
+/// States that are made of the disk at each cut, those after a kill and a second cut not counted.
+const STATES: usize = 32;
+/// What CI does.
+const STATES_DEFAULT: u64 = 60_000;
+const PARTS: u64 = 2;
+
+/// Cuts one script at one operation, and judges what that leaves. False if the script ended
+/// before.
+fn cut_script(
+    script: &script::Script,
+    cut: u64,
+    damage: bool,
+    figures: &mut Figures,
+    seen: &mut Seen,
+) -> bool {
+    let number = script.number;
+    let mut place = Place(format!("script {number}, cut at {cut}"));
+    let mut run = Run::new(script, cut);
+    let whole = run.go(script, &mut |at, step| {
+        place.0 = format!("script {number}, cut at {cut}, step {at}: {:.200}", format!("{step:?}"));
+    });
+    place.0 += ", judged";
+    figures.cuts += 1;
+    let rng = Rng::new(number ^ cut.wrapping_mul(0x2545_f491_4f6c_dd1d));
+    Judge { figures, seen, rng, damage }.crash(&run, STATES);
+    !whole
+}
+
+/// Cuts a script everywhere.
+fn cut_everywhere(number: u64) -> Figures {
+    let script = script::script(number);
+    let mut figures = Figures { scripts: 1, ..Figures::default() };
+    let mut seen = Seen::new();
+    let mut cut = 0;
+    while cut_script(&script, cut, true, &mut figures, &mut seen) {
+        cut += 1;
+    }
+    figures
+}
+
+/// The scripts whose number leaves `part` when divided by the parts, until there are enough.
+fn campaign(part: u64) {
+    let states = number_from_environment("NEARKIN_CRASH_STATES", STATES_DEFAULT);
+    let first = number_from_environment("NEARKIN_CRASH_SEED", 1);
+    let begun = Instant::now();
+    let mut figures = Figures::default();
+    let mut numbers = (first..).filter(|number| number % PARTS == part);
+    while figures.states < states / PARTS {
+        let number = numbers.next().expect("numbers do not end");
+        figures.add(&cut_everywhere(number));
+        eprintln!("part {part}: script {number}, {:?}, {figures:?}", begun.elapsed());
+    }
+    eprintln!("part {part}: 0 violations in {:?}: {figures:?}", begun.elapsed());
+}
+
+#[test]
+fn a_crash_anywhere_in_an_even_script_loses_nothing_promised() {
+    campaign(0);
+}
+
+#[test]
+fn a_crash_anywhere_in_an_odd_script_loses_nothing_promised() {
+    campaign(1);
+}

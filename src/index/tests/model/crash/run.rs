@@ -1,0 +1,228 @@
+//! One run of a script: until its end, or until the disk stops.
+
+use super::super::bench::{Bench, End};
+use super::super::script::{Edit, Op};
+use super::script::{HASHES, Script, Second, Step};
+use crate::format::wal::{LoggedOperation, RecordBuilder, RecordKind};
+use crate::planted::while_visiting;
+use crate::storage::sim::{Moment, Sim, What};
+use crate::{Batch, Durability, Error, ErrorKind, Result, Written};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+/// A script on a disk that stops at some operation.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) bench: Bench,
+    /// The index was made.
+    pub(super) made: bool,
+    /// A sync failed: this process writes nothing more, and another would begin on what the
+    /// system has forgotten.
+    pub(super) poisoned: bool,
+    /// A sync is planned to fail.
+    sync_fails: bool,
+    /// Operations of the disk before the last process began.
+    before: u64,
+    cut: u64,
+}
+
+/// What became of the second caller: its answer, or none (it had to wait).
+type Came = Arc<Mutex<Option<Option<Result<Written>>>>>;
+
+impl Run {
+    pub(super) fn new(script: &Script, cut: u64) -> Self {
+        let bench = Bench::unmade(script.layout.clone(), script.number, Sim::new());
+        bench.sim.power_cut_at(cut);
+        Self { bench, made: false, poisoned: false, sync_fails: false, before: 0, cut }
+    }
+
+    /// Operations of the disk so far.
+    pub(super) fn ops(&self) -> u64 {
+        self.before + self.bench.sim.ops()
+    }
+
+    /// Does the script; false if the disk stopped before its end.
+    pub(super) fn go(&mut self, script: &Script, at: &mut impl FnMut(usize, &Step)) -> bool {
+        match self.bench.make() {
+            Err(_) if self.bench.sim.is_stopped() => return false,
+            made => made.expect("an index on a sound disk"),
+        }
+        self.made = true;
+        for (number, step) in script.steps.iter().enumerate() {
+            at(number, step);
+            if !self.step(step) {
+                return false;
+            }
+        }
+        self.note_promised();
+        true
+    }
+
+    /// Does one step; false if the disk stopped.
+    pub(super) fn step(&mut self, step: &Step) -> bool {
+        let doubt = self.bench.in_doubt.clone();
+        let result = self.act(step).and_then(|()| self.bench.finish_step());
+        if self.bench.sim.is_stopped() {
+            self.note_promised();
+            return false;
+        }
+        if let Err(error) = result {
+            self.survive(&error, doubt.is_some()).unwrap_or_else(|| panic!("{step:?}: {error:?}"));
+            if doubt.is_some() {
+                self.bench.in_doubt = doubt;
+            }
+        }
+        !self.bench.sim.is_stopped()
+    }
+
+    /// What this process has told anybody survives.
+    fn note_promised(&mut self) {
+        let Some(index) = &self.bench.index else { return };
+        let mut promised = index.durable_change();
+        if self.bench.layout.durability == Durability::Sync {
+            promised = promised.max(index.snapshot().change());
+        }
+        self.bench.durable = self.bench.durable.max(promised);
+    }
+
+    /// Goes on after a failure that may happen; none for one that may not.
+    fn survive(&mut self, error: &Error, was_in_doubt: bool) -> Option<()> {
+        match error.kind() {
+            ErrorKind::Io => self.bench.in_doubt = None,
+            ErrorKind::Unknown | ErrorKind::Poisoned if self.sync_fails => {
+                self.poisoned = true;
+                let seen = self.bench.index.as_ref().map(|index| index.snapshot().change());
+                assert_eq!(seen.unwrap_or(self.bench.model.change), self.bench.model.change);
+                if error.kind() == ErrorKind::Poisoned && !was_in_doubt {
+                    self.bench.in_doubt = None;
+                }
+            }
+            // It says: reopen the index.
+            ErrorKind::Unknown | ErrorKind::Poisoned => drop(self.bench.index.take()),
+            _ => return None,
+        }
+        if self.bench.index.is_none() {
+            self.reopen();
+        }
+        Some(())
+    }
+
+    /// Opens what a handle that is gone has left. A disk without room has some made first.
+    fn reopen(&mut self) {
+        self.bench.snapshots.clear();
+        if self.bench.open(&self.bench.sim).is_err() {
+            self.bench.sim.set_capacity(u64::MAX);
+        }
+        let opened = self.bench.begin_again(End::Kill);
+        assert!(opened || self.bench.sim.is_stopped());
+    }
+
+    fn act(&mut self, step: &Step) -> Result<()> {
+        match step {
+            // Another process would begin on what the system has forgotten.
+            Step::Do(Op::CloseAndReopen | Op::DropAndReopen | Op::KillAndReopen)
+                if self.sync_fails => {}
+            Step::Do(Op::KillAndReopen) => self.kill(),
+            Step::Do(op) => self.bench.execute(op)?,
+            Step::Together { first, second } => self.together(first, second)?,
+            Step::Forge { key } => self.forge(*key)?,
+            Step::Fail(fault) => {
+                self.sync_fails |= fault.what == What::SyncFails;
+                self.bench.sound = false;
+                self.bench.sim.fail(*fault);
+            }
+            Step::Shrink { bytes } => {
+                self.bench.sound = false;
+                let files = self.bench.sim.snapshot_of_files();
+                let used: usize = files.values().map(Vec::len).sum();
+                self.bench.sim.set_capacity(used as u64 + bytes);
+            }
+            Step::Grow => self.bench.sim.set_capacity(u64::MAX),
+        }
+        Ok(())
+    }
+
+    fn kill(&mut self) {
+        self.note_promised();
+        self.bench.index = None;
+        self.bench.snapshots.clear();
+        self.before += self.bench.sim.ops();
+        self.bench.sim = self.bench.sim.kill();
+        self.bench.sim.power_cut_at(self.cut.saturating_sub(self.before));
+        self.reopen();
+    }
+
+    /// Two callers at once: what the second does happens within a sync of the first one's.
+    fn together(&mut self, first: &[Edit], second: &Second) -> Result<()> {
+        let time = self.bench.clock.load(Ordering::Relaxed) + 1;
+        let (moment, edits) = match second {
+            Second::Same => (Moment::BeforeSync, first),
+            Second::Write(edits) => (Moment::AfterSync, &edits[..]),
+        };
+        let (batch, docs) = self.bench.batch(edits, time);
+        let came: Came = Arc::default();
+        self.expect(moment, batch, &came);
+        let result = self.bench.execute(&Op::Write(first.to_vec()));
+        self.bench.sim.visit_syncs(None);
+        let came = came.lock().expect("nobody panicked").take();
+        let Some(answer) = came else { return result };
+        if let Some(Ok(written)) = &answer {
+            // Durable, or so it was told.
+            self.bench.durable = self.bench.durable.max(written.change);
+        }
+        result?;
+        let mut after = self.bench.model.clone();
+        after.write(&docs);
+        if after.change == self.bench.model.change {
+            return Ok(());
+        }
+        match answer {
+            Some(Err(error)) => {
+                self.bench.in_doubt = Some(after);
+                return Err(error);
+            }
+            Some(Ok(_)) | None => {
+                self.bench.history.insert(after.change, after.clone());
+                self.bench.model = after;
+            }
+        }
+        // The second caller's turn: it syncs for itself.
+        self.bench.index().sync().map(drop)
+    }
+
+    /// Has a batch written at a moment of the next sync that anybody could come by at.
+    fn expect(&self, moment: Moment, batch: Batch, came: &Came) {
+        let (core, came) = (Arc::clone(&self.bench.index().core), Arc::clone(came));
+        let visit = move || {
+            // A thread would wait here until the sync is over.
+            if core.writer.try_lock().is_err() {
+                return false;
+            }
+            let answer = while_visiting(|| core.write(&batch)).ok();
+            *came.lock().expect("nobody panicked") = Some(answer);
+            true
+        };
+        self.bench.sim.visit_syncs(Some((moment, Box::new(visit))));
+    }
+
+    /// Inserts a document whose payload is records: sound ones, with the salt of this log, that
+    /// claim to lie at offset 0.
+    fn forge(&mut self, key: [u8; 4]) -> Result<()> {
+        let place = {
+            let writer = self.bench.index().core.writer();
+            let salt = writer.catalog.row().wal.map_or(0, |wal| wal.salt);
+            (salt, writer.wal.as_ref().map_or(0, crate::wal::Wal::end))
+        };
+        let (salt, end) = place;
+        let mut payload = Vec::new();
+        while payload.len() < 1_500 {
+            let mut record = RecordBuilder::new();
+            record.push(&LoggedOperation::Remove { key: b"forged" });
+            let change = self.bench.model.change + 5;
+            payload.extend_from_slice(record.seal(RecordKind::Change, change, end + 8, salt, 0));
+        }
+        // Record header, operation, signature and key are a multiple of 8 bytes.
+        let lanes = vec![payload[0]; HASHES];
+        self.bench.execute(&Op::Write(vec![Edit::Insert { key: key.to_vec(), lanes, payload }]))
+    }
+}

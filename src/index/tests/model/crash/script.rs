@@ -1,0 +1,162 @@
+//! Scripts of the crash campaign: short, and of what changes where things lie. Knows no index.
+//!
+//! To add an operation: a variant of [`Step`], an arm in `Author::step`, and one in
+//! `Run::act`. (What needs only the index is better an `Op` of the model's, and then belongs into
+//! its scripts, too.)
+
+use super::super::bench::Layout;
+use super::super::script::{Edit, Op, Rng};
+use crate::storage::sim::{Fault, What};
+use crate::{Durability, Params};
+use std::time::Duration;
+
+pub(super) const HASHES: usize = 16;
+
+#[derive(Debug, Clone)]
+pub(super) enum Step {
+    Do(Op),
+    /// While the first caller waits for its sync, a second one comes.
+    Together {
+        first: Vec<Edit>,
+        second: Second,
+    },
+    /// A document whose payload holds records of the log, but for another place in it.
+    Forge {
+        key: [u8; 4],
+    },
+    /// A call from here on fails.
+    Fail(Fault),
+    /// The disk has so many free bytes left.
+    Shrink {
+        bytes: u64,
+    },
+    /// The disk has room again.
+    Grow,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Second {
+    /// Before anything is synced, it asks for what the first has written, and writes nothing.
+    Same,
+    /// When the sync is done but the first has not been told, it writes.
+    Write(Vec<Edit>),
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Script {
+    pub(super) number: u64,
+    pub(super) layout: Layout,
+    pub(super) steps: Vec<Step>,
+}
+
+/// The smallest signature with several bands.
+pub(super) fn layout() -> Layout {
+    let builder = Params::builder().hashes(HASHES).bands(4, 3).lane_bits(8);
+    Layout::new(&builder.build().expect("sound parameters"))
+}
+
+/// What sorts of trouble a script has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trouble {
+    None,
+    /// Calls fail for want of space.
+    Faults,
+    /// The disk is full for a while.
+    Full,
+    /// A sync fails near the end.
+    Sync,
+}
+
+/// The script of this number.
+pub(super) fn script(number: u64) -> Script {
+    let mut rng = Rng::new(number.wrapping_mul(0x5851_f42d_4c95_7f2d));
+    let interval = Durability::Interval(Duration::from_millis(100));
+    let durability = [Durability::Sync, Durability::OsBuffer, Durability::Sync, interval];
+    let trouble = [Trouble::None, Trouble::Faults, Trouble::Full, Trouble::Sync];
+    let (which, sort) = (number % 4, (number / 4 + number) % 4);
+    let pick = |all: &[Trouble; 4]| all[usize::try_from(sort).expect("below four")];
+    let layout = Layout {
+        durability: durability[usize::try_from(which).expect("below four")],
+        memtable_bytes_max: rng.pick(&[1 << 10, 2 << 10, 4 << 10, 1 << 20]),
+        wal_bytes: rng.pick(&[(8 << 10, 8 << 10), (8 << 10, 16 << 10)]),
+        tier_segments_max: rng.pick(&[2, 2, 3]),
+        step_bytes: rng.pick(&[64, 200, 800, 16 << 20]),
+        ..layout()
+    };
+    let mut author = Author { rng, durability: layout.durability, trouble: pick(&trouble) };
+    let mut steps: Vec<Step> = (0..28).map(|_| author.step()).collect();
+    if author.trouble == Trouble::Sync {
+        let fault = Fault { at: author.rng.next() % 2, what: What::SyncFails, sticky: false };
+        let mut write = || Step::Do(Op::Write(vec![author.edit(), author.edit()]));
+        let around = [write(), Step::Fail(fault), write(), write(), write()];
+        steps.splice(14..14, around);
+    }
+    Script { number, layout, steps }
+}
+
+struct Author {
+    rng: Rng,
+    durability: Durability,
+    trouble: Trouble,
+}
+
+impl Author {
+    fn step(&mut self) -> Step {
+        let sync = self.durability == Durability::Sync;
+        match self.rng.below(100) {
+            0..8 if sync => Step::Together { first: vec![self.edit()], second: Second::Same },
+            8..16 if sync => {
+                let second = Second::Write(vec![self.edit()]);
+                Step::Together { first: vec![self.edit()], second }
+            }
+            16..19 => Step::Forge { key: [b'f', b'g', b'e', b'0' + self.byte(3)] },
+            19..23 if self.trouble == Trouble::Faults => {
+                let what = self.rng.pick(&[What::Enospc, What::ShortWrite]);
+                Step::Fail(Fault { at: self.rng.next() % 6, what, sticky: false })
+            }
+            19..27 if self.trouble == Trouble::Full => {
+                if self.rng.percent(60) {
+                    Step::Shrink { bytes: self.rng.next() % (24 << 10) }
+                } else {
+                    Step::Grow
+                }
+            }
+            27..37 => Step::Do(self.batch()),
+            37..39 => Step::Do(Op::Write(vec![Edit::Remove { key: b"nobody".to_vec() }])),
+            39..45 => Step::Do(Op::Flush),
+            45..48 => Step::Do(Op::Compact),
+            48..49 => Step::Do(Op::CancelCompact { after: 1 + self.rng.below(4) }),
+            49..64 => Step::Do(Op::Maintain),
+            64..67 => Step::Do(Op::Sync),
+            67..68 => Step::Do(Op::Wait { ms: 200 }),
+            68..71 => Step::Do(Op::CloseAndReopen),
+            71..74 => Step::Do(Op::DropAndReopen),
+            74..77 => Step::Do(Op::KillAndReopen),
+            77..79 => Step::Do(Op::TakeSnapshot),
+            79..81 => Step::Do(Op::DropSnapshot { which: 0 }),
+            81..82 => Step::Do(Op::WalkSnapshot { which: 0 }),
+            82..83 => Step::Do(Op::Verify),
+            _ => Step::Do(Op::Write(vec![self.edit()])),
+        }
+    }
+
+    fn byte(&mut self, end: usize) -> u8 {
+        u8::try_from(self.rng.below(end)).expect("a small number")
+    }
+
+    fn batch(&mut self) -> Op {
+        let count = 2 + self.rng.below(5);
+        Op::Write((0..count).map(|_| self.edit()).collect())
+    }
+
+    fn edit(&mut self) -> Edit {
+        let key = vec![b'a' + self.byte(10)];
+        if self.rng.percent(30) {
+            return Edit::Remove { key };
+        }
+        let mut lanes = vec![9; HASHES];
+        lanes[self.rng.below(HASHES)] = self.byte(4);
+        let payload = vec![self.byte(256); self.rng.pick(&[0, 0, 5, 40, 700])];
+        Edit::Insert { key, lanes, payload }
+    }
+}

@@ -1,0 +1,61 @@
+//! What some planted bugs do: too much for the one line of their hook.
+
+use crate::Result;
+use crate::format::wal::{RECORDS_BEGIN, RecordBuilder, RecordKind};
+use crate::index::core::{Core, Writer};
+use crate::index::durable::Mark;
+use crate::index::merge::draft::Draft;
+use crate::storage::names::Ending;
+use crate::wal::{Replay, Wal, WalIdentity};
+
+/// Commits the floor before anything that lies below it.
+pub(crate) fn move_floor(core: &Core, writer: &mut Writer) -> Result<()> {
+    let mut draft = Draft::of(core, writer);
+    (draft.floor, draft.wal) = (writer.change, None);
+    draft.commit(core, writer)
+}
+
+/// Writes an idle record into a log that nobody lists yet.
+pub(crate) fn record_early(wal: &Wal, identity: &WalIdentity) {
+    let mut record = RecordBuilder::new();
+    let begin = RECORDS_BEGIN;
+    let bytes = record.seal(RecordKind::Idle, identity.floor, begin, identity.salt, begin);
+    // A disk that fails here keeps the bug to itself.
+    let _ = wal.file().write_at(bytes, begin);
+}
+
+/// Goes on with the log that was replayed, behind whatever is in it.
+pub(crate) fn go_on_after_tail(
+    core: &Core,
+    writer: &mut Writer,
+    identity: &WalIdentity,
+    replay: &Replay,
+) -> Result<()> {
+    let path = core.names.numbered(identity.number, Ending::Wal);
+    let wal = Wal::resume(&*core.storage, &path, identity, replay)
+        .map_err(|error| crate::Error::io("open", &path, error))?;
+    let mark = Mark { end: 0, change: writer.change, documents: writer.documents };
+    core.group.restart(Some(wal.file().clone()), wal.end(), mark);
+    writer.wal = Some(wal);
+    Ok(())
+}
+
+/// Deaths above the floor, among those that will be committed.
+pub(crate) fn with_late(mut carried: Vec<u32>, deaths: &[(u32, u64)]) -> Vec<u32> {
+    carried.extend(deaths.iter().map(|(ordinal, _)| *ordinal));
+    carried
+}
+
+/// The least file number that the catalog does not list.
+pub(crate) fn reused_number(writer: &mut Writer) -> u64 {
+    let row = writer.catalog.row();
+    let listed = |number: u64| {
+        row.wal.is_some_and(|wal| wal.number == number)
+            || row.segments.iter().any(|entry| {
+                entry.number == number || entry.dead_file.is_some_and(|dead| dead.number == number)
+            })
+    };
+    let number = (1..u64::MAX).find(|number| !listed(*number)).unwrap_or(writer.file_next);
+    writer.file_next = writer.file_next.max(number + 1);
+    number
+}

@@ -1,0 +1,146 @@
+//! The whole way from parameters and a text to a signature, written as `docs/SIGNATURES.md` says
+//! and slowly: what the production code must equal on any input.
+
+#![expect(clippy::cast_possible_truncation, reason = "halves of products are wanted")]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_segmentation::UnicodeSegmentation;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::naive;
+use crate::fuzzing::input::Input;
+use crate::sketch::hash::{finalise, split_mix};
+use crate::{ErrorKind, Params, Scheme, Shingles, Sketcher};
+
+/// Reads parameters and a text, and compares.
+pub(crate) fn check(data: &[u8]) {
+    let mut input = Input::new(data);
+    let Some(params) = params(&mut input) else { return };
+    let text = String::from_utf8_lossy(input.rest());
+    let sketcher = Sketcher::new(&params);
+    let sign = || match params.shingles() {
+        Shingles::Items => sketcher.items(text.split('|')),
+        _ => sketcher.text(&text),
+    };
+    let hashes = hashes(&params, sums(&units(&params, &text), &params));
+    match sign() {
+        Ok(signature) => {
+            assert_eq!(signature.as_bytes(), rows(&params, &hashes), "{params:?} {text:?}");
+            assert_eq!(signature.shingle_count() as usize, hashes.len(), "{params:?} {text:?}");
+            assert_eq!(sign().expect("as before"), signature, "the same again");
+        }
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::Empty, "{params:?} {text:?}");
+            assert!(hashes.is_empty(), "{params:?} {text:?}");
+        }
+    }
+}
+
+fn params(input: &mut Input<'_>) -> Option<Params> {
+    let kind = input.u8();
+    let width = u32::from(input.u8()) % 9 + 1;
+    let flags = input.u8();
+    let hashes = if flags & 64 == 0 { 16 + input.below(20) } else { 16 + input.below(300) };
+    let shingles = match kind % 5 {
+        0 => Shingles::Words(width),
+        1 => Shingles::Tokens(width),
+        2 => Shingles::Chars(width),
+        3 => Shingles::Lines(width),
+        _ => Shingles::Items,
+    };
+    let set = |bit: u8| flags & bit != 0;
+    let builder = Params::builder().shingles(shingles).hashes(hashes).bands(2, 4);
+    let builder = builder.bag(set(1)).keep_case(set(2)).keep_space(set(4)).no_nfc(set(8));
+    let builder = builder.lane_bits(if set(16) { 16 } else { 8 });
+    let builder = builder.scheme(if set(32) { Scheme::Textbook } else { Scheme::Fast });
+    builder.seed(u64::from(flags >> 7) * 0x1234_5678_9ABC).build().ok()
+}
+
+/// The units of a text, as strings.
+fn units(params: &Params, text: &str) -> Vec<String> {
+    if params.shingles() == Shingles::Items {
+        return text.split('|').map(str::to_owned).collect();
+    }
+    let mut text = text.to_owned();
+    if !params.keep_case() {
+        let mapped = |c: char| {
+            let letters = unicode_case_mapping::to_lowercase(c).map(char::from_u32);
+            let letters: String = letters.into_iter().flatten().filter(|c| *c != '\0').collect();
+            if letters.is_empty() { c.to_string() } else { letters }
+        };
+        text = text.chars().map(mapped).collect();
+    }
+    if !params.no_nfc() {
+        text = text.nfc().collect();
+    }
+    let blanks = |text: &str| {
+        if params.keep_space() {
+            return text.to_owned();
+        }
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    match params.shingles() {
+        Shingles::Words(_) => {
+            // Not ASCII, so that the crate takes its general path.
+            let outside = format!("{} \u{e9}", blanks(&text));
+            let mut words: Vec<_> = outside.unicode_words().map(str::to_owned).collect();
+            assert_eq!(words.pop().as_deref(), Some("\u{e9}"));
+            words
+        }
+        Shingles::Tokens(_) => text.split_whitespace().map(str::to_owned).collect(),
+        Shingles::Chars(_) => blanks(&text).chars().map(String::from).collect(),
+        _ => text.split('\n').map(blanks).filter(|line| !line.is_empty()).collect(),
+    }
+}
+
+/// The sums of all windows.
+fn sums(units: &[String], params: &Params) -> Vec<u64> {
+    let units: Vec<u64> =
+        units.iter().map(|unit| xxh3_64_with_seed(unit.as_bytes(), params.seed())).collect();
+    let width = params.shingles().units().min(units.len()).max(1);
+    let add = |sum: u64, unit: &u64| sum.wrapping_mul(0xd134_2543_de82_ef93).wrapping_add(*unit);
+    units.windows(width).map(|window| window.iter().fold(0, add)).collect()
+}
+
+/// The distinct hashes of the shingles; of a bag, those of the repeats too.
+fn hashes(params: &Params, sums: Vec<u64>) -> Vec<u64> {
+    if !params.bag() {
+        let distinct: BTreeSet<u64> = sums.into_iter().map(finalise).collect();
+        return distinct.into_iter().collect();
+    }
+    let mut repeats: BTreeMap<u64, u64> = BTreeMap::new();
+    let numbered = sums.into_iter().map(|sum| {
+        let repeat = repeats.entry(sum).or_default();
+        *repeat += 1;
+        finalise(sum.wrapping_add((*repeat - 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+    });
+    numbered.collect()
+}
+
+/// The rows as stored.
+fn rows(params: &Params, hashes: &[u64]) -> Vec<u8> {
+    let values = match params.scheme() {
+        Scheme::Fast => naive::fast(hashes, params.hashes(), &naive::rehash),
+        Scheme::Textbook => textbook(hashes, params.hashes(), params.seed()),
+    };
+    let lane = |value: u64| (value.wrapping_mul(0xf135_7aea_2e62_a9c5) >> 48) as u16;
+    let lanes = values.into_iter().map(lane);
+    if params.lane_bits() == 16 {
+        lanes.flat_map(u16::to_le_bytes).collect()
+    } else {
+        lanes.map(|lane| lane.to_le_bytes()[1]).collect()
+    }
+}
+
+fn textbook(hashes: &[u64], rows: usize, seed: u64) -> Vec<u64> {
+    let prime = (1_u128 << 61) - 1;
+    let value = |row: u64, hash: u64| {
+        let factor = 1 + u128::from(split_mix(seed, 2 * row)) % (prime - 1);
+        let add = u128::from(split_mix(seed, 2 * row + 1)) % prime;
+        ((factor * (u128::from(hash) % prime) + add) % prime) as u64
+    };
+    let least = |row| hashes.iter().map(|hash| value(row, *hash)).min();
+    (0..rows as u64).filter_map(least).collect()
+}
