@@ -1,4 +1,4 @@
-//! Tests that need to look inside: the model, damage, the fixture, group commit, what opening reads.
+//! Tests that need to look inside: the model, damage, the fixture, group commit, opening.
 
 #[cfg(test)]
 mod damage;
