@@ -114,3 +114,13 @@ fn scripts_from_bytes_have_the_answers_of_brute_force() {
 fn any_text_has_the_signature_of_the_slow_way() {
     run("text", 1, super::text);
 }
+
+#[test]
+fn a_dead_file_that_forgot_its_dead_does_not_take_the_count_below_zero() {
+    super::segment_query(&[4, 0, 1, 64, 0, 3, 1, 0]);
+}
+
+#[test]
+fn a_catalog_whose_next_file_number_is_the_last_is_not_opened() {
+    super::catalog_row(&[3, 0, 0, 1, 2]);
+}
