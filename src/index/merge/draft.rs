@@ -134,7 +134,7 @@ impl Draft {
             ..writer.catalog.row().clone()
         };
         planted!(InputsDeletedEarly => {
-            self.dropped.iter().for_each(|file| drop(core.storage.remove(&file.path)))
+            self.dropped.iter().for_each(|file| drop(core.storage.remove(&file.path)));
         });
         if let Err(error) = writer.catalog.commit(row) {
             if error.kind() != ErrorKind::Io {

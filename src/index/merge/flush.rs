@@ -242,7 +242,9 @@ impl Core {
     /// Commits a draft that changes the WAL, and puts the old one aside.
     fn commit_with_wal(&self, writer: &mut Writer, draft: Draft, wal: Option<Wal>) -> Result<()> {
         let old_number = writer.catalog.row().wal.map(|entry| entry.number);
-        planted!(WalRetiredEarly => old_number.into_iter().for_each(|n| self.retire_wal(writer, n)));
+        planted!(WalRetiredEarly => if let Some(number) = old_number {
+            self.retire_wal(writer, number);
+        });
         if let Err(error) = draft.commit(self, writer) {
             if error.kind() == ErrorKind::Io
                 && let Some(wal) = &wal

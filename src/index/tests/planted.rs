@@ -55,7 +55,7 @@ pub(crate) fn reused_number(writer: &mut Writer) -> u64 {
                 entry.number == number || entry.dead_file.is_some_and(|dead| dead.number == number)
             })
     };
-    let number = (1..).find(|number| !listed(*number)).unwrap_or(writer.file_next);
+    let number = (1..u64::MAX).find(|number| !listed(*number)).unwrap_or(writer.file_next);
     writer.file_next = writer.file_next.max(number + 1);
     number
 }

@@ -101,6 +101,9 @@ impl Layout {
     }
 }
 
+/// Keys, and what documents they get; none if they are removed.
+pub(super) type Edited = Vec<(Vec<u8>, Option<Doc>)>;
+
 /// What an unclean end leaves of the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
@@ -349,7 +352,7 @@ impl Bench {
     }
 
     /// Edits as the index takes them, and as the model does.
-    pub(super) fn batch(&self, edits: &[Edit], time: u64) -> (Batch, Vec<(Vec<u8>, Option<Doc>)>) {
+    pub(super) fn batch(&self, edits: &[Edit], time: u64) -> (Batch, Edited) {
         let mut batch = Batch::new();
         let mut docs = Vec::new();
         for edit in edits {

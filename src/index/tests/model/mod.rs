@@ -12,6 +12,7 @@
 mod bench;
 mod crash;
 mod ending;
+#[expect(clippy::module_inception, reason = "the model of the model test")]
 mod model;
 mod power;
 mod reading;

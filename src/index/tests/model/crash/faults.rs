@@ -56,7 +56,7 @@ fn fail_at(fault: Fault, durability: Durability) -> bool {
 
 /// Every call that a fault concerns, in its turn; how many there are.
 fn fail_everywhere(what: What, sticky: bool, durability: Durability) -> u64 {
-    let calls = (0..).find(|at| !fail_at(Fault { at: *at, what, sticky }, durability));
+    let calls = (0..u64::MAX).find(|at| !fail_at(Fault { at: *at, what, sticky }, durability));
     let calls = calls.expect("a script ends");
     eprintln!("{what:?}, sticky {sticky}, {durability:?}: {calls} calls failed in their turn");
     assert!(calls > 20, "the script does more than {calls} such calls");

@@ -13,11 +13,11 @@ const PAYLOAD: usize = 300;
 fn insert(number: u32) -> Op {
     let lanes = (0..HASHES).map(|row| (number >> (row % 8)).to_le_bytes()[0]).collect();
     let payload = vec![1; PAYLOAD];
-    Op::Write(vec![Edit::Insert { key: number.to_be_bytes().to_vec(), lanes, payload }])
+    Op::Write(vec![Edit::Insert { key: number.to_le_bytes().to_vec(), lanes, payload }])
 }
 
 fn remove(number: u32) -> Op {
-    Op::Write(vec![Edit::Remove { key: number.to_be_bytes().to_vec() }])
+    Op::Write(vec![Edit::Remove { key: number.to_le_bytes().to_vec() }])
 }
 
 impl Bench {
@@ -50,7 +50,7 @@ fn fill(layout: Layout, room: u64) -> (Bench, u32) {
     bench.sound = false;
     let used: usize = bench.sim.snapshot_of_files().values().map(Vec::len).sum();
     bench.sim.set_capacity(used as u64 + room);
-    let full = (0..).find(|number| !bench.has_room_for(&insert(*number)));
+    let full = (0..u32::MAX).find(|number| !bench.has_room_for(&insert(*number)));
     (bench, full.expect("some insert fails"))
 }
 

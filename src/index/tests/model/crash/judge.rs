@@ -131,7 +131,7 @@ impl Judge<'_> {
         let index = open(bench, disk);
         let recovery_ops = disk.ops();
         let model = bench.survivor(&index, promised);
-        self.is_sound(&index, &model);
+        Self::is_sound(&index, &model);
         let catalog_before = disk.snapshot_of_files().remove(&catalog_path());
         let after = write_once_more(bench, &index, &model);
         let maintained = self.rng.percent(25) && rest(&index);
@@ -139,7 +139,7 @@ impl Judge<'_> {
         drop(index);
         if self.rng.percent(6) && self.damage {
             let files = acknowledged.snapshot_of_files();
-            self.damage(bench, &files, catalog_before.unwrap_or_default(), &after, maintained);
+            self.damage(bench, &files, &catalog_before.unwrap_or_default(), &after, maintained);
         }
         let index = open(bench, &acknowledged);
         assert_eq!(index.snapshot().change(), after.change, "the last write is there");
@@ -149,7 +149,7 @@ impl Judge<'_> {
         }
     }
 
-    fn is_sound(&mut self, index: &Index, model: &Model) {
+    fn is_sound(index: &Index, model: &Model) {
         check_all(&index.snapshot(), model).expect("what is left can be read");
         let found = index.verify().expect("it can be verified");
         assert!(found.problems.is_empty(), "{:?}", found.problems);
@@ -173,7 +173,7 @@ impl Judge<'_> {
                 self.figures.distinct += 1;
                 let index = open(bench, &disk);
                 let model = bench.survivor(&index, promised);
-                self.is_sound(&index, &model);
+                Self::is_sound(&index, &model);
             }
         }
     }
@@ -183,7 +183,7 @@ impl Judge<'_> {
         &mut self,
         bench: &Bench,
         files: &Files,
-        catalog_before: Vec<u8>,
+        catalog_before: &[u8],
         model: &Model,
         rested: bool,
     ) {
@@ -198,7 +198,7 @@ impl Judge<'_> {
         assert_eq!(disk.snapshot_of_files(), without, "nothing is removed");
         // It is an older one.
         let disk = copy_of(files);
-        disk.overwrite(&catalog_path(), &catalog_before);
+        disk.overwrite(&catalog_path(), catalog_before);
         let opened = bench.open(&disk).expect_err("an older catalog does not open");
         assert_eq!(opened.kind(), ErrorKind::Corrupt);
         // A bit of its row is wrong, and redb believes it.
@@ -210,8 +210,9 @@ impl Judge<'_> {
         let opened = bench.open(&disk).expect_err("a damaged row is refused").kind();
         assert!(matches!(opened, ErrorKind::Corrupt | ErrorKind::Unsupported), "{opened:?}");
         // A bit of the log is wrong, below a horizon that is known.
-        let logs = files.iter().filter(|(path, _)| path.extension().is_some_and(|e| e == "wal"));
-        if let (true, Some((path, bytes))) = (rested, logs.last()) {
+        let mut logs =
+            files.iter().filter(|(path, _)| path.extension().is_some_and(|e| e == "wal"));
+        if let (true, Some((path, bytes))) = (rested, logs.next_back()) {
             let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
             let mut bytes = bytes.clone();
             let rest = bytes.split_off(used);

@@ -36,7 +36,8 @@ fn hunt(bug: Bug, scripts: &[(Script, u64)]) -> Option<Figures> {
     let mut figures = Figures::default();
     while figures.states < STATES_MAX {
         for (script, ops) in scripts {
-            let cut = rng.next() % (ops + 1);
+            // A bug may make more of them.
+            let cut = rng.next() % (ops + 40);
             let mut seen = Seen::new();
             let attempt = || cut_script(script, cut, needs_damage, &mut figures, &mut seen);
             if catch_unwind(AssertUnwindSafe(attempt)).is_err() {

@@ -125,7 +125,7 @@ impl Run {
             Step::Do(Op::KillAndReopen) => self.kill(),
             Step::Do(op) => self.bench.execute(op)?,
             Step::Together { first, second } => self.together(first, second)?,
-            Step::Forge { key } => self.forge(key)?,
+            Step::Forge { key } => self.forge(*key)?,
             Step::Fail(fault) => {
                 self.sync_fails |= fault.what == What::SyncFails;
                 self.bench.sound = false;
@@ -207,7 +207,7 @@ impl Run {
 
     /// Inserts a document whose payload is records: sound ones, with the salt of this log, that
     /// claim to lie at offset 0.
-    fn forge(&mut self, key: &[u8; 4]) -> Result<()> {
+    fn forge(&mut self, key: [u8; 4]) -> Result<()> {
         let place = {
             let writer = self.bench.index().core.writer();
             let salt = writer.catalog.row().wal.map_or(0, |wal| wal.salt);
