@@ -168,7 +168,7 @@ impl Subject {
         let names = Names::new(Path::new(DIR));
         let row = catalog::load(&disk, &names.catalog()).expect("sound");
         assert_eq!((row.segments.len(), row.segments[0].dead), (2, 2));
-        disk.overwrite(&names.numbered(row.file_next, Ending::Free), &[7; 100]);
+        disk.overwrite(&names.numbered(row.file_next - 1, Ending::Free), &[7; 100]);
         let files = disk.snapshot_of_files();
         Self { disk, files, states, salt: row.wal.map_or(0, |wal| wal.salt) }
     }
