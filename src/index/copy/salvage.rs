@@ -9,6 +9,7 @@ use crate::format::header::{FileHeader, FileKind};
 use crate::format::wal::LoggedOperation;
 use crate::index::Index;
 use crate::index::core::Core;
+use crate::index::open::refuse_older;
 use crate::index::options::{Durability, Options};
 use crate::segment::{Dead, Listed, ReadMode, Segment, Shape, describe};
 use crate::storage::names::{Ending, Names, parse};
@@ -102,7 +103,14 @@ fn identify(
     report: &mut Salvaged,
 ) -> Result<(Row, Params)> {
     match catalog::load(storage, &names.catalog()) {
-        Ok(row) => return Ok((row.clone(), row.params)),
+        Ok(row) => {
+            // An older copy knows nothing of what came after it: every file counts.
+            if let Err(error) = refuse_older(storage, names, &row) {
+                report.problems.push(error);
+                report.catalog_lost = true;
+            }
+            return Ok((row.clone(), row.params));
+        }
         Err(error) => report.problems.push(error),
     }
     report.catalog_lost = true;

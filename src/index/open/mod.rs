@@ -75,6 +75,11 @@ pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {
     Ok(false)
 }
 
+/// Refuses a catalog that files in the folder prove to be an older copy.
+pub(crate) fn refuse_older(storage: &dyn Storage, names: &Names, row: &Row) -> Result<()> {
+    Litter::find(storage, names, row).map(|_| ())
+}
+
 /// Makes an index that holds nothing, durably, and opens it.
 pub(crate) fn create(
     storage: Arc<dyn Storage>,

@@ -25,7 +25,7 @@ pub(super) fn params() -> Params {
     Params::builder().hashes(16).bands(4, 4).build().expect("valid")
 }
 
-fn signature(params: &Params, value: u8) -> Signature {
+pub(super) fn signature(params: &Params, value: u8) -> Signature {
     let bytes = vec![value; params.signature_bytes()].into_boxed_slice();
     Signature::from_parts(params.signature_id(), 3, bytes)
 }

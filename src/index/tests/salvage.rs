@@ -4,7 +4,7 @@ use super::copies::{DIR, answers, disk, index, options, params};
 use crate::index::copy::{Salvaged, salvage};
 use crate::storage::Storage;
 use crate::storage::sim::Sim;
-use crate::{ErrorKind, Params, Reader, Result};
+use crate::{ErrorKind, Index, Params, Reader, Result};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -143,4 +143,21 @@ fn a_damaged_change_in_the_log_is_named_and_the_others_are_saved() {
     assert_eq!(saved(&sim).len(), expected.len());
     assert!(keys(&sim).contains(b"new".as_slice()));
     assert!(!keys(&sim).contains(&vec![b'k', 1]));
+}
+
+#[test]
+fn an_older_catalog_is_a_lost_one() {
+    let sim = Sim::new();
+    let dir = Path::new(DIR);
+    Index::create_on(disk(&sim), dir, &params(), options()).expect("created").close().expect("ok");
+    let catalog = dir.join("catalog.redb");
+    let older = sim.snapshot_of_files()[&catalog].clone();
+    let index = Index::open_on(disk(&sim), dir, options()).expect("opened");
+    index.insert("new", &super::copies::signature(&params(), 2)).expect("inserted");
+    index.close().expect("closed");
+    sim.overwrite(&catalog, &older);
+    let report = rescue(&sim, None).expect("salvaged");
+    assert!(report.catalog_lost && report.documents == 1, "{report:?}");
+    assert!(report.problems[0].to_string().contains("older copy"), "{report:?}");
+    assert!(keys(&sim).contains(b"new".as_slice()));
 }
