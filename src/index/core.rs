@@ -2,6 +2,7 @@
 
 use crate::Params;
 use crate::catalog::Catalog;
+use crate::format::catalog::WalEntry;
 use crate::index::durable::Group;
 use crate::index::merge::compaction::Compaction;
 use crate::index::options::Options;
@@ -11,7 +12,7 @@ use crate::segment::Shape;
 use crate::storage::lock::Lock;
 use crate::storage::names::Names;
 use crate::storage::{Disk, Storage};
-use crate::wal::Wal;
+use crate::wal::{Wal, WalIdentity};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 
 /// One open index. Lock order: `compaction`, `writer`, `group`, `view`, the memtable's.
@@ -97,6 +98,13 @@ impl Core {
     pub(crate) fn applied(&self, writer: &Writer) -> Snapshot {
         let applied = self.snapshot();
         Snapshot { visible: writer.change, documents: writer.documents, ..applied }
+    }
+
+    /// What the file of a listed WAL must say of itself.
+    pub(crate) fn wal_identity(&self, entry: WalEntry, floor: u64) -> WalIdentity {
+        let WalEntry { number, salt, length } = entry;
+        let Shape { uuid, params_id, .. } = self.shape;
+        WalIdentity { uuid, params_id, number, salt, length, floor }
     }
 
     pub(crate) fn state(&self) -> Arc<State> {

@@ -5,7 +5,7 @@ use crate::index::read::state::{Place, Snapshot};
 use crate::index::read::{Progress, Stats, Verification};
 use crate::segment::Watch;
 use crate::storage::names::Ending;
-use crate::wal::{Replay, WalIdentity};
+use crate::wal::Replay;
 use crate::{Error, ErrorKind, Result, catalog};
 use std::ops::ControlFlow;
 use std::sync::PoisonError;
@@ -136,14 +136,7 @@ impl Core {
         }
         let row = writer.catalog.row();
         let Some(entry) = row.wal else { return };
-        let identity = WalIdentity {
-            uuid: self.shape.uuid,
-            params_id: self.shape.params_id,
-            number: entry.number,
-            salt: entry.salt,
-            length: entry.length,
-            floor: row.floor,
-        };
+        let identity = self.wal_identity(entry, row.floor);
         let path = self.names.numbered(entry.number, Ending::Wal);
         match Replay::read(&*self.storage, &path, &identity, self.shape.signature_bytes) {
             Ok(replay) if row.floor + replay.change_count() == writer.change => {}

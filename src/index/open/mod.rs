@@ -24,7 +24,7 @@ use crate::segment::{Listed, Segment, Shape};
 use crate::storage::lock::Lock;
 use crate::storage::names::{self, Ending, Names};
 use crate::storage::{Entry, OpenMode, Storage, create_dirs, publish};
-use crate::wal::{Replay, WalIdentity};
+use crate::wal::Replay;
 use crate::{Error, ErrorKind, Params, Result};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -349,14 +349,7 @@ impl Core {
             return Ok(());
         };
         let floor = self.writer().change;
-        let identity = WalIdentity {
-            uuid: self.shape.uuid,
-            params_id: self.shape.params_id,
-            number: entry.number,
-            salt: entry.salt,
-            length: entry.length,
-            floor,
-        };
+        let identity = self.wal_identity(entry, floor);
         let path = self.names.numbered(entry.number, Ending::Wal);
         let replay = Replay::read(&*self.storage, &path, &identity, self.shape.signature_bytes)?;
         let mut writer = self.writer();
