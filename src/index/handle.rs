@@ -7,10 +7,10 @@ use crate::index::maintain::Background;
 use crate::index::merge::flush::NextWal;
 use crate::index::open;
 use crate::index::options::Options;
-use crate::index::read::Query;
 use crate::index::read::state::Snapshot;
 use crate::index::read::{Clusters, Pairs};
 use crate::index::read::{Document, Maintained, Progress, Stats, Verification};
+use crate::index::read::{Queries, Query};
 use crate::sketch::{Signature, Sketcher};
 use crate::storage::Storage;
 use crate::{Error, ErrorKind, Params, Result};
@@ -193,6 +193,11 @@ impl Index {
     /// What is like this signature? See [`Query`] for threshold and limit.
     pub fn query<'a>(&self, signature: &'a Signature) -> Query<'a> {
         self.snapshot().query(signature)
+    }
+
+    /// What is like each of these signatures? Asked together, they cost less: see [`Queries`].
+    pub fn queries<'a>(&self, signatures: &'a [Signature]) -> Queries<'a> {
+        self.snapshot().queries(signatures)
     }
 
     /// What is like the document with this key? It never finds itself; a key that nobody has is

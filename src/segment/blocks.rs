@@ -38,6 +38,9 @@ pub enum ReadMode {
 
 type Block = [u8; BLOCK_BYTES];
 
+/// What the memory brings at once.
+const LINE_BYTES: usize = 64;
+
 /// Blocks of the body that one block of the CRC table covers.
 const CRCS_PER_BLOCK: usize = BLOCK_BYTES / 4;
 
@@ -123,6 +126,46 @@ impl BlockFile {
         Ok(Cow::Owned(copy))
     }
 
+    /// Asks for bytes of the body that will be read soon: the memory, or of blocks not yet touched
+    /// the disk. Believes nothing: a wrong place is found when it is read.
+    #[inline]
+    pub(super) fn ask_for(&self, offset: u64, count: usize) {
+        let Some(map) = &self.map else { return };
+        let Ok(begin) = self.range(offset, count) else { return };
+        let end = begin + count;
+        if count == 0 {
+            return;
+        }
+        if self.is_checked(begin / BLOCK_BYTES) && self.is_checked((end - 1) / BLOCK_BYTES) {
+            let mut line = begin;
+            while line < end {
+                map.prefetch(line);
+                line += LINE_BYTES;
+            }
+            map.prefetch(end - 1);
+        } else {
+            self.ask_disk(map, begin, count);
+        }
+    }
+
+    #[cold]
+    fn ask_disk(&self, map: &Map, begin: usize, count: usize) {
+        let first = begin / BLOCK_BYTES;
+        let last = (begin + count - 1) / BLOCK_BYTES;
+        map.will_need(first * BLOCK_BYTES, (last + 1 - first) * BLOCK_BYTES);
+        let crcs = first / CRCS_PER_BLOCK;
+        if self.crc_table[crcs].get().is_none() {
+            let table = usize::try_from(self.footer.body_bytes).unwrap_or(usize::MAX);
+            map.will_need(table.saturating_add(crcs * BLOCK_BYTES), BLOCK_BYTES);
+        }
+    }
+
+    #[inline]
+    fn is_checked(&self, block: usize) -> bool {
+        // Relaxed: the bit says only that the bytes of an immutable file were right once.
+        self.checked[block / 64].load(Ordering::Relaxed) >> (block % 64) & 1 == 1
+    }
+
     /// A few checked bytes of the body, without allocating in any mode.
     #[inline]
     pub(super) fn array<const N: usize>(&self, offset: u64) -> Result<[u8; N]> {
@@ -184,9 +227,7 @@ impl BlockFile {
         let first = begin / BLOCK_BYTES;
         let last = (begin + count - 1) / BLOCK_BYTES;
         for block in first..=last {
-            // Relaxed: the bit says only that the bytes of an immutable file were right once.
-            let bits = self.checked[block / 64].load(Ordering::Relaxed);
-            if bits >> (block % 64) & 1 == 0 {
+            if !self.is_checked(block) {
                 self.first_touch(block)?;
             }
         }

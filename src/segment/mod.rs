@@ -10,6 +10,7 @@ mod damage_tests;
 mod dead;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod forge;
+mod look_up;
 mod reader;
 mod tables;
 #[cfg(test)]
@@ -21,6 +22,7 @@ pub use blocks::ReadMode;
 pub(crate) use blocks::{Listed, describe};
 pub(crate) use builder::{Builder, Built};
 pub(crate) use dead::{Dead, Ranks, write_dead};
+pub(crate) use look_up::LookUp;
 pub(crate) use reader::Segment;
 pub(crate) use verify::Watch;
 

@@ -1,9 +1,8 @@
-//! Reads one segment: documents by ordinal, ordinals by the key of a bucket.
+//! Reads one segment: documents by ordinal. (Ordinals by the key of a bucket: `look_up.rs`.)
 //!
 //! Knows nothing of deaths: a dead document reads like a live one.
 
 use super::blocks::BlockFile;
-use super::tables::{key_hash, split, u16_of, u32_of};
 use super::writer::header;
 use super::{Listed, ReadMode, Shape};
 use crate::format::blocks::{
@@ -18,9 +17,6 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
 
-/// A group longer than this is searched by halves first; up to it, a scan is faster.
-const SCAN_ENTRIES: u32 = 128;
-
 /// One open segment.
 #[derive(Debug)]
 pub(crate) struct Segment {
@@ -28,7 +24,7 @@ pub(crate) struct Segment {
     pub(super) properties: SegmentProperties,
     pub(super) layout: SegmentLayout,
     pub(super) shape: Shape,
-    groups: u32,
+    pub(super) groups: u32,
 }
 
 /// Key and payload of a document.
@@ -119,49 +115,6 @@ impl Segment {
         self.u32_at(counts.offset + 4 * u64::from(ordinal))
     }
 
-    /// Appends to `out`, ascending, the ordinals in table `table` whose group and fingerprint are
-    /// those of `key`. They are candidates: the caller compares the bytes.
-    #[inline]
-    pub(crate) fn bucket(&self, table: usize, key: u64, out: &mut Vec<u32>) -> Result<()> {
-        let table = wide(table);
-        assert!(table < u64::from(self.properties.tables), "no such table");
-        let (group, fingerprint) = split(key, self.groups);
-        let (begin, end) = self.group(table, group)?;
-        let [.., tables, _] = &self.layout.sections;
-        let fingerprints = tables.offset + table * self.layout.table_stride;
-        let matching = self.matching(fingerprints, begin..end, fingerprint)?;
-        if matching.is_empty() {
-            return Ok(());
-        }
-        let at = fingerprints + self.layout.table_ordinals + 4 * u64::from(matching.start);
-        let bytes = self.blocks.read(at, index(matching.end - matching.start) * 4)?;
-        out.reserve(bytes.len() / 4);
-        for entry in bytes.chunks_exact(4) {
-            let ordinal = u32_of(entry);
-            if ordinal >= self.docs() {
-                return Err(self.blocks.corrupt(at, "bucket names a document that is not there"));
-            }
-            out.push(ordinal);
-        }
-        Ok(())
-    }
-
-    /// Appends to `out`, ascending, every document with exactly this key, dead or not.
-    pub(crate) fn find_key(&self, key: &[u8], out: &mut Vec<u32>) -> Result<()> {
-        let first = out.len();
-        self.bucket(self.shape.bands, key_hash(key, self.shape.key_seed), out)?;
-        let mut kept = first;
-        for candidate in first..out.len() {
-            let ordinal = out[candidate];
-            if self.has_key(ordinal, key)? {
-                out[kept] = ordinal;
-                kept += 1;
-            }
-        }
-        out.truncate(kept);
-        Ok(())
-    }
-
     /// Full check of the file: see `verify.rs`.
     pub(crate) fn verify(
         &self,
@@ -171,59 +124,7 @@ impl Segment {
         super::verify::segment(self, dead, watch)
     }
 
-    /// Where the entries of a group begin and end.
-    #[inline]
-    fn group(&self, table: u64, group: u32) -> Result<(u32, u32)> {
-        let [.., directories] = &self.layout.sections;
-        let at = directories.offset + table * self.layout.directory_stride + 4 * u64::from(group);
-        let words: [u8; 8] = self.blocks.array(at)?;
-        let (begin, end) = (u32_of(&words), u32_of(&words[4..]));
-        if begin > end || end > self.docs() {
-            return Err(self.blocks.corrupt(at, "group ends before it begins, or after its table"));
-        }
-        Ok((begin, end))
-    }
-
-    /// The entries of a group with this fingerprint. They lie together: a group is in order.
-    #[inline]
-    fn matching(&self, base: u64, mut group: Range<u32>, wanted: u16) -> Result<Range<u32>> {
-        if group.end - group.start > SCAN_ENTRIES {
-            let begin = self.search(base, group.clone(), |fingerprint| fingerprint < wanted)?;
-            let end = self.search(base, begin..group.end, |fingerprint| fingerprint <= wanted)?;
-            return Ok(begin..end);
-        }
-        let count = index(group.end - group.start);
-        let bytes = self.blocks.read(base + 2 * u64::from(group.start), count * 2)?;
-        // Counting without a branch: the compiler makes vector instructions of it.
-        let (mut less, mut equal) = (0_u16, 0_u16);
-        for fingerprint in bytes.chunks_exact(2) {
-            let fingerprint = u16_of(fingerprint);
-            less += u16::from(fingerprint < wanted);
-            equal += u16::from(fingerprint == wanted);
-        }
-        group.start += u32::from(less);
-        // Of a group out of order, which only a forged file has, this still stays within it.
-        group.end = group.end.min(group.start + u32::from(equal));
-        Ok(group)
-    }
-
-    /// The first entry of a range for which `before` is false.
-    #[cold]
-    fn search(&self, base: u64, range: Range<u32>, before: impl Fn(u16) -> bool) -> Result<u32> {
-        let (mut begin, mut end) = (range.start, range.end);
-        while begin < end {
-            let middle = begin + (end - begin) / 2;
-            let at = base + 2 * u64::from(middle);
-            if before(u16::from_le_bytes(self.blocks.array(at)?)) {
-                begin = middle + 1;
-            } else {
-                end = middle;
-            }
-        }
-        Ok(begin)
-    }
-
-    fn has_key(&self, ordinal: u32, key: &[u8]) -> Result<bool> {
+    pub(super) fn has_key(&self, ordinal: u32, key: &[u8]) -> Result<bool> {
         let bytes = self.document_bytes(ordinal)?;
         let key_bytes = self.key_bytes(ordinal, &bytes)?;
         Ok(bytes[2..2 + key_bytes] == *key)

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::{Error, ErrorKind, Params, Result, Scheme, Shingles};
 
 mod band;
+mod compare;
 mod distinct;
 mod fast;
 mod hash;
@@ -18,7 +19,9 @@ mod units;
 mod words;
 
 pub(crate) use band::{band_key, key_hash};
-pub(crate) use lane::equal_rows;
+pub(crate) use compare::Agreement;
+#[cfg(test)]
+pub(crate) use compare::equal_rows;
 pub(crate) use normalise::unicode_versions;
 pub use signature::Signature;
 

@@ -27,6 +27,34 @@ impl Map {
         Ok(Self::Mapped(map))
     }
 
+    /// Asks for the line of memory at `offset` to be brought into the cache. Changes nothing, and
+    /// an offset beyond the end is let be.
+    #[inline]
+    pub(crate) fn prefetch(&self, offset: usize) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(byte) = self.bytes().get(offset) {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: the address is that of a byte of the map, and a prefetch reads nothing that
+            // the program can see; it is part of x86-64.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(byte).cast()) };
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = offset;
+    }
+
+    /// Asks the disk for these bytes, without waiting. A wish: where the system does not take
+    /// it, they are read when they are needed.
+    pub(crate) fn will_need(&self, offset: usize, count: usize) {
+        #[cfg(unix)]
+        if let Self::Mapped(map) = self {
+            // Advice that is refused changes nothing but the time.
+            let _ = map.advise_range(memmap2::Advice::WillNeed, offset, count);
+        }
+        #[cfg(not(unix))]
+        let _ = (offset, count);
+    }
+
+    #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
             Self::Mapped(map) => map,

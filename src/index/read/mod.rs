@@ -5,11 +5,12 @@
 mod answer;
 mod pairs;
 mod query;
+mod search;
 pub(crate) mod state;
 
 pub use answer::{
     Answer, Cluster, Document, Maintained, Match, Pair, Progress, Recovery, Stats, Verification,
 };
 pub use pairs::{Clusters, Pairs};
-pub use query::Query;
+pub use query::{Queries, Query};
 pub use state::Snapshot;

@@ -5,7 +5,8 @@
 
 use crate::format::bytes::{index, wide};
 use crate::index::read::answer::{Cluster, Pair, Progress};
-use crate::index::read::query::{Found, Probe, Which, check_threshold};
+use crate::index::read::query::check_threshold;
+use crate::index::read::search::{Found, Probe};
 use crate::index::read::state::{Place, Snapshot};
 use crate::{Error, ErrorKind, Result};
 use std::ops::ControlFlow;
@@ -21,7 +22,6 @@ pub struct Pairs {
     /// What the last document looked at is like, still to be returned.
     pending: Vec<Found>,
     of: Option<Place>,
-    bucket: Vec<u32>,
 }
 
 impl Snapshot {
@@ -39,7 +39,6 @@ impl Snapshot {
             snapshot: self.clone(),
             pending: Vec::new(),
             of: None,
-            bucket: Vec::new(),
         })
     }
 
@@ -92,10 +91,12 @@ impl Pairs {
 
     fn look_at(&mut self, place: Place) -> Result<()> {
         let signature = self.snapshot.signature_bytes(place)?;
-        let probe = Probe::new(&self.snapshot.params, &signature, self.threshold);
+        let least = self.snapshot.params.equal_rows_min(self.threshold);
+        let probe = Probe::new(&self.snapshot.params, &signature, least);
         self.of = Some(place);
-        let which = Which::Behind(place);
-        self.snapshot.find(&probe, which, &mut self.bucket, &mut self.pending)
+        self.pending = self.snapshot.search(&[probe])?;
+        self.pending.retain(|found| found.place > place);
+        Ok(())
     }
 
     fn complete(&self, place: Place, found: Found) -> Result<Pair> {

@@ -1,0 +1,218 @@
+//! The search that every question comes down to: which live documents satisfy the law for these
+//! signatures?
+//!
+//! It goes in steps, each of which asks the memory for what the next will read, over all bands of
+//! all segments (and of all signatures asked for together) at once.
+
+use crate::index::read::state::{LiveSegment, Place, Snapshot, band_keys};
+use crate::segment::LookUp;
+use crate::sketch::Agreement;
+use crate::{Params, Result};
+
+/// Look-ups on their way at once. More do not fit into the first cache beside what they read.
+const LOOK_UPS_MAX: usize = 256;
+/// Candidates whose signatures have been asked for at once.
+const CANDIDATES_MAX: usize = 64;
+
+/// A signature with its BandKeys, ready to be held against others.
+#[derive(Debug)]
+pub(crate) struct Probe<'a> {
+    signature: &'a [u8],
+    band_keys: Vec<u64>,
+    band_rows: usize,
+    lane_bits: u32,
+    equal_rows_min: u32,
+}
+
+/// A live document that satisfies the law for one of the probes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Which of the probes.
+    pub(crate) probe: u32,
+    pub(crate) place: Place,
+    pub(crate) equal_rows: u32,
+}
+
+impl<'a> Probe<'a> {
+    pub(crate) fn new(params: &Params, signature: &'a [u8], equal_rows_min: u32) -> Self {
+        let mut keys = Vec::with_capacity(params.bands());
+        band_keys(params, signature, &mut keys);
+        Self {
+            signature,
+            band_keys: keys,
+            band_rows: params.rows_per_band(),
+            lane_bits: params.lane_bits(),
+            equal_rows_min,
+        }
+    }
+
+    /// The equal rows of a candidate found in `band`, if it counts there: there are enough, the
+    /// band really is equal, and no earlier one is (else it was found before).
+    #[inline]
+    fn score(&self, band: u32, candidate: &[u8]) -> Option<u32> {
+        let (bits, least) = (self.lane_bits, self.equal_rows_min);
+        let agreement = Agreement::of(self.signature, candidate, bits, least)?;
+        let equal = |band: &u32| {
+            let first = crate::format::bytes::index(*band) * self.band_rows;
+            agreement.all_equal(first, self.band_rows)
+        };
+        ((0..=band).find(equal) == Some(band)).then(|| agreement.equal_rows())
+    }
+}
+
+/// A look-up, and what it is for.
+#[derive(Debug, Clone, Copy)]
+struct Task {
+    source: usize,
+    probe: u32,
+    band: u32,
+    look_up: LookUp,
+}
+
+/// A candidate whose signature has been asked for.
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    place: Place,
+    probe: u32,
+    band: u32,
+}
+
+impl Snapshot {
+    /// Every live document that satisfies the law for a probe, in order of the probes; each once.
+    pub(crate) fn search(&self, probes: &[Probe<'_>]) -> Result<Vec<Found>> {
+        let mut search = Search::new(self, probes);
+        search.segments()?;
+        let mut found = search.found;
+        self.drop_dead(&mut found)?;
+        self.search_memtable(probes, &mut found);
+        found.sort_unstable_by_key(|found| found.probe);
+        Ok(found)
+    }
+
+    /// Takes back what is dead: what was at the floor, and what has died in segments since.
+    fn drop_dead(&self, found: &mut Vec<Found>) -> Result<()> {
+        let mut kept = 0;
+        for at in 0..found.len() {
+            let Place { source, ordinal } = found[at].place;
+            if !self.state.segments[source].is_dead(ordinal)? {
+                found.swap(kept, at);
+                kept += 1;
+            }
+        }
+        found.truncate(kept);
+        Ok(())
+    }
+
+    /// Takes back what has died in segments since the floor, and adds what the memtable has.
+    fn search_memtable(&self, probes: &[Probe<'_>], found: &mut Vec<Found>) {
+        let content = self.state.memtable.read();
+        if content.is_empty() {
+            return;
+        }
+        found.retain(|Found { place, .. }| {
+            let number = self.state.segments[place.source].number();
+            !content.segment_death(number, place.ordinal, self.visible)
+        });
+        let source = self.state.segments.len();
+        for (probe, number) in probes.iter().zip(0..) {
+            for ((band, key), band_number) in probe.band_keys.iter().enumerate().zip(0..) {
+                for ordinal in content.bucket(band, *key) {
+                    if !content.is_live(ordinal, self.visible) {
+                        continue;
+                    }
+                    let signature = content.signature(ordinal);
+                    if let Some(equal_rows) = probe.score(band_number, signature) {
+                        let place = Place { source, ordinal };
+                        found.push(Found { probe: number, place, equal_rows });
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A search of the segments under way.
+struct Search<'a> {
+    snapshot: &'a Snapshot,
+    probes: &'a [Probe<'a>],
+    tasks: Vec<Task>,
+    candidates: Vec<Candidate>,
+    found: Vec<Found>,
+}
+
+impl<'a> Search<'a> {
+    fn new(snapshot: &'a Snapshot, probes: &'a [Probe<'a>]) -> Self {
+        let bands = snapshot.params.bands();
+        let tasks = (probes.len() * bands * snapshot.state.segments.len()).min(LOOK_UPS_MAX);
+        let tasks = Vec::with_capacity(tasks);
+        Self { snapshot, probes, tasks, candidates: Vec::new(), found: Vec::new() }
+    }
+
+    fn segments(&mut self) -> Result<()> {
+        for (probe, number) in self.probes.iter().zip(0..) {
+            for (source, live) in self.snapshot.state.segments.iter().enumerate() {
+                for ((table, key), band) in probe.band_keys.iter().enumerate().zip(0..) {
+                    let look_up = live.segment.look_up(table, *key);
+                    self.tasks.push(Task { source, probe: number, band, look_up });
+                    if self.tasks.len() == LOOK_UPS_MAX {
+                        self.advance()?;
+                    }
+                }
+            }
+        }
+        self.advance()
+    }
+
+    /// Takes all look-ups to their end.
+    fn advance(&mut self) -> Result<()> {
+        let mut tasks = std::mem::take(&mut self.tasks);
+        for task in &mut tasks {
+            self.live(task.source).segment.find_group(&mut task.look_up)?;
+        }
+        let mut matching = 0;
+        for at in 0..tasks.len() {
+            let mut task = tasks[at];
+            if self.live(task.source).segment.match_fingerprints(&mut task.look_up)? {
+                tasks[matching] = task;
+                matching += 1;
+            }
+        }
+        for task in &tasks[..matching] {
+            self.collect(task)?;
+        }
+        self.score()?;
+        tasks.clear();
+        self.tasks = tasks;
+        Ok(())
+    }
+
+    fn live(&self, source: usize) -> &'a LiveSegment {
+        &self.snapshot.state.segments[source]
+    }
+
+    fn collect(&mut self, task: &Task) -> Result<()> {
+        let Task { source, probe, band, look_up } = *task;
+        let segment = &self.live(source).segment;
+        segment.take_ordinals(&look_up, |ordinal| {
+            segment.ask_for_signature(ordinal);
+            let place = Place { source, ordinal };
+            self.candidates.push(Candidate { place, probe, band });
+            if self.candidates.len() == CANDIDATES_MAX { self.score() } else { Ok(()) }
+        })
+    }
+
+    /// Holds the candidates against their probes.
+    fn score(&mut self) -> Result<()> {
+        for &Candidate { place, probe, band } in &self.candidates {
+            let segment = &self.live(place.source).segment;
+            let signature = segment.signature(place.ordinal)?;
+            let asking = &self.probes[crate::format::bytes::index(probe)];
+            if let Some(equal_rows) = asking.score(band, &signature) {
+                segment.ask_for_document(place.ordinal);
+                self.found.push(Found { probe, place, equal_rows });
+            }
+        }
+        self.candidates.clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,221 @@
+//! Two signatures held against each other: which rows are equal.
+//!
+//! Knows lanes as bytes. The scalar code is the definition; on x86-64 the compare instructions
+//! of SSE2, which every such machine has, say the same.
+#![cfg_attr(
+    target_arch = "x86_64",
+    expect(unsafe_code, reason = "vector instructions: see the argument at the call")
+)]
+
+/// Rows that one word of [`Agreement`] covers.
+const WORD: usize = 64;
+/// Words for the longest signature, of 1,024 rows.
+const WORDS: usize = 16;
+
+/// Which rows of two signatures are equal, and how many.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Agreement {
+    words: [u64; WORDS],
+    equal_rows: u32,
+}
+
+impl Agreement {
+    /// Compares two signatures of equal length and at most 1,024 rows. `None` if fewer than
+    /// `equal_rows_min` rows are equal: it stops as soon as that is certain.
+    #[inline]
+    pub(crate) fn of(a: &[u8], b: &[u8], lane_bits: u32, equal_rows_min: u32) -> Option<Self> {
+        debug_assert!(a.len() == b.len(), "signatures of one index");
+        if lane_bits == 16 {
+            Self::wide(a, b, equal_rows_min)
+        } else {
+            Self::narrow(a, b, equal_rows_min)
+        }
+    }
+
+    fn narrow(a: &[u8], b: &[u8], equal_rows_min: u32) -> Option<Self> {
+        Self::collect::<WORD>(a, b, 1, equal_rows_min, |a, b| narrow_word(a, b))
+    }
+
+    fn wide(a: &[u8], b: &[u8], equal_rows_min: u32) -> Option<Self> {
+        Self::collect::<{ 2 * WORD }>(a, b, 2, equal_rows_min, |a, b| wide_word(a, b))
+    }
+
+    #[inline]
+    fn collect<const BYTES: usize>(
+        a: &[u8],
+        b: &[u8],
+        lane_bytes: usize,
+        equal_rows_min: u32,
+        word_of: impl Fn(&[u8; BYTES], &[u8; BYTES]) -> u64,
+    ) -> Option<Self> {
+        let mut agreement = Self { words: [0; WORDS], equal_rows: 0 };
+        let mut words = agreement.words.iter_mut();
+        let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<BYTES>(), b.as_chunks::<BYTES>());
+        let mut rows_left = (a.len() * BYTES + a_rest.len()) / lane_bytes;
+        for (a, b) in a.iter().zip(b) {
+            let word = words.next()?;
+            *word = word_of(a, b);
+            agreement.equal_rows += word.count_ones();
+            rows_left -= WORD;
+            if wide_of(agreement.equal_rows) + rows_left < wide_of(equal_rows_min) {
+                return None;
+            }
+        }
+        if !a_rest.is_empty() {
+            let word = words.next()?;
+            let lanes = a_rest.chunks_exact(lane_bytes).zip(b_rest.chunks_exact(lane_bytes));
+            *word = lanes.rev().fold(0, |bits, (a, b)| bits << 1 | u64::from(a == b));
+            agreement.equal_rows += word.count_ones();
+        }
+        (agreement.equal_rows >= equal_rows_min).then_some(agreement)
+    }
+
+    /// How many rows are equal.
+    pub(crate) fn equal_rows(&self) -> u32 {
+        self.equal_rows
+    }
+
+    /// Whether `count` rows from `first` on are all equal.
+    #[inline]
+    pub(crate) fn all_equal(&self, mut first: usize, mut count: usize) -> bool {
+        while count > 0 {
+            let shift = first % WORD;
+            let here = count.min(WORD - shift);
+            let wanted = u64::MAX >> (WORD - here) << shift;
+            if self.words[first / WORD] & wanted != wanted {
+                return false;
+            }
+            first += here;
+            count -= here;
+        }
+        true
+    }
+}
+
+/// The definition: how many lanes of two signatures are equal, as far as the shorter goes.
+#[cfg(test)]
+pub(crate) fn equal_rows(a: &[u8], b: &[u8], lane_bits: u32) -> u32 {
+    let lane_bytes = if lane_bits == 16 { 2 } else { 1 };
+    let lanes = a.chunks_exact(lane_bytes).zip(b.chunks_exact(lane_bytes));
+    lanes.map(|(a, b)| u32::from(a == b)).sum()
+}
+
+fn wide_of(rows: u32) -> usize {
+    crate::format::bytes::index(rows)
+}
+
+/// Bit i: bytes i are equal.
+#[cfg(not(target_arch = "x86_64"))]
+fn narrow_word(a: &[u8; WORD], b: &[u8; WORD]) -> u64 {
+    a.iter().zip(b).rev().fold(0, |bits, (a, b)| bits << 1 | u64::from(a == b))
+}
+
+/// Bit i: pairs of bytes i are equal.
+#[cfg(not(target_arch = "x86_64"))]
+fn wide_word(a: &[u8; 2 * WORD], b: &[u8; 2 * WORD]) -> u64 {
+    let (a, b) = (a.as_chunks::<2>().0, b.as_chunks::<2>().0);
+    a.iter().zip(b).rev().fold(0, |bits, (a, b)| bits << 1 | u64::from(a == b))
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn narrow_word(a: &[u8; WORD], b: &[u8; WORD]) -> u64 {
+    // SAFETY: the function needs SSE2, which is part of x86-64.
+    unsafe { sse2::narrow_word(a, b) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn wide_word(a: &[u8; 2 * WORD], b: &[u8; 2 * WORD]) -> u64 {
+    // SAFETY: the function needs SSE2, which is part of x86-64.
+    unsafe { sse2::wide_word(a, b) }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod sse2 {
+    use super::WORD;
+    use std::arch::x86_64::{
+        __m128i, _mm_cmpeq_epi8, _mm_cmpeq_epi16, _mm_movemask_epi8, _mm_packs_epi16,
+        _mm_set_epi64x,
+    };
+
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    fn load(bytes: &[u8; 16]) -> __m128i {
+        let [low, high] = halves(bytes);
+        _mm_set_epi64x(high, low)
+    }
+
+    #[inline]
+    fn halves(bytes: &[u8; 16]) -> [i64; 2] {
+        let (halves, _) = bytes.as_chunks::<8>();
+        [i64::from_le_bytes(halves[0]), i64::from_le_bytes(halves[1])]
+    }
+
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    pub(super) fn narrow_word(a: &[u8; WORD], b: &[u8; WORD]) -> u64 {
+        let (a, b) = (a.as_chunks::<16>().0, b.as_chunks::<16>().0);
+        let mut bits = 0;
+        for (a, b) in a.iter().zip(b).rev() {
+            let equal = _mm_cmpeq_epi8(load(a), load(b));
+            bits = bits << 16 | u64::from(_mm_movemask_epi8(equal).cast_unsigned());
+        }
+        bits
+    }
+
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    pub(super) fn wide_word(a: &[u8; 2 * WORD], b: &[u8; 2 * WORD]) -> u64 {
+        let (a, b) = (a.as_chunks::<32>().0, b.as_chunks::<32>().0);
+        let mut bits = 0;
+        for (a, b) in a.iter().zip(b).rev() {
+            let (a, b) = (a.as_chunks::<16>().0, b.as_chunks::<16>().0);
+            let low = _mm_cmpeq_epi16(load(&a[0]), load(&b[0]));
+            let high = _mm_cmpeq_epi16(load(&a[1]), load(&b[1]));
+            // Lanes are 0 or -1, so that packing keeps them.
+            let equal = _mm_packs_epi16(low, high);
+            bits = bits << 16 | u64::from(_mm_movemask_epi8(equal).cast_unsigned());
+        }
+        bits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Agreement;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn an_agreement_is_what_a_loop_over_rows_says(
+            a in proptest::collection::vec(0_u8..3, 1..1024),
+            wide in any::<bool>(),
+            seed in any::<u64>(),
+        ) {
+            let lane_bytes = if wide { 2 } else { 1 };
+            let a = &a[..a.len() / lane_bytes * lane_bytes];
+            let mut random = seed;
+            let b: Vec<u8> = a.iter().map(|byte| {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                if random >> 61 == 0 { byte ^ 1 } else { *byte }
+            }).collect();
+            let rows: Vec<bool> =
+                a.chunks(lane_bytes).zip(b.chunks(lane_bytes)).map(|(a, b)| a == b).collect();
+            let count = rows.iter().filter(|equal| **equal).count();
+            let bits = if wide { 16 } else { 8 };
+            let least = u32::try_from(count).expect("few rows");
+            prop_assert!(Agreement::of(a, &b, bits, least + 1).is_none());
+            let agreement = Agreement::of(a, &b, bits, least).expect("as many are equal");
+            prop_assert_eq!(agreement.equal_rows(), least);
+            for first in (0..rows.len()).step_by(5) {
+                for count in [0, 1, 2, 3, 8, 63, 64, 65, 130] {
+                    if first + count <= rows.len() {
+                        let all = rows[first..first + count].iter().all(|equal| *equal);
+                        prop_assert_eq!(agreement.all_equal(first, count), all);
+                    }
+                }
+            }
+        }
+    }
+}
