@@ -35,9 +35,17 @@ pub(crate) fn estimate(equal: u32, hashes: u32, collision: f64) -> f64 {
 /// The least number of equal rows whose estimate reaches `threshold`; `hashes + 1` where none
 /// does (a threshold above 1, or not a number).
 pub(crate) fn equal_rows_min(threshold: f64, hashes: u32, collision: f64) -> u32 {
-    (0..=hashes)
-        .find(|&equal| estimate(equal, hashes, collision) >= threshold - THRESHOLD_SLACK)
-        .unwrap_or(hashes + 1)
+    // The estimate rises with the equal rows: a search by halves, as every query asks for this.
+    let (mut least, mut end) = (0, hashes + 1);
+    while least < end {
+        let middle = least + (end - least) / 2;
+        if estimate(middle, hashes, collision) >= threshold - THRESHOLD_SLACK {
+            end = middle;
+        } else {
+            least = middle + 1;
+        }
+    }
+    least
 }
 
 /// One standard error of the estimate: sqrt(q (1 - q) / k) / (1 - c), with q = (m + 1) / (k + 2)

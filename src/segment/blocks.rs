@@ -38,9 +38,6 @@ pub enum ReadMode {
 
 type Block = [u8; BLOCK_BYTES];
 
-/// What the memory brings at once.
-const LINE_BYTES: usize = 64;
-
 /// Blocks of the body that one block of the CRC table covers.
 const CRCS_PER_BLOCK: usize = BLOCK_BYTES / 4;
 
@@ -51,6 +48,8 @@ pub(super) struct BlockFile {
     listed: Listed,
     header: FileHeader,
     footer: Footer,
+    /// The body's length once more, as an index.
+    body_bytes: usize,
     tail: Tail,
     /// `None` in `ReadMode::Pread`.
     map: Option<Map>,
@@ -83,14 +82,16 @@ impl BlockFile {
         if map.as_ref().is_some_and(|map| wide(map.bytes().len()) != listed.length) {
             return Err(Error::corrupt(path, 0, "file changed its length while it was opened"));
         }
-        let blocks = narrow(footer.body_bytes, "body").map_err(|error| error.in_file(path, 0))?
-            / BLOCK_BYTES;
+        let body_bytes =
+            narrow(footer.body_bytes, "body").map_err(|error| error.in_file(path, 0))?;
+        let blocks = body_bytes / BLOCK_BYTES;
         Ok(Self {
             path: path.to_path_buf(),
             file,
             listed: *listed,
             header: *header,
             footer,
+            body_bytes,
             map,
             checked: (0..blocks.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
             crc_table: tail.roots.iter().map(|_| OnceLock::new()).collect(),
@@ -115,6 +116,28 @@ impl BlockFile {
     /// `count` checked bytes of the body: of the map, or a copy where there is none.
     #[inline]
     pub(super) fn read(&self, offset: u64, count: usize) -> Result<Cow<'_, [u8]>> {
+        match self.checked_bytes(offset, count) {
+            Some(bytes) => Ok(Cow::Borrowed(bytes)),
+            None => self.read_first(offset, count),
+        }
+    }
+
+    /// A range of the map, if its blocks were read before and were right.
+    #[inline]
+    fn checked_bytes(&self, offset: u64, count: usize) -> Option<&[u8]> {
+        let bytes = self.map.as_ref()?.bytes();
+        let begin = usize::try_from(offset).ok()?;
+        let last = begin.checked_add(count)?.checked_sub(1)?;
+        // Of a longer range not every block is looked at here.
+        let checked = last < self.body_bytes
+            && count <= BLOCK_BYTES
+            && self.is_checked(begin / BLOCK_BYTES)
+            && self.is_checked(last / BLOCK_BYTES);
+        if checked { bytes.get(begin..=last) } else { None }
+    }
+
+    #[inline(never)]
+    fn read_first(&self, offset: u64, count: usize) -> Result<Cow<'_, [u8]>> {
         let begin = self.range(offset, count)?;
         if let Some(map) = &self.map {
             self.check(begin, count)?;
@@ -131,32 +154,27 @@ impl BlockFile {
     #[inline]
     pub(super) fn ask_for(&self, offset: u64, count: usize) {
         let Some(map) = &self.map else { return };
-        let Ok(begin) = self.range(offset, count) else { return };
-        let end = begin + count;
-        if count == 0 {
-            return;
-        }
-        if self.is_checked(begin / BLOCK_BYTES) && self.is_checked((end - 1) / BLOCK_BYTES) {
-            let mut line = begin;
-            while line < end {
-                map.prefetch(line);
-                line += LINE_BYTES;
+        match self.checked_bytes(offset, count) {
+            // Two lines: who wants more has it brought by the first reads.
+            Some([first, .., last]) => {
+                Map::prefetch(first);
+                Map::prefetch(last);
             }
-            map.prefetch(end - 1);
-        } else {
-            self.ask_disk(map, begin, count);
+            Some(_) => {}
+            None => self.ask_disk(map, offset, count),
         }
     }
 
     #[cold]
-    fn ask_disk(&self, map: &Map, begin: usize, count: usize) {
+    fn ask_disk(&self, map: &Map, offset: u64, count: usize) {
+        let Ok(begin) = self.range(offset, count.max(1)) else { return };
+        let count = count.max(1);
         let first = begin / BLOCK_BYTES;
         let last = (begin + count - 1) / BLOCK_BYTES;
         map.will_need(first * BLOCK_BYTES, (last + 1 - first) * BLOCK_BYTES);
         let crcs = first / CRCS_PER_BLOCK;
         if self.crc_table[crcs].get().is_none() {
-            let table = usize::try_from(self.footer.body_bytes).unwrap_or(usize::MAX);
-            map.will_need(table.saturating_add(crcs * BLOCK_BYTES), BLOCK_BYTES);
+            map.will_need(self.body_bytes + crcs * BLOCK_BYTES, BLOCK_BYTES);
         }
     }
 
@@ -169,6 +187,14 @@ impl BlockFile {
     /// A few checked bytes of the body, without allocating in any mode.
     #[inline]
     pub(super) fn array<const N: usize>(&self, offset: u64) -> Result<[u8; N]> {
+        match self.checked_bytes(offset, N).and_then(<[u8]>::first_chunk) {
+            Some(array) => Ok(*array),
+            None => self.array_first(offset),
+        }
+    }
+
+    #[inline(never)]
+    fn array_first<const N: usize>(&self, offset: u64) -> Result<[u8; N]> {
         let begin = self.range(offset, N)?;
         let mut array = [0; N];
         match &self.map {
@@ -204,8 +230,7 @@ impl BlockFile {
     }
 
     pub(super) fn blocks(&self) -> usize {
-        // Was narrowed at open.
-        usize::try_from(self.footer.body_bytes).unwrap_or(usize::MAX) / BLOCK_BYTES
+        self.body_bytes / BLOCK_BYTES
     }
 
     /// `offset` as an index, if `count` bytes of the body follow it.

@@ -27,19 +27,18 @@ impl Map {
         Ok(Self::Mapped(map))
     }
 
-    /// Asks for the line of memory at `offset` to be brought into the cache. Changes nothing, and
-    /// an offset beyond the end is let be.
+    /// Asks for the line of memory with this byte of the map to be brought into the cache.
     #[inline]
-    pub(crate) fn prefetch(&self, offset: usize) {
+    pub(crate) fn prefetch(byte: &u8) {
         #[cfg(target_arch = "x86_64")]
-        if let Some(byte) = self.bytes().get(offset) {
+        {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            // SAFETY: the address is that of a byte of the map, and a prefetch reads nothing that
-            // the program can see; it is part of x86-64.
+            // SAFETY: the address is that of a byte that is borrowed, and a prefetch changes
+            // nothing that the program can see; it is part of x86-64.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(byte).cast()) };
         }
         #[cfg(not(target_arch = "x86_64"))]
-        let _ = offset;
+        let _ = byte;
     }
 
     /// Asks the disk for these bytes, without waiting. A wish: where the system does not take
