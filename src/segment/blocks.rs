@@ -2,7 +2,7 @@
 //!
 //! Knows blocks and bytes; not what any section holds.
 
-use crate::format::blocks::{BLOCK_BYTES, Footer, Tail};
+use crate::format::blocks::{BLOCK_BYTES, Footer, Section, Tail};
 use crate::format::bytes::{narrow, wide};
 use crate::format::header::FileHeader;
 use crate::storage::{File, Map, OpenMode, Storage};
@@ -163,6 +163,14 @@ impl BlockFile {
             Some(_) => {}
             None => self.ask_disk(map, offset, count),
         }
+    }
+
+    /// Asks the disk for a part of the body and for the checksums of all of it: what the first
+    /// queries will read.
+    pub(super) fn ask_for_part(&self, section: &Section) {
+        let (Some(map), Ok(count)) = (&self.map, usize::try_from(section.bytes)) else { return };
+        self.ask_disk(map, section.offset, count);
+        map.will_need(self.body_bytes, self.crc_table.len() * BLOCK_BYTES);
     }
 
     #[cold]

@@ -16,6 +16,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod verify;
+mod walk;
 mod writer;
 
 pub use blocks::ReadMode;
@@ -25,6 +26,7 @@ pub(crate) use dead::{Dead, Ranks, write_dead};
 pub(crate) use look_up::LookUp;
 pub(crate) use reader::Segment;
 pub(crate) use verify::Watch;
+pub(crate) use walk::Entry;
 
 /// What a segment must know of the parameters: lengths, and the seed of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

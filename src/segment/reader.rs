@@ -59,6 +59,8 @@ impl Segment {
         if !agrees {
             return Err(blocks.corrupt(footer.tail_offset, "bands or rows are not the index's"));
         }
+        let [.., directories] = &layout.sections;
+        blocks.ask_for_part(directories);
         Ok(Self { groups: groups_of(properties.docs), shape: *shape, blocks, properties, layout })
     }
 

@@ -3,14 +3,17 @@
 //! Does not write, takes no lock but the memtable's, and knows no file.
 
 mod answer;
+mod clusters;
 mod pairs;
 mod query;
 mod search;
 pub(crate) mod state;
+mod sweep;
 
 pub use answer::{
     Answer, Cluster, Document, Maintained, Match, Pair, Progress, Recovery, Stats, Verification,
 };
-pub use pairs::{Clusters, Pairs};
+pub use clusters::Clusters;
+pub use pairs::Pairs;
 pub use query::{Queries, Query};
 pub use state::Snapshot;

@@ -4,6 +4,7 @@
 //! It goes in steps, each of which asks the memory for what the next will read, over all bands of
 //! all segments (and of all signatures asked for together) at once.
 
+use crate::format::bytes::index;
 use crate::index::read::state::{LiveSegment, Place, Snapshot, band_keys};
 use crate::segment::LookUp;
 use crate::sketch::Agreement;
@@ -52,12 +53,15 @@ impl<'a> Probe<'a> {
     fn score(&self, band: u32, candidate: &[u8]) -> Option<u32> {
         let (bits, least) = (self.lane_bits, self.equal_rows_min);
         let agreement = Agreement::of(self.signature, candidate, bits, least)?;
-        let equal = |band: &u32| {
-            let first = crate::format::bytes::index(*band) * self.band_rows;
-            agreement.all_equal(first, self.band_rows)
-        };
-        ((0..=band).find(equal) == Some(band)).then(|| agreement.equal_rows())
+        let first = same_band_first(&agreement, index(band), self.band_rows);
+        first.then(|| agreement.equal_rows())
     }
+}
+
+/// Whether `band`, of `rows` rows, is the first that two signatures share.
+#[inline]
+pub(super) fn same_band_first(agreement: &Agreement, band: usize, rows: usize) -> bool {
+    (0..=band).find(|band| agreement.all_equal(band * rows, rows)) == Some(band)
 }
 
 /// A look-up, and what it is for.
@@ -206,7 +210,7 @@ impl<'a> Search<'a> {
         for &Candidate { place, probe, band } in &self.candidates {
             let segment = &self.live(place.source).segment;
             let signature = segment.signature(place.ordinal)?;
-            let asking = &self.probes[crate::format::bytes::index(probe)];
+            let asking = &self.probes[index(probe)];
             if let Some(equal_rows) = asking.score(band, &signature) {
                 segment.ask_for_document(place.ordinal);
                 self.found.push(Found { probe, place, equal_rows });

@@ -185,6 +185,18 @@ impl Snapshot {
         }
     }
 
+    /// Whether documents of segments may have died since the floor.
+    pub(crate) fn has_segment_deaths(&self) -> bool {
+        self.state.memtable.read().segment_deaths().next().is_some()
+    }
+
+    /// Asks the memory for a signature.
+    pub(crate) fn ask_for_signature(&self, place: Place) {
+        if let Some(live) = self.state.segments.get(place.source) {
+            live.segment.ask_for_signature(place.ordinal);
+        }
+    }
+
     /// The place of the live document with this key: at most one has it.
     pub(crate) fn locate(&self, key: &[u8]) -> Result<Option<Place>> {
         let hash = key_hash(key, self.params.seed());
@@ -321,6 +333,10 @@ impl Bits {
     pub(crate) fn from_words(words: Vec<u64>) -> Self {
         let count = words.iter().map(|word| word.count_ones()).sum();
         Self { words, count }
+    }
+
+    pub(crate) fn is_set(&self, ordinal: u32) -> bool {
+        self.words[index(ordinal / 64)] >> (ordinal % 64) & 1 == 1
     }
 
     /// Sets a bit; setting it again changes nothing.

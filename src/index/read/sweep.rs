@@ -1,0 +1,250 @@
+//! The sweep: all pairs of documents that share a band, found by walking the bucket tables of all
+//! segments side by side, band by band.
+//!
+//! A table's entries are in order of ranges of keys. Two documents with the same BandKey have
+//! ranges that overlap, wherever they lie; of those whose ranges overlap the signatures decide.
+//! Each pair counts at the first band it shares, so that no set of pairs seen is kept. Live
+//! documents only.
+
+use crate::format::bytes::wide;
+use crate::index::read::answer::Progress;
+use crate::index::read::search::same_band_first;
+use crate::index::read::state::{Place, Snapshot};
+use crate::sketch::{Agreement, band_key};
+use crate::{Error, ErrorKind, Result};
+use std::ops::ControlFlow;
+
+/// Entries collected at once, about.
+const ENTRIES: u64 = 1 << 16;
+/// Pairs whose signatures have been asked for at once.
+const TOGETHER: usize = 64;
+
+/// A document and the range its BandKey lies in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    key_first: u64,
+    key_last: u64,
+    pub(super) place: Place,
+}
+
+/// Two documents that satisfy the law for each other.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PlacePair {
+    pub(super) a: Place,
+    pub(super) b: Place,
+    pub(super) equal_rows: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Sweep {
+    pub(super) snapshot: Snapshot,
+    equal_rows_min: u32,
+    band: usize,
+    /// The keys are cut into 2^`cut` ranges of equal width; this one comes next.
+    range: u64,
+    cut: u32,
+    /// Where each segment's walk is.
+    groups: Vec<u32>,
+    /// The memtable's documents in this band, with their BandKeys, descending.
+    recent: Vec<(u64, u32)>,
+    /// The widest range an entry can have.
+    key_width: u64,
+    /// In order of `key_first`; those of ranges gone by that may meet ones to come included.
+    pub(super) entries: Vec<Entry>,
+    /// The entries that can meet none but those collected.
+    complete: usize,
+    /// The pair of entries that comes next.
+    first: usize,
+    second: usize,
+    found: Vec<PlacePair>,
+    collected: u64,
+    total: u64,
+}
+
+impl Sweep {
+    pub(super) fn new(snapshot: &Snapshot, threshold: f64) -> Self {
+        let places = snapshot.place_count();
+        let segments = &snapshot.state.segments;
+        let widest = segments.iter().map(|live| live.segment.key_width()).max();
+        Self {
+            equal_rows_min: snapshot.params.equal_rows_min(threshold),
+            band: 0,
+            range: 0,
+            // At most 2^32 ranges: some width is left.
+            cut: (places / ENTRIES).next_power_of_two().trailing_zeros().min(32),
+            groups: vec![0; segments.len()],
+            recent: Vec::new(),
+            key_width: widest.unwrap_or(0),
+            entries: Vec::new(),
+            complete: 0,
+            first: 0,
+            second: 0,
+            found: Vec::new(),
+            collected: 0,
+            total: places,
+            snapshot: snapshot.clone(),
+        }
+    }
+
+    /// How far it is, in documents.
+    pub(super) fn progress(&self) -> Progress {
+        // A memtable may have grown since the snapshot, by documents that it does not see.
+        let bands = wide(self.snapshot.params.bands());
+        Progress { done: (self.collected / bands).min(self.total), total: self.total }
+    }
+
+    /// The next pair, but for those with a document that is skipped.
+    pub(super) fn next(
+        &mut self,
+        skipped: &dyn Fn(Place) -> bool,
+        tell: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Option<PlacePair>> {
+        loop {
+            if let Some(pair) = self.found.pop() {
+                return Ok(Some(pair));
+            }
+            if self.first < self.complete {
+                self.meet()?;
+            } else if !self.collect(skipped)? {
+                return Ok(None);
+            }
+            if tell(self.progress()).is_break() {
+                return Err(Error::new(ErrorKind::Cancelled, "looking for pairs was cancelled"));
+            }
+        }
+    }
+
+    /// Whether the band is done.
+    fn band_is_done(&self) -> bool {
+        self.range == 1 << self.cut
+    }
+
+    /// Collects the entries of the next range of keys. False at the end of all.
+    pub(super) fn collect(&mut self, skipped: &dyn Fn(Place) -> bool) -> Result<bool> {
+        if self.band_is_done() {
+            self.band += 1;
+            self.range = 0;
+            self.entries.clear();
+            self.groups.fill(0);
+        } else {
+            self.entries.drain(..self.complete);
+        }
+        (self.first, self.second, self.complete) = (0, 1, 0);
+        if self.band == self.snapshot.params.bands() {
+            return Ok(false);
+        }
+        if self.range == 0 {
+            self.collect_recent();
+        }
+        self.range += 1;
+        let last = self.band_is_done();
+        let end = if last { None } else { Some(self.range << (64 - self.cut)) };
+        self.collect_segments(end, skipped)?;
+        let memtable = self.snapshot.state.segments.len();
+        while let Some((key, ordinal)) =
+            self.recent.pop_if(|(key, _)| end.is_none_or(|end| *key < end))
+        {
+            let place = Place { source: memtable, ordinal };
+            self.collected += 1;
+            if !skipped(place) {
+                self.entries.push(Entry { key_first: key, key_last: key, place });
+            }
+        }
+        // Runs that are in order each: which is what a stable sort is fast at.
+        self.entries.sort_by_key(|entry| entry.key_first);
+        self.complete = match end {
+            None => self.entries.len(),
+            Some(end) => {
+                let certain = end.saturating_sub(self.key_width);
+                self.entries.partition_point(|entry| entry.key_first < certain)
+            }
+        };
+        Ok(true)
+    }
+
+    fn collect_segments(
+        &mut self,
+        end: Option<u64>,
+        skipped: &dyn Fn(Place) -> bool,
+    ) -> Result<()> {
+        let Self { snapshot, groups, entries, collected, band, .. } = self;
+        for (source, (live, next)) in snapshot.state.segments.iter().zip(groups).enumerate() {
+            let deaths = live.dead.is_some() || snapshot.has_segment_deaths();
+            live.segment.walk(*band, next, end, &mut |entry| {
+                let place = Place { source, ordinal: entry.ordinal };
+                *collected += 1;
+                if !skipped(place) && (!deaths || snapshot.is_live(place)?) {
+                    let crate::segment::Entry { key_first, key_last, .. } = entry;
+                    entries.push(Entry { key_first, key_last, place });
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn collect_recent(&mut self) {
+        let Snapshot { params, state, visible, .. } = &self.snapshot;
+        let content = state.memtable.read();
+        let band = self.band * params.band_bytes()..(self.band + 1) * params.band_bytes();
+        let live = (0..content.document_count()).filter(|at| content.is_live(*at, *visible));
+        let key = |ordinal| (band_key(&content.signature(ordinal)[band.clone()]), ordinal);
+        self.recent.extend(live.map(key));
+        self.recent.sort_unstable_by_key(|recent| std::cmp::Reverse(*recent));
+    }
+
+    /// Holds the next few pairs of entries whose ranges overlap against each other.
+    fn meet(&mut self) -> Result<()> {
+        let mut pairs = [(0, 0); TOGETHER];
+        let mut count = 0;
+        while count < TOGETHER && self.first < self.complete {
+            let key_last = self.entries[self.first].key_last;
+            match self.entries.get(self.second) {
+                Some(entry) if entry.key_first <= key_last => {
+                    pairs[count] = (self.first, self.second);
+                    count += 1;
+                    self.second += 1;
+                    self.snapshot.ask_for_signature(entry.place);
+                    self.snapshot.ask_for_signature(self.entries[self.first].place);
+                }
+                _ => {
+                    self.first += 1;
+                    self.second = self.first + 1;
+                }
+            }
+        }
+        for (a, b) in &pairs[..count] {
+            let (a, b) = (self.entries[*a].place, self.entries[*b].place);
+            if let Some(equal_rows) = self.score(a, b)? {
+                self.found.push(PlacePair { a, b, equal_rows });
+            }
+        }
+        Ok(())
+    }
+
+    fn score(&self, a: Place, b: Place) -> Result<Option<u32>> {
+        let params = &self.snapshot.params;
+        let (a, b) = (self.snapshot.signature_bytes(a)?, self.snapshot.signature_bytes(b)?);
+        let agreement = Agreement::of(&a, &b, params.lane_bits(), self.equal_rows_min);
+        let first =
+            |agreement: &Agreement| same_band_first(agreement, self.band, params.rows_per_band());
+        Ok(agreement.filter(first).map(|agreement| agreement.equal_rows()))
+    }
+
+    /// Entries that may have a BandKey in common with another one, of those collected.
+    pub(super) fn neighbours(&self) -> impl Iterator<Item = Place> + '_ {
+        let mut reached = None;
+        self.entries.iter().enumerate().filter_map(move |(at, entry)| {
+            let met = reached.is_some_and(|reached| entry.key_first <= reached);
+            reached = reached.max(Some(entry.key_last));
+            let next = self.entries.get(at + 1);
+            let meets = next.is_some_and(|next| next.key_first <= entry.key_last);
+            (met || meets).then_some(entry.place)
+        })
+    }
+
+    /// Whether the first band is not yet done.
+    pub(super) fn in_first_band(&self) -> bool {
+        self.band == 0 && !self.band_is_done()
+    }
+}

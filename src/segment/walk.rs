@@ -1,0 +1,98 @@
+//! A walk through a whole bucket table, in order of its keys.
+//!
+//! A table does not hold keys, but group and fingerprint narrow one down to a range; so tables of
+//! different segments can be walked side by side.
+
+use super::reader::Segment;
+use super::tables::{split, u32_of};
+use crate::Result;
+use crate::format::bytes::index;
+
+/// Groups read at once: a few blocks of each part of the table.
+const GROUPS: u32 = 256;
+
+/// Ranges of keys are computed by a reciprocal: by so much may they be too wide.
+const SLACK: u64 = 1 << 16;
+
+/// An entry of a table: a document and the range its key lies in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) key_first: u64,
+    pub(crate) key_last: u64,
+    pub(crate) ordinal: u32,
+}
+
+impl Segment {
+    /// Walks on through table `table` from group `*next`, until the groups with keys below `end`
+    /// (without one: all) are behind it. Entries come in order of `key_first`; the last group
+    /// may hold some beyond `end`.
+    pub(crate) fn walk(
+        &self,
+        table: usize,
+        next: &mut u32,
+        end: Option<u64>,
+        take: &mut dyn FnMut(Entry) -> Result<()>,
+    ) -> Result<()> {
+        let past = match end {
+            Some(end) => (split(end, self.groups).0.saturating_add(1)).min(self.groups),
+            None => self.groups,
+        };
+        while *next < past {
+            let groups = *next..past.min(next.saturating_add(GROUPS));
+            *next = groups.end;
+            self.walk_groups(table, groups, take)?;
+        }
+        Ok(())
+    }
+
+    /// The widest range of keys that an entry can have.
+    pub(crate) fn key_width(&self) -> u64 {
+        (u64::MAX >> 16) / u64::from(self.groups) + 2 * SLACK
+    }
+
+    fn walk_groups(
+        &self,
+        table: usize,
+        groups: std::ops::Range<u32>,
+        take: &mut dyn FnMut(Entry) -> Result<()>,
+    ) -> Result<()> {
+        let [.., tables, directories] = &self.layout.sections;
+        let table = crate::format::bytes::wide(table);
+        let at =
+            directories.offset + table * self.layout.directory_stride + 4 * u64::from(groups.start);
+        let directory = self.blocks.read(at, (index(groups.end - groups.start) + 1) * 4)?;
+        let ends: Vec<u32> = directory.chunks_exact(4).map(u32_of).collect();
+        let (first, last) = match (ends.first(), ends.last()) {
+            (Some(first), Some(last)) => (*first, *last),
+            _ => return Ok(()),
+        };
+        if !ends.is_sorted() || last > self.docs() {
+            return Err(self.blocks.corrupt(at, "groups are not in order, or beyond their table"));
+        }
+        let count = index(last - first);
+        let base = tables.offset + table * self.layout.table_stride;
+        let fingerprints = self.blocks.read(base + 2 * u64::from(first), count * 2)?;
+        let at = base + self.layout.table_ordinals + 4 * u64::from(first);
+        let ordinals = self.blocks.read(at, count * 4)?;
+        let (fingerprints, ordinals) = (fingerprints.as_chunks().0, ordinals.as_chunks().0);
+        let reciprocal = (1_u128 << 80) / u128::from(self.groups);
+        // The least key of group and fingerprint; never above it, and by less than SLACK below.
+        let key = |place: u64| {
+            let scaled = u128::from(place) * reciprocal >> 32;
+            u64::try_from(scaled).unwrap_or(u64::MAX)
+        };
+        for (group, bounds) in (u64::from(groups.start)..).zip(ends.windows(2)) {
+            for entry in index(bounds[0] - first)..index(bounds[1] - first) {
+                let place = group << 16 | u64::from(u16::from_le_bytes(fingerprints[entry]));
+                let ordinal = u32::from_le_bytes(ordinals[entry]);
+                if ordinal >= self.docs() {
+                    let what = "bucket names a document that is not there";
+                    return Err(self.blocks.corrupt(at, what));
+                }
+                let key_last = key(place + 1).saturating_add(SLACK);
+                take(Entry { key_first: key(place), key_last, ordinal })?;
+            }
+        }
+        Ok(())
+    }
+}
