@@ -158,6 +158,16 @@ impl Index {
         self.write(Batch::new().remove(key)).map(|written| written.outcomes[0])
     }
 
+    /// Removes every document whose time is below `time` (milliseconds UTC); returns how many.
+    ///
+    /// In batches of up to 1,000 removes, each one change: after a crash or an error those that
+    /// were written are there and the others are not. Covers what was written before the call.
+    /// Promises and errors as [`Index::insert`]. Costs a look at the time of every document of
+    /// the segments that hold one below `time`, 8 bytes each.
+    pub fn remove_before(&self, time: u64) -> Result<u64> {
+        self.core.remove_before(time)
+    }
+
     /// Writes a batch as one change: atomic, one append, one sync. Promises and errors as
     /// [`Index::insert`]; `Invalid` also if it is longer than
     /// [`Options::batch_bytes_max`].

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Parser, Subcommand};
 
 use crate::given::Given;
+use crate::time;
 
 /// Finds near-duplicates: an index on disk of the MinHash signatures of documents.
 ///
@@ -150,24 +151,32 @@ pub(crate) struct LinesGiven {
     pub(crate) items_field: Option<String>,
 }
 
-/// Remove documents by their keys
+/// Remove documents by their keys, or those that are older than a time
 ///
 /// Exit status 1 if a key was missing; the others are removed all the same.
 #[derive(Debug, clap::Args)]
-#[command(override_usage = "nearkin remove [OPTIONS] <INDEX> <KEY>... [--from <FILE>]")]
+#[command(override_usage = "nearkin remove [OPTIONS] <INDEX> <KEY>... [--from <FILE>]\n       \
+    nearkin remove [OPTIONS] <INDEX> --before <TIME>")]
 #[command(after_help = "Examples:\n  nearkin remove my.nearkin docs/mit.txt docs/isc.txt\n  \
-    nearkin remove papers.nearkin --from keys.txt")]
+    nearkin remove papers.nearkin --from keys.txt\n  \
+    nearkin remove papers.nearkin --before 2024-12-31")]
 pub(crate) struct Remove {
     /// Folder of the index
     pub(crate) index: PathBuf,
 
     /// Keys to remove, exactly as stored
-    #[arg(value_name = "KEY", required_unless_present = "from")]
+    #[arg(value_name = "KEY", required_unless_present_any = ["from", "before"])]
     pub(crate) keys: Vec<OsString>,
 
     /// Read more keys from FILE, one a line; `-` is stdin
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
+
+    /// Remove what was added, or last replaced, before TIME: a day (2024-12-31) or a second
+    /// (2024-12-31T23:59:59Z) in UTC, or milliseconds since 1970
+    #[arg(long, value_name = "TIME", value_parser = time::parse)]
+    #[arg(conflicts_with_all = ["keys", "from"])]
+    pub(crate) before: Option<u64>,
 }
 
 /// Print all pairs of documents like each other

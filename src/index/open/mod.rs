@@ -273,6 +273,7 @@ fn load(
         writer: Mutex::new(writer),
         group: Group::default(),
         compaction: Mutex::new(None),
+        expiry: Mutex::default(),
         alarm: Alarm::default(),
         lock: lock.map(Arc::new),
     };
