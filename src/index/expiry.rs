@@ -32,20 +32,18 @@ pub(crate) struct Expiry {
 struct Queue {
     /// The ordinals below were looked at.
     looked: u32,
-    /// Time and ordinal of the oldest of these that are not handled, the youngest first.
+    /// Time and ordinal of the oldest of these, without those taken; the youngest first.
     oldest: BinaryHeap<(u64, u32)>,
     /// The least time in it.
     least: u64,
-    /// Those below were handled.
-    from: u64,
-    /// What was looked at, is not in `oldest` and not handled has this time or a later one.
+    /// What was looked at, lives and neither is nor was in `oldest` has this time or a later one.
     rest: u64,
 }
 
 impl Default for Queue {
     fn default() -> Self {
         let (least, rest) = (u64::MAX, u64::MAX);
-        Self { looked: 0, oldest: BinaryHeap::new(), least, from: 0, rest }
+        Self { looked: 0, oldest: BinaryHeap::new(), least, rest }
     }
 }
 
@@ -58,7 +56,7 @@ impl Queue {
         for ordinal in begin..end {
             let place = Place { source, ordinal };
             let time = snapshot.time(place)?;
-            if (self.from..self.rest).contains(&time) && snapshot.is_live(place)? {
+            if time < self.rest && snapshot.is_live(place)? {
                 self.oldest.push((time, ordinal));
                 self.least = self.least.min(time);
                 if self.oldest.len() > QUEUE_MAX
@@ -75,7 +73,7 @@ impl Queue {
     /// Begins again, for those below `limit` that did not fit.
     fn renew(&mut self, limit: u64) {
         if self.oldest.is_empty() && self.rest < limit {
-            *self = Self { from: self.rest, ..Self::default() };
+            *self = Self::default();
         }
     }
 
