@@ -86,7 +86,6 @@ impl Queue {
         self.oldest = sorted.into();
         taken
     }
-
 }
 
 impl Core {

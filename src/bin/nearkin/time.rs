@@ -44,8 +44,7 @@ fn fields(text: &str, between: char, digits: [usize; 3]) -> Option<[u64; 3]> {
 }
 
 fn days_in(year: u64, month: u64) -> u64 {
-    let leap =
-        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     match month {
         2 => 28 + u64::from(leap),
         4 | 6 | 9 | 11 => 30,

@@ -166,8 +166,7 @@ fn a_power_cut_within_remove_before_leaves_whole_batches() {
     const OLD: u64 = 10;
     let options = || {
         let clock = AtomicU64::new(1);
-        Options { removes_max: 3, ..options() }
-            .clock(move || clock.fetch_add(1, Ordering::Relaxed))
+        Options { removes_max: 3, ..options() }.clock(move || clock.fetch_add(1, Ordering::Relaxed))
     };
     let filled = || {
         let sim = Sim::new();

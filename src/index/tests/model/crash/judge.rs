@@ -7,11 +7,9 @@ use super::super::reading::{check_all, stored};
 use super::super::script::Rng;
 use super::run::Run;
 use super::script::HASHES;
-use crate::storage::sim::Sim;
 use crate::storage::Storage;
-use crate::{
-    Batch, ErrorKind, Index, Maintained, Maintenance, Options, Reader, catalog,
-};
+use crate::storage::sim::Sim;
+use crate::{Batch, ErrorKind, Index, Maintained, Maintenance, Options, Reader, catalog};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

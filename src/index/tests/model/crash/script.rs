@@ -111,7 +111,9 @@ struct Author {
 impl Author {
     fn step(&mut self) -> Step {
         match self.rng.below(100) {
-            0..8 if self.callers => Step::Together { first: vec![self.edit()], second: Second::Same },
+            0..8 if self.callers => {
+                Step::Together { first: vec![self.edit()], second: Second::Same }
+            }
             8..16 if self.callers => {
                 let second = Second::Write(vec![self.edit()]);
                 Step::Together { first: vec![self.edit()], second }
