@@ -75,6 +75,9 @@ impl Run {
                 self.bench.in_doubt = doubt;
             }
         }
+        // A step of maintenance after a write does not fail the write.
+        let failure = self.bench.index.as_ref().and_then(|index| index.core.alarm.failure());
+        self.poisoned |= self.sync_fails && failure.is_some_and(|text| text.contains("Unknown"));
         !self.bench.sim.is_stopped()
     }
 
@@ -185,6 +188,8 @@ impl Run {
                 self.bench.in_doubt = Some(after);
                 return Err(error);
             }
+            // It had to wait before it wrote anything: until a flush could begin.
+            None if self.bench.index().core.writer().change < after.change => {}
             Some(Ok(_)) | None => {
                 self.bench.history.insert(after.change, after.clone());
                 self.bench.model = after;
