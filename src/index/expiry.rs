@@ -155,7 +155,7 @@ impl Core {
                 }
             }
         }
-        let due = !keys.keys.is_empty();
+        let due = !keys.found.is_empty();
         if due {
             self.remove_older(&mut keys, limit)?;
         }
@@ -215,7 +215,7 @@ impl Expiry {
 
 /// The keys of a batch.
 struct Keys {
-    keys: Vec<Vec<u8>>,
+    found: Vec<Vec<u8>>,
     bytes: usize,
     count_max: usize,
     bytes_max: usize,
@@ -224,29 +224,29 @@ struct Keys {
 impl Keys {
     fn new(core: &Core) -> Self {
         let (count_max, bytes_max) = (core.options.removes_max, core.options.batch_bytes_max);
-        Self { keys: Vec::new(), bytes: 0, count_max, bytes_max }
+        Self { found: Vec::new(), bytes: 0, count_max, bytes_max }
     }
 
     fn push(&mut self, key: Vec<u8>) {
         // About what the remove takes in the WAL.
         self.bytes += key.len() + 20;
-        self.keys.push(key);
+        self.found.push(key);
     }
 
     /// How many keys fit, however long they are; at least one.
     fn room(&self) -> usize {
-        let count = self.count_max.saturating_sub(self.keys.len());
+        let count = self.count_max.saturating_sub(self.found.len());
         count.min(self.bytes_max.saturating_sub(self.bytes) / KEY_OPERATION_BYTES).max(1)
     }
 
     fn are_enough(&self) -> bool {
         let full = self.bytes + KEY_OPERATION_BYTES > self.bytes_max;
-        self.keys.len() >= self.count_max || (full && !self.keys.is_empty())
+        self.found.len() >= self.count_max || (full && !self.found.is_empty())
     }
 
     fn take(&mut self) -> Vec<Vec<u8>> {
         self.bytes = 0;
-        std::mem::take(&mut self.keys)
+        std::mem::take(&mut self.found)
     }
 }
 
