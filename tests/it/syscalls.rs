@@ -284,6 +284,7 @@ fn with_causes(error: &Error) -> String {
 #[expect(clippy::print_stdout, reason = "the parent reads how it ended")]
 fn the_traced_writer() {
     let Ok(dir) = std::env::var(VARIABLE) else { return };
+    println!("\nbegun");
     if let Err(error) = script(&dir) {
         println!("failed {:?}: {}", error.kind(), with_causes(&error));
         std::process::exit(2);
