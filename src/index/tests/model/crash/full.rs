@@ -109,6 +109,9 @@ fn a_log_that_has_grown_is_smaller_again_where_the_disk_has_no_room_for_it() {
         for _ in 0..3 {
             for number in removed..full {
                 assert!(bench.has_room_for(&remove(number)), "{number} of {full} is removed");
+                if number % 16 == 0 {
+                    let _ = bench.has_room_for(&Op::Compact);
+                }
             }
             removed = full;
             assert!(bench.has_room_for(&Op::Compact), "there is nothing to copy");
