@@ -303,7 +303,6 @@ fn with_causes(error: &Error) -> String {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "the parent reads how it ended")]
 fn the_traced_writer() {
     let Ok(dir) = std::env::var(VARIABLE) else { return };
     println!("\nbegun");

@@ -69,7 +69,6 @@ fn fill(index: &Index, model: &mut Model, round: u32) -> u32 {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "a skipped test must say so; figures are for people")]
 fn a_disk_that_is_full_takes_documents_again_after_removing_and_compacting() {
     let scratch = Scratch::new();
     let folder = scratch.path("small");

@@ -100,9 +100,9 @@ fn a_log_on_a_full_disk_is_as_small_as_it_can_be() {
 
 #[test]
 fn a_log_that_has_grown_is_smaller_again_where_the_disk_has_no_room_for_it() {
-    for room in (200 << 10..400 << 10).step_by(50 << 10) {
+    for room in (240 << 10..400 << 10).step_by(40 << 10) {
         let _place = Place(format!("{room} bytes left"));
-        let growing = Layout { wal_bytes: (16 << 10, 1 << 20), ..small(0) };
+        let growing = Layout { wal_bytes: (32 << 10, 1 << 20), ..small(0) };
         let growing = Layout { memtable_bytes_max: 1 << 20, ..growing };
         let (mut bench, mut full) = fill(growing, room);
         let mut removed = 0;
