@@ -97,27 +97,3 @@ fn a_log_on_a_full_disk_is_as_small_as_it_can_be() {
     bench.sim.set_capacity(used as u64 + (16 << 10));
     assert!(bench.has_room_for(&remove(1)), "there is room for a small log");
 }
-
-#[test]
-fn a_log_that_has_grown_is_smaller_again_where_the_disk_has_no_room_for_it() {
-    for room in (240 << 10..400 << 10).step_by(40 << 10) {
-        let _place = Place(format!("{room} bytes left"));
-        let growing = Layout { wal_bytes: (32 << 10, 1 << 20), ..small(0) };
-        let growing = Layout { memtable_bytes_max: 1 << 20, ..growing };
-        let (mut bench, mut full) = fill(growing, room);
-        let mut removed = 0;
-        for _ in 0..3 {
-            for number in removed..full {
-                assert!(bench.has_room_for(&remove(number)), "{number} of {full} is removed");
-                if number % 16 == 0 {
-                    let _ = bench.has_room_for(&Op::Compact);
-                }
-            }
-            removed = full;
-            assert!(bench.has_room_for(&Op::Compact), "there is nothing to copy");
-            full = (full..u32::MAX).find(|number| !bench.has_room_for(&insert(*number))).expect("");
-            assert!(full > removed, "the disk is empty again");
-        }
-        bench.execute(&Op::Verify).expect("it is sound");
-    }
-}
