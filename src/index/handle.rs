@@ -81,8 +81,8 @@ impl Index {
     /// Opens an index, or creates it if there is nothing yet; of several that do so at once, one
     /// creates it, and the others open it once that one has closed it.
     ///
-    /// Errors: those of both (`Locked` while another has it open), and `Mismatch` if there is one with other parameters; the message
-    /// says which differ.
+    /// Errors: those of both (`Locked` while another has it open), and `Mismatch` if there is one
+    /// with other parameters; the message says which differ.
     pub fn open_or_create(
         dir: impl AsRef<Path>,
         params: &Params,
