@@ -78,17 +78,22 @@ impl Index {
         Self::open_on(Core::disk(), dir.as_ref(), options)
     }
 
-    /// Opens an index, or creates it if there is nothing yet.
+    /// Opens an index, or creates it if there is nothing yet; of several that do so at once, one
+    /// creates it, and the others open it once that one has closed it.
     ///
-    /// Errors: those of both, and `Mismatch` if there is one with other parameters; the message
-    /// says which differ.
+    /// Errors: those of both (`Locked` while another has it open), and `Mismatch` if there is one
+    /// with other parameters; the message says which differ.
     pub fn open_or_create(
         dir: impl AsRef<Path>,
         params: &Params,
         options: Options,
     ) -> Result<Self> {
         if !Self::exists(&dir)? {
-            return Self::create(dir, params, options);
+            match Self::create(&dir, params, options.clone()) {
+                // Somebody else has created it since it was looked for.
+                Err(error) if error.kind() == ErrorKind::Invalid && Self::exists(&dir)? => {}
+                created => return created,
+            }
         }
         let index = Self::open(&dir, options)?;
         let differences = index.params().differences(params);

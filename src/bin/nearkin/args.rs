@@ -64,7 +64,9 @@ pub(crate) struct Create {
 /// without `./`, `//` and `..`, and with `/` between folders; a folder stands for all files in
 /// it. Symbolic links inside folders are not followed. What is binary (a NUL byte in the first
 /// 8 KiB, or not UTF-8), empty, unreadable or above 64 MiB is skipped, counted and named, and so
-/// is a line that is no JSON object or lacks a field. Adding a key again replaces its document.
+/// is a line that is no JSON object, lacks a field or is nested more than 127 deep. Integers from
+/// -2^63 to 2^64 - 1 can be read, larger ones as strings. Adding a key again replaces its
+/// document.
 ///
 /// Documents are written in batches, each of them whole and safe on disk before the next. After
 /// an interruption run the same command again: what is there already costs no writing.
@@ -276,7 +278,8 @@ pub(crate) struct Salvage {
 /// Reads a similarity to compare with: 0 to 1.
 fn similarity(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(value) if (0.0..=1.0).contains(&value) => Ok(value),
+        // Minus zero is zero, and is shown as it.
+        Ok(value) if (0.0..=1.0).contains(&value) => Ok(value.abs()),
         _ => Err("must be a number from 0 to 1".to_owned()),
     }
 }
@@ -310,6 +313,12 @@ mod tests {
         assert!(refused("nearkin query i --text a --key b").contains("cannot be used with"));
         assert!(refused("nearkin query i a --text b").contains("cannot be used with"));
         assert!(Args::try_parse_from("nearkin query i a b c --json".split(' ')).is_ok());
+    }
+
+    #[test]
+    fn minus_zero_is_zero() {
+        assert_eq!(similarity("-0").unwrap().to_string(), "0");
+        assert_eq!(similarity("-0.0").unwrap().to_string(), "0");
     }
 
     #[test]
