@@ -4,6 +4,7 @@ use crate::Params;
 use crate::catalog::Catalog;
 use crate::format::catalog::WalEntry;
 use crate::index::durable::Group;
+use crate::index::expiry::Expiry;
 use crate::index::merge::compaction::Compaction;
 use crate::index::options::Options;
 use crate::index::read::Recovery;
@@ -15,7 +16,8 @@ use crate::storage::{Disk, Storage};
 use crate::wal::{Wal, WalIdentity};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 
-/// One open index. Lock order: `compaction`, `writer`, `group`, `view`, the memtable's.
+/// One open index. Lock order: `compaction`, `expiry`, `writer`, `group`, `view`, the
+/// memtable's.
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) names: Names,
@@ -31,6 +33,8 @@ pub(crate) struct Core {
     pub(crate) group: Group,
     /// The compaction under way.
     pub(crate) compaction: Mutex<Option<Compaction>>,
+    /// Which documents expire next.
+    pub(crate) expiry: Mutex<Expiry>,
     /// Wakes the background thread.
     pub(crate) alarm: Alarm,
     /// Held while this lives; files are removed only under it. None of a copy that has no lock

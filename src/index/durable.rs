@@ -124,7 +124,10 @@ impl Core {
             if let Some(cause) = &shared.poisoned {
                 return Err(Error::new(
                     ErrorKind::Unknown,
-                    format!("the change may be lost at a power cut: a sync failed ({cause})"),
+                    format!(
+                        "{}: the change may be lost at a power cut: a sync failed ({cause})",
+                        self.names.root().display()
+                    ),
                 ));
             }
             if shared.led {

@@ -78,17 +78,22 @@ impl Index {
         Self::open_on(Core::disk(), dir.as_ref(), options)
     }
 
-    /// Opens an index, or creates it if there is nothing yet.
+    /// Opens an index, or creates it if there is nothing yet; of several that do so at once, one
+    /// creates it, and the others open it once that one has closed it.
     ///
-    /// Errors: those of both, and `Mismatch` if there is one with other parameters; the message
-    /// says which differ.
+    /// Errors: those of both (`Locked` while another has it open), and `Mismatch` if there is one
+    /// with other parameters; the message says which differ.
     pub fn open_or_create(
         dir: impl AsRef<Path>,
         params: &Params,
         options: Options,
     ) -> Result<Self> {
         if !Self::exists(&dir)? {
-            return Self::create(dir, params, options);
+            match Self::create(&dir, params, options.clone()) {
+                // Somebody else has created it since it was looked for.
+                Err(error) if error.kind() == ErrorKind::Invalid && Self::exists(&dir)? => {}
+                created => return created,
+            }
         }
         let index = Self::open(&dir, options)?;
         let differences = index.params().differences(params);
@@ -156,6 +161,16 @@ impl Index {
     /// is freed by compaction.
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<Outcome> {
         self.write(Batch::new().remove(key)).map(|written| written.outcomes[0])
+    }
+
+    /// Removes every document whose time is below `time` (milliseconds UTC); returns how many.
+    ///
+    /// In batches of up to 1,000 removes, each one change: after a crash or an error those that
+    /// were written are there and the others are not. Covers what was written before the call.
+    /// Promises and errors as [`Index::insert`]. Costs a look at the time of every document of
+    /// the segments that hold one below `time`, 8 bytes each.
+    pub fn remove_before(&self, time: u64) -> Result<u64> {
+        self.core.remove_before(time)
     }
 
     /// Writes a batch as one change: atomic, one append, one sync. Promises and errors as

@@ -24,7 +24,7 @@ impl Core {
         }
     }
 
-    /// The steps that writing makes due: flush, interval sync, compaction.
+    /// The steps that writing makes due: flush, interval sync, expiry, compaction.
     fn advance_merges(&self) -> Result<Maintained> {
         self.group.refuse_if_poisoned()?;
         if self.memtable_is_full() {
@@ -40,6 +40,9 @@ impl Core {
         }
         if self.sync_if_due()? {
             return Ok(Maintained::Synced);
+        }
+        if self.expire_step()? {
+            return Ok(Maintained::Expired);
         }
         Ok(match self.compact_step()? {
             Some(true) => Maintained::Compacted,

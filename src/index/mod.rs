@@ -5,6 +5,7 @@ mod batch;
 mod copy;
 mod core;
 mod durable;
+mod expiry;
 mod handle;
 mod inspect;
 mod maintain;

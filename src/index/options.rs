@@ -51,6 +51,9 @@ pub struct Options {
     pub(crate) tier_segments_max: usize,
     /// How much a step of a compaction reads and writes, so that a flush waits briefly for it.
     pub(crate) step_bytes: usize,
+    pub(crate) ttl: Option<Duration>,
+    /// How many removes a batch of `remove_before` or of the expiry has at most.
+    pub(crate) removes_max: usize,
     pub(crate) clock: Source,
     pub(crate) random: Source,
 }
@@ -68,6 +71,8 @@ impl Default for Options {
             wal_bytes_max: 64 << 20,
             tier_segments_max: 8,
             step_bytes: 16 << 20,
+            ttl: None,
+            removes_max: 1_000,
             clock: Arc::new(wall_clock_ms),
             random: Arc::new(random_seed),
         }
@@ -134,6 +139,16 @@ impl Options {
         self
     }
 
+    /// How long a document lives after it was inserted or last replaced, by the clock of these
+    /// options: [`Index::maintain`](crate::Index::maintain) writes removes of the older ones, and
+    /// with [`Maintenance::Background`] they are gone within about a second. Until then queries
+    /// find them. Nothing of it is stored. Default: for ever.
+    #[must_use]
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = Some(ttl);
+        self
+    }
+
     pub(crate) fn validate(&self) -> Result<()> {
         if self.batch_bytes_max > 32 << 20 || self.batch_bytes_max < 1 << 10 {
             return Err(Error::invalid("batch_bytes_max must be from 1 KiB to 32 MiB"));
@@ -156,6 +171,7 @@ impl fmt::Debug for Options {
             .field("read_mode", &self.read_mode)
             .field("memtable_bytes_max", &self.memtable_bytes_max)
             .field("batch_bytes_max", &self.batch_bytes_max)
+            .field("ttl", &self.ttl)
             .finish_non_exhaustive()
     }
 }

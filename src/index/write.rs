@@ -77,7 +77,7 @@ impl Core {
         batch.operations.iter().map(log).collect()
     }
 
-    fn write_locked(
+    pub(crate) fn write_locked(
         &self,
         writer: &mut Writer,
         operations: &[LoggedOperation<'_>],

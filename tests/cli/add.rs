@@ -227,3 +227,14 @@ fn an_index_that_is_written_to_is_locked() {
     assert!(writing.wait().unwrap().success());
     scratch.run("stats i").ends_with(0);
 }
+
+#[test]
+fn a_number_too_large_for_an_integer_is_named_with_its_line() {
+    let scratch = Scratch::new();
+    let lines = "{\"id\":1,\"text\":\"a b c\"}\n{\"id\":18446744073709551616,\"text\":\"d e f\"}\n";
+    scratch.write("l", lines);
+    let ran = scratch.run("add i --jsonl l").ends_with(0);
+    ran.says(&["l line 2: bad line", "too large for an integer", "write it as a string"]);
+    scratch.write("deep", format!("{{\"id\":2,\"x\":{}}}\n", "[".repeat(200)));
+    scratch.run("add i --jsonl deep").ends_with(0).says(&["deep line 1", "recursion limit"]);
+}

@@ -180,3 +180,21 @@ fn keys_that_are_not_utf8_are_stored_and_printed_lossily() {
     let removed = scratch.command(&["remove", "i"]).arg(name).output().unwrap();
     Ran::new(removed).ends_with(0);
 }
+
+#[test]
+fn a_key_that_would_turn_the_table_around_is_escaped_and_exact_in_json() {
+    let scratch = Scratch::new();
+    let lines = "{\"id\":\"a\",\"text\":\"one two three four\"}\n\
+        {\"id\":\"in\\u202etxt.exe\",\"text\":\"one two three four\"}\n";
+    scratch.write("l", lines);
+    scratch.run("add i --jsonl l").ends_with(0);
+    for arguments in ["query i --key a", "pairs i", "clusters i"] {
+        let ran = scratch.run(arguments).ends_with(0);
+        assert!(ran.stdout.contains("in\\u{202e}txt.exe"), "{}", ran.stdout);
+        assert!(!ran.stdout.contains('\u{202e}'), "{}", ran.stdout);
+    }
+    let ran = scratch.run("query i --key a --json").ends_with(0);
+    assert_eq!(ran.objects()[0]["key"], "in\u{202e}txt.exe");
+    let ran = scratch.run("query i --key a --threshold=-0").ends_with(0);
+    assert!(!ran.stderr.contains("-0"), "{}", ran.stderr);
+}

@@ -27,6 +27,19 @@ fn keys_to_remove_come_from_lines() {
 }
 
 #[test]
+fn documents_are_removed_by_their_age() {
+    let scratch = Scratch::with_licences();
+    let ran = scratch.run("remove i --before 2020-01-01").ends_with(0);
+    assert_eq!(ran.stdout, "0 documents removed\n");
+    scratch.run("remove i --before yesterday").ends_with(2).says(&["2024-12-31"]);
+    scratch.run("remove i docs/MIT.txt --before 1").ends_with(2);
+    let ran = scratch.run("remove i --before 9999-12-31T23:59:59Z --json").ends_with(0);
+    assert_eq!(ran.stdout, "{\"removed\":5,\"missing\":0}\n");
+    let ran = scratch.run("stats i --json").ends_with(0);
+    assert_eq!(ran.objects()[0]["documents"], 0);
+}
+
+#[test]
 fn stats_are_complete() {
     let scratch = Scratch::with_licences();
     let ran = scratch.run("stats i --json").ends_with(0);

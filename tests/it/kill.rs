@@ -21,7 +21,7 @@ const OPERATIONS: u32 = 400;
 
 /// Operation `at` of a writer in a round: a batch or a single insert or remove, on keys of its
 /// own.
-fn operation(round: u32, writer: u32, at: u32) -> Batch {
+pub(crate) fn operation(round: u32, writer: u32, at: u32) -> Batch {
     let mut random = Random(u64::from(round) << 40 | u64::from(writer) << 32 | u64::from(at));
     let size = if random.below(3) == 0 { 2 + random.below(30) } else { 1 };
     let mut batch = Batch::new();
@@ -39,7 +39,7 @@ fn operation(round: u32, writer: u32, at: u32) -> Batch {
 }
 
 /// The same, done to the model.
-fn apply(model: &mut Model, round: u32, writer: u32, at: u32) {
+pub(crate) fn apply(model: &mut Model, round: u32, writer: u32, at: u32) {
     let mut random = Random(u64::from(round) << 40 | u64::from(writer) << 32 | u64::from(at));
     let size = if random.below(3) == 0 { 2 + random.below(30) } else { 1 };
     for _ in 0..size {

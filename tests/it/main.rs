@@ -17,4 +17,8 @@ mod real;
 mod reopen;
 mod sketching;
 mod support;
+#[cfg(target_os = "linux")] // for strace
+mod syscalls;
+#[cfg(target_os = "linux")]
+mod tmpfs;
 mod writes;

@@ -237,3 +237,69 @@ fn a_snapshot_that_outlives_its_index_removes_nothing_of_the_next_one() {
     index.close().unwrap();
     assert_eq!(scratch.open().len(), 2);
 }
+
+#[test]
+fn a_folder_that_held_nothing_is_made_again() {
+    for folder in ["wal", "segments"] {
+        let scratch = Scratch::new();
+        scratch.create().close().unwrap();
+        fs::remove_dir_all(scratch.dir().join(folder)).unwrap();
+        let index = scratch.open();
+        index.insert("a", &run(0, 10)).unwrap();
+        index.flush().unwrap();
+        index.close().unwrap();
+        assert!(scratch.open().contains("a").unwrap());
+    }
+}
+
+#[test]
+fn a_lost_folder_of_the_spare_alone_is_made_again() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    index.insert("a", &run(0, 10)).unwrap();
+    index.close().unwrap();
+    fs::remove_dir_all(scratch.dir().join("wal")).unwrap();
+    let index = scratch.open();
+    index.insert("b", &run(0, 10)).unwrap();
+    index.close().unwrap();
+    assert_eq!(scratch.open().len(), 2);
+}
+
+#[test]
+fn a_lost_folder_of_the_listed_wal_is_corrupt_and_stays_lost() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    index.insert("a", &run(0, 10)).unwrap();
+    drop(index);
+    fs::remove_dir_all(scratch.dir().join("wal")).unwrap();
+    let said = message(Index::open(scratch.dir(), inline()), ErrorKind::Corrupt);
+    assert!(said.contains(".wal"), "{said}");
+    assert!(!scratch.dir().join("wal").exists());
+}
+
+#[test]
+fn of_many_who_open_or_create_one_creates_and_the_others_open() {
+    for _ in 0..20 {
+        let scratch = Scratch::new();
+        let start = std::sync::Barrier::new(6);
+        let opened: usize = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..6)
+                .map(|_| {
+                    scope.spawn(|| {
+                        start.wait();
+                        match Index::open_or_create(scratch.dir(), &params(), inline()) {
+                            Ok(index) => index.close().map(|()| 1).unwrap(),
+                            Err(error) => {
+                                assert_eq!(error.kind(), ErrorKind::Locked, "{error}");
+                                0
+                            }
+                        }
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert!(opened > 0);
+        scratch.open().close().unwrap();
+    }
+}

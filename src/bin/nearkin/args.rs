@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Parser, Subcommand};
 
 use crate::given::Given;
+use crate::time;
 
 /// Finds near-duplicates: an index on disk of the MinHash signatures of documents.
 ///
@@ -63,7 +64,9 @@ pub(crate) struct Create {
 /// without `./`, `//` and `..`, and with `/` between folders; a folder stands for all files in
 /// it. Symbolic links inside folders are not followed. What is binary (a NUL byte in the first
 /// 8 KiB, or not UTF-8), empty, unreadable or above 64 MiB is skipped, counted and named, and so
-/// is a line that is no JSON object or lacks a field. Adding a key again replaces its document.
+/// is a line that is no JSON object, lacks a field or is nested more than 127 deep. Integers from
+/// -2^63 to 2^64 - 1 can be read, larger ones as strings. Adding a key again replaces its
+/// document.
 ///
 /// Documents are written in batches, each of them whole and safe on disk before the next. After
 /// an interruption run the same command again: what is there already costs no writing.
@@ -150,24 +153,32 @@ pub(crate) struct LinesGiven {
     pub(crate) items_field: Option<String>,
 }
 
-/// Remove documents by their keys
+/// Remove documents by their keys, or those that are older than a time
 ///
 /// Exit status 1 if a key was missing; the others are removed all the same.
 #[derive(Debug, clap::Args)]
-#[command(override_usage = "nearkin remove [OPTIONS] <INDEX> <KEY>... [--from <FILE>]")]
+#[command(override_usage = "nearkin remove [OPTIONS] <INDEX> <KEY>... [--from <FILE>]\n       \
+    nearkin remove [OPTIONS] <INDEX> --before <TIME>")]
 #[command(after_help = "Examples:\n  nearkin remove my.nearkin docs/mit.txt docs/isc.txt\n  \
-    nearkin remove papers.nearkin --from keys.txt")]
+    nearkin remove papers.nearkin --from keys.txt\n  \
+    nearkin remove papers.nearkin --before 2024-12-31")]
 pub(crate) struct Remove {
     /// Folder of the index
     pub(crate) index: PathBuf,
 
     /// Keys to remove, exactly as stored
-    #[arg(value_name = "KEY", required_unless_present = "from")]
+    #[arg(value_name = "KEY", required_unless_present_any = ["from", "before"])]
     pub(crate) keys: Vec<OsString>,
 
     /// Read more keys from FILE, one a line; `-` is stdin
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
+
+    /// Remove what was added, or last replaced, before TIME: a day (2024-12-31) or a second
+    /// (2024-12-31T23:59:59Z) in UTC, or milliseconds since 1970
+    #[arg(long, value_name = "TIME", value_parser = time::parse)]
+    #[arg(conflicts_with_all = ["keys", "from"])]
+    pub(crate) before: Option<u64>,
 }
 
 /// Print all pairs of documents like each other
@@ -267,7 +278,8 @@ pub(crate) struct Salvage {
 /// Reads a similarity to compare with: 0 to 1.
 fn similarity(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(value) if (0.0..=1.0).contains(&value) => Ok(value),
+        // Minus zero is zero, and is shown as it.
+        Ok(value) if (0.0..=1.0).contains(&value) => Ok(value.abs()),
         _ => Err("must be a number from 0 to 1".to_owned()),
     }
 }
@@ -301,6 +313,12 @@ mod tests {
         assert!(refused("nearkin query i --text a --key b").contains("cannot be used with"));
         assert!(refused("nearkin query i a --text b").contains("cannot be used with"));
         assert!(Args::try_parse_from("nearkin query i a b c --json".split(' ')).is_ok());
+    }
+
+    #[test]
+    fn minus_zero_is_zero() {
+        assert_eq!(similarity("-0").unwrap().to_string(), "0");
+        assert_eq!(similarity("-0.0").unwrap().to_string(), "0");
     }
 
     #[test]

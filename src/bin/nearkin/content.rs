@@ -88,10 +88,11 @@ impl Reason {
             Self::Empty => "nothing to compare".to_owned(),
             Self::TooLarge => format!("more than {}", output::bytes(DOCUMENT_BYTES_MAX as u64)),
             Self::NotAFile(what) => (*what).to_owned(),
-            Self::Binary(detail)
-            | Self::Unreadable(detail)
-            | Self::BadLine(detail)
-            | Self::BadKey(detail) => detail.clone(),
+            // It may quote what was read.
+            Self::BadLine(detail) => output::visible(detail.as_bytes()),
+            Self::Binary(detail) | Self::Unreadable(detail) | Self::BadKey(detail) => {
+                detail.clone()
+            }
         }
     }
 }

@@ -5,7 +5,7 @@
 use std::io::{BufRead as _, BufReader, Read};
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use crate::content::{DOCUMENT_BYTES_MAX, Origin, Raw, Reason};
 use crate::failure::Failure;
@@ -43,6 +43,9 @@ impl Fields {
         let key = match object.remove(&self.key) {
             Some(Value::String(key)) => key.into_bytes(),
             Some(Value::Number(number)) if !number.is_f64() => number.to_string().into_bytes(),
+            Some(Value::Number(number)) if is_beyond_integers(&number) => {
+                return Err(format!("{:?} is {TOO_LARGE}", self.key));
+            }
             Some(_) => return Err(format!("{:?} is neither a string nor an integer", self.key)),
             None => return Err(format!("there is no {:?}", self.key)),
         };
@@ -62,12 +65,27 @@ impl Fields {
         match item {
             Value::String(item) => Ok(item),
             Value::Number(number) if !number.is_f64() => Ok(number.to_string()),
+            Value::Number(number) if is_beyond_integers(&number) => {
+                Err(format!("an item of {:?} is {TOO_LARGE}", self.content))
+            }
             other => {
                 Err(format!("an item of {:?} is neither string nor integer: {other}", self.content))
             }
         }
     }
 }
+
+/// What is said of a number that has lost its last digits: as a key it could be another one's.
+const TOO_LARGE: &str =
+    "too large for an integer (-2^63 to 2^64 - 1 can be read); write it as a string";
+
+/// Whether a number lies where the parser no longer tells integers from fractions.
+fn is_beyond_integers(number: &Number) -> bool {
+    number.as_f64().is_some_and(|value| !(-TWO_TO_63..2.0 * TWO_TO_63).contains(&value))
+}
+
+/// 2^63, exactly.
+const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 
 fn not_an_object(error: &serde_json::Error) -> String {
     // The line is always 1 of 1; our own number is the one that helps.
@@ -222,6 +240,31 @@ mod tests {
         ] {
             assert_eq!(parse(line), Err(wrong.to_owned()), "{line}");
         }
+    }
+
+    #[test]
+    fn an_integer_that_is_too_large_is_said_to_be() {
+        let line = |key: &str| format!("{{\"id\":{key},\"text\":\"a\"}}");
+        for fits in ["18446744073709551615", "-9223372036854775808"] {
+            assert_eq!(parse(&line(fits)).unwrap().0, fits.as_bytes());
+        }
+        for large in ["18446744073709551616", "-9223372036854777857", "1e300"] {
+            let wrong = parse(&line(large)).unwrap_err();
+            assert_eq!(wrong, format!("\"id\" is {TOO_LARGE}"), "{large}");
+        }
+        let fields = Fields::items("id", "items");
+        let wrong = fields.parse(br#"{"id":1,"items":[1,18446744073709551616]}"#).unwrap_err();
+        assert_eq!(wrong, format!("an item of \"items\" is {TOO_LARGE}"));
+    }
+
+    #[test]
+    fn a_line_nested_too_deeply_is_said_to_be() {
+        let nested = |depth| {
+            format!("{{\"id\":1,\"text\":\"a\",\"n\":{}{}}}", "[".repeat(depth), "]".repeat(depth))
+        };
+        assert!(parse(&nested(126)).is_ok());
+        let wrong = parse(&nested(128)).unwrap_err();
+        assert!(wrong.starts_with("not JSON: recursion limit exceeded"), "{wrong}");
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod progress;
 mod query;
 mod remove;
 mod table;
+mod time;
 
 use std::process::ExitCode;
 

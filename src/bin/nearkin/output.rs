@@ -58,18 +58,27 @@ pub(crate) fn lossy(key: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(key)
 }
 
-/// A key for people: as [`lossy`], and control characters escaped, so that a key cannot break a
-/// table's lines or command the terminal.
+/// A key for people: as [`lossy`], and what would break a table's lines, command the terminal or
+/// turn the order of what is shown around is escaped.
 pub(crate) fn visible(key: &[u8]) -> String {
     let mut text = String::with_capacity(key.len());
     for character in lossy(key).chars() {
-        if character.is_control() {
+        if character.is_control() || is_layout(character) {
             text.extend(character.escape_default());
         } else {
             text.push(character);
         }
     }
     text
+}
+
+/// Whether a character moves others instead of showing itself: the marks, embeddings, overrides
+/// and isolates of bidirectional text, and Unicode's own ends of lines and paragraphs.
+fn is_layout(character: char) -> bool {
+    matches!(
+        character,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    )
 }
 
 /// A number with its thousands apart: 1,061,040.
@@ -131,5 +140,16 @@ mod tests {
     fn a_key_cannot_command_the_terminal() {
         assert_eq!(visible(b"a\x1b[2Jb\nc"), "a\\u{1b}[2Jb\\nc");
         assert_eq!(visible(b"a\xffb"), "a\u{fffd}b");
+        assert_eq!(visible("a\u{9b}b\u{7f}".as_bytes()), "a\\u{9b}b\\u{7f}");
+    }
+
+    #[test]
+    fn a_key_cannot_turn_the_order_of_what_is_shown() {
+        let turned = "invoice\u{202e}txt.exe\u{2066}\u{2069}\u{200f}\u{61c}";
+        let expected = "invoice\\u{202e}txt.exe\\u{2066}\\u{2069}\\u{200f}\\u{61c}";
+        assert_eq!(visible(turned.as_bytes()), expected);
+        assert_eq!(visible("a\u{2028}b".as_bytes()), "a\\u{2028}b");
+        let hebrew = "\u{5e9}\u{5dc}\u{5d5}\u{5dd}";
+        assert_eq!(visible(hebrew.as_bytes()), hebrew, "letters stay as they are");
     }
 }

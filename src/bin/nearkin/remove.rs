@@ -1,4 +1,4 @@
-//! `nearkin remove`: documents out, by their keys.
+//! `nearkin remove`: documents out, by their keys or their age.
 //!
 //! Knows where keys come from and what is said of missing ones.
 
@@ -21,6 +21,9 @@ use crate::progress::{Progress, Unit};
 const BATCH_KEYS: usize = 1_000;
 
 pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
+    if let Some(time) = args.before {
+        return remove_before(&args.index, time, output);
+    }
     // Before the index is opened: a file that is not there changes nothing.
     let bytes = args.from.as_deref().map(files::length).transpose()?.flatten();
     let from = args.from.as_deref().map(files::open).transpose()?;
@@ -53,6 +56,18 @@ pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
         output.line(format_args!("{removed} removed, {} missing", grouped(counts.missing)))?;
     }
     Ok(if counts.missing == 0 { Ended::Well } else { Ended::Amiss })
+}
+
+fn remove_before(dir: &Path, time: u64, output: &mut Output) -> Result<Ended, Failure> {
+    let index = opened::to_change(dir)?;
+    let counts = Counts { removed: index.remove_before(time)?, missing: 0 };
+    index.close()?;
+    if output.json() {
+        output.object(&counts)?;
+    } else {
+        output.line(format_args!("{} removed", counted(counts.removed, "document")))?;
+    }
+    Ok(Ended::Well)
 }
 
 /// What became of the keys.

@@ -207,11 +207,15 @@ impl Core {
     ) -> Result<(Wal, WalEntry)> {
         let needed = Wal::length_for(record_bytes);
         let wanted = writer.wal_bytes.max(needed);
+        let least = match reserve {
+            Reserve::Used => needed,
+            // An insert does not have to: but a log that has grown must not keep it from going on.
+            Reserve::Kept => needed.max(self.options.wal_bytes_min),
+        };
         match self.create_wal_of(writer, wanted, floor) {
-            Err(error)
-                if error.kind() == ErrorKind::Io && reserve == Reserve::Used && needed < wanted =>
-            {
-                self.create_wal_of(writer, needed, floor)
+            Err(error) if error.kind() == ErrorKind::Io && least < wanted => {
+                writer.wal_bytes = writer.wal_bytes.min(least);
+                self.create_wal_of(writer, least, floor)
             }
             created => created,
         }

@@ -8,30 +8,36 @@ use crate::{Error, Result};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The names of a folder; none if there is no such folder.
-pub(super) fn list_if_any(storage: &dyn Storage, dir: &Path) -> Result<Vec<Entry>> {
+/// The names of a folder, if there is such a folder.
+pub(super) fn list_if_any(storage: &dyn Storage, dir: &Path) -> Result<Option<Vec<Entry>>> {
     match storage.list(dir) {
-        Ok(entries) => Ok(entries),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Ok(entries) => Ok(Some(entries)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::io("read", dir, error)),
     }
 }
 
-/// What lies in the directory without being listed.
-#[derive(Debug)]
+/// What lies in the directory without being listed, and what should be there and is not.
+#[derive(Debug, Default)]
 pub(super) struct Litter {
     paths: Vec<PathBuf>,
     /// The spare WAL, kept.
     pub(super) spare: Option<u64>,
     /// Above every number seen: none is ever used twice.
     pub(super) number_next: u64,
+    /// Folders of the index that are not there: a copy program may leave empty ones out.
+    pub(super) folders_missing: Vec<PathBuf>,
 }
 
 impl Litter {
     pub(super) fn find(storage: &dyn Storage, names: &Names, row: &Row) -> Result<Self> {
-        let mut litter = Self { paths: Vec::new(), spare: None, number_next: 0 };
+        let mut litter = Self::default();
         for folder in [names.root().to_path_buf(), names.wal_dir(), names.segments_dir()] {
-            for entry in list_if_any(storage, &folder)? {
+            let Some(entries) = list_if_any(storage, &folder)? else {
+                litter.folders_missing.push(folder);
+                continue;
+            };
+            for entry in entries {
                 let path = folder.join(&entry.name);
                 if entry.is_dir {
                     continue;

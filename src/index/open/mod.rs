@@ -61,7 +61,7 @@ pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {
     }
     planted!(SweepWithoutCatalog => return Ok(false));
     for folder in [names.wal_dir(), names.segments_dir()] {
-        let numbered = list_if_any(storage, &folder)?;
+        let numbered = list_if_any(storage, &folder)?.unwrap_or_default();
         if let Some(entry) = numbered.iter().find(|entry| names::parse(&entry.name).is_some()) {
             let message = format!(
                 "{}: the index has lost its catalog ({} has none to list it); restore a backup or \
@@ -185,7 +185,11 @@ fn open_locked(
     options: Options,
 ) -> Result<Core> {
     let (mut core, litter) = load(storage, names, Some(lock), options, Access::Write)?;
-    // Everything was read and is whole. Swept before the flush, because that needs space.
+    // Everything was read and is whole, so a folder that is missing held nothing that matters.
+    for folder in &litter.folders_missing {
+        create_dirs(&*core.storage, folder).map_err(|error| Error::io("create", folder, error))?;
+    }
+    // Swept before the flush, because that needs space.
     core.recovery.files_swept = litter.sweep(&*core.storage)?;
     core.flush_replayed()?;
     Ok(core)
@@ -273,6 +277,7 @@ fn load(
         writer: Mutex::new(writer),
         group: Group::default(),
         compaction: Mutex::new(None),
+        expiry: Mutex::default(),
         alarm: Alarm::default(),
         lock: lock.map(Arc::new),
     };

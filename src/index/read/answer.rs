@@ -95,6 +95,9 @@ pub enum Maintained {
     Compacted,
     /// An interval's changes were synced.
     Synced,
+    /// Documents older than [`Options::ttl`](crate::Options::ttl) were looked for, and up to 1,000
+    /// of them removed; there may be more.
+    Expired,
     /// The horizon was noted in the WAL.
     Noted,
 }

@@ -234,6 +234,14 @@ impl Snapshot {
         }
     }
 
+    /// When a document was inserted or last replaced, in milliseconds UTC.
+    pub(crate) fn time(&self, place: Place) -> Result<u64> {
+        match self.state.segments.get(place.source) {
+            Some(live) => live.segment.time(place.ordinal),
+            None => Ok(self.state.memtable.read().time(place.ordinal)),
+        }
+    }
+
     pub(crate) fn document(&self, place: Place) -> Result<Document> {
         let bytes = self.signature_bytes(place)?.into_owned().into_boxed_slice();
         let id = self.params.signature_id();

@@ -1,10 +1,14 @@
-//! Tests that need to look inside: the model, damage, the fixture, group commit, copies, and what
-//! opening reads.
+//! Tests that need to look inside: the model, damage, the fixture, group commit, copies, expiry,
+//! rows of the crash table, and what opening reads.
 
 #[cfg(test)]
 mod copies;
 #[cfg(test)]
+mod crash_table;
+#[cfg(test)]
 mod damage;
+#[cfg(test)]
+mod expiry;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]

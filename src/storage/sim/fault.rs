@@ -52,11 +52,13 @@ impl From<What> for io::Error {
     }
 }
 
-/// When somebody comes by: before a sync did anything, or after it has done all.
+/// When somebody comes by: before a sync did anything, after it has done all, or before a file
+/// gets a second name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
     BeforeSync,
     AfterSync,
+    BeforeLink,
 }
 
 /// What happens at a moment of some sync; true when it has happened.

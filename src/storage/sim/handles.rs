@@ -244,6 +244,7 @@ impl Storage for Sim {
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.shared.visit(Moment::BeforeLink);
         let mut machine = self.shared.enter()?;
         let (from, to) = (clean(from), clean(to));
         let id = machine.file(&from)?;

@@ -117,7 +117,7 @@ impl Sim {
         self.shared.peek().faults.plan(fault);
     }
 
-    /// Has somebody come by at this moment of every sync from now on, until `visit` is content:
+    /// Has somebody come by at this moment from now on, until `visit` is content:
     /// another thread's doings, at a place known beforehand. `None`: nobody.
     pub(crate) fn visit_syncs(&self, visitor: Option<(Moment, Visit)>) {
         self.shared.peek().visitor.0 = visitor;

@@ -13,7 +13,7 @@ use crate::{
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -31,6 +31,8 @@ pub(super) struct Layout {
     pub(super) merge_bytes_max: usize,
     pub(super) step_bytes: usize,
     pub(super) after_each: AfterEach,
+    /// How long a document lives, in milliseconds.
+    pub(super) ttl: Option<u64>,
 }
 
 /// What is done after every operation of a script.
@@ -54,6 +56,7 @@ impl Layout {
             merge_bytes_max: 1 << 20,
             step_bytes: 16 << 20,
             after_each: AfterEach::Nothing,
+            ttl: None,
         }
     }
 
@@ -70,6 +73,7 @@ impl Layout {
             tier_segments_max: rng.pick(&[2, 3, 4]),
             merge_bytes_max: rng.pick(&[1 << 16, 1 << 20]),
             step_bytes: rng.pick(&[64, 400, 4_000, 16 << 20]),
+            ttl: rng.pick(&[None, None, Some(40), Some(300)]),
             ..Self::new(params)
         }
     }
@@ -94,6 +98,7 @@ impl Layout {
             wal_bytes_max: self.wal_bytes.1,
             tier_segments_max: self.tier_segments_max,
             step_bytes: self.step_bytes,
+            ttl: self.ttl.map(Duration::from_millis),
             clock: Arc::new(move || clock.load(Ordering::Relaxed)),
             random: Arc::new(move || random.fetch_add(0x9e37_79b9, Ordering::Relaxed)),
             ..Options::default()
@@ -137,6 +142,17 @@ pub(super) struct Bench {
     pub(super) sound: bool,
     /// Unclean ends survived.
     pub(super) ends: u64,
+    /// The last backup that was begun.
+    pub(super) backup: Option<Backup>,
+}
+
+/// A backup that was begun.
+#[derive(Debug)]
+pub(super) struct Backup {
+    pub(super) dir: PathBuf,
+    /// What it may hold, by the change.
+    pub(super) models: Vec<Model>,
+    pub(super) done: bool,
 }
 
 impl Bench {
@@ -167,6 +183,7 @@ impl Bench {
             answers: None,
             sound: true,
             ends: 0,
+            backup: None,
         }
     }
 
@@ -199,6 +216,7 @@ impl Bench {
 
     /// What is done and checked after each operation.
     pub(super) fn finish_step(&mut self) -> Result<()> {
+        self.note_expiry();
         match self.layout.after_each {
             AfterEach::Nothing => {}
             AfterEach::Flush => self.index().flush()?,
@@ -231,6 +249,7 @@ impl Bench {
     pub(super) fn execute(&mut self, op: &Op) -> Result<()> {
         match op {
             Op::Write(edits) => self.write(edits)?,
+            Op::RemoveOlder { ms } => self.remove_older(*ms)?,
             Op::Query { .. }
             | Op::QueryKey { .. }
             | Op::Get(_)
@@ -294,7 +313,13 @@ impl Bench {
                     return Err(error);
                 }
             }
-            Op::Maintain => drop(self.index().maintain()?),
+            Op::Maintain => {
+                let done = self.index().maintain();
+                if done.is_err() {
+                    self.in_doubt = self.expired(&self.model);
+                }
+                done?;
+            }
             Op::Verify => {
                 let found = self.index().verify()?;
                 if !self.sim.is_stopped() {
@@ -348,6 +373,46 @@ impl Bench {
                 self.in_doubt = (after.change > self.model.change).then_some(after);
                 Err(error)
             }
+        }
+    }
+
+    fn remove_older(&mut self, ms: u64) -> Result<()> {
+        let time = self.clock.load(Ordering::Relaxed).saturating_sub(ms);
+        let mut after = self.model.clone();
+        let expected = after.remove_before(time);
+        match self.index().remove_before(time) {
+            Ok(removed) => {
+                assert_eq!(removed, expected as u64, "documents that were older");
+                self.history.insert(after.change, after.clone());
+                self.model = after;
+                Ok(())
+            }
+            Err(error) => {
+                self.in_doubt = (expected > 0).then_some(after);
+                Err(error)
+            }
+        }
+    }
+
+    /// The model after the expiry, if any document's time is over.
+    pub(super) fn expired(&self, model: &Model) -> Option<Model> {
+        let limit = self.clock.load(Ordering::Relaxed).saturating_sub(self.layout.ttl?);
+        let mut after = model.clone();
+        (after.remove_before(limit) > 0).then_some(after)
+    }
+
+    /// Goes along with a step of the expiry, if the index did one: all at once or nothing.
+    fn note_expiry(&mut self) {
+        let Some(index) = &self.index else { return };
+        let Some(after) = self.expired(&self.model) else { return };
+        if index.snapshot().change() == after.change {
+            self.history.insert(after.change, after.clone());
+            self.model = after;
+        } else if self.in_doubt.is_none() {
+            // The writer's own step does not fail the write.
+            let failure = index.core().alarm.failure();
+            let unknown = failure.is_some_and(|failure| failure.contains("Unknown"));
+            self.in_doubt = (unknown || self.sim.is_stopped()).then_some(after);
         }
     }
 

@@ -51,7 +51,10 @@ fn op(input: &mut Input<'_>, hashes: usize) -> Op {
             2 => Op::Iter,
             _ => Op::Refused(input.below(6)),
         },
-        26 => Op::Maintain,
+        26 => match input.u8() % 4 {
+            0 => Op::RemoveOlder { ms: u64::from(input.u8()) },
+            _ => Op::Maintain,
+        },
         27 => Op::Sync,
         28 => match input.u8() % 3 {
             0 => Op::Verify,

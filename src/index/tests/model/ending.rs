@@ -38,7 +38,11 @@ impl Bench {
     /// Files of a closed index: the catalog, segments with at most a dead file each, a spare.
     fn nothing_is_left_over(&self) {
         let files = self.sim.snapshot_of_files();
-        let names: Vec<&Path> = files.keys().map(std::path::PathBuf::as_path).collect();
+        let names: Vec<&Path> = files
+            .keys()
+            .map(std::path::PathBuf::as_path)
+            .filter(|path| path.starts_with(DIR))
+            .collect();
         let count = |ending: &str| {
             names
                 .iter()

@@ -116,6 +116,15 @@ impl Model {
         outcomes
     }
 
+    /// Removes everything below a time, as one change if there is anything; how many.
+    pub(super) fn remove_before(&mut self, time: u64) -> usize {
+        let before = self.docs.len();
+        self.docs.retain(|_, doc| doc.time >= time);
+        let removed = before - self.docs.len();
+        self.change += u64::from(removed > 0);
+        removed
+    }
+
     pub(super) fn get(&self, key: &[u8]) -> Option<&Doc> {
         self.docs.get(key).map(|doc| &**doc)
     }

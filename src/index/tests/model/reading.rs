@@ -122,7 +122,7 @@ pub(super) fn check_all(snapshot: &Snapshot, model: &Model) -> Result<()> {
     Ok(())
 }
 
-fn stored(key: &[u8], document: Document) -> Doc {
+pub(super) fn stored(key: &[u8], document: Document) -> Doc {
     assert_eq!(document.key, key);
     Doc {
         signature: document.signature.as_bytes().to_vec(),

@@ -55,6 +55,10 @@ pub(super) struct Ask {
 #[derive(Debug, Clone)]
 pub(super) enum Op {
     Write(Vec<Edit>),
+    /// Removes everything that is older than so many milliseconds.
+    RemoveOlder {
+        ms: u64,
+    },
     Query {
         lanes: Vec<u8>,
         ask: Ask,
@@ -164,7 +168,8 @@ impl Author {
             }
             885..890 => Op::WalkSnapshot { which: self.rng.below(8) },
             890..898 => Op::DropSnapshot { which: self.rng.below(8) },
-            898..908 => Op::Flush,
+            898..906 => Op::Flush,
+            906..908 => Op::RemoveOlder { ms: self.rng.pick(&[0, 3, 20, 100, 400]) },
             908..912 => Op::Compact,
             912..915 => Op::CancelCompact { after: self.rng.below(6) },
             915..955 => Op::Maintain,

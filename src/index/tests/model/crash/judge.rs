@@ -3,14 +3,16 @@
 
 use super::super::bench::{Bench, DIR, doc};
 use super::super::model::Model;
-use super::super::reading::check_all;
+use super::super::reading::{check_all, stored};
 use super::super::script::Rng;
 use super::run::Run;
 use super::script::HASHES;
+use crate::storage::Storage;
 use crate::storage::sim::Sim;
-use crate::{Batch, ErrorKind, Index, Maintained, catalog};
-use std::collections::{BTreeMap, HashSet};
+use crate::{Batch, ErrorKind, Index, Maintained, Maintenance, Options, Reader, catalog};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// What was done so far.
@@ -28,6 +30,10 @@ pub(super) struct Figures {
     pub(super) kills: u64,
     /// Disks that were damaged on purpose.
     pub(super) damaged: u64,
+    /// Disks that were salvaged.
+    pub(super) salvaged: u64,
+    /// Backups that were opened, and found to be cut short.
+    pub(super) backups: (u64, u64),
 }
 
 impl Figures {
@@ -39,6 +45,9 @@ impl Figures {
         self.second_cuts += other.second_cuts;
         self.kills += other.kills;
         self.damaged += other.damaged;
+        self.salvaged += other.salvaged;
+        self.backups.0 += other.backups.0;
+        self.backups.1 += other.backups.1;
     }
 }
 
@@ -62,7 +71,6 @@ pub(super) struct Judge<'a> {
 type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 fn copy_of(files: &Files) -> Sim {
-    use crate::storage::Storage;
     let sim = Sim::new();
     for (path, bytes) in files {
         sim.overwrite(path, bytes);
@@ -127,14 +135,20 @@ impl Judge<'_> {
             again.make().expect("an index where the first was never finished");
             return;
         }
+        self.check_backup(bench, disk);
+        if self.rng.percent(3) {
+            self.figures.salvaged += 1;
+            salvage(bench, &copy_of(&disk.snapshot_of_files()), promised);
+        }
         let files = self.rng.percent(12).then(|| disk.snapshot_of_files());
         let index = open(bench, disk);
         let recovery_ops = disk.ops();
         let model = bench.survivor(&index, promised);
         Self::is_sound(&index, &model);
         let catalog_before = disk.snapshot_of_files().remove(&catalog_path());
-        let after = write_once_more(bench, &index, &model);
+        let mut after = write_once_more(bench, &index, &model);
         let maintained = self.rng.percent(25) && rest(&index);
+        note_expiry(bench, &index, &mut after);
         let acknowledged = disk.kill();
         drop(index);
         if self.rng.percent(6) && self.damage {
@@ -147,6 +161,25 @@ impl Judge<'_> {
         if let Some(files) = files {
             self.second_cut(bench, &files, recovery_ops, promised);
         }
+    }
+
+    /// A backup that was made is whole; of one that was cut short nothing is believed.
+    fn check_backup(&mut self, bench: &Bench, disk: &Sim) {
+        let Some(backup) = &bench.backup else { return };
+        match crate::index::open::exists(disk, &backup.dir) {
+            Ok(true) => self.figures.backups.0 += 1,
+            left => {
+                assert!(!backup.done, "a backup is gone: {left:?}");
+                let kind = left.err().map(|error| error.kind());
+                assert!(kind.is_none_or(|kind| kind == ErrorKind::Corrupt), "{kind:?}");
+                self.figures.backups.1 += 1;
+                return;
+            }
+        }
+        let copy = read(disk, &backup.dir);
+        let model = backup.models.iter().find(|model| model.change == copy.change());
+        check_all(&copy, model.expect("what it pinned")).expect("a backup can be read");
+        assert!(copy.verify().expect("verified").problems.is_empty());
     }
 
     fn is_sound(index: &Index, model: &Model) {
@@ -254,7 +287,43 @@ fn write_once_more(bench: &Bench, index: &Index, model: &Model) -> Model {
     let batch = Batch::new().insert_with_payload(b"once more", &signature, b"written");
     let written = index.write(batch).expect("a recovered index takes writes");
     assert_eq!(written.change, after.change);
+    note_expiry(bench, index, &mut after);
     after
+}
+
+/// Goes along with a step of the expiry, if the index did one.
+fn note_expiry(bench: &Bench, index: &Index, model: &mut Model) {
+    if let Some(expired) = bench.expired(model)
+        && index.snapshot().change() == expired.change
+    {
+        *model = expired;
+    }
+}
+
+fn read(disk: &Sim, dir: &Path) -> Reader {
+    let opened = Reader::open_on(Arc::new(disk.clone()), dir, Options::default());
+    opened.unwrap_or_else(|error| panic!("{} does not open: {error:?}", dir.display()))
+}
+
+/// Salvages what a crash left: of every key a version that a durable change or a later one left.
+fn salvage(bench: &Bench, disk: &Sim, promised: u64) {
+    let out = Path::new("/saved");
+    let storage: Arc<dyn Storage> = Arc::new(disk.clone());
+    let options = Options::default().maintenance(Maintenance::Inline);
+    let saved = crate::index::copy::salvage(&storage, Path::new(DIR), out, None, options);
+    let report = saved.expect("a crash leaves what can be salvaged");
+    let lost = (report.documents_lost, report.documents_doubtful, report.catalog_lost);
+    assert_eq!(lost, (0, 0, false), "{report:?}");
+    let saved = read(disk, out);
+    let later = bench.history.range(promised..).map(|(_, model)| model);
+    let models: Vec<&Model> = later.chain(&bench.in_doubt).collect();
+    let known = models.iter().flat_map(|model| model.docs.keys().map(|key| key.to_vec()));
+    let found = saved.iter().map(|document| document.expect("read").key);
+    for key in known.chain(found).collect::<BTreeSet<_>>() {
+        let doc = saved.get(&key).expect("read").map(|document| stored(&key, document));
+        let written = models.iter().any(|model| model.get(&key) == doc.as_ref());
+        assert!(written, "{key:?} was saved as {doc:?}");
+    }
 }
 
 /// Syncs, and lets maintenance note it; false if something else was due.

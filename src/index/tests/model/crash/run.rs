@@ -1,12 +1,13 @@
 //! One run of a script: until its end, or until the disk stops.
 
-use super::super::bench::{Bench, End};
+use super::super::bench::{Backup, Bench, End};
 use super::super::script::{Edit, Op};
 use super::script::{HASHES, Script, Second, Step};
 use crate::format::wal::{LoggedOperation, RecordBuilder, RecordKind};
 use crate::planted::while_visiting;
 use crate::storage::sim::{Moment, Sim, What};
 use crate::{Batch, Durability, Error, ErrorKind, Result, Written};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
@@ -24,6 +25,8 @@ pub(super) struct Run {
     /// Operations of the disk before the last process began.
     before: u64,
     cut: u64,
+    /// Backups begun.
+    backups: u32,
 }
 
 /// What became of the second caller: its answer, or none (it had to wait).
@@ -33,7 +36,7 @@ impl Run {
     pub(super) fn new(script: &Script, cut: u64) -> Self {
         let bench = Bench::unmade(script.layout.clone(), script.number, Sim::new());
         bench.sim.power_cut_at(cut);
-        Self { bench, made: false, poisoned: false, sync_fails: false, before: 0, cut }
+        Self { bench, made: false, poisoned: false, sync_fails: false, before: 0, cut, backups: 0 }
     }
 
     /// Operations of the disk so far.
@@ -72,6 +75,9 @@ impl Run {
                 self.bench.in_doubt = doubt;
             }
         }
+        // A step of maintenance after a write does not fail the write.
+        let failure = self.bench.index.as_ref().and_then(|index| index.core.alarm.failure());
+        self.poisoned |= self.sync_fails && failure.is_some_and(|text| text.contains("Unknown"));
         !self.bench.sim.is_stopped()
     }
 
@@ -125,6 +131,7 @@ impl Run {
             Step::Do(Op::KillAndReopen) => self.kill(),
             Step::Do(op) => self.bench.execute(op)?,
             Step::Together { first, second } => self.together(first, second)?,
+            Step::Backup { meanwhile } => self.backup(meanwhile)?,
             Step::Forge { key } => self.forge(*key)?,
             Step::Fail(fault) => {
                 self.sync_fails |= fault.what == What::SyncFails;
@@ -181,6 +188,8 @@ impl Run {
                 self.bench.in_doubt = Some(after);
                 return Err(error);
             }
+            // It had to wait before it wrote anything: until a flush could begin.
+            None if self.bench.index().core.writer().change < after.change => {}
             Some(Ok(_)) | None => {
                 self.bench.history.insert(after.change, after.clone());
                 self.bench.model = after;
@@ -188,6 +197,44 @@ impl Run {
         }
         // The second caller's turn: it syncs for itself.
         self.bench.index().sync().map(drop)
+    }
+
+    /// A backup; what somebody writes meanwhile happens when the first file is linked, or never.
+    fn backup(&mut self, meanwhile: &[Edit]) -> Result<()> {
+        let bench = &mut self.bench;
+        self.backups += 1;
+        let dir = PathBuf::from(format!("/backups/{}", self.backups));
+        let time = bench.clock.fetch_add(1, Ordering::Relaxed) + 1;
+        let (batch, docs) = bench.batch(meanwhile, time);
+        let mut after = bench.model.clone();
+        after.write(&docs);
+        let models = vec![bench.model.clone(), after.clone()];
+        bench.backup = Some(Backup { dir: dir.clone(), models, done: false });
+        let came: Came = Arc::default();
+        if !meanwhile.is_empty() {
+            self.expect(Moment::BeforeLink, batch, &came);
+        }
+        let result = self.bench.index().backup(&dir);
+        self.bench.sim.visit_syncs(None);
+        let came = came.lock().expect("nobody panicked").take();
+        match came.map(|answer| answer.expect("nobody syncs: there is nobody to wait for")) {
+            None => {}
+            Some(Ok(written)) => {
+                assert_eq!(written.change, after.change);
+                if self.bench.layout.durability == Durability::Sync {
+                    self.bench.durable = self.bench.durable.max(written.change);
+                }
+                self.bench.history.insert(after.change, after.clone());
+                self.bench.model = after;
+            }
+            Some(Err(error)) => {
+                self.bench.in_doubt = (after.change > self.bench.model.change).then_some(after);
+                return Err(error);
+            }
+        }
+        result?;
+        self.bench.backup.iter_mut().for_each(|backup| backup.done = true);
+        Ok(())
     }
 
     /// Has a batch written at a moment of the next sync that anybody could come by at.

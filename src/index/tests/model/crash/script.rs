@@ -24,6 +24,10 @@ pub(super) enum Step {
     Forge {
         key: [u8; 4],
     },
+    /// A backup, while which somebody writes (if not nothing).
+    Backup {
+        meanwhile: Vec<Edit>,
+    },
     /// A call from here on fails.
     Fail(Fault),
     /// The disk has so many free bytes left.
@@ -81,9 +85,12 @@ pub(super) fn script(number: u64) -> Script {
         wal_bytes: rng.pick(&[(8 << 10, 8 << 10), (8 << 10, 16 << 10)]),
         tier_segments_max: rng.pick(&[2, 2, 3]),
         step_bytes: rng.pick(&[64, 200, 800, 16 << 20]),
+        ttl: rng.pick(&[None, None, Some(6), Some(15)]),
         ..layout()
     };
-    let mut author = Author { rng, durability: layout.durability, trouble: pick(&trouble) };
+    // Two callers and the expiry between them: more orders than the model knows.
+    let callers = layout.durability == Durability::Sync && layout.ttl.is_none();
+    let mut author = Author { rng, callers, trouble: pick(&trouble) };
     let mut steps: Vec<Step> = (0..28).map(|_| author.step()).collect();
     if author.trouble == Trouble::Sync {
         let fault = Fault { at: author.rng.next() % 2, what: What::SyncFails, sticky: false };
@@ -96,16 +103,18 @@ pub(super) fn script(number: u64) -> Script {
 
 struct Author {
     rng: Rng,
-    durability: Durability,
+    /// Whether two come at once.
+    callers: bool,
     trouble: Trouble,
 }
 
 impl Author {
     fn step(&mut self) -> Step {
-        let sync = self.durability == Durability::Sync;
         match self.rng.below(100) {
-            0..8 if sync => Step::Together { first: vec![self.edit()], second: Second::Same },
-            8..16 if sync => {
+            0..8 if self.callers => {
+                Step::Together { first: vec![self.edit()], second: Second::Same }
+            }
+            8..16 if self.callers => {
                 let second = Second::Write(vec![self.edit()]);
                 Step::Together { first: vec![self.edit()], second }
             }
@@ -127,7 +136,8 @@ impl Author {
             45..48 => Step::Do(Op::Compact),
             48..49 => Step::Do(Op::CancelCompact { after: 1 + self.rng.below(4) }),
             49..64 => Step::Do(Op::Maintain),
-            64..67 => Step::Do(Op::Sync),
+            64..66 => Step::Do(Op::Sync),
+            66..67 => Step::Do(Op::RemoveOlder { ms: self.rng.next() % 12 }),
             67..68 => Step::Do(Op::Wait { ms: 200 }),
             68..71 => Step::Do(Op::CloseAndReopen),
             71..74 => Step::Do(Op::DropAndReopen),
@@ -136,6 +146,10 @@ impl Author {
             79..81 => Step::Do(Op::DropSnapshot { which: 0 }),
             81..82 => Step::Do(Op::WalkSnapshot { which: 0 }),
             82..83 => Step::Do(Op::Verify),
+            83..86 => {
+                let meanwhile = if self.callers { vec![self.edit()] } else { Vec::new() };
+                Step::Backup { meanwhile }
+            }
             _ => Step::Do(Op::Write(vec![self.edit()])),
         }
     }

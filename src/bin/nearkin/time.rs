@@ -1,0 +1,76 @@
+//! Times on the command line. Knows the calendar, no clock.
+
+/// Milliseconds in a day.
+const DAY_MS: u64 = 86_400_000;
+
+/// Reads a time: a day or a second in UTC, or milliseconds since 1970.
+pub(crate) fn parse(text: &str) -> Result<u64, String> {
+    if let Ok(ms) = text.parse() {
+        return Ok(ms);
+    }
+    parse_date(text).ok_or_else(|| {
+        "must be like 2024-12-31, 2024-12-31T23:59:59Z, or milliseconds since 1970".to_owned()
+    })
+}
+
+fn parse_date(text: &str) -> Option<u64> {
+    let (date, time) = match text.split_once(['T', 't', ' ']) {
+        Some((date, time)) => (date, time.strip_suffix(['Z', 'z'])?),
+        None => (text, "00:00:00"),
+    };
+    let [year, month, day] = fields(date, '-', [4, 2, 2])?;
+    let [hour, minute, second] = fields(time, ':', [2, 2, 2])?;
+    let sound = (1970..=9999).contains(&year) && hour < 24 && minute < 60 && second < 60;
+    if !sound || !(1..=12).contains(&month) || day == 0 || day > days_in(year, month) {
+        return None;
+    }
+    let days = (1970..year).flat_map(|year| (1..=12).map(move |month| days_in(year, month)));
+    let days = days.chain((1..month).map(|month| days_in(year, month))).sum::<u64>() + day - 1;
+    Some(days * DAY_MS + ((hour * 60 + minute) * 60 + second) * 1_000)
+}
+
+/// Three numbers of so many digits.
+fn fields(text: &str, between: char, digits: [usize; 3]) -> Option<[u64; 3]> {
+    let mut parts = text.split(between);
+    let mut fields = [0; 3];
+    for (field, digits) in fields.iter_mut().zip(digits) {
+        let part = parts.next()?;
+        if part.len() != digits || !part.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        *field = part.parse().ok()?;
+    }
+    parts.next().is_none().then_some(fields)
+}
+
+fn days_in(year: u64, month: u64) -> u64 {
+    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    match month {
+        2 => 28 + u64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_days_seconds_or_milliseconds() {
+        let cases = [
+            ("1700000000123", 1_700_000_000_123),
+            ("1970-01-01", 0),
+            ("2000-03-01", 951_868_800_000),
+            ("2024-02-29", 1_709_164_800_000),
+            ("2024-12-31T23:59:59Z", 1_735_689_599_000),
+        ];
+        for (text, ms) in cases {
+            assert_eq!(parse(text), Ok(ms), "{text}");
+        }
+        let wrong = ["", "2023-02-29", "2024-13-01", "2024-1-1", "2024-01-01T00:00:00", "-5"];
+        for text in wrong {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Removes by age: finding the documents, and writing their removes in batches.
+//!
+//! Knows times and limits. A query never sees any of this: a document is live until its remove is
+//! written, by the same path as every other change.
+
+use crate::Result;
+use crate::format::wal::LoggedOperation;
+use crate::index::batch::Outcome;
+use crate::index::core::Core;
+use crate::index::read::state::{Place, Snapshot};
+use crate::memtable::Memtable;
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::{Arc, TryLockError, Weak};
+
+/// Places a queue holds at most.
+const QUEUE_MAX: usize = 4_096;
+/// Documents a step looks at, at most.
+const LOOKS_MAX: u32 = 1 << 20;
+
+/// Which documents expire next: a queue for each source that was looked at. Only in memory, and
+/// only for speed; an empty one is always right.
+#[derive(Debug, Default)]
+pub(crate) struct Expiry {
+    segments: HashMap<u64, Queue>,
+    memtable: Queue,
+    /// What `memtable` is of.
+    of: Weak<Memtable>,
+}
+
+/// The oldest documents of one source, as far as it was looked at.
+#[derive(Debug)]
+struct Queue {
+    /// The ordinals below were looked at.
+    looked: u32,
+    /// Time and ordinal of the oldest of these, without those taken; the youngest first.
+    oldest: BinaryHeap<(u64, u32)>,
+    /// The least time in it.
+    least: u64,
+    /// What was looked at, lives and neither is nor was in `oldest` has this time or a later one.
+    rest: u64,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        let (least, rest) = (u64::MAX, u64::MAX);
+        Self { looked: 0, oldest: BinaryHeap::new(), least, rest }
+    }
+}
+
+impl Queue {
+    /// Looks at the documents from where it stopped on, at most `looks` of them; the number left.
+    fn look(&mut self, snapshot: &Snapshot, source: usize, looks: u32) -> Result<u32> {
+        let count = snapshot.document_count(source);
+        let end = count.min(self.looked.saturating_add(looks));
+        let begin = self.looked;
+        for ordinal in begin..end {
+            let place = Place { source, ordinal };
+            let time = snapshot.time(place)?;
+            if time < self.rest && snapshot.is_live(place)? {
+                self.oldest.push((time, ordinal));
+                self.least = self.least.min(time);
+                if self.oldest.len() > QUEUE_MAX
+                    && let Some((youngest, _)) = self.oldest.pop()
+                {
+                    self.rest = youngest;
+                }
+            }
+        }
+        self.looked = end;
+        Ok(looks - (end - begin))
+    }
+
+    /// Begins again, for those below `limit` that did not fit.
+    fn renew(&mut self, limit: u64) {
+        if self.oldest.is_empty() && self.rest < limit {
+            *self = Self::default();
+        }
+    }
+
+    /// Takes the ordinals of documents below `limit`, at most `count`.
+    fn take(&mut self, limit: u64, count: usize) -> Vec<u32> {
+        let mut sorted = std::mem::take(&mut self.oldest).into_sorted_vec();
+        let due = sorted.partition_point(|(time, _)| *time < limit).min(count);
+        let taken = sorted.drain(..due).map(|(_, ordinal)| ordinal).collect();
+        self.least = sorted.first().map_or(u64::MAX, |(time, _)| *time);
+        self.oldest = sorted.into();
+        taken
+    }
+}
+
+impl Core {
+    /// Removes all documents older than a time. See [`crate::Index::remove_before`].
+    pub(crate) fn remove_before(&self, time: u64) -> Result<u64> {
+        let snapshot = self.all_applied();
+        let mut keys = Keys::new(self);
+        let mut removed = 0;
+        for source in 0..=snapshot.state.segments.len() {
+            if !may_be_older(&snapshot, source, time) {
+                continue;
+            }
+            for ordinal in 0..snapshot.document_count(source) {
+                let place = Place { source, ordinal };
+                if snapshot.time(place)? < time && snapshot.is_live(place)? {
+                    keys.push(snapshot.key(place)?);
+                }
+                if keys.are_enough() {
+                    removed += self.remove_older(&mut keys, time)?;
+                    self.after_write();
+                }
+            }
+        }
+        // Also without any: that nothing is left rests on changes that may not be durable yet.
+        removed += self.remove_older(&mut keys, time)?;
+        self.after_write();
+        Ok(removed)
+    }
+
+    /// Removes a batch of documents whose time is over; false if none was due.
+    pub(crate) fn expire_step(&self) -> Result<bool> {
+        let Some(ttl) = self.options.ttl else { return Ok(false) };
+        let ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+        let limit = (self.options.clock)().saturating_sub(ttl_ms);
+        let mut expiry = match self.expiry.try_lock() {
+            Ok(expiry) => expiry,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            // Another thread is at it.
+            Err(TryLockError::WouldBlock) => return Ok(false),
+        };
+        let done = self.expire(&mut expiry, limit);
+        if done.is_err() {
+            // What was taken from the queues is still there.
+            *expiry = Expiry::default();
+        }
+        done
+    }
+
+    fn expire(&self, expiry: &mut Expiry, limit: u64) -> Result<bool> {
+        let snapshot = self.all_applied();
+        expiry.forget_gone(&snapshot);
+        let mut looks = LOOKS_MAX;
+        let mut keys = Keys::new(self);
+        for source in 0..=snapshot.state.segments.len() {
+            if !may_be_older(&snapshot, source, limit) {
+                continue;
+            }
+            let queue = expiry.queue_of(&snapshot, source);
+            queue.renew(limit);
+            looks = queue.look(&snapshot, source, looks)?;
+            if looks == 0 {
+                break; // to be gone on with
+            }
+            while queue.least < limit && !keys.are_enough() {
+                for ordinal in queue.take(limit, keys.room()) {
+                    keys.push(snapshot.key(Place { source, ordinal })?);
+                }
+            }
+        }
+        let due = !keys.found.is_empty();
+        if due {
+            self.remove_older(&mut keys, limit)?;
+        }
+        Ok(due || looks == 0)
+    }
+
+    /// Removes the documents with these keys that are older than a time, as one change.
+    fn remove_older(&self, keys: &mut Keys, time: u64) -> Result<u64> {
+        let keys = keys.take();
+        let written = {
+            let mut writer = self.writer();
+            let before = self.applied(&writer);
+            let mut removes = Vec::with_capacity(keys.len());
+            for key in &keys {
+                // It may have been replaced or removed since it was found.
+                let place = before.locate(key)?;
+                if place.map_or(Ok(false), |place| Ok(before.time(place)? < time))? {
+                    removes.push(LoggedOperation::Remove { key });
+                }
+            }
+            self.write_locked(&mut writer, &removes)?
+        };
+        self.settle(written.change)?;
+        Ok(written.count(Outcome::Removed))
+    }
+
+    /// A snapshot that sees also what is applied and not visible yet.
+    fn all_applied(&self) -> Snapshot {
+        Snapshot { visible: u64::MAX - 1, ..self.snapshot() }
+    }
+}
+
+/// Whether a source may hold a document below `time`.
+fn may_be_older(snapshot: &Snapshot, source: usize, time: u64) -> bool {
+    snapshot.state.segments.get(source).is_none_or(|live| live.entry.time_min < time)
+}
+
+impl Expiry {
+    /// Drops the queues of sources that are no more.
+    fn forget_gone(&mut self, snapshot: &Snapshot) {
+        let segments = &snapshot.state.segments;
+        self.segments.retain(|number, _| segments.iter().any(|live| live.number() == *number));
+        let memtable = &snapshot.state.memtable;
+        if !std::ptr::eq(self.of.as_ptr(), &raw const **memtable) {
+            self.of = Arc::downgrade(memtable);
+            self.memtable = Queue::default();
+        }
+    }
+
+    fn queue_of(&mut self, snapshot: &Snapshot, source: usize) -> &mut Queue {
+        match snapshot.state.segments.get(source) {
+            Some(live) => self.segments.entry(live.number()).or_default(),
+            None => &mut self.memtable,
+        }
+    }
+}
+
+/// The keys of a batch.
+struct Keys {
+    found: Vec<Vec<u8>>,
+    bytes: usize,
+    count_max: usize,
+    bytes_max: usize,
+}
+
+impl Keys {
+    fn new(core: &Core) -> Self {
+        let (count_max, bytes_max) = (core.options.removes_max, core.options.batch_bytes_max);
+        Self { found: Vec::new(), bytes: 0, count_max, bytes_max }
+    }
+
+    fn push(&mut self, key: Vec<u8>) {
+        // About what the remove takes in the WAL.
+        self.bytes += key.len() + 20;
+        self.found.push(key);
+    }
+
+    /// How many keys fit, however long they are; at least one.
+    fn room(&self) -> usize {
+        let count = self.count_max.saturating_sub(self.found.len());
+        count.min(self.bytes_max.saturating_sub(self.bytes) / KEY_OPERATION_BYTES).max(1)
+    }
+
+    fn are_enough(&self) -> bool {
+        let full = self.bytes + KEY_OPERATION_BYTES > self.bytes_max;
+        self.found.len() >= self.count_max || (full && !self.found.is_empty())
+    }
+
+    fn take(&mut self) -> Vec<Vec<u8>> {
+        self.bytes = 0;
+        std::mem::take(&mut self.found)
+    }
+}
+
+/// The most that a remove takes in the WAL, about.
+const KEY_OPERATION_BYTES: usize = crate::format::wal::KEY_BYTES_MAX + 20;

@@ -1,0 +1,169 @@
+//! Removes by age: what goes, when, and what it costs to find out that nothing is due.
+
+use super::copies::{DIR, disk, options, params, signature};
+use crate::storage::sim::Sim;
+use crate::{Batch, Index, Maintained, Options, Outcome, ReadMode};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// An index whose clock the test sets; documents live for 100 ms.
+struct Aging {
+    sim: Sim,
+    clock: Arc<AtomicU64>,
+    index: Index,
+}
+
+impl Aging {
+    fn new(change: impl Fn(Options) -> Options) -> Self {
+        let (sim, clock) = (Sim::new(), Arc::new(AtomicU64::new(0)));
+        let of = Arc::clone(&clock);
+        let options = options().clock(move || of.load(Ordering::Relaxed));
+        // Whatever is written steps on: what a test wants done it does itself.
+        let options = change(options.ttl(Duration::from_millis(100)));
+        let dir = Path::new(DIR);
+        let index = Index::create_on(disk(&sim), dir, &params(), options).expect("created");
+        Self { sim, clock, index }
+    }
+
+    fn at(&self, ms: u64) -> &Index {
+        self.clock.store(ms, Ordering::Relaxed);
+        &self.index
+    }
+
+    fn insert(&self, ms: u64, key: &str, value: u8) -> Outcome {
+        self.at(ms).insert(key, &signature(&params(), value)).expect("inserted")
+    }
+
+    /// Steps until nothing is due; how many documents each step of the expiry removed.
+    fn steps(&self) -> Vec<u64> {
+        let mut removed = Vec::new();
+        loop {
+            let before = self.index.len();
+            match self.index.maintain().expect("a step") {
+                Maintained::Nothing => return removed,
+                Maintained::Expired => removed.push(before - self.index.len()),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn many(index: &Index, keys: std::ops::Range<u32>) {
+    let signature = signature(&params(), 1);
+    let batch = keys.fold(Batch::new(), |batch, key| batch.insert(key.to_le_bytes(), &signature));
+    index.write(batch).expect("written");
+}
+
+#[test]
+fn a_document_goes_when_its_time_is_over_and_not_before() {
+    let aging = Aging::new(|options| options);
+    aging.insert(1_000, "segment", 1);
+    aging.index.flush().expect("flushed");
+    aging.insert(1_050, "memtable", 2);
+    aging.at(1_100);
+    assert_eq!(aging.steps(), Vec::<u64>::new());
+    aging.at(1_101);
+    assert_eq!(aging.index.len(), 2, "a query looks at no clock");
+    assert_eq!(aging.steps(), [1]);
+    assert!(!aging.index.contains("segment").expect("read"));
+    aging.at(1_151);
+    assert_eq!(aging.steps(), [1]);
+    assert!(aging.index.is_empty());
+    assert_eq!(aging.index.durable_change(), 4, "removes are changes like others");
+}
+
+#[test]
+fn a_replaced_document_lives_on_and_an_unchanged_one_does_not() {
+    let aging = Aging::new(|options| options);
+    for key in ["replaced", "unchanged"] {
+        aging.insert(1_000, key, 1);
+    }
+    aging.index.flush().expect("flushed");
+    assert_eq!(aging.insert(1_090, "replaced", 2), Outcome::Replaced);
+    assert_eq!(aging.insert(1_090, "unchanged", 1), Outcome::Unchanged);
+    aging.at(1_120);
+    assert_eq!(aging.steps(), [1]);
+    assert!(aging.index.contains("replaced").expect("read"));
+}
+
+#[test]
+fn a_step_of_the_expiry_removes_a_batch_at_most() {
+    let aging = Aging::new(|options| Options { removes_max: 3, ..options });
+    many(aging.at(1_000), 0..8);
+    aging.index.flush().expect("flushed");
+    many(aging.at(1_000), 8..10);
+    aging.insert(2_000, "young", 1);
+    // The insert did a step already.
+    assert_eq!(aging.index.len(), 8);
+    let change = aging.index.snapshot().change();
+    assert_eq!(aging.steps(), [3, 3, 1]);
+    assert_eq!(aging.index.snapshot().change(), change + 3, "a batch is one change");
+}
+
+/// More than a queue holds, of one time and of many.
+#[test]
+fn everything_expires_however_many_there_are() {
+    for spread in [0, 1] {
+        let aging = Aging::new(|options| options.memtable_bytes_max(64 << 20));
+        for part in 0..10 {
+            many(aging.at(1_000 + u64::from(part) * spread), part * 1_000..(part + 1) * 1_000);
+        }
+        aging.index.flush().expect("flushed");
+        for part in 10..20 {
+            many(aging.at(1_000 + u64::from(part) * spread), part * 1_000..(part + 1) * 1_000);
+        }
+        aging.at(2_000);
+        let steps = aging.steps();
+        assert_eq!(steps.iter().sum::<u64>(), 20_000);
+        assert!(steps.iter().all(|removed| *removed <= 1_000), "{steps:?}");
+        assert!(aging.index.verify().expect("verified").problems.is_empty());
+    }
+}
+
+#[test]
+fn finding_that_nothing_is_due_reads_nothing() {
+    let aging = Aging::new(|options| options.read_mode(ReadMode::Pread));
+    many(aging.at(1_000), 0..2_000);
+    many(aging.at(1_200), 2_000..4_000);
+    aging.steps();
+    aging.index.flush().expect("flushed");
+    let cost = |ms| {
+        aging.at(ms);
+        let before = aging.sim.counters().bytes_read;
+        let steps = aging.steps();
+        (steps.iter().sum::<u64>(), aging.sim.counters().bytes_read - before)
+    };
+    assert_eq!(aging.index.len(), 2_000);
+    assert_eq!(cost(1_300), (0, 0), "its least time is above the limit");
+    assert!(cost(1_301).1 > 0);
+    assert_eq!(aging.index.len(), 0);
+    many(aging.at(2_000), 0..10);
+    aging.index.flush().expect("flushed");
+    many(aging.at(2_050), 10..20);
+    aging.index.compact().expect("compacted");
+    assert_eq!(cost(2_110).0, 10);
+    // Its least time is below the limit, but what is that old is gone.
+    assert_eq!(cost(2_120), (0, 0));
+    assert_eq!(cost(2_150), (0, 0));
+    assert_eq!(cost(2_151).0, 10);
+}
+
+#[test]
+fn remove_before_removes_what_is_older_and_nothing_else() {
+    let aging = Aging::new(|options| Options { removes_max: 4, ttl: None, ..options });
+    many(aging.at(1_000), 0..10);
+    aging.index.flush().expect("flushed");
+    many(aging.at(1_001), 5..15);
+    let change = aging.index.snapshot().change();
+    assert_eq!(aging.index.remove_before(1_000).expect("removed"), 0);
+    assert_eq!(aging.index.snapshot().change(), change, "nothing was written");
+    // 5 to 9 were unchanged, and keep their time.
+    assert_eq!(aging.index.remove_before(1_001).expect("removed"), 10);
+    assert_eq!(aging.index.snapshot().change(), change + 3);
+    assert_eq!(aging.index.len(), 5);
+    assert_eq!(aging.index.remove_before(u64::MAX).expect("removed"), 5);
+    aging.index.compact().expect("compacted");
+    assert_eq!(aging.index.stats().expect("stats").segments, 0);
+}

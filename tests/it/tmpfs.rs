@@ -1,0 +1,111 @@
+//! A full disk that is one: an index on a small file system of its own.
+
+use crate::support::{Model, Random, Scratch, assert_whole, inline, message, run};
+use nearkin::{Batch, ErrorKind, Index};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A file system in memory, gone at the end of the test.
+struct Mounted {
+    folder: PathBuf,
+}
+
+impl Mounted {
+    /// Mounting needs privileges that tests mostly lack: then why not.
+    fn new(folder: PathBuf, bytes: u32) -> Result<Self, String> {
+        std::fs::create_dir(&folder).unwrap();
+        let size = format!("size={bytes}");
+        let output =
+            Command::new("mount").args(["-t", "tmpfs", "-o", &size, "none"]).arg(&folder).output();
+        match output {
+            Err(error) => Err(error.to_string()),
+            Ok(output) if output.status.success() => Ok(Self { folder }),
+            Ok(output) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        }
+    }
+
+    fn is_mounted(folder: &Path) -> bool {
+        let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+        mounts.lines().any(|line| line.split(' ').nth(1) == folder.to_str())
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // Lazily where a failed test still holds files of it.
+        for options in [&[][..], &["-l"]] {
+            let unmounted = Command::new("umount").args(options).arg(&self.folder).status();
+            if unmounted.is_ok_and(|status| status.success()) {
+                return;
+            }
+        }
+    }
+}
+
+/// Inserts batches of new keys until the disk is full; returns how many documents went in.
+fn fill(index: &Index, model: &mut Model, round: u32) -> u32 {
+    let mut random = Random(u64::from(round));
+    let mut documents = 0;
+    loop {
+        let mut batch = Batch::new();
+        let mut next = model.clone();
+        for at in 0..20 {
+            let key = format!("{round}-{}", documents + at);
+            let payload = vec![b'p'; 500];
+            let signature = run(random.below(1_000_000), 20);
+            next.insert(&key, &signature, &payload);
+            batch = batch.insert_with_payload(&key, &signature, payload);
+        }
+        match index.write(batch) {
+            Ok(_) => (*model, documents) = (next, documents + 20),
+            Err(error) => {
+                let said = message::<()>(Err(error), ErrorKind::Io);
+                assert!(said.contains("i.nearkin"), "{said}");
+                return documents;
+            }
+        }
+        assert!(documents < 1_000_000, "the disk is never full");
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_takes_documents_again_after_removing_and_compacting() {
+    let scratch = Scratch::new();
+    let folder = scratch.path("small");
+    let mounted = match Mounted::new(folder.clone(), 4 << 20) {
+        Ok(mounted) => mounted,
+        Err(why) => {
+            println!("SKIPPED: no file system could be mounted: {}", why.trim());
+            return;
+        }
+    };
+    let dir = folder.join("i.nearkin");
+    let index = Index::create(&dir, &crate::support::params(), inline()).unwrap();
+    let mut model = Model::default();
+    for round in 0..3 {
+        let documents = fill(&index, &mut model, round);
+        println!("round {round}: {documents} documents until the disk was full");
+        assert!(documents > 100, "round {round}: {documents}");
+        assert!(Model::of(&index) == model, "round {round}");
+        // All but every eighth go, and with a compaction their space does.
+        let keys: Vec<_> = model.documents.keys().cloned().collect();
+        for keys in keys.chunks(50) {
+            let gone = keys.iter().enumerate().filter(|(at, _)| at % 8 != 0);
+            let mut batch = Batch::new();
+            for (_, key) in gone {
+                model.remove(key);
+                batch = batch.remove(key);
+            }
+            index.write(batch).unwrap();
+        }
+        index.compact().unwrap();
+        assert_whole(&index);
+        assert!(Model::of(&index) == model, "round {round}");
+    }
+    index.close().unwrap();
+    let index = Index::open(&dir, inline()).unwrap();
+    assert!(Model::of(&index) == model);
+    index.close().unwrap();
+    drop(mounted);
+    assert!(!Mounted::is_mounted(&folder), "it is unmounted");
+}
