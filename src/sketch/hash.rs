@@ -1,9 +1,7 @@
-//! The frozen hash of units and shingles: every bit of it is part of the format.
+//! The frozen hash of shingles: every bit of it is part of the format.
 //!
-//! Knows numbers and bytes. Does not know what a unit is, nor what becomes of a hash. The
+//! Knows numbers. Does not know what a unit is, nor what becomes of a hash. The
 //! normative text, with known answers, is `docs/SIGNATURES.md`.
-
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// The base of the polynomial over the units of a window. It is 3 modulo 8, so that swapping two
 /// neighbouring units loses one bit of 64 at most.
@@ -12,15 +10,9 @@ const BASE: u64 = 0xd134_2543_de82_ef93;
 /// 2^64 divided by the golden ratio, odd: the step of SplitMix64 and of repeated shingles.
 pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The hash of one unit: a word, token, character, line or item.
-#[inline]
-pub(crate) fn unit(bytes: &[u8], seed: u64) -> u64 {
-    xxh3_64_with_seed(bytes, seed)
-}
-
 /// The output function of SplitMix64 (Steele, Lea and Flood 2014; constants of Stafford's 13th
 /// variant): a bijection in which every input bit reaches every output bit.
-#[inline]
+#[inline(always)]
 pub(crate) const fn finalise(hash: u64) -> u64 {
     let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -35,6 +27,7 @@ pub(crate) const fn split_mix(seed: u64, n: u64) -> u64 {
 /// Replaces the units by the sums of their windows of `width`, in place: the window that starts
 /// at unit i has the sum u(i) B^(width-1) + ... + u(i+width-1), modulo 2^64. Fewer units than
 /// `width` make one window of them all; none make none.
+#[inline(always)]
 pub(crate) fn windows(units: &mut Vec<u64>, width: usize) {
     let width = width.clamp(1, units.len().max(1));
     match width {
@@ -49,6 +42,7 @@ pub(crate) fn windows(units: &mut Vec<u64>, width: usize) {
 }
 
 /// Narrow windows, each from its units: no window waits for the one before.
+#[inline(always)]
 fn direct<const N: usize>(units: &mut Vec<u64>, sum: impl Fn(&[u64; N]) -> u64) {
     let count = (units.len() + 1).saturating_sub(N);
     for start in 0..count {
