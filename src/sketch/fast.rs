@@ -148,7 +148,6 @@ pub(crate) fn entry(hash: u64, rows: usize) -> u64 {
 }
 
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "a row has 10 bits")]
 fn row_of(entry: u64) -> usize {
     (entry >> 48) as usize
 }

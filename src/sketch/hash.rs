@@ -32,23 +32,27 @@ pub(crate) fn windows(units: &mut Vec<u64>, width: usize) {
     let width = width.clamp(1, units.len().max(1));
     match width {
         1 => {}
-        2 => direct(units, |w: &[u64; 2]| w[0].wrapping_mul(BASE).wrapping_add(w[1])),
-        3 => direct(units, |w: &[u64; 3]| {
-            let high = w[0].wrapping_mul(BASE.wrapping_mul(BASE));
-            high.wrapping_add(w[1].wrapping_mul(BASE)).wrapping_add(w[2])
-        }),
+        2 => direct::<2>(units),
+        3 => direct::<3>(units),
+        4 => direct::<4>(units),
+        5 => direct::<5>(units),
         _ => rolling(units, width),
     }
 }
 
+/// The sum of one window.
+#[inline(always)]
+fn sum_of(window: &[u64]) -> u64 {
+    window.iter().fold(0, |sum, &u| sum.wrapping_mul(BASE).wrapping_add(u))
+}
+
 /// Narrow windows, each from its units: no window waits for the one before.
 #[inline(always)]
-fn direct<const N: usize>(units: &mut Vec<u64>, sum: impl Fn(&[u64; N]) -> u64) {
+fn direct<const N: usize>(units: &mut Vec<u64>) {
     let count = (units.len() + 1).saturating_sub(N);
     for start in 0..count {
-        let window = units.get(start..start + N).and_then(|window| window.try_into().ok());
-        if let Some(window) = window {
-            units[start] = sum(window);
+        if let Some(window) = units.get(start..).and_then(<[u64]>::first_chunk::<N>) {
+            units[start] = sum_of(window);
         }
     }
     units.truncate(count);
@@ -58,7 +62,7 @@ fn direct<const N: usize>(units: &mut Vec<u64>, sum: impl Fn(&[u64; N]) -> u64) 
 fn rolling(units: &mut Vec<u64>, width: usize) {
     let top = (1..width).fold(1_u64, |power, _| power.wrapping_mul(BASE));
     let (first, rest) = units.split_at(width);
-    let mut sum = first.iter().fold(0_u64, |sum, &u| sum.wrapping_mul(BASE).wrapping_add(u));
+    let mut sum = sum_of(first);
     let count = rest.len() + 1;
     for start in 0..count {
         let leaving = units[start];

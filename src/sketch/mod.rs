@@ -1,6 +1,10 @@
 //! Text or set to signature: the pure part of the crate. `Sketcher` is its only door.
 //!
 //! Does no I/O, reads no clock and keeps no state between calls but empty buffers.
+#![expect(
+    clippy::inline_always,
+    reason = "`simd` compiles what it calls for the processor that is found, as far as it is inlined"
+)]
 
 use std::sync::Arc;
 

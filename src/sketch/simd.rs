@@ -73,6 +73,7 @@ impl Processor {
 
 impl Wide {
     /// `split::edges`. With AVX-512 the compiler makes vectors of what is faster without.
+    #[expect(clippy::unused_self, reason = "the value is the proof")]
     pub(crate) fn edges(
         self,
         piece: &[u8],
@@ -85,6 +86,7 @@ impl Wide {
     }
 
     /// `fast::pick`. `picked` must be longer by eight than `hashes`.
+    #[expect(clippy::unused_self, reason = "the value is the proof")]
     pub(crate) fn pick(
         self,
         hashes: &[u64],

@@ -55,7 +55,7 @@ impl UnitHash {
     /// Of 1 to 3 bytes: the first, the middle one (of two the last) and the last are mixed.
     #[inline(always)]
     fn tiny(self, head: u64, len: u64) -> u64 {
-        let byte = |at: u64| head >> (at * 8 & 63) & 255;
+        let byte = |at: u64| head >> (at.wrapping_mul(8) & 63) & 255;
         let bytes = byte(0) << 16 | byte(len >> 1) << 24 | byte(len.wrapping_sub(1)) | len << 8;
         let mixed = bytes ^ self.tiny;
         let mixed = (mixed ^ mixed >> 33).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
@@ -66,7 +66,7 @@ impl UnitHash {
     /// Of 4 to 8 bytes: the first four and the last four are mixed.
     #[inline(always)]
     fn small(self, head: u64, len: u64) -> u64 {
-        let last = head >> (len.wrapping_sub(4) * 8 & 63) & 0xffff_ffff;
+        let last = head >> (len.wrapping_sub(4).wrapping_mul(8) & 63) & 0xffff_ffff;
         let mixed = (last | head << 32) ^ self.small;
         let mixed = mixed ^ mixed.rotate_left(49) ^ mixed.rotate_left(24);
         let mixed = mixed.wrapping_mul(0x9fb2_1c65_1e98_df25);
