@@ -3,7 +3,7 @@
 //! Does no I/O, reads no clock and keeps no state between calls but empty buffers.
 #![expect(
     clippy::inline_always,
-    reason = "`simd` compiles what it calls for the processor that is found, as far as it is inlined"
+    reason = "what `simd` inlines is compiled for the processor that is found, nothing else"
 )]
 
 use std::sync::Arc;
