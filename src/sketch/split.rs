@@ -292,19 +292,32 @@ pub(crate) struct Masks {
 /// The masks as their definition says.
 #[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
 pub(crate) fn plain_masks(block: &[u8; 64]) -> Masks {
-    let gather = |is: fn(u8) -> bool| {
-        block.iter().rev().fold(0, |mask, byte| mask << 1 | u64::from(is(*byte)))
-    };
+    // Sums and products of bits, not `||` and `&&`: without branches many bytes are done at once.
+    let letter = |byte: u8| (byte | 0x20).wrapping_sub(b'a') < 26;
+    let digit = |byte: u8| byte.wrapping_sub(b'0') < 10;
+    let word = |byte: u8| u8::from(letter(byte)) | u8::from(digit(byte)) | u8::from(byte == b'_');
+    let joint =
+        |byte: u8| u8::from(byte.wrapping_sub(b'\'') <= b';' - b'\'') & u8::from(!digit(byte));
+    let bar = |byte: u8| u8::from(byte == b'_');
     Masks {
-        word: gather(|byte| byte.is_ascii_alphanumeric() || byte == b'_'),
-        joint: gather(|byte| matches!(byte, b'\''..=b';') && !byte.is_ascii_digit()),
-        bar: gather(|byte| byte == b'_'),
+        word: gather(block.map(word)),
+        joint: gather(block.map(joint)),
+        bar: gather(block.map(bar)),
     }
 }
 
 /// The white space of ASCII, as its definition says.
 #[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
 pub(crate) fn plain_blanks(block: &[u8; 64]) -> u64 {
-    let is = |byte: &u8| matches!(byte, b'\t'..=b'\r' | b' ');
-    block.iter().rev().fold(0, |mask, byte| mask << 1 | u64::from(is(byte)))
+    let control = |byte: u8| byte.wrapping_sub(b'\t') <= b'\r' - b'\t';
+    gather(block.map(|byte| u8::from(control(byte)) | u8::from(byte == b' ')))
+}
+
+/// The lowest bit of each byte, the first byte's lowest: eight at a time moved by a product.
+#[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
+#[inline(always)]
+fn gather(bits: [u8; 64]) -> u64 {
+    bits.as_chunks::<8>().0.iter().rev().fold(0, |mask, eight| {
+        mask << 8 | u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56
+    })
 }

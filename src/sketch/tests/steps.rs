@@ -13,9 +13,12 @@ pub(super) fn unit(bytes: &[u8], seed: u64) -> u64 {
 /// The words of a text, its letters as they are.
 pub(super) fn words(text: &str) -> Vec<String> {
     let cut = Cut { kind: Kind::Words, lower: false };
-    let words = |stretch: &str| match stretch.is_ascii() {
-        true => Split::units(stretch, cut),
-        false => stretch.unicode_words().map(str::to_owned).collect(),
+    let words = |stretch: &str| {
+        if stretch.is_ascii() {
+            Split::units(stretch, cut)
+        } else {
+            stretch.unicode_words().map(str::to_owned).collect()
+        }
     };
     words::stretches(text).flat_map(words).collect()
 }
