@@ -11,15 +11,13 @@ const SUSPECTS: usize = 16;
 
 /// Finalises window sums and drops repeats. Costs a bit tested and set for each hash of a short
 /// text, a probe of a table for each of a long one; sums chosen to collide there, a sort.
-pub(crate) fn set(sums: &mut Vec<u64>) {
-    if sums.len() <= FILTERED {
-        if filter(sums) {
-            return;
-        }
-    } else {
-        for sum in sums.iter_mut() {
-            *sum = finalise(*sum);
-        }
+#[inline(always)]
+pub(crate) fn set(sums: &mut Vec<u64>, bits: &mut Vec<u64>) {
+    for sum in sums.iter_mut() {
+        *sum = finalise(*sum);
+    }
+    if sums.len() <= FILTERED && filter(sums, bits) {
+        return;
     }
     if let Some(kept) = drop_repeats(sums) {
         sums.truncate(kept);
@@ -29,16 +27,18 @@ pub(crate) fn set(sums: &mut Vec<u64>) {
     }
 }
 
-/// Finalises all and drops repeats without a branch per hash: those whose bit another has set are
-/// suspects, few, and looked up among all. False, all finalised, when suspects are many.
-fn filter(sums: &mut Vec<u64>) -> bool {
+/// Drops repeats without a branch per hash: those whose bit another has set are
+/// suspects, few, and looked up among all. False when suspects are many.
+#[inline(always)]
+fn filter(sums: &mut Vec<u64>, bits: &mut Vec<u64>) -> bool {
     // A bit is set by accident with a chance below 1/64.
-    let mut bits = vec![0_u64; sums.len().next_power_of_two()];
+    bits.clear();
+    bits.resize(sums.len().next_power_of_two(), 0);
+    let bits = &mut bits[..];
     let mask = bits.len() - 1;
     let mut suspects = [0; SUSPECTS];
     let mut count = 0;
-    for (at, sum) in sums.iter_mut().enumerate() {
-        *sum = finalise(*sum);
+    for (at, sum) in sums.iter().enumerate() {
         let word = &mut bits[low_bits(*sum) & mask];
         let bit = 1 << (*sum >> 58);
         suspects[count % SUSPECTS] = at;
@@ -98,6 +98,7 @@ fn drop_repeats(hashes: &mut [u64]) -> Option<usize> {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "only the low bits are wanted")]
+#[inline(always)]
 fn low_bits(hash: u64) -> usize {
     hash as usize
 }

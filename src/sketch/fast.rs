@@ -4,6 +4,7 @@
 //! Knows hashes and rounds. Does not know lanes. Frozen: see `docs/SIGNATURES.md`.
 
 use super::hash::split_mix;
+use super::simd::Wide;
 
 /// Most rows, and so most random rounds; as many forced rounds may follow.
 const ROWS_MAX: usize = 1024;
@@ -17,6 +18,9 @@ static ROUNDS: [(u64, u64); 2 * ROWS_MAX] = round_constants();
 /// A slot that no shingle has fallen into. Filled ones are below: their round is below 2^15.
 const EMPTY: u64 = u64::MAX;
 
+/// The bits of a value.
+const VALUE: u64 = (1 << 48) - 1;
+
 #[expect(clippy::large_stack_arrays, reason = "runs in the compiler only")]
 const fn round_constants() -> [(u64, u64); 2 * ROWS_MAX] {
     let mut rounds = [(0, 0); 2 * ROWS_MAX];
@@ -29,38 +33,98 @@ const fn round_constants() -> [(u64, u64); 2 * ROWS_MAX] {
     rounds
 }
 
-/// The value of each of `rows` rows, 48 bits each. `hashes` must be distinct, or repeats cost
-/// time (never a different answer), and must not be empty.
+/// Hashes below which picking those that matter costs more than it saves.
+const PICKED_FROM: usize = 24;
+
+/// The value of each row, 48 bits each, into `slots`, which has as many as there are rows.
+/// `hashes` must be distinct, or repeats cost time (never a different answer), and must not be
+/// empty. `picked` is a buffer.
 ///
 /// A slot holds round << 48 | value, so that one comparison keeps whatever an earlier round put
 /// there and else the least value.
-pub(crate) fn values(hashes: &[u64], rows: usize) -> Vec<u64> {
+#[inline(always)]
+pub(crate) fn values(hashes: &[u64], slots: &mut [u64], picked: &mut Vec<u64>, wide: Option<Wide>) {
+    let rows = slots.len();
     assert!(!hashes.is_empty() && rows <= ROWS_MAX, "a signature has shingles, and rows in range");
-    let mut slots = vec![EMPTY; rows];
-    for &hash in hashes {
-        let (row, value) = place(hash, rows);
-        slots[row] = slots[row].min(value);
+    slots.fill(EMPTY);
+    if picked.len() < hashes.len() + 8 {
+        picked.resize(hashes.len() + 8, 0);
     }
+    if rows.is_power_of_two() {
+        // The product is a shift.
+        let shift = 16 - rows.trailing_zeros();
+        rounds(hashes, slots, picked, wide, |hash| hash >> shift);
+    } else {
+        rounds(hashes, slots, picked, wide, |hash| entry(hash, rows));
+    }
+    for slot in slots {
+        *slot &= VALUE;
+    }
+}
+
+/// All rounds. `entry` says where a hash falls: row << 48 | value.
+#[inline(always)]
+fn rounds(
+    hashes: &[u64],
+    slots: &mut [u64],
+    picked: &mut [u64],
+    wide: Option<Wide>,
+    entry: impl Fn(u64) -> u64,
+) {
+    for &hash in hashes {
+        let entry = entry(hash);
+        let slot = &mut slots[row_of(entry)];
+        *slot = (*slot).min(entry & VALUE);
+    }
+    let rows = slots.len();
     let mut empty = slots.iter().map(|slot| slot >> 63).sum::<u64>();
-    for round in 1..rows {
+    for (round, constants) in ROUNDS.iter().enumerate().take(rows).skip(1) {
         if empty == 0 {
-            break;
+            return;
         }
         let tag = (round as u64) << 48;
-        for &hash in hashes {
-            let (row, value) = place(rehash(hash, round), rows);
-            let old = slots[row];
-            empty -= old >> 63;
-            slots[row] = old.min(tag | value);
+        if hashes.len() < PICKED_FROM || empty > rows as u64 / 2 {
+            for &hash in hashes {
+                let entry = entry(rehash(hash, *constants));
+                let slot = &mut slots[row_of(entry)];
+                empty -= *slot >> 63;
+                *slot = (*slot).min(tag | entry & VALUE);
+            }
+            continue;
+        }
+        // Most slots are full, and most hashes do not matter: pick the others without a branch.
+        let count = match wide {
+            Some(wide) => wide.pick(hashes, *constants, slots, picked),
+            None => pick(hashes, *constants, slots, picked, &entry),
+        };
+        for entry in &picked[..count] {
+            let slot = &mut slots[row_of(*entry)];
+            empty -= *slot >> 63;
+            *slot = (*slot).min(tag | entry & VALUE);
         }
     }
     if empty > 0 {
-        force(hashes, &mut slots);
+        force(hashes, slots);
     }
-    for slot in &mut slots {
-        *slot &= (1 << 48) - 1;
+}
+
+/// Writes where the hashes fall that fall into empty slots; returns how many there are.
+#[inline(always)]
+pub(crate) fn pick(
+    hashes: &[u64],
+    constants: (u64, u64),
+    slots: &[u64],
+    picked: &mut [u64],
+    entry: impl Fn(u64) -> u64,
+) -> usize {
+    let picked = &mut picked[..hashes.len()];
+    let mut count = 0;
+    for &hash in hashes {
+        let entry = entry(rehash(hash, constants));
+        picked[count] = entry;
+        count += bit(slots[row_of(entry)] >> 63);
     }
-    slots
+    count
 }
 
 /// The rounds after the random ones: round rows + i puts every shingle into slot i, so that none
@@ -69,30 +133,39 @@ fn force(hashes: &[u64], slots: &mut [u64]) {
     let rows = slots.len();
     for (row, slot) in slots.iter_mut().enumerate() {
         if *slot == EMPTY {
-            let value = |&hash: &u64| place(rehash(hash, rows + row), rows).1;
+            let value = |&hash: &u64| entry(rehash(hash, ROUNDS[rows + row]), rows) & VALUE;
             *slot = hashes.iter().map(value).min().unwrap_or(EMPTY);
         }
     }
 }
 
 /// Where a round puts a shingle: hash x rows is a fixed-point number whose whole part is the row
-/// and whose fraction, uniform and independent of the row, is the value.
-#[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the row is below `rows`")]
-fn place(hash: u64, rows: usize) -> (usize, u64) {
-    let product = u128::from(hash) * rows as u128;
-    ((product >> 64) as usize, low(product) >> 16)
+/// and whose fraction, uniform and independent of the row, is the value. As one number,
+/// row << 48 | value.
+#[inline(always)]
+pub(crate) fn entry(hash: u64, rows: usize) -> u64 {
+    low((u128::from(hash) * rows as u128) >> 16)
+}
+
+#[inline(always)]
+fn row_of(entry: u64) -> usize {
+    (entry >> 48) as usize
+}
+
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "it is 0 or 1")]
+fn bit(bit: u64) -> usize {
+    bit as usize
 }
 
 /// The hash of a shingle in a later round: the folded product of two 64-bit numbers.
-#[inline]
-fn rehash(hash: u64, round: usize) -> u64 {
-    let (add, factor) = ROUNDS[round];
+#[inline(always)]
+fn rehash(hash: u64, (add, factor): (u64, u64)) -> u64 {
     let product = u128::from(hash ^ add) * u128::from(factor);
     low(product) ^ low(product >> 64)
 }
 
-#[inline]
+#[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
 fn low(wide: u128) -> u64 {
     wide as u64

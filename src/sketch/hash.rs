@@ -1,9 +1,7 @@
-//! The frozen hash of units and shingles: every bit of it is part of the format.
+//! The frozen hash of shingles: every bit of it is part of the format.
 //!
-//! Knows numbers and bytes. Does not know what a unit is, nor what becomes of a hash. The
+//! Knows numbers. Does not know what a unit is, nor what becomes of a hash. The
 //! normative text, with known answers, is `docs/SIGNATURES.md`.
-
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// The base of the polynomial over the units of a window. It is 3 modulo 8, so that swapping two
 /// neighbouring units loses one bit of 64 at most.
@@ -12,15 +10,9 @@ const BASE: u64 = 0xd134_2543_de82_ef93;
 /// 2^64 divided by the golden ratio, odd: the step of SplitMix64 and of repeated shingles.
 pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The hash of one unit: a word, token, character, line or item.
-#[inline]
-pub(crate) fn unit(bytes: &[u8], seed: u64) -> u64 {
-    xxh3_64_with_seed(bytes, seed)
-}
-
 /// The output function of SplitMix64 (Steele, Lea and Flood 2014; constants of Stafford's 13th
 /// variant): a bijection in which every input bit reaches every output bit.
-#[inline]
+#[inline(always)]
 pub(crate) const fn finalise(hash: u64) -> u64 {
     let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -35,26 +27,32 @@ pub(crate) const fn split_mix(seed: u64, n: u64) -> u64 {
 /// Replaces the units by the sums of their windows of `width`, in place: the window that starts
 /// at unit i has the sum u(i) B^(width-1) + ... + u(i+width-1), modulo 2^64. Fewer units than
 /// `width` make one window of them all; none make none.
+#[inline(always)]
 pub(crate) fn windows(units: &mut Vec<u64>, width: usize) {
     let width = width.clamp(1, units.len().max(1));
     match width {
         1 => {}
-        2 => direct(units, |w: &[u64; 2]| w[0].wrapping_mul(BASE).wrapping_add(w[1])),
-        3 => direct(units, |w: &[u64; 3]| {
-            let high = w[0].wrapping_mul(BASE.wrapping_mul(BASE));
-            high.wrapping_add(w[1].wrapping_mul(BASE)).wrapping_add(w[2])
-        }),
+        2 => direct::<2>(units),
+        3 => direct::<3>(units),
+        4 => direct::<4>(units),
+        5 => direct::<5>(units),
         _ => rolling(units, width),
     }
 }
 
+/// The sum of one window.
+#[inline(always)]
+fn sum_of(window: &[u64]) -> u64 {
+    window.iter().fold(0, |sum, &u| sum.wrapping_mul(BASE).wrapping_add(u))
+}
+
 /// Narrow windows, each from its units: no window waits for the one before.
-fn direct<const N: usize>(units: &mut Vec<u64>, sum: impl Fn(&[u64; N]) -> u64) {
+#[inline(always)]
+fn direct<const N: usize>(units: &mut Vec<u64>) {
     let count = (units.len() + 1).saturating_sub(N);
     for start in 0..count {
-        let window = units.get(start..start + N).and_then(|window| window.try_into().ok());
-        if let Some(window) = window {
-            units[start] = sum(window);
+        if let Some(window) = units.get(start..).and_then(<[u64]>::first_chunk::<N>) {
+            units[start] = sum_of(window);
         }
     }
     units.truncate(count);
@@ -64,7 +62,7 @@ fn direct<const N: usize>(units: &mut Vec<u64>, sum: impl Fn(&[u64; N]) -> u64) 
 fn rolling(units: &mut Vec<u64>, width: usize) {
     let top = (1..width).fold(1_u64, |power, _| power.wrapping_mul(BASE));
     let (first, rest) = units.split_at(width);
-    let mut sum = first.iter().fold(0_u64, |sum, &u| sum.wrapping_mul(BASE).wrapping_add(u));
+    let mut sum = sum_of(first);
     let count = rest.len() + 1;
     for start in 0..count {
         let leaving = units[start];

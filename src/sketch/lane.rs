@@ -7,6 +7,7 @@ const FACTOR: u64 = 0xf135_7aea_2e62_a9c5;
 
 /// The stored bytes of `values`: the top 16 bits of value x factor, little-endian, or their high
 /// byte.
+#[inline(always)]
 pub(crate) fn store(values: &[u64], lane_bits: u32) -> Box<[u8]> {
     let lane = |value: &u64| value.wrapping_mul(FACTOR).to_le_bytes();
     if lane_bits == 16 {

@@ -1,6 +1,10 @@
 //! Text or set to signature: the pure part of the crate. `Sketcher` is its only door.
 //!
-//! Does no I/O, reads no clock and keeps no state between calls.
+//! Does no I/O, reads no clock and keeps no state between calls but empty buffers.
+#![expect(
+    clippy::inline_always,
+    reason = "what `simd` inlines is compiled for the processor that is found, nothing else"
+)]
 
 use std::sync::Arc;
 
@@ -13,8 +17,13 @@ mod fast;
 mod hash;
 mod lane;
 mod normalise;
+mod scratch;
 mod signature;
+#[cfg_attr(not(all(target_arch = "x86_64", target_feature = "sse2")), path = "no_simd.rs")]
+mod simd;
+mod split;
 mod textbook;
+mod unit;
 mod units;
 mod words;
 
@@ -23,7 +32,9 @@ pub(crate) use compare::Agreement;
 #[cfg(test)]
 pub(crate) use compare::equal_rows;
 pub(crate) use normalise::unicode_versions;
+use scratch::{Rows, Scratch};
 pub use signature::Signature;
+use simd::Wide;
 
 /// Makes signatures. Pure: the same input gives the same bytes on every machine. Cloning costs a
 /// reference count; one `Sketcher` may be used by many threads at once.
@@ -39,10 +50,12 @@ struct Inner {
     lane_bits: u32,
     shingles: Shingles,
     bag: bool,
-    seed: u64,
+    unit: unit::UnitHash,
     units: units::Units,
     /// Empty for the fast scheme, which needs none.
     functions: Vec<textbook::Function>,
+    /// `None` where only what every processor of the build has may be used.
+    processor: Option<simd::Processor>,
 }
 
 impl Sketcher {
@@ -52,15 +65,17 @@ impl Sketcher {
             Scheme::Fast => Vec::new(),
             Scheme::Textbook => textbook::functions(params.hashes(), params.seed()),
         };
+        let unit = unit::UnitHash::new(params.seed());
         let inner = Inner {
             id: params.signature_id(),
             rows: params.hashes(),
             lane_bits: params.lane_bits(),
             shingles: params.shingles(),
             bag: params.bag(),
-            seed: params.seed(),
-            units: units::Units::new(normalise::Rules::new(params), params.seed()),
+            unit,
+            units: units::Units::new(normalise::Rules::new(params), unit),
             functions,
+            processor: simd::Processor::detect(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -72,9 +87,10 @@ impl Sketcher {
         if inner.shingles == Shingles::Items {
             return Err(Error::invalid("the parameters say items; a text has other shingles"));
         }
-        let mut units = inner.units.of_text(text, inner.shingles);
-        hash::windows(&mut units, inner.shingles.units());
-        inner.sign(units)
+        scratch::with(|scratch| match inner.processor {
+            Some(processor) => processor.text(inner, text, scratch),
+            None => inner.text(None, text, scratch),
+        })
     }
 
     /// The signature of a set of strings, taken as they are. `Empty` when there are none;
@@ -85,9 +101,8 @@ impl Sketcher {
         T: AsRef<str>,
     {
         self.check_items()?;
-        let seed = self.inner.seed;
-        let hash = |item: T| hash::unit(item.as_ref().as_bytes(), seed);
-        self.inner.sign(items.into_iter().map(hash).collect())
+        let hash = |item: T| self.inner.unit.of(item.as_ref().as_bytes());
+        self.sign(items.into_iter().map(hash))
     }
 
     /// The signature of a set of integers, each the same item as its decimal digits: 1 is "1".
@@ -98,10 +113,17 @@ impl Sketcher {
         T: Into<i128>,
     {
         self.check_items()?;
-        let seed = self.inner.seed;
         let mut buffer = [0; DIGITS_MAX];
-        let hash = |item: T| hash::unit(digits(item.into(), &mut buffer), seed);
-        self.inner.sign(items.into_iter().map(hash).collect())
+        let hash = |item: T| self.inner.unit.of(digits(item.into(), &mut buffer));
+        self.sign(items.into_iter().map(hash))
+    }
+
+    fn sign(&self, hashes: impl Iterator<Item = u64>) -> Result<Signature> {
+        scratch::with(|Scratch { sums, rows, .. }| {
+            sums.clear();
+            sums.extend(hashes);
+            self.inner.sign(None, sums, rows)
+        })
     }
 
     fn check_items(&self) -> Result<()> {
@@ -114,23 +136,36 @@ impl Sketcher {
 }
 
 impl Inner {
+    /// The signature of a text. Inlined, so that it can be compiled for several processors.
+    #[inline(always)]
+    fn text(&self, wide: Option<Wide>, text: &str, scratch: &mut Scratch) -> Result<Signature> {
+        let Scratch { sums, split, rows } = scratch;
+        sums.clear();
+        self.units.of_text(text, self.shingles, split, wide, sums);
+        hash::windows(sums, self.shingles.units());
+        self.sign(wide, sums, rows)
+    }
+
     /// The signature of window sums.
-    fn sign(&self, mut sums: Vec<u64>) -> Result<Signature> {
+    #[inline(always)]
+    fn sign(&self, wide: Option<Wide>, sums: &mut Vec<u64>, rows: &mut Rows) -> Result<Signature> {
         if sums.is_empty() {
             return Err(Error::new(ErrorKind::Empty, "nothing to compare: there is no shingle"));
         }
         if self.bag {
-            distinct::bag(&mut sums);
+            distinct::bag(sums);
         } else {
-            distinct::set(&mut sums);
+            distinct::set(sums, &mut rows.bits);
         }
-        let values = if self.functions.is_empty() {
-            fast::values(&sums, self.rows)
+        let values = &mut rows.values;
+        values.resize(self.rows, 0);
+        if self.functions.is_empty() {
+            fast::values(sums, values, &mut rows.picked, wide);
         } else {
-            textbook::values(&sums, &self.functions)
-        };
+            textbook::values(sums, &self.functions, values);
+        }
         let count = u32::try_from(sums.len()).unwrap_or(u32::MAX);
-        Ok(Signature::from_parts(self.id, count, lane::store(&values, self.lane_bits)))
+        Ok(Signature::from_parts(self.id, count, lane::store(values, self.lane_bits)))
     }
 }
 

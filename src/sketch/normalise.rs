@@ -37,6 +37,11 @@ impl Rules {
         Self { lower: !params.keep_case(), compose: !params.no_nfc(), space: !params.keep_space() }
     }
 
+    /// Whether letters are made lower case.
+    pub(crate) fn lower(self) -> bool {
+        self.lower
+    }
+
     /// Lower case and form C. Borrows where nothing changes.
     pub(crate) fn letters(self, text: &str) -> Cow<'_, str> {
         let text = if self.lower { lower(text) } else { Cow::Borrowed(text) };

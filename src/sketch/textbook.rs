@@ -27,15 +27,14 @@ pub(crate) fn functions(rows: usize, seed: u64) -> Vec<Function> {
 }
 
 /// The least value of each function over the shingles: 61 bits each.
-pub(crate) fn values(hashes: &[u64], functions: &[Function]) -> Vec<u64> {
-    let mut least = vec![u64::MAX; functions.len()];
+pub(crate) fn values(hashes: &[u64], functions: &[Function], least: &mut [u64]) {
+    least.fill(u64::MAX);
     for hash in hashes {
         let x = hash % PRIME;
         for (least, function) in least.iter_mut().zip(functions) {
             *least = (*least).min(function.apply(x));
         }
     }
-    least
 }
 
 impl Function {

@@ -2,8 +2,12 @@
 //!
 //! Knows where a unit begins and ends. Does not know windows.
 
-use super::hash;
-use super::normalise::{Rules, is_white_space, tokens};
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::normalise::{Rules, tokens};
+use super::simd::Wide;
+use super::split::{Cut, Kind, Split};
+use super::unit::UnitHash;
 use super::words;
 use crate::Shingles;
 
@@ -11,52 +15,82 @@ use crate::Shingles;
 #[derive(Debug)]
 pub(crate) struct Units {
     rules: Rules,
-    seed: u64,
+    hash: UnitHash,
     ascii: [u64; 128],
 }
 
 impl Units {
-    pub(crate) fn new(rules: Rules, seed: u64) -> Self {
+    pub(crate) fn new(rules: Rules, hash: UnitHash) -> Self {
         let mut ascii = [0; 128];
-        for (byte, hash) in (0_u8..).zip(&mut ascii) {
-            *hash = hash::unit(&[byte], seed);
+        for (byte, unit) in (0_u8..).zip(&mut ascii) {
+            *unit = hash.of(&[byte]);
         }
-        Self { rules, seed, ascii }
+        Self { rules, hash, ascii }
     }
 
-    /// The hashes of the units of `text`, in order. Costs eight bytes of memory a unit.
-    pub(crate) fn of_text(&self, text: &str, shingles: Shingles) -> Vec<u64> {
+    /// Adds the hashes of the units of `text`, in order. Costs eight bytes of memory a unit.
+    #[inline(always)]
+    pub(crate) fn of_text(
+        &self,
+        text: &str,
+        shingles: Shingles,
+        split: &mut Split,
+        wide: Option<Wide>,
+        units: &mut Vec<u64>,
+    ) {
+        let kind = match shingles {
+            Shingles::Words(_) => Some(Kind::Words),
+            Shingles::Tokens(_) => Some(Kind::Tokens),
+            _ => None,
+        };
+        if let Some(kind) = kind
+            && text.is_ascii()
+        {
+            // White space of ASCII ends words as a blank does, and so need not be replaced.
+            let cut = Cut { kind, lower: self.rules.lower() };
+            split.hash(text, cut, self.hash, wide, units);
+        } else {
+            self.of_any(text, shingles, split, units);
+        }
+    }
+
+    /// The same for every text and kind of unit.
+    #[inline(never)]
+    fn of_any(&self, text: &str, shingles: Shingles, split: &mut Split, units: &mut Vec<u64>) {
         let text = self.rules.letters(text);
-        // Units are seldom shorter than this; if they are, the vector grows.
-        let mut units = Vec::with_capacity(text.len() / 4);
-        let mut add = |unit: &[u8]| units.push(hash::unit(unit, self.seed));
+        let mut add = |unit: &[u8]| units.push(self.hash.of(unit));
         match shingles {
-            // White space of ASCII ends words as a blank does, and so need not be replaced; but a
-            // combining mark makes one word with whatever white space stands before it.
-            Shingles::Words(_) if text.is_ascii() => words::for_each(&text, add),
-            Shingles::Words(_) => words::for_each(&self.rules.blanks(&text), add),
-            Shingles::Tokens(_) if text.is_ascii() => {
-                let tokens = text.as_bytes().split(|byte| is_white_space(char::from(*byte)));
-                tokens.filter(|token| !token.is_empty()).for_each(add);
+            // A combining mark makes one word with whatever white space stands before it.
+            Shingles::Words(_) => {
+                let cut = Cut { kind: Kind::Words, lower: false };
+                for stretch in words::stretches(&self.rules.blanks(&text)) {
+                    if stretch.is_ascii() {
+                        split.hash(stretch, cut, self.hash, None, units);
+                    } else {
+                        let words = stretch.unicode_words();
+                        units.extend(words.map(|word| self.hash.of(word.as_bytes())));
+                    }
+                }
             }
             Shingles::Tokens(_) => tokens(&text).for_each(|token| add(token.as_bytes())),
             Shingles::Lines(_) => {
                 let lines = text.split('\n').map(|line| self.rules.blanks(line));
                 lines.filter(|line| !line.is_empty()).for_each(|line| add(line.as_bytes()));
             }
-            Shingles::Chars(_) => units = self.chars(&self.rules.blanks(&text)),
+            Shingles::Chars(_) => self.chars(&self.rules.blanks(&text), units),
             Shingles::Items => {}
         }
-        units
     }
 
-    fn chars(&self, text: &str) -> Vec<u64> {
-        let mut units = Vec::with_capacity(text.len());
+    fn chars(&self, text: &str, units: &mut Vec<u64>) {
+        if text.is_ascii() {
+            units.extend(text.bytes().map(|byte| self.ascii[usize::from(byte & 127)]));
+            return;
+        }
         let mut buffer = [0; 4];
         units.extend(text.chars().map(|c| match self.ascii.get(c as usize) {
             Some(&hash) => hash,
-            None => hash::unit(c.encode_utf8(&mut buffer).as_bytes(), self.seed),
+            None => self.hash.of(c.encode_utf8(&mut buffer).as_bytes()),
         }));
-        units
     }
 }

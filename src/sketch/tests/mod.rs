@@ -5,7 +5,11 @@ pub(crate) mod oracle;
 #[cfg(test)]
 mod paths;
 #[cfg(test)]
+mod processors;
+#[cfg(test)]
 mod statistics;
+#[cfg(test)]
+mod steps;
 #[cfg(test)]
 mod textbook_example;
 #[cfg(test)]

@@ -6,8 +6,8 @@
 
 use sha2::{Digest, Sha256};
 
-use super::naive;
-use crate::sketch::{distinct, equal_rows, fast, hash, lane, textbook};
+use super::{naive, steps};
+use crate::sketch::{equal_rows, hash, lane, textbook};
 
 const ROWS: usize = 128;
 const LANES: [u32; 2] = [8, 16];
@@ -61,10 +61,10 @@ impl Pair {
 
 /// What the crate does: consecutive numbers as tokens, three to a shingle, consecutive seeds.
 fn ours(trial: u64, count: usize) -> Vec<u64> {
-    let unit = |number: usize| hash::unit(number.to_string().as_bytes(), trial);
+    let unit = |number: usize| steps::unit(number.to_string().as_bytes(), trial);
     let mut sums: Vec<u64> = (0..count + 2).map(unit).collect();
     hash::windows(&mut sums, 3);
-    distinct::set(&mut sums);
+    steps::set(&mut sums);
     assert_eq!(sums.len(), count, "no two shingles share a hash");
     sums
 }
@@ -79,16 +79,16 @@ fn cryptographic(trial: u64, count: usize) -> Vec<u64> {
 }
 
 fn fast_values(_: u64, pair: &Pair) -> [Vec<u64>; 2] {
-    pair.sides().map(|hashes| fast::values(hashes, ROWS))
+    pair.sides().map(|hashes| steps::fast_values(hashes, ROWS))
 }
 
 /// The shared shingles are hashed once: the least of a union is the least of the parts' least.
 fn textbook_values(trial: u64, pair: &Pair) -> [Vec<u64>; 2] {
     let functions = textbook::functions(ROWS, trial);
     let Cell { size, apart, .. } = pair.cell;
-    let shared = textbook::values(&pair.hashes[apart..size], &functions);
+    let shared = steps::textbook_values(&pair.hashes[apart..size], &functions);
     [&pair.hashes[..apart], &pair.hashes[size..]].map(|own| {
-        let own = textbook::values(own, &functions);
+        let own = steps::textbook_values(own, &functions);
         own.into_iter().zip(&shared).map(|(a, &b)| a.min(b)).collect()
     })
 }

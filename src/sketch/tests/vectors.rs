@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::sketch::{band_key, distinct, fast, hash, key_hash, lane};
+use super::steps;
+use crate::sketch::{band_key, distinct, hash, key_hash, lane};
 use crate::{Params, ParamsBuilder, Scheme, Shingles, Signature, Sketcher};
 
 const DOCUMENT: &str = include_str!("../../../docs/SIGNATURES.md");
@@ -137,7 +138,7 @@ fn hashes() -> String {
     let mut lines = String::new();
     for (text, seed) in [("", 0), ("a", 0), ("a", 1), ("quick", 0), ("an item of 24 bytes long", 9)]
     {
-        let unit = hash::unit(text.as_bytes(), seed);
+        let unit = steps::unit(text.as_bytes(), seed);
         writeln!(lines, "unit {} {seed} {unit:016x}", quoted(text)).unwrap();
     }
     for number in [0, 1, u64::MAX] {
@@ -220,7 +221,7 @@ fn what_is_frozen_stays() {
 fn assemble(finalise: fn(u64) -> u64, values: fn(&[u64], usize) -> Vec<u64>) -> Box<[u8]> {
     let words = input("fox").to_lowercase();
     let mut sums: Vec<u64> = Vec::new();
-    crate::sketch::words::for_each(&words, |word| sums.push(hash::unit(word, 0)));
+    sums.extend(steps::words(&words).iter().map(|word| steps::unit(word.as_bytes(), 0)));
     hash::windows(&mut sums, 3);
     let hashes: Vec<u64> = sums.into_iter().map(finalise).collect();
     lane::store(&values(&hashes, 128), 8)
@@ -231,14 +232,14 @@ fn the_vectors_catch_planted_faults() {
     let params = Params::builder().build().unwrap();
     let right = sign(&params, "fox");
     assert!(block("vectors").contains(&format!("{:016x}", xxh3_64(right.as_bytes()))));
-    assert_eq!(&*assemble(hash::finalise, fast::values), right.as_bytes());
+    assert_eq!(&*assemble(hash::finalise, steps::fast_values), right.as_bytes());
     let unseeded = |hashes: &[u64], rows: usize| {
         super::naive::fast(hashes, rows, &|hash, round| super::naive::rehash(hash, round.min(1)))
     };
     let faults: [(&str, Box<[u8]>); 5] = [
-        ("no finaliser", assemble(|sum| sum, fast::values)),
-        ("16 bits", assemble(|sum| hash::finalise(sum) & 0xffff << 48, fast::values)),
-        ("32 bits", assemble(|sum| hash::finalise(sum) & 0xffff_ffff << 32, fast::values)),
+        ("no finaliser", assemble(|sum| sum, steps::fast_values)),
+        ("16 bits", assemble(|sum| hash::finalise(sum) & 0xffff << 48, steps::fast_values)),
+        ("32 bits", assemble(|sum| hash::finalise(sum) & 0xffff_ffff << 32, steps::fast_values)),
         ("no round seed", assemble(hash::finalise, unseeded)),
         ("one permutation", assemble(hash::finalise, super::naive::one_permutation)),
     ];

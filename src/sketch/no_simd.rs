@@ -1,0 +1,45 @@
+//! What stands in for `simd` where the processor is of another kind: the plain code, always.
+//!
+//! Knows nothing. The two proofs have no values, so what asks for one is never called.
+
+use super::scratch::Scratch;
+use super::split::Cut;
+pub(crate) use super::split::{plain_blanks as blanks, plain_masks as masks};
+use super::{Inner, Signature};
+use crate::Result;
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Processor {}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Wide {}
+
+impl Processor {
+    pub(crate) fn detect() -> Option<Self> {
+        None
+    }
+
+    #[cfg(test)]
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        std::iter::empty()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn wide(self) -> Option<Wide> {
+        match self {}
+    }
+
+    pub(crate) fn text(self, _: &Inner, _: &str, _: &mut Scratch) -> Result<Signature> {
+        match self {}
+    }
+}
+
+impl Wide {
+    pub(crate) fn edges(self, _: &[u8], _: &mut [u8], _: &mut [u32], _: Cut) -> (usize, bool) {
+        match self {}
+    }
+
+    pub(crate) fn pick(self, _: &[u64], _: (u64, u64), _: &[u64], _: &mut [u64]) -> usize {
+        match self {}
+    }
+}

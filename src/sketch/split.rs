@@ -1,0 +1,323 @@
+//! ASCII text to unit hashes: 64 bytes at a time made lower case and looked at as masks with a bit
+//! a byte, then the hashes of all units, those of like length together, so that the processor
+//! never has to guess.
+//!
+//! Knows where words and tokens of ASCII begin and end. The definition of a word is the crate
+//! `unicode-segmentation`, of the masks the plain code at the end of this file.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::normalise::tokens;
+use super::simd::{Wide, blanks, masks};
+use super::unit::UnitHash;
+
+/// A text is taken in pieces that are little longer than this, so that buffers stay small.
+const PIECE_BYTES: usize = 8 << 10;
+
+/// No piece with a longer unit, or row of units without a blank, is split here.
+const PIECE_BYTES_MAX: usize = 1 << 30;
+
+/// What the units are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Words,
+    Tokens,
+}
+
+/// How to cut a text into units.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cut {
+    pub(crate) kind: Kind,
+    /// Upper-case letters are made lower.
+    pub(crate) lower: bool,
+}
+
+/// Buffers of one piece of text. Their contents are overwritten, never cleared: longer is fine.
+#[derive(Debug, Default)]
+pub(crate) struct Split {
+    /// The text as it is hashed, lower case or as it was.
+    text: Vec<u8>,
+    /// Where units begin and end, by turns.
+    edges: Vec<u32>,
+    /// The first eight bytes of each unit, and which units are longer.
+    heads: Vec<u64>,
+    long: Vec<u32>,
+}
+
+impl Split {
+    pub(crate) fn bytes(&self) -> usize {
+        let words = self.edges.capacity() + self.long.capacity() + 2 * self.heads.capacity();
+        self.text.capacity() + words * size_of::<u32>()
+    }
+
+    /// Adds the hashes of the units of an ASCII text.
+    #[inline(always)]
+    pub(crate) fn hash(
+        &mut self,
+        text: &str,
+        rules: Cut,
+        hash: UnitHash,
+        wide: Option<Wide>,
+        out: &mut Vec<u64>,
+    ) {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(rules.piece(rest.as_bytes()));
+            if piece.len() <= PIECE_BYTES_MAX {
+                let count = self.cut(piece.as_bytes(), rules, wide);
+                self.hash_units(count, hash, out);
+            } else {
+                // Places of 32 bits would not do.
+                let piece = if rules.lower { &piece.to_ascii_lowercase() } else { piece };
+                let add = |unit: &str| out.push(hash.of(unit.as_bytes()));
+                match rules.kind {
+                    Kind::Words => piece.unicode_words().for_each(add),
+                    Kind::Tokens => tokens(piece).for_each(add),
+                }
+            }
+            rest = after;
+        }
+    }
+
+    /// Fills `text` and `edges` from one piece; returns how many edges there are.
+    #[inline(always)]
+    fn cut(&mut self, piece: &[u8], rules: Cut, wide: Option<Wide>) -> usize {
+        let bytes = piece.len().next_multiple_of(64);
+        if self.text.len() < bytes + 64 {
+            // One block more, so that a short unit may be read as eight bytes.
+            self.text.resize(bytes + 64, 0);
+            self.edges.resize(bytes + 64, 0);
+        }
+        let text = &mut self.text[..bytes];
+        let (count, bars) = match wide {
+            Some(wide) => wide.edges(piece, text, &mut self.edges, rules),
+            None => edges(piece, text, &mut self.edges, rules),
+        };
+        if bars { drop_bars(text, &mut self.edges[..count]) } else { count }
+    }
+
+    /// Adds the hashes of what the first `count` edges say.
+    #[inline(always)]
+    fn hash_units(&mut self, count: usize, hash: UnitHash, out: &mut Vec<u64>) {
+        let units = self.edges[..count].as_chunks::<2>().0;
+        if self.heads.len() < units.len() {
+            self.heads.resize(units.len(), 0);
+            self.long.resize(units.len(), 0);
+        }
+        let start = out.len();
+        out.resize(start + units.len(), 0);
+        hash_all(&self.text, units, &mut self.heads, &mut self.long, hash, &mut out[start..]);
+    }
+
+    /// The units of an ASCII text, one after the other, as they are hashed.
+    #[cfg(test)]
+    pub(crate) fn units(text: &str, rules: Cut) -> Vec<String> {
+        let mut split = Self::default();
+        let mut found = Vec::new();
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(rules.piece(rest.as_bytes()));
+            let count = split.cut(piece.as_bytes(), rules, None);
+            for [start, end] in split.edges[..count].as_chunks::<2>().0 {
+                let unit = &split.text[*start as usize..*end as usize];
+                found.push(String::from_utf8(unit.to_vec()).expect("ASCII"));
+            }
+            rest = after;
+        }
+        found
+    }
+}
+
+impl Cut {
+    /// How long the first piece of a text is: it ends where no unit sees both sides.
+    fn piece(self, text: &[u8]) -> usize {
+        let ends = |byte: &u8| match self.kind {
+            Kind::Words => !matches!(byte, b'\''..=b';' | b'A'..=b'Z' | b'a'..=b'z' | b'_'),
+            Kind::Tokens => *byte == b' ',
+        };
+        let beyond = text.get(PIECE_BYTES..).and_then(|beyond| beyond.iter().position(ends));
+        beyond.map_or(text.len(), |at| PIECE_BYTES + at + 1)
+    }
+}
+
+/// Writes where the units of `piece` begin and end, and the text as it is hashed; returns how many
+/// edges there are, an even number, and whether any `_` was seen.
+#[inline(always)]
+pub(crate) fn edges(piece: &[u8], text: &mut [u8], edges: &mut [u32], rules: Cut) -> (usize, bool) {
+    match (rules.kind, rules.lower) {
+        (Kind::Words, true) => edges_of::<true, true>(piece, text, edges),
+        (Kind::Words, false) => edges_of::<true, false>(piece, text, edges),
+        (Kind::Tokens, true) => edges_of::<false, true>(piece, text, edges),
+        (Kind::Tokens, false) => edges_of::<false, false>(piece, text, edges),
+    }
+}
+
+#[inline(always)]
+fn edges_of<const WORDS: bool, const LOWER: bool>(
+    piece: &[u8],
+    text: &mut [u8],
+    edges: &mut [u32],
+) -> (usize, bool) {
+    let mut count = 0;
+    let mut inside = 0_u64;
+    let mut bars = 0;
+    let mut base = 0_u32;
+    let (blocks, tail) = piece.as_chunks::<64>();
+    let mut padded = [if WORDS { 0 } else { b' ' }; 64];
+    padded[..tail.len()].copy_from_slice(tail);
+    let last = (!tail.is_empty()).then_some(&padded);
+    for (block, place) in blocks.iter().chain(last).zip(text.as_chunks_mut::<64>().0) {
+        *place = if LOWER { block.map(|byte| byte.to_ascii_lowercase()) } else { *block };
+        let mut mask;
+        if WORDS {
+            let masks = masks(place);
+            mask = masks.word;
+            bars |= masks.bar;
+            let mut joint = masks.joint & (mask << 1 | inside) & (mask >> 1 | 1 << 63);
+            while joint != 0 {
+                let at = joint.trailing_zeros();
+                joint &= joint - 1;
+                mask |= u64::from(joins(piece, (base + at) as usize)) << at;
+            }
+        } else {
+            mask = !blanks(place);
+        }
+        let mut changes = mask ^ (mask << 1 | inside);
+        inside = mask >> 63;
+        let new = changes.count_ones() as usize;
+        let Some(places) = edges.get_mut(count..).and_then(<[u32]>::first_chunk_mut::<64>) else {
+            break;
+        };
+        // By pairs, as units have two ends: the second of the last may be for nothing.
+        for pair in places.as_chunks_mut::<2>().0 {
+            if changes == 0 {
+                break;
+            }
+            pair[0] = base + changes.trailing_zeros();
+            changes &= changes - 1;
+            pair[1] = base + (changes | 1 << 63).trailing_zeros();
+            changes &= changes.wrapping_sub(1);
+        }
+        count += new;
+        base += 64;
+    }
+    if inside == 1
+        && let Some(place) = edges.get_mut(count)
+    {
+        *place = base;
+        count += 1;
+    }
+    (count, bars != 0)
+}
+
+/// Drops the words that are nothing but `_`; returns how many edges are left.
+fn drop_bars(text: &[u8], edges: &mut [u32]) -> usize {
+    let mut kept = 0;
+    for at in (0..edges.len()).step_by(2) {
+        let (start, end) = (edges[at], edges[at + 1]);
+        if text[start as usize..end as usize].iter().any(|byte| *byte != b'_') {
+            edges[kept] = start;
+            edges[kept + 1] = end;
+            kept += 2;
+        }
+    }
+    kept
+}
+
+/// The hashes of all units, in order: first as if all were short, without a branch and for the
+/// vectoriser, then those of the long ones.
+#[inline(always)]
+fn hash_all(
+    text: &[u8],
+    units: &[[u32; 2]],
+    heads: &mut [u64],
+    long: &mut [u32],
+    hash: UnitHash,
+    out: &mut [u64],
+) {
+    let (heads, long) = (&mut heads[..units.len()], &mut long[..units.len()]);
+    let mut count = 0;
+    for (at, ([start, end], head)) in (0_u32..).zip(units.iter().zip(&mut *heads)) {
+        *head = u64::from_le_bytes(chunk(text, *start));
+        long[count] = at;
+        count += usize::from(end - start > 8);
+    }
+    for (out, (head, [start, end])) in out.iter_mut().zip(heads.iter().zip(units)) {
+        *out = hash.short(*head, end - start);
+    }
+    for &at in &long[..count] {
+        let [start, end] = units[at as usize];
+        out[at as usize] = if end - start <= 16 {
+            let eight = |at: u32| u64::from_le_bytes(chunk(text, at));
+            hash.medium(eight(start), eight(end - 8), end - start)
+        } else {
+            hash.of(&text[start as usize..end as usize])
+        };
+    }
+}
+
+/// Some bytes of `text`; zeros if it ends before, which units never make it do.
+#[inline(always)]
+fn chunk<const N: usize>(text: &[u8], at: u32) -> [u8; N] {
+    text.get(at as usize..).and_then(|bytes| bytes.first_chunk().copied()).unwrap_or([0; N])
+}
+
+/// Whether the byte at `at` joins its neighbours into one word.
+fn joins(text: &[u8], at: usize) -> bool {
+    let (Some(&before), Some(&after)) = (text.get(at.wrapping_sub(1)), text.get(at + 1)) else {
+        return false;
+    };
+    match text[at] {
+        b'.' | b'\'' => {
+            before.is_ascii_alphabetic() && after.is_ascii_alphabetic()
+                || before.is_ascii_digit() && after.is_ascii_digit()
+        }
+        b':' => before.is_ascii_alphabetic() && after.is_ascii_alphabetic(),
+        b',' | b';' => before.is_ascii_digit() && after.is_ascii_digit(),
+        _ => false,
+    }
+}
+
+/// Masks of 64 ASCII bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Masks {
+    /// Letters, digits and `_`.
+    pub(crate) word: u64,
+    /// A range around the punctuation that may join two words (`joins` decides).
+    pub(crate) joint: u64,
+    /// `_`.
+    pub(crate) bar: u64,
+}
+
+/// The masks as their definition says.
+#[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
+pub(crate) fn plain_masks(block: &[u8; 64]) -> Masks {
+    // Sums and products of bits, not `||` and `&&`: without branches many bytes are done at once.
+    let letter = |byte: u8| (byte | 0x20).wrapping_sub(b'a') < 26;
+    let digit = |byte: u8| byte.wrapping_sub(b'0') < 10;
+    let word = |byte: u8| u8::from(letter(byte)) | u8::from(digit(byte)) | u8::from(byte == b'_');
+    let joint =
+        |byte: u8| u8::from(byte.wrapping_sub(b'\'') <= b';' - b'\'') & u8::from(!digit(byte));
+    let bar = |byte: u8| u8::from(byte == b'_');
+    Masks {
+        word: gather(block.map(word)),
+        joint: gather(block.map(joint)),
+        bar: gather(block.map(bar)),
+    }
+}
+
+/// The white space of ASCII, as its definition says.
+#[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
+pub(crate) fn plain_blanks(block: &[u8; 64]) -> u64 {
+    let control = |byte: u8| byte.wrapping_sub(b'\t') <= b'\r' - b'\t';
+    gather(block.map(|byte| u8::from(control(byte)) | u8::from(byte == b' ')))
+}
+
+/// The lowest bit of each byte, the first byte's lowest: eight at a time moved by a product.
+#[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
+#[inline(always)]
+fn gather(bits: [u8; 64]) -> u64 {
+    bits.as_chunks::<8>().0.iter().rev().fold(0, |mask, eight| {
+        mask << 8 | u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56
+    })
+}

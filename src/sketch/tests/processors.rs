@@ -1,0 +1,184 @@
+//! What is computed in another way on some processors, or in short cuts, against the plain code.
+
+use proptest::prelude::*;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::steps;
+use crate::sketch::scratch::{self, Scratch};
+use crate::sketch::simd::{self, Processor};
+use crate::sketch::split::{Cut, Kind, Split, plain_blanks, plain_masks};
+use crate::sketch::unit::UnitHash;
+use crate::sketch::{Inner, fast};
+use crate::{Params, Scheme, Shingles, Signature, Sketcher};
+
+/// The same text in every way this processor knows; the first is the plain one.
+fn all_ways(inner: &Inner, text: &str, scratch: &mut Scratch) -> Vec<Option<Signature>> {
+    let mut found = vec![inner.text(None, text, scratch).ok()];
+    for processor in Processor::all() {
+        found.push(processor.text(inner, text, scratch).ok());
+    }
+    found
+}
+
+/// Checks the ways against each other, and the units against a cut that knows no masks.
+fn check(text: &str) {
+    let kinds = [Shingles::Words(3), Shingles::Words(1), Shingles::Tokens(2), Shingles::Chars(5)];
+    for shingles in kinds {
+        for (hashes, keep_case) in [(128, false), (100, true)] {
+            let params = Params::builder().shingles(shingles).keep_case(keep_case).hashes(hashes);
+            let sketcher = Sketcher::new(&params.bands(2, 8).build().unwrap());
+            let found = scratch::with(|scratch| all_ways(&sketcher.inner, text, scratch));
+            for other in &found[1..] {
+                assert_eq!(*other, found[0], "{shingles} {text:?}");
+            }
+        }
+    }
+    if text.is_ascii() {
+        let cut = |kind| Split::units(text, Cut { kind, lower: true });
+        let lower = text.to_ascii_lowercase();
+        let tokens: Vec<_> = lower.split_whitespace().map(str::to_owned).collect();
+        assert_eq!(cut(Kind::Tokens), tokens, "{text:?}");
+        assert_eq!(cut(Kind::Words), steps::words(&lower), "{text:?}");
+    }
+}
+
+/// Every length over several blocks, and every place of a word in them.
+#[test]
+fn every_length_and_place_is_the_same_on_every_processor() {
+    let long = "It's 3.14 o'clock; the_QUICK __ fox:jumps over 1,000 (lazy) dogs' \tx-ray\r\n ";
+    let long = long.repeat(4);
+    for end in 0..long.len() {
+        check(&long[..end]);
+        check(&long[end..]);
+    }
+    for len in 0..40 {
+        for before in 0..70 {
+            check(&format!("{}{} a", " ".repeat(before), "Ab'c_9".repeat(7).split_at(len).0));
+        }
+    }
+}
+
+/// Pieces end where buffers do: texts longer than one, with and without a blank to end it.
+#[test]
+fn long_texts_are_the_same_on_every_processor() {
+    let words: Vec<_> = (0..6_000).map(|n| format!("w{} ", n * n % 977)).collect();
+    let words = words.concat();
+    check(&words);
+    check(&words.replace(' ', "_"));
+    check(&words.replace(' ', "'"));
+    check(&words.replace(' ', "\n"));
+    check(&words.replace("w7", "\u{e9}"));
+    for around in 8_180..8_200 {
+        check(&format!("{}'b c", "a".repeat(around)));
+        check(&format!("{} b.c", "a b ".repeat(around / 4)));
+    }
+}
+
+/// The buffers of one text show nothing in the next.
+#[test]
+fn buffers_that_were_used_change_nothing() {
+    let sketcher = Sketcher::new(&Params::builder().build().unwrap());
+    let short = sketcher.text("one two three four").unwrap();
+    let expected = std::thread::scope(|scope| {
+        let other = scope.spawn(|| sketcher.text("one two three four").unwrap());
+        other.join().unwrap()
+    });
+    for n in [10, 1_000, 100_000, 3] {
+        let words: Vec<_> = (0..n).map(|n| format!("{n}a ")).collect();
+        sketcher.text(&words.concat()).unwrap();
+        assert_eq!(sketcher.text("one two three four").unwrap(), expected);
+    }
+    assert_eq!(short, expected);
+}
+
+/// An iterator of items that sketches: the inner call has buffers of its own.
+#[test]
+fn items_may_be_made_by_sketching() {
+    let items = Sketcher::new(&Params::builder().shingles(Shingles::Items).build().unwrap());
+    let texts = Sketcher::new(&Params::builder().build().unwrap());
+    let name = |text: &&str| texts.text(text).unwrap().shingle_count().to_string();
+    let found = items.items(["a b c d", "e", "f g h i j"].iter().map(name)).unwrap();
+    assert_eq!(found, items.items(["2", "1", "3"]).unwrap());
+}
+
+#[test]
+fn textbook_signatures_are_the_same_on_every_processor() {
+    let params = Params::builder().scheme(Scheme::Textbook).build().unwrap();
+    let sketcher = Sketcher::new(&params);
+    let text = "The quick brown fox jumps over the lazy dog";
+    let found = scratch::with(|scratch| all_ways(&sketcher.inner, text, scratch));
+    assert!(found.iter().all(|signature| *signature == found[0] && signature.is_some()));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None,
+        rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
+
+    #[test]
+    fn short_units_have_the_hash_of_the_crate(
+        bytes in prop::collection::vec(any::<u8>(), 24), seed in any::<u64>()
+    ) {
+        for seed in [0, 1, seed, u64::MAX, 1 << 31, 1 << 32] {
+            let hash = UnitHash::new(seed);
+            let head = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().unwrap());
+            for len in 1..=16_u32 {
+                let end = len as usize;
+                let expected = xxh3_64_with_seed(&bytes[..end], seed);
+                // Whatever follows a short unit does not matter.
+                let found = match len {
+                    1..=8 => hash.short(head(0), len),
+                    _ => hash.medium(head(0), head(end - 8), len),
+                };
+                prop_assert_eq!(found, expected, "{} {}", len, seed);
+            }
+        }
+    }
+
+    #[test]
+    fn masks_are_what_they_say(bytes in prop::collection::vec(0..128_u8, 64)) {
+        let block: [u8; 64] = bytes.try_into().unwrap();
+        prop_assert_eq!(simd::masks(&block), plain_masks(&block));
+        prop_assert_eq!(simd::blanks(&block), plain_blanks(&block));
+    }
+
+    #[test]
+    fn hashes_are_picked_the_same_on_every_processor(
+        hashes in prop::collection::vec(any::<u64>(), 1..70), rows in 16..=1024_usize,
+        constants in any::<(u64, u64)>(), empty in 1..20_usize
+    ) {
+        let full = |row| if row % empty == 0 { u64::MAX } else { row as u64 };
+        let slots: Vec<u64> = (0..rows).map(full).collect();
+        let entry = |hash: u64| fast::entry(hash, rows);
+        let mut expected = vec![0; hashes.len() + 8];
+        let count = fast::pick(&hashes, constants, &slots, &mut expected, entry);
+        expected.truncate(count);
+        expected.sort_unstable();
+        expected.dedup();
+        for wide in Processor::all().filter_map(Processor::wide) {
+            let mut picked = vec![0; hashes.len() + 8];
+            let count = wide.pick(&hashes, constants, &slots, &mut picked);
+            picked.truncate(count);
+            picked.sort_unstable();
+            // The last vector is filled up with a hash that is there already.
+            picked.dedup();
+            prop_assert_eq!(&picked, &expected);
+        }
+    }
+
+    #[test]
+    fn random_texts_are_the_same_on_every_processor(text in "[ -~\n\t]{0,300}") {
+        check(&text);
+    }
+}
+
+#[test]
+fn every_ascii_byte_has_its_masks_at_every_place() {
+    for byte in 0..128 {
+        for at in 0..64 {
+            let mut block = [b' '; 64];
+            block[at] = byte;
+            assert_eq!(simd::masks(&block), plain_masks(&block), "{byte}");
+            assert_eq!(simd::blanks(&block), plain_blanks(&block), "{byte}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The unit hash: XXH3-64 with a seed, its short inputs written out.
+//!
+//! Knows bytes. The definition is the crate `xxhash-rust` (and `docs/SIGNATURES.md`); most words
+//! are short, and a call with its choices would cost more than the few products it makes. The
+//! three formulas are tested against the crate on every length and many seeds.
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// Words of XXH3's default secret at the byte offsets that short inputs use.
+const SECRET_0: u64 = 0xbe4b_a423_396c_feb8;
+const SECRET_8: u64 = 0x1cad_21f7_2c81_017c;
+const SECRET_16: u64 = 0xdb97_9083_e96d_d4de;
+const SECRET_24: u64 = 0x1f67_b3b7_a4a4_4072;
+const SECRET_32: u64 = 0x78e5_c0cc_4ee6_79cb;
+const SECRET_40: u64 = 0x2172_ffcc_7dd0_5a82;
+const SECRET_48: u64 = 0x8e24_43f7_7446_08b8;
+
+/// XXH3-64 of units with one seed: the seed and what short inputs are mixed with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UnitHash {
+    seed: u64,
+    tiny: u64,
+    small: u64,
+    low: u64,
+    high: u64,
+}
+
+impl UnitHash {
+    pub(crate) fn new(seed: u64) -> Self {
+        let swapped = seed ^ ((seed & 0xffff_ffff).swap_bytes() & !0xffff_ffff);
+        Self {
+            seed,
+            tiny: ((SECRET_0 & 0xffff_ffff) ^ (SECRET_0 >> 32)).wrapping_add(seed),
+            small: (SECRET_8 ^ SECRET_16).wrapping_sub(swapped),
+            low: (SECRET_24 ^ SECRET_32).wrapping_add(seed),
+            high: (SECRET_40 ^ SECRET_48).wrapping_sub(seed),
+        }
+    }
+
+    /// The hash of one unit of any length.
+    #[inline]
+    pub(crate) fn of(self, bytes: &[u8]) -> u64 {
+        xxh3_64_with_seed(bytes, self.seed)
+    }
+
+    /// Of 1 to 8 bytes, the low ones of `head`, little-endian; of more, any number. Both formulas
+    /// are computed: choosing one would be guessed wrong too often.
+    #[inline(always)]
+    pub(crate) fn short(self, head: u64, len: u32) -> u64 {
+        let len = u64::from(len);
+        let (tiny, small) = (self.tiny(head, len), self.small(head, len));
+        if len < 4 { tiny } else { small }
+    }
+
+    /// Of 1 to 3 bytes: the first, the middle one (of two the last) and the last are mixed.
+    #[inline(always)]
+    fn tiny(self, head: u64, len: u64) -> u64 {
+        let byte = |at: u64| head >> (at.wrapping_mul(8) & 63) & 255;
+        let bytes = byte(0) << 16 | byte(len >> 1) << 24 | byte(len.wrapping_sub(1)) | len << 8;
+        let mixed = bytes ^ self.tiny;
+        let mixed = (mixed ^ mixed >> 33).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
+        let mixed = (mixed ^ mixed >> 29).wrapping_mul(0x1656_67b1_9e37_79f9);
+        mixed ^ mixed >> 32
+    }
+
+    /// Of 4 to 8 bytes: the first four and the last four are mixed.
+    #[inline(always)]
+    fn small(self, head: u64, len: u64) -> u64 {
+        let last = head >> (len.wrapping_sub(4).wrapping_mul(8) & 63) & 0xffff_ffff;
+        let mixed = (last | head << 32) ^ self.small;
+        let mixed = mixed ^ mixed.rotate_left(49) ^ mixed.rotate_left(24);
+        let mixed = mixed.wrapping_mul(0x9fb2_1c65_1e98_df25);
+        let mixed = mixed ^ (mixed >> 35).wrapping_add(len);
+        let mixed = mixed.wrapping_mul(0x9fb2_1c65_1e98_df25);
+        mixed ^ mixed >> 28
+    }
+
+    /// Of 9 to 16 bytes: the first eight and the last eight, little-endian.
+    #[inline(always)]
+    pub(crate) fn medium(self, first: u64, last: u64, len: u32) -> u64 {
+        let (low, high) = (first ^ self.low, last ^ self.high);
+        let product = u128::from(low) * u128::from(high);
+        let folded = halves(product).0 ^ halves(product).1;
+        let sum = u64::from(len).wrapping_add(low.swap_bytes()).wrapping_add(high);
+        let mixed = sum.wrapping_add(folded);
+        let mixed = (mixed ^ mixed >> 37).wrapping_mul(0x1656_6791_9e37_79f9);
+        mixed ^ mixed >> 32
+    }
+}
+
+/// The low and the high half.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "halves are wanted")]
+fn halves(wide: u128) -> (u64, u64) {
+    (wide as u64, (wide >> 64) as u64)
+}
