@@ -11,6 +11,7 @@ mod maintain;
 mod merge;
 mod open;
 mod options;
+mod plan;
 mod read;
 mod reader;
 #[cfg(test)]
