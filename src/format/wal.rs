@@ -204,15 +204,20 @@ impl RecordBuilder {
         let (header, body) = self.bytes.split_at_mut(RecordHeader::BYTES);
         let body_bytes = u32::try_from(body.len()).unwrap_or(u32::MAX);
         let (crc_bytes, covered) = header.split_at_mut(4);
-        covered[..4].copy_from_slice(&seeded_crc(salt, offset, body).to_le_bytes());
-        covered[4..8].copy_from_slice(&body_bytes.to_le_bytes());
-        covered[8..12].copy_from_slice(&[kind as u8, 0, 0, 0]);
-        covered[12..20].copy_from_slice(&change.to_le_bytes());
-        covered[20..].copy_from_slice(&horizon.to_le_bytes());
+        let fields: [&[u8]; 5] = [
+            &seeded_crc(salt, offset, body).to_le_bytes(),
+            &body_bytes.to_le_bytes(),
+            &[kind as u8, 0, 0, 0],
+            &change.to_le_bytes(),
+            &horizon.to_le_bytes(),
+        ];
+        for (place, byte) in covered.iter_mut().zip(fields.into_iter().flatten()) {
+            *place = *byte;
+        }
         crc_bytes.copy_from_slice(&seeded_crc(salt, offset, covered).to_le_bytes());
         let end = length.next_multiple_of(RECORD_ALIGN);
-        self.bytes.resize(end + RecordHeader::BYTES, 0);
-        &self.bytes[..end]
+        self.bytes.resize(end.saturating_add(RecordHeader::BYTES), 0);
+        self.bytes.split_at(end).0
     }
 
     /// The sealed record, and zeros where the next one's header will be: so that whatever the file
