@@ -11,6 +11,9 @@ use crate::wal::Reserve;
 use crate::{Params, Result};
 use std::collections::HashMap;
 
+/// Documents whose keys have been asked for at once.
+const TOGETHER: usize = 32;
+
 /// What each operation of a change comes to.
 #[derive(Debug)]
 pub(crate) struct Plan {
@@ -80,19 +83,27 @@ fn locate_all(
         found.is_none()
     });
     let table_of_keys = before.params.bands();
-    let (mut ordinals, mut candidates) = (Vec::new(), Vec::new());
+    let (mut hashes, mut candidates) = (Vec::new(), Vec::new());
     for (source, live) in before.state.segments.iter().enumerate().rev() {
+        hashes.clear();
+        hashes.extend(wanted.iter().map(|at| key_hashes[*at]));
         candidates.clear();
-        for &at in &wanted {
-            ordinals.clear();
-            live.segment.bucket(table_of_keys, key_hashes[at], &mut ordinals)?;
-            candidates.extend(ordinals.iter().map(|ordinal| (at, *ordinal)));
-        }
-        for &(at, ordinal) in &candidates {
-            let dead = live.is_dead(ordinal)?
-                || content.segment_death(live.number(), ordinal, before.visible);
-            if !dead && *live.segment.document(ordinal)?.key == *operations[at].key() {
-                places[at] = Some(Place { source, ordinal });
+        live.segment.look_up_all(table_of_keys, &hashes, &mut |nth, ordinal| {
+            candidates.push((wanted[nth], ordinal));
+        })?;
+        for candidates in candidates.chunks(TOGETHER) {
+            for (_, ordinal) in candidates {
+                live.segment.ask_for_document(*ordinal);
+            }
+            for (_, ordinal) in candidates {
+                live.segment.ask_for_key(*ordinal)?;
+            }
+            for &(at, ordinal) in candidates {
+                let dead = live.is_dead(ordinal)?
+                    || content.segment_death(live.number(), ordinal, before.visible);
+                if !dead && *live.segment.document(ordinal)?.key == *operations[at].key() {
+                    places[at] = Some(Place { source, ordinal });
+                }
             }
         }
         if !candidates.is_empty() {

@@ -13,6 +13,9 @@ use std::ops::Range;
 /// A group longer than this is searched by halves first; up to it, a scan is faster.
 const SCAN_ENTRIES: u32 = 128;
 
+/// Keys looked up together.
+const TOGETHER: usize = 32;
+
 /// One look-up on its way.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LookUp {
@@ -124,6 +127,33 @@ impl Segment {
             out.push(ordinal);
             Ok(())
         })
+    }
+
+    /// Looks many keys up in one table, some at a time together. `take` is told which of the keys
+    /// has which candidate.
+    pub(crate) fn look_up_all(
+        &self,
+        table: usize,
+        keys: &[u64],
+        take: &mut dyn FnMut(usize, u32),
+    ) -> Result<()> {
+        let mut look_ups = Vec::with_capacity(keys.len().min(TOGETHER));
+        for (part, keys) in keys.chunks(TOGETHER).enumerate() {
+            look_ups.clear();
+            look_ups.extend(keys.iter().map(|key| self.look_up(table, *key)));
+            for look_up in &mut look_ups {
+                self.find_group(look_up)?;
+            }
+            for (at, look_up) in look_ups.iter_mut().enumerate() {
+                if self.match_fingerprints(look_up)? {
+                    self.take_ordinals(look_up, |ordinal| {
+                        take(part * TOGETHER + at, ordinal);
+                        Ok(())
+                    })?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Appends to `out`, ascending, every document with exactly this key, dead or not.
