@@ -57,7 +57,7 @@ class Results:
     def write(self, path, versions):
         path.parent.mkdir(parents=True, exist_ok=True)
         machine = [["python", platform.python_version()], *versions]
-        text = {"command": " ".join(sys.argv[1:]), "machine": machine, "rows": self.rows}
+        text = {"command": "python", "machine": machine, "rows": self.rows}
         path.write_text(json.dumps(text, indent=2) + "\n")
         for row in self.rows:
             middle = statistics.median(row["values"])

@@ -66,8 +66,7 @@ pub fn query_rate(readers: Vec<Box<dyn Reader + '_>>, shares: &[&[Signature]]) -
             }
             Ok(())
         };
-        let threads: Vec<_> =
-            ready.into_iter().map(|one| scope.spawn(move || work(one))).collect();
+        let threads: Vec<_> = ready.into_iter().map(|one| scope.spawn(move || work(one))).collect();
         threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a query panicked")?)
     })?;
     Ok(count as f64 / start.elapsed().as_secs_f64())

@@ -1,8 +1,9 @@
-//! Nearkin alone at the largest size: memory, write amplification, latency.
+//! Nearkin alone at the largest size: memory, write amplification, latency; and gaoya alone, whose
+//! memory can only be told in a process of its own.
 
 use crate::clock::{queries, time};
 use crate::engines::{Engine, Kind, Nearkin};
-use crate::machine::{Peak, disk_bytes, disk_traffic};
+use crate::machine::{Peak, anonymous_bytes, available_bytes, disk_bytes, disk_traffic};
 use crate::made;
 use crate::options::Options;
 use crate::results::{Result, Results, Subject};
@@ -66,4 +67,41 @@ fn once(options: &Options, documents: u32, results: &mut Results) -> Result<()> 
     Box::new(engine).close()?;
     note("most anonymous memory", "MiB", peak.bytes() as f64 / MIB);
     Ok(std::fs::remove_dir_all(folder)?)
+}
+
+/// Bytes that gaoya wants for a document, generously.
+const GAOYA_BYTES: u64 = 1_800;
+
+/// gaoya at the largest size that the memory allows.
+pub fn gaoya(options: &Options, results: &mut Results) -> Result<()> {
+    let fits = |documents: &u32| u64::from(*documents) * GAOYA_BYTES < available_bytes();
+    let mut sizes = options.sizes.clone();
+    sizes.push(options.large);
+    let Some(documents) = sizes.into_iter().filter(fits).max() else { return Ok(()) };
+    let kind = Kind::Gaoya;
+    let mut note = |measure: &str, unit: &str, value: f64| {
+        let of = Subject {
+            stage: "large",
+            engine: kind.name(),
+            durability: kind.durability(),
+            documents: u64::from(documents),
+        };
+        results.note(of, measure, unit, value);
+    };
+    let folder = fresh_folder(options, kind.name())?;
+    let mut engine = kind.open(&folder)?;
+    let before = anonymous_bytes();
+    let seconds = load(&mut *engine, documents, BATCH)?;
+    note("insert, batches of 1,000", "documents/s", f64::from(documents) / seconds);
+    let grown = anonymous_bytes().saturating_sub(before) as f64;
+    note("memory", "bytes/document", grown / f64::from(documents));
+    for (asked, name) in
+        [(made::hits(options.queries, documents), "hit"), (made::misses(options.queries), "miss")]
+    {
+        queries(&mut *engine.reader()?, &asked)?;
+        let latencies = queries(&mut *engine.reader()?, &asked)?.0;
+        note(&format!("{name} p50"), "us", latencies.quantile_us(0.5));
+        note(&format!("{name} p99"), "us", latencies.quantile_us(0.99));
+    }
+    Ok(())
 }

@@ -59,6 +59,11 @@ pub fn anonymous_bytes() -> u64 {
     status_kib("/proc/self/status", "RssAnon:") << 10
 }
 
+/// Memory that programs can still get, in bytes.
+pub fn available_bytes() -> u64 {
+    status_kib("/proc/meminfo", "MemAvailable:") << 10
+}
+
 /// Notes the most anonymous memory seen while it lives, looking every 2 ms.
 pub struct Peak {
     most: Arc<AtomicU64>,

@@ -43,6 +43,7 @@ fn run(stage: &str, options: &Options) -> Result<()> {
         "tables" => tables::run(options, &mut results)?,
         "ours" => ours::run(options, &mut results)?,
         "large" => large::run(options, &mut results)?,
+        "memory" => large::gaoya(options, &mut results)?,
         "text" => text::run(options, &mut results)?,
         "python" => return python(options),
         _ => return report::run(options),

@@ -10,6 +10,7 @@ Stages, in the order of `all`:
   tables     all engines on made-up signatures, side by side in one process
   ours       Nearkin alone: group commit, crashes, pairs, reading while writing, dead documents
   large      Nearkin alone at the largest size: memory, write amplification, growth
+  memory     gaoya alone, at the same size if the memory is there
   text       from text: sketching, sketchir, and what they store
   python     datasketch, rensa and Lance on the same texts (needs --python)
   report     writes docs/BENCHMARKS.md and docs/plots from the results of all stages
@@ -50,11 +51,13 @@ pub struct Options {
     pub docs: Option<PathBuf>,
     /// Queries of each kind per measurement.
     pub queries: usize,
+    /// Documents that are inserted one by one, each with a sync.
+    pub singles: u32,
     /// The flags as given, for the children that run single stages.
     pub flags: Vec<String>,
 }
 
-pub const STAGES: [&str; 6] = ["tables", "ours", "large", "text", "python", "report"];
+pub const STAGES: [&str; 7] = ["tables", "ours", "large", "memory", "text", "python", "report"];
 
 /// The repository, from where this was compiled.
 pub fn repository() -> PathBuf {
@@ -83,6 +86,7 @@ impl Options {
             results: home().join("results"),
             docs: None,
             queries: 10_000,
+            singles: 300,
             flags: Vec::new(),
         };
         let mut arguments = arguments;
@@ -113,7 +117,7 @@ impl Options {
     fn quick(&mut self) {
         self.sizes = vec![2_000, 10_000];
         (self.large, self.ours, self.texts) = (30_000, 20_000, 2_000);
-        (self.runs, self.queries) = (2, 1_000);
+        (self.runs, self.queries, self.singles) = (2, 1_000, 20);
     }
 
     fn set(&mut self, flag: &str, value: &str) -> Result<()> {

@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-const SINGLES: u32 = 500;
 const WRITERS: u32 = 8;
 const MIB: f64 = (1 << 20) as f64;
 
@@ -52,10 +51,11 @@ impl Ours<'_> {
     fn syncs(&mut self) -> Result<()> {
         let folder = self.folder.join("syncs");
         let index = Nearkin::open(&folder)?;
-        let limit = disk_syncs(&folder.join("limit"))?;
+        let singles = self.options.singles;
+        let limit = disk_syncs(&folder.join("limit"), singles)?;
         self.note("syncs of 256 appended bytes", "1/s", limit);
-        let sketched = staged(0, SINGLES * (1 + WRITERS))?;
-        let (first, rest) = sketched.split_at(SINGLES as usize);
+        let sketched = staged(0, singles * (1 + WRITERS))?;
+        let (first, rest) = sketched.split_at(singles as usize);
         let insert = |range: &[(u32, nearkin::Signature)]| -> Result<()> {
             for (document, signature) in range {
                 index.index.insert(key(*document), signature)?;
@@ -63,15 +63,15 @@ impl Ours<'_> {
             Ok(())
         };
         let (alone, ()) = time(|| insert(first))?;
-        self.note("single inserts, one thread", "documents/s", f64::from(SINGLES) / alone);
+        self.note("single inserts, one thread", "documents/s", f64::from(singles) / alone);
         let (together, ()) = time(|| {
             std::thread::scope(|scope| {
-                let parts = rest.chunks(SINGLES as usize);
+                let parts = rest.chunks(singles as usize);
                 let threads: Vec<_> = parts.map(|part| scope.spawn(|| insert(part))).collect();
                 threads.into_iter().try_for_each(|one| one.join().map_err(|_| "panicked")?)
             })
         })?;
-        let rate = f64::from(SINGLES * WRITERS) / together;
+        let rate = f64::from(singles * WRITERS) / together;
         self.note("single inserts, 8 threads", "documents/s", rate);
         Box::new(index).close()
     }
@@ -166,9 +166,8 @@ impl Ours<'_> {
         let documents = self.options.ours;
         let full = disk_bytes(folder)? as f64;
         let removed: Vec<u32> = (documents / 5 * 4 + 1..documents).collect();
-        let (seconds, ()) = time(|| {
-            removed.chunks(BATCH as usize).try_for_each(|batch| engine.remove(batch))
-        })?;
+        let (seconds, ()) =
+            time(|| removed.chunks(BATCH as usize).try_for_each(|batch| engine.remove(batch)))?;
         self.note("removals, batches of 1,000", "documents/s", removed.len() as f64 / seconds);
         engine.index.flush()?;
         let dead = engine.index.stats()?.dead as f64 / f64::from(documents);
@@ -267,12 +266,12 @@ fn fill_memtable(folder: &Path, most: u32) -> Result<u32> {
 
 /// Appends of 256 bytes with a sync each, into a file that is there and full of zeros: the most
 /// that any log can do on this disk, per second.
-fn disk_syncs(path: &Path) -> Result<f64> {
+fn disk_syncs(path: &Path, count: u32) -> Result<f64> {
     let file = File::create(path)?;
     file.write_all_at(&vec![0; 1 << 20], 0)?;
     file.sync_all()?;
     let (seconds, ()) = time(|| {
-        for at in 0..u64::from(SINGLES) {
+        for at in 0..u64::from(count) {
             file.write_all_at(&[1; 256], at * 256)?;
             file.sync_data()?;
         }
@@ -280,5 +279,5 @@ fn disk_syncs(path: &Path) -> Result<f64> {
     })?;
     drop(file);
     std::fs::remove_file(path)?;
-    Ok(f64::from(SINGLES) / seconds)
+    Ok(f64::from(count) / seconds)
 }

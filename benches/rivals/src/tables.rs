@@ -2,7 +2,7 @@
 
 use crate::clock::{queries, query_rate, time};
 use crate::engines::{Engine, Kind};
-use crate::machine::{Peak, disk_bytes, disk_traffic, evict};
+use crate::machine::{disk_bytes, disk_traffic, evict};
 use crate::made::{self, Random, Signature};
 use crate::options::Options;
 use crate::results::{Result, Results, Subject};
@@ -16,7 +16,6 @@ const TREE_BATCH: u32 = 10_000;
 const SMALL_BATCHES_MAX: u32 = 100_000;
 /// Above this many documents SQLite and redb have fewer runs.
 const SLOW_ABOVE: u32 = 300_000;
-const SINGLES: u32 = 300;
 const REMOVED_MAX: u32 = 10_000;
 
 /// Checks that all give the same answers, then measures every size.
@@ -149,7 +148,7 @@ impl Measured<'_> {
         self.queries(&*engine, options)?;
         if self.kind.is_durable() {
             engine = self.reopened(engine)?;
-            self.singles(&mut *engine)?;
+            self.singles(&mut *engine, options.singles)?;
         }
         self.removals(&mut *engine)?;
         engine.close()?;
@@ -170,16 +169,12 @@ impl Measured<'_> {
             "insert, batches of 1,000"
         };
         let before = disk_traffic().0;
-        let peak = Peak::start();
-        let anonymous = peak.bytes();
         let seconds = load(&mut *engine, self.documents, batch)?;
         self.note(measure, "documents/s", self.rate(seconds));
-        let documents = f64::from(self.documents);
         if !self.kind.is_durable() {
-            let grown = peak.bytes().saturating_sub(anonymous) as f64;
-            self.note("memory", "bytes/document", grown / documents);
             return Ok(engine);
         }
+        let documents = f64::from(self.documents);
         let written = (disk_traffic().0 - before) as f64;
         let (seconds, ()) = time(|| engine.settle())?;
         self.note("compact", "s", seconds);
@@ -229,13 +224,13 @@ impl Measured<'_> {
         Ok(engine)
     }
 
-    fn singles(&mut self, engine: &mut dyn Engine) -> Result<()> {
+    fn singles(&mut self, engine: &mut dyn Engine, count: u32) -> Result<()> {
         let mut seconds = 0.0;
-        for document in self.documents..self.documents + SINGLES {
+        for document in self.documents..self.documents + count {
             engine.stage(document, &[made::document(document)])?;
             seconds += time(|| engine.insert())?.0;
         }
-        self.note("single inserts", "documents/s", f64::from(SINGLES) / seconds);
+        self.note("single inserts", "documents/s", f64::from(count) / seconds);
         Ok(())
     }
 
@@ -247,9 +242,8 @@ impl Measured<'_> {
             documents.swap(at, other);
         }
         documents.truncate(REMOVED_MAX.min(self.documents / 2) as usize);
-        let (seconds, ()) = time(|| {
-            documents.chunks(BATCH as usize).try_for_each(|batch| engine.remove(batch))
-        })?;
+        let (seconds, ()) =
+            time(|| documents.chunks(BATCH as usize).try_for_each(|batch| engine.remove(batch)))?;
         self.note("removals, batches of 1,000", "documents/s", documents.len() as f64 / seconds);
         Ok(())
     }

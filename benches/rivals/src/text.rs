@@ -162,12 +162,7 @@ fn filled<S: Store>(
 }
 
 /// Queries of both kinds; the near-duplicates are asked once before, to warm up.
-fn asked<S: Store>(
-    open: &S,
-    texts: &Texts,
-    of: Subject<'_>,
-    results: &mut Results,
-) -> Result<()> {
+fn asked<S: Store>(open: &S, texts: &Texts, of: Subject<'_>, results: &mut Results) -> Result<()> {
     ask(open, texts.hits.iter().map(|(_, text)| text))?;
     let (latencies, answers) = ask(open, texts.hits.iter().map(|(_, text)| text))?;
     let recalled =

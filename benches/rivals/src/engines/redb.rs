@@ -3,9 +3,7 @@
 use super::{Engine, Reader, Staged, entries, stored, verify};
 use crate::made::{BANDS, Signature, band};
 use crate::results::Result;
-use redb::{
-    Database, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable, TableDefinition,
-};
+use redb::{Database, Durability, ReadOnlyTable, ReadableDatabase, TableDefinition};
 use std::path::Path;
 
 type Key = (u8, u64, u32);
@@ -20,9 +18,8 @@ pub struct Redb {
 
 impl Redb {
     pub fn open(folder: &Path) -> Result<Self> {
-        let database = Database::builder()
-            .set_cache_size(1 << 30)
-            .create(folder.join("index.redb"))?;
+        let database =
+            Database::builder().set_cache_size(1 << 30).create(folder.join("index.redb"))?;
         let create = database.begin_write()?;
         create.open_table(BAND_TABLE)?;
         create.open_table(SIGNATURES)?;

@@ -62,8 +62,7 @@ impl Engine for Sqlite {
         let entries = entries(self.staged.documents());
         let transaction = self.connection.transaction()?;
         {
-            let mut bands =
-                transaction.prepare_cached("INSERT INTO bands VALUES (?1, ?2, ?3)")?;
+            let mut bands = transaction.prepare_cached("INSERT INTO bands VALUES (?1, ?2, ?3)")?;
             for Entry { band, hash, document } in entries {
                 bands.execute(params![band, integer(hash), document])?;
             }
@@ -140,8 +139,6 @@ impl Reader for Queries {
                 self.candidates.push(row.get(0)?);
             }
         }
-        verify(query, &mut self.candidates, found, |document| {
-            signature(&self.connection, document)
-        })
+        verify(query, &mut self.candidates, found, |document| signature(&self.connection, document))
     }
 }

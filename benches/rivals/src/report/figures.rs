@@ -35,9 +35,9 @@ impl Figures {
 
     /// The one of an engine at its largest size.
     pub fn last(&self, stage: &str, engine: &str, measure: &str) -> Option<&Row> {
-        let all = self.rows().filter(|row| {
-            row.stage == stage && row.engine == engine && row.measure == measure
-        });
+        let all = self
+            .rows()
+            .filter(|row| row.stage == stage && row.engine == engine && row.measure == measure);
         all.max_by_key(|row| row.documents)
     }
 
@@ -64,9 +64,9 @@ impl Figures {
 
     /// The measures of an engine in a stage at a size.
     pub fn of(&self, stage: &str, engine: &str, documents: u64) -> Vec<&Row> {
-        let matching = self.rows().filter(|row| {
-            row.stage == stage && row.engine == engine && row.documents == documents
-        });
+        let matching = self
+            .rows()
+            .filter(|row| row.stage == stage && row.engine == engine && row.documents == documents);
         matching.collect()
     }
 }

@@ -57,7 +57,11 @@ pub fn write(figures: &Figures, plots: &[&Plot]) -> Result<String> {
         let what = format!("From text, {} documents of about 200 words", figure(size as f64));
         matrix(&mut page, figures, "text", size, &what)?;
     }
-    for (stage, what) in [("ours", "Nearkin alone"), ("large", "Nearkin alone, largest size")] {
+    for size in figures.sizes("large").into_iter().rev() {
+        let what = format!("{} made-up signatures, in memory and not", figure(size as f64));
+        matrix(&mut page, figures, "large", size, &what)?;
+    }
+    for (stage, what) in [("ours", "Nearkin alone")] {
         for size in figures.sizes(stage).into_iter().rev() {
             list(&mut page, &figures.of(stage, "nearkin", size), what)?;
         }
@@ -80,12 +84,8 @@ fn machine(page: &mut String, figures: &Figures) -> Result<()> {
         writeln!(page, "| {name} | {version} |")?;
     }
     page.push_str("\nCommands: ");
-    let commands: Vec<String> = figures
-        .stages
-        .iter()
-        .map(|(_, results)| format!("`rivals {}`", results.command))
-        .filter(|command| !command.contains('/'))
-        .collect();
+    let commands: Vec<String> =
+        figures.stages.iter().map(|(_, results)| format!("`rivals {}`", results.command)).collect();
     writeln!(page, "`benches/run.sh`, that is {}.", commands.join(", "))?;
     Ok(())
 }

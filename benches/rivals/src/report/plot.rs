@@ -98,9 +98,10 @@ fn lines<'a>(figures: &'a Figures, plot: &Plot) -> Vec<Line<'a>> {
         let mut points = Vec::new();
         for stage in ["tables", "large"] {
             for size in figures.sizes(stage) {
-                let row = plot.measures.iter().find_map(|measure| {
-                    figures.get(stage, engine, size, measure)
-                });
+                let row = plot
+                    .measures
+                    .iter()
+                    .find_map(|measure| figures.get(stage, engine, size, measure));
                 let values = row.map(|row| (size as f64, row.median()));
                 points.extend(values.filter(|(_, value)| *value > 0.0));
             }

@@ -198,12 +198,11 @@ fn ours(figures: &Figures) -> Vec<Target> {
 
 fn large(figures: &Figures) -> Vec<Target> {
     let us = |measure: &str| figures.last("large", "nearkin", measure);
-    let n = us("hit p50").map_or(String::new(), |row| format!("at {}", figure(row.documents as f64)));
+    let n =
+        us("hit p50").map_or(String::new(), |row| format!("at {}", figure(row.documents as f64)));
     let smallest = figures.sizes("tables").first().copied().unwrap_or(0);
     let first = |measure: &str| figures.get("tables", "nearkin", smallest, measure);
-    let growth = |above: Option<&Row>, below: Option<&Row>| {
-        Some(above?.median() / below?.median())
-    };
+    let growth = |above: Option<&Row>, below: Option<&Row>| Some(above?.median() / below?.median());
     let insert = "insert, batches of 1,000";
     vec![
         target(3, format!("hit p50 {n}"), AtMost(4.0), "us", middle(us("hit p50"))),
