@@ -7,7 +7,7 @@ use crate::made::{self, Signature};
 use crate::options::Options;
 use crate::results::{Result, Results, Subject};
 use crate::tables::{BATCH, fresh_folder, load};
-use nearkin::Durability;
+use nearkin::{Durability, Maintenance};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -79,16 +79,14 @@ impl Ours<'_> {
     /// Reopening after an end without a close, with as many documents in the memtable as fit.
     fn crash(&mut self) -> Result<()> {
         let folder = self.folder.join("crash");
-        let fits = fill_memtable(&folder, u32::MAX)?;
-        std::fs::remove_dir_all(&folder)?;
-        fill_memtable(&folder, fits)?;
-        let hit = made::hits(1, fits);
+        let (held, all) = fill_memtable(&folder)?;
+        let hit = made::hits(1, all);
         let (seconds, engine) = time(|| {
             let engine = Nearkin::open(&folder)?;
             queries(&mut *engine.reader()?, &hit)?;
             Ok(engine)
         })?;
-        self.note("documents in a full memtable", "documents", f64::from(fits));
+        self.note("documents in a full memtable", "documents", f64::from(held));
         self.note("reopen after a kill, full memtable", "ms", seconds * 1e3);
         Box::new(engine).close()
     }
@@ -246,22 +244,27 @@ fn staged(first: u32, count: u32) -> Result<Vec<(u32, nearkin::Signature)>> {
     (first..first + count).map(one).collect()
 }
 
-/// Inserts until the memtable is about to be flushed or `most` documents are in; ends without a
-/// close. Returns how many there were, less one batch.
-fn fill_memtable(folder: &Path, most: u32) -> Result<u32> {
+/// Inserts until a memtable holds as much as one ever does, less a batch, and ends without a close.
+/// The log is short at first and grows with use, so the first memtables are flushed half full.
+/// Returns how many documents are in the last, and how many in all.
+fn fill_memtable(folder: &Path) -> Result<(u32, u32)> {
     let options = nearkin::Options::default().durability(Durability::OsBuffer);
-    let mut engine = Nearkin::open_with(folder, options)?;
-    let mut count = 0;
-    while count < most {
-        engine.stage(count, &made::documents(count, BATCH))?;
+    let mut engine = Nearkin::open_with(folder, options.maintenance(Maintenance::Inline))?;
+    let (mut all, mut held, mut most) = (0, 0, 0);
+    let mut full = false;
+    while !full || held + 2 * BATCH < most {
+        engine.stage(all, &made::documents(all, BATCH))?;
         engine.insert()?;
-        if engine.index.stats()?.memtable_documents <= u64::from(count) {
-            break;
+        all += BATCH;
+        let now = u32::try_from(engine.index.stats()?.memtable_documents)?;
+        if now < held {
+            full = held <= most + 2 * BATCH && held + 2 * BATCH >= most;
+            most = most.max(held);
         }
-        count += BATCH;
+        held = now;
     }
     engine.index.sync()?;
-    Ok(count.saturating_sub(if most == u32::MAX { BATCH } else { 0 }))
+    Ok((held, all))
 }
 
 /// Appends of 256 bytes with a sync each, into a file that is there and full of zeros: the most
