@@ -7,6 +7,9 @@ use crate::options::home;
 use crate::results::{Result, Row, figure};
 use std::fmt::Write;
 
+/// More than compiling this just before leaves behind on two processors.
+const LOAD_MAX: f64 = 3.0;
+
 const HEAD: &str = "\
 # Benchmarks
 
@@ -83,10 +86,24 @@ fn machine(page: &mut String, figures: &Figures) -> Result<()> {
     for (name, version) in versions()? {
         writeln!(page, "| {name} | {version} |")?;
     }
-    page.push_str("\nCommands: ");
-    let commands: Vec<String> =
-        figures.stages.iter().map(|(_, results)| format!("`rivals {}`", results.command)).collect();
-    writeln!(page, "`benches/run.sh`, that is {}.", commands.join(", "))?;
+    page.push_str("\nCommands: `benches/run.sh`, that is");
+    for (at, (_, results)) in figures.stages.iter().enumerate() {
+        write!(page, "{} `rivals {}`", if at > 0 { "," } else { "" }, results.command)?;
+    }
+    page.push_str(".\n");
+    let quick = figures.stages.iter().any(|(_, results)| results.command.contains("--quick"));
+    if quick {
+        page.push_str("\n**A quick run: it shows that everything works, and nothing else.**\n");
+    }
+    let first = figures
+        .stages
+        .first()
+        .and_then(|(_, results)| results.machine.iter().find(|(name, _)| name == "load at start"));
+    if first.is_some_and(|(_, load)| load.parse::<f64>().unwrap_or(0.0) > LOAD_MAX) {
+        page.push_str(
+            "\n**The machine was busy with other things: do not quote these figures.**\n",
+        );
+    }
     Ok(())
 }
 

@@ -64,10 +64,10 @@ fn middle(row: Option<&Row>) -> Option<f64> {
 
 /// All of them, in order.
 pub fn all(figures: &Figures) -> Vec<Target> {
-    [from_text(figures), tables(figures), ours(figures), large(figures)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let parts = [from_text(figures), tables(figures), ours(figures), large(figures)];
+    let mut targets: Vec<Target> = parts.into_iter().flatten().collect();
+    targets.sort_by_key(|target| target.point);
+    targets
 }
 
 fn from_text(figures: &Figures) -> Vec<Target> {
