@@ -176,7 +176,8 @@ fn head(plot: &Plot) -> String {
          font-family=\"sans-serif\" font-size=\"13\" fill=\"#222222\" role=\"img\" \
          aria-label=\"{title}\">\n\
          <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" rx=\"8\" fill=\"#ffffff\"/>\n\
-         <text x=\"{LEFT}\" y=\"26\" font-size=\"16\" font-weight=\"bold\">{title} ({unit})</text>\n\
+         <text x=\"{LEFT}\" y=\"26\" font-size=\"16\" font-weight=\"bold\">\
+         {title} ({unit})</text>\n\
          <text x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"middle\">documents</text>\n",
         (LEFT + WIDTH - RIGHT) / 2.0,
         HEIGHT - 12.0,
@@ -192,7 +193,8 @@ fn name_lines(svg: &mut String, mut labels: Vec<(f64, f64, &str, &str)>) {
         last = y;
         let _ = writeln!(
             svg,
-            "<text x=\"{:.1}\" y=\"{y:.1}\" fill=\"{colour}\" font-weight=\"bold\">{engine}</text>",
+            "<text x=\"{:.1}\" y=\"{y:.1}\" fill=\"{colour}\" font-weight=\"bold\">\
+             {engine}</text>",
             x + 10.0
         );
     }
