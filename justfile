@@ -45,3 +45,15 @@ fuzz target seconds="3600":
 # Licences and advisories of the dependencies (needs cargo-deny).
 deny:
     cargo deny check
+
+# Nearkin beside its rivals; writes docs/BENCHMARKS.md. NEARKIN_DATA names the folder of corpora.
+rivals *flags:
+    benches/run.sh {{flags}}
+
+# Single operations, timed (one of sketch, insert, query, delete, open, merge, pairs).
+bench name:
+    cargo bench --bench {{name}}
+
+# Instructions of single operations against benches/instructions.tsv (needs valgrind).
+instructions *flags:
+    cargo bench --bench instructions -- {{flags}}

@@ -1,0 +1,48 @@
+//! Inserts: batches that are synced, batches that are not, single documents.
+
+#![expect(clippy::unwrap_used, reason = "a benchmark may fail")]
+
+mod support;
+
+use criterion::{BatchSize, Criterion, Throughput};
+use nearkin::{Durability, Index};
+
+fn main() {
+    let mut criterion = Criterion::default().configure_from_args().sample_size(20);
+    let params = support::params();
+    let mut group = criterion.benchmark_group("insert");
+    for (name, durability) in [
+        ("batch of 1,000, sync", Durability::Sync),
+        ("batch of 1,000, no sync", Durability::OsBuffer),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let options = support::options().durability(durability);
+        let index = Index::create(folder.path().join("a"), &params, options).unwrap();
+        let mut first = 0;
+        group.throughput(Throughput::Elements(support::BATCH));
+        group.bench_function(name, |bencher| {
+            let next = || {
+                first += support::BATCH;
+                support::batches(&params, first, support::BATCH).remove(0)
+            };
+            bencher.iter_batched(next, |batch| index.write(batch).unwrap(), BatchSize::LargeInput);
+        });
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let index = Index::create(folder.path().join("a"), &params, support::options()).unwrap();
+    let mut number = 0;
+    group.throughput(Throughput::Elements(1));
+    group.bench_function("single, sync", |bencher| {
+        let next = || {
+            number += 1;
+            (support::key(number), support::signature(&params, number))
+        };
+        bencher.iter_batched(
+            next,
+            |(key, signature)| index.insert(key, &signature).unwrap(),
+            BatchSize::SmallInput,
+        );
+    });
+    group.finish();
+    criterion.final_summary();
+}

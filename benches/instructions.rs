@@ -1,0 +1,172 @@
+//! Counts the instructions of sketch, insert, hit and miss under callgrind, and holds them
+//! against `benches/instructions.tsv`: more than a tenth worse fails.
+//!
+//! `cargo bench --bench instructions` compares, with `-- --write` it writes the table anew. Time
+//! depends on what else the machine does; instructions hardly do, so a table of them can be
+//! committed. They depend on the compiler and, where code is chosen by what the CPU can do, on
+//! that: valgrind knows SSE to AVX2.
+
+#![expect(clippy::print_stdout, reason = "a tool prints")]
+#![expect(clippy::unwrap_used, reason = "a benchmark may fail")]
+
+mod support;
+
+use nearkin::{Durability, Sketcher};
+use std::fmt::Write;
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+/// What is counted, and how often each is done while it is.
+const OPERATIONS: [(&str, u64); 4] =
+    [("sketch", 200), ("insert", 4_000), ("hit", 2_000), ("miss", 2_000)];
+/// Documents of the index that is asked.
+const STORED: u64 = 10_000;
+/// How much worse an operation may be than the table says.
+const WORSE_MAX: f64 = 1.10;
+const NOTE: &str = "\
+# Instructions per operation, as `cargo bench --bench instructions` counts them; a change that makes
+# one more than 10 % worse fails there. To accept new ones: `-- --write`, and say why in the commit.
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let Some(at) = arguments.iter().position(|argument| argument == "--run") {
+        run(&arguments[at + 1]);
+        return ExitCode::SUCCESS;
+    }
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        println!("SKIPPED: there is no valgrind, so no instructions were counted or compared.");
+        println!("SKIPPED: install it (Debian: apt-get install valgrind) and run this again.");
+        return ExitCode::SUCCESS;
+    }
+    let counted: Vec<(&str, u64)> = OPERATIONS
+        .iter()
+        .map(|(operation, times)| (*operation, count(operation, *times)))
+        .collect();
+    if arguments.iter().any(|argument| argument == "--write") {
+        write(&counted);
+        return ExitCode::SUCCESS;
+    }
+    compare(&counted)
+}
+
+fn table() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("benches/instructions.tsv")
+}
+
+#[expect(clippy::disallowed_methods, reason = "a file of the repository, not of an index")]
+fn write(counted: &[(&str, u64)]) {
+    let mut text = NOTE.to_owned();
+    for (operation, instructions) in counted {
+        writeln!(text, "{operation}\t{instructions}").unwrap();
+        println!("{operation:<8} {instructions:>9}");
+    }
+    std::fs::write(table(), text).unwrap();
+}
+
+/// Prints how it stands, and fails if something is too much worse.
+fn compare(counted: &[(&str, u64)]) -> ExitCode {
+    let text = std::fs::read_to_string(table()).unwrap();
+    let mut worse = false;
+    for (operation, now) in counted {
+        let line = text.lines().find_map(|line| line.strip_prefix(operation)?.strip_prefix('\t'));
+        let Some(before) = line.and_then(|before| before.parse::<u64>().ok()) else {
+            println!("{operation}: not in {}", table().display());
+            worse = true;
+            continue;
+        };
+        let times = *now as f64 / before as f64;
+        let verdict = if times > WORSE_MAX {
+            worse = true;
+            "WORSE by more than a tenth"
+        } else if times < 1.0 / WORSE_MAX {
+            "better: write the table anew (-- --write), so that it cannot creep back"
+        } else {
+            "as it was"
+        };
+        println!("{operation:<8} {before:>9} -> {now:>9}  {times:.3} times  {verdict}");
+    }
+    if worse {
+        println!("If it has to be, write the table anew (-- --write) and say why in the commit.");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}
+
+/// Runs one operation under callgrind; returns instructions per time.
+fn count(operation: &str, times: u64) -> u64 {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--collect-atstart=no", "--toggle-collect=*on_the_scale*"])
+        .arg(format!("--callgrind-out-file={}", folder.path().join("out").display()))
+        .arg(std::env::current_exe().unwrap())
+        .args(["--run", operation])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let collected = said.lines().find_map(|line| line.split_once("Collected : "));
+    let instructions: u64 = collected.unwrap().1.trim().parse().unwrap();
+    assert!(instructions > 0, "nothing was counted: {said}");
+    instructions / times
+}
+
+/// What callgrind counts: everything in here and nothing else.
+#[inline(never)]
+fn on_the_scale(work: &mut dyn FnMut()) {
+    black_box(work)();
+}
+
+fn run(operation: &str) {
+    let times = OPERATIONS.iter().find(|(name, _)| *name == operation).unwrap().1;
+    match operation {
+        "sketch" => sketch(times),
+        "insert" => insert(times),
+        "hit" => query(times, 0),
+        _ => query(times, 1 << 40),
+    }
+}
+
+fn sketch(times: u64) {
+    let sketcher = Sketcher::new(&support::params());
+    let texts = support::texts(times);
+    on_the_scale(&mut || {
+        for text in &texts {
+            black_box(sketcher.text(text).unwrap());
+        }
+    });
+}
+
+/// Batches of 1,000, not synced: a sync has no instructions of ours.
+fn insert(times: u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let options = support::options().durability(Durability::OsBuffer);
+    let index = support::filled(folder.path(), options, support::BATCH);
+    let batches = support::batches(index.params(), support::BATCH, times);
+    on_the_scale(&mut || {
+        for batch in &batches {
+            index.write(batch).unwrap();
+        }
+    });
+}
+
+fn query(times: u64, first: u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let options = support::options().durability(Durability::OsBuffer);
+    let index = support::filled(folder.path(), options, STORED);
+    index.compact().unwrap();
+    let queries: Vec<_> =
+        (first..first + times).map(|number| support::signature(index.params(), number)).collect();
+    let snapshot = index.snapshot();
+    let mut found = 0;
+    let mut ask = || {
+        for query in &queries {
+            found += snapshot.query(query).run().unwrap().found;
+        }
+    };
+    // Once before: a block is checked when it is first touched.
+    ask();
+    on_the_scale(&mut ask);
+    assert_eq!(found > 0, first == 0);
+}

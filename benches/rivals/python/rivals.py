@@ -1,0 +1,286 @@
+"""datasketch, rensa and Lance's MinHash index on the texts that `rivals text` wrote.
+
+One thread where the library can be told so; same texts, words:3, 16 bands of 8. Results go to a
+JSON file of the same shape as those of the Rust side.
+"""
+
+import argparse
+import json
+import os
+import platform
+import re
+import resource
+import shutil
+import statistics
+import sys
+import time
+from pathlib import Path
+
+# Before Lance is loaded: its pools read these once.
+os.environ.setdefault("LANCE_CPU_THREADS", "1")
+os.environ.setdefault("RAYON_NUM_THREADS", "1")
+os.environ.setdefault("LANCE_LOG", "error")
+
+BANDS, BAND_ROWS, ROWS = 16, 8, 128
+THRESHOLD = 103 / 128
+SLOW_TEXTS = 5_000
+QUERIES = 200
+
+
+class Results:
+    def __init__(self, runs):
+        self.rows = []
+        self.runs = runs
+
+    def note(self, stage, engine, durability, documents, measure, unit, value):
+        for row in self.rows:
+            if (row["stage"], row["engine"], row["documents"], row["measure"]) == (
+                stage,
+                engine,
+                documents,
+                measure,
+            ):
+                row["values"].append(value)
+                return
+        self.rows.append(
+            {
+                "stage": stage,
+                "engine": engine,
+                "durability": durability,
+                "documents": documents,
+                "measure": measure,
+                "unit": unit,
+                "values": [value],
+            }
+        )
+
+    def write(self, path, versions):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        machine = [["python", platform.python_version()], *versions]
+        text = {"command": "python", "machine": machine, "rows": self.rows}
+        path.write_text(json.dumps(text, indent=2) + "\n")
+        for row in self.rows:
+            middle = statistics.median(row["values"])
+            print(f'{row["stage"]:<8} {row["engine"]:<12} {row["documents"]:>9} '
+                  f'{row["measure"]:<46} {middle:>14.4g} {row["unit"]}')
+
+
+def clock(work):
+    start = time.perf_counter()
+    done = work()
+    return time.perf_counter() - start, done
+
+
+def quantile_us(seconds, share):
+    ordered = sorted(seconds)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))] * 1e6
+
+
+def shingles(text):
+    """words:3, as bytes, lower case."""
+    words = re.findall(r"[a-z0-9]+", text.lower())
+    if len(words) < 3:
+        return [" ".join(words).encode()]
+    return [" ".join(words[at : at + 3]).encode() for at in range(len(words) - 2)]
+
+
+def sketching(results, texts):
+    """Text to signature. Splitting into shingles in Python is part of it: that is what a user
+    does; rensa from shingles ready made stands in a row of its own."""
+    from datasketch import MinHash
+    from rensa import RMinHash
+
+    few = texts[:SLOW_TEXTS]
+
+    def of_datasketch():
+        for _ in MinHash.generator((shingles(text) for text in few), num_perm=ROWS):
+            pass
+
+    def of_rensa():
+        for text in few:
+            sketch = RMinHash(num_perm=ROWS, seed=42)
+            sketch.update([one.decode() for one in shingles(text)])
+            sketch.digest()
+
+    ready = [[one.decode() for one in shingles(text)] for text in few]
+
+    def of_rensa_ready():
+        for one in RMinHash.from_token_sets(ready, num_perm=ROWS, seed=42):
+            one.digest()
+
+    engines = [
+        ("datasketch", of_datasketch),
+        ("rensa", of_rensa),
+        ("rensa, shingles ready", of_rensa_ready),
+    ]
+    for name, work in engines:
+        seconds, _ = clock(work)
+        results.note("sketch", name, "nothing stored", len(few), "sketch, words:3",
+                     "documents/s", len(few) / seconds)
+
+
+def in_memory(results, texts, hits):
+    """The LSH of both, sketching included. Their answers are candidates, not verified."""
+    from datasketch import MinHash, MinHashLSH
+    from rensa import RMinHash, RMinHashLSH
+
+    few = texts[:SLOW_TEXTS]
+    durability = "none (memory), not verified"
+
+    def measure(name, sketch, insert, query):
+        def load():
+            for number, text in enumerate(few):
+                insert(number, sketch(text))
+
+        seconds, _ = clock(load)
+        results.note("text", name, durability, len(few), "text to searchable and durable",
+                     "documents/s", len(few) / seconds)
+        taken = [clock(lambda: query(sketch(text)))[0] for _, text in hits]
+        results.note("text", name, durability, len(few),
+                     "near-duplicate p50, sketching included", "us", quantile_us(taken, 0.5))
+
+    def of_datasketch(text):
+        sketch = MinHash(num_perm=ROWS)
+        sketch.update_batch(shingles(text))
+        return sketch
+
+    lsh = MinHashLSH(num_perm=ROWS, params=(BANDS, BAND_ROWS))
+    measure("datasketch", of_datasketch, lambda n, s: lsh.insert(n, s, check_duplication=False),
+            lsh.query)
+
+    def of_rensa(text):
+        sketch = RMinHash(num_perm=ROWS, seed=42)
+        sketch.update([one.decode() for one in shingles(text)])
+        return sketch
+
+    rensa = RMinHashLSH(threshold=THRESHOLD, num_perm=ROWS, num_bands=BANDS)
+    measure("rensa", of_rensa, rensa.insert, rensa.query)
+
+
+def folder_bytes(folder):
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def lance(results, texts, hits, misses, work):
+    """Lance syncs nothing: what it has written is in the hands of the operating system."""
+    import lance as db
+    import pyarrow as pa
+    from lance.query import MinHashQuery
+
+    folder = work / "lance"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    path = str(folder / "texts.lance")
+    count = len(texts)
+
+    def note(measure, unit, value):
+        results.note("text", "lance", "none (never syncs)", count, measure, unit, value)
+
+    def table(first, part):
+        return pa.table({"id": pa.array(range(first, first + len(part)), pa.int64()),
+                         "text": pa.array(part)})
+
+    def load():
+        data = db.write_dataset(table(0, texts), path)
+        data.create_scalar_index("text", "MINHASHLSH", num_hashes=ROWS, num_bands=BANDS,
+                                 shingle_size=3)
+        return data
+
+    seconds, data = clock(load)
+    note("text to searchable and durable", "documents/s", count / seconds)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    note("memory of the process with the load", "MiB", peak)
+    note("disk", "bytes/document", folder_bytes(folder) / count)
+    index = folder / "texts.lance" / "_indices"
+    note("disk, index alone", "bytes/document", folder_bytes(index) / count)
+
+    def query(data, text):
+        found = data.to_table(nearest=MinHashQuery(text, "text"), limit=10, columns=["id", "_distance"])
+        least = 1 - THRESHOLD
+        pairs = zip(found["id"].to_pylist(), found["_distance"].to_pylist())
+        return [number for number, distance in pairs if distance <= least + 1e-9]
+
+    del data
+
+    def reopen():
+        data = db.dataset(path)
+        query(data, hits[0][1])
+        return data
+
+    seconds, data = clock(reopen)
+    note("reopen to first answer, warm", "ms", seconds * 1e3)
+    taken, recalled = [], 0
+    for of, text in hits:
+        seconds, found = clock(lambda: query(data, text))
+        taken.append(seconds)
+        recalled += of in found
+    note("near-duplicate p50, sketching included", "us", quantile_us(taken, 0.5))
+    note("near-duplicate p99, sketching included", "us", quantile_us(taken, 0.99))
+    note("near-duplicates that find their document", "%", recalled / len(hits) * 100)
+    taken = [clock(lambda: query(data, text))[0] for text in misses]
+    note("fresh p50, sketching included", "us", quantile_us(taken, 0.5))
+
+    def remove():
+        data.delete(f"id < {min(1_000, count // 2)}")
+        query(data, hits[1][1])
+
+    seconds, _ = clock(remove)
+    note("1,000 removals and the first query", "ms", seconds * 1e3)
+
+    checked = min(200, count)
+    seconds, _ = clock(lambda: check_then_add(db, table, texts[:checked], folder, query))
+    note("check, then add", "documents/s", checked / seconds)
+    shutil.rmtree(folder)
+
+
+def check_then_add(db, table, texts, folder, query):
+    """One by one from empty: a document that is not indexed yet is signed for every query."""
+    path = str(folder / "checked.lance")
+    data = db.write_dataset(table(0, texts[:1]), path)
+    data.create_scalar_index("text", "MINHASHLSH", num_hashes=ROWS, num_bands=BANDS,
+                             shingle_size=3)
+    for number, text in enumerate(texts[1:], start=1):
+        if not query(data, text):
+            data = db.write_dataset(table(number, [text]), path, mode="append")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--texts", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--runs", type=int, default=3)
+    options = parser.parse_args()
+
+    def lines(name):
+        return (options.texts / name).read_text().splitlines()
+
+    texts = lines("documents.txt")
+    hits = [(int(of), text) for of, text in (line.split("\t", 1) for line in lines("hits.txt"))]
+    hits, misses = hits[:QUERIES], lines("misses.txt")[:QUERIES]
+    fewer = [hit for hit in hits if hit[0] < SLOW_TEXTS] or hits[:20]
+    results = Results(options.runs)
+    stages = [
+        ("sketching", lambda: sketching(results, texts)),
+        ("in memory", lambda: in_memory(results, texts, fewer)),
+        ("lance", lambda: lance(results, texts, hits, misses, options.work)),
+    ]
+    for run in range(options.runs):
+        for name, work in stages:
+            try:
+                work()
+            except ImportError as missing:
+                print(f"skipped, run {run + 1}: {name}: {missing}", file=sys.stderr)
+    from importlib.metadata import PackageNotFoundError, version
+
+    versions = []
+    for package in ["datasketch", "rensa", "pylance", "pyarrow", "numpy"]:
+        try:
+            versions.append([package, version(package)])
+        except PackageNotFoundError:
+            versions.append([package, "not installed"])
+    results.write(options.out, versions)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+//! Latencies and rates.
+
+use crate::engines::Reader;
+use crate::made::Signature;
+use crate::results::Result;
+use std::time::Instant;
+
+/// Latencies of one kind of operation, in seconds.
+#[derive(Debug, Clone, Default)]
+pub struct Latencies {
+    sorted: Vec<f64>,
+}
+
+impl Latencies {
+    pub fn new(mut seconds: Vec<f64>) -> Self {
+        seconds.sort_unstable_by(f64::total_cmp);
+        Self { sorted: seconds }
+    }
+
+    /// The least latency that `share` of all do not exceed, in microseconds.
+    pub fn quantile_us(&self, share: f64) -> f64 {
+        let last = self.sorted.len().saturating_sub(1);
+        let at = ((self.sorted.len() as f64 * share).ceil() as usize).saturating_sub(1);
+        self.sorted.get(at.min(last)).map_or(f64::NAN, |seconds| seconds * 1e6)
+    }
+}
+
+/// Seconds that `work` took.
+pub fn time<T>(work: impl FnOnce() -> Result<T>) -> Result<(f64, T)> {
+    let start = Instant::now();
+    let done = work()?;
+    Ok((start.elapsed().as_secs_f64(), done))
+}
+
+/// Runs all queries one after another, each on the clock; also how many matches there were.
+pub fn queries(reader: &mut dyn Reader, queries: &[Signature]) -> Result<(Latencies, u64)> {
+    reader.stage(queries)?;
+    let mut seconds = Vec::with_capacity(queries.len());
+    let mut found = Vec::new();
+    let mut matches = 0;
+    for at in 0..queries.len() {
+        found.clear();
+        let start = Instant::now();
+        reader.query(at, &mut found)?;
+        seconds.push(start.elapsed().as_secs_f64());
+        matches += found.len() as u64;
+    }
+    Ok((Latencies::new(seconds), matches))
+}
+
+/// Queries per second of several readers at once, each on its own thread with its own queries.
+pub fn query_rate(readers: Vec<Box<dyn Reader + '_>>, shares: &[&[Signature]]) -> Result<f64> {
+    let count: usize = shares.iter().map(|share| share.len()).sum();
+    let mut ready = Vec::new();
+    for (mut reader, share) in readers.into_iter().zip(shares) {
+        reader.stage(share)?;
+        ready.push((reader, share.len()));
+    }
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        let work = |(mut reader, count): (Box<dyn Reader + '_>, usize)| -> Result<()> {
+            let mut found = Vec::new();
+            for at in 0..count {
+                found.clear();
+                reader.query(at, &mut found)?;
+            }
+            Ok(())
+        };
+        let threads: Vec<_> = ready.into_iter().map(|one| scope.spawn(move || work(one))).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a query panicked")?)
+    })?;
+    Ok(count as f64 / start.elapsed().as_secs_f64())
+}

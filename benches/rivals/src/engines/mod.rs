@@ -1,0 +1,182 @@
+//! The engines behind one small interface: documents in batches, queries by signature.
+
+mod fjall;
+mod gaoya;
+mod lmdb;
+mod nearkin;
+mod redb;
+mod sqlite;
+
+use crate::made::{BANDS, EQUAL_ROWS_MIN, Signature, band, equal_rows};
+use crate::results::Result;
+use std::path::Path;
+
+pub use nearkin::{Nearkin, key, params, threshold};
+
+/// An engine with an index open.
+pub trait Engine: Send {
+    /// Takes the documents `first`, `first + 1`, ... into the engine's own form. Not timed.
+    fn stage(&mut self, first: u32, signatures: &[Signature]) -> Result<()>;
+
+    /// Inserts what was staged: durable on return, for engines that can.
+    fn insert(&mut self) -> Result<()>;
+
+    /// Removes documents, as durable as an insert.
+    fn remove(&mut self, documents: &[u32]) -> Result<()>;
+
+    /// Does what the engine wants done after a bulk load so that reading is at its best.
+    fn settle(&mut self) -> Result<()>;
+
+    /// A handle for one thread of queries, holding what may be held: a read transaction or a
+    /// snapshot.
+    fn reader(&self) -> Result<Box<dyn Reader + '_>>;
+
+    /// Closes it in order.
+    fn close(self: Box<Self>) -> Result<()>;
+}
+
+/// A handle for queries of one thread.
+pub trait Reader: Send {
+    /// Takes queries into the engine's own form. Not timed.
+    fn stage(&mut self, queries: &[Signature]) -> Result<()>;
+
+    /// Answers the staged query `at`: appends the documents that match, verified, in any order.
+    fn query(&mut self, at: usize, found: &mut Vec<u32>) -> Result<()>;
+}
+
+/// Which engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Nearkin,
+    Gaoya,
+    Sqlite,
+    Lmdb,
+    Redb,
+    Fjall,
+}
+
+impl Kind {
+    pub const ALL: [Self; 6] =
+        [Self::Nearkin, Self::Gaoya, Self::Fjall, Self::Lmdb, Self::Sqlite, Self::Redb];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nearkin => "nearkin",
+            Self::Gaoya => "gaoya",
+            Self::Sqlite => "sqlite",
+            Self::Lmdb => "lmdb",
+            Self::Redb => "redb",
+            Self::Fjall => "fjall",
+        }
+    }
+
+    /// What a write that returned promises.
+    pub fn durability(self) -> &'static str {
+        match self {
+            Self::Nearkin => "sync per batch",
+            Self::Gaoya => "none (memory)",
+            Self::Sqlite => "sync per batch (WAL, FULL)",
+            Self::Lmdb => "sync per batch",
+            Self::Redb => "sync per batch (Immediate)",
+            Self::Fjall => "sync per batch (SyncData)",
+        }
+    }
+
+    pub fn is_durable(self) -> bool {
+        self != Self::Gaoya
+    }
+
+    /// Whether it is a tree that wants large sorted batches in a bulk load.
+    pub fn is_tree(self) -> bool {
+        matches!(self, Self::Sqlite | Self::Lmdb | Self::Redb)
+    }
+
+    /// Opens the index in a folder, or creates it there.
+    pub fn open(self, folder: &Path) -> Result<Box<dyn Engine>> {
+        std::fs::create_dir_all(folder)?;
+        Ok(match self {
+            Self::Nearkin => Box::new(Nearkin::open(folder)?),
+            Self::Gaoya => Box::new(gaoya::Gaoya::new()),
+            Self::Sqlite => Box::new(sqlite::Sqlite::open(folder)?),
+            Self::Lmdb => Box::new(lmdb::Lmdb::open(folder)?),
+            Self::Redb => Box::new(redb::Redb::open(folder)?),
+            Self::Fjall => Box::new(fjall::Fjall::open(folder)?),
+        })
+    }
+}
+
+/// One entry of a (band, hash) table: what the hand-made engines store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    band: u8,
+    hash: u64,
+    document: u32,
+}
+
+impl Entry {
+    /// In the order of the table.
+    fn key(self) -> [u8; 13] {
+        let mut key = [0; 13];
+        key[0] = self.band;
+        key[1..9].copy_from_slice(&self.hash.to_be_bytes());
+        key[9..].copy_from_slice(&self.document.to_be_bytes());
+        key
+    }
+}
+
+/// The entries of documents, sorted: what a tree takes best.
+fn entries<'a>(documents: impl Iterator<Item = (u32, &'a Signature)>) -> Vec<Entry> {
+    let of_one = |(document, signature): (u32, &'a Signature)| {
+        (0..BANDS as u8).map(move |at| Entry {
+            band: at,
+            hash: band(signature, usize::from(at)),
+            document,
+        })
+    };
+    let mut entries: Vec<Entry> = documents.flat_map(of_one).collect();
+    entries.sort_unstable();
+    entries
+}
+
+/// Documents on their way in, for the hand-made engines.
+#[derive(Debug, Default)]
+struct Staged {
+    first: u32,
+    signatures: Vec<Signature>,
+}
+
+impl Staged {
+    fn take(&mut self, first: u32, signatures: &[Signature]) {
+        self.first = first;
+        self.signatures.clear();
+        self.signatures.extend_from_slice(signatures);
+    }
+
+    fn documents(&self) -> impl Iterator<Item = (u32, &Signature)> {
+        (self.first..).zip(&self.signatures)
+    }
+}
+
+/// The second half of a query in a hand-made engine: each candidate once, verified.
+fn verify(
+    query: &Signature,
+    candidates: &mut Vec<u32>,
+    found: &mut Vec<u32>,
+    mut stored: impl FnMut(u32) -> Result<Option<Signature>>,
+) -> Result<()> {
+    candidates.sort_unstable();
+    candidates.dedup();
+    for candidate in candidates.drain(..) {
+        if let Some(signature) = stored(candidate)?
+            && equal_rows(query, &signature) >= EQUAL_ROWS_MIN
+        {
+            found.push(candidate);
+        }
+    }
+    Ok(())
+}
+
+/// The signature in the bytes that an engine stored.
+fn stored(bytes: &[u8]) -> Result<Signature> {
+    Ok(bytes.try_into()?)
+}

@@ -1,0 +1,108 @@
+//! Nearkin with its defaults.
+
+use super::{Engine, Reader};
+use crate::made::{BAND_ROWS, BANDS, EQUAL_ROWS_MIN, ROWS, Signature};
+use crate::results::Result;
+use nearkin::{Batch, Index, Options, Params, Shingles, Snapshot};
+use std::path::Path;
+
+/// The parameters that every engine is held to.
+pub fn params() -> Result<Params> {
+    let shape = Params::for_threshold(0.8).hashes(ROWS).bands(BANDS, BAND_ROWS);
+    Ok(shape.lane_bits(8).shingles(Shingles::Words(3)).build()?)
+}
+
+/// The threshold that asks for `EQUAL_ROWS_MIN` equal rows and no fewer.
+pub fn threshold(params: &Params) -> f64 {
+    params.similarity(EQUAL_ROWS_MIN)
+}
+
+/// The key of a document: eight bytes.
+pub fn key(document: u32) -> [u8; 8] {
+    u64::from(document).to_be_bytes()
+}
+
+/// An open index, and what is on its way in.
+pub struct Nearkin {
+    pub index: Index,
+    first: u32,
+    staged: Vec<nearkin::Signature>,
+}
+
+impl Nearkin {
+    pub fn open(folder: &Path) -> Result<Self> {
+        Self::open_with(folder, Options::default())
+    }
+
+    pub fn open_with(folder: &Path, options: Options) -> Result<Self> {
+        let index = Index::open_or_create(folder.join("index"), &params()?, options)?;
+        Ok(Self { index, first: 0, staged: Vec::new() })
+    }
+}
+
+fn convert(params: &Params, signatures: &[Signature]) -> Result<Vec<nearkin::Signature>> {
+    let one = |rows| Ok(nearkin::Signature::from_bytes(params, rows, 200)?);
+    signatures.iter().map(|rows| one(rows.as_slice())).collect()
+}
+
+impl Engine for Nearkin {
+    fn stage(&mut self, first: u32, signatures: &[Signature]) -> Result<()> {
+        self.first = first;
+        self.staged = convert(self.index.params(), signatures)?;
+        Ok(())
+    }
+
+    fn insert(&mut self) -> Result<()> {
+        if let [one] = self.staged.as_slice() {
+            self.index.insert(key(self.first), one)?;
+            return Ok(());
+        }
+        let mut batch = Batch::new();
+        for (document, signature) in (self.first..).zip(&self.staged) {
+            batch = batch.insert(key(document), signature);
+        }
+        self.index.write(batch)?;
+        Ok(())
+    }
+
+    fn remove(&mut self, documents: &[u32]) -> Result<()> {
+        let batch = documents.iter().fold(Batch::new(), |batch, one| batch.remove(key(*one)));
+        self.index.write(batch)?;
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Result<()> {
+        Ok(self.index.compact()?)
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader + '_>> {
+        let threshold = threshold(self.index.params());
+        Ok(Box::new(Queries { snapshot: self.index.snapshot(), threshold, staged: Vec::new() }))
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(self.index.close()?)
+    }
+}
+
+struct Queries {
+    snapshot: Snapshot,
+    threshold: f64,
+    staged: Vec<nearkin::Signature>,
+}
+
+impl Reader for Queries {
+    fn stage(&mut self, queries: &[Signature]) -> Result<()> {
+        self.staged = convert(self.snapshot.params(), queries)?;
+        Ok(())
+    }
+
+    fn query(&mut self, at: usize, found: &mut Vec<u32>) -> Result<()> {
+        let answer = self.snapshot.query(&self.staged[at]).threshold(self.threshold).run()?;
+        for one in answer {
+            let number = u64::from_be_bytes(one.key.as_slice().try_into()?);
+            found.push(u32::try_from(number)?);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! Nearkin alone at the largest size: memory, write amplification, latency; and gaoya alone, whose
+//! memory can only be told in a process of its own.
+
+use crate::clock::{queries, time};
+use crate::engines::{Engine, Kind, Nearkin};
+use crate::machine::{Peak, anonymous_bytes, available_bytes, disk_bytes, disk_traffic};
+use crate::made;
+use crate::options::Options;
+use crate::results::{Result, Results, Subject};
+use crate::tables::{BATCH, fresh_folder, load};
+
+const MIB: f64 = (1 << 20) as f64;
+
+/// One run, or three where that is quick: ten million documents take a minute or two.
+pub fn run(options: &Options, results: &mut Results) -> Result<()> {
+    let documents = options.large;
+    if documents == 0 {
+        return Ok(());
+    }
+    let runs = if documents > 3_000_000 { 1 } else { options.runs };
+    for _ in 0..runs {
+        once(options, documents, results)?;
+    }
+    Ok(())
+}
+
+fn once(options: &Options, documents: u32, results: &mut Results) -> Result<()> {
+    let mut note = |measure: &str, unit: &str, value: f64| {
+        let of = Subject {
+            stage: "large",
+            engine: Kind::Nearkin.name(),
+            durability: Kind::Nearkin.durability(),
+            documents: u64::from(documents),
+        };
+        results.note(of, measure, unit, value);
+    };
+    let count = f64::from(documents);
+    let folder = fresh_folder(options, "large")?;
+    let peak = Peak::start();
+    let before = disk_traffic().0;
+    let mut engine = Nearkin::open(&folder)?;
+    let seconds = load(&mut engine, documents, BATCH)?;
+    note("insert, batches of 1,000", "documents/s", count / seconds);
+    let (seconds, ()) = time(|| engine.settle())?;
+    note("compact", "s", seconds);
+    Box::new(engine).close()?;
+    let written = (disk_traffic().0 - before) as f64;
+    let disk = disk_bytes(&folder)? as f64;
+    note("disk", "bytes/document", disk / count);
+    note("written by load and compaction", "bytes/document", written / count);
+    note("written / final size", "times", written / disk);
+
+    let hits = made::hits(options.queries, documents);
+    let misses = made::misses(options.queries);
+    let (seconds, engine) = time(|| {
+        let engine = Nearkin::open(&folder)?;
+        queries(&mut *engine.reader()?, &hits[..1])?;
+        Ok(engine)
+    })?;
+    note("reopen to first answer, warm", "ms", seconds * 1e3);
+    for (asked, name) in [(&hits, "hit"), (&misses, "miss")] {
+        queries(&mut *engine.reader()?, asked)?;
+        let latencies = queries(&mut *engine.reader()?, asked)?.0;
+        note(&format!("{name} p50"), "us", latencies.quantile_us(0.5));
+        note(&format!("{name} p99"), "us", latencies.quantile_us(0.99));
+    }
+    Box::new(engine).close()?;
+    note("most anonymous memory", "MiB", peak.bytes() as f64 / MIB);
+    Ok(std::fs::remove_dir_all(folder)?)
+}
+
+/// Bytes that gaoya wants for a document, generously.
+const GAOYA_BYTES: u64 = 1_800;
+
+/// gaoya at the largest size that the memory allows.
+pub fn gaoya(options: &Options, results: &mut Results) -> Result<()> {
+    let fits = |documents: &u32| u64::from(*documents) * GAOYA_BYTES < available_bytes();
+    let mut sizes = options.sizes.clone();
+    sizes.push(options.large);
+    let Some(documents) = sizes.into_iter().filter(fits).max() else { return Ok(()) };
+    let kind = Kind::Gaoya;
+    let mut note = |measure: &str, unit: &str, value: f64| {
+        let of = Subject {
+            stage: "large",
+            engine: kind.name(),
+            durability: kind.durability(),
+            documents: u64::from(documents),
+        };
+        results.note(of, measure, unit, value);
+    };
+    let folder = fresh_folder(options, kind.name())?;
+    let mut engine = kind.open(&folder)?;
+    let before = anonymous_bytes();
+    let seconds = load(&mut *engine, documents, BATCH)?;
+    note("insert, batches of 1,000", "documents/s", f64::from(documents) / seconds);
+    let grown = anonymous_bytes().saturating_sub(before) as f64;
+    note("memory", "bytes/document", grown / f64::from(documents));
+    for (asked, name) in
+        [(made::hits(options.queries, documents), "hit"), (made::misses(options.queries), "miss")]
+    {
+        queries(&mut *engine.reader()?, &asked)?;
+        let latencies = queries(&mut *engine.reader()?, &asked)?.0;
+        note(&format!("{name} p50"), "us", latencies.quantile_us(0.5));
+        note(&format!("{name} p99"), "us", latencies.quantile_us(0.99));
+    }
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! Nearkin beside its rivals: measures all of them in one process and writes the report.
+
+mod clock;
+mod corpus;
+mod engines;
+mod large;
+mod machine;
+mod made;
+mod options;
+mod ours;
+mod report;
+mod results;
+mod tables;
+mod text;
+
+use options::{Options, USAGE, home};
+use results::{Result, Results};
+use std::process::Command;
+
+fn main() -> Result<()> {
+    let options = Options::parse(std::env::args().skip(1))?;
+    match options.stages.as_slice() {
+        [] => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        [stage] => run(stage, &options),
+        // Each in a process of its own, so that none finds what another left on the heap.
+        stages => stages.iter().try_for_each(|stage| {
+            println!("\n== {stage}");
+            let mut child = Command::new(std::env::current_exe()?);
+            let status = child.arg(stage).args(&options.flags).status()?;
+            if status.success() { Ok(()) } else { Err(format!("{stage} failed").into()) }
+        }),
+    }
+}
+
+fn run(stage: &str, options: &Options) -> Result<()> {
+    std::fs::create_dir_all(&options.work)?;
+    let start = std::time::Instant::now();
+    let mut results = Results::new();
+    match stage {
+        "tables" => tables::run(options, &mut results)?,
+        "ours" => ours::run(options, &mut results)?,
+        "large" => large::run(options, &mut results)?,
+        "memory" => large::gaoya(options, &mut results)?,
+        "text" => text::run(options, &mut results)?,
+        "python" => return python(options),
+        _ => return report::run(options),
+    }
+    results.print();
+    println!("{stage}: {:.0} s", start.elapsed().as_secs_f64());
+    results.write(&options.results.join(format!("{stage}.json")))
+}
+
+/// Runs the Python rivals on the texts that stage `text` wrote.
+fn python(options: &Options) -> Result<()> {
+    let Some(program) = &options.python else {
+        println!("skipped: no --python given, so no figures of datasketch, rensa and Lance");
+        return Ok(());
+    };
+    let mut child = Command::new(program);
+    child.arg(home().join("python/rivals.py"));
+    child.arg("--texts").arg(text::folder(options));
+    child.arg("--work").arg(options.work.join("python"));
+    child.arg("--out").arg(options.results.join("python.json"));
+    child.args(["--runs", &options.runs.to_string()]);
+    let status = child.status()?;
+    if status.success() { Ok(()) } else { Err("the Python rivals failed".into()) }
+}

@@ -1,0 +1,286 @@
+//! Nearkin alone: what no rival does, and what must hold whatever the rivals do.
+
+use crate::clock::{Latencies, queries, time};
+use crate::engines::{Engine, Kind, Nearkin, key, threshold};
+use crate::machine::{Peak, anonymous_bytes, disk_bytes};
+use crate::made::{self, Signature};
+use crate::options::Options;
+use crate::results::{Result, Results, Subject};
+use crate::tables::{BATCH, fresh_folder, load};
+use nearkin::{Durability, Maintenance};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+const WRITERS: u32 = 8;
+const MIB: f64 = (1 << 20) as f64;
+
+pub fn run(options: &Options, results: &mut Results) -> Result<()> {
+    for run in 0..options.runs {
+        let folder = fresh_folder(options, "ours")?;
+        let mut one = Ours { options, results: &mut *results, folder };
+        one.syncs()?;
+        one.crash()?;
+        one.large_index()?;
+        eprintln!("run {} done", run + 1);
+        std::fs::remove_dir_all(&one.folder)?;
+    }
+    Ok(())
+}
+
+struct Ours<'a> {
+    options: &'a Options,
+    results: &'a mut Results,
+    folder: PathBuf,
+}
+
+impl Ours<'_> {
+    fn note(&mut self, measure: &str, unit: &str, value: f64) {
+        let of = Subject {
+            stage: "ours",
+            engine: "nearkin",
+            durability: Kind::Nearkin.durability(),
+            documents: u64::from(self.options.ours),
+        };
+        self.results.note(of, measure, unit, value);
+    }
+
+    /// The disk's own syncs, single inserts, and those of eight threads, one after another.
+    fn syncs(&mut self) -> Result<()> {
+        let folder = self.folder.join("syncs");
+        let index = Nearkin::open(&folder)?;
+        let singles = self.options.singles;
+        let limit = disk_syncs(&folder.join("limit"), singles)?;
+        self.note("syncs of 256 appended bytes", "1/s", limit);
+        let sketched = staged(0, singles * (1 + WRITERS))?;
+        let (first, rest) = sketched.split_at(singles as usize);
+        let insert = |range: &[(u32, nearkin::Signature)]| -> Result<()> {
+            for (document, signature) in range {
+                index.index.insert(key(*document), signature)?;
+            }
+            Ok(())
+        };
+        let (alone, ()) = time(|| insert(first))?;
+        self.note("single inserts, one thread", "documents/s", f64::from(singles) / alone);
+        let (together, ()) = time(|| {
+            std::thread::scope(|scope| {
+                let parts = rest.chunks(singles as usize);
+                let threads: Vec<_> = parts.map(|part| scope.spawn(|| insert(part))).collect();
+                threads.into_iter().try_for_each(|one| one.join().map_err(|_| "panicked")?)
+            })
+        })?;
+        let rate = f64::from(singles * WRITERS) / together;
+        self.note("single inserts, 8 threads", "documents/s", rate);
+        Box::new(index).close()
+    }
+
+    /// Reopening after an end without a close, with as many documents in the memtable as fit.
+    fn crash(&mut self) -> Result<()> {
+        let folder = self.folder.join("crash");
+        let (held, all) = fill_memtable(&folder)?;
+        let hit = made::hits(1, all);
+        let (seconds, engine) = time(|| {
+            let engine = Nearkin::open(&folder)?;
+            queries(&mut *engine.reader()?, &hit)?;
+            Ok(engine)
+        })?;
+        self.note("documents in a full memtable", "documents", f64::from(held));
+        self.note("reopen after a kill, full memtable", "ms", seconds * 1e3);
+        Box::new(engine).close()
+    }
+
+    /// What is done to one large index, in order.
+    fn large_index(&mut self) -> Result<()> {
+        let folder = self.folder.join("large");
+        std::fs::create_dir_all(&folder)?;
+        self.unmerged(&folder)?;
+        let mut engine = Nearkin::open(&folder)?;
+        let (seconds, ()) = time(|| engine.settle())?;
+        self.note("compact", "s", seconds);
+        self.pairs(&engine)?;
+        let idle = self.hits(&engine)?;
+        self.note("hit p50, compacted", "us", idle.quantile_us(0.5));
+        self.note("hit p99, idle", "us", idle.quantile_us(0.99));
+        self.dead(engine, &folder, idle.quantile_us(0.5))?;
+        self.busy(&folder)
+    }
+
+    fn hits(&self, engine: &Nearkin) -> Result<Latencies> {
+        let hits = made::hits(self.options.queries, self.options.ours / 5 * 4);
+        queries(&mut *engine.reader()?, &hits)?;
+        Ok(queries(&mut *engine.reader()?, &hits)?.0)
+    }
+
+    /// A bulk load with compaction off: how many segments, and what each costs a query.
+    fn unmerged(&mut self, folder: &Path) -> Result<()> {
+        let never = nearkin::Options::default().tier_segments_max(usize::MAX);
+        let mut engine = Nearkin::open_with(folder, never)?;
+        let seconds = load(&mut engine, self.options.ours, BATCH)?;
+        let rate = f64::from(self.options.ours) / seconds;
+        self.note("insert, no compaction", "documents/s", rate);
+        engine.index.flush()?;
+        let segments = engine.index.stats()?.segments as f64;
+        let misses = made::misses(self.options.queries);
+        queries(&mut *engine.reader()?, &misses)?;
+        let missed = queries(&mut *engine.reader()?, &misses)?.0.quantile_us(0.5);
+        let hit = self.hits(&engine)?.quantile_us(0.5);
+        self.note("segments after a load without compaction", "segments", segments);
+        self.note("hit p50, without compaction", "us", hit);
+        self.note("miss p50, without compaction", "us", missed);
+        self.note("miss p50 per segment, without compaction", "us", missed / segments);
+        Box::new(engine).close()
+    }
+
+    fn pairs(&mut self, engine: &Nearkin) -> Result<()> {
+        let asked = threshold(engine.index.params());
+        let peak = Peak::start();
+        let before = anonymous_bytes();
+        let (seconds, count) = time(|| {
+            let mut count = 0_u64;
+            for pair in engine.index.pairs(asked)? {
+                pair?;
+                count += 1;
+            }
+            Ok(count)
+        })?;
+        self.note("pairs at 0.8", "s", seconds);
+        self.note("pairs found", "pairs", count as f64);
+        self.note("memory of the process with pairs", "MiB", peak.bytes() as f64 / MIB);
+        drop(peak);
+        let peak = Peak::start();
+        let (seconds, count) = time(|| Ok(engine.index.clusters(asked)?.count()))?;
+        self.note("clusters at 0.8", "s", seconds);
+        self.note("clusters found", "clusters", count as f64);
+        self.note("memory of the process with clusters", "MiB", peak.bytes() as f64 / MIB);
+        let grown = peak.bytes().saturating_sub(before) as f64;
+        self.note("memory that pairs and clusters add", "MiB", grown / MIB);
+        Ok(())
+    }
+
+    /// Removes the last fifth, asks what is left, and compacts.
+    fn dead(&mut self, mut engine: Nearkin, folder: &Path, before_us: f64) -> Result<()> {
+        let documents = self.options.ours;
+        let full = disk_bytes(folder)? as f64;
+        let removed: Vec<u32> = (documents / 5 * 4 + 1..documents).collect();
+        let (seconds, ()) =
+            time(|| removed.chunks(BATCH as usize).try_for_each(|batch| engine.remove(batch)))?;
+        self.note("removals, batches of 1,000", "documents/s", removed.len() as f64 / seconds);
+        engine.index.flush()?;
+        let dead = engine.index.stats()?.dead as f64 / f64::from(documents);
+        let after_us = self.hits(&engine)?.quantile_us(0.5);
+        self.note("dead while queried", "%", dead * 100.0);
+        self.note("hit p50 with a fifth dead", "us", after_us);
+        self.note("hit p50 with a fifth dead, against none", "times", after_us / before_us);
+        engine.settle()?;
+        Box::new(engine).close()?;
+        let left = disk_bytes(folder)? as f64;
+        self.note("disk after removing a fifth and compacting", "%", left / full * 100.0);
+        Ok(())
+    }
+
+    /// Queries while one thread inserts as fast as it can, with merges running.
+    fn busy(&mut self, folder: &Path) -> Result<()> {
+        let engine = Nearkin::open(folder)?;
+        let stored = self.options.ours / 5 * 4;
+        let hits = made::hits(self.options.queries, stored);
+        let done = AtomicBool::new(false);
+        let (latencies, stalls) = std::thread::scope(|scope| {
+            let writer = scope.spawn(|| write_on(&engine, self.options.ours, stored / 2, &done));
+            let mut seconds = Vec::new();
+            while !done.load(Ordering::Relaxed) {
+                seconds.extend(ask_each_anew(&engine, &hits, &done)?);
+            }
+            let stalls = writer.join().map_err(|_| "the writer panicked")??;
+            crate::results::Result::Ok((Latencies::new(seconds), stalls))
+        })?;
+        self.note("hit p50 while a writer runs", "us", latencies.quantile_us(0.5));
+        self.note("hit p99 while a writer runs", "us", latencies.quantile_us(0.99));
+        self.note("longest wait of the writer", "ms", stalls.quantile_us(1.0) / 1e3);
+        self.note("p50 of the writer's batches", "ms", stalls.quantile_us(0.5) / 1e3);
+        Box::new(engine).close()
+    }
+}
+
+/// Inserts new documents, and says how long each batch took.
+fn write_on(engine: &Nearkin, first: u32, count: u32, done: &AtomicBool) -> Result<Latencies> {
+    let mut seconds = Vec::new();
+    let outcome = (first..first + count).step_by(BATCH as usize).try_for_each(|first| {
+        let mut batch = nearkin::Batch::new();
+        for (document, signature) in staged(first, BATCH)? {
+            batch = batch.insert(key(document), &signature);
+        }
+        seconds.push(time(|| Ok(engine.index.write(batch)?))?.0);
+        Result::Ok(())
+    });
+    done.store(true, Ordering::Relaxed);
+    outcome.map(|()| Latencies::new(seconds))
+}
+
+/// Queries that each see the newest state, until done.
+fn ask_each_anew(engine: &Nearkin, hits: &[Signature], done: &AtomicBool) -> Result<Vec<f64>> {
+    let params = engine.index.params();
+    let asked = threshold(params);
+    let mut seconds = Vec::new();
+    for rows in hits {
+        if done.load(Ordering::Relaxed) {
+            break;
+        }
+        let query = nearkin::Signature::from_bytes(params, rows, 200)?;
+        let start = Instant::now();
+        engine.index.query(&query).threshold(asked).run()?;
+        seconds.push(start.elapsed().as_secs_f64());
+    }
+    Ok(seconds)
+}
+
+fn staged(first: u32, count: u32) -> Result<Vec<(u32, nearkin::Signature)>> {
+    let params = crate::engines::params()?;
+    let one = |document| {
+        let rows = made::document(document);
+        Ok((document, nearkin::Signature::from_bytes(&params, &rows, 200)?))
+    };
+    (first..first + count).map(one).collect()
+}
+
+/// Inserts until a memtable holds as much as one ever does, less a batch, and ends without a close.
+/// The log is short at first and grows with use, so the first memtables are flushed half full.
+/// Returns how many documents are in the last, and how many in all.
+fn fill_memtable(folder: &Path) -> Result<(u32, u32)> {
+    let options = nearkin::Options::default().durability(Durability::OsBuffer);
+    let mut engine = Nearkin::open_with(folder, options.maintenance(Maintenance::Inline))?;
+    let (mut all, mut held, mut most) = (0, 0, 0);
+    let mut full = false;
+    while !full || held + 2 * BATCH < most {
+        engine.stage(all, &made::documents(all, BATCH))?;
+        engine.insert()?;
+        all += BATCH;
+        let now = u32::try_from(engine.index.stats()?.memtable_documents)?;
+        if now < held {
+            full = held <= most + 2 * BATCH && held + 2 * BATCH >= most;
+            most = most.max(held);
+        }
+        held = now;
+    }
+    engine.index.sync()?;
+    Ok((held, all))
+}
+
+/// Appends of 256 bytes with a sync each, into a file that is there and full of zeros: the most
+/// that any log can do on this disk, per second.
+fn disk_syncs(path: &Path, count: u32) -> Result<f64> {
+    let file = File::create(path)?;
+    file.write_all_at(&vec![0; 1 << 20], 0)?;
+    file.sync_all()?;
+    let (seconds, ()) = time(|| {
+        for at in 0..u64::from(count) {
+            file.write_all_at(&[1; 256], at * 256)?;
+            file.sync_data()?;
+        }
+        Ok(())
+    })?;
+    drop(file);
+    std::fs::remove_file(path)?;
+    Ok(f64::from(count) / seconds)
+}

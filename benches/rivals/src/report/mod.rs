@@ -1,0 +1,37 @@
+//! The report: what was measured, as a page with tables and plots.
+
+mod figures;
+mod page;
+mod plot;
+mod targets;
+
+use crate::options::{Options, repository};
+use crate::results::Result;
+use figures::Figures;
+
+/// Reads the results of all stages; writes docs/BENCHMARKS.md and docs/plots.
+pub fn run(options: &Options) -> Result<()> {
+    let figures = Figures::read(options)?;
+    if figures.stages.is_empty() {
+        return Err(format!("no results in {}", options.results.display()).into());
+    }
+    let docs = options.docs.clone().unwrap_or_else(|| repository().join("docs"));
+    let plots = docs.join("plots");
+    std::fs::create_dir_all(&plots)?;
+    let mut drawn = Vec::new();
+    for one in &plot::PLOTS {
+        if let Some(svg) = plot::draw(&figures, one) {
+            std::fs::write(plots.join(one.file), svg)?;
+            drawn.push(one);
+        }
+    }
+    let page = page::write(&figures, &drawn)?;
+    std::fs::write(docs.join("BENCHMARKS.md"), page)?;
+    for target in targets::all(&figures) {
+        let [bound, measured, held] = target.columns();
+        let held = held.replace('*', "");
+        println!("{:>2} {:<60} {bound:>26} {measured:>26}  {held}", target.point, target.what);
+    }
+    println!("written: {}", docs.join("BENCHMARKS.md").display());
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! docs/BENCHMARKS.md: words around the tables.
+
+use super::figures::Figures;
+use super::plot::Plot;
+use super::targets;
+use crate::options::home;
+use crate::results::{Result, Row, figure};
+use std::fmt::Write;
+
+/// More than compiling this just before leaves behind on two processors.
+const LOAD_MAX: f64 = 3.0;
+
+const HEAD: &str = "\
+# Benchmarks
+
+This page is written by one command, `benches/run.sh`, from what it measured; nothing in it is
+typed by hand. Trust the ratios: they are of the same run, engines in turn. Where three figures
+stand, they are the least, the median and the most of the runs; where one stands, the median.
+
+What is compared, and how:
+
+- All engines get the same signatures: 128 rows of one byte, 16 bands of 8, of every ten documents
+  one a near-duplicate of another that agrees in 85 to 100 % of the rows. A *hit* asks for a stored
+  signature with agreement .85 to 1, a *miss* for a fresh random one; an answer is what shares a
+  band and is verified to agree in at least 103 of 128 rows. Before anything is timed, every engine
+  must give exactly the answers of the definition, after a reopening and after removals, too.
+- SQLite, LMDB, redb and fjall hold a table by (band, hash, document) and one of signatures, as one
+  would build it by hand: entries sorted within each batch, read transactions held open, caches of
+  half a GiB and more. In a bulk load the three trees get batches of 10,000 documents, which serves
+  them best; everybody else 1,000.
+- A row says what a write that returned promises. gaoya is the fastest index in memory: it forgets
+  everything at exit. datasketch and rensa do so, too, and return candidates without verifying.
+  Lance syncs nothing.
+- One thread, if nothing else is said; `cargo build --release` without further flags for all.
+  A cold cache is made by `posix_fadvise(DONTNEED)` on closed files; the clock starts after open.
+- Bytes on disk are blocks in use. The key of a document takes 8 of them; there is no payload.
+- *Written* is what the kernel says was handed to the disk (`/proc/self/io`).
+";
+
+/// The whole page.
+pub fn write(figures: &Figures, plots: &[&Plot]) -> Result<String> {
+    let mut page = HEAD.to_owned();
+    machine(&mut page, figures)?;
+    held(&mut page, figures)?;
+    if !plots.is_empty() {
+        page.push_str("\n## Growth\n");
+        for plot in plots {
+            write!(page, "\n![{}](plots/{})\n", plot.title, plot.file)?;
+        }
+    }
+    for size in figures.sizes("tables").into_iter().rev() {
+        let what = format!("{} made-up signatures, all engines", figure(size as f64));
+        matrix(&mut page, figures, "tables", size, &what)?;
+    }
+    for size in figures.sizes("sketch").into_iter().rev() {
+        let what = format!("Sketching {} texts of about 200 words", figure(size as f64));
+        matrix(&mut page, figures, "sketch", size, &what)?;
+    }
+    for size in figures.sizes("text").into_iter().rev() {
+        let what = format!("From text, {} documents of about 200 words", figure(size as f64));
+        matrix(&mut page, figures, "text", size, &what)?;
+    }
+    for size in figures.sizes("large").into_iter().rev() {
+        let what = format!("{} made-up signatures, in memory and not", figure(size as f64));
+        matrix(&mut page, figures, "large", size, &what)?;
+    }
+    for (stage, what) in [("ours", "Nearkin alone")] {
+        for size in figures.sizes(stage).into_iter().rev() {
+            list(&mut page, &figures.of(stage, "nearkin", size), what)?;
+        }
+    }
+    Ok(page)
+}
+
+fn machine(page: &mut String, figures: &Figures) -> Result<()> {
+    page.push_str("\n## Machine and versions\n\n| | |\n|---|---|\n");
+    let mut known: Vec<&str> = Vec::new();
+    for (_, results) in &figures.stages {
+        for (name, value) in &results.machine {
+            if !known.contains(&name.as_str()) {
+                writeln!(page, "| {name} | {value} |")?;
+                known.push(name);
+            }
+        }
+    }
+    for (name, version) in versions()? {
+        writeln!(page, "| {name} | {version} |")?;
+    }
+    page.push_str("\nCommands: `benches/run.sh`, that is");
+    for (at, (_, results)) in figures.stages.iter().enumerate() {
+        write!(page, "{} `rivals {}`", if at > 0 { "," } else { "" }, results.command)?;
+    }
+    page.push_str(".\n");
+    let quick = figures.stages.iter().any(|(_, results)| results.command.contains("--quick"));
+    if quick {
+        page.push_str("\n**A quick run: it shows that everything works, and nothing else.**\n");
+    }
+    let first = figures
+        .stages
+        .first()
+        .and_then(|(_, results)| results.machine.iter().find(|(name, _)| name == "load at start"));
+    if first.is_some_and(|(_, load)| load.parse::<f64>().unwrap_or(0.0) > LOAD_MAX) {
+        page.push_str(
+            "\n**The machine was busy with other things: do not quote these figures.**\n",
+        );
+    }
+    Ok(())
+}
+
+/// The versions of the engines, out of this crate's lock file.
+fn versions() -> Result<Vec<(String, String)>> {
+    let lock = std::fs::read_to_string(home().join("Cargo.lock"))?;
+    let mut found = Vec::new();
+    let engines =
+        ["nearkin", "gaoya", "sketchir", "rusqlite", "libsqlite3-sys", "redb", "heed", "fjall"];
+    for package in lock.split("[[package]]") {
+        let field = |name: &str| {
+            let line = package.lines().find_map(|line| line.strip_prefix(name));
+            line.map(|value| value.trim_matches([' ', '=', '"']).to_owned()).unwrap_or_default()
+        };
+        let name = field("name");
+        if engines.contains(&name.as_str()) {
+            found.push((name, field("version")));
+        }
+    }
+    Ok(found)
+}
+
+fn held(page: &mut String, figures: &Figures) -> Result<()> {
+    page.push_str("\n## Targets\n\n| | what | target | measured | |\n|---|---|---|---|---|\n");
+    for target in targets::all(figures) {
+        let [bound, measured, held] = target.columns();
+        writeln!(page, "| {} | {} | {bound} | {measured} | {held} |", target.point, target.what)?;
+    }
+    Ok(())
+}
+
+/// A table with one column per engine and one line per measure.
+fn matrix(page: &mut String, figures: &Figures, stage: &str, size: u64, title: &str) -> Result<()> {
+    let engines = figures.engines(stage, size);
+    write!(page, "\n## {title}\n\n| |")?;
+    for engine in &engines {
+        write!(page, " {engine} |")?;
+    }
+    page.push_str("\n|---|");
+    page.push_str(&"---|".repeat(engines.len()));
+    page.push_str("\n| a write that returned is safe by |");
+    for engine in &engines {
+        let of_engine = figures.of(stage, engine, size);
+        let durability = of_engine.first().map_or("", |row| row.durability.as_str());
+        write!(page, " {durability} |")?;
+    }
+    page.push('\n');
+    let mut measures: Vec<(&str, &str)> = Vec::new();
+    for row in engines.iter().flat_map(|engine| figures.of(stage, engine, size)) {
+        if !measures.iter().any(|(measure, _)| *measure == row.measure) {
+            measures.push((&row.measure, &row.unit));
+        }
+    }
+    for (measure, unit) in measures {
+        let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
+        write!(page, "| {measure}{unit} |")?;
+        for engine in &engines {
+            write!(page, " {} |", spread(figures.get(stage, engine, size, measure)))?;
+        }
+        page.push('\n');
+    }
+    Ok(())
+}
+
+fn list(page: &mut String, rows: &[&Row], title: &str) -> Result<()> {
+    let size = rows.first().map_or(0, |row| row.documents);
+    write!(page, "\n## {title}, {} documents\n\n| | |\n|---|---|\n", figure(size as f64))?;
+    for row in rows {
+        writeln!(page, "| {} | {} {} |", row.measure, spread(Some(row)), row.unit)?;
+    }
+    Ok(())
+}
+
+/// Least, median and most; of one run the figure.
+fn spread(row: Option<&Row>) -> String {
+    match row {
+        None => "-".to_owned(),
+        Some(row) if row.values.len() == 1 => figure(row.median()),
+        Some(row) => format!(
+            "{} / **{}** / {}",
+            figure(row.least()),
+            figure(row.median()),
+            figure(row.most())
+        ),
+    }
+}

@@ -1,0 +1,245 @@
+//! The targets that the project set itself, and whether they are held.
+
+use super::figures::{Figures, least, ratio};
+use crate::results::{Row, figure};
+
+#[derive(Debug, Clone, Copy)]
+enum Bound {
+    AtLeast(f64),
+    AtMost(f64),
+}
+use Bound::{AtLeast, AtMost};
+
+/// One line of the table.
+#[derive(Debug)]
+pub struct Target {
+    pub point: u32,
+    pub what: String,
+    bound: Bound,
+    unit: &'static str,
+    measured: Option<f64>,
+}
+
+impl Target {
+    pub fn held(&self) -> Option<bool> {
+        self.measured.map(|measured| match self.bound {
+            AtLeast(bound) => measured >= bound,
+            AtMost(bound) => measured <= bound,
+        })
+    }
+
+    /// Target, measured, and whether it is held, as text.
+    pub fn columns(&self) -> [String; 3] {
+        let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
+        let bound = match self.bound {
+            AtLeast(bound) => format!(">= {}{unit}", figure(bound)),
+            AtMost(bound) => format!("<= {}{unit}", figure(bound)),
+        };
+        let measured = self.measured.map_or_else(
+            || "not measured".to_owned(),
+            |measured| format!("{}{unit}", figure(measured)),
+        );
+        let held = match self.held() {
+            Some(true) => "held",
+            Some(false) => "**not held**",
+            None => "-",
+        };
+        [bound, measured, held.to_owned()]
+    }
+}
+
+fn target(
+    point: u32,
+    what: impl Into<String>,
+    bound: Bound,
+    unit: &'static str,
+    measured: Option<f64>,
+) -> Target {
+    Target { point, what: what.into(), bound, unit, measured }
+}
+
+fn middle(row: Option<&Row>) -> Option<f64> {
+    row.map(Row::median)
+}
+
+/// All of them, in order.
+pub fn all(figures: &Figures) -> Vec<Target> {
+    let parts = [from_text(figures), tables(figures), ours(figures), large(figures)];
+    let mut targets: Vec<Target> = parts.into_iter().flatten().collect();
+    targets.sort_by_key(|target| target.point);
+    targets
+}
+
+fn from_text(figures: &Figures) -> Vec<Target> {
+    let text = |engine: &str, measure: &str| figures.last("text", engine, measure);
+    let more = |engine: &str, measure: &str| ratio(text("nearkin", measure), text(engine, measure));
+    let less = |engine: &str, measure: &str| ratio(text(engine, measure), text("nearkin", measure));
+    let load = "text to searchable and durable";
+    let query = "near-duplicate p50, sketching included";
+    let removal = "1,000 removals and the first query";
+    let sketch = |engine: &str, measure: &str| figures.last("sketch", engine, measure);
+    let rate = "sketch, words:3";
+    let faster = |engine: &str| ratio(sketch("nearkin", rate), sketch(engine, rate));
+    let shingle = "sketch, words:3, per shingle";
+    let reopen = "reopen to first answer, warm";
+    vec![
+        target(0, "text to durable, against Lance", AtLeast(10.0), "x", more("lance", load)),
+        target(0, "text to durable, against sketchir", AtLeast(25.0), "x", more("sketchir", load)),
+        target(0, "query p50, against sketchir", AtLeast(20.0), "x", less("sketchir", query)),
+        target(0, "query p50, against Lance", AtLeast(100.0), "x", less("lance", query)),
+        target(0, "reopen, against Lance", AtLeast(5.0), "x", less("lance", reopen)),
+        target(
+            0,
+            "1,000 removals and a query, against sketchir and Lance",
+            AtLeast(20.0),
+            "x",
+            least(less("sketchir", removal), less("lance", removal)),
+        ),
+        target(
+            0,
+            "check, then add",
+            AtLeast(100_000.0),
+            "documents/s",
+            middle(text("nearkin", "check, then add")),
+        ),
+        target(1, "sketching, against gaoya", AtLeast(15.0), "x", faster("gaoya")),
+        target(1, "sketching, against rensa", AtLeast(30.0), "x", faster("rensa")),
+        target(1, "sketching, against datasketch", AtLeast(200.0), "x", faster("datasketch")),
+        target(
+            1,
+            "cost per shingle, against splitting and hashing alone",
+            AtMost(2.0),
+            "x",
+            ratio(sketch("nearkin", shingle), sketch("split and hash", shingle)),
+        ),
+    ]
+}
+
+/// What is measured beside the rivals, at the largest size.
+fn tables(figures: &Figures) -> Vec<Target> {
+    let Some(size) = figures.sizes("tables").last().copied() else { return Vec::new() };
+    let at = |engine: &str, measure: &str| figures.get("tables", engine, size, measure);
+    let us = |measure: &str| at("nearkin", measure);
+    let less = |engine: &str, measure: &str| ratio(at(engine, measure), us(measure));
+    let small = "insert, batches of 1,000";
+    let sorted = "insert, sorted batches of 10,000";
+    let tree = |engine: &str| ratio(us(small), at(engine, sorted));
+    let trees = least(tree("lmdb"), least(tree("sqlite"), tree("redb")));
+    let n = format!("at {}", figure(size as f64));
+    let from_key = middle(us("disk")).map(|bytes| bytes - 8.0);
+    let both = least(less("sqlite", "hit p50"), less("lmdb", "hit p50"));
+    let threads = ratio(us("queries on two threads"), us("queries on one thread"));
+    let insert = |engine: &str| ratio(us(small), at(engine, small));
+    let us_spread = |p99: &str, p50: &str| ratio(us(p99), us(p50));
+    vec![
+        target(2, format!("insert {n}, against fjall"), AtLeast(18.0), "x", insert("fjall")),
+        target(2, format!("insert {n}, against the best tree"), AtLeast(12.0), "x", trees),
+        target(2, format!("insert {n}, against gaoya"), AtLeast(1.5), "x", insert("gaoya")),
+        target(3, format!("hit p50 {n}"), AtMost(2.0), "us", middle(us("hit p50"))),
+        target(3, "hit p50, against gaoya", AtLeast(2.5), "x", less("gaoya", "hit p50")),
+        target(3, format!("miss p50 {n}"), AtMost(0.5), "us", middle(us("miss p50"))),
+        target(3, "miss p50, against gaoya", AtLeast(1.5), "x", less("gaoya", "miss p50")),
+        target(3, "hit p50, against SQLite and LMDB", AtLeast(15.0), "x", both),
+        target(3, "hit p99 / p50", AtMost(5.0), "x", us_spread("hit p99", "hit p50")),
+        target(3, "miss p99 / p50", AtMost(5.0), "x", us_spread("miss p99", "miss p50")),
+        target(3, "queries on two threads, against one", AtLeast(1.8), "x", threads),
+        target(
+            4,
+            format!("miss p50 {n}, cold cache"),
+            AtMost(350.0),
+            "us",
+            middle(us("miss p50, cold cache")),
+        ),
+        target(5, format!("disk {n}, less the key"), AtMost(256.0), "bytes/document", from_key),
+        target(
+            7,
+            format!("reopen {n}, warm"),
+            AtMost(1.0),
+            "ms",
+            middle(us("reopen to first answer, warm")),
+        ),
+    ]
+}
+
+fn ours(figures: &Figures) -> Vec<Target> {
+    let us = |measure: &str| figures.last("ours", "nearkin", measure);
+    let of = |above: &str, below: &str| ratio(us(above), us(below));
+    let one = "single inserts, one thread";
+    let busy = of("hit p99 while a writer runs", "hit p99, idle");
+    let dead = middle(us("hit p50 with a fifth dead, against none"));
+    let space = middle(us("disk after removing a fifth and compacting"));
+    let memory = middle(us("memory of the process with pairs"));
+    let clusters_memory = middle(us("memory of the process with clusters"));
+    let stall = middle(us("longest wait of the writer"));
+    let kill = middle(us("reopen after a kill, full memtable"));
+    let removals = middle(us("removals, batches of 1,000"));
+    let limit = of("syncs of 256 appended bytes", one);
+    vec![
+        target(2, "single inserts: syncs of the disk alone / inserts", AtMost(1.2), "x", limit),
+        target(
+            2,
+            "8 threads of single inserts, against one",
+            AtLeast(4.0),
+            "x",
+            of("single inserts, 8 threads", one),
+        ),
+        target(7, "reopen after a kill, full memtable", AtMost(500.0), "ms", kill),
+        target(8, "removals, batches of 1,000", AtLeast(300_000.0), "documents/s", removals),
+        target(8, "hit p50 with a fifth dead, against none", AtMost(1.3), "x", dead),
+        target(8, "disk after removing a fifth and compacting", AtMost(82.0), "%", space),
+        target(9, "pairs at 0.8", AtMost(3.0), "s", middle(us("pairs at 0.8"))),
+        target(9, "pairs: anonymous memory of the process", AtMost(256.0), "MiB", memory),
+        target(9, "clusters at 0.8", AtMost(3.0), "s", middle(us("clusters at 0.8"))),
+        target(9, "clusters: anonymous memory", AtMost(256.0), "MiB", clusters_memory),
+        target(10, "hit p99 while a writer runs, against idle", AtMost(5.0), "x", busy),
+        target(10, "longest wait of the writer", AtMost(500.0), "ms", stall),
+    ]
+}
+
+fn large(figures: &Figures) -> Vec<Target> {
+    let us = |measure: &str| figures.last("large", "nearkin", measure);
+    let n =
+        us("hit p50").map_or(String::new(), |row| format!("at {}", figure(row.documents as f64)));
+    let smallest = figures.sizes("tables").first().copied().unwrap_or(0);
+    let first = |measure: &str| figures.get("tables", "nearkin", smallest, measure);
+    let growth = |above: Option<&Row>, below: Option<&Row>| Some(above?.median() / below?.median());
+    let insert = "insert, batches of 1,000";
+    vec![
+        target(3, format!("hit p50 {n}"), AtMost(4.0), "us", middle(us("hit p50"))),
+        target(
+            5,
+            format!("written / final size, load {n}"),
+            AtMost(4.0),
+            "x",
+            middle(us("written / final size")),
+        ),
+        target(
+            6,
+            format!("most anonymous memory {n}"),
+            AtMost(256.0),
+            "MiB",
+            middle(us("most anonymous memory")),
+        ),
+        target(
+            7,
+            format!("reopen {n}, warm"),
+            AtMost(1.0),
+            "ms",
+            middle(us("reopen to first answer, warm")),
+        ),
+        target(
+            11,
+            format!("insert cost {n}, against {}", figure(smallest as f64)),
+            AtMost(2.0),
+            "x",
+            growth(first(insert), us(insert)),
+        ),
+        target(
+            11,
+            format!("hit p50 {n}, against {}", figure(smallest as f64)),
+            AtMost(4.0),
+            "x",
+            growth(us("hit p50"), first("hit p50")),
+        ),
+    ]
+}

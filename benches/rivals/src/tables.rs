@@ -1,0 +1,270 @@
+//! All engines on made-up signatures, in turn, in one process.
+
+use crate::clock::{queries, query_rate, time};
+use crate::engines::{Engine, Kind};
+use crate::machine::{disk_bytes, disk_traffic, evict};
+use crate::made::{self, Random, Signature};
+use crate::options::Options;
+use crate::results::{Result, Results, Subject};
+use std::path::{Path, PathBuf};
+
+/// Documents per durable batch, as an application that ingests would have them.
+pub const BATCH: u32 = 1_000;
+/// Documents per batch in a bulk load into trees, which want as many sorted keys as possible.
+const TREE_BATCH: u32 = 10_000;
+/// Above this many documents trees are only loaded in large batches: the other takes minutes.
+const SMALL_BATCHES_MAX: u32 = 100_000;
+/// Above this many documents SQLite and redb have fewer runs.
+const SLOW_ABOVE: u32 = 300_000;
+const REMOVED_MAX: u32 = 10_000;
+
+/// Checks that all give the same answers, then measures every size.
+pub fn run(options: &Options, results: &mut Results) -> Result<()> {
+    let chosen = |kind: &Kind| {
+        options.engines.as_ref().is_none_or(|names| names.iter().any(|name| name == kind.name()))
+    };
+    let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(chosen).collect();
+    check_answers(options, &kinds)?;
+    for documents in &options.sizes {
+        for run in 0..options.runs {
+            for kind in &kinds {
+                let slow = matches!(kind, Kind::Sqlite | Kind::Redb) && *documents > SLOW_ABOVE;
+                if slow && run >= options.slow_runs {
+                    continue;
+                }
+                let folder = fresh_folder(options, kind.name())?;
+                let one = Measured { kind: *kind, documents: *documents, folder, results };
+                let (seconds, ()) = time(|| one.all(options))?;
+                eprintln!("{documents} documents, run {}: {} {seconds:.1} s", run + 1, kind.name());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An empty folder in the scratch space.
+pub fn fresh_folder(options: &Options, name: &str) -> Result<PathBuf> {
+    let folder = options.work.join(name);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder)?;
+    }
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+/// Every engine answers as the definition says, before and after a reopening and with some
+/// documents removed; else nothing is worth measuring.
+fn check_answers(options: &Options, kinds: &[Kind]) -> Result<()> {
+    let count = 10_000;
+    let stored = made::documents(0, count);
+    let mut asked = made::hits(1_000, count);
+    asked.extend(made::misses(200));
+    let removed: Vec<u32> = (0..count).filter(|document| document % 7 == 3).collect();
+    let expected: Vec<Vec<u32>> =
+        asked.iter().map(|query| made::brute_force(query, &stored)).collect();
+    let found: usize = expected.iter().map(Vec::len).sum();
+    for kind in kinds {
+        let folder = fresh_folder(options, kind.name())?;
+        let mut engine = kind.open(&folder)?;
+        for first in (0..count).step_by(BATCH as usize) {
+            engine.stage(first, &stored[first as usize..(first + BATCH) as usize])?;
+            engine.insert()?;
+        }
+        compare(*kind, &*engine, &asked, &expected)?;
+        if kind.is_durable() {
+            engine.close()?;
+            engine = kind.open(&folder)?;
+            compare(*kind, &*engine, &asked, &expected)?;
+        }
+        engine.remove(&removed)?;
+        engine.settle()?;
+        let without = |answer: &Vec<u32>| -> Vec<u32> {
+            answer.iter().copied().filter(|document| document % 7 != 3).collect()
+        };
+        let less: Vec<Vec<u32>> = expected.iter().map(without).collect();
+        compare(*kind, &*engine, &asked, &less)?;
+        engine.close()?;
+    }
+    let planted = 1_000.0;
+    println!(
+        "{} engines give the {} answers of the definition: {found} matches, {:.1} % of queries \
+         that have one find it",
+        kinds.len(),
+        asked.len(),
+        expected.iter().filter(|answer| !answer.is_empty()).count() as f64 / planted * 100.0,
+    );
+    Ok(())
+}
+
+fn compare(
+    kind: Kind,
+    engine: &dyn Engine,
+    asked: &[Signature],
+    expected: &[Vec<u32>],
+) -> Result<()> {
+    let mut reader = engine.reader()?;
+    reader.stage(asked)?;
+    for (at, expected) in expected.iter().enumerate() {
+        let mut found = Vec::new();
+        reader.query(at, &mut found)?;
+        found.sort_unstable();
+        if found != *expected {
+            let name = kind.name();
+            return Err(format!("{name}, query {at}: {found:?} instead of {expected:?}").into());
+        }
+    }
+    Ok(())
+}
+
+/// One engine at one size, in one run.
+struct Measured<'a> {
+    kind: Kind,
+    documents: u32,
+    folder: PathBuf,
+    results: &'a mut Results,
+}
+
+impl Measured<'_> {
+    fn note(&mut self, measure: &str, unit: &str, value: f64) {
+        let of = Subject {
+            stage: "tables",
+            engine: self.kind.name(),
+            durability: self.kind.durability(),
+            documents: u64::from(self.documents),
+        };
+        self.results.note(of, measure, unit, value);
+    }
+
+    fn all(mut self, options: &Options) -> Result<()> {
+        if self.kind.is_tree() && self.documents <= SMALL_BATCHES_MAX {
+            let folder = fresh_folder(options, "small-batches")?;
+            let mut engine = self.kind.open(&folder)?;
+            let seconds = load(&mut *engine, self.documents, BATCH)?;
+            self.note("insert, batches of 1,000", "documents/s", self.rate(seconds));
+            engine.close()?;
+            std::fs::remove_dir_all(folder)?;
+        }
+        let mut engine = self.loaded()?;
+        self.queries(&*engine, options)?;
+        if self.kind.is_durable() {
+            engine = self.reopened(engine)?;
+            self.singles(&mut *engine, options.singles)?;
+        }
+        self.removals(&mut *engine)?;
+        engine.close()?;
+        Ok(std::fs::remove_dir_all(&self.folder)?)
+    }
+
+    fn rate(&self, seconds: f64) -> f64 {
+        f64::from(self.documents) / seconds
+    }
+
+    /// Loads all documents, and does what makes reading best.
+    fn loaded(&mut self) -> Result<Box<dyn Engine>> {
+        let mut engine = self.kind.open(&self.folder)?;
+        let batch = if self.kind.is_tree() { TREE_BATCH } else { BATCH };
+        let measure = if self.kind.is_tree() {
+            "insert, sorted batches of 10,000"
+        } else {
+            "insert, batches of 1,000"
+        };
+        let before = disk_traffic().0;
+        let seconds = load(&mut *engine, self.documents, batch)?;
+        self.note(measure, "documents/s", self.rate(seconds));
+        if !self.kind.is_durable() {
+            return Ok(engine);
+        }
+        let documents = f64::from(self.documents);
+        let written = (disk_traffic().0 - before) as f64;
+        let (seconds, ()) = time(|| engine.settle())?;
+        self.note("compact", "s", seconds);
+        engine.close()?;
+        let bytes = disk_bytes(&self.folder)? as f64;
+        self.note("disk", "bytes/document", bytes / documents);
+        self.note("written by the load", "bytes/document", written / documents);
+        self.kind.open(&self.folder)
+    }
+
+    fn queries(&mut self, engine: &dyn Engine, options: &Options) -> Result<()> {
+        let hits = made::hits(options.queries, self.documents);
+        let misses = made::misses(options.queries);
+        // Once, so that what is measured is warm.
+        queries(&mut *engine.reader()?, &hits)?;
+        let (latencies, found) = queries(&mut *engine.reader()?, &hits)?;
+        self.note("hit p50", "us", latencies.quantile_us(0.5));
+        self.note("hit p99", "us", latencies.quantile_us(0.99));
+        self.note("matches per hit", "", found as f64 / hits.len() as f64);
+        queries(&mut *engine.reader()?, &misses)?;
+        let (latencies, _) = queries(&mut *engine.reader()?, &misses)?;
+        self.note("miss p50", "us", latencies.quantile_us(0.5));
+        self.note("miss p99", "us", latencies.quantile_us(0.99));
+        let one = query_rate(vec![engine.reader()?], &[hits.as_slice()])?;
+        let (left, right) = hits.split_at(hits.len() / 2);
+        let two = query_rate(vec![engine.reader()?, engine.reader()?], &[left, right])?;
+        self.note("queries on one thread", "queries/s", one);
+        self.note("queries on two threads", "queries/s", two);
+        Ok(())
+    }
+
+    /// Reopens it with a warm and with a cold cache.
+    fn reopened(&mut self, engine: Box<dyn Engine>) -> Result<Box<dyn Engine>> {
+        let hit = made::hits(1, self.documents);
+        engine.close()?;
+        let (seconds, engine) = time(|| first_answer(self.kind, &self.folder, &hit))?;
+        self.note("reopen to first answer, warm", "ms", seconds * 1e3);
+        engine.close()?;
+        evict(&self.folder)?;
+        let engine = self.kind.open(&self.folder)?;
+        let misses = made::misses(1_000);
+        let before = disk_traffic().1;
+        let (latencies, _) = queries(&mut *engine.reader()?, &misses)?;
+        let read = (disk_traffic().1 - before) as f64 / misses.len() as f64;
+        self.note("miss p50, cold cache", "us", latencies.quantile_us(0.5));
+        self.note("read per cold miss", "bytes", read);
+        Ok(engine)
+    }
+
+    fn singles(&mut self, engine: &mut dyn Engine, count: u32) -> Result<()> {
+        let mut seconds = 0.0;
+        for document in self.documents..self.documents + count {
+            engine.stage(document, &[made::document(document)])?;
+            seconds += time(|| engine.insert())?.0;
+        }
+        self.note("single inserts", "documents/s", f64::from(count) / seconds);
+        Ok(())
+    }
+
+    fn removals(&mut self, engine: &mut dyn Engine) -> Result<()> {
+        let mut random = Random(u64::from(self.documents));
+        let mut documents: Vec<u32> = (0..self.documents).collect();
+        for at in 0..documents.len() {
+            let other = random.below(documents.len() as u64) as usize;
+            documents.swap(at, other);
+        }
+        documents.truncate(REMOVED_MAX.min(self.documents / 2) as usize);
+        let (seconds, ()) =
+            time(|| documents.chunks(BATCH as usize).try_for_each(|batch| engine.remove(batch)))?;
+        self.note("removals, batches of 1,000", "documents/s", documents.len() as f64 / seconds);
+        Ok(())
+    }
+}
+
+/// Inserts documents from 0; only inserting is on the clock.
+pub fn load(engine: &mut dyn Engine, documents: u32, batch: u32) -> Result<f64> {
+    let mut seconds = 0.0;
+    let mut first = 0;
+    while first < documents {
+        let count = batch.min(documents - first);
+        engine.stage(first, &made::documents(first, count))?;
+        seconds += time(|| engine.insert())?.0;
+        first += count;
+    }
+    Ok(seconds)
+}
+
+/// Opens an index and asks it something.
+fn first_answer(kind: Kind, folder: &Path, hit: &[Signature]) -> Result<Box<dyn Engine>> {
+    let engine = kind.open(folder)?;
+    queries(&mut *engine.reader()?, hit)?;
+    Ok(engine)
+}
