@@ -24,6 +24,8 @@ pub(crate) const HASHES: std::ops::RangeInclusive<u32> = 16..=1024;
 #[serde(try_from = "Fields", into = "Fields")]
 pub struct Params {
     fields: Fields,
+    /// Of the fields: every query asks for it.
+    signature_id: u64,
 }
 
 /// The stored form of [`Params`]. Fields are only ever added at the end.
@@ -55,8 +57,9 @@ impl TryFrom<Fields> for Params {
     type Error = Error;
 
     fn try_from(fields: Fields) -> Result<Self> {
-        let params = Self { fields };
+        let mut params = Self { fields, signature_id: 0 };
         params.validate()?;
+        params.signature_id = xxhash_rust::xxh3::xxh3_64(params.signature_text().as_bytes());
         Ok(params)
     }
 }
@@ -158,7 +161,7 @@ impl Params {
     /// shingles and bag; not bands or threshold, so that re-banding keeps signatures. Signatures
     /// of equal ids are comparable. Frozen: see `docs/SIGNATURES.md`.
     pub fn signature_id(&self) -> u64 {
-        xxhash_rust::xxh3::xxh3_64(self.signature_text().as_bytes())
+        self.signature_id
     }
 
     /// The id of the whole parameters. Frozen: see `docs/SIGNATURES.md`.

@@ -151,16 +151,15 @@ impl ParamsBuilder {
             recall_target: self.recall_target,
         };
         // All but bands, first: choosing them needs the rest to be sound.
-        let mut params = Params::try_from(fields)?;
+        let mut fields = Params::try_from(fields)?.fields;
         let (bands, rows) = match self.bands {
             Some((bands, rows)) => (narrow("bands", bands)?, narrow("rows", rows)?),
             None => self.choose(hashes)?,
         };
-        params.fields.bands = bands;
-        params.fields.rows = rows;
-        params.fields.lane_bits = self.lane_bits_for(rows);
-        params.validate()?;
-        Ok(params)
+        fields.bands = bands;
+        fields.rows = rows;
+        fields.lane_bits = self.lane_bits_for(rows);
+        Params::try_from(fields)
     }
 
     fn lane_bits_for(&self, rows: u32) -> u32 {
