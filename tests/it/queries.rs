@@ -272,5 +272,7 @@ fn looking_for_clusters_can_be_cancelled_where_there_are_none() {
         if progress.done == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     assert_eq!(kind(cancelled), ErrorKind::Cancelled);
-    assert_eq!(told, [(1, 5), (2, 5), (3, 5)]);
+    // It goes band by band: a document is done when all its bands are.
+    assert!(told.is_sorted(), "never back: {told:?}");
+    assert_eq!((told.first(), told.last()), (Some(&(0, 5)), Some(&(3, 5))));
 }
