@@ -20,7 +20,10 @@ fn every_planted_bug_about_threads_is_caught() {
     let mut missed = Vec::new();
     for (bug, scenario) in cases {
         match hunt(bug, scenario) {
-            Some(schedules) => eprintln!("{bug:?}: caught, schedule {schedules}"),
+            Some((schedules, by)) => {
+                let by: String = by.chars().take(200).collect();
+                eprintln!("{bug:?}: caught, schedule {schedules}: {by}");
+            }
             None => missed.push(bug),
         }
     }

@@ -4,12 +4,19 @@ use super::explore;
 use super::world::{World, options};
 use crate::storage::sim::{Fault, What};
 use crate::sync::thread;
-use crate::{ErrorKind, Options};
+use crate::{ErrorKind, Index, Options};
+
+/// An index that has nothing to merge: its syncs are those of writers.
+fn calm(world: &World) -> Index {
+    let index = world.open(options());
+    index.compact().expect("a sound disk");
+    index
+}
 
 /// Two writers and a reader: visible moves in change order, never before the sync; what was
 /// answered is visible and durable.
 pub(super) fn two_writers_and_a_reader(world: &World) {
-    let index = world.open(options());
+    let index = calm(world);
     thread::scope(|scope| {
         scope.spawn(|| {
             world.must_write(&index, &[("a", Some(5))]);
@@ -31,7 +38,7 @@ pub(super) fn two_writers_and_a_reader(world: &World) {
 
 /// Three writers of which most have nothing to write: their answers rest on the others' changes.
 pub(super) fn idle_answers(world: &World) {
-    let index = world.open(options());
+    let index = calm(world);
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -73,7 +80,7 @@ fn barriers(world: &World) {
 /// Three writers, and the sync after the first `at` fails: who waited for it gets `Unknown`, who
 /// comes later `Poisoned`, and what `Poisoned` said was not written is not.
 fn failing_sync(world: &World, at: u64) {
-    let index = world.open(options());
+    let index = calm(world);
     world.must_write(&index, &[("first", Some(1))]);
     world.judge.lock().expect("nobody panicked").is_partial = true;
     world.sim.fail(Fault { at, what: What::SyncFails, sticky: false });
@@ -87,7 +94,9 @@ fn failing_sync(world: &World, at: u64) {
                     match world.write(index, &[(key, Some(3))]) {
                         Ok(()) if failed => world.problems.say(format!("{key}: Ok, in the end")),
                         Ok(()) => {}
-                        Err(error) if error.kind() == ErrorKind::Unknown && !failed => failed = true,
+                        Err(error) if error.kind() == ErrorKind::Unknown && !failed => {
+                            failed = true
+                        }
                         Err(error) if error.kind() == ErrorKind::Poisoned => {
                             refused.lock().expect("nobody panicked").push(key);
                             failed = true;
@@ -131,16 +140,17 @@ fn answers_that_nothing_was_written_wait_for_the_sync_of_what_they_saw() {
 
 #[test]
 fn barriers_and_flushes_cover_what_was_written_before_them() {
-    explore("barriers", |world| {
-        barriers(world);
-    });
+    explore("barriers", barriers);
 }
 
 #[test]
-fn nobody_who_waits_for_a_sync_that_fails_is_told_ok() {
-    for at in 0..3 {
-        explore("a failing sync", move |world| failing_sync(world, at));
-    }
+fn nobody_who_waits_for_the_first_sync_is_told_ok_if_it_fails() {
+    explore("the first sync fails", |world| failing_sync(world, 0));
+}
+
+#[test]
+fn nobody_who_waits_for_the_second_sync_is_told_ok_if_it_fails() {
+    explore("the second sync fails", |world| failing_sync(world, 1));
 }
 
 /// So small that every write flushes and compacts.

@@ -20,6 +20,9 @@ use std::sync::{Arc, Mutex};
 /// The files that snapshots hold: each as often as it is held.
 pub(super) type Held = Arc<Mutex<Vec<PathBuf>>>;
 
+/// How often others may go first while a sync returns.
+const SYNC_TURNS: usize = 4;
+
 #[derive(Debug, Clone)]
 pub(super) struct Turns(Arc<AtomicU64>);
 
@@ -141,7 +144,10 @@ impl File for TurnFile {
     }
     fn sync(&self) -> io::Result<()> {
         self.turns.take();
-        self.file.sync()
+        let synced = self.file.sync();
+        // A sync takes long after it is done, too: others get far meanwhile.
+        (0..SYNC_TURNS).for_each(|_| self.turns.take());
+        synced
     }
     fn map(&self) -> io::Result<Map> {
         self.file.map()

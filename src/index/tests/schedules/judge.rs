@@ -38,7 +38,8 @@ pub(super) struct Claim {
 pub(super) struct Seen {
     change: u64,
     documents: u64,
-    docs: Docs,
+    /// Sorted; a key that lives twice is here twice.
+    docs: Vec<(String, u8)>,
     /// Keys and equal rows of what is like the version that is asked for.
     like: Vec<(String, u32)>,
     /// The versions of a few keys, looked up one by one.
@@ -50,14 +51,14 @@ const LOOKED_UP: [&str; 3] = ["a", "b", "d"];
 impl Seen {
     pub(super) fn by(snapshot: &Snapshot) -> Result<Self> {
         let text = |key: Vec<u8>| String::from_utf8(key).expect("a key of ours");
-        let mut docs = Docs::new();
+        let mut docs = Vec::new();
         for document in snapshot.iter() {
             let document = document?;
             let version = document.payload[0];
             assert_eq!(document.signature.as_bytes(), signature(version).as_bytes());
-            let twice = docs.insert(text(document.key), version);
-            assert_eq!(twice, None, "a key lives twice");
+            docs.push((text(document.key), version));
         }
+        docs.sort();
         let asked = signature(ASKED);
         let answer = snapshot.query(&asked).threshold(0.3).run()?;
         let like = answer.matches.into_iter().map(|found| (text(found.key), found.equal_rows));
@@ -77,7 +78,8 @@ impl Seen {
         like.sort_by_key(|(key, rows)| (Reverse(*rows), key.clone()));
         let got = LOOKED_UP.iter().map(|key| docs.get(*key).copied()).collect();
         let documents = u64::try_from(docs.len()).expect("few");
-        Self { change, documents, docs: docs.clone(), like, got }
+        let docs = docs.iter().map(|(key, version)| (key.clone(), *version)).collect();
+        Self { change, documents, docs, like, got }
     }
 }
 
@@ -101,7 +103,9 @@ impl Judge {
             match states.get(&seen.change) {
                 Some(docs) if *seen == Seen::of(seen.change, docs) => {}
                 Some(docs) => wrong.push(format!("{who} shows {seen:?}, not {docs:?}")),
-                None => wrong.push(format!("{who} shows a change that nobody was told of: {seen:?}")),
+                None => {
+                    wrong.push(format!("{who} shows a change that nobody was told of: {seen:?}"))
+                }
             }
         };
         for seen in &self.seen {
@@ -133,7 +137,8 @@ impl Judge {
         let mut missing = Vec::new();
         let wrote = self.wrote.iter().filter(|wrote| wrote.written.change <= seen.change);
         for (key, version) in wrote.filter(|_| self.is_partial).flat_map(|wrote| &wrote.edits) {
-            if seen.docs.get(*key) != version.as_ref() {
+            let found = seen.docs.iter().find(|(found, _)| found == key);
+            if found.map(|(_, version)| *version) != *version {
                 missing.push(format!("{key} was answered for, and is not in {seen:?}"));
             }
         }

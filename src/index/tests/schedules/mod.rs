@@ -18,8 +18,7 @@ mod world;
 use crate::planted::{Bug, Planted};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, ReplayScheduler, Scheduler};
 use shuttle::{Config, MaxSteps, Runner};
-use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::cell::RefCell;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,16 +26,19 @@ use std::time::Instant;
 use world::World;
 
 /// Schedules of each scenario and way of choosing them, unless the environment says otherwise.
-const SCHEDULES: usize = 250;
+const SCHEDULES: usize = 100;
 /// How often priorities change, PCT's depth: most races need two or three.
 const DEPTHS: [usize; 2] = [3, 6];
+/// With a planted bug: rounds of as many schedules of each way, until it is caught.
+const HUNT_ROUNDS: u64 = 40;
+const HUNT_SCHEDULES: usize = 50;
 
 /// What a scenario does with a world of its own, and what then must hold.
 type Scenario = dyn Fn(&World) + Send + Sync;
 
 thread_local! {
-    /// What the last world of this thread was found to have wrong, where that is no failure.
-    static WRONG: Cell<bool> = const { Cell::new(false) };
+    /// What was found to be wrong, where that is no failure.
+    static WRONG: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
 fn from_environment<T: FromStr>(name: &str, otherwise: T) -> T {
@@ -67,8 +69,8 @@ fn explore(name: &str, scenario: impl Fn(&World) + Send + Sync + 'static) {
         let wrong = world.judge();
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     };
-    if let Ok(schedule) = std::env::var("NEARKIN_SCHEDULE") {
-        return run(ReplayScheduler::new_from_encoded(&schedule), check);
+    if let Some(file) = std::env::var_os("NEARKIN_SCHEDULE") {
+        return run(ReplayScheduler::new_from_file(file).expect("a schedule"), check);
     }
     let seed = from_environment("NEARKIN_SCHEDULES_SEED", 1);
     let count = from_environment("NEARKIN_SCHEDULES", SCHEDULES);
@@ -81,8 +83,8 @@ fn explore(name: &str, scenario: impl Fn(&World) + Send + Sync + 'static) {
     eprintln!("{name}: {all} schedules, {:.1} s", begin.elapsed().as_secs_f64());
 }
 
-/// With a bug switched on: after how many schedules a scenario has caught it, if it has.
-fn hunt(bug: Bug, scenario: impl Fn(&World) + Send + Sync + 'static) -> Option<usize> {
+/// With a bug switched on: after how many schedules a scenario has caught it, and by what.
+fn hunt(bug: Bug, scenario: impl Fn(&World) + Send + Sync + 'static) -> Option<(usize, String)> {
     world::prepare();
     let scenario: Arc<Scenario> = Arc::new(scenario);
     let tried = Arc::new(AtomicUsize::new(0));
@@ -90,24 +92,27 @@ fn hunt(bug: Bug, scenario: impl Fn(&World) + Send + Sync + 'static) -> Option<u
         let tried = Arc::clone(&tried);
         move || {
             // One schedule after the other: none that follows needs to be looked at.
-            if WRONG.get() {
+            if WRONG.with_borrow(|wrong| !wrong.is_empty()) {
                 return;
             }
             tried.fetch_add(1, Ordering::Relaxed);
             let world = World::new();
             scenario(&world);
-            WRONG.set(!world.judge().is_empty());
+            WRONG.set(world.judge());
         }
     };
     let seed = from_environment("NEARKIN_SCHEDULES_SEED", 1);
-    let count = from_environment("NEARKIN_SCHEDULES", SCHEDULES).max(SCHEDULES) * 4;
-    WRONG.set(false);
+    WRONG.take();
     let _planted = Planted::new(bug);
-    let hunt = || {
-        run(RandomScheduler::new_from_seed(seed, count), check.clone());
-        run(PctScheduler::new_from_seed(seed, DEPTHS[0], count), check.clone());
-    };
-    // What panics or hangs is caught, too.
-    let caught = catch_unwind(AssertUnwindSafe(hunt)).is_err() || WRONG.get();
-    caught.then(|| tried.load(Ordering::Relaxed))
+    for round in 0..HUNT_ROUNDS {
+        run(RandomScheduler::new_from_seed(seed + round, HUNT_SCHEDULES), check.clone());
+        if let Some(wrong) = WRONG.take().into_iter().next() {
+            return Some((tried.load(Ordering::Relaxed), wrong));
+        }
+        run(PctScheduler::new_from_seed(seed + round, DEPTHS[0], HUNT_SCHEDULES), check.clone());
+        if let Some(wrong) = WRONG.take().into_iter().next() {
+            return Some((tried.load(Ordering::Relaxed), wrong));
+        }
+    }
+    None
 }
