@@ -25,7 +25,7 @@ fn write_and_read(world: &World, index: &Index) {
 }
 
 /// A clean close, whatever the thread is at: everything is in segments, and nothing else is left.
-fn closing(world: &World) {
+pub(super) fn closing(world: &World) {
     let index = world.open(background());
     write_and_read(world, &index);
     index.close().expect("a sound disk");

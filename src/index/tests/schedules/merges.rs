@@ -2,9 +2,12 @@
 
 use super::commit::tiny;
 use super::explore;
-use super::world::{World, options};
+use super::world::{TIME, World, options, signature};
 use crate::sync::thread;
 use crate::{Index, Options};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 fn two_a_tier() -> Options {
     Options { tier_segments_max: 2, ..options() }
@@ -97,6 +100,63 @@ fn two_who_compact_all(world: &World) {
     });
     drop(index);
     world.check_reopened();
+}
+
+/// A copy is made while it is written to and merged: it is the index at one change.
+fn a_backup_beside_a_writer(world: &World) {
+    let copy = Path::new("/copy.nearkin");
+    let index = world.open(tiny());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            world.must_write(&index, &[("a", Some(5))]);
+            world.must_write(&index, &[("b", None), ("d", Some(6))]);
+        });
+        scope.spawn(|| index.compact().expect("a sound disk"));
+        scope.spawn(|| {
+            let before = index.snapshot().change();
+            index.backup(copy).expect("a sound disk");
+            let change = world.look_at_copy(copy);
+            if change < before {
+                world.problems.say(format!("a copy of change {change} was asked for at {before}"));
+            }
+        });
+    });
+    drop(index);
+    world.check_reopened();
+}
+
+/// Removes by age, from two sides, of documents that are replaced meanwhile.
+fn removes_by_age(world: &World) {
+    let clock = Arc::new(AtomicU64::new(TIME + 10));
+    let of = Arc::clone(&clock);
+    let index = world.open(two_a_tier().clock(move || of.load(Ordering::Relaxed)));
+    let removed: u64 = thread::scope(|scope| {
+        let by_age = || index.remove_before(TIME + 1).expect("a sound disk");
+        let removers = [scope.spawn(by_age), scope.spawn(by_age)];
+        scope.spawn(|| index.insert("a", &signature(5)).expect("a sound disk"));
+        scope.spawn(|| merge(world, &index));
+        removers.map(|remover| remover.join().expect("it went well")).into_iter().sum()
+    });
+    // The young version of "a" is there, whoever was first; "b" and "c" went once.
+    let found: Vec<u8> = index.snapshot().iter().map(|d| d.expect("sound").key[0]).collect();
+    if found != [b'a'] || !(2..=3).contains(&removed) {
+        world.problems.say(format!("{removed} were removed, {found:?} stayed"));
+    }
+    let change = index.snapshot().change();
+    world.claim("removes by age", change);
+    world.judge.lock().expect("nobody panicked").is_partial = true;
+    drop(index);
+    world.check_reopened();
+}
+
+#[test]
+fn a_backup_beside_a_writer_is_the_index_at_one_change() {
+    explore("a backup beside a writer", a_backup_beside_a_writer);
+}
+
+#[test]
+fn removes_by_age_from_two_sides_leave_what_was_replaced() {
+    explore("removes by age", removes_by_age);
 }
 
 #[test]

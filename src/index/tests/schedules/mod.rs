@@ -16,7 +16,10 @@ mod merges;
 mod world;
 
 use crate::planted::{Bug, Planted};
-use shuttle::scheduler::{PctScheduler, RandomScheduler, ReplayScheduler, Scheduler};
+use shuttle::scheduler::{
+    PctScheduler, RandomScheduler, ReplayScheduler, Scheduler,
+    UncontrolledNondeterminismCheckScheduler,
+};
 use shuttle::{Config, MaxSteps, Runner};
 use std::cell::RefCell;
 use std::str::FromStr;
@@ -81,6 +84,25 @@ fn explore(name: &str, scenario: impl Fn(&World) + Send + Sync + 'static) {
     }
     let all = count * (1 + DEPTHS.len());
     eprintln!("{name}: {all} schedules, {:.1} s", begin.elapsed().as_secs_f64());
+}
+
+/// A schedule decides everything: run twice, a scenario asks for the same decisions.
+fn replay_all(scenario: impl Fn(&World) + Send + Sync + 'static) {
+    world::prepare();
+    let check = move || {
+        let world = World::new();
+        scenario(&world);
+        assert!(world.judge().is_empty());
+    };
+    let random = RandomScheduler::new_from_seed(1, 10);
+    run(UncontrolledNondeterminismCheckScheduler::new(random), check);
+}
+
+#[test]
+fn a_schedule_can_be_replayed() {
+    replay_all(commit::two_writers_and_a_reader);
+    replay_all(merges::a_writer_a_merger_and_a_reader);
+    replay_all(ends::closing);
 }
 
 /// With a bug switched on: after how many schedules a scenario has caught it, and by what.

@@ -7,14 +7,14 @@ use crate::sketch::Signature;
 use crate::storage::Storage;
 use crate::storage::names::Names;
 use crate::storage::sim::Sim;
-use crate::{Batch, Durability, Index, Maintenance, Options, Params, Result, Snapshot};
+use crate::{Batch, Durability, Index, Maintenance, Options, Params, Reader, Result, Snapshot};
 use shuttle::scheduler::RandomScheduler;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 pub(super) const DIR: &str = "/i.nearkin";
-const TIME: u64 = 1_700_000_000_000;
+pub(super) const TIME: u64 = 1_700_000_000_000;
 /// The last change of the index that all begin with.
 pub(super) const FLOOR: u64 = 2;
 
@@ -223,7 +223,18 @@ impl World {
         }
     }
 
-    /// Takes a snapshot and looks at it, twice; what is visible never goes back.
+    /// Looks at another index on the disk, which must be whole; its last change.
+    pub(super) fn look_at_copy(&self, dir: &Path) -> u64 {
+        let copy = Reader::open_on(Arc::new(self.sim.clone()), dir, options()).expect("it opens");
+        self.look(&copy);
+        let found = copy.verify().expect("verified");
+        if !found.problems.is_empty() {
+            self.problems.say(format!("a copy: {:?}", found.problems));
+        }
+        copy.change()
+    }
+
+    /// Takes snapshots and looks at them; what is visible never goes back.
     pub(super) fn read(&self, index: &Index, times: usize) {
         let mut last = 0;
         for _ in 0..times {
