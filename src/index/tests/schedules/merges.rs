@@ -2,7 +2,7 @@
 
 use super::commit::tiny;
 use super::explore;
-use super::world::{TIME, World, options, signature};
+use super::world::{TIME, World, batch, options};
 use crate::sync::thread;
 use crate::{Index, Options};
 use std::path::Path;
@@ -133,7 +133,7 @@ fn removes_by_age(world: &World) {
     let removed: u64 = thread::scope(|scope| {
         let by_age = || index.remove_before(TIME + 1).expect("a sound disk");
         let removers = [scope.spawn(by_age), scope.spawn(by_age)];
-        scope.spawn(|| index.insert("a", &signature(5)).expect("a sound disk"));
+        scope.spawn(|| index.write(batch(&[("a", Some(5))])).expect("a sound disk"));
         scope.spawn(|| merge(world, &index));
         removers.map(|remover| remover.join().expect("it went well")).into_iter().sum()
     });
