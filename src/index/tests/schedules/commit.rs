@@ -95,7 +95,7 @@ fn failing_sync(world: &World, at: u64) {
                         Ok(()) if failed => world.problems.say(format!("{key}: Ok, in the end")),
                         Ok(()) => {}
                         Err(error) if error.kind() == ErrorKind::Unknown && !failed => {
-                            failed = true
+                            failed = true;
                         }
                         Err(error) if error.kind() == ErrorKind::Poisoned => {
                             refused.lock().expect("nobody panicked").push(key);

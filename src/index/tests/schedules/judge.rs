@@ -104,7 +104,7 @@ impl Judge {
                 Some(docs) if *seen == Seen::of(seen.change, docs) => {}
                 Some(docs) => wrong.push(format!("{who} shows {seen:?}, not {docs:?}")),
                 None => {
-                    wrong.push(format!("{who} shows a change that nobody was told of: {seen:?}"))
+                    wrong.push(format!("{who} shows a change that nobody was told of: {seen:?}"));
                 }
             }
         };
