@@ -32,6 +32,11 @@ model ops="1000000" seed="1":
 kill rounds="200":
     NEARKIN_KILL_ROUNDS={{rounds}} cargo test --release --test it kill -- --nocapture
 
+# Threads under a schedule explorer: that many schedules of each scenario, in each of three ways.
+# A build of its own; replaying a failure: docs/DURABILITY.md.
+schedules count="100" seed="1":
+    RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=target/shuttle NEARKIN_SCHEDULES={{count}} NEARKIN_SCHEDULES_SEED={{seed}} cargo test --lib schedules -- --nocapture
+
 # Every bit and every length of every file of a small index.
 damage:
     NEARKIN_DAMAGE=all cargo test --release damage -- --nocapture

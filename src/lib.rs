@@ -107,6 +107,7 @@ mod params;
 mod segment;
 mod sketch;
 mod storage;
+mod sync;
 mod wal;
 
 pub use error::{Error, ErrorKind, Result};

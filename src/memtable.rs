@@ -7,9 +7,9 @@
 mod table;
 
 use crate::format::bytes::index;
+use crate::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use ahash::RandomState;
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use table::Table;
 
 /// The change at which a live document dies: none yet.

@@ -14,8 +14,8 @@ use crate::segment::Shape;
 use crate::storage::lock::Lock;
 use crate::storage::names::Names;
 use crate::storage::{Disk, Storage};
+use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 use crate::wal::{Wal, WalIdentity};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 
 /// One open index. Lock order: `compaction`, `expiry`, `writer`, `group`, `view`, the
 /// memtable's.

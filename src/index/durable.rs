@@ -5,9 +5,9 @@
 use crate::index::core::Core;
 use crate::index::options::Durability;
 use crate::storage::File;
+use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use crate::{Error, ErrorKind, Result};
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A place in the stream of changes.
 #[derive(Debug, Clone, Copy, Default)]

@@ -10,8 +10,8 @@ use crate::index::core::Core;
 use crate::index::plan::key_hashes;
 use crate::index::read::state::{Place, Snapshot};
 use crate::memtable::Memtable;
+use crate::sync::{Arc, TryLockError, Weak};
 use std::collections::{BinaryHeap, HashMap};
-use std::sync::{Arc, TryLockError, Weak};
 
 /// Places a queue holds at most.
 const QUEUE_MAX: usize = 4_096;
@@ -177,8 +177,8 @@ impl Core {
                     removes.push(LoggedOperation::Remove { key });
                 }
             }
-            let hashes = key_hashes(&self.params, &removes);
-            self.write_locked(&mut writer, &removes, &hashes)?
+            let key_hashes = key_hashes(&self.params, &removes);
+            self.write_locked(&mut writer, &removes, &key_hashes)?
         };
         self.settle(written.change)?;
         Ok(written.count(Outcome::Removed))

@@ -7,9 +7,9 @@ use crate::index::durable::Mark;
 use crate::index::merge::flush::NextWal;
 use crate::index::options::{Durability, Maintenance};
 use crate::index::read::Maintained;
+use crate::sync::thread::{self, JoinHandle};
+use crate::sync::{Arc, Weak};
 use crate::wal::Reserve;
-use std::sync::{Arc, Weak};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How long the background thread leaves the compaction alone for a writer to take it up.
@@ -122,7 +122,7 @@ impl Background {
             _ => PATIENCE,
         };
         let alarm = Arc::downgrade(core);
-        let thread = std::thread::Builder::new()
+        let thread = thread::Builder::new()
             .name("nearkin".to_owned())
             .spawn(move || run(&alarm, patience))?;
         Ok(Self { core: weak, thread: Some(thread) })
@@ -161,7 +161,7 @@ fn run(core: &Weak<Core>, patience: Duration) {
                     break;
                 }
                 // A writer that waits to do the next step gets its turn.
-                Ok(_) if core.has_too_many_segments() => std::thread::sleep(TURN),
+                Ok(_) if core.has_too_many_segments() => thread::sleep(TURN),
                 Ok(_) => {}
                 Err(error) => {
                     // Told by `stats`; tried again when woken, but not in a hurry.

@@ -1,26 +1,80 @@
 //! Many threads at once: writers on keys of their own, readers, and merges in the background.
-//! At the end the index equals the union of what each writer did.
+//! At the end the index equals the union of what each writer did, and every answer that a reader
+//! was given equals the model's at the change the answer names.
 
-use crate::support::{Model, Random, Scratch, assert_whole, equal_rows, params, run};
-use nearkin::{Batch, Durability, Index, Options, Outcome};
+use crate::support::{Model, Random, Scratch, Version, assert_whole, equal_rows, params, run};
+use nearkin::{Batch, Durability, Index, Options, Outcome, Signature};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const WRITERS: u32 = 8;
+/// Answers of a reader that are held against the model.
+const GIVEN_MAX: usize = 2_000;
 
 fn tiny_memtables(durability: Durability) -> Options {
     Options::default().durability(durability).memtable_bytes_max(64 << 10).tier_segments_max(2)
 }
 
+/// What every change did to a key: none is a remove. A change is noted when its writer was told
+/// of it, so answers are held against it at the end.
+#[derive(Default)]
+struct History(Mutex<BTreeMap<u64, (String, Option<Version>)>>);
+
+impl History {
+    fn note(&self, change: u64, key: &str, version: Option<Version>) {
+        let before = self.0.lock().unwrap().insert(change, (key.to_owned(), version));
+        assert!(before.is_none(), "two writers were told of change {change}");
+    }
+}
+
+/// An answer that a reader was given: keys and equal rows at a change, of all that is live then.
+struct Given {
+    change: u64,
+    documents: u64,
+    asked: Signature,
+    threshold: f64,
+    keys: Vec<(String, u32)>,
+}
+
+impl History {
+    /// Goes through the changes once and holds every answer against the model at its own.
+    fn check(&self, mut given: Vec<Given>) {
+        given.sort_by_key(|answer| answer.change);
+        let params = params();
+        let changes = self.0.lock().unwrap();
+        assert!(changes.keys().copied().eq(1..=u64::try_from(changes.len()).unwrap()));
+        let (mut changes, mut model, mut change) = (changes.iter(), Model::default(), 0);
+        for answer in &given {
+            while change < answer.change {
+                let (number, (key, version)) = changes.next().expect("a change somebody made");
+                match version {
+                    Some((signature, payload)) => model.insert(key, signature, payload),
+                    None => model.remove(key),
+                }
+                change = *number;
+            }
+            assert_eq!(u64::try_from(model.documents.len()).unwrap(), answer.documents);
+            let expected = model.query(&params, &answer.asked, answer.threshold, usize::MAX);
+            assert_eq!(answer.keys, expected, "at change {change}");
+        }
+    }
+}
+
 /// Inserts, replaces and removes on keys of its own, looking after each that it is seen.
-fn write(index: &Index, writer: u32, operations: u32) -> Model {
+fn write(index: &Index, history: &History, writer: u32, operations: u32) -> Model {
     let mut random = Random(u64::from(writer));
     let mut model = Model::default();
     for at in 0..operations {
         let key = format!("w{writer}-{}", random.below(60));
         let known = model.documents.contains_key(key.as_bytes());
         if random.below(4) == 0 {
-            let outcome = index.remove(&key).unwrap();
-            assert_eq!(outcome, if known { Outcome::Removed } else { Outcome::Missing });
+            let written = index.write(Batch::new().remove(&key)).unwrap();
+            if known {
+                history.note(written.change, &key, None);
+            }
+            let expected = if known { Outcome::Removed } else { Outcome::Missing };
+            assert_eq!(written.outcomes, [expected]);
             assert!(!index.contains(&key).unwrap(), "{key} was removed");
             model.remove(&key);
             continue;
@@ -31,6 +85,8 @@ fn write(index: &Index, writer: u32, operations: u32) -> Model {
         let written = index.write(batch).unwrap();
         let expected = if known { Outcome::Replaced } else { Outcome::Inserted };
         assert_eq!(written.outcomes, [expected]);
+        let version = (signature.clone(), payload.clone().into_bytes());
+        history.note(written.change, &key, Some(version));
         model.insert(&key, &signature, payload.as_bytes());
         let answer = index.query(&signature).threshold(0.9).run().unwrap();
         assert!(answer.change >= written.change);
@@ -41,11 +97,12 @@ fn write(index: &Index, writer: u32, operations: u32) -> Model {
     model
 }
 
-/// Asks until told to stop; every answer must fit what its own snapshot holds.
-fn read(index: &Index, seed: u64, stop: &AtomicBool) -> u32 {
+/// Asks until told to stop; every answer must fit what its own snapshot holds. Returns some of
+/// them.
+fn read(index: &Index, seed: u64, stop: &AtomicBool) -> Vec<Given> {
     let params = params();
     let mut random = Random(seed);
-    let mut answers = 0;
+    let (mut answers, mut given) = (0, Vec::new());
     while !stop.load(Ordering::Relaxed) {
         let signature = run(random.below(500), 30);
         let snapshot = index.snapshot();
@@ -65,15 +122,20 @@ fn read(index: &Index, seed: u64, stop: &AtomicBool) -> u32 {
             let expected = model.query(&params, &signature, 0.3, usize::MAX);
             assert_eq!(crate::support::keys(&answer), expected);
         }
+        if given.len() < GIVEN_MAX {
+            let keys = crate::support::keys(&answer);
+            let (change, documents) = (snapshot.change(), snapshot.len());
+            given.push(Given { change, documents, asked: signature, threshold: 0.3, keys });
+        }
         answers += 1;
     }
-    answers
+    given
 }
 
 /// Eight writers and two readers; returns what must be there.
 fn write_and_read(index: &Index, operations: u32) -> Model {
-    let stop = AtomicBool::new(false);
-    std::thread::scope(|scope| {
+    let (stop, history) = (AtomicBool::new(false), History::default());
+    let (model, given) = std::thread::scope(|scope| {
         let readers: Vec<_> = (0..2)
             .map(|reader| {
                 let stop = &stop;
@@ -81,7 +143,10 @@ fn write_and_read(index: &Index, operations: u32) -> Model {
             })
             .collect();
         let writers: Vec<_> = (0..WRITERS)
-            .map(|writer| scope.spawn(move || write(index, writer, operations)))
+            .map(|writer| {
+                let history = &history;
+                scope.spawn(move || write(index, history, writer, operations))
+            })
             .collect();
         let mut union = Model::default();
         // Readers must end also when a writer fails.
@@ -91,11 +156,16 @@ fn write_and_read(index: &Index, operations: u32) -> Model {
         for model in results {
             union.documents.extend(model.unwrap().documents);
         }
+        let mut given = Vec::new();
         for reader in readers {
-            assert!(reader.join().unwrap() > 0);
+            let of_one = reader.join().unwrap();
+            assert!(!of_one.is_empty());
+            given.extend(of_one);
         }
-        union
-    })
+        (union, given)
+    });
+    history.check(given);
+    model
 }
 
 #[test]

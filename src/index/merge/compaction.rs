@@ -14,9 +14,9 @@ use crate::index::read::state::{Bits, LiveSegment};
 use crate::index::tests::planted::with_late;
 use crate::memtable::{Memtable, Step};
 use crate::segment::{Built, Ranks};
+use crate::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 use crate::{Error, ErrorKind, Progress, Result};
 use std::ops::ControlFlow;
-use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 
 /// A compaction under way.
 #[derive(Debug)]

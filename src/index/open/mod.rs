@@ -24,11 +24,11 @@ use crate::segment::{Listed, Segment, Shape};
 use crate::storage::lock::Lock;
 use crate::storage::names::{self, Ending, Names};
 use crate::storage::{Entry, OpenMode, Storage, create_dirs, publish};
+use crate::sync::{Arc, Mutex, RwLock};
 use crate::wal::Replay;
 use crate::{Error, ErrorKind, Params, Result};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, RwLock};
 
 /// Whether there is an index: see [`crate::Index::exists`].
 pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {

@@ -10,11 +10,11 @@ use crate::segment::{Dead, Segment};
 use crate::sketch::{Signature, key_hash};
 use crate::storage::Storage;
 use crate::storage::lock::Lock;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Arc, Weak};
 use crate::{Document, Error, Params, Result};
 use std::borrow::Cow;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
 
 /// A published file that is unlinked when the last state that holds it goes, once it is doomed.
 #[derive(Debug)]
@@ -306,7 +306,7 @@ pub(crate) struct View {
     /// Live documents at `visible`.
     pub(crate) documents: u64,
     /// States that were current before and may still be held.
-    pub(crate) past: Vec<std::sync::Weak<State>>,
+    pub(crate) past: Vec<Weak<State>>,
 }
 
 impl View {

@@ -1,5 +1,5 @@
 //! Tests that need to look inside: the model, damage, the fixture, group commit, copies, expiry,
-//! rows of the crash table, and what opening reads.
+//! rows of the crash table, what opening reads, and schedules of threads.
 
 #[cfg(test)]
 mod copies;
@@ -20,5 +20,7 @@ mod open;
 pub(crate) mod planted;
 #[cfg(test)]
 mod salvage;
+#[cfg(all(shuttle, test))]
+mod schedules;
 
 pub(crate) use model::fuzz;

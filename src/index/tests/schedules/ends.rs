@@ -1,0 +1,108 @@
+//! Closing and dropping, with the background thread at work.
+
+use super::commit::tiny;
+use super::explore;
+use super::world::{World, options};
+use crate::catalog;
+use crate::sync::thread;
+use crate::{Index, Maintenance, Options};
+use std::sync::Arc;
+
+/// The background thread flushes and compacts after every write.
+fn background() -> Options {
+    Options { maintenance: Maintenance::Background, ..tiny() }
+}
+
+fn write_and_read(world: &World, index: &Index) {
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            world.must_write(index, &[("a", Some(5))]);
+            world.must_write(index, &[("d", Some(6)), ("b", None)]);
+        });
+        scope.spawn(|| world.must_write(index, &[("a", Some(9)), ("c", None)]));
+        scope.spawn(|| world.read(index, 1));
+    });
+}
+
+/// A clean close, whatever the thread is at: everything is in segments, and nothing else is left.
+pub(super) fn closing(world: &World) {
+    let index = world.open(background());
+    write_and_read(world, &index);
+    index.close().expect("a sound disk");
+    let row = catalog::load(&world.sim, &world.names.catalog()).expect("a sound catalog");
+    if row.wal.is_some() {
+        world.problems.say("closed, and a log is listed".to_owned());
+    }
+    world.check_folder();
+    world.check_reopened();
+}
+
+/// Whoever drops the last handle ends the thread.
+fn the_last_handle(world: &World) {
+    let index = Arc::new(world.open(background()));
+    let other = Arc::clone(&index);
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            world.must_write(&index, &[("a", Some(5))]);
+            drop(index);
+        });
+        scope.spawn(move || {
+            world.must_write(&other, &[("d", Some(5)), ("c", None)]);
+            let snapshot = other.snapshot();
+            drop(other);
+            world.look(&snapshot);
+        });
+    });
+    world.check_reopened();
+}
+
+/// So many segments that writers compact, too, beside the thread.
+fn a_thread_that_lags(world: &World) {
+    let index = world.open(background());
+    for (key, version) in [("e", 1), ("f", 2), ("g", 3)] {
+        world.must_write(&index, &[(key, Some(version))]);
+        index.flush().expect("a sound disk");
+    }
+    thread::scope(|scope| {
+        for (key, version) in [("h", 4), ("i", 5)] {
+            let index = &index;
+            scope.spawn(move || {
+                world.must_write(index, &[(key, Some(version))]);
+                index.flush().expect("a sound disk");
+                world.must_write(index, &[(key, None), ("a", Some(version))]);
+            });
+        }
+    });
+    drop(index);
+    world.check_reopened();
+}
+
+/// A handle that is opened and closed at once: the thread may not have begun.
+fn nothing_to_do(world: &World) {
+    drop(world.open(background()));
+    world.open(background()).close().expect("a sound disk");
+    let index = world.open(Options { maintenance: Maintenance::Background, ..options() });
+    world.must_write(&index, &[("a", Some(5))]);
+    drop(index);
+    world.check_reopened();
+}
+
+#[test]
+fn closing_waits_for_the_background_thread_and_leaves_no_log() {
+    explore("closing", closing);
+}
+
+#[test]
+fn whoever_drops_the_last_handle_ends_the_background_thread() {
+    explore("the last handle", the_last_handle);
+}
+
+#[test]
+fn writers_and_a_background_thread_that_lags_compact_together() {
+    explore("a thread that lags", a_thread_that_lags);
+}
+
+#[test]
+fn a_background_thread_with_nothing_to_do_ends() {
+    explore("nothing to do", nothing_to_do);
+}

@@ -1,0 +1,140 @@
+//! The engine's threads under a schedule explorer, on the simulated disk. Compiled with
+//! `--cfg shuttle` only, where no other test of the engine can run: `just schedules`.
+//!
+//! At every lock, wait, wake, atomic, thread and file operation the explorer decides who goes on:
+//! by lot, or by priorities that change at a few points (PCT), which finds what needs few of them.
+//! A scenario is run again and again on a copy of one index, and judged at its end. What it said
+//! of a failure can be replayed: see `docs/DURABILITY.md`, "Schedules".
+
+mod caught;
+mod commit;
+mod disk;
+mod ends;
+mod files;
+mod judge;
+mod merges;
+mod world;
+
+use crate::planted::{Bug, Planted};
+use shuttle::scheduler::{
+    PctScheduler, RandomScheduler, ReplayScheduler, Scheduler,
+    UncontrolledNondeterminismCheckScheduler,
+};
+use shuttle::{Config, MaxSteps, Runner};
+use std::cell::RefCell;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+use world::World;
+
+/// Schedules of each scenario and way of choosing them, unless the environment says otherwise.
+const SCHEDULES: usize = 100;
+/// How often priorities change, PCT's depth: most races need two or three.
+const DEPTHS: [usize; 2] = [3, 6];
+/// With a planted bug: rounds of as many schedules of each way, until it is caught.
+const HUNT_ROUNDS: u64 = 40;
+const HUNT_SCHEDULES: usize = 50;
+
+/// What a scenario does with a world of its own, and what then must hold.
+type Scenario = dyn Fn(&World) + Send + Sync;
+
+thread_local! {
+    /// What was found to be wrong, where that is no failure.
+    static WRONG: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+fn from_environment<T: FromStr>(name: &str, otherwise: T) -> T {
+    let value = std::env::var(name).ok();
+    value.map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name}: {text}")))
+}
+
+fn config() -> Config {
+    let mut config = Config::new();
+    // redb wants more than the usual 60 KiB.
+    config.stack_size = 1 << 20;
+    config.max_steps = MaxSteps::FailAfter(200_000);
+    config.silence_warnings = true;
+    config
+}
+
+fn run(scheduler: impl Scheduler + 'static, check: impl Fn() + Send + Sync + 'static) {
+    Runner::new(scheduler, config()).run(check);
+}
+
+/// Runs a scenario under many schedules, or under the one that is to be replayed.
+fn explore(name: &str, scenario: impl Fn(&World) + Send + Sync + 'static) {
+    world::prepare();
+    let scenario: Arc<Scenario> = Arc::new(scenario);
+    let check = move || {
+        let world = World::new();
+        scenario(&world);
+        let wrong = world.judge();
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    };
+    if let Some(file) = std::env::var_os("NEARKIN_SCHEDULE") {
+        return run(ReplayScheduler::new_from_file(file).expect("a schedule"), check);
+    }
+    let seed = from_environment("NEARKIN_SCHEDULES_SEED", 1);
+    let count = from_environment("NEARKIN_SCHEDULES", SCHEDULES);
+    let begin = Instant::now();
+    run(RandomScheduler::new_from_seed(seed, count), check.clone());
+    for depth in DEPTHS {
+        run(PctScheduler::new_from_seed(seed, depth, count), check.clone());
+    }
+    let all = count * (1 + DEPTHS.len());
+    eprintln!("{name}: {all} schedules, {:.1} s", begin.elapsed().as_secs_f64());
+}
+
+/// A schedule decides everything: run twice, a scenario asks for the same decisions.
+fn replay_all(scenario: impl Fn(&World) + Send + Sync + 'static) {
+    world::prepare();
+    let check = move || {
+        let world = World::new();
+        scenario(&world);
+        assert!(world.judge().is_empty());
+    };
+    let random = RandomScheduler::new_from_seed(1, 10);
+    run(UncontrolledNondeterminismCheckScheduler::new(random), check);
+}
+
+#[test]
+fn a_schedule_can_be_replayed() {
+    replay_all(commit::two_writers_and_a_reader);
+    replay_all(merges::a_writer_a_merger_and_a_reader);
+    replay_all(ends::closing);
+}
+
+/// With a bug switched on: after how many schedules a scenario has caught it, and by what.
+fn hunt(bug: Bug, scenario: impl Fn(&World) + Send + Sync + 'static) -> Option<(usize, String)> {
+    world::prepare();
+    let scenario: Arc<Scenario> = Arc::new(scenario);
+    let tried = Arc::new(AtomicUsize::new(0));
+    let check = {
+        let tried = Arc::clone(&tried);
+        move || {
+            // One schedule after the other: none that follows needs to be looked at.
+            if WRONG.with_borrow(|wrong| !wrong.is_empty()) {
+                return;
+            }
+            tried.fetch_add(1, Ordering::Relaxed);
+            let world = World::new();
+            scenario(&world);
+            WRONG.set(world.judge());
+        }
+    };
+    let seed = from_environment("NEARKIN_SCHEDULES_SEED", 1);
+    WRONG.take();
+    let _planted = Planted::new(bug);
+    for round in 0..HUNT_ROUNDS {
+        run(RandomScheduler::new_from_seed(seed + round, HUNT_SCHEDULES), check.clone());
+        if let Some(wrong) = WRONG.take().into_iter().next() {
+            return Some((tried.load(Ordering::Relaxed), wrong));
+        }
+        run(PctScheduler::new_from_seed(seed + round, DEPTHS[0], HUNT_SCHEDULES), check.clone());
+        if let Some(wrong) = WRONG.take().into_iter().next() {
+            return Some((tried.load(Ordering::Relaxed), wrong));
+        }
+    }
+    None
+}
