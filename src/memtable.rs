@@ -4,15 +4,19 @@
 //! Knows ordinals and change numbers. Does not know the WAL, segments (but by number) or which
 //! change is visible: the reader says up to which change it sees.
 
+mod table;
+
 use crate::format::bytes::index;
 use ahash::RandomState;
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use table::Table;
 
-/// No document: the end of a chain. Ordinals stop one short of it.
-const NONE: u32 = u32::MAX;
 /// The change at which a live document dies: none yet.
 const NEVER: u64 = u64::MAX;
+
+/// As many dead documents are not worth a flush of their own.
+const DEAD_DOCS_MIN: u32 = 16_384;
 
 /// A document as the writer hands it over.
 #[derive(Debug, Clone, Copy)]
@@ -41,23 +45,24 @@ pub(crate) enum Step<'a> {
 #[derive(Debug)]
 pub(crate) struct Memtable {
     content: RwLock<Content>,
-    signature_bytes: usize,
     tables: usize,
 }
 
 /// What a reader sees while it holds the lock.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Content {
     documents: Vec<Entry>,
+    /// How many of them have died.
+    dead: u32,
     signatures: Vec<u8>,
     /// Keys and payloads, one after another.
     texts: Vec<u8>,
-    /// Per table: from the hash to the newest document that has it.
-    heads: Vec<HashMap<u64, u32, RandomState>>,
-    /// Per document and table: the next older document with the same hash.
-    chains: Vec<u32>,
+    /// One per band, and one of keys.
+    tables: Vec<Table>,
     segment_deaths: HashMap<(u64, u32), u64, RandomState>,
     signature_bytes: usize,
+    /// Mixed into every hash.
+    secret: u64,
 }
 
 #[derive(Debug)]
@@ -72,11 +77,27 @@ struct Entry {
 }
 
 impl Memtable {
-    pub(crate) fn new(signature_bytes: usize, bands: usize) -> Self {
+    /// An empty memtable; `documents_expected` is a guess that saves it from growing. BandKeys and
+    /// the hashes of keys follow from the documents: `secret`, which their author does not know,
+    /// keeps anybody from making up many that share a bucket of the tables here.
+    pub(crate) fn new(
+        signature_bytes: usize,
+        bands: usize,
+        secret: u64,
+        documents_expected: u32,
+    ) -> Self {
         let tables = bands + 1;
-        let heads = (0..tables).map(|_| HashMap::default()).collect();
-        let content = Content { heads, signature_bytes, ..Content::default() };
-        Self { content: RwLock::new(content), signature_bytes, tables }
+        let content = Content {
+            documents: Vec::new(),
+            dead: 0,
+            signatures: Vec::new(),
+            texts: Vec::new(),
+            tables: (0..tables).map(|_| Table::for_documents(documents_expected)).collect(),
+            segment_deaths: HashMap::default(),
+            signature_bytes,
+            secret,
+        };
+        Self { content: RwLock::new(content), tables }
     }
 
     /// The content, for reading; a writer waits while the guard lives.
@@ -85,41 +106,60 @@ impl Memtable {
         self.content.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn write(&self) -> RwLockWriteGuard<'_, Content> {
+        self.content.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Applies a change, or part of one: readers see it once they are told that `change` is
     /// visible. Callers apply a large change in parts, so that readers get in between.
     pub(crate) fn apply(&self, change: u64, steps: &[Step<'_>]) {
-        let mut content = self.content.write().unwrap_or_else(PoisonError::into_inner);
+        for table in 0..self.tables {
+            // A table at a time, for the same reason.
+            let mut content = self.write();
+            while content.tables[table].is_full_for(steps.len()) {
+                content.tables[table].grow();
+            }
+        }
+        let mut content = self.write();
         for step in steps {
             match *step {
-                Step::Birth(document) => content.give_birth(change, &document, self.tables),
-                Step::Death(ordinal) => content.documents[index(ordinal)].died = change,
+                Step::Birth(document) => content.give_birth(change, &document),
+                Step::Death(ordinal) => {
+                    content.documents[index(ordinal)].died = change;
+                    content.dead += 1;
+                }
                 Step::SegmentDeath { segment, ordinal } => {
                     content.segment_deaths.entry((segment, ordinal)).or_insert(change);
                 }
             }
         }
+        content.enter(steps);
+    }
+
+    /// Whether most of it is dead: of documents that were replaced soon, again and again. Who asks
+    /// for one of them would walk past all that came before.
+    pub(crate) fn is_mostly_dead(&self) -> bool {
+        let content = self.read();
+        content.dead >= DEAD_DOCS_MIN && content.dead > content.document_count() / 2
     }
 
     /// About how much memory the content takes.
     pub(crate) fn bytes(&self) -> usize {
         let content = self.read();
-        // A hash map entry is 16 bytes and its control byte, at a load of 7/16 to 7/8.
-        let per_document = self.signature_bytes + size_of::<Entry>() + self.tables * (4 + 28);
-        content.documents.len() * per_document
+        let tables: usize = content.tables.iter().map(Table::bytes).sum();
+        // A hash map entry is 24 bytes and its control byte, at a load of 7/16 to 7/8.
+        content.documents.len() * size_of::<Entry>()
+            + content.signatures.len()
             + content.texts.len()
+            + tables
             + content.segment_deaths.len() * 56
     }
 }
 
 impl Content {
-    fn give_birth(&mut self, change: u64, document: &NewDocument<'_>, tables: usize) {
+    fn give_birth(&mut self, change: u64, document: &NewDocument<'_>) {
         assert_eq!(document.signature.len(), self.signature_bytes, "a signature of this index");
-        assert_eq!(document.table_keys.len(), tables, "a hash per table");
-        let ordinal = u32::try_from(self.documents.len()).unwrap_or(NONE);
-        assert!(ordinal < NONE, "a memtable is flushed long before it holds 2^32 documents");
-        for (head, key) in self.heads.iter_mut().zip(document.table_keys) {
-            self.chains.push(head.insert(*key, ordinal).unwrap_or(NONE));
-        }
+        assert_eq!(document.table_keys.len(), self.tables.len(), "a hash per table");
         self.documents.push(Entry {
             born: change,
             died: NEVER,
@@ -134,9 +174,22 @@ impl Content {
         self.texts.extend_from_slice(document.payload);
     }
 
+    /// Enters births into the tables, one table after the other: a part of the lines of one fits
+    /// into the cache, and none of its entries waits for another.
+    fn enter(&mut self, steps: &[Step<'_>]) {
+        let secret = self.secret;
+        for (number, table) in self.tables.iter_mut().enumerate() {
+            for step in steps {
+                if let Step::Birth(document) = step {
+                    table.push(mix(document.table_keys[number], secret));
+                }
+            }
+        }
+    }
+
     /// Documents born here, dead ones included.
     pub(crate) fn document_count(&self) -> u32 {
-        u32::try_from(self.documents.len()).unwrap_or(NONE)
+        u32::try_from(self.documents.len()).unwrap_or(u32::MAX)
     }
 
     /// Whether nothing was ever applied.
@@ -174,20 +227,16 @@ impl Content {
         self.documents[index(ordinal)].shingle_count
     }
 
-    /// The documents whose hash in this table is `key`, newest first, live or not.
+    /// The documents whose hash in this table is `key`, newest first, live or not; and sometimes
+    /// another one, for it looks at a part of the hash: the caller compares the bytes.
+    #[inline]
     pub(crate) fn bucket(&self, table: usize, key: u64) -> impl Iterator<Item = u32> + '_ {
-        let mut next = self.heads[table].get(&key).copied().unwrap_or(NONE);
-        let tables = self.heads.len();
-        std::iter::from_fn(move || {
-            let ordinal = (next != NONE).then_some(next)?;
-            next = self.chains[index(ordinal) * tables + table];
-            Some(ordinal)
-        })
+        self.tables[table].documents(mix(key, self.secret))
     }
 
     /// The live document with this key, for a reader who sees changes up to `visible`.
     pub(crate) fn find_key(&self, key: &[u8], key_hash: u64, visible: u64) -> Option<u32> {
-        let table = self.heads.len() - 1;
+        let table = self.tables.len() - 1;
         // The newest version that the reader sees decides: those before it died at its birth or
         // earlier. So a key that comes and goes does not get slower with every version.
         let born = |ordinal: &u32| self.documents[index(*ordinal)].born <= visible;
@@ -208,6 +257,15 @@ impl Content {
     }
 }
 
+/// 32 bits of a hash that nobody foretells who does not know the secret.
+#[inline]
+fn mix(key: u64, secret: u64) -> u32 {
+    // Multiply-shift by a secret odd number: two keys agree in the first n bits of the result with
+    // a chance of 2^(1-n) at most, whoever chose them.
+    let product = (key ^ secret.rotate_left(32)).wrapping_mul(secret | 1);
+    u32::try_from(product >> 32).unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_reader_sees_what_lived_at_its_change() {
-        let memtable = Memtable::new(4, 2);
+        let memtable = Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0);
         memtable.apply(1, &[document(b"a", b"sig1", &[7, 8, 100])]);
         memtable.apply(2, &[Step::Death(0), document(b"a", b"sig2", &[7, 9, 100])]);
         memtable.apply(3, &[Step::Death(1)]);
@@ -238,7 +296,7 @@ mod tests {
 
     #[test]
     fn the_newest_version_of_a_key_that_is_seen_decides() {
-        let memtable = Memtable::new(4, 2);
+        let memtable = Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0);
         memtable.apply(1, &[document(b"a", b"sig1", &[7, 8, 100])]);
         memtable.apply(3, &[document(b"a", b"sig2", &[7, 8, 100])]);
         memtable.apply(4, &[Step::Death(1)]);
@@ -249,8 +307,22 @@ mod tests {
     }
 
     #[test]
+    fn the_newest_of_many_versions_of_a_key_is_found_first() {
+        let memtable = Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0);
+        memtable.apply(1, &[document(b"a", b"sig1", &[7, 8, 100])]);
+        for (change, dying) in (2..=40_000).zip(0..) {
+            memtable.apply(change, &[Step::Death(dying), document(b"a", b"sig1", &[7, 8, 100])]);
+            assert_eq!(memtable.is_mostly_dead(), change > u64::from(DEAD_DOCS_MIN));
+        }
+        let content = memtable.read();
+        assert_eq!(content.find_key(b"a", 100, 40_000), Some(39_999));
+        // How many documents were looked at.
+        assert_eq!(content.bucket(2, 100).position(|ordinal| ordinal == 39_999), Some(0));
+    }
+
+    #[test]
     fn the_first_death_of_a_segment_document_counts() {
-        let memtable = Memtable::new(4, 2);
+        let memtable = Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0);
         memtable.apply(4, &[Step::SegmentDeath { segment: 3, ordinal: 1 }]);
         memtable.apply(9, &[Step::SegmentDeath { segment: 3, ordinal: 1 }]);
         let content = memtable.read();

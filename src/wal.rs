@@ -73,9 +73,9 @@ pub(crate) enum AppendError {
 }
 
 impl Wal {
-    /// Makes an empty log and publishes it under `path`: zero-filled, synced, named, the name
-    /// synced. `spare` is a file whose blocks it may reuse. It must be listed before the first
-    /// append.
+    /// Makes an empty log and publishes it under `path`: written in full, synced, named, the name
+    /// synced. `spare` is an older log whose blocks it takes over, and what is in them: under the
+    /// new salt none of it is a record. It must be listed before the first append.
     pub(crate) fn create(
         storage: &dyn Storage,
         path: &Path,
@@ -143,15 +143,22 @@ impl Wal {
         if !self.has_room(record.record_bytes(), Reserve::Used) {
             return Err(AppendError::Full);
         }
-        let bytes = record.seal(kind, change, horizon, self.salt, self.end);
-        let written = self.file.write_at(bytes, self.end);
+        let bytes = wide(record.seal(kind, change, horizon, self.salt, self.end).len());
+        let written = self.write(record.sealed_and_end());
         planted!(FullIsSuccess => if tests::is_full(&written) {
-            self.end += wide(bytes.len());
+            self.end += bytes;
             return Ok(self.end);
         });
         written.map_err(AppendError::Failed)?;
-        self.end += wide(bytes.len());
+        self.end += bytes;
         Ok(self.end)
+    }
+
+    /// Writes at the end what fits: that the record does was seen before, and of the zeros that
+    /// follow it the last ones may not.
+    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        let room = usize::try_from(self.length - self.end).unwrap_or(usize::MAX);
+        self.file.write_at(&bytes[..bytes.len().min(room)], self.end)
     }
 
     /// Undoes a failed append: its header must not survive. Overwritten and synced, or this log
@@ -180,18 +187,22 @@ impl Wal {
     }
 }
 
-/// Zeros and headers, to exactly the length.
+/// Brings a file to exactly the length, every block of it written once, and puts the headers into
+/// it, and zeros to where the first record's header ends.
 fn fill(file: &dyn File, identity: &WalIdentity) -> io::Result<()> {
     const CHUNK: usize = 1 << 20;
+    let mut offset = file.bytes()?.min(identity.length);
     file.set_bytes(identity.length)?;
     let zeros = vec![0; CHUNK];
-    let mut offset = 0;
     while offset < identity.length {
         let left = usize::try_from(identity.length - offset).unwrap_or(CHUNK).min(CHUNK);
         file.write_at(&zeros[..left], offset)?;
         offset += wide(left);
     }
-    file.write_at(&identity.encode(), 0)
+    let mut begin = identity.encode();
+    let length = usize::try_from(RECORDS_BEGIN).unwrap_or(0) + RecordHeader::BYTES;
+    begin.resize(length.min(usize::try_from(identity.length).unwrap_or(length)), 0);
+    file.write_at(&begin, 0)
 }
 
 /// What a log held when it was read: the changes to replay, and what was cut.
@@ -199,7 +210,8 @@ fn fill(file: &dyn File, identity: &WalIdentity) -> io::Result<()> {
 pub(crate) struct Replay {
     bytes: Vec<u8>,
     records: Vec<(u64, std::ops::Range<usize>)>,
-    /// Bytes from the first invalid record to the last byte that is not zero.
+    /// Bytes from the first invalid record to the last one that can belong to a record of this
+    /// log: behind it may lie what an older log left.
     pub(crate) bytes_cut: u64,
 }
 
@@ -214,7 +226,8 @@ impl Replay {
         let bytes = read_whole(storage, path, identity)?;
         let mut replay = Self { bytes, records: Vec::new(), bytes_cut: 0 };
         let (stop, horizon) = replay.collect(path, identity, signature_bytes)?;
-        let horizon = horizon.max(replay.horizon_after(path, identity, stop)?);
+        let (horizon_behind, end) = replay.headers_behind(path, identity, stop)?;
+        let horizon = horizon.max(horizon_behind);
         planted!(DamageIsTornTail => return Ok(replay));
         if stop < horizon {
             return Err(Error::corrupt(
@@ -223,7 +236,8 @@ impl Replay {
                 format_args!("record is damaged though everything below {horizon} was synced"),
             ));
         }
-        let rest = &replay.bytes[narrow(stop, "offset").map_err(|e| e.in_file(path, 0))?..];
+        let place = |offset| narrow(offset, "offset").map_err(|error| error.in_file(path, 0));
+        let rest = &replay.bytes[place(stop)?..place(end)?];
         replay.bytes_cut = wide(rest.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1));
         Ok(replay)
     }
@@ -260,12 +274,14 @@ impl Replay {
         Ok((offset.min(identity.length), horizon))
     }
 
-    /// The largest horizon of any valid header behind the place where replay stopped. Unsynced
-    /// pages reach a disk in any order, so a valid record there is not by itself damage; a
-    /// horizon above the place is.
-    fn horizon_after(&self, path: &Path, identity: &WalIdentity, stop: u64) -> Result<u64> {
+    /// The largest horizon of any valid header behind the place where replay stopped, and where
+    /// the last of their records ends. Unsynced pages reach a disk in any order, so a valid record
+    /// there is not by itself damage; a horizon above the place is.
+    fn headers_behind(&self, path: &Path, identity: &WalIdentity, stop: u64) -> Result<(u64, u64)> {
         let last = self.records.last().map_or(identity.floor, |(change, _)| *change);
         let mut horizon = 0;
+        // Every append leaves zeros for the next header: if it is not zero, it was begun.
+        let mut end = stop.saturating_add(wide(RecordHeader::BYTES));
         let mut offset = stop;
         while offset < identity.length {
             let at = narrow(offset, "offset").map_err(|error| error.in_file(path, 0))?;
@@ -276,11 +292,12 @@ impl Replay {
                 let later = header.change > last || header.kind == RecordKind::Idle;
                 if fits && later && header.horizon <= offset {
                     horizon = horizon.max(header.horizon);
+                    end = end.max(offset.saturating_add(header.record_bytes()));
                 }
             }
             offset = offset.saturating_add(wide(RECORD_ALIGN));
         }
-        Ok(horizon)
+        Ok((horizon, end.min(identity.length)))
     }
 
     /// The changes in order: their number and operations.

@@ -149,7 +149,7 @@ impl<'a> LoggedOperation<'a> {
 }
 
 /// A record under construction: its bytes are laid out once, in place.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct RecordBuilder {
     bytes: Vec<u8>,
 }
@@ -157,6 +157,12 @@ pub(crate) struct RecordBuilder {
 impl RecordBuilder {
     pub(crate) fn new() -> Self {
         Self { bytes: vec![0; RecordHeader::BYTES] }
+    }
+
+    /// Begins a new record in the memory of the last.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.resize(RecordHeader::BYTES, 0);
     }
 
     /// Adds an operation. Lengths were checked when the batch was: key 1 to 4,096 bytes, payload
@@ -197,17 +203,26 @@ impl RecordBuilder {
         let length = self.bytes.len();
         let (header, body) = self.bytes.split_at_mut(RecordHeader::BYTES);
         let body_bytes = u32::try_from(body.len()).unwrap_or(u32::MAX);
-        let mut covered = Vec::with_capacity(RecordHeader::BYTES);
-        covered.extend_from_slice(&seeded_crc(salt, offset, body).to_le_bytes());
-        covered.extend_from_slice(&body_bytes.to_le_bytes());
-        covered.extend_from_slice(&[kind as u8, 0, 0, 0]);
-        covered.extend_from_slice(&change.to_le_bytes());
-        covered.extend_from_slice(&horizon.to_le_bytes());
-        let crc = seeded_crc(salt, offset, &covered);
-        let (first, rest) = header.split_at_mut(4);
-        first.copy_from_slice(&crc.to_le_bytes());
-        rest.copy_from_slice(&covered);
-        self.bytes.resize(length.next_multiple_of(RECORD_ALIGN), 0);
+        let (crc_bytes, covered) = header.split_at_mut(4);
+        let fields: [&[u8]; 5] = [
+            &seeded_crc(salt, offset, body).to_le_bytes(),
+            &body_bytes.to_le_bytes(),
+            &[kind as u8, 0, 0, 0],
+            &change.to_le_bytes(),
+            &horizon.to_le_bytes(),
+        ];
+        for (place, byte) in covered.iter_mut().zip(fields.into_iter().flatten()) {
+            *place = *byte;
+        }
+        crc_bytes.copy_from_slice(&seeded_crc(salt, offset, covered).to_le_bytes());
+        let end = length.next_multiple_of(RECORD_ALIGN);
+        self.bytes.resize(end.saturating_add(RecordHeader::BYTES), 0);
+        self.bytes.split_at(end).0
+    }
+
+    /// The sealed record, and zeros where the next one's header will be: so that whatever the file
+    /// held before, a header that is there was begun after this record.
+    pub(crate) fn sealed_and_end(&self) -> &[u8] {
         &self.bytes
     }
 }

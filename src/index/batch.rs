@@ -1,5 +1,6 @@
 //! What a caller writes, and what became of it. Plain data.
 
+use crate::format::wal::LoggedOperation;
 use crate::sketch::Signature;
 
 /// Operations that take effect together: after a crash either all of them are there or none.
@@ -7,19 +8,52 @@ use crate::sketch::Signature;
 /// If a key occurs more than once, the last operation on it wins.
 #[derive(Debug, Clone, Default)]
 pub struct Batch {
-    pub(crate) operations: Vec<Operation>,
+    entries: Vec<Entry>,
+    /// Of each operation: signature, key, payload. In one piece, so that a batch of thousands
+    /// takes no memory of its own for each.
+    bytes: Vec<u8>,
 }
 
-#[derive(Debug, Clone)]
-pub(crate) enum Operation {
-    Insert { key: Vec<u8>, signature: Signature, payload: Vec<u8> },
-    Remove { key: Vec<u8> },
+/// Where an operation lies in the bytes of its batch.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    /// None of a remove.
+    signature: Option<SignatureEntry>,
+    key_begin: usize,
+    payload_begin: usize,
+    end: usize,
 }
 
-impl Operation {
-    pub(crate) fn key(&self) -> &[u8] {
-        match self {
-            Self::Insert { key, .. } | Self::Remove { key } => key,
+#[derive(Debug, Clone, Copy)]
+struct SignatureEntry {
+    id: u64,
+    shingle_count: u32,
+    begin: usize,
+}
+
+/// One operation of a batch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Operation<'a> {
+    /// What the signature was made with; 0 of a remove.
+    pub(crate) signature_id: u64,
+    entry: Entry,
+    bytes: &'a [u8],
+}
+
+impl<'a> Operation<'a> {
+    /// As the log will have it.
+    pub(crate) fn logged(&self, time: u64) -> LoggedOperation<'a> {
+        let Entry { signature, key_begin, payload_begin, end } = self.entry;
+        let key = &self.bytes[key_begin..payload_begin];
+        match signature {
+            None => LoggedOperation::Remove { key },
+            Some(SignatureEntry { shingle_count, begin, .. }) => LoggedOperation::Insert {
+                key,
+                payload: &self.bytes[payload_begin..end],
+                time,
+                shingle_count,
+                signature: &self.bytes[begin..key_begin],
+            },
         }
     }
 }
@@ -44,41 +78,50 @@ impl Batch {
         signature: &Signature,
         payload: impl AsRef<[u8]>,
     ) -> Self {
-        self.operations.push(Operation::Insert {
-            key: key.as_ref().to_vec(),
-            signature: signature.clone(),
-            payload: payload.as_ref().to_vec(),
-        });
-        self
+        let begin = self.bytes.len();
+        self.bytes.extend_from_slice(signature.as_bytes());
+        let (id, shingle_count) = (signature.id(), signature.shingle_count());
+        let signature = Some(SignatureEntry { id, shingle_count, begin });
+        self.push(signature, key.as_ref(), payload.as_ref())
     }
 
     /// Removes the document that has this key, if there is one.
     #[must_use]
-    pub fn remove(mut self, key: impl AsRef<[u8]>) -> Self {
-        self.operations.push(Operation::Remove { key: key.as_ref().to_vec() });
+    pub fn remove(self, key: impl AsRef<[u8]>) -> Self {
+        self.push(None, key.as_ref(), b"")
+    }
+
+    fn push(mut self, signature: Option<SignatureEntry>, key: &[u8], payload: &[u8]) -> Self {
+        let key_begin = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        let payload_begin = self.bytes.len();
+        self.bytes.extend_from_slice(payload);
+        self.entries.push(Entry { signature, key_begin, payload_begin, end: self.bytes.len() });
         self
+    }
+
+    pub(crate) fn operations(&self) -> impl Iterator<Item = Operation<'_>> {
+        let bytes = self.bytes.as_slice();
+        self.entries.iter().map(move |entry| {
+            let signature_id = entry.signature.map_or(0, |signature| signature.id);
+            Operation { signature_id, entry: *entry, bytes }
+        })
     }
 
     /// How many operations there are.
     pub fn len(&self) -> usize {
-        self.operations.len()
+        self.entries.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.operations.is_empty()
+        self.entries.is_empty()
     }
 
     /// About how many bytes the batch takes in the WAL, to be held against
     /// [`Options::batch_bytes_max`](crate::Options::batch_bytes_max).
     pub fn wal_bytes(&self) -> usize {
-        let bytes = |operation: &Operation| match operation {
-            Operation::Insert { key, signature, payload } => {
-                20 + key.len() + signature.as_bytes().len() + payload.len()
-            }
-            Operation::Remove { key } => 20 + key.len(),
-        };
-        32 + self.operations.iter().map(bytes).sum::<usize>()
+        32 + 20 * self.entries.len() + self.bytes.len()
     }
 }
 

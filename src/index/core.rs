@@ -3,6 +3,7 @@
 use crate::Params;
 use crate::catalog::Catalog;
 use crate::format::catalog::WalEntry;
+use crate::format::wal::RecordBuilder;
 use crate::index::durable::Group;
 use crate::index::expiry::Expiry;
 use crate::index::merge::compaction::Compaction;
@@ -60,6 +61,8 @@ pub(crate) struct Writer {
     pub(crate) wal_bytes: u64,
     /// The segments that the compaction under way reads: a flush leaves them listed.
     pub(crate) merging: Vec<u64>,
+    /// The last record, for its memory.
+    pub(crate) record: RecordBuilder,
 }
 
 impl Writer {

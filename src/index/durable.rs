@@ -40,6 +40,8 @@ struct Shared {
     synced_at_ms: u64,
     /// Somebody is syncing for all.
     led: bool,
+    /// How many wait for that: waking nobody would be a system call, too.
+    waiting: usize,
     /// A sync failed: what it said. For ever.
     poisoned: Option<String>,
 }
@@ -133,7 +135,9 @@ impl Core {
             if shared.led {
                 #[cfg(test)]
                 crate::planted::about_to_wait();
+                shared.waiting += 1;
                 shared = group.woken.wait(shared).unwrap_or_else(PoisonError::into_inner);
+                shared.waiting -= 1;
                 continue;
             }
             shared.led = true;
@@ -158,7 +162,9 @@ impl Core {
                     shared.poisoned.get_or_insert(error.to_string());
                 }
             }
-            group.woken.notify_all();
+            if shared.waiting > 0 {
+                group.woken.notify_all();
+            }
         }
     }
 

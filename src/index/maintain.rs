@@ -12,6 +12,12 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+/// How long the background thread leaves the compaction alone for a writer to take it up.
+const TURN: Duration = Duration::from_millis(1);
+
+/// With more full tiers of segments than this, writers compact, too.
+const LAGGING_TIERS: usize = 4;
+
 /// How long the background thread sleeps when nobody wakes it.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -55,12 +61,25 @@ impl Core {
     /// failure is no failure of the write, which is done; `stats` tells of it.
     pub(crate) fn after_write(&self) {
         match self.options.maintenance {
-            Maintenance::Background => self.alarm.ring(),
+            // The background thread cannot keep up. Waiting for its step and doing the next is what
+            // keeps the number of segments bounded.
+            Maintenance::Background if self.has_too_many_segments() => {
+                let failure = self.compact_step_awaited().err();
+                self.alarm.note_failure(failure.map(|error| format!("{error:?}")));
+            }
+            // It would find nothing else to do: what a flush makes due, the flush rings for, and
+            // the horizon is noted when it wakes of itself.
+            Maintenance::Background if self.memtable_is_full() => self.alarm.ring(),
+            Maintenance::Background => {}
             Maintenance::Inline => {
                 let failure = self.advance_merges().err();
                 self.alarm.note_failure(failure.map(|error| format!("{error:?}")));
             }
         }
+    }
+
+    fn has_too_many_segments(&self) -> bool {
+        self.state().segments.len() > self.options.tier_segments_max * LAGGING_TIERS
     }
 
     /// Writes an empty record that carries the horizon, if no record does yet: so that damage
@@ -141,6 +160,8 @@ fn run(core: &Weak<Core>, patience: Duration) {
                     core.alarm.note_failure(None);
                     break;
                 }
+                // A writer that waits to do the next step gets its turn.
+                Ok(_) if core.has_too_many_segments() => std::thread::sleep(TURN),
                 Ok(_) => {}
                 Err(error) => {
                     // Told by `stats`; tried again when woken, but not in a hurry.

@@ -12,6 +12,7 @@ mod maintain;
 mod merge;
 mod open;
 mod options;
+mod plan;
 mod read;
 mod reader;
 #[cfg(test)]

@@ -3,26 +3,20 @@
 use crate::format::wal::{
     KEY_BYTES_MAX, LoggedOperation, PAYLOAD_BYTES_MAX, RecordBuilder, RecordKind,
 };
-use crate::index::batch::{Batch, Operation, Outcome, Written};
+use crate::index::batch::{Batch, Operation, Written};
 use crate::index::core::{Core, Writer};
 use crate::index::durable::Mark;
 use crate::index::options::Durability;
-use crate::index::read::state::{Place, Snapshot, check_signature, table_keys};
+use crate::index::plan::{Effect, key_hashes, plan};
+use crate::index::read::state::{Place, Snapshot, band_keys, other_parameters};
 use crate::memtable::{NewDocument, Step};
-use crate::wal::{AppendError, Reserve};
+use crate::wal::AppendError;
 use crate::{Error, ErrorKind, Result};
-use std::collections::HashMap;
 
 /// Steps applied to the memtable per hold of its lock, so that readers get in between.
 const STEPS_PER_HOLD: usize = 64;
-
-/// What each operation of a change comes to, given the state before it.
-#[derive(Debug)]
-pub(crate) struct Plan {
-    outcomes: Vec<Outcome>,
-    /// Where the version lies that dies, if one does.
-    dying: Vec<Option<Place>>,
-}
+/// The memory of a record up to this size is kept for the next.
+const RECORD_BYTES_KEPT: u64 = 1 << 20;
 
 impl Core {
     /// Writes a batch. See [`crate::Index::write`].
@@ -32,8 +26,9 @@ impl Core {
 
     /// Writes operations that are known to be valid, with the times they carry.
     pub(crate) fn write_logged(&self, operations: &[LoggedOperation<'_>]) -> Result<Written> {
-        let written = self.write_locked(&mut self.writer(), operations)?;
-        planted!(IdleNotAwaited => if written.outcomes.iter().all(|o| !Plan::takes_effect(*o)) {
+        let key_hashes = key_hashes(&self.params, operations);
+        let written = self.write_locked(&mut self.writer(), operations, &key_hashes)?;
+        planted!(IdleNotAwaited => if !written.outcomes.iter().any(|o| crate::index::plan::Plan::takes_effect(*o)) {
             return Ok(written);
         });
         // Also an answer that nothing was written rests on changes that may not be durable yet.
@@ -52,53 +47,55 @@ impl Core {
             )));
         }
         let time = (self.options.clock)();
-        let log = |operation: &'a Operation| {
-            check_key(operation.key())?;
-            Ok(match operation {
-                Operation::Remove { key } => LoggedOperation::Remove { key },
-                Operation::Insert { key, signature, payload } => {
-                    check_signature(&self.params, signature)?;
-                    if payload.len() > PAYLOAD_BYTES_MAX {
-                        return Err(Error::invalid(format!(
-                            "a payload has at most {PAYLOAD_BYTES_MAX} bytes, not {}",
-                            payload.len()
-                        )));
-                    }
-                    LoggedOperation::Insert {
-                        key,
-                        payload,
-                        time,
-                        shingle_count: signature.shingle_count(),
-                        signature: signature.as_bytes(),
-                    }
+        let signature_id = self.params.signature_id();
+        let signature_bytes = self.params.signature_bytes();
+        let log = |operation: Operation<'a>| {
+            let logged = operation.logged(time);
+            check_key(logged.key())?;
+            if let LoggedOperation::Insert { payload, signature, .. } = logged {
+                let same = operation.signature_id == signature_id;
+                if !same || signature.len() != signature_bytes {
+                    return Err(other_parameters());
                 }
-            })
+                if payload.len() > PAYLOAD_BYTES_MAX {
+                    return Err(Error::invalid(format!(
+                        "a payload has at most {PAYLOAD_BYTES_MAX} bytes, not {}",
+                        payload.len()
+                    )));
+                }
+            }
+            Ok(logged)
         };
-        batch.operations.iter().map(log).collect()
+        batch.operations().map(log).collect()
     }
 
     pub(crate) fn write_locked(
         &self,
         writer: &mut Writer,
         operations: &[LoggedOperation<'_>],
+        key_hashes: &[u64],
     ) -> Result<Written> {
         self.group.refuse_if_poisoned()?;
         let mut before = self.applied(writer);
-        let mut plan = plan(&before, operations)?;
+        let mut plan = plan(&before, operations, key_hashes)?;
         if plan.is_idle() {
             return Ok(Written { change: writer.change, outcomes: plan.outcomes });
         }
-        let mut record = RecordBuilder::new();
-        plan.effective(operations).for_each(|(operation, _)| record.push(operation));
+        let mut record = std::mem::take(&mut writer.record);
+        record.clear();
+        plan.effective(operations).for_each(|operation| record.push(operation));
         if self.make_room(writer, record.record_bytes(), plan.reserve(operations))? {
             // The same documents die, but a flush has moved them.
             before = self.applied(writer);
-            plan = self::plan(&before, operations)?;
+            plan = self::plan(&before, operations, key_hashes)?;
         }
         let change = writer.change + 1;
         let horizon = self.group.horizon();
         let end = self.append(writer, &mut record, RecordKind::Change, change, horizon)?;
-        self.apply(&before, change, operations, &plan);
+        if record.record_bytes() <= RECORD_BYTES_KEPT {
+            writer.record = record;
+        }
+        self.apply(&before, change, &plan.effects(operations, key_hashes));
         writer.change = change;
         writer.documents = plan.documents_after(writer.documents);
         let mark = Mark { end, change, documents: writer.documents };
@@ -145,21 +142,15 @@ impl Core {
     }
 
     /// Applies a change to the memtable, in parts; nobody sees it before it is shown.
-    pub(crate) fn apply(
-        &self,
-        before: &Snapshot,
-        change: u64,
-        operations: &[LoggedOperation<'_>],
-        plan: &Plan,
-    ) {
+    pub(crate) fn apply(&self, before: &Snapshot, change: u64, effects: &[Effect<'_>]) {
         let tables = self.params.bands() + 1;
-        let effective: Vec<_> = plan.effective(operations).collect();
         let mut keys = Vec::with_capacity(STEPS_PER_HOLD * tables);
-        for part in effective.chunks(STEPS_PER_HOLD) {
+        for part in effects.chunks(STEPS_PER_HOLD) {
             keys.clear();
-            for (operation, _) in part {
-                if let LoggedOperation::Insert { key, signature, .. } = operation {
-                    table_keys(&self.params, key, signature, &mut keys);
+            for Effect { operation, key_hash, .. } in part {
+                if let LoggedOperation::Insert { signature, .. } = operation {
+                    band_keys(&self.params, signature, &mut keys);
+                    keys.push(*key_hash);
                 }
             }
             let steps = steps(before, part, keys.chunks_exact(tables));
@@ -171,19 +162,19 @@ impl Core {
 /// The deaths and births that operations come to.
 fn steps<'a>(
     before: &Snapshot,
-    part: &[(&LoggedOperation<'a>, Option<Place>)],
+    part: &[Effect<'a>],
     mut keys: impl Iterator<Item = &'a [u64]>,
 ) -> Vec<Step<'a>> {
     let mut steps = Vec::with_capacity(part.len() * 2);
-    for (operation, dying) in part {
-        if let Some(Place { source, ordinal }) = *dying {
+    for effect in part {
+        if let Some(Place { source, ordinal }) = effect.dying {
             steps.push(match before.state.segments.get(source) {
                 Some(live) => Step::SegmentDeath { segment: live.number(), ordinal },
                 None => Step::Death(ordinal),
             });
         }
         if let LoggedOperation::Insert { key, payload, time, shingle_count, signature } =
-            **operation
+            effect.operation
         {
             steps.push(Step::Birth(NewDocument {
                 key,
@@ -204,74 +195,4 @@ fn check_key(key: &[u8]) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid(format!("a key has 1 to {KEY_BYTES_MAX} bytes, not {}", key.len())))
-}
-
-/// Looks every key up and says what each operation comes to. Of several on one key the last wins.
-pub(crate) fn plan(before: &Snapshot, operations: &[LoggedOperation<'_>]) -> Result<Plan> {
-    let last: HashMap<&[u8], usize, ahash::RandomState> =
-        operations.iter().enumerate().map(|(at, operation)| (operation.key(), at)).collect();
-    let mut plan = Plan { outcomes: Vec::new(), dying: Vec::new() };
-    for (at, operation) in operations.iter().enumerate() {
-        let (outcome, dying) = if last[operation.key()] == at {
-            decide(before, operation)?
-        } else {
-            (Outcome::Superseded, None)
-        };
-        plan.outcomes.push(outcome);
-        plan.dying.push(dying);
-    }
-    Ok(plan)
-}
-
-fn decide(before: &Snapshot, operation: &LoggedOperation<'_>) -> Result<(Outcome, Option<Place>)> {
-    let place = before.locate(operation.key())?;
-    Ok(match (operation, place) {
-        (LoggedOperation::Insert { .. }, None) => (Outcome::Inserted, None),
-        (LoggedOperation::Insert { signature, payload, .. }, Some(place)) => {
-            let same = *before.signature_bytes(place)? == **signature
-                && before.document(place)?.payload == **payload;
-            if same { (Outcome::Unchanged, None) } else { (Outcome::Replaced, Some(place)) }
-        }
-        (LoggedOperation::Remove { .. }, None) => (Outcome::Missing, None),
-        (LoggedOperation::Remove { .. }, Some(place)) => (Outcome::Removed, Some(place)),
-    })
-}
-
-impl Plan {
-    fn takes_effect(outcome: Outcome) -> bool {
-        matches!(outcome, Outcome::Inserted | Outcome::Replaced | Outcome::Removed)
-    }
-
-    /// Whether nothing is to be written.
-    fn is_idle(&self) -> bool {
-        !self.outcomes.iter().any(|outcome| Self::takes_effect(*outcome))
-    }
-
-    /// The operations that change something, each with the place of the version that dies.
-    fn effective<'p, 'o>(
-        &'p self,
-        operations: &'p [LoggedOperation<'o>],
-    ) -> impl Iterator<Item = (&'p LoggedOperation<'o>, Option<Place>)> + 'p {
-        let results = self.outcomes.iter().zip(&self.dying);
-        operations.iter().zip(results).filter_map(|(operation, (outcome, dying))| {
-            Self::takes_effect(*outcome).then_some((operation, *dying))
-        })
-    }
-
-    /// Whether the reserve of the log is there for it: who only removes makes room.
-    fn reserve(&self, operations: &[LoggedOperation<'_>]) -> Reserve {
-        let mut effective = self.effective(operations);
-        let removes = |(operation, _): (&_, _)| matches!(operation, LoggedOperation::Remove { .. });
-        if effective.all(removes) { Reserve::Used } else { Reserve::Kept }
-    }
-
-    /// Live documents after the change.
-    pub(crate) fn documents_after(&self, before: u64) -> u64 {
-        self.outcomes.iter().fold(before, |documents, outcome| match outcome {
-            Outcome::Inserted => documents + 1,
-            // Of a forged dead file more documents may live than the catalog counts.
-            Outcome::Removed => documents.saturating_sub(1),
-            _ => documents,
-        })
-    }
 }

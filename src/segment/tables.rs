@@ -62,10 +62,12 @@ pub(super) struct Run {
 /// Entries after which a run ends.
 const RUN_ENTRIES: usize = 8 * 1024;
 
-/// Computes all tables of a segment in bounded memory: a batch of tables at a time, each by
-/// counting its groups and then scattering the entries; a table too large for the memory in
-/// ranges of groups. (One group is never divided: a crowd of documents that share a band takes 8
-/// bytes each, whatever the bound.)
+/// Computes all tables of a segment in bounded memory. If the memory allows it, the keys of a batch
+/// of tables are collected in one pass, and then each table is made from its own keys alone: count
+/// the groups, scatter the entries, all within the cache. A table too large for that is made in
+/// passes of its own: one that counts, and one that scatters for every range of groups that fits.
+/// (One group is never divided: a crowd of documents that share a band takes 8 bytes each,
+/// whatever the bound.)
 #[derive(Debug)]
 pub(super) struct Rebuild {
     docs: u32,
@@ -86,12 +88,12 @@ pub(super) struct Rebuild {
     group_end: u32,
     /// The entry at which the range begins.
     entry_begin: u32,
-    /// Entries a table has in this range. (Ranges are of batches of one table.)
-    stride: usize,
-    /// While counting, by table and group: entries, at one place later. Then where the group's
-    /// next entry goes; after the scatter that is where the next group begins.
+    /// What was collected, by table and document: group and fingerprint in one word.
+    collected: Vec<u64>,
+    /// While counting, by group: entries, at one place later. Then where the group's next entry
+    /// goes; after the scatter that is where the next group begins.
     cursors: Vec<u32>,
-    /// By table, in order of (group, ordinal): fingerprint and ordinal in one word.
+    /// Of one table and range, in order of (group, ordinal): fingerprint and ordinal in one word.
     entries: Vec<u64>,
     /// Where `Emit` is.
     table: u32,
@@ -102,6 +104,7 @@ pub(super) struct Rebuild {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
+    Collect,
     Count,
     Scatter,
     Emit,
@@ -121,12 +124,12 @@ impl Rebuild {
             entries_max: (memory_bytes / 8).max(1),
             first: 0,
             tables: 0,
-            stage: Stage::Count,
+            stage: Stage::Collect,
             ordinal: 0,
             group_begin: 0,
             group_end: 0,
             entry_begin: 0,
-            stride: 0,
+            collected: Vec::new(),
             cursors: Vec::new(),
             entries: Vec::new(),
             table: 0,
@@ -150,10 +153,8 @@ impl Rebuild {
         match self.stage {
             Stage::Done => Need::Done,
             Stage::Emit => Need::Emit,
-            Stage::Count | Stage::Scatter if self.first == self.bands => {
-                Need::Keys { from: self.ordinal }
-            }
-            Stage::Count | Stage::Scatter => Need::Signatures { from: self.ordinal },
+            _ if self.first == self.bands => Need::Keys { from: self.ordinal },
+            _ => Need::Signatures { from: self.ordinal },
         }
     }
 
@@ -183,21 +184,26 @@ impl Rebuild {
     }
 
     fn feed(&mut self, table: u32, keys: &[u64]) {
-        let width = index(self.groups) + 1;
-        let cursors = &mut self.cursors[index(table) * width..][..width];
-        if self.stage == Stage::Count {
-            for &key in keys {
-                cursors[index(split(key, self.groups).0) + 1] += 1;
+        if self.stage == Stage::Collect {
+            let begin = index(table) * index(self.docs) + index(self.ordinal);
+            for (place, &key) in self.collected[begin..][..keys.len()].iter_mut().zip(keys) {
+                let (group, fingerprint) = split(key, self.groups);
+                *place = u64::from(group) << 16 | u64::from(fingerprint);
             }
             return;
         }
-        let entries = &mut self.entries[index(table) * self.stride..][..self.stride];
+        if self.stage == Stage::Count {
+            for &key in keys {
+                self.cursors[index(split(key, self.groups).0) + 1] += 1;
+            }
+            return;
+        }
         let range = self.group_begin..self.group_end;
         for (ordinal, &key) in (self.ordinal..).zip(keys) {
             let (group, fingerprint) = split(key, self.groups);
             if range.contains(&group) {
-                let cursor = &mut cursors[index(group)];
-                entries[index(*cursor - self.entry_begin)] =
+                let cursor = &mut self.cursors[index(group)];
+                self.entries[index(*cursor - self.entry_begin)] =
                     u64::from(fingerprint) << 32 | u64::from(ordinal);
                 *cursor += 1;
             }
@@ -212,37 +218,80 @@ impl Rebuild {
             return;
         }
         self.ordinal = 0;
-        if self.stage == Stage::Count {
-            for cursors in self.cursors.chunks_exact_mut(index(self.groups) + 1) {
-                let mut sum = 0;
-                for cursor in cursors {
-                    sum += *cursor;
-                    *cursor = sum;
-                }
+        match self.stage {
+            Stage::Collect => {
+                self.table = 0;
+                self.sort_collected();
             }
-            self.begin_range(0, 0);
-        } else {
-            self.stage = Stage::Emit;
-            (self.table, self.group, self.entry) = (0, self.group_begin, self.entry_begin);
+            Stage::Count => {
+                self.sum_cursors();
+                self.begin_range(0, 0);
+            }
+            _ => self.begin_emit(),
         }
     }
 
-    /// Starts to count the batch that begins with table `first`.
+    /// Entries counted by group become the places where groups begin.
+    fn sum_cursors(&mut self) {
+        let mut sum = 0;
+        for cursor in &mut self.cursors {
+            sum += *cursor;
+            *cursor = sum;
+        }
+    }
+
+    fn clear_cursors(&mut self) {
+        self.cursors.clear();
+        self.cursors.resize(index(self.groups) + 1, 0);
+    }
+
+    fn begin_emit(&mut self) {
+        self.stage = Stage::Emit;
+        (self.group, self.entry) = (self.group_begin, self.entry_begin);
+    }
+
+    /// Makes the entries of the next table from its collected keys.
+    fn sort_collected(&mut self) {
+        self.clear_cursors();
+        let docs = index(self.docs);
+        let begin = index(self.table) * docs;
+        let group_of = |word: u64| usize::try_from(word >> 16).expect("a group is 32 bits");
+        for &word in &self.collected[begin..begin + docs] {
+            self.cursors[group_of(word) + 1] += 1;
+        }
+        self.sum_cursors();
+        self.entries.resize(docs, 0);
+        for (ordinal, &word) in (0..self.docs).zip(&self.collected[begin..begin + docs]) {
+            let cursor = &mut self.cursors[group_of(word)];
+            self.entries[index(*cursor)] = (word & 0xffff) << 32 | u64::from(ordinal);
+            *cursor += 1;
+        }
+        (self.group_begin, self.group_end, self.entry_begin) = (0, self.groups, 0);
+        self.begin_emit();
+    }
+
+    /// Starts the batch that begins with table `first`.
     fn begin_batch(&mut self, first: u32) {
-        let width = index(self.groups) + 1;
         self.first = first;
+        self.table = 0;
         self.ordinal = 0;
         if first > self.bands {
             self.stage = Stage::Done;
             (self.cursors, self.entries) = (Vec::new(), Vec::new());
+            self.collected = Vec::new();
             return;
         }
-        let fit = (self.entries_max / index(self.docs)).max(1);
+        // The entries of one table, and the keys of as many as fit beside them.
+        let fit = (self.entries_max / index(self.docs)).saturating_sub(1);
         let left = index(self.bands.saturating_sub(first)).max(1);
-        self.tables = u32::try_from(left.min(fit)).expect("no more than the bands");
-        self.stage = Stage::Count;
-        self.cursors.clear();
-        self.cursors.resize(index(self.tables) * width, 0);
+        self.tables = u32::try_from(left.min(fit).max(1)).expect("no more than the bands");
+        if fit == 0 {
+            self.stage = Stage::Count;
+            self.clear_cursors();
+        } else {
+            self.stage = Stage::Collect;
+            self.collected.resize(index(self.tables) * index(self.docs), 0);
+        }
     }
 
     /// Starts to scatter the groups from `group` on: as many as fit, and one at least.
@@ -250,15 +299,12 @@ impl Rebuild {
         self.stage = Stage::Scatter;
         self.group_begin = group;
         self.entry_begin = entry;
-        self.group_end = self.groups;
-        if index(self.docs) > self.entries_max {
-            let ends = &self.cursors[index(group) + 1..=index(self.groups)];
-            let fit = ends.partition_point(|end| index(*end - entry) <= self.entries_max);
-            self.group_end = group + u32::try_from(fit.max(1)).expect("at most all groups");
-        }
-        self.stride = index(self.cursors[index(self.group_end)] - entry);
+        let ends = &self.cursors[index(group) + 1..=index(self.groups)];
+        let fit = ends.partition_point(|end| index(*end - entry) <= self.entries_max);
+        self.group_end = group + u32::try_from(fit.max(1)).expect("at most all groups");
+        let count = index(self.cursors[index(self.group_end)] - entry);
         self.entries.clear();
-        self.entries.resize(index(self.tables) * self.stride, 0);
+        self.entries.resize(count, 0);
     }
 
     /// Puts the next run into `run`. Only when `need` says `Emit`.
@@ -271,18 +317,21 @@ impl Rebuild {
         run.fingerprints.clear();
         run.ordinals.clear();
         run.ends_table = false;
-        let cursors = &self.cursors[index(self.table) * (index(self.groups) + 1)..];
-        let entries = &mut self.entries[index(self.table) * self.stride..][..self.stride];
         while self.group < self.group_end && run.ordinals.len() < RUN_ENTRIES * 4 {
-            let end = cursors[index(self.group)];
+            let end = self.cursors[index(self.group)];
             let begin = index(self.entry - self.entry_begin);
-            let group = &mut entries[begin..index(end - self.entry_begin)];
+            let group = &mut self.entries[begin..index(end - self.entry_begin)];
             group.sort_unstable();
             run.directory.extend_from_slice(&self.entry.to_le_bytes());
-            for entry in group {
+            let (fingerprints, ordinals) = (run.fingerprints.len(), run.ordinals.len());
+            run.fingerprints.resize(fingerprints + 2 * group.len(), 0);
+            run.ordinals.resize(ordinals + 4 * group.len(), 0);
+            let fingerprints = run.fingerprints[fingerprints..].chunks_exact_mut(2);
+            let ordinals = run.ordinals[ordinals..].chunks_exact_mut(4);
+            for ((fingerprint, ordinal), entry) in fingerprints.zip(ordinals).zip(group) {
                 let bytes = entry.to_le_bytes();
-                run.fingerprints.extend_from_slice(&bytes[4..6]);
-                run.ordinals.extend_from_slice(&bytes[..4]);
+                fingerprint.copy_from_slice(&bytes[4..6]);
+                ordinal.copy_from_slice(&bytes[..4]);
             }
             self.entry = end;
             self.group += 1;
@@ -300,9 +349,10 @@ impl Rebuild {
         run.ends_table = true;
         run.directory.extend_from_slice(&self.docs.to_le_bytes());
         self.table += 1;
-        (self.group, self.entry) = (self.group_begin, self.entry_begin);
         if self.table == self.tables {
             self.begin_batch(self.first + self.tables);
+        } else {
+            self.sort_collected();
         }
     }
 }

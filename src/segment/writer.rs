@@ -13,6 +13,9 @@ use std::sync::Arc;
 
 /// What a stream collects before it writes.
 const BUFFER_BYTES: usize = 256 * 1024;
+/// After this much a file is synced in between: the sync at its end would otherwise have gigabytes
+/// to write, and a log that is synced meanwhile wait for all of them.
+const UNSYNCED_BYTES_MAX: usize = 32 << 20;
 
 /// A block file being written. Its bytes come through [`Stream`]s.
 #[derive(Debug)]
@@ -24,6 +27,8 @@ pub(super) struct Output {
     crcs: Vec<u32>,
     /// Of blocks that several streams share.
     pieces: Vec<Piece>,
+    /// Written since the last sync.
+    unsynced_bytes: usize,
 }
 
 /// A part of a block that one stream wrote.
@@ -92,7 +97,7 @@ impl Output {
             .open(&tmp, OpenMode::Create)
             .map_err(|error| Error::io("create", &tmp, error))?;
         let path = path.to_path_buf();
-        Ok(Self { path, tmp, file, crcs: Vec::new(), pieces: Vec::new() })
+        Ok(Self { path, tmp, file, crcs: Vec::new(), pieces: Vec::new(), unsynced_bytes: 0 })
     }
 
     pub(super) fn tmp(&self) -> &Path {
@@ -121,7 +126,13 @@ impl Output {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.file.write_at(bytes, offset).map_err(|error| Error::io("write", &self.tmp, error))
+        self.file.write_at(bytes, offset).map_err(|error| Error::io("write", &self.tmp, error))?;
+        self.unsynced_bytes += bytes.len();
+        if self.unsynced_bytes >= UNSYNCED_BYTES_MAX {
+            self.unsynced_bytes = 0;
+            self.file.sync().map_err(|error| Error::io("sync", &self.tmp, error))?;
+        }
+        Ok(())
     }
 
     /// Reads written bytes back, checked: a disk that returns other bytes than it was given must

@@ -257,19 +257,34 @@ fn an_append_that_cannot_be_rolled_back_breaks_the_log() {
 }
 
 #[test]
-fn a_spare_is_emptied_before_it_is_used() {
-    let sim = Sim::new();
-    let mut wal = new_log(&sim);
-    append(&mut wal, 6, RECORDS_BEGIN);
-    let next = WalIdentity { length: 8 << 10, ..identity(4) };
-    let wal = Wal::create(&sim, &path(4), Some(&path(3)), &next).expect("created");
-    assert_eq!(wal.end(), RECORDS_BEGIN);
-    let files = sim.snapshot_of_files();
-    assert!(!files.contains_key(&path(3)));
-    let content = &files[&path(4)];
-    assert_eq!(content.len(), 8 << 10);
-    assert!(content[96..].iter().all(|byte| *byte == 0));
-    assert_eq!(sim.unsynced(), 0, "published");
+fn of_what_a_spare_held_nothing_is_left() {
+    for length in [8 << 10, 16 << 10, 32 << 10] {
+        let sim = Sim::new();
+        let mut old = new_log(&sim);
+        let mut end = RECORDS_BEGIN;
+        // Up to the very end, with horizons, and with change numbers that the next log will use.
+        while old.has_room(record(b"key 10").record_bytes(), Reserve::Used) {
+            end = append(&mut old, 6 + (end - RECORDS_BEGIN) / 96, end);
+        }
+        let next = WalIdentity { length, ..identity(4) };
+        let mut wal = Wal::create(&sim, &path(4), Some(&path(3)), &next).expect("created");
+        assert_eq!(sim.unsynced(), 0, "published");
+        assert!(!sim.snapshot_of_files().contains_key(&path(3)));
+        assert_eq!(sim.snapshot_of_files()[&path(4)].len() as u64, length);
+        assert!(!holds_a_record(&sim, &path(4)).expect("readable"));
+        let replay = || Replay::read(&sim, &path(4), &next, SIGNATURE_BYTES).expect("replays");
+        assert_eq!((replay().change_count(), replay().bytes_cut), (0, 0));
+        let first = append(&mut wal, 6, RECORDS_BEGIN);
+        assert_eq!((replay().change_count(), replay().bytes_cut), (1, 0));
+        let second = append(&mut wal, 7, RECORDS_BEGIN);
+        assert_eq!((replay().change_count(), replay().bytes_cut), (2, 0));
+        // The second is torn: only that much is cut, whatever lies behind.
+        let mut content = sim.snapshot_of_files()[&path(4)].clone();
+        content[usize::try_from(first).expect("small") + 40] ^= 1;
+        sim.overwrite(&path(4), &content);
+        assert_eq!(replay().change_count(), 1);
+        assert!((1..=second - first).contains(&replay().bytes_cut));
+    }
 }
 
 #[test]

@@ -216,3 +216,22 @@ fn the_clock_of_the_options_stamps_documents() {
     assert_eq!(index.query(&run(0, 10)).run().unwrap().matches[0].time, 1_234_567);
     assert_eq!(index.get("a").unwrap().unwrap().signature.shingle_count(), 10);
 }
+
+#[test]
+fn documents_replaced_again_and_again_do_not_fill_the_memtable() {
+    let scratch = Scratch::new();
+    let options = inline().durability(nearkin::Durability::OsBuffer);
+    let index = Index::create(scratch.dir(), &params(), options).unwrap();
+    let signature = run(0, 10);
+    let mut most = 0;
+    for round in 0..50_u32 {
+        let document = |batch: Batch, key: u32| {
+            batch.insert_with_payload(key.to_le_bytes(), &signature, round.to_le_bytes())
+        };
+        index.write((0..1_000).fold(Batch::new(), document)).unwrap();
+        most = most.max(index.stats().unwrap().memtable_documents);
+    }
+    assert!((10_000..20_000).contains(&most), "{most}");
+    assert_eq!(index.len(), 1_000);
+    assert_whole(&index);
+}

@@ -55,11 +55,22 @@ impl Core {
     /// Does one step of a compaction that is under way or due. `None`: nothing was due, or
     /// another thread is at it.
     pub(crate) fn compact_step(&self) -> Result<Option<bool>> {
-        let mut slot = match self.compaction.try_lock() {
-            Ok(slot) => slot,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return Ok(None),
-        };
+        match self.compaction.try_lock() {
+            Ok(slot) => self.compact_step_in(slot),
+            Err(TryLockError::Poisoned(poisoned)) => self.compact_step_in(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => Ok(None),
+        }
+    }
+
+    /// The same, after the step that another thread may be at.
+    pub(crate) fn compact_step_awaited(&self) -> Result<Option<bool>> {
+        self.compact_step_in(self.compaction())
+    }
+
+    fn compact_step_in(
+        &self,
+        mut slot: MutexGuard<'_, Option<Compaction>>,
+    ) -> Result<Option<bool>> {
         if slot.is_none() {
             let mut writer = self.writer();
             let entries = &writer.catalog.row().segments;

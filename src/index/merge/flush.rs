@@ -35,7 +35,8 @@ impl NextWal {
 impl Core {
     /// Whether a flush is due. An empty memtable never is full, however little it may hold.
     pub(crate) fn memtable_is_full(&self) -> bool {
-        self.state().memtable.bytes() >= self.options.memtable_bytes_max.max(1)
+        let memtable = &self.state().memtable;
+        memtable.bytes() >= self.options.memtable_bytes_max.max(1) || memtable.is_mostly_dead()
     }
 
     /// Sees to it that a record fits into the WAL and its documents into the memtable. True if
@@ -120,8 +121,7 @@ impl Core {
         let mut draft = Draft::of(self, writer);
         self.draft_deaths(writer, &before, &mut draft)?;
         self.draft_births(writer, &before, &mut draft)?;
-        draft.memtable =
-            Arc::new(Memtable::new(self.params.signature_bytes(), self.params.bands()));
+        draft.memtable = Arc::new(self.next_memtable(&before));
         draft.floor = writer.change;
         let wal = match next {
             NextWal::Ready { record_bytes, reserve } => {
@@ -134,7 +134,21 @@ impl Core {
                 None
             }
         };
-        self.commit_with_wal(writer, draft, wal)
+        self.commit_with_wal(writer, draft, wal)?;
+        // One more segment may make a compaction due.
+        self.alarm.ring();
+        Ok(())
+    }
+
+    /// An empty one that is likely to hold as much as the last.
+    fn next_memtable(&self, before: &Snapshot) -> Memtable {
+        let documents = before.state.memtable.read().document_count();
+        Memtable::new(
+            self.params.signature_bytes(),
+            self.params.bands(),
+            (self.options.random)(),
+            documents,
+        )
     }
 
     /// Flushes unless there is nothing to write down: then nothing is written.

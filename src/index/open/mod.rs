@@ -10,15 +10,15 @@ use litter::{Litter, list_if_any};
 use crate::catalog::{self, Catalog};
 use crate::format::catalog::{DeadEntry, Row, SegmentEntry};
 use crate::format::header::{FileHeader, FileKind};
-use crate::format::wal::LoggedOperation;
+use crate::format::wal::{LoggedOperation, RecordBuilder};
 use crate::index::core::{Alarm, Core, Writer};
 use crate::index::durable::{Group, Mark};
 use crate::index::merge::flush::NextWal;
 use crate::index::merge::open_dead;
 use crate::index::options::Options;
+use crate::index::plan::{key_hashes, plan};
 use crate::index::read::Recovery;
 use crate::index::read::state::{HeldDead, HeldFile, LiveSegment, Snapshot, State, View};
-use crate::index::write::plan;
 use crate::memtable::Memtable;
 use crate::segment::{Listed, Segment, Shape};
 use crate::storage::lock::Lock;
@@ -247,7 +247,8 @@ fn load(
         uuid: row.uuid,
         params_id: params.id(),
     };
-    let memtable = Arc::new(Memtable::new(params.signature_bytes(), params.bands()));
+    let memtable = (params.signature_bytes(), params.bands(), (options.random)());
+    let memtable = Arc::new(Memtable::new(memtable.0, memtable.1, memtable.2, 0));
     let documents = row.segments.iter().map(|entry| u64::from(entry.docs - entry.dead)).sum();
     let view = View {
         state: Arc::new(State { segments: Vec::new(), memtable }),
@@ -264,6 +265,7 @@ fn load(
         file_next,
         wal_bytes: options.wal_bytes_min,
         merging: Vec::new(),
+        record: RecordBuilder::default(),
         catalog: Catalog::new(Arc::clone(&storage), names.catalog(), row),
     };
     let mut core = Core {
@@ -400,8 +402,9 @@ impl Core {
         operations: &[LoggedOperation<'_>],
     ) -> Result<()> {
         let before: Snapshot = self.applied(writer);
-        let plan = plan(&before, operations)?;
-        self.apply(&before, change, operations, &plan);
+        let key_hashes = key_hashes(&self.params, operations);
+        let plan = plan(&before, operations, &key_hashes)?;
+        self.apply(&before, change, &plan.effects(operations, &key_hashes));
         writer.change = change;
         writer.documents = plan.documents_after(writer.documents);
         Ok(())

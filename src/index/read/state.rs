@@ -267,19 +267,16 @@ impl Snapshot {
 pub(crate) fn check_signature(params: &Params, signature: &Signature) -> Result<()> {
     let of_this_index = signature.id() == params.signature_id()
         && signature.as_bytes().len() == params.signature_bytes();
-    if of_this_index {
-        return Ok(());
-    }
-    Err(Error::new(
-        crate::ErrorKind::Mismatch,
-        "the signature was made with other parameters; make it with this index's sketcher",
-    ))
+    if of_this_index { Ok(()) } else { Err(other_parameters()) }
 }
 
-/// The hash of each bucket table for a document: its BandKeys, then the hash of its key.
-pub(crate) fn table_keys(params: &Params, key: &[u8], signature: &[u8], out: &mut Vec<u64>) {
-    band_keys(params, signature, out);
-    out.push(key_hash(key, params.seed()));
+/// Says that a signature does not belong here.
+#[cold]
+pub(crate) fn other_parameters() -> Error {
+    Error::new(
+        crate::ErrorKind::Mismatch,
+        "the signature was made with other parameters; make it with this index's sketcher",
+    )
 }
 
 /// The BandKeys of a signature, in order of the bands.
