@@ -2,8 +2,9 @@
 //!
 //! `cargo run --release --example write_speed -- DIR [DOCUMENTS [BATCH [THREADS]]]`. DIR must not
 //! exist; with 0 documents it must, and is only opened. With 0 threads one writes and then the
-//! process is gone, as if killed. 128 rows of 8 bits, 16 bands of 8; one document in ten is like an earlier one. Beside
-//! the wall clock it prints the CPU time of the writing thread, which a busy machine disturbs less.
+//! process is gone, as if killed. 128 rows of 8 bits, 16 bands of 8; one document in ten is like
+//! an earlier one. Beside the wall clock it prints the CPU time of the writing thread, which a
+//! busy machine disturbs less.
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 

@@ -119,14 +119,19 @@ fn decide(
     })
 }
 
+/// Whether any operation with these outcomes changed something.
+pub(crate) fn take_effect(outcomes: &[Outcome]) -> bool {
+    outcomes.iter().any(|outcome| Plan::takes_effect(*outcome))
+}
+
 impl Plan {
-    pub(crate) fn takes_effect(outcome: Outcome) -> bool {
+    fn takes_effect(outcome: Outcome) -> bool {
         matches!(outcome, Outcome::Inserted | Outcome::Replaced | Outcome::Removed)
     }
 
     /// Whether nothing is to be written.
     pub(crate) fn is_idle(&self) -> bool {
-        !self.outcomes.iter().any(|outcome| Self::takes_effect(*outcome))
+        !take_effect(&self.outcomes)
     }
 
     /// Which operations change something.

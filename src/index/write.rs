@@ -28,7 +28,7 @@ impl Core {
     pub(crate) fn write_logged(&self, operations: &[LoggedOperation<'_>]) -> Result<Written> {
         let key_hashes = key_hashes(&self.params, operations);
         let written = self.write_locked(&mut self.writer(), operations, &key_hashes)?;
-        planted!(IdleNotAwaited => if !written.outcomes.iter().any(|o| crate::index::plan::Plan::takes_effect(*o)) {
+        planted!(IdleNotAwaited => if !crate::index::plan::take_effect(&written.outcomes) {
             return Ok(written);
         });
         // Also an answer that nothing was written rests on changes that may not be durable yet.
