@@ -7,6 +7,7 @@ use crate::Result;
 use crate::format::wal::LoggedOperation;
 use crate::index::batch::Outcome;
 use crate::index::core::Core;
+use crate::index::plan::key_hashes;
 use crate::index::read::state::{Place, Snapshot};
 use crate::memtable::Memtable;
 use std::collections::{BinaryHeap, HashMap};
@@ -176,7 +177,8 @@ impl Core {
                     removes.push(LoggedOperation::Remove { key });
                 }
             }
-            self.write_locked(&mut writer, &removes)?
+            let key_hashes = key_hashes(&self.params, &removes);
+            self.write_locked(&mut writer, &removes, &key_hashes)?
         };
         self.settle(written.change)?;
         Ok(written.count(Outcome::Removed))
