@@ -141,7 +141,9 @@ fn whichever_call_of_an_opening_fails_it_is_an_error_and_the_next_goes_well() {
         let (sim, expected) = closed();
         let litter =
             ["segments/0000000900.seg", "wal/0000000901.wal", "wal/0000000902.wal.tmp"].map(at);
-        litter.iter().for_each(|path| sim.overwrite(path, b"litter"));
+        for path in &litter {
+            sim.overwrite(path, b"litter");
+        }
         sim.fail(Fault { at: at_call, what: What::Eio, sticky: false });
         let opened = open(&sim);
         if sim.faults_fired() == 0 {
