@@ -4,6 +4,8 @@
 //! is `index/`'s business, and so is what to do when a log is full.
 
 #[cfg(test)]
+mod boundary_tests;
+#[cfg(test)]
 mod tests;
 
 use crate::format::bytes::{narrow, wide};

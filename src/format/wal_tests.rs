@@ -99,3 +99,44 @@ fn a_hostile_body_ends_in_an_error() {
     }
     assert!(Operations::new(&[9; 20], 16).next().expect("one").is_err());
 }
+
+#[test]
+fn lengths_and_fields_out_of_range_are_refused() {
+    let body = |key: usize, payload: usize| {
+        let mut record = RecordBuilder::new();
+        record.push(&LoggedOperation::Insert {
+            key: &vec![1; key],
+            payload: &vec![2; payload],
+            time: 3,
+            shingle_count: 4,
+            signature: &[5; 16],
+        });
+        let body =
+            record.seal(RecordKind::Change, 1, 4096, SALT, 4096)[RecordHeader::BYTES..].to_vec();
+        body[..20 + 16 + key + payload].to_vec()
+    };
+    let decodes = |body: &[u8]| Operations::new(body, 16).all(|operation| operation.is_ok());
+    for (key, payload) in [(1, 0), (1, 1), (4096, 0), (1, 65_536), (4096, 65_536), (4095, 65_535)] {
+        assert!(decodes(&body(key, payload)), "{key}, {payload}");
+    }
+    for (key, payload) in [(0, 0), (0, 1), (4097, 0), (1, 65_537), (4097, 65_537), (5000, 70_000)] {
+        assert!(!decodes(&body(key, payload)), "{key}, {payload}");
+    }
+    let mut record = RecordBuilder::new();
+    record.push(&LoggedOperation::Remove { key: b"key" });
+    let sealed = record.seal(RecordKind::Change, 1, 4096, SALT, 4096);
+    let remove = sealed[RecordHeader::BYTES..][..23].to_vec();
+    assert!(decodes(&remove));
+    // A remove has no payload, time or count; and there is no third operation.
+    for at in [0, 4, 8, 16] {
+        let mut wrong = remove.clone();
+        wrong[at] += 1;
+        wrong.extend_from_slice(&[0; 16]);
+        assert!(!decodes(&wrong[..if at == 0 { 39 } else { 23 }]), "byte {at}");
+    }
+    // The reserved byte, and a body that ends too soon.
+    let mut wrong = remove.clone();
+    wrong[1] = 1;
+    assert!(!decodes(&wrong));
+    assert!((1..remove.len()).all(|end| !decodes(&remove[..end])));
+}

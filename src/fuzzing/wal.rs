@@ -253,21 +253,23 @@ fn expect(image: &[u8], identity: &WalIdentity) -> Expected {
         (change, horizon) = (next, horizon.max(header.horizon));
         at = end.next_multiple_of(8);
     }
-    let mut torn = at + HEADER;
+    // Every append leaves zeros for the next header: behind that, only records are of this log.
+    let mut end = at + HEADER;
     for place in (at..image.len()).step_by(8) {
         let Some(header) = header_at(image, place, identity.salt) else { continue };
-        let fits = header.body + HEADER as u64 <= (image.len() - place) as u64;
+        let record = header.body + HEADER as u64;
+        let fits = record <= (image.len() - place) as u64;
         let later = header.kind == 2 || (header.kind == 1 && header.change > change);
         if fits && later && header.horizon <= place as u64 {
             horizon = horizon.max(header.horizon);
-            torn = torn.max(place + HEADER + usize::try_from(header.body).expect("64 bits"));
+            end = end.max(place + usize::try_from(record).expect("64 bits"));
         }
     }
     if (at as u64) < horizon {
         return Expected::Refused(ErrorKind::Corrupt);
     }
-    let torn = torn.next_multiple_of(8).min(image.len());
-    let cut = image[at.min(torn)..torn].iter().rposition(|byte| *byte != 0);
+    let rest = &image[at.min(image.len())..end.next_multiple_of(8).min(image.len())];
+    let cut = rest.iter().rposition(|byte| *byte != 0);
     Expected::Replays(records, cut.map_or(0, |last| last as u64 + 1))
 }
 

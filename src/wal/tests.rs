@@ -28,9 +28,9 @@ pub(super) fn is_full(written: &io::Result<()>) -> bool {
     written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::StorageFull)
 }
 
-const SIGNATURE_BYTES: usize = 16;
+pub(super) const SIGNATURE_BYTES: usize = 16;
 
-fn identity(number: u64) -> WalIdentity {
+pub(super) fn identity(number: u64) -> WalIdentity {
     WalIdentity {
         uuid: [7; 16],
         params_id: 99,
@@ -41,16 +41,16 @@ fn identity(number: u64) -> WalIdentity {
     }
 }
 
-fn path(number: u64) -> PathBuf {
+pub(super) fn path(number: u64) -> PathBuf {
     Names::new(Path::new("/")).numbered(number, Ending::Wal)
 }
 
-fn new_log(sim: &Sim) -> Wal {
+pub(super) fn new_log(sim: &Sim) -> Wal {
     storage::create_dirs(sim, storage::parent_of(&path(3))).expect("folder");
     Wal::create(sim, &path(3), None, &identity(3)).expect("created")
 }
 
-fn record(key: &[u8]) -> RecordBuilder {
+pub(super) fn record(key: &[u8]) -> RecordBuilder {
     let mut record = RecordBuilder::new();
     let signature = &[3; SIGNATURE_BYTES];
     let (payload, time, shingle_count) = (&b"payload"[..], 8, 2);
@@ -60,7 +60,7 @@ fn record(key: &[u8]) -> RecordBuilder {
 }
 
 /// Appends a change and returns the offset after it.
-fn append(wal: &mut Wal, change: u64, horizon: u64) -> u64 {
+pub(super) fn append(wal: &mut Wal, change: u64, horizon: u64) -> u64 {
     let key = format!("key {change}");
     let mut record = record(key.as_bytes());
     wal.append(&mut record, RecordKind::Change, change, horizon).expect("appended")
@@ -71,17 +71,17 @@ fn append_idle(wal: &mut Wal, change: u64, horizon: u64) {
     wal.append(&mut idle, RecordKind::Idle, change, horizon).expect("appended");
 }
 
-fn replay(sim: &Sim) -> Result<Replay> {
+pub(super) fn replay(sim: &Sim) -> Result<Replay> {
     Replay::read(sim, &path(3), &identity(3), SIGNATURE_BYTES)
 }
 
 /// The numbers of the changes that replay.
-fn changes(sim: &Sim) -> Vec<u64> {
+pub(super) fn changes(sim: &Sim) -> Vec<u64> {
     let replay = replay(sim).expect("replays");
     replay.changes(SIGNATURE_BYTES).map(|(change, _)| change).collect()
 }
 
-fn damage(sim: &Sim, offset: u64, bytes: &[u8]) {
+pub(super) fn damage(sim: &Sim, offset: u64, bytes: &[u8]) {
     let mut content = sim.snapshot_of_files()[&path(3)].clone();
     let at = usize::try_from(offset).expect("small");
     content[at..at + bytes.len()].copy_from_slice(bytes);
@@ -95,7 +95,8 @@ fn what_is_appended_is_replayed() {
     assert_eq!(changes(&sim), [0_u64; 0]);
     let end = append(&mut wal, 6, RECORDS_BEGIN);
     append_idle(&mut wal, 6, end);
-    append(&mut wal, 7, end);
+    let end = append(&mut wal, 7, end);
+    assert_eq!((wal.end(), wal.length()), (end, identity(3).length));
     let replay = replay(&sim).expect("replays");
     assert_eq!((replay.change_count(), replay.bytes_cut), (2, 0));
     let (change, mut operations) = replay.changes(SIGNATURE_BYTES).last().expect("two");

@@ -112,3 +112,19 @@ impl Litter {
         Ok(swept)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::sim::Sim;
+
+    #[test]
+    fn what_went_of_itself_before_it_was_swept_is_no_error() {
+        let sim = Sim::new();
+        sim.overwrite(Path::new("/there"), b"litter");
+        let paths = ["/gone", "/there", "/gone too"].map(PathBuf::from).to_vec();
+        let litter = Litter { paths, ..Litter::default() };
+        assert_eq!(litter.sweep(&sim).expect("swept"), 1);
+        assert_eq!(sim.snapshot_of_files().len(), 0);
+    }
+}

@@ -3,7 +3,7 @@
 use crate::index::options::{Maintenance, Options};
 use crate::sketch::Signature;
 use crate::storage::Storage;
-use crate::storage::sim::Sim;
+use crate::storage::sim::{Fault, Sim, What};
 use crate::{Batch, ErrorKind, Index, Params, Reader};
 use std::path::Path;
 use std::sync::Arc;
@@ -157,5 +157,38 @@ fn a_backup_cut_short_is_never_believed() {
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}"),
             }
         }
+    }
+}
+
+#[test]
+fn whichever_call_of_a_backup_fails_the_copy_is_whole_or_none() {
+    let mut copied = 0;
+    for at in 0.. {
+        let sim = Sim::new();
+        let index = index(&sim);
+        let expected = answers(&index.snapshot());
+        sim.fail(Fault { at, what: What::Eio, sticky: false });
+        let made = index.backup(COPY);
+        let fired = sim.faults_fired() > 0;
+        if !fired {
+            made.expect("no call failed");
+            assert!(copied > 0 && at > 50, "a file that cannot be linked is copied");
+            return;
+        }
+        copied += u64::from(made.is_ok());
+        match Reader::open_on(disk(&sim), Path::new(COPY), options()) {
+            Ok(copy) => assert_eq!(answers(&copy), expected, "call {at}"),
+            Err(error) => {
+                let nothing = [ErrorKind::NotFound, ErrorKind::Corrupt].contains(&error.kind());
+                assert!(made.is_err() && nothing, "call {at}: {error:?}");
+            }
+        }
+        if made.is_err() {
+            // There is an index, or the folder must be removed first, or it goes well.
+            let again = index.backup(COPY).map_err(|error| error.kind());
+            let kinds = [ErrorKind::Invalid, ErrorKind::Poisoned];
+            assert!(again.map_or_else(|kind| kinds.contains(&kind), |()| true), "call {at}");
+        }
+        assert_eq!(answers(&index.snapshot()), expected, "call {at}");
     }
 }

@@ -225,3 +225,20 @@ fn a_failed_sync_ends_writing_but_not_reading() {
     assert_eq!(index.len(), 2);
     assert!(index.verify().unwrap().problems.is_empty());
 }
+
+#[test]
+fn a_sync_during_which_the_log_broke_vouches_for_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (index, gate, params) = index(folder.path());
+    let begun = gate.begun();
+    gate.set(Syncs::Wait);
+    std::thread::scope(|scope| {
+        let insert = scope.spawn(|| index.insert("k", &signature(&params, 2)).unwrap_err().kind());
+        gate.await_begun(begun + 1);
+        index.core.group.poison(&"a record could not be rolled back");
+        gate.set(Syncs::Pass);
+        assert_eq!(insert.join().unwrap(), ErrorKind::Unknown);
+    });
+    assert_eq!((index.len(), index.durable_change()), (1, 1));
+    assert!(!index.core.group.horizon_is_news());
+}

@@ -19,6 +19,8 @@ mod open;
 #[cfg(test)]
 pub(crate) mod planted;
 #[cfg(test)]
+mod recovery;
+#[cfg(test)]
 mod salvage;
 #[cfg(all(shuttle, test))]
 mod schedules;

@@ -1,9 +1,12 @@
 //! Salvage: what is saved of an index that lost parts of itself, and what the report says.
 
 use super::copies::{DIR, answers, disk, index, options, params};
+use crate::catalog;
+use crate::format::wal::{LoggedOperation, RecordBuilder, RecordKind};
 use crate::index::copy::{Salvaged, salvage};
 use crate::storage::Storage;
 use crate::storage::sim::Sim;
+use crate::wal::{Wal, WalIdentity};
 use crate::{ErrorKind, Index, Params, Reader, Result};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -160,4 +163,107 @@ fn an_older_catalog_is_a_lost_one() {
     assert!(report.catalog_lost && report.documents == 1, "{report:?}");
     assert!(report.problems[0].to_string().contains("older copy"), "{report:?}");
     assert!(keys(&sim).contains(b"new".as_slice()));
+}
+
+#[test]
+fn an_index_that_is_open_for_writing_is_not_salvaged() {
+    let sim = Sim::new();
+    let open = index(&sim);
+    assert_eq!(rescue(&sim, None).expect_err("in use").kind(), ErrorKind::Locked);
+    drop(open);
+    sim.remove(&Path::new(DIR).join("lock")).expect("removed");
+    rescue(&sim.kill(), None).expect("nobody can have it open");
+}
+
+#[test]
+fn where_only_the_log_is_left_its_changes_are_saved() {
+    let (sim, _) = wreck();
+    for (path, _) in sim.snapshot_of_files() {
+        let kept = path.extension().is_some_and(|ending| ending == "wal" || ending == "free");
+        if path.starts_with(DIR) && !kept {
+            sim.remove(&path).expect("removed");
+        }
+    }
+    let report = rescue(&sim, Some(&params())).expect("salvaged");
+    assert!(report.catalog_lost);
+    let said =
+        |what: &str| report.problems.iter().any(|problem| problem.to_string().contains(what));
+    assert!(said("no segment is left"), "{report:?}");
+    assert_eq!(keys(&sim), BTreeSet::from([vec![b'k', 0], b"new".to_vec()]));
+}
+
+#[test]
+fn where_nothing_can_be_read_salvage_says_so() {
+    let sim = Sim::new();
+    sim.overwrite(&Path::new(DIR).join("wal/0000000007.wal"), b"nothing of a log");
+    let error = rescue(&sim, Some(&params())).expect_err("nothing");
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
+    assert!(error.to_string().contains("no file of the index can be read"), "{error}");
+    assert!(!sim.snapshot_of_files().keys().any(|path| path.starts_with(OUT)));
+}
+
+#[test]
+fn another_file_in_place_of_the_parameters_is_not_believed() {
+    let (sim, expected) = wreck();
+    let parameters = Path::new(DIR).join("parameters");
+    // Of another index: the header is sound and the row is, but they are not of one index.
+    let mut bytes = sim.snapshot_of_files()[&parameters].clone();
+    let other = Sim::new();
+    let made = Index::create_on(disk(&other), Path::new(DIR), &params(), options());
+    drop(made.expect("created"));
+    bytes[..64].copy_from_slice(&other.snapshot_of_files()[&parameters][..64]);
+    sim.overwrite(&parameters, &bytes);
+    sim.remove(&Path::new(DIR).join("catalog.redb")).expect("removed");
+    assert_eq!(rescue(&sim, None).expect_err("which?").kind(), ErrorKind::Invalid);
+    rescue(&sim, Some(&params())).expect("salvaged");
+    assert_eq!(saved(&sim), expected);
+}
+
+#[test]
+fn a_damaged_log_or_dead_file_is_named_and_the_rest_is_saved() {
+    let (sim, expected) = wreck();
+    let (log, dead) = (files(&sim, "wal")[0].clone(), files(&sim, "dead")[0].clone());
+    flip(&sim, &log, 20);
+    // The bits themselves: opening the file does not see it.
+    flip(&sim, &dead, 65);
+    let report = rescue(&sim, None).expect("salvaged");
+    let said = |path: &Path| {
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        report.problems.iter().any(|problem| problem.to_string().contains(&name))
+    };
+    assert!(said(&log) && said(&dead), "{report:?}");
+    assert!(report.documents_doubtful > 0);
+    assert!(keys(&sim).len() >= expected.len());
+    assert!(!keys(&sim).contains(b"new".as_slice()));
+}
+
+#[test]
+fn a_forged_log_is_salvaged_without_a_panic() {
+    let (sim, _) = wreck();
+    let row = catalog::load(&sim, &Path::new(DIR).join("catalog.redb")).expect("a catalog");
+    let (entry, log) = (row.wal.expect("a log"), files(&sim, "wal")[0].clone());
+    let identity = WalIdentity {
+        uuid: row.uuid,
+        params_id: row.params.id(),
+        number: entry.number,
+        salt: entry.salt,
+        length: entry.length,
+        floor: u64::MAX,
+    };
+    sim.remove(&log).expect("removed");
+    let mut wal = Wal::create(&sim, &log, None, &identity).expect("created");
+    for change in [0, u64::MAX, 5] {
+        let mut record = RecordBuilder::new();
+        record.push(&LoggedOperation::Remove { key: &[b'k', 7] });
+        wal.append(&mut record, RecordKind::Change, change, 4096).expect("appended");
+    }
+    // A body of another shape: sound checksums, no operations.
+    let mut record = RecordBuilder::new();
+    let signature = &[1; 3];
+    let (key, payload) = (&b"x"[..], &b""[..]);
+    record.push(&LoggedOperation::Insert { key, payload, time: 1, shingle_count: 1, signature });
+    wal.append(&mut record, RecordKind::Change, 6, 4096).expect("appended");
+    let report = rescue(&sim, None).expect("salvaged");
+    assert!(report.problems.len() >= 3, "{report:?}");
+    assert!(!keys(&sim).contains(&vec![b'k', 7]), "the removes were applied");
 }
