@@ -73,3 +73,14 @@ fn opening_reads_as_much_of_a_million_documents_as_of_a_thousand() {
         assert!(cost.bytes_read <= 1 << 20, "{cost:?}");
     }
 }
+
+#[test]
+fn a_closed_index_keeps_a_spare_but_a_short_one() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("x.nearkin");
+    fill(&dir, 100_000);
+    let kept = Disk::default().list(&dir.join("wal")).unwrap();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    assert!(kept[0].name.ends_with(".free") && kept[0].bytes == 1 << 20, "{kept:?}");
+    cost_of_opening(&dir, 100_000);
+}
