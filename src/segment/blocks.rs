@@ -53,7 +53,8 @@ pub(super) struct BlockFile {
     tail: Tail,
     /// `None` in `ReadMode::Pread`.
     map: Option<Map>,
-    /// One bit per block of the body: it was read and its CRC was right since open.
+    /// One bit per block of the body: it was read and its CRC was right since open. What is
+    /// checked therefore lies in the body.
     checked: Vec<AtomicU64>,
     /// The blocks of the CRC table, copied once checked.
     crc_table: Vec<OnceLock<Box<Block>>>,
@@ -129,8 +130,7 @@ impl BlockFile {
         let begin = usize::try_from(offset).ok()?;
         let last = begin.checked_add(count)?.checked_sub(1)?;
         // Of a longer range not every block is looked at here.
-        let checked = last < self.body_bytes
-            && count <= BLOCK_BYTES
+        let checked = count <= BLOCK_BYTES
             && self.is_checked(begin / BLOCK_BYTES)
             && self.is_checked(last / BLOCK_BYTES);
         if checked { bytes.get(begin..=last) } else { None }
@@ -154,14 +154,16 @@ impl BlockFile {
     #[inline]
     pub(super) fn ask_for(&self, offset: u64, count: usize) {
         let Some(map) = &self.map else { return };
-        match self.checked_bytes(offset, count) {
-            // Two lines: who wants more has it brought by the first reads.
-            Some([first, .., last]) => {
-                Map::prefetch(first);
-                Map::prefetch(last);
+        let begin = usize::try_from(offset).unwrap_or(usize::MAX);
+        if !self.is_checked(begin / BLOCK_BYTES) {
+            return self.ask_disk(map, offset, count);
+        }
+        // Two lines: who wants more has it brought by the first reads.
+        let bytes = map.bytes();
+        for place in [begin, begin.wrapping_add(count).wrapping_sub(1)] {
+            if let Some(byte) = bytes.get(place) {
+                Map::prefetch(byte);
             }
-            Some(_) => {}
-            None => self.ask_disk(map, offset, count),
         }
     }
 
@@ -189,7 +191,8 @@ impl BlockFile {
     #[inline]
     fn is_checked(&self, block: usize) -> bool {
         // Relaxed: the bit says only that the bytes of an immutable file were right once.
-        self.checked[block / 64].load(Ordering::Relaxed) >> (block % 64) & 1 == 1
+        let word = self.checked.get(block / 64);
+        word.is_some_and(|word| word.load(Ordering::Relaxed) >> (block % 64) & 1 == 1)
     }
 
     /// A few checked bytes of the body, without allocating in any mode.

@@ -8,6 +8,7 @@ use super::reader::Segment;
 use super::tables::{key_hash, split, u16_of, u32_of};
 use crate::Result;
 use crate::format::bytes::{index, wide};
+use crate::sketch::holds;
 use std::ops::Range;
 
 /// A group longer than this is searched by halves first; up to it, a scan is faster.
@@ -29,48 +30,58 @@ pub(crate) struct LookUp {
 }
 
 impl Segment {
-    /// The first step: the look-up of `key` in a table; asks for the directory.
+    /// The first step: look-ups of these keys, each in its table, the first in `table`; asks for
+    /// the directories.
     #[inline]
-    pub(crate) fn look_up(&self, table: usize, key: u64) -> LookUp {
-        let table = u32::try_from(table).unwrap_or(u32::MAX);
-        assert!(table < self.properties.tables, "no such table");
-        let (group, fingerprint) = split(key, self.groups);
+    pub(crate) fn look_up(
+        &self,
+        tables: impl IntoIterator<Item = usize>,
+        keys: &[u64],
+        out: &mut Vec<LookUp>,
+    ) {
         let [.., directories] = &self.layout.sections;
-        let directory = u64::from(table) * self.layout.directory_stride;
-        let at = directories.offset + directory + 4 * u64::from(group);
-        self.blocks.ask_for(at, 8);
-        LookUp { at, table, fingerprint, begin: 0, end: 0 }
+        for (table, key) in tables.into_iter().zip(keys) {
+            let table = u32::try_from(table).unwrap_or(u32::MAX);
+            assert!(table < self.properties.tables, "no such table");
+            let (group, fingerprint) = split(*key, self.groups);
+            let directory = u64::from(table) * self.layout.directory_stride;
+            let at = directories.offset + directory + 4 * u64::from(group);
+            self.blocks.ask_for(at, 8);
+            out.push(LookUp { at, table, fingerprint, begin: 0, end: 0 });
+        }
     }
 
-    /// The second step: where the group's entries are; asks for their fingerprints.
+    /// The second step: where the groups' entries are; asks for their fingerprints.
     #[inline]
-    pub(crate) fn find_group(&self, look_up: &mut LookUp) -> Result<()> {
-        let words: [u8; 8] = self.blocks.array(look_up.at)?;
-        let (begin, end) = (u32_of(&words), u32_of(&words[4..]));
-        if begin > end || end > self.docs() {
-            let what = "group ends before it begins, or after its table";
-            return Err(self.blocks.corrupt(look_up.at, what));
-        }
+    pub(crate) fn find_groups(&self, look_ups: &mut [LookUp]) -> Result<()> {
         let [.., tables, _] = &self.layout.sections;
-        look_up.at = tables.offset + u64::from(look_up.table) * self.layout.table_stride;
-        (look_up.begin, look_up.end) = (begin, end);
-        let bytes = 2 * index((end - begin).min(SCAN_ENTRIES));
-        self.blocks.ask_for(look_up.at + 2 * u64::from(begin), bytes);
+        for look_up in look_ups {
+            let words: [u8; 8] = self.blocks.array(look_up.at)?;
+            let (begin, end) = (u32_of(&words), u32_of(&words[4..]));
+            if begin > end || end > self.docs() {
+                let what = "group ends before it begins, or after its table";
+                return Err(self.blocks.corrupt(look_up.at, what));
+            }
+            look_up.at = tables.offset + u64::from(look_up.table) * self.layout.table_stride;
+            (look_up.begin, look_up.end) = (begin, end);
+            let bytes = 2 * index((end - begin).min(SCAN_ENTRIES));
+            self.blocks.ask_for(look_up.at + 2 * u64::from(begin), bytes);
+        }
         Ok(())
     }
 
-    /// The third step: which entries have the fingerprint, and whether any has; asks for their
-    /// ordinals.
+    /// The third step: which entries have the fingerprint, mostly none; asks for their ordinals.
     #[inline]
-    pub(crate) fn match_fingerprints(&self, look_up: &mut LookUp) -> Result<bool> {
-        let group = look_up.begin..look_up.end;
-        let matching = self.matching(look_up.at, group, look_up.fingerprint)?;
-        (look_up.begin, look_up.end) = (matching.start, matching.end);
-        if matching.is_empty() {
-            return Ok(false);
+    pub(crate) fn match_fingerprints(&self, look_ups: &mut [LookUp]) -> Result<()> {
+        for look_up in look_ups {
+            let group = look_up.begin..look_up.end;
+            let matching = self.matching(look_up.at, group, look_up.fingerprint)?;
+            (look_up.begin, look_up.end) = (matching.start, matching.end);
+            if !matching.is_empty() {
+                self.blocks.ask_for(self.ordinals_at(look_up), 4 * matching.len().min(16));
+            }
         }
-        self.blocks.ask_for(self.ordinals_at(look_up), 4 * matching.len().min(16));
-        Ok(true)
+        Ok(())
     }
 
     /// The last step: the ordinals, ascending. They are candidates: the caller compares bytes.
@@ -80,6 +91,9 @@ impl Segment {
         look_up: &LookUp,
         mut take: impl FnMut(u32) -> Result<()>,
     ) -> Result<()> {
+        if look_up.begin == look_up.end {
+            return Ok(());
+        }
         let at = self.ordinals_at(look_up);
         let bytes = self.blocks.read(at, index(look_up.end - look_up.begin) * 4)?;
         for entry in bytes.chunks_exact(4) {
@@ -118,15 +132,7 @@ impl Segment {
     /// Appends to `out`, ascending, the ordinals in table `table` whose group and fingerprint are
     /// those of `key`: all steps at once.
     pub(crate) fn bucket(&self, table: usize, key: u64, out: &mut Vec<u32>) -> Result<()> {
-        let mut look_up = self.look_up(table, key);
-        self.find_group(&mut look_up)?;
-        if !self.match_fingerprints(&mut look_up)? {
-            return Ok(());
-        }
-        self.take_ordinals(&look_up, |ordinal| {
-            out.push(ordinal);
-            Ok(())
-        })
+        self.look_up_all(table, &[key], &mut |_, ordinal| out.push(ordinal))
     }
 
     /// Looks many keys up in one table, some at a time together. `take` is told which of the keys
@@ -140,17 +146,14 @@ impl Segment {
         let mut look_ups = Vec::with_capacity(keys.len().min(TOGETHER));
         for (part, keys) in keys.chunks(TOGETHER).enumerate() {
             look_ups.clear();
-            look_ups.extend(keys.iter().map(|key| self.look_up(table, *key)));
-            for look_up in &mut look_ups {
-                self.find_group(look_up)?;
-            }
-            for (at, look_up) in look_ups.iter_mut().enumerate() {
-                if self.match_fingerprints(look_up)? {
-                    self.take_ordinals(look_up, |ordinal| {
-                        take(part * TOGETHER + at, ordinal);
-                        Ok(())
-                    })?;
-                }
+            self.look_up(std::iter::repeat(table), keys, &mut look_ups);
+            self.find_groups(&mut look_ups)?;
+            self.match_fingerprints(&mut look_ups)?;
+            for (at, look_up) in look_ups.iter().enumerate() {
+                self.take_ordinals(look_up, |ordinal| {
+                    take(part * TOGETHER + at, ordinal);
+                    Ok(())
+                })?;
             }
         }
         Ok(())
@@ -186,7 +189,7 @@ impl Segment {
         }
         let count = index(group.end - group.start);
         let bytes = self.blocks.read(base + 2 * u64::from(group.start), count * 2)?;
-        if !any_equal(&bytes, wanted) {
+        if !holds(&bytes, wanted) {
             group.end = group.start;
             return Ok(group);
         }
@@ -216,46 +219,5 @@ impl Segment {
             }
         }
         Ok(begin)
-    }
-}
-
-/// Whether any of these fingerprints is the wanted one: mostly none is. Four at a time; the last
-/// four may overlap the four before.
-#[inline]
-fn any_equal(fingerprints: &[u8], wanted: u16) -> bool {
-    const ONES: u64 = 0x0001_0001_0001_0001;
-    let pattern = ONES * u64::from(wanted);
-    // Some bit is set if and only if one of the four differences is zero (Warren, Hacker's
-    // Delight, section 6-1).
-    let zero = |four: &[u8; 8]| {
-        let differences = u64::from_le_bytes(*four) ^ pattern;
-        differences.wrapping_sub(ONES) & !differences & (ONES << 15)
-    };
-    match fingerprints.last_chunk() {
-        Some(last) => {
-            let fours = fingerprints.as_chunks().0;
-            fours.iter().fold(zero(last), |found, four| found | zero(four)) != 0
-        }
-        None => fingerprints.as_chunks::<2>().0.contains(&wanted.to_le_bytes()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::any_equal;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn whether_any_is_equal_is_what_a_search_says(
-            fingerprints in proptest::collection::vec(0_u16..9, 0..40),
-            high in prop_oneof![Just(0_u16), Just(0x8000), Just(0xfff0)],
-            wanted in 0_u16..9,
-        ) {
-            let bytes: Vec<u8> =
-                fingerprints.iter().flat_map(|print| (print ^ high).to_le_bytes()).collect();
-            prop_assert_eq!(any_equal(&bytes, wanted ^ high), fingerprints.contains(&wanted));
-            prop_assert_eq!(any_equal(&bytes, wanted), fingerprints.contains(&(wanted ^ high)));
-        }
     }
 }

@@ -104,6 +104,17 @@ fn wide_of(rows: u32) -> usize {
     crate::format::bytes::index(rows)
 }
 
+/// Whether any of these integers of 16 bits, little-endian, is `wanted`: mostly none is.
+#[inline]
+pub(crate) fn holds(integers: &[u8], wanted: u16) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(last) = integers.last_chunk() {
+        // SAFETY: the function needs SSE2, which is part of x86-64.
+        return unsafe { sse2::holds(integers, last, wanted) };
+    }
+    integers.as_chunks().0.contains(&wanted.to_le_bytes())
+}
+
 /// Bit i: bytes i are equal.
 #[cfg(not(target_arch = "x86_64"))]
 fn narrow_word(a: &[u8; WORD], b: &[u8; WORD]) -> u64 {
@@ -135,8 +146,8 @@ fn wide_word(a: &[u8; 2 * WORD], b: &[u8; 2 * WORD]) -> u64 {
 mod sse2 {
     use super::WORD;
     use std::arch::x86_64::{
-        __m128i, _mm_cmpeq_epi8, _mm_cmpeq_epi16, _mm_movemask_epi8, _mm_packs_epi16,
-        _mm_set_epi64x,
+        __m128i, _mm_cmpeq_epi8, _mm_cmpeq_epi16, _mm_movemask_epi8, _mm_or_si128, _mm_packs_epi16,
+        _mm_set_epi64x, _mm_set1_epi16,
     };
 
     #[inline]
@@ -150,6 +161,18 @@ mod sse2 {
     fn halves(bytes: &[u8; 16]) -> [i64; 2] {
         let (halves, _) = bytes.as_chunks::<8>();
         [i64::from_le_bytes(halves[0]), i64::from_le_bytes(halves[1])]
+    }
+
+    /// Eight at a time; the last eight may overlap those before.
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    pub(super) fn holds(integers: &[u8], last: &[u8; 16], wanted: u16) -> bool {
+        let wanted = _mm_set1_epi16(wanted.cast_signed());
+        let mut found = _mm_cmpeq_epi16(load(last), wanted);
+        for eight in integers.as_chunks().0 {
+            found = _mm_or_si128(found, _mm_cmpeq_epi16(load(eight), wanted));
+        }
+        _mm_movemask_epi8(found) != 0
     }
 
     #[inline]
@@ -183,10 +206,22 @@ mod sse2 {
 
 #[cfg(test)]
 mod tests {
-    use super::Agreement;
+    use super::{Agreement, holds};
     use proptest::prelude::*;
 
     proptest! {
+        #[test]
+        fn whether_an_integer_is_held_is_what_a_search_says(
+            integers in proptest::collection::vec(0_u16..9, 0..40),
+            high in prop_oneof![Just(0_u16), Just(0x8000), Just(0xfff0)],
+            wanted in 0_u16..9,
+        ) {
+            let bytes: Vec<u8> =
+                integers.iter().flat_map(|integer| (integer ^ high).to_le_bytes()).collect();
+            prop_assert_eq!(holds(&bytes, wanted ^ high), integers.contains(&wanted));
+            prop_assert_eq!(holds(&bytes, wanted), integers.contains(&(wanted ^ high)));
+        }
+
         #[test]
         fn an_agreement_is_what_a_loop_over_rows_says(
             a in proptest::collection::vec(0_u8..3, 1..1024),

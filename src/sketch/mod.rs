@@ -28,9 +28,9 @@ mod units;
 mod words;
 
 pub(crate) use band::{band_key, key_hash};
-pub(crate) use compare::Agreement;
 #[cfg(test)]
 pub(crate) use compare::equal_rows;
+pub(crate) use compare::{Agreement, holds};
 pub(crate) use normalise::unicode_versions;
 use scratch::{Rows, Scratch};
 pub use signature::Signature;

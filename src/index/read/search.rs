@@ -64,13 +64,11 @@ pub(super) fn same_band_first(agreement: &Agreement, band: usize, rows: usize) -
     (0..=band).find(|band| agreement.all_equal(band * rows, rows)) == Some(band)
 }
 
-/// A look-up, and what it is for.
+/// The look-ups of all bands of a probe in a segment: as many as there are bands.
 #[derive(Debug, Clone, Copy)]
 struct Task {
     source: usize,
     probe: u32,
-    band: u32,
-    look_up: LookUp,
 }
 
 /// A candidate whose signature has been asked for.
@@ -140,28 +138,34 @@ struct Search<'a> {
     snapshot: &'a Snapshot,
     probes: &'a [Probe<'a>],
     tasks: Vec<Task>,
+    /// Of each task in turn.
+    look_ups: Vec<LookUp>,
     candidates: Vec<Candidate>,
     found: Vec<Found>,
 }
 
 impl<'a> Search<'a> {
     fn new(snapshot: &'a Snapshot, probes: &'a [Probe<'a>]) -> Self {
-        let bands = snapshot.params.bands();
-        let tasks = (probes.len() * bands * snapshot.state.segments.len()).min(LOOK_UPS_MAX);
-        let tasks = Vec::with_capacity(tasks);
-        Self { snapshot, probes, tasks, candidates: Vec::new(), found: Vec::new() }
+        let tasks = probes.len() * snapshot.state.segments.len();
+        let look_ups = (tasks * snapshot.params.bands()).min(LOOK_UPS_MAX);
+        Self {
+            snapshot,
+            probes,
+            tasks: Vec::with_capacity(tasks.min(look_ups)),
+            look_ups: Vec::with_capacity(look_ups),
+            candidates: Vec::new(),
+            found: Vec::new(),
+        }
     }
 
     fn segments(&mut self) -> Result<()> {
         for (probe, number) in self.probes.iter().zip(0..) {
             for (source, live) in self.snapshot.state.segments.iter().enumerate() {
-                for ((table, key), band) in probe.band_keys.iter().enumerate().zip(0..) {
-                    let look_up = live.segment.look_up(table, *key);
-                    self.tasks.push(Task { source, probe: number, band, look_up });
-                    if self.tasks.len() == LOOK_UPS_MAX {
-                        self.advance()?;
-                    }
+                if self.look_ups.len() + probe.band_keys.len() > LOOK_UPS_MAX {
+                    self.advance()?;
                 }
+                live.segment.look_up(0.., &probe.band_keys, &mut self.look_ups);
+                self.tasks.push(Task { source, probe: number });
             }
         }
         self.advance()
@@ -169,24 +173,24 @@ impl<'a> Search<'a> {
 
     /// Takes all look-ups to their end.
     fn advance(&mut self) -> Result<()> {
-        let mut tasks = std::mem::take(&mut self.tasks);
-        for task in &mut tasks {
-            self.live(task.source).segment.find_group(&mut task.look_up)?;
+        let bands = self.snapshot.params.bands();
+        let mut look_ups = std::mem::take(&mut self.look_ups);
+        let tasks = std::mem::take(&mut self.tasks);
+        for (task, look_ups) in tasks.iter().zip(look_ups.chunks_exact_mut(bands)) {
+            self.live(task.source).segment.find_groups(look_ups)?;
         }
-        let mut matching = 0;
-        for at in 0..tasks.len() {
-            let mut task = tasks[at];
-            if self.live(task.source).segment.match_fingerprints(&mut task.look_up)? {
-                tasks[matching] = task;
-                matching += 1;
+        for (task, look_ups) in tasks.iter().zip(look_ups.chunks_exact_mut(bands)) {
+            self.live(task.source).segment.match_fingerprints(look_ups)?;
+        }
+        for (task, look_ups) in tasks.iter().zip(look_ups.chunks_exact(bands)) {
+            for (band, look_up) in (0..).zip(look_ups) {
+                self.collect(*task, band, look_up)?;
             }
         }
-        for task in &tasks[..matching] {
-            self.collect(task)?;
-        }
         self.score()?;
-        tasks.clear();
-        self.tasks = tasks;
+        look_ups.clear();
+        (self.look_ups, self.tasks) = (look_ups, tasks);
+        self.tasks.clear();
         Ok(())
     }
 
@@ -194,10 +198,10 @@ impl<'a> Search<'a> {
         &self.snapshot.state.segments[source]
     }
 
-    fn collect(&mut self, task: &Task) -> Result<()> {
-        let Task { source, probe, band, look_up } = *task;
+    fn collect(&mut self, task: Task, band: u32, look_up: &LookUp) -> Result<()> {
+        let Task { source, probe } = task;
         let segment = &self.live(source).segment;
-        segment.take_ordinals(&look_up, |ordinal| {
+        segment.take_ordinals(look_up, |ordinal| {
             segment.ask_for_signature(ordinal);
             let place = Place { source, ordinal };
             self.candidates.push(Candidate { place, probe, band });
