@@ -5,6 +5,7 @@
 use super::scratch::Scratch;
 use super::split::Cut;
 pub(crate) use super::split::{plain_blanks as blanks, plain_masks as masks};
+use super::unit::UnitHash;
 use super::{Inner, Signature};
 use crate::Result;
 
@@ -36,6 +37,17 @@ impl Processor {
 
 impl Wide {
     pub(crate) fn edges(self, _: &[u8], _: &mut [u8], _: &mut [u32], _: Cut) -> (usize, bool) {
+        match self {}
+    }
+
+    pub(crate) fn short(
+        self,
+        _: &[u8],
+        _: &[[u32; 2]],
+        _: UnitHash,
+        _: &mut [u64],
+        _: &mut [u32],
+    ) -> usize {
         match self {}
     }
 

@@ -1,0 +1,351 @@
+//! What AVX-512 does in its own way: edges of units, hashes of short units, slots that matter.
+//!
+//! Knows bytes and hashes. Each function is defined by plain code elsewhere, and tested against it.
+
+use std::arch::x86_64::{
+    __m512i, _mm256_add_epi32, _mm256_maskz_compress_epi32, _mm256_set1_epi32, _mm256_setr_epi32,
+    _mm256_storeu_si256, _mm512_add_epi32, _mm512_add_epi64, _mm512_and_si512,
+    _mm512_cmpeq_epi8_mask, _mm512_cmpgt_epu64_mask, _mm512_cmple_epu8_mask,
+    _mm512_cmple_epu64_mask, _mm512_loadu_si512, _mm512_mask_add_epi8, _mm512_mask_blend_epi64,
+    _mm512_mask_i64gather_epi64, _mm512_mask_loadu_epi8, _mm512_mask_storeu_epi64,
+    _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64, _mm512_maskz_loadu_epi64,
+    _mm512_movepi64_mask, _mm512_mul_epu32, _mm512_mullo_epi64, _mm512_or_si512,
+    _mm512_permutex2var_epi64, _mm512_rol_epi64, _mm512_rorv_epi64, _mm512_set1_epi8,
+    _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32, _mm512_setzero_si512,
+    _mm512_slli_epi64, _mm512_srli_epi64, _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_sub_epi8,
+    _mm512_sub_epi64, _mm512_test_epi64_mask, _mm512_xor_si512,
+};
+
+use super::Wide;
+use crate::sketch::split::{Cut, Kind, joined};
+use crate::sketch::unit::UnitHash;
+
+impl Wide {
+    /// `split::edges`. `edges` must be longer by 64 than `piece`, and `text` a multiple of 64 that
+    /// is no shorter than `piece`.
+    #[expect(clippy::unused_self, reason = "the value is the proof")]
+    pub(crate) fn edges(
+        self,
+        piece: &[u8],
+        text: &mut [u8],
+        edges: &mut [u32],
+        rules: Cut,
+    ) -> (usize, bool) {
+        match rules.kind {
+            // SAFETY: the function needs the features that a `Wide` is made with only.
+            Kind::Words => unsafe { edges_by_avx512::<true>(piece, text, edges, rules.lower) },
+            // SAFETY: as above.
+            Kind::Tokens => unsafe { edges_by_avx512::<false>(piece, text, edges, rules.lower) },
+        }
+    }
+
+    /// The hashes of all units as if they were short, into `out`; the places of those that are not
+    /// into `long`, which must be longer by eight. Returns how many those are.
+    #[expect(clippy::unused_self, reason = "the value is the proof")]
+    pub(crate) fn short(
+        self,
+        text: &[u8],
+        units: &[[u32; 2]],
+        hash: UnitHash,
+        out: &mut [u64],
+        long: &mut [u32],
+    ) -> usize {
+        // SAFETY: the function needs the features that a `Wide` is made with only.
+        unsafe { short_by_avx512(text, units, hash, out, long) }
+    }
+
+    /// `fast::pick`. `picked` must be longer by eight than `hashes`.
+    #[expect(clippy::unused_self, reason = "the value is the proof")]
+    pub(crate) fn pick(
+        self,
+        hashes: &[u64],
+        constants: (u64, u64),
+        slots: &[u64],
+        picked: &mut [u64],
+    ) -> usize {
+        if slots.len() == 128 {
+            // SAFETY: the function needs the features that a `Wide` is made with only.
+            unsafe { pick_of_128(hashes, constants, slots, picked) }
+        } else {
+            // SAFETY: as above.
+            unsafe { pick_by_avx512(hashes, constants, slots, picked) }
+        }
+    }
+}
+
+/// Edges of 64 bytes: a set of bits whose places are written all at once, without a loop that ends
+/// where the text says.
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
+fn edges_by_avx512<const WORDS: bool>(
+    piece: &[u8],
+    text: &mut [u8],
+    edges: &mut [u32],
+    lower: bool,
+) -> (usize, bool) {
+    let each = |byte: u8| _mm512_set1_epi8(byte.cast_signed());
+    let within = |bytes, first: u8, last: u8| {
+        _mm512_cmple_epu8_mask(_mm512_sub_epi8(bytes, each(first)), each(last - first))
+    };
+    let cased = if lower { u64::MAX } else { 0 };
+    let (mut count, mut inside, mut bars, mut base) = (0, 0, 0, 0_u32);
+    for (block, place) in piece.chunks(64).zip(text.as_chunks_mut::<64>().0) {
+        let there = u64::MAX >> (64 - block.len());
+        let blanks = each(b' ');
+        // SAFETY: the bits say which bytes are read, and those are the block's.
+        let bytes = unsafe { _mm512_mask_loadu_epi8(blanks, there, block.as_ptr().cast()) };
+        let upper = within(bytes, b'A', b'Z') & cased;
+        let bytes = _mm512_mask_add_epi8(bytes, upper, bytes, each(0x20));
+        // SAFETY: the place is 64 bytes that are ours to write; no alignment is asked for.
+        unsafe { _mm512_storeu_si512(place.as_mut_ptr().cast(), bytes) };
+        let mut mask;
+        if WORDS {
+            let digit = within(bytes, b'0', b'9');
+            let letter = within(_mm512_or_si512(bytes, each(0x20)), b'a', b'z');
+            let bar = _mm512_cmpeq_epi8_mask(bytes, each(b'_'));
+            mask = digit | letter | bar;
+            bars |= bar;
+            let joint = within(bytes, b'\'', b';') & !digit;
+            let joint = joint & (mask << 1 | inside) & (mask >> 1 | 1 << 63);
+            mask |= joined(piece, base, joint);
+        } else {
+            mask = !(_mm512_cmpeq_epi8_mask(bytes, blanks) | within(bytes, b'\t', b'\r'));
+        }
+        let changes = mask ^ (mask << 1 | inside);
+        inside = mask >> 63;
+        let Some(places) = edges.get_mut(count..).and_then(<[u32]>::first_chunk_mut::<64>) else {
+            break;
+        };
+        write_places(changes, base, places);
+        count += changes.count_ones() as usize;
+        base += 64;
+    }
+    if inside == 1
+        && let Some(place) = edges.get_mut(count)
+    {
+        *place = base;
+        count += 1;
+    }
+    (count, bars != 0)
+}
+
+/// Writes the places of the bits that are set, counted from `base`, in order; what follows them
+/// may be overwritten.
+#[inline]
+#[target_feature(enable = "avx512f,bmi1,bmi2,popcnt")]
+fn write_places(bits: u64, base: u32, places: &mut [u32; 64]) {
+    let sixteen = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    let mut at = _mm512_add_epi32(sixteen, _mm512_set1_epi32(base.cast_signed()));
+    let mut count = 0;
+    for quarter in 0..4 {
+        #[expect(clippy::cast_possible_truncation, reason = "a quarter is wanted")]
+        let bits = (bits >> (16 * quarter)) as u16;
+        let kept = _mm512_maskz_compress_epi32(bits, at);
+        // SAFETY: a quarter before this one has counted at most 16, so this is within the array.
+        let place = unsafe { places.as_mut_ptr().add(count) };
+        // SAFETY: it is at most the 48th of 64, and 16 are written; no alignment is asked for.
+        unsafe { _mm512_storeu_si512(place.cast(), kept) };
+        count += bits.count_ones() as usize;
+        at = _mm512_add_epi32(at, _mm512_set1_epi32(16));
+    }
+}
+
+/// Eight units at a time: `UnitHash::short`, of whose two formulas each product is made once.
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
+fn short_by_avx512(
+    text: &[u8],
+    units: &[[u32; 2]],
+    hash: UnitHash,
+    out: &mut [u64],
+    long: &mut [u32],
+) -> usize {
+    let Some(last) = text.len().checked_sub(8) else { return 0 };
+    let last = constant(last as u64);
+    let half = constant(0xffff_ffff);
+    let mut at = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    let mut count = 0;
+    for (units, out) in units.chunks(8).zip(out.chunks_mut(8)) {
+        let there = u8::MAX >> (8 - out.len().min(units.len()));
+        // SAFETY: the bits say which pairs are read, and those are the slice's.
+        let pairs = unsafe { _mm512_maskz_loadu_epi64(there, units.as_ptr().cast()) };
+        let (start, end) = (_mm512_and_si512(pairs, half), _mm512_srli_epi64::<32>(pairs));
+        let len = _mm512_sub_epi64(end, start);
+        let (from, inside) = (text.as_ptr().cast(), _mm512_cmple_epu64_mask(start, last));
+        let none = _mm512_setzero_si512();
+        // SAFETY: only what starts eight bytes before the end of `text`, or earlier, is read.
+        let head = unsafe { _mm512_mask_i64gather_epi64::<1>(none, inside, start, from) };
+        let hashes = short(head, len, hash);
+        // SAFETY: the bits say which numbers are written, and those are the slice's.
+        unsafe { _mm512_mask_storeu_epi64(out.as_mut_ptr().cast(), there, hashes) };
+        let more = _mm512_cmpgt_epu64_mask(len, constant(8));
+        if let Some(place) = long.get_mut(count..).and_then(<[u32]>::first_chunk_mut::<8>) {
+            let kept = _mm256_maskz_compress_epi32(more, at);
+            // SAFETY: the place is 32 bytes that are ours to write; no alignment is asked for.
+            unsafe { _mm256_storeu_si256(place.as_mut_ptr().cast(), kept) };
+        }
+        count += more.count_ones() as usize;
+        at = _mm256_add_epi32(at, _mm256_set1_epi32(8));
+    }
+    count
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn short(head: __m512i, len: __m512i, hash: UnitHash) -> __m512i {
+    let small = _mm512_cmpgt_epu64_mask(len, constant(3));
+    let choose = |tiny, other| _mm512_mask_blend_epi64(small, tiny, other);
+    let one_of = |tiny: u64, other: u64| choose(constant(tiny), constant(other));
+    let bits = |count| _mm512_slli_epi64::<3>(count);
+    let byte = |at| _mm512_and_si512(_mm512_srlv_epi64(head, bits(at)), constant(255));
+    let either = |a, b| _mm512_or_si512(a, b);
+    let xor = |a, b| _mm512_xor_si512(a, b);
+    // Of 1 to 3 bytes.
+    let middle = byte(_mm512_srli_epi64::<1>(len));
+    let end = byte(_mm512_sub_epi64(len, constant(1)));
+    let first = _mm512_and_si512(head, constant(255));
+    let bytes = either(_mm512_slli_epi64::<16>(first), _mm512_slli_epi64::<24>(middle));
+    let bytes = either(bytes, either(end, _mm512_slli_epi64::<8>(len)));
+    let tiny = xor(bytes, constant(hash.tiny));
+    let tiny = xor(tiny, _mm512_srli_epi64::<33>(tiny));
+    // Of 4 to 8 bytes.
+    let end = _mm512_srlv_epi64(head, bits(_mm512_sub_epi64(len, constant(4))));
+    let end = _mm512_and_si512(end, constant(0xffff_ffff));
+    let mixed = xor(either(end, _mm512_slli_epi64::<32>(head)), constant(hash.small));
+    let turned = xor(_mm512_rol_epi64::<49>(mixed), _mm512_rol_epi64::<24>(mixed));
+    // The rest is alike but for its constants.
+    let mixed = choose(tiny, xor(mixed, turned));
+    let factor = one_of(0xc2b2_ae3d_27d4_eb4f, 0x9fb2_1c65_1e98_df25);
+    let mixed = _mm512_mullo_epi64(mixed, factor);
+    let moved = _mm512_srlv_epi64(mixed, one_of(29, 35));
+    let mixed = xor(mixed, _mm512_add_epi64(moved, choose(_mm512_setzero_si512(), len)));
+    let factor = one_of(0x1656_67b1_9e37_79f9, 0x9fb2_1c65_1e98_df25);
+    let mixed = _mm512_mullo_epi64(mixed, factor);
+    xor(mixed, _mm512_srlv_epi64(mixed, one_of(32, 28)))
+}
+
+/// `pick_by_avx512` for the usual number of rows: two words of bits, and rows that are a shift.
+#[target_feature(enable = "avx512f,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
+fn pick_of_128(hashes: &[u64], constants: (u64, u64), slots: &[u64], picked: &mut [u64]) -> usize {
+    let mut open = [0_u64; 2];
+    for (open, slots) in open.iter_mut().zip(slots.as_chunks::<64>().0) {
+        for eight in slots.as_chunks::<8>().0.iter().rev() {
+            // The highest bit of a slot says that it is empty.
+            *open = *open << 8 | u64::from(_mm512_movepi64_mask(all(eight)));
+        }
+    }
+    let (low, high) = (constant(open[0]), constant(open[1]));
+    let (add, factor) = (constant(constants.0), constant(constants.1));
+    let mut count = 0;
+    let (eights, rest) = hashes.as_chunks::<8>();
+    let last = filled(rest, hashes);
+    for eight in eights.iter().chain((!rest.is_empty()).then_some(&last)) {
+        let hash = folded(_mm512_xor_si512(all(eight), add), factor);
+        let word = _mm512_mask_blend_epi64(_mm512_movepi64_mask(hash), low, high);
+        // The row without its highest bit: a rotation takes no other.
+        let bit = _mm512_rorv_epi64(word, _mm512_srli_epi64::<57>(hash));
+        let hit = _mm512_test_epi64_mask(bit, constant(1));
+        count += keep(_mm512_srli_epi64::<9>(hash), hit, count, picked);
+    }
+    count
+}
+
+/// What fills the rest is a hash of the set once more, and so changes nothing.
+#[inline]
+fn filled(rest: &[u64], hashes: &[u64]) -> [u64; 8] {
+    let mut last = [hashes.first().copied().unwrap_or(0); 8];
+    last[..rest.len()].copy_from_slice(rest);
+    last
+}
+
+/// Writes what was hit to `picked` from `count` on; returns how many that is.
+#[inline]
+#[target_feature(enable = "avx512f,popcnt")]
+fn keep(entry: __m512i, hit: u8, count: usize, picked: &mut [u64]) -> usize {
+    if let Some(place) = picked.get_mut(count..).and_then(<[u64]>::first_chunk_mut::<8>) {
+        let kept = _mm512_maskz_compress_epi64(hit, entry);
+        // SAFETY: the place is 64 bytes that are ours to write; no alignment is asked for.
+        unsafe { _mm512_storeu_si512(place.as_mut_ptr().cast(), kept) };
+    }
+    hit.count_ones() as usize
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn constant(number: u64) -> __m512i {
+    _mm512_set1_epi64(number.cast_signed())
+}
+
+/// Eight hashes at a time; which slots are empty is a set of bits in two registers.
+#[target_feature(enable = "avx512f,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
+fn pick_by_avx512(
+    hashes: &[u64],
+    constants: (u64, u64),
+    slots: &[u64],
+    picked: &mut [u64],
+) -> usize {
+    let mut open = [0_u8; 128];
+    for (open, slots) in open.iter_mut().zip(slots.chunks(8)) {
+        // The highest bit of a slot says that it is empty.
+        *open = _mm512_movepi64_mask(some(slots));
+    }
+    let open = open.as_chunks::<8>().0;
+    let words =
+        |from: usize| -> [u64; 8] { std::array::from_fn(|at| u64::from_le_bytes(open[from + at])) };
+    let (open_low, open_high) = (all(&words(0)), all(&words(8)));
+    let (add, factor, rows) =
+        (constant(constants.0), constant(constants.1), constant(slots.len() as u64));
+    let mut count = 0;
+    let (eights, rest) = hashes.as_chunks::<8>();
+    let last = filled(rest, hashes);
+    for eight in eights.iter().chain((!rest.is_empty()).then_some(&last)) {
+        let hash = folded(_mm512_xor_si512(all(eight), add), factor);
+        // (hash x rows) >> 16, from the halves of the hash.
+        let high = _mm512_mul_epu32(_mm512_srli_epi64::<32>(hash), rows);
+        let low = _mm512_mul_epu32(hash, rows);
+        let entry = _mm512_add_epi64(_mm512_slli_epi64::<16>(high), _mm512_srli_epi64::<16>(low));
+        let row = _mm512_srli_epi64::<48>(entry);
+        let word = _mm512_permutex2var_epi64(open_low, _mm512_srli_epi64::<6>(row), open_high);
+        let bit = _mm512_rorv_epi64(word, row);
+        let hit = _mm512_test_epi64_mask(bit, constant(1));
+        count += keep(entry, hit, count, picked);
+    }
+    count
+}
+
+/// The two halves of the product of 64 bits, folded, from products of 32.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn folded(a: __m512i, b: __m512i) -> __m512i {
+    let half = _mm512_set1_epi64(0xffff_ffff);
+    let (a_high, b_high) = (_mm512_srli_epi64::<32>(a), _mm512_srli_epi64::<32>(b));
+    let (low, high) = (_mm512_mul_epu32(a, b), _mm512_mul_epu32(a_high, b_high));
+    let (cross, other) = (_mm512_mul_epu32(a_high, b), _mm512_mul_epu32(a, b_high));
+    let middle = _mm512_add_epi64(_mm512_srli_epi64::<32>(low), other);
+    // A sum of two halves more would not fit: the low half of the other product comes later.
+    let carried = _mm512_add_epi64(_mm512_and_si512(middle, half), _mm512_and_si512(cross, half));
+    let high = _mm512_add_epi64(high, _mm512_srli_epi64::<32>(cross));
+    let high = _mm512_add_epi64(high, _mm512_srli_epi64::<32>(middle));
+    let high = _mm512_add_epi64(high, _mm512_srli_epi64::<32>(carried));
+    let low = _mm512_or_si512(_mm512_and_si512(low, half), _mm512_slli_epi64::<32>(carried));
+    _mm512_xor_si512(low, high)
+}
+
+/// Up to eight numbers, and zeros.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn some(numbers: &[u64]) -> __m512i {
+    if let Some(eight) = numbers.first_chunk() {
+        return all(eight);
+    }
+    let mut eight = [0; 8];
+    eight[..numbers.len()].copy_from_slice(numbers);
+    all(&eight)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn all(numbers: &[u64; 8]) -> __m512i {
+    // SAFETY: 64 bytes are there to be read; no alignment is asked for.
+    unsafe { _mm512_loadu_si512(numbers.as_ptr().cast()) }
+}
