@@ -97,8 +97,9 @@ fn rounds(
             Some(wide) => wide.pick(hashes, *constants, slots, picked),
             None => pick(hashes, *constants, slots, picked, &entry),
         };
-        for entry in &picked[..count] {
-            let slot = &mut slots[row_of(*entry)];
+        for &hash in &picked[..count] {
+            let entry = entry(hash);
+            let slot = &mut slots[row_of(entry)];
             empty -= *slot >> 63;
             *slot = (*slot).min(tag | entry & VALUE);
         }
@@ -108,7 +109,7 @@ fn rounds(
     }
 }
 
-/// Writes where the hashes fall that fall into empty slots; returns how many there are.
+/// Writes the hashes of this round that fall into empty slots; returns how many there are.
 #[inline(always)]
 pub(crate) fn pick(
     hashes: &[u64],
@@ -120,9 +121,9 @@ pub(crate) fn pick(
     let picked = &mut picked[..hashes.len()];
     let mut count = 0;
     for &hash in hashes {
-        let entry = entry(rehash(hash, constants));
-        picked[count] = entry;
-        count += bit(slots[row_of(entry)] >> 63);
+        let hash = rehash(hash, constants);
+        picked[count] = hash;
+        count += bit(slots[row_of(entry(hash))] >> 63);
     }
     count
 }

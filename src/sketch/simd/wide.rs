@@ -6,12 +6,13 @@ use std::arch::x86_64::{
     __m512i, _mm256_add_epi32, _mm256_maskz_compress_epi32, _mm256_set1_epi32, _mm256_setr_epi32,
     _mm256_storeu_si256, _mm512_add_epi32, _mm512_add_epi64, _mm512_and_si512,
     _mm512_cmpeq_epi8_mask, _mm512_cmpgt_epu64_mask, _mm512_cmple_epu8_mask,
-    _mm512_cmple_epu64_mask, _mm512_loadu_si512, _mm512_mask_add_epi8, _mm512_mask_blend_epi64,
-    _mm512_mask_i64gather_epi64, _mm512_mask_loadu_epi8, _mm512_mask_storeu_epi64,
-    _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64, _mm512_maskz_loadu_epi64,
-    _mm512_movepi64_mask, _mm512_mul_epu32, _mm512_mullo_epi64, _mm512_or_si512,
-    _mm512_permutex2var_epi64, _mm512_rol_epi64, _mm512_rorv_epi64, _mm512_set1_epi8,
-    _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32, _mm512_setzero_si512,
+    _mm512_cmple_epu64_mask, _mm512_loadu_si512, _mm512_mask_add_epi8, _mm512_mask_add_epi64,
+    _mm512_mask_blend_epi32, _mm512_mask_blend_epi64, _mm512_mask_i64gather_epi64,
+    _mm512_mask_loadu_epi8, _mm512_mask_storeu_epi64, _mm512_maskz_compress_epi32,
+    _mm512_maskz_compress_epi64, _mm512_maskz_loadu_epi64, _mm512_movepi64_mask, _mm512_mul_epu32,
+    _mm512_mullo_epi64, _mm512_or_si512, _mm512_permutex2var_epi64, _mm512_permutexvar_epi64,
+    _mm512_rol_epi64, _mm512_rorv_epi64, _mm512_set_epi64, _mm512_set1_epi8, _mm512_set1_epi32,
+    _mm512_set1_epi64, _mm512_setr_epi32, _mm512_setzero_si512, _mm512_shuffle_epi8,
     _mm512_slli_epi64, _mm512_srli_epi64, _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_sub_epi8,
     _mm512_sub_epi64, _mm512_test_epi64_mask, _mm512_xor_si512,
 };
@@ -162,7 +163,7 @@ fn short_by_avx512(
 ) -> usize {
     let Some(last) = text.len().checked_sub(8) else { return 0 };
     let last = constant(last as u64);
-    let half = constant(0xffff_ffff);
+    let (half, lengths) = (constant(0xffff_ffff), lengths(hash));
     let mut at = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     let mut count = 0;
     for (units, out) in units.chunks(8).zip(out.chunks_mut(8)) {
@@ -175,7 +176,7 @@ fn short_by_avx512(
         let none = _mm512_setzero_si512();
         // SAFETY: only what starts eight bytes before the end of `text`, or earlier, is read.
         let head = unsafe { _mm512_mask_i64gather_epi64::<1>(none, inside, start, from) };
-        let hashes = short(head, len, hash);
+        let hashes = short(head, len, lengths);
         // SAFETY: the bits say which numbers are written, and those are the slice's.
         unsafe { _mm512_mask_storeu_epi64(out.as_mut_ptr().cast(), there, hashes) };
         let more = _mm512_cmpgt_epu64_mask(len, constant(8));
@@ -190,39 +191,58 @@ fn short_by_avx512(
     count
 }
 
+/// What differs between the lengths of short units, each in the place of the length modulo 8.
+#[derive(Clone, Copy)]
+struct Lengths {
+    /// The bytes that are mixed, as `_mm512_shuffle_epi8` takes them from the first eight.
+    order: __m512i,
+    /// What they are mixed with.
+    key: __m512i,
+}
+
 #[inline]
-#[target_feature(enable = "avx512f,avx512dq")]
-fn short(head: __m512i, len: __m512i, hash: UnitHash) -> __m512i {
+#[target_feature(enable = "avx512f")]
+fn lengths(hash: UnitHash) -> Lengths {
+    // Bit 7 of a place makes a zero. The length itself, a byte of short ones, is put into the key.
+    let order = [
+        0x0302_0100_0706_0504,
+        0x8080_8080_0000_8000,
+        0x8080_8080_0100_8001,
+        0x8080_8080_0100_8002,
+        0x0302_0100_0302_0100,
+        0x0302_0100_0403_0201,
+        0x0302_0100_0504_0302,
+        0x0302_0100_0605_0403,
+    ];
+    let [one, two, three] = [1, 2, 3].map(|len| hash.tiny ^ len << 8);
+    let small = hash.small;
+    Lengths { order: all(&order), key: all(&[small, one, two, three, small, small, small, small]) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq")]
+fn short(head: __m512i, len: __m512i, lengths: Lengths) -> __m512i {
     let small = _mm512_cmpgt_epu64_mask(len, constant(3));
-    let choose = |tiny, other| _mm512_mask_blend_epi64(small, tiny, other);
-    let one_of = |tiny: u64, other: u64| choose(constant(tiny), constant(other));
-    let bits = |count| _mm512_slli_epi64::<3>(count);
-    let byte = |at| _mm512_and_si512(_mm512_srlv_epi64(head, bits(at)), constant(255));
-    let either = |a, b| _mm512_or_si512(a, b);
+    let one_of = |tiny, other| _mm512_mask_blend_epi64(small, constant(tiny), constant(other));
     let xor = |a, b| _mm512_xor_si512(a, b);
-    // Of 1 to 3 bytes.
-    let middle = byte(_mm512_srli_epi64::<1>(len));
-    let end = byte(_mm512_sub_epi64(len, constant(1)));
-    let first = _mm512_and_si512(head, constant(255));
-    let bytes = either(_mm512_slli_epi64::<16>(first), _mm512_slli_epi64::<24>(middle));
-    let bytes = either(bytes, either(end, _mm512_slli_epi64::<8>(len)));
-    let tiny = xor(bytes, constant(hash.tiny));
-    let tiny = xor(tiny, _mm512_srli_epi64::<33>(tiny));
-    // Of 4 to 8 bytes.
-    let end = _mm512_srlv_epi64(head, bits(_mm512_sub_epi64(len, constant(4))));
-    let end = _mm512_and_si512(end, constant(0xffff_ffff));
-    let mixed = xor(either(end, _mm512_slli_epi64::<32>(head)), constant(hash.small));
+    // Each second number is shuffled from the places 8 to 15.
+    let second = _mm512_set_epi64(EIGHTS, 0, EIGHTS, 0, EIGHTS, 0, EIGHTS, 0);
+    let order = _mm512_or_si512(_mm512_permutexvar_epi64(len, lengths.order), second);
+    let bytes = _mm512_shuffle_epi8(head, order);
+    let mixed = xor(bytes, _mm512_permutexvar_epi64(len, lengths.key));
     let turned = xor(_mm512_rol_epi64::<49>(mixed), _mm512_rol_epi64::<24>(mixed));
-    // The rest is alike but for its constants.
-    let mixed = choose(tiny, xor(mixed, turned));
+    let turned = _mm512_mask_blend_epi64(small, _mm512_srli_epi64::<33>(mixed), turned);
     let factor = one_of(0xc2b2_ae3d_27d4_eb4f, 0x9fb2_1c65_1e98_df25);
-    let mixed = _mm512_mullo_epi64(mixed, factor);
+    let mixed = _mm512_mullo_epi64(xor(mixed, turned), factor);
     let moved = _mm512_srlv_epi64(mixed, one_of(29, 35));
-    let mixed = xor(mixed, _mm512_add_epi64(moved, choose(_mm512_setzero_si512(), len)));
+    let mixed = xor(mixed, _mm512_mask_add_epi64(moved, small, moved, len));
     let factor = one_of(0x1656_67b1_9e37_79f9, 0x9fb2_1c65_1e98_df25);
     let mixed = _mm512_mullo_epi64(mixed, factor);
     xor(mixed, _mm512_srlv_epi64(mixed, one_of(32, 28)))
 }
+
+/// Eight in each byte.
+const EIGHTS: i64 = 0x0808_0808_0808_0808;
 
 /// `pick_by_avx512` for the usual number of rows: two words of bits, and rows that are a shift.
 #[target_feature(enable = "avx512f,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
@@ -245,7 +265,7 @@ fn pick_of_128(hashes: &[u64], constants: (u64, u64), slots: &[u64], picked: &mu
         // The row without its highest bit: a rotation takes no other.
         let bit = _mm512_rorv_epi64(word, _mm512_srli_epi64::<57>(hash));
         let hit = _mm512_test_epi64_mask(bit, constant(1));
-        count += keep(_mm512_srli_epi64::<9>(hash), hit, count, picked);
+        count += keep(hash, hit, count, picked);
     }
     count
 }
@@ -308,7 +328,7 @@ fn pick_by_avx512(
         let word = _mm512_permutex2var_epi64(open_low, _mm512_srli_epi64::<6>(row), open_high);
         let bit = _mm512_rorv_epi64(word, row);
         let hit = _mm512_test_epi64_mask(bit, constant(1));
-        count += keep(entry, hit, count, picked);
+        count += keep(hash, hit, count, picked);
     }
     count
 }
@@ -321,13 +341,12 @@ fn folded(a: __m512i, b: __m512i) -> __m512i {
     let (a_high, b_high) = (_mm512_srli_epi64::<32>(a), _mm512_srli_epi64::<32>(b));
     let (low, high) = (_mm512_mul_epu32(a, b), _mm512_mul_epu32(a_high, b_high));
     let (cross, other) = (_mm512_mul_epu32(a_high, b), _mm512_mul_epu32(a, b_high));
+    // Neither sum reaches 2^64: the greatest product is 2^64 - 2^33 + 1.
     let middle = _mm512_add_epi64(_mm512_srli_epi64::<32>(low), other);
-    // A sum of two halves more would not fit: the low half of the other product comes later.
-    let carried = _mm512_add_epi64(_mm512_and_si512(middle, half), _mm512_and_si512(cross, half));
-    let high = _mm512_add_epi64(high, _mm512_srli_epi64::<32>(cross));
+    let second = _mm512_add_epi64(_mm512_and_si512(middle, half), cross);
     let high = _mm512_add_epi64(high, _mm512_srli_epi64::<32>(middle));
-    let high = _mm512_add_epi64(high, _mm512_srli_epi64::<32>(carried));
-    let low = _mm512_or_si512(_mm512_and_si512(low, half), _mm512_slli_epi64::<32>(carried));
+    let high = _mm512_add_epi64(high, _mm512_srli_epi64::<32>(second));
+    let low = _mm512_mask_blend_epi32(0x5555, _mm512_slli_epi64::<32>(second), low);
     _mm512_xor_si512(low, high)
 }
 
