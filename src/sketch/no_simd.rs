@@ -54,4 +54,12 @@ impl Wide {
     pub(crate) fn pick(self, _: &[u64], _: (u64, u64), _: &[u64], _: &mut [u64]) -> usize {
         match self {}
     }
+
+    pub(crate) fn settle(self, _: &mut [u64; 128]) -> [u64; 2] {
+        match self {}
+    }
+
+    pub(crate) fn pick_of_128(self, _: &[u64], _: (u64, u64), _: [u64; 2], _: &mut [u64]) -> usize {
+        match self {}
+    }
 }

@@ -5,16 +5,17 @@
 use std::arch::x86_64::{
     __m512i, _mm256_add_epi32, _mm256_maskz_compress_epi32, _mm256_set1_epi32, _mm256_setr_epi32,
     _mm256_storeu_si256, _mm512_add_epi32, _mm512_add_epi64, _mm512_and_si512,
-    _mm512_cmpeq_epi8_mask, _mm512_cmpgt_epu64_mask, _mm512_cmple_epu8_mask,
-    _mm512_cmple_epu64_mask, _mm512_loadu_si512, _mm512_mask_add_epi8, _mm512_mask_add_epi64,
-    _mm512_mask_blend_epi32, _mm512_mask_blend_epi64, _mm512_mask_i64gather_epi64,
-    _mm512_mask_loadu_epi8, _mm512_mask_storeu_epi64, _mm512_maskz_compress_epi32,
-    _mm512_maskz_compress_epi64, _mm512_maskz_loadu_epi64, _mm512_movepi64_mask, _mm512_mul_epu32,
-    _mm512_mullo_epi64, _mm512_or_si512, _mm512_permutex2var_epi64, _mm512_permutexvar_epi64,
-    _mm512_rol_epi64, _mm512_rorv_epi64, _mm512_set_epi64, _mm512_set1_epi8, _mm512_set1_epi32,
-    _mm512_set1_epi64, _mm512_setr_epi32, _mm512_setzero_si512, _mm512_shuffle_epi8,
-    _mm512_slli_epi64, _mm512_srli_epi64, _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_sub_epi8,
-    _mm512_sub_epi64, _mm512_test_epi64_mask, _mm512_xor_si512,
+    _mm512_cmpeq_epi8_mask, _mm512_cmpeq_epi64_mask, _mm512_cmpgt_epu64_mask,
+    _mm512_cmple_epu8_mask, _mm512_cmple_epu64_mask, _mm512_loadu_si512, _mm512_mask_add_epi8,
+    _mm512_mask_add_epi64, _mm512_mask_blend_epi32, _mm512_mask_blend_epi64,
+    _mm512_mask_i64gather_epi64, _mm512_mask_loadu_epi8, _mm512_mask_storeu_epi64,
+    _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64, _mm512_maskz_loadu_epi64,
+    _mm512_movepi64_mask, _mm512_mul_epu32, _mm512_mullo_epi64, _mm512_or_si512,
+    _mm512_permutex2var_epi64, _mm512_permutexvar_epi64, _mm512_rol_epi64, _mm512_rorv_epi64,
+    _mm512_set_epi64, _mm512_set1_epi8, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32,
+    _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_slli_epi64, _mm512_srli_epi64,
+    _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_sub_epi8, _mm512_sub_epi64,
+    _mm512_test_epi64_mask, _mm512_xor_si512,
 };
 
 use super::Wide;
@@ -64,13 +65,28 @@ impl Wide {
         slots: &[u64],
         picked: &mut [u64],
     ) -> usize {
-        if slots.len() == 128 {
-            // SAFETY: the function needs the features that a `Wide` is made with only.
-            unsafe { pick_of_128(hashes, constants, slots, picked) }
-        } else {
-            // SAFETY: as above.
-            unsafe { pick_by_avx512(hashes, constants, slots, picked) }
-        }
+        // SAFETY: the function needs the features that a `Wide` is made with only.
+        unsafe { pick_by_avx512(hashes, constants, slots, picked) }
+    }
+
+    /// Least hashes to values; which slots no hash fell into, bit by bit.
+    #[expect(clippy::unused_self, reason = "the value is the proof")]
+    pub(crate) fn settle(self, slots: &mut [u64; 128]) -> [u64; 2] {
+        // SAFETY: the function needs the features that a `Wide` is made with only.
+        unsafe { settle_by_avx512(slots) }
+    }
+
+    /// `pick` of 128 rows, of which those of `open` are empty.
+    #[expect(clippy::unused_self, reason = "the value is the proof")]
+    pub(crate) fn pick_of_128(
+        self,
+        hashes: &[u64],
+        constants: (u64, u64),
+        open: [u64; 2],
+        picked: &mut [u64],
+    ) -> usize {
+        // SAFETY: the function needs the features that a `Wide` is made with only.
+        unsafe { pick_of_128(hashes, constants, open, picked) }
     }
 }
 
@@ -244,16 +260,27 @@ fn short(head: __m512i, len: __m512i, lengths: Lengths) -> __m512i {
 /// Eight in each byte.
 const EIGHTS: i64 = 0x0808_0808_0808_0808;
 
-/// `pick_by_avx512` for the usual number of rows: two words of bits, and rows that are a shift.
-#[target_feature(enable = "avx512f,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
-fn pick_of_128(hashes: &[u64], constants: (u64, u64), slots: &[u64], picked: &mut [u64]) -> usize {
-    let mut open = [0_u64; 2];
-    for (open, slots) in open.iter_mut().zip(slots.as_chunks::<64>().0) {
-        for eight in slots.as_chunks::<8>().0.iter().rev() {
-            // The highest bit of a slot says that it is empty.
-            *open = *open << 8 | u64::from(_mm512_movepi64_mask(all(eight)));
+#[target_feature(enable = "avx512f,avx512dq")]
+fn settle_by_avx512(slots: &mut [u64; 128]) -> [u64; 2] {
+    let empty = constant(u64::MAX);
+    let mut open = [0; 2];
+    for (open, slots) in open.iter_mut().zip(slots.as_chunks_mut::<64>().0) {
+        for (eight, shift) in slots.as_chunks_mut::<8>().0.iter_mut().zip((0..64).step_by(8)) {
+            let least = all(eight);
+            let none = _mm512_cmpeq_epi64_mask(least, empty);
+            let value = _mm512_srli_epi64::<16>(_mm512_slli_epi64::<7>(least));
+            let value = _mm512_mask_blend_epi64(none, value, empty);
+            // SAFETY: these are 64 bytes that are ours to write; no alignment is asked for.
+            unsafe { _mm512_storeu_si512(eight.as_mut_ptr().cast(), value) };
+            *open |= u64::from(none) << shift;
         }
     }
+    open
+}
+
+/// `pick_by_avx512` for the usual number of rows: two words of bits, and rows that are a shift.
+#[target_feature(enable = "avx512f,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
+fn pick_of_128(hashes: &[u64], constants: (u64, u64), open: [u64; 2], picked: &mut [u64]) -> usize {
     let (low, high) = (constant(open[0]), constant(open[1]));
     let (add, factor) = (constant(constants.0), constant(constants.1));
     let mut count = 0;
