@@ -136,6 +136,8 @@ fn rounds_of_128(hashes: &[u64], slots: &mut [u64; 128], picked: &mut [u64], wid
         let tag = (round as u64) << 48;
         let count = wide.pick_of_128(hashes, *constants, open, picked);
         for &hash in &picked[..count] {
+            // In a row that an earlier round has filled, its value is less.
+            let hash = rehash(hash, *constants);
             let slot = &mut slots[row_of(hash)];
             *slot = (*slot).min(tag | hash << 7 >> 16);
             let (bit, high) = (1 << (hash >> 57 & 63), (hash.cast_signed() >> 63).cast_unsigned());

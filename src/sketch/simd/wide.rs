@@ -11,11 +11,11 @@ use std::arch::x86_64::{
     _mm512_mask_i64gather_epi64, _mm512_mask_loadu_epi8, _mm512_mask_storeu_epi64,
     _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64, _mm512_maskz_loadu_epi64,
     _mm512_movepi64_mask, _mm512_mul_epu32, _mm512_mullo_epi64, _mm512_or_si512,
-    _mm512_permutex2var_epi64, _mm512_permutexvar_epi64, _mm512_rol_epi64, _mm512_rorv_epi64,
-    _mm512_set_epi64, _mm512_set1_epi8, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32,
-    _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_slli_epi64, _mm512_srli_epi64,
-    _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_sub_epi8, _mm512_sub_epi64,
-    _mm512_test_epi64_mask, _mm512_xor_si512,
+    _mm512_permutex2var_epi64, _mm512_permutexvar_epi64, _mm512_rol_epi64, _mm512_rolv_epi64,
+    _mm512_rorv_epi64, _mm512_set_epi64, _mm512_set1_epi8, _mm512_set1_epi32, _mm512_set1_epi64,
+    _mm512_setr_epi32, _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_slli_epi64,
+    _mm512_srli_epi64, _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_sub_epi8, _mm512_sub_epi64,
+    _mm512_test_epi64_mask, _mm512_testn_epi64_mask, _mm512_xor_si512,
 };
 
 use super::Wide;
@@ -76,7 +76,8 @@ impl Wide {
         unsafe { settle_by_avx512(slots) }
     }
 
-    /// `pick` of 128 rows, of which those of `open` are empty.
+    /// Writes the hashes, as they were given, that this round puts into rows of `open`, of 128,
+    /// and perhaps others; returns how many. `picked` must be longer by eight than `hashes`.
     #[expect(clippy::unused_self, reason = "the value is the proof")]
     pub(crate) fn pick_of_128(
         self,
@@ -278,21 +279,31 @@ fn settle_by_avx512(slots: &mut [u64; 128]) -> [u64; 2] {
     open
 }
 
-/// `pick_by_avx512` for the usual number of rows: two words of bits, and rows that are a shift.
+/// For the usual number of rows: two words of bits, and rows that are the highest bits of
+/// hi(p) ^ lo(p). Those of lo(p) are exact. hi(p) is the product of the high halves and a carry
+/// below 2^33: with 2^33 added, its highest seven bits are right unless the 24 that follow are
+/// zeros, and then the hash is picked, too.
 #[target_feature(enable = "avx512f,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
 fn pick_of_128(hashes: &[u64], constants: (u64, u64), open: [u64; 2], picked: &mut [u64]) -> usize {
-    let (low, high) = (constant(open[0]), constant(open[1]));
+    // The first row's bit is the highest, where a rotation by the row takes the row's own.
+    let [low, high] = open.map(|open| constant(open.reverse_bits()));
     let (add, factor) = (constant(constants.0), constant(constants.1));
+    let (factor_high, carry) = (constant(constants.1 >> 32), constant(1 << 33));
+    let following = constant((1 << 57) - (1 << 33));
     let mut count = 0;
     let (eights, rest) = hashes.as_chunks::<8>();
     let last = filled(rest, hashes);
     for eight in eights.iter().chain((!rest.is_empty()).then_some(&last)) {
-        let hash = folded(_mm512_xor_si512(all(eight), add), factor);
-        let word = _mm512_mask_blend_epi64(_mm512_movepi64_mask(hash), low, high);
+        let hash = all(eight);
+        let mixed = _mm512_xor_si512(hash, add);
+        let near = _mm512_mul_epu32(_mm512_srli_epi64::<32>(mixed), factor_high);
+        let near = _mm512_add_epi64(near, carry);
+        let unsure = _mm512_testn_epi64_mask(near, following);
+        let mixed = _mm512_xor_si512(_mm512_mullo_epi64(mixed, factor), near);
+        let word = _mm512_mask_blend_epi64(_mm512_movepi64_mask(mixed), low, high);
         // The row without its highest bit: a rotation takes no other.
-        let bit = _mm512_rorv_epi64(word, _mm512_srli_epi64::<57>(hash));
-        let hit = _mm512_test_epi64_mask(bit, constant(1));
-        count += keep(hash, hit, count, picked);
+        let bit = _mm512_rolv_epi64(word, _mm512_srli_epi64::<57>(mixed));
+        count += keep(hash, _mm512_movepi64_mask(bit) | unsure, count, picked);
     }
     count
 }
