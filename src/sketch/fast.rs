@@ -13,7 +13,7 @@ const ROWS_MAX: usize = 1024;
 const ROUNDS_SEED: u64 = 0x6e65_6172_6b69_6e31;
 
 /// The two constants of each round. Round 0 takes the shingle hash as it is.
-static ROUNDS: [(u64, u64); 2 * ROWS_MAX] = round_constants();
+pub(crate) static ROUNDS: [(u64, u64); 2 * ROWS_MAX] = round_constants();
 
 /// A slot that no shingle has fallen into. Filled ones are below: their round is below 2^15.
 const EMPTY: u64 = u64::MAX;

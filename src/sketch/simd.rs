@@ -1,5 +1,5 @@
 //! Masks of ASCII bytes by SSE2, which every x86-64 has: 16 bytes compared and gathered at once.
-//! The only unsafe code of the pure part.
+//! With its part for AVX-512, the only unsafe code that makes signatures.
 //!
 //! Knows bytes. What the masks mean is defined in `split`, and tested there.
 #![expect(unsafe_code, reason = "functions of a processor's features: see the arguments")]
