@@ -36,7 +36,14 @@ impl Processor {
 }
 
 impl Wide {
-    pub(crate) fn edges(self, _: &[u8], _: &mut [u8], _: &mut [u32], _: Cut) -> (usize, bool) {
+    pub(crate) fn edges(
+        self,
+        _: &[u8],
+        _: &mut [u8],
+        _: &mut [u64],
+        _: &mut [u32],
+        _: Cut,
+    ) -> (usize, bool) {
         match self {}
     }
 

@@ -24,7 +24,10 @@ pub(crate) struct Processor {
 
 /// Proof that it has AVX-512 as x86-64-v4 defines it, besides.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wide(());
+pub(crate) struct Wide {
+    /// That it has VBMI2, too.
+    bytes: bool,
+}
 
 impl Processor {
     pub(crate) fn detect() -> Option<Self> {
@@ -37,7 +40,8 @@ impl Processor {
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl");
-        v3.then_some(Self { wide: v4.then_some(Wide(())) })
+        let bytes = is_x86_feature_detected!("avx512vbmi2");
+        v3.then_some(Self { wide: v4.then_some(Wide { bytes }) })
     }
 
     /// All that this processor has, one for each kind.
@@ -45,7 +49,10 @@ impl Processor {
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let best = Self::detect();
         let narrow = best.map(|_| Self { wide: None });
-        narrow.into_iter().chain(best.filter(|best| best.wide.is_some()))
+        let wide = best.and_then(|best| best.wide);
+        let wides = [wide.map(|_| Wide { bytes: false }), wide.filter(|wide| wide.bytes)];
+        let wides = wides.into_iter().flatten().map(|wide| Self { wide: Some(wide) });
+        narrow.into_iter().chain(wides)
     }
 
     #[cfg(test)]

@@ -37,7 +37,8 @@ pub(crate) struct Cut {
 pub(crate) struct Split {
     /// The text as it is hashed, lower case or as it was.
     text: Vec<u8>,
-    /// Where units begin and end, by turns.
+    /// A bit a byte where units begin or end, and these places, by turns.
+    marks: Vec<u64>,
     edges: Vec<u32>,
     /// The first eight bytes of each unit, and which units are longer.
     heads: Vec<u64>,
@@ -46,8 +47,9 @@ pub(crate) struct Split {
 
 impl Split {
     pub(crate) fn bytes(&self) -> usize {
-        let words = self.edges.capacity() + self.long.capacity() + 2 * self.heads.capacity();
-        self.text.capacity() + words * size_of::<u32>()
+        let places = self.edges.capacity() + self.long.capacity();
+        let words = self.marks.capacity() + self.heads.capacity();
+        self.text.capacity() + places * size_of::<u32>() + words * size_of::<u64>()
     }
 
     /// Adds the hashes of the units of an ASCII text.
@@ -87,10 +89,11 @@ impl Split {
             // One block more, so that a short unit may be read as eight bytes.
             self.text.resize(bytes + 64, 0);
             self.edges.resize(bytes + 64, 0);
+            self.marks.resize(bytes / 64, 0);
         }
         let text = &mut self.text[..bytes];
         let (count, bars) = match wide {
-            Some(wide) => wide.edges(piece, text, &mut self.edges, rules),
+            Some(wide) => wide.edges(piece, text, &mut self.marks, &mut self.edges, rules),
             None => edges(piece, text, &mut self.edges, rules),
         };
         if bars { drop_bars(text, &mut self.edges[..count]) } else { count }

@@ -3,12 +3,13 @@
 //! Knows bytes and hashes. Each function is defined by plain code elsewhere, and tested against it.
 
 use std::arch::x86_64::{
-    __m512i, _mm256_add_epi32, _mm256_maskz_compress_epi32, _mm256_set1_epi32, _mm256_setr_epi32,
-    _mm256_storeu_si256, _mm512_add_epi32, _mm512_add_epi64, _mm512_and_si512,
-    _mm512_cmpeq_epi8_mask, _mm512_cmpeq_epi64_mask, _mm512_cmpgt_epu64_mask,
-    _mm512_cmple_epu8_mask, _mm512_cmple_epu64_mask, _mm512_loadu_si512, _mm512_mask_add_epi8,
-    _mm512_mask_add_epi64, _mm512_mask_blend_epi32, _mm512_mask_blend_epi64,
-    _mm512_mask_i64gather_epi64, _mm512_mask_loadu_epi8, _mm512_mask_storeu_epi64,
+    __m128i, __m512i, _mm256_add_epi32, _mm256_maskz_compress_epi32, _mm256_set1_epi32,
+    _mm256_setr_epi32, _mm256_storeu_si256, _mm512_add_epi32, _mm512_add_epi64, _mm512_and_si512,
+    _mm512_castsi512_si128, _mm512_cmpeq_epi8_mask, _mm512_cmpeq_epi64_mask,
+    _mm512_cmpgt_epu64_mask, _mm512_cmple_epu8_mask, _mm512_cmple_epu64_mask, _mm512_cvtepu8_epi32,
+    _mm512_extracti32x4_epi32, _mm512_loadu_si512, _mm512_mask_add_epi8, _mm512_mask_add_epi64,
+    _mm512_mask_blend_epi32, _mm512_mask_blend_epi64, _mm512_mask_i64gather_epi64,
+    _mm512_mask_loadu_epi8, _mm512_mask_storeu_epi64, _mm512_maskz_compress_epi8,
     _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64, _mm512_maskz_loadu_epi64,
     _mm512_movepi64_mask, _mm512_mul_epu32, _mm512_mullo_epi64, _mm512_or_si512,
     _mm512_permutex2var_epi64, _mm512_permutexvar_epi64, _mm512_rol_epi64, _mm512_rolv_epi64,
@@ -23,22 +24,37 @@ use crate::sketch::split::{Cut, Kind, joined};
 use crate::sketch::unit::UnitHash;
 
 impl Wide {
-    /// `split::edges`. `edges` must be longer by 64 than `piece`, and `text` a multiple of 64 that
-    /// is no shorter than `piece`.
-    #[expect(clippy::unused_self, reason = "the value is the proof")]
+    /// `split::edges`. `edges` must be longer by 64 than `piece`, `text` a multiple of 64 that is no
+    /// shorter than `piece`, and `marks` hold a number for each 64 bytes of it.
     pub(crate) fn edges(
         self,
         piece: &[u8],
         text: &mut [u8],
+        marks: &mut [u64],
         edges: &mut [u32],
         rules: Cut,
     ) -> (usize, bool) {
-        match rules.kind {
+        let marks = &mut marks[..piece.len().div_ceil(64)];
+        let (inside, bars) = match rules.kind {
             // SAFETY: the function needs the features that a `Wide` is made with only.
-            Kind::Words => unsafe { edges_by_avx512::<true>(piece, text, edges, rules.lower) },
+            Kind::Words => unsafe { marks_by_avx512::<true>(piece, text, marks, rules.lower) },
             // SAFETY: as above.
-            Kind::Tokens => unsafe { edges_by_avx512::<false>(piece, text, edges, rules.lower) },
+            Kind::Tokens => unsafe { marks_by_avx512::<false>(piece, text, marks, rules.lower) },
+        };
+        let mut count = if self.bytes {
+            // SAFETY: the function needs what `bytes` says besides.
+            unsafe { places_by_vbmi2(marks, edges) }
+        } else {
+            // SAFETY: the function needs the features that a `Wide` is made with only.
+            unsafe { places_by_avx512(marks, edges) }
+        };
+        if inside && let Some(place) = edges.get_mut(count) {
+            #[expect(clippy::cast_possible_truncation, reason = "a piece is shorter than 2^31")]
+            let end = (64 * marks.len()) as u32;
+            *place = end;
+            count += 1;
         }
+        (count, bars)
     }
 
     /// The hashes of all units as if they were short, into `out`; the places of those that are not
@@ -91,23 +107,24 @@ impl Wide {
     }
 }
 
-/// Edges of 64 bytes: a set of bits whose places are written all at once, without a loop that ends
-/// where the text says.
+/// Writes the text as it is hashed, and its edges as bits; whether a unit ends with it, and whether
+/// any `_` was seen.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
-fn edges_by_avx512<const WORDS: bool>(
+fn marks_by_avx512<const WORDS: bool>(
     piece: &[u8],
     text: &mut [u8],
-    edges: &mut [u32],
+    marks: &mut [u64],
     lower: bool,
-) -> (usize, bool) {
+) -> (bool, bool) {
     let each = |byte: u8| _mm512_set1_epi8(byte.cast_signed());
     let within = |bytes, first: u8, last: u8| {
         _mm512_cmple_epu8_mask(_mm512_sub_epi8(bytes, each(first)), each(last - first))
     };
     let cased = if lower { u64::MAX } else { 0 };
-    let (mut count, mut inside, mut bars, mut base) = (0, 0, 0, 0_u32);
-    for (block, place) in piece.chunks(64).zip(text.as_chunks_mut::<64>().0) {
+    let (mut inside, mut bars, mut base) = (0, 0, 0_u32);
+    let places = text.as_chunks_mut::<64>().0;
+    for ((block, place), mark) in piece.chunks(64).zip(places).zip(marks) {
         let there = u64::MAX >> (64 - block.len());
         let blanks = each(b' ');
         // SAFETY: the bits say which bytes are read, and those are the block's.
@@ -129,43 +146,85 @@ fn edges_by_avx512<const WORDS: bool>(
         } else {
             mask = !(_mm512_cmpeq_epi8_mask(bytes, blanks) | within(bytes, b'\t', b'\r'));
         }
-        let changes = mask ^ (mask << 1 | inside);
+        *mark = mask ^ (mask << 1 | inside);
         inside = mask >> 63;
+        base += 64;
+    }
+    (inside == 1, bars != 0)
+}
+
+/// The numbers of 64 bytes.
+static NUMBERS: [u8; 64] = numbers();
+
+#[expect(clippy::cast_possible_truncation, reason = "they are below 64")]
+const fn numbers() -> [u8; 64] {
+    let mut numbers = [0; 64];
+    let mut at = 0;
+    while at < numbers.len() {
+        numbers[at] = at as u8;
+        at += 1;
+    }
+    numbers
+}
+
+/// Writes the places of the bits that are set, in order, without a loop that ends where the text
+/// says; returns how many there are. What follows them may be overwritten.
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
+fn places_by_vbmi2(marks: &[u64], edges: &mut [u32]) -> usize {
+    // SAFETY: 64 bytes are there to be read; no alignment is asked for.
+    let numbers = unsafe { _mm512_loadu_si512(NUMBERS.as_ptr().cast()) };
+    let (mut count, mut base) = (0, _mm512_setzero_si512());
+    for &mark in marks {
         let Some(places) = edges.get_mut(count..).and_then(<[u32]>::first_chunk_mut::<64>) else {
             break;
         };
-        write_places(changes, base, places);
-        count += changes.count_ones() as usize;
-        base += 64;
+        let kept = _mm512_maskz_compress_epi8(mark, numbers);
+        let [first, second, third, last] = places.as_chunks_mut::<16>().0 else { break };
+        write(_mm512_castsi512_si128(kept), base, first);
+        write(_mm512_extracti32x4_epi32::<1>(kept), base, second);
+        let new = mark.count_ones() as usize;
+        if new > 32 {
+            // Single letters: rare.
+            write(_mm512_extracti32x4_epi32::<2>(kept), base, third);
+            write(_mm512_extracti32x4_epi32::<3>(kept), base, last);
+        }
+        count += new;
+        base = _mm512_add_epi32(base, _mm512_set1_epi32(64));
     }
-    if inside == 1
-        && let Some(place) = edges.get_mut(count)
-    {
-        *place = base;
-        count += 1;
-    }
-    (count, bars != 0)
+    count
 }
 
-/// Writes the places of the bits that are set, counted from `base`, in order; what follows them
-/// may be overwritten.
+/// Writes sixteen bytes as numbers counted from `base`.
 #[inline]
+#[target_feature(enable = "avx512f")]
+fn write(bytes: __m128i, base: __m512i, places: &mut [u32; 16]) {
+    let numbers = _mm512_add_epi32(_mm512_cvtepu8_epi32(bytes), base);
+    // SAFETY: the place is 64 bytes that are ours to write; no alignment is asked for.
+    unsafe { _mm512_storeu_si512(places.as_mut_ptr().cast(), numbers) };
+}
+
+/// The same for processors that compress no bytes.
+#[inline(never)]
 #[target_feature(enable = "avx512f,bmi1,bmi2,popcnt")]
-fn write_places(bits: u64, base: u32, places: &mut [u32; 64]) {
-    let sixteen = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    let mut at = _mm512_add_epi32(sixteen, _mm512_set1_epi32(base.cast_signed()));
+fn places_by_avx512(marks: &[u64], edges: &mut [u32]) -> usize {
+    let mut at = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     let mut count = 0;
-    for quarter in 0..4 {
-        #[expect(clippy::cast_possible_truncation, reason = "a quarter is wanted")]
-        let bits = (bits >> (16 * quarter)) as u16;
-        let kept = _mm512_maskz_compress_epi32(bits, at);
-        // SAFETY: a quarter before this one has counted at most 16, so this is within the array.
-        let place = unsafe { places.as_mut_ptr().add(count) };
-        // SAFETY: it is at most the 48th of 64, and 16 are written; no alignment is asked for.
-        unsafe { _mm512_storeu_si512(place.cast(), kept) };
-        count += bits.count_ones() as usize;
-        at = _mm512_add_epi32(at, _mm512_set1_epi32(16));
+    for mark in marks {
+        for quarter in 0..4 {
+            #[expect(clippy::cast_possible_truncation, reason = "a quarter is wanted")]
+            let bits = (mark >> (16 * quarter)) as u16;
+            let places = edges.get_mut(count..).and_then(<[u32]>::first_chunk_mut::<16>);
+            if let Some(places) = places {
+                let kept = _mm512_maskz_compress_epi32(bits, at);
+                // SAFETY: the place is 64 bytes that are ours to write; no alignment is asked for.
+                unsafe { _mm512_storeu_si512(places.as_mut_ptr().cast(), kept) };
+            }
+            count += bits.count_ones() as usize;
+            at = _mm512_add_epi32(at, _mm512_set1_epi32(16));
+        }
     }
+    count
 }
 
 /// Eight units at a time: `UnitHash::short`, of whose two formulas each product is made once.
