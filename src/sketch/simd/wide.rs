@@ -20,7 +20,7 @@ use std::arch::x86_64::{
 };
 
 use super::Wide;
-use crate::sketch::split::{Cut, Kind, joined};
+use crate::sketch::split::{Cut, Kind};
 use crate::sketch::unit::UnitHash;
 
 impl Wide {
@@ -122,7 +122,8 @@ fn marks_by_avx512<const WORDS: bool>(
         _mm512_cmple_epu8_mask(_mm512_sub_epi8(bytes, each(first)), each(last - first))
     };
     let cased = if lower { u64::MAX } else { 0 };
-    let (mut inside, mut bars, mut base) = (0, 0, 0_u32);
+    let (mut inside, mut bars, mut base) = (0, 0, 0);
+    let (mut letter_before, mut digit_before) = (0, 0);
     let places = text.as_chunks_mut::<64>().0;
     for ((block, place), mark) in piece.chunks(64).zip(places).zip(marks) {
         let there = u64::MAX >> (64 - block.len());
@@ -140,9 +141,17 @@ fn marks_by_avx512<const WORDS: bool>(
             let bar = _mm512_cmpeq_epi8_mask(bytes, each(b'_'));
             mask = digit | letter | bar;
             bars |= bar;
-            let joint = within(bytes, b'\'', b';') & !digit;
-            let joint = joint & (mask << 1 | inside) & (mask >> 1 | 1 << 63);
-            mask |= joined(piece, base, joint);
+            // As `split::joins` says, for all at once. A class has a bit more at both ends.
+            let after = piece.get(base + 64).copied().unwrap_or(b' ');
+            let between = |class: u64, before: u64, after: bool| {
+                (class << 1 | before) & (class >> 1 | u64::from(after) << 63)
+            };
+            let letters = between(letter, letter_before, after.is_ascii_alphabetic());
+            let digits = between(digit, digit_before, after.is_ascii_digit());
+            let is = |byte| _mm512_cmpeq_epi8_mask(bytes, each(byte));
+            let (both, of_digits) = (is(b'.') | is(b'\''), is(b',') | is(b';'));
+            mask |= (both | is(b':')) & letters | (both | of_digits) & digits;
+            (letter_before, digit_before) = (letter >> 63, digit >> 63);
         } else {
             mask = !(_mm512_cmpeq_epi8_mask(bytes, blanks) | within(bytes, b'\t', b'\r'));
         }
