@@ -24,8 +24,8 @@ use crate::sketch::split::{Cut, Kind};
 use crate::sketch::unit::UnitHash;
 
 impl Wide {
-    /// `split::edges`. `edges` must be longer by 64 than `piece`, `text` a multiple of 64 that is no
-    /// shorter than `piece`, and `marks` hold a number for each 64 bytes of it.
+    /// `split::edges`. `edges` must be longer by 64 than `piece`, `text` no shorter and a multiple
+    /// of 64, and `marks` hold a number for each 64 bytes.
     pub(crate) fn edges(
         self,
         piece: &[u8],
