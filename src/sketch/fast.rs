@@ -13,7 +13,7 @@ const ROWS_MAX: usize = 1024;
 const ROUNDS_SEED: u64 = 0x6e65_6172_6b69_6e31;
 
 /// The two constants of each round. Round 0 takes the shingle hash as it is.
-static ROUNDS: [(u64, u64); 2 * ROWS_MAX] = round_constants();
+pub(crate) static ROUNDS: [(u64, u64); 2 * ROWS_MAX] = round_constants();
 
 /// A slot that no shingle has fallen into. Filled ones are below: their round is below 2^15.
 const EMPTY: u64 = u64::MAX;
@@ -50,7 +50,12 @@ pub(crate) fn values(hashes: &[u64], slots: &mut [u64], picked: &mut Vec<u64>, w
     if picked.len() < hashes.len() + 8 {
         picked.resize(hashes.len() + 8, 0);
     }
-    if rows.is_power_of_two() {
+    if let Some(wide) = wide
+        && hashes.len() >= PICKED_FROM
+        && let Ok(slots) = slots.try_into()
+    {
+        rounds_of_128(hashes, slots, picked, wide);
+    } else if rows.is_power_of_two() {
         // The product is a shift.
         let shift = 16 - rows.trailing_zeros();
         rounds(hashes, slots, picked, wide, |hash| hash >> shift);
@@ -97,8 +102,9 @@ fn rounds(
             Some(wide) => wide.pick(hashes, *constants, slots, picked),
             None => pick(hashes, *constants, slots, picked, &entry),
         };
-        for entry in &picked[..count] {
-            let slot = &mut slots[row_of(*entry)];
+        for &hash in &picked[..count] {
+            let entry = entry(hash);
+            let slot = &mut slots[row_of(entry)];
             empty -= *slot >> 63;
             *slot = (*slot).min(tag | entry & VALUE);
         }
@@ -108,7 +114,43 @@ fn rounds(
     }
 }
 
-/// Writes where the hashes fall that fall into empty slots; returns how many there are.
+/// All rounds for the usual number of rows, whose empty ones are two words of bits.
+#[inline(always)]
+fn rounds_of_128(hashes: &[u64], slots: &mut [u64; 128], picked: &mut [u64], wide: Wide) {
+    let row_of = |hash: u64| (hash >> 57) as usize;
+    for &hash in hashes {
+        // Those of one row are in the order of their values: the row is their highest bits.
+        let slot = &mut slots[row_of(hash)];
+        *slot = (*slot).min(hash);
+    }
+    let mut open = wide.settle(slots);
+    if open[1] >> 63 == 1 && hashes.contains(&u64::MAX) {
+        // The one hash that looks like an empty slot: of the last row, the greatest value.
+        slots[127] = VALUE;
+        open[1] ^= 1 << 63;
+    }
+    for (round, constants) in ROUNDS.iter().enumerate().take(slots.len()).skip(1) {
+        if open == [0; 2] {
+            return;
+        }
+        let tag = (round as u64) << 48;
+        let count = wide.pick_of_128(hashes, *constants, open, picked);
+        for &hash in &picked[..count] {
+            // In a row that an earlier round has filled, its value is less.
+            let hash = rehash(hash, *constants);
+            let slot = &mut slots[row_of(hash)];
+            *slot = (*slot).min(tag | hash << 7 >> 16);
+            let (bit, high) = (1 << (hash >> 57 & 63), (hash.cast_signed() >> 63).cast_unsigned());
+            open[0] &= !(bit & !high);
+            open[1] &= !(bit & high);
+        }
+    }
+    if open != [0; 2] {
+        force(hashes, slots);
+    }
+}
+
+/// Writes the hashes of this round that fall into empty slots; returns how many there are.
 #[inline(always)]
 pub(crate) fn pick(
     hashes: &[u64],
@@ -120,9 +162,9 @@ pub(crate) fn pick(
     let picked = &mut picked[..hashes.len()];
     let mut count = 0;
     for &hash in hashes {
-        let entry = entry(rehash(hash, constants));
-        picked[count] = entry;
-        count += bit(slots[row_of(entry)] >> 63);
+        let hash = rehash(hash, constants);
+        picked[count] = hash;
+        count += bit(slots[row_of(entry(hash))] >> 63);
     }
     count
 }

@@ -5,6 +5,7 @@
 use super::scratch::Scratch;
 use super::split::Cut;
 pub(crate) use super::split::{plain_blanks as blanks, plain_masks as masks};
+use super::unit::UnitHash;
 use super::{Inner, Signature};
 use crate::Result;
 
@@ -35,11 +36,37 @@ impl Processor {
 }
 
 impl Wide {
-    pub(crate) fn edges(self, _: &[u8], _: &mut [u8], _: &mut [u32], _: Cut) -> (usize, bool) {
+    pub(crate) fn edges(
+        self,
+        _: &[u8],
+        _: &mut [u8],
+        _: &mut [u64],
+        _: &mut [u32],
+        _: Cut,
+    ) -> (usize, bool) {
+        match self {}
+    }
+
+    pub(crate) fn short(
+        self,
+        _: &[u8],
+        _: &[[u32; 2]],
+        _: UnitHash,
+        _: &mut [u64],
+        _: &mut [u32],
+    ) -> usize {
         match self {}
     }
 
     pub(crate) fn pick(self, _: &[u64], _: (u64, u64), _: &[u64], _: &mut [u64]) -> usize {
+        match self {}
+    }
+
+    pub(crate) fn settle(self, _: &mut [u64; 128]) -> [u64; 2] {
+        match self {}
+    }
+
+    pub(crate) fn pick_of_128(self, _: &[u64], _: (u64, u64), _: [u64; 2], _: &mut [u64]) -> usize {
         match self {}
     }
 }

@@ -1,22 +1,20 @@
 //! Masks of ASCII bytes by SSE2, which every x86-64 has: 16 bytes compared and gathered at once.
-//! The only unsafe code of the pure part.
+//! With its part for AVX-512, the only unsafe code that makes signatures.
 //!
 //! Knows bytes. What the masks mean is defined in `split`, and tested there.
 #![expect(unsafe_code, reason = "functions of a processor's features: see the arguments")]
 
 use std::arch::x86_64::{
-    __m128i, __m512i, _mm_add_epi8, _mm_andnot_si128, _mm_cmpeq_epi8, _mm_cmplt_epi8,
-    _mm_movemask_epi8, _mm_or_si128, _mm_set_epi64x, _mm_set1_epi8, _mm512_add_epi64,
-    _mm512_and_si512, _mm512_loadu_si512, _mm512_maskz_compress_epi64, _mm512_movepi64_mask,
-    _mm512_mul_epu32, _mm512_or_si512, _mm512_permutex2var_epi64, _mm512_set1_epi64,
-    _mm512_slli_epi64, _mm512_srli_epi64, _mm512_srlv_epi64, _mm512_storeu_si512,
-    _mm512_test_epi64_mask, _mm512_xor_si512,
+    __m128i, _mm_add_epi8, _mm_andnot_si128, _mm_cmpeq_epi8, _mm_cmplt_epi8, _mm_movemask_epi8,
+    _mm_or_si128, _mm_set_epi64x, _mm_set1_epi8,
 };
 
 use super::scratch::Scratch;
-use super::split::{self, Cut, Masks};
+use super::split::Masks;
 use super::{Inner, Signature};
 use crate::Result;
+
+mod wide;
 
 /// Proof that this processor has AVX2 and what x86-64-v3 adds with it, made by `detect` only.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +24,10 @@ pub(crate) struct Processor {
 
 /// Proof that it has AVX-512 as x86-64-v4 defines it, besides.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wide(());
+pub(crate) struct Wide {
+    /// That it has VBMI2, too.
+    bytes: bool,
+}
 
 impl Processor {
     pub(crate) fn detect() -> Option<Self> {
@@ -39,7 +40,8 @@ impl Processor {
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl");
-        v3.then_some(Self { wide: v4.then_some(Wide(())) })
+        let bytes = is_x86_feature_detected!("avx512vbmi2");
+        v3.then_some(Self { wide: v4.then_some(Wide { bytes }) })
     }
 
     /// All that this processor has, one for each kind.
@@ -47,7 +49,10 @@ impl Processor {
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let best = Self::detect();
         let narrow = best.map(|_| Self { wide: None });
-        narrow.into_iter().chain(best.filter(|best| best.wide.is_some()))
+        let wide = best.and_then(|best| best.wide);
+        let wides = [wide.map(|_| Wide { bytes: false }), wide.filter(|wide| wide.bytes)];
+        let wides = wides.into_iter().flatten().map(|wide| Self { wide: Some(wide) });
+        narrow.into_iter().chain(wides)
     }
 
     #[cfg(test)]
@@ -71,34 +76,6 @@ impl Processor {
     }
 }
 
-impl Wide {
-    /// `split::edges`. With AVX-512 the compiler makes vectors of what is faster without.
-    #[expect(clippy::unused_self, reason = "the value is the proof")]
-    pub(crate) fn edges(
-        self,
-        piece: &[u8],
-        text: &mut [u8],
-        edges: &mut [u32],
-        rules: Cut,
-    ) -> (usize, bool) {
-        // SAFETY: whoever has a `Wide` had a `Processor` first, which is a proof of AVX2.
-        unsafe { edges_by_avx2(piece, text, edges, rules) }
-    }
-
-    /// `fast::pick`. `picked` must be longer by eight than `hashes`.
-    #[expect(clippy::unused_self, reason = "the value is the proof")]
-    pub(crate) fn pick(
-        self,
-        hashes: &[u64],
-        constants: (u64, u64),
-        slots: &[u64],
-        picked: &mut [u64],
-    ) -> usize {
-        // SAFETY: the function needs the features that a `Wide` is made with only.
-        unsafe { pick_by_avx512(hashes, constants, slots, picked) }
-    }
-}
-
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn text_by_avx2(inner: &Inner, text: &str, scratch: &mut Scratch) -> Result<Signature> {
     inner.text(None, text, scratch)
@@ -113,95 +90,6 @@ fn text_by_avx512(
     scratch: &mut Scratch,
 ) -> Result<Signature> {
     inner.text(Some(wide), text, scratch)
-}
-
-#[inline(never)]
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn edges_by_avx2(piece: &[u8], text: &mut [u8], edges: &mut [u32], rules: Cut) -> (usize, bool) {
-    split::edges(piece, text, edges, rules)
-}
-
-/// Eight hashes at a time; which slots are empty is a set of bits in two registers.
-#[target_feature(enable = "avx512f,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
-fn pick_by_avx512(
-    hashes: &[u64],
-    constants: (u64, u64),
-    slots: &[u64],
-    picked: &mut [u64],
-) -> usize {
-    let mut open = [0_u8; 128];
-    for (open, slots) in open.iter_mut().zip(slots.chunks(8)) {
-        // The highest bit of a slot says that it is empty.
-        *open = _mm512_movepi64_mask(some(slots));
-    }
-    let open = open.as_chunks::<8>().0;
-    let words =
-        |from: usize| -> [u64; 8] { std::array::from_fn(|at| u64::from_le_bytes(open[from + at])) };
-    let (open_low, open_high) = (all(&words(0)), all(&words(8)));
-    let constant = |number: u64| _mm512_set1_epi64(number.cast_signed());
-    let (add, factor, rows) =
-        (constant(constants.0), constant(constants.1), constant(slots.len() as u64));
-    let mut count = 0;
-    let (eights, rest) = hashes.as_chunks::<8>();
-    let mut last = [0; 8];
-    // What fills the rest is a hash of the set once more, and so changes nothing.
-    last[..rest.len()].copy_from_slice(rest);
-    last[rest.len()..].fill(hashes.first().copied().unwrap_or(0));
-    for eight in eights.iter().chain((!rest.is_empty()).then_some(&last)) {
-        let hash = folded(_mm512_xor_si512(all(eight), add), factor);
-        // (hash x rows) >> 16, from the halves of the hash.
-        let high = _mm512_mul_epu32(_mm512_srli_epi64::<32>(hash), rows);
-        let low = _mm512_mul_epu32(hash, rows);
-        let entry = _mm512_add_epi64(_mm512_slli_epi64::<16>(high), _mm512_srli_epi64::<16>(low));
-        let row = _mm512_srli_epi64::<48>(entry);
-        let word = _mm512_permutex2var_epi64(open_low, _mm512_srli_epi64::<6>(row), open_high);
-        let bit = _mm512_srlv_epi64(word, _mm512_and_si512(row, constant(63)));
-        let hit = _mm512_test_epi64_mask(bit, constant(1));
-        if let Some(place) = picked.get_mut(count..).and_then(<[u64]>::first_chunk_mut::<8>) {
-            let kept = _mm512_maskz_compress_epi64(hit, entry);
-            // SAFETY: the place is 64 bytes that are ours to write; no alignment is asked for.
-            unsafe { _mm512_storeu_si512(place.as_mut_ptr().cast(), kept) };
-        }
-        count += hit.count_ones() as usize;
-    }
-    count
-}
-
-/// The two halves of the product of 64 bits, folded, from products of 32.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn folded(a: __m512i, b: __m512i) -> __m512i {
-    let half = _mm512_set1_epi64(0xffff_ffff);
-    let (a_high, b_high) = (_mm512_srli_epi64::<32>(a), _mm512_srli_epi64::<32>(b));
-    let (low, high) = (_mm512_mul_epu32(a, b), _mm512_mul_epu32(a_high, b_high));
-    let (cross, other) = (_mm512_mul_epu32(a_high, b), _mm512_mul_epu32(a, b_high));
-    let middle = _mm512_add_epi64(_mm512_srli_epi64::<32>(low), other);
-    // A sum of two halves more would not fit: the low half of the other product comes later.
-    let carried = _mm512_add_epi64(_mm512_and_si512(middle, half), _mm512_and_si512(cross, half));
-    let high = _mm512_add_epi64(high, _mm512_srli_epi64::<32>(cross));
-    let high = _mm512_add_epi64(high, _mm512_srli_epi64::<32>(middle));
-    let high = _mm512_add_epi64(high, _mm512_srli_epi64::<32>(carried));
-    let low = _mm512_or_si512(_mm512_and_si512(low, half), _mm512_slli_epi64::<32>(carried));
-    _mm512_xor_si512(low, high)
-}
-
-/// Up to eight numbers, and zeros.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn some(numbers: &[u64]) -> __m512i {
-    if let Some(eight) = numbers.first_chunk() {
-        return all(eight);
-    }
-    let mut eight = [0; 8];
-    eight[..numbers.len()].copy_from_slice(numbers);
-    all(&eight)
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn all(numbers: &[u64; 8]) -> __m512i {
-    // SAFETY: 64 bytes are there to be read; no alignment is asked for.
-    unsafe { _mm512_loadu_si512(numbers.as_ptr().cast()) }
 }
 
 /// The masks of 64 ASCII bytes.

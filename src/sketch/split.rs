@@ -37,7 +37,8 @@ pub(crate) struct Cut {
 pub(crate) struct Split {
     /// The text as it is hashed, lower case or as it was.
     text: Vec<u8>,
-    /// Where units begin and end, by turns.
+    /// A bit a byte where units begin or end, and these places, by turns.
+    marks: Vec<u64>,
     edges: Vec<u32>,
     /// The first eight bytes of each unit, and which units are longer.
     heads: Vec<u64>,
@@ -46,8 +47,9 @@ pub(crate) struct Split {
 
 impl Split {
     pub(crate) fn bytes(&self) -> usize {
-        let words = self.edges.capacity() + self.long.capacity() + 2 * self.heads.capacity();
-        self.text.capacity() + words * size_of::<u32>()
+        let places = self.edges.capacity() + self.long.capacity();
+        let words = self.marks.capacity() + self.heads.capacity();
+        self.text.capacity() + places * size_of::<u32>() + words * size_of::<u64>()
     }
 
     /// Adds the hashes of the units of an ASCII text.
@@ -65,7 +67,7 @@ impl Split {
             let (piece, after) = rest.split_at(rules.piece(rest.as_bytes()));
             if piece.len() <= PIECE_BYTES_MAX {
                 let count = self.cut(piece.as_bytes(), rules, wide);
-                self.hash_units(count, hash, out);
+                self.hash_units(count, hash, wide, out);
             } else {
                 // Places of 32 bits would not do.
                 let piece = if rules.lower { &piece.to_ascii_lowercase() } else { piece };
@@ -87,10 +89,11 @@ impl Split {
             // One block more, so that a short unit may be read as eight bytes.
             self.text.resize(bytes + 64, 0);
             self.edges.resize(bytes + 64, 0);
+            self.marks.resize(bytes / 64, 0);
         }
         let text = &mut self.text[..bytes];
         let (count, bars) = match wide {
-            Some(wide) => wide.edges(piece, text, &mut self.edges, rules),
+            Some(wide) => wide.edges(piece, text, &mut self.marks, &mut self.edges, rules),
             None => edges(piece, text, &mut self.edges, rules),
         };
         if bars { drop_bars(text, &mut self.edges[..count]) } else { count }
@@ -98,15 +101,21 @@ impl Split {
 
     /// Adds the hashes of what the first `count` edges say.
     #[inline(always)]
-    fn hash_units(&mut self, count: usize, hash: UnitHash, out: &mut Vec<u64>) {
+    fn hash_units(&mut self, count: usize, hash: UnitHash, wide: Option<Wide>, out: &mut Vec<u64>) {
         let units = self.edges[..count].as_chunks::<2>().0;
         if self.heads.len() < units.len() {
             self.heads.resize(units.len(), 0);
-            self.long.resize(units.len(), 0);
+            // Eight are written at a time.
+            self.long.resize(units.len() + 8, 0);
         }
         let start = out.len();
         out.resize(start + units.len(), 0);
-        hash_all(&self.text, units, &mut self.heads, &mut self.long, hash, &mut out[start..]);
+        let (text, out, long) = (&self.text[..], &mut out[start..], &mut self.long[..]);
+        let count = match wide {
+            Some(wide) => wide.short(text, units, hash, out, long),
+            None => hash_short(text, units, &mut self.heads, long, hash, out),
+        };
+        hash_long(text, units, &long[..count], hash, out);
     }
 
     /// The units of an ASCII text, one after the other, as they are hashed.
@@ -173,12 +182,8 @@ fn edges_of<const WORDS: bool, const LOWER: bool>(
             let masks = masks(place);
             mask = masks.word;
             bars |= masks.bar;
-            let mut joint = masks.joint & (mask << 1 | inside) & (mask >> 1 | 1 << 63);
-            while joint != 0 {
-                let at = joint.trailing_zeros();
-                joint &= joint - 1;
-                mask |= u64::from(joins(piece, (base + at) as usize)) << at;
-            }
+            let joint = masks.joint & (mask << 1 | inside) & (mask >> 1 | 1 << 63);
+            mask |= joined(piece, base, joint);
         } else {
             mask = !blanks(place);
         }
@@ -188,15 +193,15 @@ fn edges_of<const WORDS: bool, const LOWER: bool>(
         let Some(places) = edges.get_mut(count..).and_then(<[u32]>::first_chunk_mut::<64>) else {
             break;
         };
-        // By pairs, as units have two ends: the second of the last may be for nothing.
-        for pair in places.as_chunks_mut::<2>().0 {
-            if changes == 0 {
+        // Sixteen at a time, more than there are: seldom does the text say how often.
+        for (some, from) in places.as_chunks_mut::<16>().0.iter_mut().zip((0..).step_by(16)) {
+            if from >= new {
                 break;
             }
-            pair[0] = base + changes.trailing_zeros();
-            changes &= changes - 1;
-            pair[1] = base + (changes | 1 << 63).trailing_zeros();
-            changes &= changes.wrapping_sub(1);
+            for place in some {
+                *place = base + changes.trailing_zeros();
+                changes &= changes.wrapping_sub(1);
+            }
         }
         count += new;
         base += 64;
@@ -224,17 +229,17 @@ fn drop_bars(text: &[u8], edges: &mut [u32]) -> usize {
     kept
 }
 
-/// The hashes of all units, in order: first as if all were short, without a branch and for the
-/// vectoriser, then those of the long ones.
+/// The hashes of all units, in order, as if all were short: without a branch and for the
+/// vectoriser. Writes the places of those that are not to `long`; returns how many they are.
 #[inline(always)]
-fn hash_all(
+fn hash_short(
     text: &[u8],
     units: &[[u32; 2]],
     heads: &mut [u64],
     long: &mut [u32],
     hash: UnitHash,
     out: &mut [u64],
-) {
+) -> usize {
     let (heads, long) = (&mut heads[..units.len()], &mut long[..units.len()]);
     let mut count = 0;
     for (at, ([start, end], head)) in (0_u32..).zip(units.iter().zip(&mut *heads)) {
@@ -245,7 +250,13 @@ fn hash_all(
     for (out, (head, [start, end])) in out.iter_mut().zip(heads.iter().zip(units)) {
         *out = hash.short(*head, end - start);
     }
-    for &at in &long[..count] {
+    count
+}
+
+/// The hashes of the long units.
+#[inline(always)]
+fn hash_long(text: &[u8], units: &[[u32; 2]], long: &[u32], hash: UnitHash, out: &mut [u64]) {
+    for &at in long {
         let [start, end] = units[at as usize];
         out[at as usize] = if end - start <= 16 {
             let eight = |at: u32| u64::from_le_bytes(chunk(text, at));
@@ -260,6 +271,18 @@ fn hash_all(
 #[inline(always)]
 fn chunk<const N: usize>(text: &[u8], at: u32) -> [u8; N] {
     text.get(at as usize..).and_then(|bytes| bytes.first_chunk().copied()).unwrap_or([0; N])
+}
+
+/// Those bits of `joint` whose bytes, counted from `base`, join their neighbours.
+#[inline(always)]
+fn joined(piece: &[u8], base: u32, mut joint: u64) -> u64 {
+    let mut mask = 0;
+    while joint != 0 {
+        let at = joint.trailing_zeros();
+        joint &= joint - 1;
+        mask |= u64::from(joins(piece, (base + at) as usize)) << at;
+    }
+    mask
 }
 
 /// Whether the byte at `at` joins its neighbours into one word.

@@ -19,8 +19,8 @@ const SECRET_48: u64 = 0x8e24_43f7_7446_08b8;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UnitHash {
     seed: u64,
-    tiny: u64,
-    small: u64,
+    pub(crate) tiny: u64,
+    pub(crate) small: u64,
     low: u64,
     high: u64,
 }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::steps;
+use crate::sketch::hash::split_mix;
 use crate::sketch::scratch::{self, Scratch};
 use crate::sketch::simd::{self, Processor};
 use crate::sketch::split::{Cut, Kind, Split, plain_blanks, plain_masks};
@@ -166,8 +167,68 @@ proptest! {
     }
 
     #[test]
+    fn units_are_hashed_the_same_on_every_processor(
+        units in prop::collection::vec("[a-z0-9]{1,20}", 1..40), seed in any::<u64>()
+    ) {
+        let text = units.join(" ");
+        let cut = Cut { kind: Kind::Words, lower: true };
+        for hash in [0, seed, u64::MAX].map(UnitHash::new) {
+            let expected: Vec<_> = units.iter().map(|unit| hash.of(unit.as_bytes())).collect();
+            let wides = Processor::all().filter_map(Processor::wide).map(Some);
+            for wide in wides.chain([None]) {
+                let mut found = Vec::new();
+                Split::default().hash(&text, cut, hash, wide, &mut found);
+                prop_assert_eq!(&found, &expected);
+            }
+        }
+    }
+
+    #[test]
     fn random_texts_are_the_same_on_every_processor(text in "[ -~\n\t]{0,300}") {
         check(&text);
+    }
+}
+
+/// Fails unless all ways agree on the values of 128 rows.
+fn check_values(hashes: &[u64]) {
+    let values = |wide| {
+        let mut slots = vec![0; 128];
+        fast::values(hashes, &mut slots, &mut Vec::new(), wide);
+        slots
+    };
+    for wide in Processor::all().filter_map(Processor::wide) {
+        assert_eq!(values(Some(wide)), values(None));
+    }
+}
+
+/// The high half of a later round's product is first taken without its carry: here the carry is
+/// what lifts it to the next row.
+#[test]
+fn a_carry_into_the_row_is_seen_on_every_processor() {
+    for (add, factor) in &fast::ROUNDS[1..6] {
+        for row in 1..128_u64 {
+            let least = (u128::from(row) << 121) / u128::from(*factor) + 1;
+            let Ok(mixed) = u64::try_from(least) else { continue };
+            let others = (0..40).map(|n: u64| split_mix(row, n));
+            let hashes: Vec<_> =
+                [mixed ^ add, (mixed - 1) ^ add].into_iter().chain(others).collect();
+            check_values(&hashes);
+        }
+    }
+}
+
+/// The greatest hash looks like a slot that nothing fell into.
+#[test]
+fn the_greatest_hash_is_a_hash_on_every_processor() {
+    for count in [1, 30, 200, 2_000] {
+        let mut hashes: Vec<_> = (0..count).map(|n| split_mix(7, n)).collect();
+        hashes.push(u64::MAX);
+        check_values(&hashes);
+        hashes.retain(|hash| hash >> 57 != 127);
+        hashes.push(u64::MAX);
+        check_values(&hashes);
+        hashes.extend([u64::MAX - 1, u64::MAX << 9, 127 << 57, 0]);
+        check_values(&hashes);
     }
 }
 
