@@ -78,7 +78,7 @@ impl Segment {
         let reciprocal = (1_u128 << 80) / u128::from(self.groups);
         // The least key of group and fingerprint; never above it, and by less than SLACK below.
         let key = |place: u64| {
-            let scaled = u128::from(place) * reciprocal >> 32;
+            let scaled = (u128::from(place) * reciprocal) >> 32;
             u64::try_from(scaled).unwrap_or(u64::MAX)
         };
         for (group, bounds) in (u64::from(groups.start)..).zip(ends.windows(2)) {

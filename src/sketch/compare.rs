@@ -33,11 +33,11 @@ impl Agreement {
     }
 
     fn narrow(a: &[u8], b: &[u8], equal_rows_min: u32) -> Option<Self> {
-        Self::collect::<WORD>(a, b, 1, equal_rows_min, |a, b| narrow_word(a, b))
+        Self::collect::<WORD>(a, b, 1, equal_rows_min, narrow_word)
     }
 
     fn wide(a: &[u8], b: &[u8], equal_rows_min: u32) -> Option<Self> {
-        Self::collect::<{ 2 * WORD }>(a, b, 2, equal_rows_min, |a, b| wide_word(a, b))
+        Self::collect::<{ 2 * WORD }>(a, b, 2, equal_rows_min, wide_word)
     }
 
     #[inline]

@@ -74,7 +74,7 @@ fn unite_twins(
     let mut sweep = Sweep::new(snapshot, threshold);
     while sweep.in_first_band() && sweep.collect(&|_| false)? {
         let signature = |place| snapshot.signature_bytes(place);
-        let hashed = sweep.neighbours().map(|place| Ok((xxh3_64(&*signature(place)?), place)));
+        let hashed = sweep.neighbours().map(|place| Ok((xxh3_64(&signature(place)?), place)));
         let mut hashed = hashed.collect::<Result<Vec<_>>>()?;
         hashed.sort_unstable();
         for pair in hashed.windows(2) {
