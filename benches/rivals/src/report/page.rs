@@ -34,7 +34,8 @@ What is compared, and how:
 - One thread, if nothing else is said; `cargo build --release` without further flags for all.
   A cold cache is made by `posix_fadvise(DONTNEED)` on closed files; the clock starts after open.
 - Bytes on disk are blocks in use. The key of a document takes 8 of them; there is no payload.
-- *Written* is what the kernel says was handed to the disk (`/proc/self/io`).
+- *Written* is what the kernel charges (`/proc/self/io`): whole folios, however little of one is
+  written. At the largest size it is also what Nearkin handed to the system.
 ";
 
 /// The whole page.

@@ -208,10 +208,10 @@ fn large(figures: &Figures) -> Vec<Target> {
         target(3, format!("hit p50 {n}"), AtMost(4.0), "us", middle(us("hit p50"))),
         target(
             5,
-            format!("written / final size, load {n}"),
+            format!("written by the load / final size, {n}"),
             AtMost(4.0),
             "x",
-            middle(us("written / final size")),
+            middle(us("written by the load / final size")),
         ),
         target(
             6,
