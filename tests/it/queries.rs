@@ -276,3 +276,28 @@ fn looking_for_clusters_can_be_cancelled_where_there_are_none() {
     assert!(told.is_sorted(), "never back: {told:?}");
     assert_eq!((told.first(), told.last()), (Some(&(0, 5)), Some(&(3, 5))));
 }
+
+#[test]
+fn queries_asked_together_are_answered_as_if_asked_alone() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    for at in 0..40 {
+        index.insert(format!("k{at}"), &run(at * 3, 30)).unwrap();
+        if at % 15 == 14 {
+            index.flush().unwrap();
+        }
+    }
+    index.remove("k7").unwrap();
+    // More than are looked up at once, near and far, and one twice.
+    let asked: Vec<_> = (0..43).map(|at| run(at % 42 * 5, 30)).collect();
+    let snapshot = index.snapshot();
+    for (threshold, limit) in [(0.5, usize::MAX), (0.0, 2), (0.9, 1)] {
+        let together = snapshot.queries(&asked).threshold(threshold).limit(limit).run().unwrap();
+        let alone = asked.iter().map(|one| snapshot.query(one).threshold(threshold).limit(limit));
+        let alone: Vec<_> = alone.map(|query| query.run().unwrap()).collect();
+        assert_eq!(together, alone);
+        assert!(alone.iter().any(|answer| answer.found > 1));
+    }
+    assert!(index.queries(&[]).run().unwrap().is_empty());
+    assert_eq!(kind(index.queries(&asked).threshold(1.5).run()), ErrorKind::Invalid);
+}

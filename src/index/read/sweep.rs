@@ -248,3 +248,76 @@ impl Sweep {
         self.band == 0 && !self.band_is_done()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::options::{Durability, Maintenance};
+    use crate::sketch::Signature;
+    use crate::{Batch, Index, Options, Params};
+
+    /// Two segments and a memtable of documents with few different bands, some of them dead.
+    fn index(dir: &std::path::Path) -> Index {
+        let params = Params::builder().hashes(16).bands(4, 4).build().expect("sound");
+        let options =
+            Options::default().durability(Durability::OsBuffer).maintenance(Maintenance::Inline);
+        let index = Index::create(dir, &params, options).expect("a new folder");
+        let mut random = 1_u64;
+        for part in 0..3_u32 {
+            let mut batch = Batch::new();
+            for at in 0..300_u32 {
+                let mut bytes = [0; 16];
+                for byte in &mut bytes {
+                    random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    let noise = u8::from((random >> 33).is_multiple_of(8));
+                    *byte = u8::try_from(at % 100).expect("small") + 100 * noise;
+                }
+                let id = params.signature_id();
+                let signature = Signature::from_parts(id, 1, Box::new(bytes));
+                batch = batch.insert((part * 1_000 + at).to_le_bytes(), &signature);
+            }
+            index.write(batch).expect("a disk with room");
+            if part < 2 {
+                index.flush().expect("a disk with room");
+            }
+        }
+        for key in [3_u32, 40, 1_007] {
+            index.remove(key.to_le_bytes()).expect("a disk with room");
+        }
+        index
+    }
+
+    fn pairs(snapshot: &Snapshot, cut: u32) -> Vec<(Place, Place, u32)> {
+        let mut sweep = Sweep::new(snapshot, 0.5);
+        sweep.cut = cut;
+        let go_on = &mut |_| ControlFlow::Continue(());
+        let mut pairs = Vec::new();
+        while let Some(PlacePair { a, b, equal_rows }) =
+            sweep.next(&|_| false, go_on).expect("sound files")
+        {
+            pairs.push((a.min(b), a.max(b), equal_rows));
+        }
+        pairs.sort_unstable();
+        pairs
+    }
+
+    /// However narrow the ranges that are collected at once, down to narrower than an entry's own.
+    #[test]
+    fn no_pair_is_lost_between_two_ranges_of_keys() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let index = index(&folder.path().join("x.nearkin"));
+        let snapshot = index.snapshot();
+        assert_eq!(snapshot.state.segments.len(), 2);
+        let whole = pairs(&snapshot, 0);
+        let mut asked = 0;
+        for document in snapshot.iter() {
+            let document = document.expect("sound files");
+            asked += snapshot.query_key(&document.key).threshold(0.5).run().expect("there").found;
+        }
+        assert_eq!(asked, 2 * wide(whole.len()));
+        assert!(whole.len() > 1_000, "{}", whole.len());
+        for cut in [1, 7, 13, 17, 19] {
+            assert_eq!(pairs(&snapshot, cut), whole, "in 2^{cut} ranges");
+        }
+    }
+}
