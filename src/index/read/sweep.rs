@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(asked, 2 * wide(whole.len()));
         assert!(whole.len() > 1_000, "{}", whole.len());
         for cut in [1, 7, 13, 17, 19] {
-            assert_eq!(pairs(&snapshot, cut), whole, "in 2^{cut} ranges");
+            assert!(pairs(&snapshot, cut) == whole, "in 2^{cut} ranges");
         }
     }
 }
