@@ -112,11 +112,11 @@ mod wal;
 
 pub use error::{Error, ErrorKind, Result};
 pub use index::{
-    Answer, Batch, Cluster, Clusters, Document, Durability, Index, Maintained, Maintenance, Match,
-    Options, Outcome, Pair, Pairs, Progress, Queries, Query, Reader, Recovery, Salvaged, Snapshot,
-    Stats, Verification, Written,
+    Answer, Batch, Cluster, Clusters, Document, Durability, Imported, Index, Maintained,
+    Maintenance, Match, Options, Outcome, Pair, Pairs, Progress, Queries, Query, Reader, Recovery,
+    Salvaged, Snapshot, Stats, Verification, Written,
 };
-pub use params::{Params, ParamsBuilder, Scheme, Shingles};
+pub use params::{Maker, Params, ParamsBuilder, Scheme, Shingles};
 pub use segment::ReadMode;
 pub use sketch::{Signature, Sketcher};
 

@@ -9,9 +9,11 @@ use crate::curve;
 use crate::{Error, Result};
 
 mod builder;
+mod maker;
 mod shape;
 
 pub use builder::ParamsBuilder;
+pub use maker::Maker;
 pub use shape::{Scheme, Shingles};
 
 /// Fewest and most rows of a signature.
@@ -140,6 +142,12 @@ impl Params {
     /// Whether texts are left without Unicode's normalisation form C.
     pub fn no_nfc(&self) -> bool {
         self.fields.no_nfc
+    }
+
+    /// A builder of the same parameters, to change some of them. It keeps bands and lane width;
+    /// [`ParamsBuilder::choose_bands`] has them chosen anew.
+    pub fn to_builder(&self) -> ParamsBuilder {
+        ParamsBuilder::of(&self.fields)
     }
 
     /// Bytes of one signature.
@@ -282,25 +290,29 @@ impl Params {
     /// `Mismatch` error prints.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let (a, b) = (&self.fields, &other.fields);
+        let mut found = self.signature_differences(other);
+        let seed = if a.seed == b.seed { None } else { found.pop() };
+        compare(&mut found, "bands", &a.bands, &b.bands);
+        compare(&mut found, "rows per band", &a.rows, &b.rows);
+        compare(&mut found, "threshold", &a.threshold, &b.threshold);
+        compare(&mut found, "recall target", &a.recall_target, &b.recall_target);
+        found.extend(seed);
+        found
+    }
+
+    /// As [`Params::differences`], but only what signatures depend on: none means that those of
+    /// the one fit the other, whatever its bands and threshold.
+    pub fn signature_differences(&self, other: &Self) -> Vec<String> {
+        let (a, b) = (&self.fields, &other.fields);
         let mut found = Vec::new();
-        let mut compare = |name: &str, here: &dyn fmt::Display, asked: &dyn fmt::Display| {
-            let (here, asked) = (here.to_string(), asked.to_string());
-            if here != asked {
-                found.push(format!("{name}: {here} here, {asked} asked"));
-            }
-        };
-        compare("scheme", &a.scheme, &b.scheme);
-        compare("hashes", &a.hashes, &b.hashes);
-        compare("lane bits", &a.lane_bits, &b.lane_bits);
-        compare("shingles", &a.shingles, &b.shingles);
-        compare("bag", &a.bag, &b.bag);
-        compare("keep case", &a.keep_case, &b.keep_case);
-        compare("keep space", &a.keep_space, &b.keep_space);
-        compare("no NFC", &a.no_nfc, &b.no_nfc);
-        compare("bands", &a.bands, &b.bands);
-        compare("rows per band", &a.rows, &b.rows);
-        compare("threshold", &a.threshold, &b.threshold);
-        compare("recall target", &a.recall_target, &b.recall_target);
+        compare(&mut found, "scheme", &a.scheme, &b.scheme);
+        compare(&mut found, "hashes", &a.hashes, &b.hashes);
+        compare(&mut found, "lane bits", &a.lane_bits, &b.lane_bits);
+        compare(&mut found, "shingles", &a.shingles, &b.shingles);
+        compare(&mut found, "bag", &a.bag, &b.bag);
+        compare(&mut found, "keep case", &a.keep_case, &b.keep_case);
+        compare(&mut found, "keep space", &a.keep_space, &b.keep_space);
+        compare(&mut found, "no NFC", &a.no_nfc, &b.no_nfc);
         if a.seed != b.seed {
             // Not its value: a seed may be secret, and messages end up in logs.
             found.push("seed: another one asked".to_owned());
@@ -331,6 +343,13 @@ impl Params {
         if f.shingles == Shingles::Items && (f.keep_case || f.keep_space || f.no_nfc) {
             return Err(refuse("items are never normalised; leave the normalisation options out"));
         }
+        if f.scheme.is_external() && (f.shingles != Shingles::Items || f.bag) {
+            return Err(refuse(format!(
+                "signatures of {} are made elsewhere; leave shingles and bag out, the name says \
+                 what they are",
+                f.scheme
+            )));
+        }
         // Written so that NaN fails.
         if !(f.threshold > 0.0 && f.threshold <= 1.0) {
             return Err(refuse(format!(
@@ -345,6 +364,14 @@ impl Params {
             )));
         }
         Ok(())
+    }
+}
+
+/// Notes a difference in words.
+fn compare(found: &mut Vec<String>, name: &str, here: &dyn fmt::Display, asked: &dyn fmt::Display) {
+    let (here, asked) = (here.to_string(), asked.to_string());
+    if here != asked {
+        found.push(format!("{name}: {here} here, {asked} asked"));
     }
 }
 

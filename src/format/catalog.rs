@@ -8,8 +8,11 @@ use super::DecodeError;
 use super::bytes::{NUMBER_MAX, Reader, wide};
 use crate::Params;
 
-/// The version of the row this code writes, and the only one it reads.
+/// The version of a row.
 const VERSION: u8 = 1;
+/// That of a row whose scheme is external, so that code that does not know it says `Unsupported`;
+/// the bytes are the same.
+const VERSION_EXTERNAL: u8 = 2;
 /// Before the row: version (1) and CRC (4).
 const PREFIX_BYTES: u64 = 5;
 /// More bytes than a row ever has (a segment takes at most 90), and the most that decoding may
@@ -76,10 +79,14 @@ impl Row {
         let body = bincode::serde::encode_to_vec(self, config).unwrap_or_default();
         // The only error of writing to memory is a type that bincode cannot express.
         assert!(!body.is_empty() && body.len() <= ROW_BYTES_MAX, "a row of {} bytes", body.len());
-        let mut bytes = vec![VERSION];
+        let mut bytes = vec![self.version()];
         bytes.extend_from_slice(&crc32fast::hash(&body).to_le_bytes());
         bytes.extend_from_slice(&body);
         bytes
+    }
+
+    fn version(&self) -> u8 {
+        if self.params.scheme().is_external() { VERSION_EXTERNAL } else { VERSION }
     }
 
     /// Reads and checks a row.
@@ -92,7 +99,7 @@ impl Row {
         if planted!(RowCrcNotChecked, false, crc32fast::hash(body) != crc) {
             return Err(DecodeError::damaged("checksum of the catalog row does not match", 1));
         }
-        if version != VERSION {
+        if ![VERSION, VERSION_EXTERNAL].contains(&version) {
             return Err(DecodeError::unsupported("version of the catalog row is unknown", 0));
         }
         let config = bincode::config::standard().with_limit::<ROW_BYTES_MAX>();
@@ -104,6 +111,9 @@ impl Row {
         }
         match row.problem() {
             Some(what) => Err(DecodeError::damaged(what, PREFIX_BYTES)),
+            None if row.version() != version => {
+                Err(DecodeError::damaged("version of the catalog row is not its scheme's", 0))
+            }
             None => Ok(row),
         }
     }
@@ -156,6 +166,7 @@ impl SegmentEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Scheme;
 
     fn segment(number: u64) -> SegmentEntry {
         let after = number.saturating_add(1);
@@ -194,6 +205,21 @@ mod tests {
         let largest = SegmentEntry { number: NUMBER_MAX - 2, docs: u32::MAX - 1, ..segment(1) };
         let full = Row { file_next: NUMBER_MAX, segments: vec![largest], ..empty.clone() };
         assert!(full.encode().len() - empty.encode().len() <= 90);
+    }
+
+    /// What wrote version 1 knew schemes 0 and 1: it must say that the row is newer, not damaged.
+    #[test]
+    fn a_row_of_an_external_scheme_says_that_it_is_newer_and_comes_back() {
+        let scheme = Scheme::external("datasketch-seed1").expect("a name");
+        let params = Params::builder().scheme(scheme).build().expect("valid");
+        let external = Row { params, ..row() };
+        let bytes = external.encode();
+        assert_eq!((bytes[0], row().encode()[0]), (2, 1));
+        assert_eq!(Row::decode(&bytes).expect("decodes"), external);
+        for (bytes, version) in [(bytes, 1), (row().encode(), 2)] {
+            let forged = [&[version], &bytes[1..]].concat();
+            assert!(!Row::decode(&forged).expect_err("forged").unsupported);
+        }
     }
 
     #[test]

@@ -16,7 +16,8 @@ pub struct ParamsBuilder {
     hashes: usize,
     bands: Option<(usize, usize)>,
     lane_bits: Option<u32>,
-    shingles: Shingles,
+    /// None: as the scheme has it.
+    shingles: Option<Shingles>,
     bag: bool,
     keep_case: bool,
     keep_space: bool,
@@ -33,13 +34,31 @@ impl ParamsBuilder {
             hashes: 128,
             bands: None,
             lane_bits: None,
-            shingles: Shingles::Words(3),
+            shingles: None,
             bag: false,
             keep_case: false,
             keep_space: false,
             no_nfc: false,
             scheme: Scheme::Fast,
             seed: 0,
+        }
+    }
+
+    /// What makes the same parameters again.
+    pub(super) fn of(fields: &Fields) -> Self {
+        Self {
+            threshold: fields.threshold,
+            recall_target: fields.recall_target,
+            hashes: fields.hashes as usize,
+            bands: Some((fields.bands as usize, fields.rows as usize)),
+            lane_bits: Some(fields.lane_bits),
+            shingles: Some(fields.shingles),
+            bag: fields.bag,
+            keep_case: fields.keep_case,
+            keep_space: fields.keep_space,
+            no_nfc: fields.no_nfc,
+            scheme: fields.scheme,
+            seed: fields.seed,
         }
     }
 
@@ -73,6 +92,14 @@ impl ParamsBuilder {
         self
     }
 
+    /// Chooses bands for threshold and recall target, as if [`ParamsBuilder::bands`] had not been
+    /// called.
+    #[must_use]
+    pub fn choose_bands(mut self) -> Self {
+        self.bands = None;
+        self
+    }
+
     /// Bits that a row is stored in, 8 or 16. Default: 8 for bands of three rows and more, else
     /// 16, so that unrelated documents seldom share a band.
     #[must_use]
@@ -81,10 +108,11 @@ impl ParamsBuilder {
         self
     }
 
-    /// The pieces that two texts are compared by. Default `words:3`.
+    /// The pieces that two texts are compared by. Default `words:3`; with [`Scheme::External`]
+    /// always `items`.
     #[must_use]
     pub fn shingles(mut self, shingles: Shingles) -> Self {
-        self.shingles = shingles;
+        self.shingles = Some(shingles);
         self
     }
 
@@ -135,6 +163,8 @@ impl ParamsBuilder {
     /// what is out of range, or the number of hashes that would be needed.
     pub fn build(self) -> Result<Params> {
         let hashes = narrow("hashes", self.hashes)?;
+        let external = self.scheme.is_external();
+        let shingles = if external { Shingles::Items } else { Shingles::Words(3) };
         let fields = Fields {
             scheme: self.scheme,
             seed: self.seed,
@@ -142,7 +172,7 @@ impl ParamsBuilder {
             bands: 1,
             rows: 1,
             lane_bits: self.lane_bits.unwrap_or(16),
-            shingles: self.shingles,
+            shingles: self.shingles.unwrap_or(shingles),
             bag: self.bag,
             keep_case: self.keep_case,
             keep_space: self.keep_space,

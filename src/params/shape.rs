@@ -5,6 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::maker::Maker;
 use crate::{Error, Result};
 
 /// Most units in a shingle.
@@ -89,7 +90,8 @@ impl FromStr for Shingles {
     }
 }
 
-/// How the shingles of a document become the rows of its signature. Spelt `fast`, `textbook`.
+/// How the shingles of a document become the rows of its signature. Spelt `fast`, `textbook`,
+/// `external:NAME`. Variants are stored by their number: new ones come last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Scheme {
     /// Fast Similarity Sketching (Dahlgaard, Knudsen and Thorup, FOCS 2017): time proportional to
@@ -98,14 +100,33 @@ pub enum Scheme {
     /// k hash functions (a x + b) mod p, the least value of each (Broder 1997; Mining of Massive
     /// Datasets, section 3.3.5): time proportional to shingles x k. For comparison and teaching.
     Textbook,
+    /// Not here: the caller brings the rows of signatures made elsewhere, for
+    /// [`Signature::from_rows`](crate::Signature::from_rows), and texts are refused. The name says
+    /// by whom and how they were made; signatures of different names are not comparable.
+    External(Maker),
+}
+
+impl Scheme {
+    /// `External` with a name for whoever makes the signatures: say with it all that they depend
+    /// on, as in `datasketch-seed1-words3`. `Invalid` unless it has 1 to 64 letters, digits, `-`,
+    /// `_` and `.`, all of them ASCII.
+    pub fn external(name: &str) -> Result<Self> {
+        Maker::new(name).map(Self::External)
+    }
+
+    /// Whether the caller brings the rows.
+    pub(crate) fn is_external(self) -> bool {
+        matches!(self, Self::External(_))
+    }
 }
 
 impl fmt::Display for Scheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Fast => "fast",
-            Self::Textbook => "textbook",
-        })
+        match self {
+            Self::Fast => f.write_str("fast"),
+            Self::Textbook => f.write_str("textbook"),
+            Self::External(maker) => write!(f, "external:{maker}"),
+        }
     }
 }
 
@@ -116,7 +137,12 @@ impl FromStr for Scheme {
         match text {
             "fast" => Ok(Self::Fast),
             "textbook" => Ok(Self::Textbook),
-            _ => Err(Error::invalid(format!("scheme must be fast or textbook, not {text:?}"))),
+            _ => match text.strip_prefix("external:") {
+                Some(name) => Self::external(name),
+                None => Err(Error::invalid(format!(
+                    "scheme must be fast, textbook or external:NAME, not {text:?}"
+                ))),
+            },
         }
     }
 }

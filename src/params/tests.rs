@@ -135,10 +135,42 @@ fn names_are_read_as_they_are_written() {
     {
         assert!(bad.parse::<Shingles>().is_err(), "{bad}");
     }
-    for scheme in [Scheme::Fast, Scheme::Textbook] {
+    for scheme in [Scheme::Fast, Scheme::Textbook, Scheme::external("maker-1.0_x").unwrap()] {
         assert_eq!(scheme.to_string().parse::<Scheme>().unwrap(), scheme);
     }
-    assert!("Fast".parse::<Scheme>().is_err());
+    assert_eq!(Scheme::external("m").unwrap().to_string(), "external:m");
+    for bad in ["Fast", "external", "external:", "external:a;b", "external:a:b"] {
+        assert!(bad.parse::<Scheme>().is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn an_external_scheme_has_no_shingles_of_its_own() {
+    let external = || Params::builder().scheme(Scheme::external("m").unwrap());
+    let params = external().build().unwrap();
+    assert_eq!(params.shingles(), Shingles::Items);
+    let text = params.text();
+    assert!(text.contains(";scheme=external:m;seed=0;"), "{text}");
+    assert!(text.contains(";shingles=items;bag=false;keep-case=false;"), "{text}");
+    for bad in [external().shingles(Shingles::Words(3)), external().bag(true)] {
+        assert_eq!(bad.build().unwrap_err().kind(), ErrorKind::Invalid);
+    }
+    let other = Params::builder().scheme(Scheme::external("n").unwrap()).build().unwrap();
+    assert_ne!(other.signature_id(), params.signature_id());
+    let config = bincode::config::standard();
+    let bytes = bincode::serde::encode_to_vec(&params, config).unwrap();
+    let (back, _): (Params, usize) = bincode::serde::decode_from_slice(&bytes, config).unwrap();
+    assert_eq!(back, params);
+}
+
+#[test]
+fn a_builder_of_parameters_makes_them_again() {
+    let params = Params::for_threshold(0.6).shingles(Shingles::Chars(5)).bag(true).keep_case(true);
+    let params = params.seed(7).hashes(200).lane_bits(16).recall_target(0.9).build().unwrap();
+    assert_eq!(params.to_builder().build().unwrap(), params);
+    let changed = params.to_builder().threshold(0.9).choose_bands().build().unwrap();
+    assert_eq!(changed.signature_id(), params.signature_id());
+    assert!(changed.rows_per_band() > params.rows_per_band());
 }
 
 #[test]

@@ -48,6 +48,7 @@ struct Inner {
     id: u64,
     rows: usize,
     lane_bits: u32,
+    scheme: Scheme,
     shingles: Shingles,
     bag: bool,
     unit: unit::UnitHash,
@@ -62,7 +63,8 @@ impl Sketcher {
     /// A maker of signatures for indexes of these parameters.
     pub fn new(params: &Params) -> Self {
         let functions = match params.scheme() {
-            Scheme::Fast => Vec::new(),
+            // Of the latter nothing is made here.
+            Scheme::Fast | Scheme::External(_) => Vec::new(),
             Scheme::Textbook => textbook::functions(params.hashes(), params.seed()),
         };
         let unit = unit::UnitHash::new(params.seed());
@@ -70,6 +72,7 @@ impl Sketcher {
             id: params.signature_id(),
             rows: params.hashes(),
             lane_bits: params.lane_bits(),
+            scheme: params.scheme(),
             shingles: params.shingles(),
             bag: params.bag(),
             unit,
@@ -81,9 +84,10 @@ impl Sketcher {
     }
 
     /// The signature of a text. `Empty` when it has no shingle (for words: no letter or digit);
-    /// `Invalid` when the parameters are for items.
+    /// `Invalid` when the parameters are for items, or for signatures made elsewhere.
     pub fn text(&self, text: &str) -> Result<Signature> {
         let inner = &*self.inner;
+        self.check_made_here()?;
         if inner.shingles == Shingles::Items {
             return Err(Error::invalid("the parameters say items; a text has other shingles"));
         }
@@ -94,7 +98,7 @@ impl Sketcher {
     }
 
     /// The signature of a set of strings, taken as they are. `Empty` when there are none;
-    /// `Invalid` when the parameters are not for items.
+    /// `Invalid` when the parameters are not for items, or for signatures made elsewhere.
     pub fn items<I, T>(&self, items: I) -> Result<Signature>
     where
         I: IntoIterator<Item = T>,
@@ -126,7 +130,24 @@ impl Sketcher {
         })
     }
 
+    #[inline]
+    fn check_made_here(&self) -> Result<()> {
+        match self.inner.scheme {
+            Scheme::Fast | Scheme::Textbook => Ok(()),
+            Scheme::External(_) => Err(self.made_elsewhere()),
+        }
+    }
+
+    #[cold]
+    fn made_elsewhere(&self) -> Error {
+        let scheme = self.inner.scheme;
+        Error::invalid(format!(
+            "signatures of {scheme} are made elsewhere; give their rows, not what they are made of"
+        ))
+    }
+
     fn check_items(&self) -> Result<()> {
+        self.check_made_here()?;
         if self.inner.shingles == Shingles::Items {
             return Ok(());
         }
