@@ -1,5 +1,6 @@
 //! What a caller writes, and what became of it. Plain data.
 
+use crate::Document;
 use crate::format::wal::LoggedOperation;
 use crate::sketch::Signature;
 
@@ -19,6 +20,8 @@ pub struct Batch {
 struct Entry {
     /// None of a remove.
     signature: Option<SignatureEntry>,
+    /// None: that of the clock when the batch is written.
+    time: Option<u64>,
     key_begin: usize,
     payload_begin: usize,
     end: usize,
@@ -41,16 +44,16 @@ pub(crate) struct Operation<'a> {
 }
 
 impl<'a> Operation<'a> {
-    /// As the log will have it.
-    pub(crate) fn logged(&self, time: u64) -> LoggedOperation<'a> {
-        let Entry { signature, key_begin, payload_begin, end } = self.entry;
+    /// As the log will have it; `now` is the time of a document that brings none.
+    pub(crate) fn logged(&self, now: u64) -> LoggedOperation<'a> {
+        let Entry { signature, time, key_begin, payload_begin, end } = self.entry;
         let key = &self.bytes[key_begin..payload_begin];
         match signature {
             None => LoggedOperation::Remove { key },
             Some(SignatureEntry { shingle_count, begin, .. }) => LoggedOperation::Insert {
                 key,
                 payload: &self.bytes[payload_begin..end],
-                time,
+                time: time.unwrap_or(now),
                 shingle_count,
                 signature: &self.bytes[begin..key_begin],
             },
@@ -73,30 +76,55 @@ impl Batch {
     /// Inserts or replaces a document that carries up to 64 KiB of the caller's own bytes.
     #[must_use]
     pub fn insert_with_payload(
-        mut self,
+        self,
         key: impl AsRef<[u8]>,
         signature: &Signature,
         payload: impl AsRef<[u8]>,
+    ) -> Self {
+        self.push_signed(key.as_ref(), signature, payload.as_ref(), None)
+    }
+
+    /// Inserts or replaces a document as it is, its time included, as it was in another index or
+    /// in a file. What is there with the same signature and payload stays, with the time it has.
+    #[must_use]
+    pub fn insert_document(self, document: &Document) -> Self {
+        let Document { key, payload, time, signature } = document;
+        self.push_signed(key, signature, payload, Some(*time))
+    }
+
+    fn push_signed(
+        mut self,
+        key: &[u8],
+        signature: &Signature,
+        payload: &[u8],
+        time: Option<u64>,
     ) -> Self {
         let begin = self.bytes.len();
         self.bytes.extend_from_slice(signature.as_bytes());
         let (id, shingle_count) = (signature.id(), signature.shingle_count());
         let signature = Some(SignatureEntry { id, shingle_count, begin });
-        self.push(signature, key.as_ref(), payload.as_ref())
+        self.push(signature, time, key, payload)
     }
 
     /// Removes the document that has this key, if there is one.
     #[must_use]
     pub fn remove(self, key: impl AsRef<[u8]>) -> Self {
-        self.push(None, key.as_ref(), b"")
+        self.push(None, None, key.as_ref(), b"")
     }
 
-    fn push(mut self, signature: Option<SignatureEntry>, key: &[u8], payload: &[u8]) -> Self {
+    fn push(
+        mut self,
+        signature: Option<SignatureEntry>,
+        time: Option<u64>,
+        key: &[u8],
+        payload: &[u8],
+    ) -> Self {
         let key_begin = self.bytes.len();
         self.bytes.extend_from_slice(key);
         let payload_begin = self.bytes.len();
         self.bytes.extend_from_slice(payload);
-        self.entries.push(Entry { signature, key_begin, payload_begin, end: self.bytes.len() });
+        let end = self.bytes.len();
+        self.entries.push(Entry { signature, time, key_begin, payload_begin, end });
         self
     }
 

@@ -205,6 +205,11 @@ impl Index {
         self.snapshot().get(key)
     }
 
+    /// The signature of the document with this key. See [`Snapshot::signature`].
+    pub fn signature(&self, key: impl AsRef<[u8]>) -> Result<Option<Signature>> {
+        self.snapshot().signature(key)
+    }
+
     /// What is like this signature? See [`Query`] for threshold and limit.
     pub fn query<'a>(&self, signature: &'a Signature) -> Query<'a> {
         self.snapshot().query(signature)

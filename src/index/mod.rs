@@ -22,7 +22,7 @@ pub(crate) mod tests;
 mod write;
 
 pub use batch::{Batch, Outcome, Written};
-pub use copy::Salvaged;
+pub use copy::{Imported, Salvaged};
 pub use handle::Index;
 pub use options::{Durability, Maintenance, Options};
 pub use read::{

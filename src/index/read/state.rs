@@ -146,6 +146,18 @@ impl Snapshot {
         self.locate(key.as_ref())?.map(|place| self.document(place)).transpose()
     }
 
+    /// The signature of the document with this key: to keep it elsewhere, or to compare it. Costs
+    /// what [`Snapshot::get`] does, without the payload.
+    pub fn signature(&self, key: impl AsRef<[u8]>) -> Result<Option<Signature>> {
+        let Some(place) = self.locate(key.as_ref())? else { return Ok(None) };
+        let bytes = self.signature_bytes(place)?.into_owned().into_boxed_slice();
+        let shingles = match self.state.segments.get(place.source) {
+            Some(live) => live.segment.shingle_count(place.ordinal)?,
+            None => self.state.memtable.read().shingle_count(place.ordinal),
+        };
+        Ok(Some(Signature::from_parts(self.params.signature_id(), shingles, bytes)))
+    }
+
     /// All documents, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = Result<Document>> + '_ {
         self.places().filter_map(|place| {
@@ -157,7 +169,7 @@ impl Snapshot {
     }
 
     /// All places, of live documents and dead ones.
-    fn places(&self) -> impl Iterator<Item = Result<Place>> + '_ {
+    pub(crate) fn places(&self) -> impl Iterator<Item = Result<Place>> + '_ {
         (0..=self.state.segments.len()).flat_map(move |source| {
             (0..self.document_count(source)).map(move |ordinal| Ok(Place { source, ordinal }))
         })

@@ -1,4 +1,4 @@
-//! Tests that need to look inside: the model, damage, the fixture, group commit, copies, expiry,
+//! Tests that need to look inside: the model, damage, the fixture, group commit, copies, imports, expiry,
 //! rows of the crash table, what opening reads, and schedules of threads.
 
 #[cfg(test)]
@@ -13,6 +13,8 @@ mod expiry;
 mod fixture;
 #[cfg(test)]
 mod group;
+#[cfg(test)]
+mod imports;
 mod model;
 #[cfg(test)]
 mod open;

@@ -1,0 +1,248 @@
+//! Documents of one index into another, with the signatures they have: nothing is sketched.
+//!
+//! Knows which parameters a stored signature fits. Everything is written on the one write path.
+
+use crate::format::wal::LoggedOperation;
+use crate::index::Index;
+use crate::index::batch::Outcome;
+use crate::index::core::Core;
+use crate::index::options::{Durability, Options};
+use crate::index::read::Progress;
+use crate::index::read::state::{Place, Snapshot};
+use crate::{Error, ErrorKind, Params, Result};
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// Most bytes of the documents of one batch: few syncs, and little memory.
+const BATCH_BYTES: usize = 4 << 20;
+/// What a document takes in a batch beside key, payload and signature.
+const DOCUMENT_BYTES: usize = 20;
+
+/// Called with documents done and in all; says whether to go on.
+type Report<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
+
+/// What became of documents that came from elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Imported {
+    /// Documents whose key was new.
+    pub inserted: u64,
+    /// Documents whose key had another signature or payload: that version is gone.
+    pub replaced: u64,
+    /// Documents that were there with the same signature and payload: nothing was written for
+    /// them, and they keep their time.
+    pub unchanged: u64,
+}
+
+impl Index {
+    /// Inserts every document of another index: keys, payloads, times, shingle counts and
+    /// signatures as they are. A document with the same key is replaced, and counted.
+    ///
+    /// The other index may have other bands and another threshold, but its signatures must be of
+    /// the same parameters. Written in batches of about 4 MiB, each of them one change: after a
+    /// crash or an error those that were written are there, and importing again goes on from
+    /// there. Errors: `Mismatch` (nothing is written; the message says what differs), those of
+    /// reading the other index, and those of [`Index::write`]. Costs what inserting costs, without
+    /// the sketching.
+    pub fn import(&self, from: &Snapshot) -> Result<Imported> {
+        self.import_with(from, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Imports, with progress in documents; breaking off is `Cancelled`, and what was written
+    /// before stays.
+    pub fn import_with(
+        &self,
+        from: &Snapshot,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Imported> {
+        let differences = self.params().signature_differences(from.params());
+        if differences.is_empty() {
+            return Import::new(self.core(), from, Lanes::Same).run(progress);
+        }
+        Err(Error::new(
+            ErrorKind::Mismatch,
+            format!("the signatures are of other parameters: {}", differences.join("; ")),
+        ))
+    }
+
+    /// Makes a new index at `out` of the stored signatures of another, with other bands, another
+    /// threshold, or 8-bit rows where there were 16-bit ones; returns its number of documents.
+    ///
+    /// It answers exactly as if made from the texts. Whatever else is asked for needs them:
+    /// `Mismatch` says what. All of it is durable on return; after a crash or an error there may
+    /// be a part of it at `out`, to be removed. Other errors: those of [`Index::create`], of
+    /// reading the other index, and of [`Index::write`]. Costs what [`Index::import`] does.
+    pub fn rebuild(
+        from: &Snapshot,
+        out: impl AsRef<Path>,
+        params: &Params,
+        options: Options,
+    ) -> Result<u64> {
+        Self::rebuild_with(from, out, params, options, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Rebuilds, with progress in documents; breaking off is `Cancelled` and leaves a part of it
+    /// at `out`.
+    pub fn rebuild_with(
+        from: &Snapshot,
+        out: impl AsRef<Path>,
+        params: &Params,
+        options: Options,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<u64> {
+        let lanes = Lanes::between(from.params(), params)?;
+        // One sync at the end is enough: until then the other index is still there.
+        let options = Options { durability: Durability::OsBuffer, ..options };
+        let index = Self::create(out, params, options)?;
+        Import::new(index.core(), from, lanes).run(progress)?;
+        let documents = index.len();
+        index.close()?;
+        Ok(documents)
+    }
+}
+
+/// How stored rows become those of the other index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lanes {
+    /// They are.
+    Same,
+    /// Of 16 bits the high byte stays: that is what an 8-bit lane is.
+    HighBytes,
+}
+
+impl Lanes {
+    /// `Mismatch` where signatures made as `from` says cannot become those of `to`.
+    fn between(from: &Params, to: &Params) -> Result<Self> {
+        let narrower = from.lane_bits() == 16 && to.lane_bits() == 8;
+        let bits = if narrower { 16 } else { to.lane_bits() };
+        let differences = from.signature_differences(&to.to_builder().lane_bits(bits).build()?);
+        if differences.is_empty() {
+            return Ok(if narrower { Self::HighBytes } else { Self::Same });
+        }
+        Err(Error::new(
+            ErrorKind::Mismatch,
+            format!(
+                "stored signatures serve other bands, another threshold and narrower rows; for \
+                 this the texts are needed: {}",
+                differences.join("; ")
+            ),
+        ))
+    }
+
+    fn convert<'a>(self, signature: Cow<'a, [u8]>) -> Cow<'a, [u8]> {
+        match self {
+            Self::Same => signature,
+            Self::HighBytes => signature.chunks_exact(2).map(|lane| lane[1]).collect(),
+        }
+    }
+}
+
+/// A document on its way, where possible still in the file it came from.
+struct Carried<'a> {
+    key: Cow<'a, [u8]>,
+    payload: Cow<'a, [u8]>,
+    time: u64,
+    shingle_count: u32,
+    signature: Cow<'a, [u8]>,
+}
+
+impl Carried<'_> {
+    fn logged(&self) -> LoggedOperation<'_> {
+        LoggedOperation::Insert {
+            key: &self.key,
+            payload: &self.payload,
+            time: self.time,
+            shingle_count: self.shingle_count,
+            signature: &self.signature,
+        }
+    }
+}
+
+struct Import<'a> {
+    core: &'a Core,
+    from: &'a Snapshot,
+    lanes: Lanes,
+    batch_bytes_max: usize,
+    batch: Vec<Carried<'a>>,
+    batch_bytes: usize,
+    imported: Imported,
+}
+
+impl<'a> Import<'a> {
+    fn new(core: &'a Core, from: &'a Snapshot, lanes: Lanes) -> Self {
+        let batch_bytes_max = BATCH_BYTES.min(core.options.batch_bytes_max);
+        let (batch, batch_bytes, imported) = (Vec::new(), 0, Imported::default());
+        Self { core, from, lanes, batch_bytes_max, batch, batch_bytes, imported }
+    }
+
+    fn run(mut self, report: Report<'_>) -> Result<Imported> {
+        let total = self.from.len();
+        for place in self.from.places() {
+            let place = place?;
+            if !self.from.is_live(place)? {
+                continue;
+            }
+            let carried = self.carry(place)?;
+            let bytes = DOCUMENT_BYTES
+                + carried.key.len()
+                + carried.payload.len()
+                + carried.signature.len();
+            if self.batch_bytes + bytes > self.batch_bytes_max {
+                self.write()?;
+                let Imported { inserted, replaced, unchanged } = self.imported;
+                let done = total.min(inserted + replaced + unchanged);
+                if report(Progress { done, total }).is_break() {
+                    return Err(Error::new(ErrorKind::Cancelled, "importing was cancelled"));
+                }
+            }
+            self.batch_bytes += bytes;
+            self.batch.push(carried);
+        }
+        self.write()?;
+        Ok(self.imported)
+    }
+
+    fn carry(&self, place: Place) -> Result<Carried<'a>> {
+        let Place { source, ordinal } = place;
+        let from: &'a Snapshot = self.from;
+        let signature = self.lanes.convert(from.signature_bytes(place)?);
+        Ok(match from.state.segments.get(source) {
+            Some(live) => {
+                let stored = live.segment.document(ordinal)?;
+                Carried {
+                    key: stored.key,
+                    payload: stored.payload,
+                    time: live.segment.time(ordinal)?,
+                    shingle_count: live.segment.shingle_count(ordinal)?,
+                    signature,
+                }
+            }
+            None => {
+                let content = from.state.memtable.read();
+                Carried {
+                    key: Cow::Owned(content.key(ordinal).to_vec()),
+                    payload: Cow::Owned(content.payload(ordinal).to_vec()),
+                    time: content.time(ordinal),
+                    shingle_count: content.shingle_count(ordinal),
+                    signature,
+                }
+            }
+        })
+    }
+
+    /// Writes what has come together as one change.
+    fn write(&mut self) -> Result<()> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        let operations: Vec<_> = self.batch.iter().map(Carried::logged).collect();
+        let written = self.core.write_logged(&operations)?;
+        self.imported.inserted += written.count(Outcome::Inserted);
+        self.imported.replaced += written.count(Outcome::Replaced);
+        self.imported.unchanged += written.count(Outcome::Unchanged);
+        self.batch.clear();
+        self.batch_bytes = 0;
+        Ok(())
+    }
+}
