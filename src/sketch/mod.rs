@@ -122,6 +122,13 @@ impl Sketcher {
         self.sign(items.into_iter().map(hash))
     }
 
+    /// The signature of rows made elsewhere, u32 or u64: see [`Signature::from_rows`], which fails
+    /// in the same cases.
+    pub fn rows<T: Into<u64> + Copy>(&self, rows: &[T], shingle_count: u32) -> Result<Signature> {
+        let Inner { id, scheme, rows: hashes, lane_bits, .. } = *self.inner;
+        Signature::of_rows(id, scheme, hashes, lane_bits, rows, shingle_count)
+    }
+
     fn sign(&self, hashes: impl Iterator<Item = u64>) -> Result<Signature> {
         scratch::with(|Scratch { sums, rows, .. }| {
             sums.clear();

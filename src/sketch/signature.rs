@@ -27,23 +27,32 @@ impl Signature {
         rows: &[T],
         shingle_count: u32,
     ) -> Result<Self> {
-        let scheme = params.scheme();
+        let id = params.signature_id();
+        Self::of_rows(id, params.scheme(), params.hashes(), params.lane_bits(), rows, shingle_count)
+    }
+
+    pub(super) fn of_rows<T: Into<u64> + Copy>(
+        id: u64,
+        scheme: Scheme,
+        hashes: usize,
+        lane_bits: u32,
+        rows: &[T],
+        shingle_count: u32,
+    ) -> Result<Self> {
         if !matches!(scheme, Scheme::External(_)) {
             return Err(Error::invalid(format!(
                 "the scheme is {scheme}, whose signatures are made here; rows made elsewhere need \
                  a scheme external:NAME"
             )));
         }
-        if rows.len() != params.hashes() {
+        if rows.len() != hashes {
             return Err(Error::invalid(format!(
-                "a signature of these parameters has {} rows, not {}",
-                params.hashes(),
+                "a signature of these parameters has {hashes} rows, not {}",
                 rows.len()
             )));
         }
         let values: Vec<u64> = rows.iter().map(|row| (*row).into()).collect();
-        let bytes = lane::store(&values, params.lane_bits());
-        Ok(Self::from_parts(params.signature_id(), shingle_count, bytes))
+        Ok(Self::from_parts(id, shingle_count, lane::store(&values, lane_bits)))
     }
 
     /// A signature stored earlier by [`Signature::as_bytes`].

@@ -3,9 +3,9 @@
 use super::*;
 
 /// In an order in which each finds what it needs.
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 14] = [
     "create", "add", "query", "pairs", "clusters", "stats", "verify", "compact", "backup",
-    "salvage", "remove",
+    "salvage", "export", "import", "rebuild", "remove",
 ];
 
 #[test]

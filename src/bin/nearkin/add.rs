@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
         Input::lines(args.lines.jsonl.clone())?
     };
     let index = open(args)?;
-    let fields = input::fields(&args.lines, index.params().shingles())?;
+    let fields = input::fields(&args.lines, index.params())?;
     let mut input = match input {
         Input::Walk(files) => Input::Walk(files.except(&args.index)),
         lines => lines,
@@ -73,7 +73,7 @@ fn open(args: &Add) -> Result<Index, Failure> {
     }
     let params = given.params()?;
     // Before an index is made that this input does not fit.
-    input::fields(&args.lines, params.shingles())?;
+    input::fields(&args.lines, &params)?;
     let index = opened::create(&args.index, &params)?;
     output::note(format!("created {}: {}", args.index.display(), opened::describe(&params)));
     Ok(index)

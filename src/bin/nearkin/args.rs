@@ -11,6 +11,10 @@ use clap::{ArgGroup, Parser, Subcommand};
 use crate::given::Given;
 use crate::time;
 
+mod transfer;
+
+pub(crate) use transfer::{Export, Import, Rebuild};
+
 /// Finds near-duplicates: an index on disk of the MinHash signatures of documents.
 ///
 /// INDEX is a folder that nearkin makes and keeps. Results go to stdout, everything else to
@@ -43,6 +47,9 @@ pub(crate) enum Command {
     Compact(Compact),
     Backup(Backup),
     Salvage(Salvage),
+    Export(Export),
+    Import(Import),
+    Rebuild(Rebuild),
 }
 
 /// Create an empty index
@@ -151,6 +158,12 @@ pub(crate) struct LinesGiven {
     /// has `--shingles items`, and `items` is the default for such an index
     #[arg(long, value_name = "NAME", requires = "jsonl", conflicts_with = "text_field")]
     pub(crate) items_field: Option<String>,
+
+    /// Field that holds the rows of a signature made elsewhere, an array of integers from 0 to
+    /// 2^64 - 1, for an index with `--scheme external:NAME` [default for such an index: rows]
+    #[arg(long, value_name = "NAME", requires = "jsonl")]
+    #[arg(conflicts_with_all = ["text_field", "items_field"])]
+    pub(crate) rows_field: Option<String>,
 }
 
 /// Remove documents by their keys, or those that are older than a time

@@ -179,6 +179,8 @@ impl Reading {
         let signature = match content {
             Content::Text(text) => self.sketcher.text(text),
             Content::Items(items) => self.sketcher.items(items),
+            // How many shingles they come from is not said.
+            Content::Rows(rows) => self.sketcher.rows(rows, 0),
         };
         signature.map_err(|error| match error.kind() {
             ErrorKind::Empty => Reason::Empty,

@@ -2,7 +2,7 @@
 //!
 //! Knows the options' names. Does not know what the parameters mean; the library does.
 
-use nearkin::{Params, Scheme, Shingles};
+use nearkin::{Params, ParamsBuilder, Scheme, Shingles};
 
 use crate::failure::Failure;
 
@@ -57,7 +57,8 @@ pub(crate) struct Given {
     #[arg(long, value_name = "BITS")]
     lane_bits: Option<u32>,
 
-    /// How signatures are made, fast or textbook [default: fast]
+    /// How signatures are made, fast or textbook; or external:NAME for signatures made elsewhere,
+    /// whose rows are added [default: fast]
     #[arg(long, value_name = "S", value_parser = |text: &str| text.parse::<Scheme>())]
     scheme: Option<Scheme>,
 
@@ -76,11 +77,32 @@ impl Given {
 
     /// The parameters of a new index.
     pub(crate) fn params(&self) -> Result<Params, Failure> {
-        let mut builder = Params::builder()
-            .bag(self.bag)
-            .keep_case(self.keep_case)
-            .keep_space(self.keep_space)
-            .no_nfc(self.no_nfc);
+        Ok(self.apply(Params::builder()).build()?)
+    }
+
+    /// The parameters of an index, with what was given instead of its own. Bands are chosen anew
+    /// if what they were chosen for is given, and they are not.
+    pub(crate) fn changed(&self, params: &Params) -> Result<Params, Failure> {
+        let mut builder = params.to_builder();
+        if self.threshold.is_some() || self.recall.is_some() || self.hashes.is_some() {
+            builder = builder.choose_bands();
+        }
+        Ok(self.apply(builder).build()?)
+    }
+
+    fn apply(&self, mut builder: ParamsBuilder) -> ParamsBuilder {
+        if self.bag {
+            builder = builder.bag(true);
+        }
+        if self.keep_case {
+            builder = builder.keep_case(true);
+        }
+        if self.keep_space {
+            builder = builder.keep_space(true);
+        }
+        if self.no_nfc {
+            builder = builder.no_nfc(true);
+        }
         if let Some(threshold) = self.threshold {
             builder = builder.threshold(threshold);
         }
@@ -105,7 +127,7 @@ impl Given {
         if let Some(seed) = self.seed {
             builder = builder.seed(seed);
         }
-        Ok(builder.build()?)
+        builder
     }
 
     /// How what was given differs from what an index has: one phrase for each option. Only what
@@ -160,6 +182,24 @@ mod tests {
     fn nothing_given_is_the_default() {
         let params = Given::default().params().unwrap();
         assert_eq!(params, Params::builder().build().unwrap());
+    }
+
+    #[test]
+    fn bands_are_chosen_anew_for_another_threshold_only() {
+        let here = Params::for_threshold(0.7).lane_bits(16).build().unwrap();
+        let changed = |given: Given| given.changed(&here).unwrap();
+        assert_eq!(changed(Given::default()), here);
+        let narrow = changed(Given { lane_bits: Some(8), ..Given::default() });
+        assert_eq!((narrow.bands(), narrow.rows_per_band(), narrow.lane_bits()), (17, 5, 8));
+        let low = changed(Given { threshold: Some(0.5), ..Given::default() });
+        assert_eq!((low.bands(), low.rows_per_band(), low.lane_bits()), (23, 3, 16));
+        let given = Given {
+            threshold: Some(0.5),
+            bands: Some(32),
+            rows_per_band: Some(4),
+            ..Given::default()
+        };
+        assert_eq!((changed(given.clone()).bands(), changed(given).threshold()), (32, 0.5));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::vec;
 
-use nearkin::Shingles;
+use nearkin::{Params, Scheme, Shingles};
 
 use crate::args::LinesGiven;
 use crate::content::{Origin, Raw};
@@ -126,15 +126,35 @@ impl Input {
     }
 }
 
-/// The fields to read in lines for an index of such shingles. An error where the index takes
-/// items and the input is texts, or the other way round: every document would be refused.
-pub(crate) fn fields(given: &LinesGiven, shingles: Shingles) -> Result<Fields, Failure> {
-    let named = [&given.key_field, &given.text_field, &given.items_field];
+/// The fields to read in lines for an index of such parameters. An error where the index takes
+/// one kind of thing and the input is another: every document would be refused.
+pub(crate) fn fields(given: &LinesGiven, params: &Params) -> Result<Fields, Failure> {
+    let named = [&given.key_field, &given.text_field, &given.items_field, &given.rows_field];
     // The parser lets this pass where --jsonl could not be given anyway, beside a path.
     if given.jsonl.is_empty() && named.into_iter().any(Option::is_some) {
         return Err(Failure::new("only the lines of --jsonl have fields", ""));
     }
     let key = given.key_field.as_deref().unwrap_or("id");
+    if let Scheme::External(_) = params.scheme() {
+        if given.jsonl.is_empty() || given.text_field.is_some() || given.items_field.is_some() {
+            return Err(Failure::new(
+                format!(
+                    "the index takes signatures made elsewhere ({}), and can make none of texts \
+                     or items",
+                    params.scheme()
+                ),
+                "give it their rows with --jsonl FILE --rows-field NAME, or use another index",
+            ));
+        }
+        return Ok(Fields::rows(key, given.rows_field.as_deref().unwrap_or("rows")));
+    }
+    if given.rows_field.is_some() {
+        return Err(Failure::new(
+            format!("the index makes its signatures itself (scheme {})", params.scheme()),
+            "create one for signatures made elsewhere: `--scheme external:NAME --hashes K`",
+        ));
+    }
+    let shingles = params.shingles();
     let items = shingles == Shingles::Items;
     if given.items_field.is_some() && !items {
         return Err(Failure::new(

@@ -15,6 +15,16 @@ use crate::failure::Failure;
 pub(crate) enum Content {
     Text(String),
     Items(Vec<String>),
+    /// Of a signature made elsewhere.
+    Rows(Vec<u64>),
+}
+
+/// What the lines of a file hold beside the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Items,
+    Rows,
 }
 
 /// The names of the fields that matter.
@@ -22,16 +32,24 @@ pub(crate) enum Content {
 pub(crate) struct Fields {
     key: String,
     content: String,
-    items: bool,
+    kind: Kind,
 }
 
 impl Fields {
     pub(crate) fn text(key: &str, text: &str) -> Self {
-        Self { key: key.to_owned(), content: text.to_owned(), items: false }
+        Self::new(key, text, Kind::Text)
     }
 
     pub(crate) fn items(key: &str, items: &str) -> Self {
-        Self { key: key.to_owned(), content: items.to_owned(), items: true }
+        Self::new(key, items, Kind::Items)
+    }
+
+    pub(crate) fn rows(key: &str, rows: &str) -> Self {
+        Self::new(key, rows, Kind::Rows)
+    }
+
+    fn new(key: &str, content: &str, kind: Kind) -> Self {
+        Self { key: key.to_owned(), content: content.to_owned(), kind }
     }
 
     /// Key and content of a line, or what is wrong with it.
@@ -49,16 +67,26 @@ impl Fields {
             Some(_) => return Err(format!("{:?} is neither a string nor an integer", self.key)),
             None => return Err(format!("there is no {:?}", self.key)),
         };
-        let content = match object.remove(&self.content) {
-            Some(Value::String(text)) if !self.items => Content::Text(text),
-            Some(Value::Array(items)) if self.items => Content::Items(
+        let name = &self.content;
+        let content = match (object.remove(name), self.kind) {
+            (Some(Value::String(text)), Kind::Text) => Content::Text(text),
+            (Some(Value::Array(items)), Kind::Items) => Content::Items(
                 items.into_iter().map(|item| self.item(item)).collect::<Result<_, _>>()?,
             ),
-            Some(_) if self.items => return Err(format!("{:?} is not an array", self.content)),
-            Some(_) => return Err(format!("{:?} is not a string", self.content)),
-            None => return Err(format!("there is no {:?}", self.content)),
+            (Some(Value::Array(rows)), Kind::Rows) => {
+                Content::Rows(rows.iter().map(|row| self.row(row)).collect::<Result<_, _>>()?)
+            }
+            (Some(_), Kind::Text) => return Err(format!("{name:?} is not a string")),
+            (Some(_), _) => return Err(format!("{name:?} is not an array")),
+            (None, _) => return Err(format!("there is no {name:?}")),
         };
         Ok((key, content))
+    }
+
+    fn row(&self, row: &Value) -> Result<u64, String> {
+        row.as_u64().ok_or_else(|| {
+            format!("a row of {:?} is no integer from 0 to 2^64 - 1: {row}", self.content)
+        })
     }
 
     fn item(&self, item: Value) -> Result<String, String> {
@@ -265,6 +293,17 @@ mod tests {
         assert!(parse(&nested(126)).is_ok());
         let wrong = parse(&nested(128)).unwrap_err();
         assert!(wrong.starts_with("not JSON: recursion limit exceeded"), "{wrong}");
+    }
+
+    #[test]
+    fn rows_are_unsigned_integers() {
+        let fields = Fields::rows("id", "rows");
+        let parse = |rows: &str| fields.parse(format!("{{\"id\":1,\"rows\":{rows}}}").as_bytes());
+        let (_, content) = parse("[0,4294967296,18446744073709551615]").unwrap();
+        assert_eq!(content, Content::Rows(vec![0, 1 << 32, u64::MAX]));
+        for bad in ["[-1]", "[1.0]", "[\"1\"]", "[18446744073709551616]", "7"] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod add;
 mod args;
 mod content;
 mod copies;
+mod exchange;
 mod failure;
 mod files;
 mod given;
@@ -21,6 +22,7 @@ mod query;
 mod remove;
 mod table;
 mod time;
+mod transfer;
 
 use std::process::ExitCode;
 
@@ -72,5 +74,8 @@ fn run(command: Command, output: &mut Output) -> Result<Ended, Failure> {
         Command::Compact(args) => maintain::compact(&args, output),
         Command::Backup(args) => copies::backup(&args, output),
         Command::Salvage(args) => copies::salvage(&args, output),
+        Command::Export(args) => transfer::export(&args, output),
+        Command::Import(args) => transfer::import(&args, output),
+        Command::Rebuild(args) => transfer::rebuild(&args, output),
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
     if let Some(key) = &args.key {
         return by_key(&asking, key.as_encoded_bytes(), output);
     }
-    let fields = input::fields(&args.lines, index.params().shingles())?;
+    let fields = input::fields(&args.lines, index.params())?;
     let reading = Reading::new(index.sketcher(), fields);
     if let Some(text) = &args.text {
         return by_text(&asking, text, output);

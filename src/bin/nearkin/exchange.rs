@@ -1,0 +1,258 @@
+//! Documents in files that other programs read: a header with the parameters, then keys,
+//! payloads, times, shingle counts and signatures as they are.
+//!
+//! Knows what the header says. Does not know indexes.
+
+mod lines;
+#[cfg(feature = "parquet")]
+mod parquet;
+#[cfg(not(feature = "parquet"))]
+#[path = "exchange/no_parquet.rs"]
+mod parquet;
+mod target;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use nearkin::{Document, Params};
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+
+/// What the header begins with, so that other files are told apart.
+const MAGIC: &str = "export";
+/// The version that is written, and the only one that is read.
+const VERSION: u32 = 1;
+
+/// The kind of a file, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Lines,
+    Parquet,
+}
+
+impl Format {
+    fn of(path: &Path) -> Result<Self, Failure> {
+        if path.as_os_str() == "-" {
+            return Ok(Self::Lines);
+        }
+        let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
+        match ending.as_deref().and_then(std::ffi::OsStr::to_str) {
+            Some("jsonl" | "ndjson") => Ok(Self::Lines),
+            Some("parquet") => Ok(Self::Parquet),
+            _ => Err(Failure::new(
+                format!("{} is neither a .jsonl nor a .parquet file", path.display()),
+                "",
+            )),
+        }
+    }
+}
+
+/// What stands before the documents.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Header {
+    nearkin: String,
+    version: u32,
+    /// How many documents follow; who takes some out leaves it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    documents: Option<u64>,
+    /// Numbers as text, so that no reader rounds them.
+    parameters: BTreeMap<String, String>,
+}
+
+impl Header {
+    pub(crate) fn new(params: &Params, documents: u64) -> Self {
+        let pairs = [
+            ("scheme", params.scheme().to_string()),
+            ("seed", params.seed().to_string()),
+            ("hashes", params.hashes().to_string()),
+            ("bands", params.bands().to_string()),
+            ("rows-per-band", params.rows_per_band().to_string()),
+            ("lane-bits", params.lane_bits().to_string()),
+            ("shingles", params.shingles().to_string()),
+            ("bag", params.bag().to_string()),
+            ("keep-case", params.keep_case().to_string()),
+            ("keep-space", params.keep_space().to_string()),
+            ("no-nfc", params.no_nfc().to_string()),
+            ("threshold", params.threshold().to_string()),
+            ("recall", params.recall_target().to_string()),
+            ("signature-id", format!("{:016x}", params.signature_id())),
+            ("id", format!("{:016x}", params.id())),
+        ];
+        let pairs = pairs.into_iter().map(|(name, value)| (name.to_owned(), value));
+        Self {
+            nearkin: MAGIC.to_owned(),
+            version: VERSION,
+            documents: Some(documents),
+            parameters: pairs.collect(),
+        }
+    }
+
+    fn parse(text: &[u8], name: &str) -> Result<Self, Failure> {
+        let header: Option<Self> = serde_json::from_slice(text).ok();
+        match header {
+            Some(header) if header.nearkin == MAGIC && header.version == VERSION => Ok(header),
+            Some(header) if header.nearkin == MAGIC => Err(Failure::new(
+                format!("{name} is an export of version {}", header.version),
+                "use a newer version of nearkin",
+            )),
+            _ => Err(Failure::new(
+                format!("{name} does not begin as `nearkin export` writes it"),
+                "documents to be sketched are added with `nearkin add INDEX --jsonl FILE`",
+            )),
+        }
+    }
+
+    fn to_json(&self) -> Result<String, Failure> {
+        serde_json::to_string(self).map_err(|error| Failure::new(error.to_string(), ""))
+    }
+
+    /// How many documents there should be.
+    pub(crate) fn documents(&self) -> Option<u64> {
+        self.documents
+    }
+
+    /// The parameters, exactly: they must have the id that the header says.
+    pub(crate) fn params(&self, name: &str) -> Result<Params, Failure> {
+        let params = Params::builder()
+            .scheme(self.value("scheme", name)?)
+            .seed(self.value("seed", name)?)
+            .hashes(self.value("hashes", name)?)
+            .bands(self.value("bands", name)?, self.value("rows-per-band", name)?)
+            .lane_bits(self.value("lane-bits", name)?)
+            .shingles(self.value("shingles", name)?)
+            .bag(self.value("bag", name)?)
+            .keep_case(self.value("keep-case", name)?)
+            .keep_space(self.value("keep-space", name)?)
+            .no_nfc(self.value("no-nfc", name)?)
+            .threshold(self.value("threshold", name)?)
+            .recall_target(self.value("recall", name)?)
+            .build()?;
+        let id: String = self.value("id", name)?;
+        if id == format!("{:016x}", params.id()) {
+            return Ok(params);
+        }
+        Err(Failure::new(
+            format!("{name}: the parameters are not those of the id {id}"),
+            "it was changed, or a newer version of nearkin wrote it",
+        ))
+    }
+
+    fn value<T: std::str::FromStr>(&self, key: &str, name: &str) -> Result<T, Failure> {
+        let value = self.parameters.get(key).and_then(|value| value.parse().ok());
+        value.ok_or_else(|| {
+            Failure::new(format!("{name}: the parameter {key:?} is missing or malformed"), "")
+        })
+    }
+}
+
+/// Writes documents to a file.
+pub(crate) enum Writer {
+    Lines(lines::Writer),
+    Parquet(parquet::Writer),
+}
+
+impl Writer {
+    /// Begins a file; nothing has its name before [`Writer::finish`].
+    pub(crate) fn create(path: &Path, header: &Header, params: &Params) -> Result<Self, Failure> {
+        Ok(match Format::of(path)? {
+            Format::Lines => Self::Lines(lines::Writer::create(path, header)?),
+            Format::Parquet => Self::Parquet(parquet::Writer::create(path, header, params)?),
+        })
+    }
+
+    pub(crate) fn write(&mut self, document: Document) -> Result<(), Failure> {
+        match self {
+            Self::Lines(writer) => writer.write(&document),
+            Self::Parquet(writer) => writer.write(document),
+        }
+    }
+
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        match self {
+            Self::Lines(writer) => writer.finish(),
+            Self::Parquet(writer) => writer.finish(),
+        }
+    }
+}
+
+/// Reads documents from a file, one after the other.
+pub(crate) enum Reader {
+    Lines(lines::Reader),
+    Parquet(parquet::Reader),
+}
+
+impl Reader {
+    /// Opens a file and reads its header.
+    pub(crate) fn open(path: &Path) -> Result<(Header, Self), Failure> {
+        Ok(match Format::of(path)? {
+            Format::Lines => {
+                let (header, reader) = lines::Reader::open(path)?;
+                (header, Self::Lines(reader))
+            }
+            Format::Parquet => {
+                let (header, reader) = parquet::Reader::open(path)?;
+                (header, Self::Parquet(reader))
+            }
+        })
+    }
+
+    /// The next document, with a signature of these parameters.
+    pub(crate) fn next(&mut self, params: &Params) -> Result<Option<Document>, Failure> {
+        match self {
+            Self::Lines(reader) => reader.next(params),
+            Self::Parquet(reader) => reader.next(params),
+        }
+    }
+
+    /// Whether the end of the file cannot be told from a place where it was cut.
+    pub(crate) fn may_be_cut(&self) -> bool {
+        matches!(self, Self::Lines(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nearkin::{Scheme, Shingles};
+
+    #[test]
+    fn parameters_come_back_exactly() {
+        let all = [
+            Params::builder(),
+            Params::for_threshold(0.1 + 0.2).recall_target(1.0 / 3.0).seed(u64::MAX).hashes(777),
+            Params::for_threshold(0.5).shingles(Shingles::Items).bag(true).bands(20, 2),
+            Params::builder().keep_case(true).keep_space(true).no_nfc(true).lane_bits(16),
+            Params::builder().scheme(Scheme::external("datasketch-2.0").unwrap()),
+            Params::builder().scheme(Scheme::Textbook),
+        ];
+        for builder in all {
+            let params = builder.build().unwrap();
+            let json = Header::new(&params, 7).to_json().unwrap();
+            let header = Header::parse(json.as_bytes(), "f").unwrap();
+            assert_eq!((header.documents(), header.params("f").unwrap()), (Some(7), params));
+        }
+    }
+
+    #[test]
+    fn a_header_that_was_changed_is_refused() {
+        let params = Params::builder().build().unwrap();
+        let json = Header::new(&params, 7).to_json().unwrap();
+        let changed = json.replace("\"hashes\":\"128\"", "\"hashes\":\"129\"");
+        let header = Header::parse(changed.as_bytes(), "f").unwrap();
+        assert!(header.params("f").unwrap_err().to_string().contains("not those of the id"));
+        let newer = json.replace("\"version\":1", "\"version\":2");
+        assert!(Header::parse(newer.as_bytes(), "f").unwrap_err().to_string().contains("newer"));
+        for other in ["{}", "", "{\"id\":1,\"text\":\"a\"}", "[1]"] {
+            assert!(Header::parse(other.as_bytes(), "f").is_err(), "{other}");
+        }
+    }
+
+    #[test]
+    fn the_ending_says_what_a_file_is() {
+        let of = |name: &str| Format::of(Path::new(name)).ok();
+        assert_eq!((of("a.jsonl"), of("-")), (Some(Format::Lines), Some(Format::Lines)));
+        assert_eq!(of("a.b.PARQUET"), Some(Format::Parquet));
+        assert_eq!((of("a"), of("a.csv")), (None, None));
+    }
+}

@@ -1,0 +1,72 @@
+//! A file that has its name only once it is whole.
+
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "writes the user's files, never the index's"
+)]
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// Where an export goes. Dropped before it is finished, it leaves nothing behind.
+pub(crate) struct Target {
+    file: File,
+    path: PathBuf,
+    /// None where the file is written under its own name: a pipe or a device.
+    tmp: Option<PathBuf>,
+}
+
+impl Target {
+    pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
+        let failed = |error: io::Error| writing(path, &error);
+        if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+            let file = File::options().write(true).open(path).map_err(failed)?;
+            return Ok(Self { file, path: path.to_owned(), tmp: None });
+        }
+        let mut tmp = path.as_os_str().to_owned();
+        tmp.push(".tmp");
+        let tmp = PathBuf::from(tmp);
+        let file = File::create(&tmp).map_err(failed)?;
+        Ok(Self { file, path: path.to_owned(), tmp: Some(tmp) })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+        let Some(tmp) = &self.tmp else { return Ok(()) };
+        let done = self.file.sync_all().and_then(|()| fs::rename(tmp, &self.path));
+        done.map_err(|error| writing(&self.path, &error))?;
+        self.tmp = None;
+        Ok(())
+    }
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        if let Some(tmp) = &self.tmp {
+            // If that fails, too, the name says what it is.
+            let _ = fs::remove_file(tmp);
+        }
+    }
+}
+
+/// The operating system refused to write what the user named.
+pub(crate) fn writing(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(format!("cannot write {}: {error}", path.display()), "")
+}

@@ -1,0 +1,201 @@
+//! `nearkin export`, `import` and `rebuild`, and signatures made elsewhere.
+
+use super::*;
+use std::fmt::Write as _;
+
+/// What an index holds, as lines of an export; the first is the header.
+fn exported(scratch: &Scratch, index: &str) -> String {
+    let arguments = format!("export {index} --out -");
+    scratch.run(&arguments).ends_with(0).stdout
+}
+
+/// An index `i` with keys and payloads of all kinds, made by an import.
+fn with_all_kinds() -> (Scratch, String) {
+    let scratch = Scratch::with_licences();
+    let lines = exported(&scratch, "i");
+    let (header, rest) = lines.split_once('\n').unwrap();
+    let first = rest.lines().next().unwrap();
+    let mut changed = format!("{}\n", header.replace("\"documents\":5", "\"documents\":8"));
+    changed += rest;
+    let tail = first.split_once(',').unwrap().1.strip_suffix('}').unwrap();
+    writeln!(changed, "{{\"key_hex\":\"fF00\",{tail},\"payload_hex\":\"80ff\"}}").unwrap();
+    writeln!(changed, "{{\"key\":\"a\\nb\\u0000\",{tail},\"payload\":\"text \\u00e9\"}}").unwrap();
+    let time = tail.split("\"time\":").nth(1).unwrap().split(',').next().unwrap();
+    let tail = tail.replace(time, "18446744073709551615");
+    writeln!(changed, "{{\"key\":\"late\",{tail}}}").unwrap();
+    scratch.write("all.jsonl", changed);
+    let ran = scratch.run("import i all.jsonl").ends_with(0);
+    assert_eq!(ran.stdout, "3 documents inserted, 0 replaced, 5 unchanged\n");
+    let lines = exported(&scratch, "i");
+    for kept in
+        ["\"key_hex\":\"ff00\"", "\"payload_hex\":\"80ff\"", "\"time\":18446744073709551615"]
+    {
+        assert!(lines.contains(kept), "{lines}");
+    }
+    (scratch, lines)
+}
+
+fn endings() -> impl Iterator<Item = &'static str> {
+    ["jsonl", "parquet"]
+        .into_iter()
+        .filter(|ending| *ending == "jsonl" || cfg!(feature = "parquet"))
+}
+
+#[test]
+fn what_is_exported_comes_back_exactly() {
+    let (scratch, lines) = with_all_kinds();
+    for ending in endings() {
+        let ran = scratch.run(&format!("export i --out e.{ending} --json")).ends_with(0);
+        assert_eq!(ran.stdout, format!("{{\"exported\":\"e.{ending}\",\"documents\":8}}\n"));
+        assert!(!scratch.path(&format!("e.{ending}.tmp")).exists());
+        let ran = scratch.run(&format!("import {ending}.nearkin e.{ending}")).ends_with(0);
+        ran.says(&["created", "words:3"]);
+        assert_eq!(exported(&scratch, &format!("{ending}.nearkin")), lines);
+        let ran = scratch.run(&format!("import i e.{ending} --json")).ends_with(0);
+        assert_eq!(ran.stdout, "{\"inserted\":0,\"replaced\":0,\"unchanged\":8}\n");
+    }
+    let ran = scratch.run_with_stdin("import stdin.nearkin -", lines.as_bytes()).ends_with(0);
+    ran.says(&["created"]);
+    assert_eq!(exported(&scratch, "stdin.nearkin"), lines);
+}
+
+#[test]
+fn indexes_are_merged_and_what_is_replaced_is_counted() {
+    let scratch = Scratch::with_licences();
+    scratch.write("docs/MIT.txt", "quite another text under the same name");
+    scratch.write("docs/more.txt", "one text more that was not there before");
+    scratch.run("add j docs").ends_with(0);
+    let ran = scratch.run("import i j").ends_with(0);
+    assert_eq!(ran.stdout, "1 document inserted, 1 replaced, 4 unchanged\n");
+    let ran = scratch.run("import all i j").ends_with(0).says(&["created all"]);
+    assert_eq!(ran.stdout, "6 documents inserted, 0 replaced, 6 unchanged\n");
+    let ran = scratch.run("query all docs/MIT.txt --json").ends_with(0);
+    assert_eq!(ran.objects()[0]["similarity"], 1.0);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_named() {
+    let scratch = Scratch::with_licences();
+    scratch.run("create other --shingles chars:5 --seed 7").ends_with(0);
+    let ran = scratch.run("import other i").ends_with(2);
+    let ran = ran.says(&["shingles: chars:5 here, words:3 there", "seed: another one there"]);
+    assert!(!ran.stderr.contains('7'), "a seed may be secret: {}", ran.stderr);
+    scratch.run("import i i").ends_with(2).says(&["into itself"]);
+    scratch.run("import new typo").ends_with(2).says(&["typo"]);
+    scratch.run("import new docs").ends_with(2).says(&["docs"]);
+    scratch.write("texts.jsonl", "{\"id\":1,\"text\":\"some words of text\"}\n");
+    scratch.run("import new texts.jsonl").ends_with(2).says(&["nearkin add INDEX --jsonl"]);
+    assert!(!scratch.path("new").exists());
+    scratch.run("export i --out e.csv").ends_with(2).says(&[".parquet"]);
+    scratch.run("export i --out none/e.jsonl").ends_with(2).says(&["none/e.jsonl"]);
+}
+
+#[test]
+fn an_export_that_was_cut_short_is_an_error_and_says_what_arrived() {
+    let scratch = Scratch::with_licences();
+    let lines = exported(&scratch, "i");
+    let cut: Vec<&str> = lines.lines().take(4).collect();
+    scratch.write("cut.jsonl", cut.join("\n"));
+    let ran = scratch.run("import j cut.jsonl").ends_with(2);
+    ran.says(&["holds 3 documents, its first line says 5", "3 documents inserted", "cut short"]);
+    scratch.write("half.jsonl", &lines[..lines.len() - 30]);
+    let ran = scratch.run("import k half.jsonl").ends_with(2);
+    ran.says(&["half.jsonl line 6: ", "4 documents inserted"]);
+    // Lines taken out on purpose.
+    let header = cut[0].replace("\"documents\":5,", "");
+    scratch.write("some.jsonl", format!("{header}\n{}\n", cut[2]));
+    let ran = scratch.run("import l some.jsonl").ends_with(0);
+    assert_eq!(ran.stdout, "1 document inserted, 0 replaced, 0 unchanged\n");
+    if cfg!(feature = "parquet") {
+        scratch.run("export i --out e.parquet").ends_with(0);
+        let bytes = fs::read(scratch.path("e.parquet")).unwrap();
+        scratch.write("cut.parquet", &bytes[..bytes.len() - 100]);
+        scratch.run("import m cut.parquet").ends_with(2).says(&["cannot read cut.parquet"]);
+        scratch.write("text.parquet", "no Parquet");
+        scratch.run("import m text.parquet").ends_with(2).says(&["cannot read text.parquet"]);
+        assert!(!scratch.path("m").exists());
+    }
+}
+
+#[test]
+fn a_rebuilt_index_finds_what_one_made_from_the_texts_finds() {
+    let scratch = Scratch::new();
+    let corpus = data("spdx.jsonl");
+    let add = |index: &str, more: &[&str]| {
+        let arguments = ["add", index, "--jsonl", corpus.to_str().unwrap()];
+        scratch.run_split(&[&arguments, more].concat()).ends_with(0);
+    };
+    add("wide", &["--lane-bits", "16"]);
+    let ran = scratch.run("rebuild wide narrow --lane-bits 8 --threshold 0.5").ends_with(0);
+    assert!(ran.stdout.starts_with("450 documents in narrow: threshold 0.5"), "{}", ran.stdout);
+    add("made", &["--threshold", "0.5"]);
+    let pairs = |index: &str| scratch.run(&format!("pairs {index} --sort --json")).ends_with(0);
+    assert!(pairs("made").stdout.lines().count() > 100);
+    assert_eq!(pairs("narrow").stdout, pairs("made").stdout);
+    let of = |index: &str| exported(&scratch, index).lines().next().unwrap().to_owned();
+    assert_eq!(of("narrow"), of("made"));
+    let refused = scratch.run("rebuild made x --lane-bits 16 --shingles tokens:2 --bag");
+    let refused = refused.ends_with(2).says(&["lane bits: 8 here, 16 asked", "nearkin add"]);
+    refused.says(&["shingles: words:3 here, tokens:2 asked; bag: false here, true asked"]);
+    scratch.run("rebuild made x --hashes 256").ends_with(2).says(&["hashes: 128 here, 256"]);
+    assert!(!scratch.path("x").exists());
+    scratch.run("rebuild made narrow").ends_with(2).says(&["narrow"]);
+}
+
+#[test]
+fn signatures_made_elsewhere_are_added_by_their_rows() {
+    let scratch = Scratch::new();
+    let create = "create i --scheme external:maker-1 --hashes 16 --bands 4 --rows-per-band 4";
+    scratch.run(create).ends_with(0);
+    let rows = |changed: u64| (0..16).map(|at| at * 77_777 + u64::from(at < changed)).collect();
+    let line = |key: &str, rows: Vec<u64>| format!("{{\"id\":\"{key}\",\"rows\":{rows:?}}}\n");
+    let lines = [line("a", rows(0)), line("b", rows(4)), line("short", vec![1, 2])].concat();
+    let ran = scratch.run_with_stdin("add i --jsonl - --json", lines.as_bytes()).ends_with(0);
+    ran.says(&["line 3: bad line (a signature of these parameters has 16 rows, not 2)"]);
+    let pairs = scratch.run("pairs i --json --threshold 0.5").ends_with(0).objects();
+    assert_eq!((pairs.len(), &pairs[0]["a"], &pairs[0]["b"]), (1, &"a".into(), &"b".into()));
+    scratch.write("q", line("q", rows(4)));
+    let found = scratch.run("query i --jsonl q --rows-field rows --json").ends_with(0).objects();
+    assert_eq!((&found[0]["key"], &found[0]["similarity"]), (&"b".into(), &1.0.into()));
+    // Nothing can be made of a text.
+    scratch.write("text", "some words of text");
+    let elsewhere = ["made elsewhere (external:maker-1)", "--rows-field"];
+    scratch.run("add i text").ends_with(2).says(&elsewhere);
+    scratch.run("query i --text words").ends_with(2).says(&elsewhere);
+    scratch.run("query i text").ends_with(2).says(&elsewhere);
+    scratch.run("add i --jsonl q --text-field rows").ends_with(2).says(&elsewhere);
+    scratch.run("add j --jsonl q --rows-field rows").ends_with(2).says(&["external:NAME"]);
+    assert!(!scratch.path("j").exists());
+    // Two makers do not mix.
+    scratch.run(&create.replace("create i", "create k").replace("maker-1", "maker-2")).ends_with(0);
+    let ran = scratch.run("import k i").ends_with(2);
+    ran.says(&["scheme: external:maker-2 here, external:maker-1 there"]);
+    scratch.run("create l --scheme external:a;b").ends_with(2).says(&["letters"]);
+    scratch
+        .run("create l --scheme external:a --shingles words:3")
+        .ends_with(2)
+        .says(&["external:a"]);
+}
+
+/// Another program reads the file, finds what is in it, and what it writes of it is read.
+#[cfg(feature = "parquet")]
+#[test]
+#[expect(clippy::print_stdout, reason = "a skipped test must say so")]
+fn pyarrow_reads_the_export_and_its_copy_is_imported() {
+    let python = std::env::var("NEARKIN_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let found = Command::new(&python).args(["-c", "import pyarrow.parquet"]).output();
+    if !found.is_ok_and(|output| output.status.success()) {
+        println!("SKIPPED: {python} has no pyarrow; NEARKIN_PYTHON may name one that has");
+        return;
+    }
+    let (scratch, lines) = with_all_kinds();
+    scratch.write("e.jsonl", &lines);
+    scratch.run("export i --out e.parquet").ends_with(0);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/exports.py");
+    let mut command = Command::new(&python);
+    command.arg(script).args(["e.jsonl", "e.parquet", "copy.parquet"]);
+    let ran = Ran::new(command.current_dir(scratch.dir.path()).output().unwrap()).ends_with(0);
+    assert!(ran.stdout.contains("8 documents, all equal"), "{}", ran.stdout);
+    scratch.run("import j copy.parquet").ends_with(0);
+    assert_eq!(exported(&scratch, "j"), lines);
+}
