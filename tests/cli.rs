@@ -27,6 +27,8 @@ mod help;
 mod query;
 #[path = "cli/state.rs"]
 mod state;
+#[path = "cli/transactions.rs"]
+mod transactions;
 #[path = "cli/truth.rs"]
 mod truth;
 

@@ -16,6 +16,7 @@ fn every_example_works() {
     }
     fs::copy(data("pydocs.jsonl"), scratch.path("papers.jsonl")).unwrap();
     scratch.write("carts.jsonl", "{\"id\":1,\"items\":[\"tea\",2]}\n");
+    scratch.write("seen.csv", "user,film\nann,Alien\nbob,Heat\nann,Brazil\n");
     scratch.write("keys.txt", "3.11/about.rst\n3.13/about.rst\n");
     for command in COMMANDS {
         let help = scratch.run(&format!("{command} --help")).ends_with(0).stdout;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use nearkin::{Batch, Index, Outcome, Shingles};
+use nearkin::{Batch, Index, Outcome, Params, Shingles};
 use serde::Serialize;
 
 use crate::Ended;
@@ -14,10 +14,12 @@ use crate::content::{self, Reading, Sketched, Skipped};
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::input::{self, Input};
+use crate::lines::Fields;
 use crate::opened;
 use crate::output::{self, Output, counted, grouped};
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
+use crate::table_file;
 
 /// Well below the 16 MiB that the library takes by default, whatever it adds to each document.
 const BATCH_BYTES_MAX: usize = 8 << 20;
@@ -26,21 +28,25 @@ const BATCH_BYTES_MAX: usize = 8 << 20;
 const ENTRY_BYTES: usize = 64;
 
 pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
-    let input = if args.lines.jsonl.is_empty() {
+    let mut counts = Counts::default();
+    let input = if let Some(path) = &args.table.transactions {
+        let (sets, unfit) = table_file::read(path, &args.table)?;
+        counts.skip_rows(unfit);
+        Input::Sets(sets)
+    } else if args.lines.jsonl.is_empty() {
         Input::Walk(Files::new(args.paths.clone())?)
     } else {
         Input::lines(args.lines.jsonl.clone())?
     };
     let index = open(args)?;
-    let fields = input::fields(&args.lines, index.params())?;
+    let fields = fields(args, index.params())?;
     let mut input = match input {
         Input::Walk(files) => Input::Walk(files.except(&args.index)),
-        lines => lines,
+        others => others,
     };
     let reading = Reading::new(index.sketcher(), fields);
     let (unit, total) = input.size();
     let progress = Progress::start("adding", unit, total);
-    let mut counts = Counts::default();
     let ended = pipeline::run(
         &mut input,
         Pace::Full,
@@ -67,16 +73,25 @@ fn open(args: &Add) -> Result<Index, Failure> {
         return opened::to_add(&args.index, &args.given);
     }
     let mut given = args.given.clone();
-    if args.lines.items_field.is_some() {
+    if args.lines.items_field.is_some() || args.table.transactions.is_some() {
         // Nothing else can be meant.
         given = given.or_shingles(Shingles::Items);
     }
     let params = given.params()?;
     // Before an index is made that this input does not fit.
-    input::fields(&args.lines, &params)?;
+    fields(args, &params)?;
     let index = opened::create(&args.index, &params)?;
     output::note(format!("created {}: {}", args.index.display(), opened::describe(&params)));
     Ok(index)
+}
+
+/// What to read of lines; an error if the index does not take what is given.
+fn fields(args: &Add, params: &Params) -> Result<Fields, Failure> {
+    if args.table.transactions.is_none() {
+        return input::fields(&args.lines, params);
+    }
+    input::check_takes_sets(params)?;
+    Ok(Fields::items("id", "items"))
 }
 
 /// Writes a chunk in one batch, or in several if signatures are large.
@@ -136,6 +151,14 @@ impl Counts {
         self.replaced += written.count(Outcome::Replaced) + written.count(Outcome::Superseded);
         self.unchanged += written.count(Outcome::Unchanged);
         Ok(())
+    }
+
+    /// Rows of a table that could be of no set.
+    fn skip_rows(&mut self, rows: u64) {
+        if rows > 0 {
+            self.skipped += rows;
+            self.kinds.insert("bad row", rows);
+        }
     }
 
     fn skip(&mut self, skipped: &Skipped) {

@@ -11,8 +11,10 @@ use clap::{ArgGroup, Parser, Subcommand};
 use crate::given::Given;
 use crate::time;
 
+mod table;
 mod transfer;
 
+pub(crate) use table::{Columns, TableGiven};
 pub(crate) use transfer::{Export, Import, Rebuild};
 
 /// Finds near-duplicates: an index on disk of the MinHash signatures of documents.
@@ -65,7 +67,7 @@ pub(crate) struct Create {
     pub(crate) given: Given,
 }
 
-/// Add documents: files, folders, or lines of JSON
+/// Add documents: files, folders, lines of JSON, or sets from the rows of a table
 ///
 /// Creates the index if there is none. A file is a document, whose key is its path as given,
 /// without `./`, `//` and `..`, and with `/` between folders; a folder stands for all files in
@@ -79,20 +81,26 @@ pub(crate) struct Create {
 /// an interruption run the same command again: what is there already costs no writing.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "nearkin add [OPTIONS] <INDEX> <PATH>...\n       \
-    nearkin add [OPTIONS] <INDEX> --jsonl <FILE>")]
+    nearkin add [OPTIONS] <INDEX> --jsonl <FILE>\n       \
+    nearkin add [OPTIONS] <INDEX> --transactions <FILE> --columns <KEY,ITEM>")]
 #[command(after_help = "Examples:\n  nearkin add my.nearkin docs\n  \
     nearkin add papers.nearkin --jsonl papers.jsonl --shingles chars:5\n  \
-    nearkin add carts.nearkin --jsonl carts.jsonl --items-field items --threshold 0.5")]
+    nearkin add carts.nearkin --jsonl carts.jsonl --items-field items --threshold 0.5\n  \
+    nearkin add users.nearkin --transactions seen.csv --columns user,film --threshold 0.3")]
 pub(crate) struct Add {
     /// Folder of the index
     pub(crate) index: PathBuf,
 
     /// Files and folders to add
-    #[arg(value_name = "PATH", required_unless_present = "jsonl", conflicts_with = "jsonl")]
+    #[arg(value_name = "PATH", required_unless_present_any = ["jsonl", "transactions"])]
+    #[arg(conflicts_with_all = ["jsonl", "transactions"])]
     pub(crate) paths: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(crate) lines: LinesGiven,
+
+    #[command(flatten)]
+    pub(crate) table: TableGiven,
 
     #[command(flatten)]
     pub(crate) given: Given,

@@ -2,6 +2,7 @@
 //!
 //! Pure: does not know where bytes come from or what becomes of signatures.
 
+use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use nearkin::{ErrorKind, Signature, Sketcher};
 use crate::failure;
 use crate::lines::{Content, Fields};
 use crate::output;
+use crate::sets;
 
 /// A larger file or line is skipped, so that memory stays bounded: sketching takes up to ten
 /// times a document's size.
@@ -28,6 +30,8 @@ pub(crate) enum Origin {
     File { path: PathBuf, name: Vec<u8> },
     /// A line of JSON, counted from 1 in each file.
     Line { file: Arc<str>, number: u64 },
+    /// A set of the rows of a table.
+    Set { key: Vec<u8> },
 }
 
 /// A document as read: its bytes, or why there are none.
@@ -120,6 +124,7 @@ pub(crate) fn notes(skipped: &[Skipped]) -> Vec<String> {
                     format!("{file} lines {number} to {end}")
                 }
                 (Origin::Line { file, number }, _) => format!("{file} line {number}"),
+                (Origin::Set { key }, _) => format!("the set {}", output::visible(key)),
             };
             format!("skipped {what}: {} ({})", first.reason.kind(), first.reason.detail())
         })
@@ -165,6 +170,10 @@ impl Reading {
         let (name, content) = match origin {
             Origin::File { name, .. } => (name.clone(), Content::Text(text(body)?)),
             Origin::Line { .. } => self.fields.parse(&body).map_err(Reason::BadLine)?,
+            Origin::Set { key } => {
+                let items = sets::unpack(&body).map(String::from_utf8_lossy);
+                (key.clone(), Content::Items(items.map(Cow::into_owned).collect()))
+            }
         };
         match name.len() {
             1..=KEY_BYTES_MAX => Ok((name, self.signature(&content)?)),

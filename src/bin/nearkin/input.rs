@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::files::{self, Files};
 use crate::lines::{Fields, Lines};
 use crate::progress::{Progress, Unit};
+use crate::sets::Sets;
 
 /// A source of documents, read one after the other.
 pub(crate) enum Input {
@@ -22,6 +23,8 @@ pub(crate) enum Input {
     Named { files: vec::IntoIter<PathBuf>, read: u64 },
     /// Lines of JSON.
     Lines(LineFiles),
+    /// Sets of the rows of a table.
+    Sets(Sets),
 }
 
 /// Files of lines, read one after the other.
@@ -85,6 +88,9 @@ impl Input {
         match self {
             Self::Walk(files) => Ok(files.next()),
             Self::Lines(lines) => lines.next(),
+            Self::Sets(sets) => {
+                Ok(sets.next()?.map(|(key, body)| Raw { origin: Origin::Set { key }, body }))
+            }
             Self::Named { files, read } => {
                 *read += 1;
                 Ok(files.next().map(|path| Raw {
@@ -113,6 +119,7 @@ impl Input {
             Self::Walk(files) => (Unit::Documents, Progress::is_visible().then(|| files.count())),
             Self::Named { files, .. } => (Unit::Documents, Some(files.len() as u64)),
             Self::Lines(lines) => (Unit::Bytes, lines.bytes),
+            Self::Sets(_) => (Unit::Documents, None),
         }
     }
 
@@ -122,8 +129,20 @@ impl Input {
             Self::Walk(files) => files.files_read(),
             Self::Named { read, .. } => *read,
             Self::Lines(lines) => lines.bytes_read(),
+            Self::Sets(sets) => sets.returned(),
         }
     }
+}
+
+/// Refuses sets from a table for an index that takes something else.
+pub(crate) fn check_takes_sets(params: &Params) -> Result<(), Failure> {
+    if params.shingles() == Shingles::Items && !matches!(params.scheme(), Scheme::External(_)) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        "the index takes no sets of items, which the rows of --transactions are",
+        "use another index, with `--shingles items`",
+    ))
 }
 
 /// The fields to read in lines for an index of such parameters. An error where the index takes

@@ -20,7 +20,9 @@ mod pipeline;
 mod progress;
 mod query;
 mod remove;
+mod sets;
 mod table;
+mod table_file;
 mod time;
 mod transfer;
 

@@ -93,6 +93,7 @@ fn bytes_of(raw: &Raw) -> usize {
     let name = match &raw.origin {
         Origin::File { name, .. } => 2 * name.len(),
         Origin::Line { .. } => 0,
+        Origin::Set { key } => key.len(),
     };
     name + raw.body.as_ref().map_or(0, Vec::len)
 }

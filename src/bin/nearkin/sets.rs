@@ -1,0 +1,334 @@
+//! Rows of key and item, in any order, into sets: sorted, in bounded memory, with files.
+//!
+//! Knows bytes, not tables and not documents. A set comes out once, in the order of the keys.
+
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "temporary files of its own, never the index's"
+)]
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::PathBuf;
+
+use crate::content::{DOCUMENT_BYTES_MAX, Reason};
+use crate::failure::Failure;
+
+/// Memory for rows before they go to a file.
+const ROWS_BYTES_MAX: usize = 128 << 20;
+
+/// Rows in memory: their bytes one after the other, and where each lies.
+#[derive(Debug, Default)]
+struct Rows {
+    bytes: Vec<u8>,
+    places: Vec<Place>,
+}
+
+/// Where a row lies: its key, and right behind it its item.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    begin: u32,
+    middle: u32,
+    end: u32,
+}
+
+impl Rows {
+    fn size(&self) -> usize {
+        self.bytes.len() + self.places.len() * size_of::<Place>()
+    }
+
+    fn row(&self, place: Place) -> (&[u8], &[u8]) {
+        let Place { begin, middle, end } = place;
+        let part = |from: u32, to: u32| &self.bytes[from as usize..to as usize];
+        (part(begin, middle), part(middle, end))
+    }
+
+    fn push(&mut self, key: &[u8], item: &[u8]) {
+        // Far below 4 GiB: see `ROWS_BYTES_MAX` and the length of a row.
+        let end = |bytes: &Vec<u8>| u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let begin = end(&self.bytes);
+        self.bytes.extend_from_slice(key);
+        let middle = end(&self.bytes);
+        self.bytes.extend_from_slice(item);
+        self.places.push(Place { begin, middle, end: end(&self.bytes) });
+    }
+
+    fn sort(&mut self) {
+        let mut places = std::mem::take(&mut self.places);
+        places.sort_unstable_by(|a, b| self.row(*a).cmp(&self.row(*b)));
+        self.places = places;
+    }
+}
+
+/// Takes rows in.
+pub(crate) struct Grouping {
+    rows: Rows,
+    rows_bytes_max: usize,
+    folder: Option<Folder>,
+}
+
+/// A folder for sorted runs of rows, gone when this is dropped.
+struct Folder {
+    path: PathBuf,
+    runs: u64,
+}
+
+impl Folder {
+    fn create() -> io::Result<Self> {
+        let base = std::env::temp_dir();
+        for attempt in 0_u32.. {
+            let path = base.join(format!("nearkin-sets-{}-{attempt}", std::process::id()));
+            match fs::create_dir(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                created => return created.map(|()| Self { path, runs: 0 }),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    fn run(&self, number: u64) -> PathBuf {
+        self.path.join(format!("{number}.rows"))
+    }
+
+    fn write(&mut self, rows: &Rows) -> io::Result<()> {
+        let mut file = BufWriter::with_capacity(1 << 20, File::create_new(self.run(self.runs))?);
+        self.runs += 1;
+        for place in &rows.places {
+            let (key, item) = rows.row(*place);
+            for part in [key, item] {
+                file.write_all(&u32::try_from(part.len()).unwrap_or(u32::MAX).to_le_bytes())?;
+            }
+            file.write_all(key)?;
+            file.write_all(item)?;
+        }
+        file.flush()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left of it lies among temporary files.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+fn failed(error: &io::Error) -> Failure {
+    Failure::new(
+        format!("cannot sort rows in {}: {error}", std::env::temp_dir().display()),
+        "name a folder with more room in the environment's TMPDIR",
+    )
+}
+
+impl Grouping {
+    pub(crate) fn new() -> Self {
+        Self::with_bytes_max(ROWS_BYTES_MAX)
+    }
+
+    fn with_bytes_max(rows_bytes_max: usize) -> Self {
+        Self { rows: Rows::default(), rows_bytes_max, folder: None }
+    }
+
+    pub(crate) fn push(&mut self, key: &[u8], item: &[u8]) -> Result<(), Failure> {
+        self.rows.push(key, item);
+        if self.rows.size() >= self.rows_bytes_max {
+            self.write_run().map_err(|error| failed(&error))?;
+        }
+        Ok(())
+    }
+
+    fn write_run(&mut self) -> io::Result<()> {
+        self.rows.sort();
+        let folder = match &mut self.folder {
+            Some(folder) => folder,
+            none => none.insert(Folder::create()?),
+        };
+        folder.write(&self.rows)?;
+        self.rows.bytes.clear();
+        self.rows.places.clear();
+        Ok(())
+    }
+
+    /// The sets of all rows.
+    pub(crate) fn finish(mut self) -> Result<Sets, Failure> {
+        self.rows.sort();
+        let mut runs = vec![Run::Rows { rows: self.rows, next: 0 }];
+        let mut heads = BinaryHeap::new();
+        let count = self.folder.as_ref().map_or(0, |folder| folder.runs);
+        for number in 0..count {
+            if let Some(folder) = &self.folder {
+                let file = File::open(folder.run(number)).map_err(|error| failed(&error))?;
+                runs.push(Run::File(BufReader::with_capacity(256 << 10, file)));
+            }
+        }
+        for (at, run) in runs.iter_mut().enumerate() {
+            let head = run.next().map_err(|error| failed(&error))?;
+            heads.extend(head.map(|(key, item)| Reverse((key, item, at))));
+        }
+        Ok(Sets { runs, heads, _folder: self.folder, returned: 0 })
+    }
+}
+
+/// Sorted rows, one after the other.
+enum Run {
+    Rows { rows: Rows, next: usize },
+    File(BufReader<File>),
+}
+
+type Row = (Vec<u8>, Vec<u8>);
+
+impl Run {
+    fn next(&mut self) -> io::Result<Option<Row>> {
+        match self {
+            Self::Rows { rows, next } => {
+                let place = rows.places.get(*next);
+                *next += 1;
+                Ok(place.map(|place| {
+                    let (key, item) = rows.row(*place);
+                    (key.to_vec(), item.to_vec())
+                }))
+            }
+            Self::File(file) => {
+                let mut lengths = [0; 8];
+                match file.read_exact(&mut lengths) {
+                    Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+                    read => read?,
+                }
+                let [a, b, c, d, e, f, g, h] = lengths;
+                let mut part = |length: [u8; 4]| {
+                    let mut bytes = vec![0; u32::from_le_bytes(length) as usize];
+                    file.read_exact(&mut bytes).map(|()| bytes)
+                };
+                Ok(Some((part([a, b, c, d])?, part([e, f, g, h])?)))
+            }
+        }
+    }
+}
+
+/// Gives sets out.
+pub(crate) struct Sets {
+    runs: Vec<Run>,
+    heads: BinaryHeap<Reverse<(Vec<u8>, Vec<u8>, usize)>>,
+    /// Kept until the runs have been read.
+    _folder: Option<Folder>,
+    returned: u64,
+}
+
+impl Sets {
+    /// How many sets were given out.
+    pub(crate) fn returned(&self) -> u64 {
+        self.returned
+    }
+
+    /// The next set: its key, and its items as [`pack`] does it; an item occurs as often as there
+    /// were rows.
+    pub(crate) fn next(&mut self) -> Result<Option<(Vec<u8>, Result<Vec<u8>, Reason>)>, Failure> {
+        let Some(Reverse((key, ..))) = self.heads.peek() else { return Ok(None) };
+        let key = key.clone();
+        let mut body = Ok(Vec::new());
+        while let Some(Reverse((head, item, at))) = self.heads.peek()
+            && *head == key
+        {
+            let at = *at;
+            if let Ok(packed) = &mut body {
+                pack(item, packed);
+                if packed.len() > DOCUMENT_BYTES_MAX {
+                    body = Err(Reason::TooLarge);
+                }
+            }
+            self.heads.pop();
+            let row = self.runs[at].next().map_err(|error| failed(&error))?;
+            self.heads.extend(row.map(|(key, item)| Reverse((key, item, at))));
+        }
+        self.returned += 1;
+        Ok(Some((key, body)))
+    }
+}
+
+/// Adds an item: its length and its bytes.
+fn pack(item: &[u8], packed: &mut Vec<u8>) {
+    packed.extend_from_slice(&u32::try_from(item.len()).unwrap_or(u32::MAX).to_le_bytes());
+    packed.extend_from_slice(item);
+}
+
+/// The items of a set.
+pub(crate) fn unpack(mut packed: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let (length, rest) = packed.split_first_chunk::<4>()?;
+        let (item, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        packed = rest;
+        Some(item)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn sets(mut sets: Sets) -> Vec<(String, Vec<String>)> {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        let mut found = Vec::new();
+        while let Some((key, body)) = sets.next().unwrap() {
+            found.push((text(&key), unpack(&body.unwrap()).map(text).collect()));
+        }
+        assert_eq!(sets.returned(), found.len() as u64);
+        found
+    }
+
+    /// 20,000 rows in no order, with as little memory as makes no, a few and many files.
+    #[test]
+    fn sets_are_the_same_with_and_without_files() {
+        let mut expected: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let rows: Vec<(String, String)> = (0..20_000_u64)
+            .map(|at| {
+                let random = at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+                (format!("user {}", random % 700), format!("{}", random / 7 % 90))
+            })
+            .collect();
+        for (key, item) in &rows {
+            expected.entry(key.clone()).or_default().push(item.clone());
+        }
+        let sorted = |(key, mut items): (String, Vec<String>)| {
+            items.sort();
+            (key, items)
+        };
+        let expected: Vec<_> = expected.into_iter().map(sorted).collect();
+        let mut folder = None;
+        for (bytes_max, files) in [(1 << 20, 0), (200_000, 2), (10_000, 47)] {
+            let mut grouping = Grouping::with_bytes_max(bytes_max);
+            for (key, item) in &rows {
+                grouping.push(key.as_bytes(), item.as_bytes()).unwrap();
+            }
+            assert_eq!(grouping.folder.as_ref().map_or(0, |folder| folder.runs), files);
+            folder = grouping.folder.as_ref().map(|folder| folder.path.clone());
+            assert_eq!(sets(grouping.finish().unwrap()), expected, "{bytes_max}");
+        }
+        assert!(!folder.unwrap().exists(), "the files are gone");
+    }
+
+    #[test]
+    fn nothing_makes_no_sets_and_an_empty_item_is_one() {
+        assert_eq!(sets(Grouping::new().finish().unwrap()), []);
+        let mut grouping = Grouping::new();
+        grouping.push(b"a", b"").unwrap();
+        grouping.push(b"a", b"x").unwrap();
+        let all = [("a".to_owned(), vec![String::new(), "x".to_owned()])];
+        assert_eq!(sets(grouping.finish().unwrap()), all);
+    }
+
+    #[test]
+    fn a_set_too_large_is_not_held_and_the_next_one_comes() {
+        let mut grouping = Grouping::new();
+        let item = vec![b'x'; 20 << 20];
+        for key in [b"a", b"a", b"a", b"a", b"b"] {
+            grouping.push(key, &item).unwrap();
+        }
+        let mut sets = grouping.finish().unwrap();
+        assert_eq!(sets.next().unwrap(), Some((b"a".to_vec(), Err(Reason::TooLarge))));
+        assert!(sets.next().unwrap().is_some_and(|(key, body)| key == b"b" && body.is_ok()));
+        assert_eq!(sets.next().unwrap(), None);
+    }
+}
