@@ -124,3 +124,8 @@ pub use sketch::{Signature, Sketcher};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// So are the cookbook's.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/COOKBOOK.md")]
+struct Cookbook;

@@ -19,6 +19,8 @@ use serde_json::Value;
 
 #[path = "cli/add.rs"]
 mod add;
+#[path = "cli/cookbook.rs"]
+mod cookbook;
 #[path = "cli/exchange.rs"]
 mod exchange;
 #[path = "cli/help.rs"]

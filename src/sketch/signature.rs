@@ -19,9 +19,9 @@ impl Signature {
     /// [`Scheme::External`]: for instance of datasketch's `hashvalues`.
     ///
     /// The same value gives the same row as u32 and as u64. `shingle_count` is only carried along;
-    /// 0 where it is not known. Errors: `Invalid` unless there are exactly [`Params::hashes`] values
-    /// and the scheme is external: rows are mixed down to lanes here, and nobody should take the
-    /// rows of one maker for those of another.
+    /// 0 where it is not known. Errors: `Invalid` unless there are exactly [`Params::hashes`]
+    /// values and the scheme is external: rows are mixed down to lanes here, and nobody should
+    /// take the rows of one maker for those of another.
     pub fn from_rows<T: Into<u64> + Copy>(
         params: &Params,
         rows: &[T],
@@ -113,8 +113,8 @@ mod tests {
             let values: Vec<u64> = values.split(',').map(|value| value.parse().unwrap()).collect();
             let params = external("a", 16, bits.parse().unwrap());
             let made = Signature::from_rows(&params, &values, 4).unwrap();
-            let hex: String = made.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-            assert_eq!(hex, bytes);
+            let hex: Vec<_> = made.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(hex.concat(), bytes);
             assert_eq!((made.id(), made.shingle_count()), (params.signature_id(), 4));
             let narrow: Option<Vec<u32>> =
                 values.iter().map(|value| u32::try_from(*value).ok()).collect();

@@ -180,7 +180,6 @@ fn signatures_made_elsewhere_are_added_by_their_rows() {
 /// Another program reads the file, finds what is in it, and what it writes of it is read.
 #[cfg(feature = "parquet")]
 #[test]
-#[expect(clippy::print_stdout, reason = "a skipped test must say so")]
 fn pyarrow_reads_the_export_and_its_copy_is_imported() {
     let python = std::env::var("NEARKIN_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let found = Command::new(&python).args(["-c", "import pyarrow.parquet"]).output();

@@ -36,7 +36,7 @@ impl Format {
         if path.as_os_str() == "-" {
             return Ok(Self::Lines);
         }
-        let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
+        let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
         match ending.as_deref().and_then(std::ffi::OsStr::to_str) {
             Some("jsonl" | "ndjson") => Ok(Self::Lines),
             Some("parquet") => Ok(Self::Parquet),
@@ -149,7 +149,7 @@ impl Header {
 /// Writes documents to a file.
 pub(crate) enum Writer {
     Lines(lines::Writer),
-    Parquet(parquet::Writer),
+    Parquet(Box<parquet::Writer>),
 }
 
 impl Writer {
@@ -157,7 +157,9 @@ impl Writer {
     pub(crate) fn create(path: &Path, header: &Header, params: &Params) -> Result<Self, Failure> {
         Ok(match Format::of(path)? {
             Format::Lines => Self::Lines(lines::Writer::create(path, header)?),
-            Format::Parquet => Self::Parquet(parquet::Writer::create(path, header, params)?),
+            Format::Parquet => {
+                Self::Parquet(Box::new(parquet::Writer::create(path, header, params)?))
+            }
         })
     }
 
@@ -179,7 +181,7 @@ impl Writer {
 /// Reads documents from a file, one after the other.
 pub(crate) enum Reader {
     Lines(lines::Reader),
-    Parquet(parquet::Reader),
+    Parquet(Box<parquet::Reader>),
 }
 
 impl Reader {
@@ -192,7 +194,7 @@ impl Reader {
             }
             Format::Parquet => {
                 let (header, reader) = parquet::Reader::open(path)?;
-                (header, Self::Parquet(reader))
+                (header, Self::Parquet(Box::new(reader)))
             }
         })
     }

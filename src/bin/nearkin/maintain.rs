@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use nearkin::{ErrorKind, Options, Params, Reader};
+use nearkin::{ErrorKind, Options, Params, Reader, Scheme};
 use serde::Serialize;
 
 use crate::Ended;
@@ -162,6 +162,9 @@ fn unicode(stats: &nearkin::Stats) -> String {
 
 /// Shingles and what is done to a text before.
 fn shingles(params: &Params) -> String {
+    if let Scheme::External(maker) = params.scheme() {
+        return format!("made elsewhere ({maker})");
+    }
     let mut text = params.shingles().to_string();
     for (is, name) in [
         (params.bag(), "bag"),

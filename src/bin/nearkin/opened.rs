@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use nearkin::{Error, ErrorKind, Index, Options, Params, Reader};
+use nearkin::{Error, ErrorKind, Index, Options, Params, Reader, Scheme};
 
 use crate::failure::Failure;
 use crate::given::Given;
@@ -54,10 +54,14 @@ pub(crate) fn create(dir: &Path, params: &Params) -> Result<Index, Failure> {
 
 /// The parameters that matter most, in one line.
 pub(crate) fn describe(params: &Params) -> String {
+    let what = match params.scheme() {
+        // Its shingles are the maker's affair.
+        Scheme::External(_) => params.scheme().to_string(),
+        _ => params.shingles().to_string(),
+    };
     format!(
-        "threshold {}, {}, {} hashes of {} bits, {} bands of {} rows",
+        "threshold {}, {what}, {} hashes of {} bits, {} bands of {} rows",
         params.threshold(),
-        params.shingles(),
         params.hashes(),
         params.lane_bits(),
         params.bands(),

@@ -130,7 +130,7 @@ impl Lanes {
         ))
     }
 
-    fn convert<'a>(self, signature: Cow<'a, [u8]>) -> Cow<'a, [u8]> {
+    fn convert(self, signature: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
         match self {
             Self::Same => signature,
             Self::HighBytes => signature.chunks_exact(2).map(|lane| lane[1]).collect(),

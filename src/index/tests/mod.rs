@@ -1,5 +1,5 @@
-//! Tests that need to look inside: the model, damage, the fixture, group commit, copies, imports, expiry,
-//! rows of the crash table, what opening reads, and schedules of threads.
+//! Tests that need to look inside: the model, damage, the fixture, group commit, copies, imports,
+//! expiry, rows of the crash table, what opening reads, and schedules of threads.
 
 #[cfg(test)]
 mod copies;
