@@ -1,6 +1,7 @@
 //! The engine: the only module that knows the others. `write.rs`, `read/query.rs` and
 //! `merge/mod.rs` are its three stories.
 
+mod admit;
 mod batch;
 mod copy;
 mod core;
@@ -21,6 +22,7 @@ pub(crate) mod tests;
 pub(crate) mod tests;
 mod write;
 
+pub use admit::{Admission, Admit, Decision, Keep, Newcomer};
 pub use batch::{Batch, Outcome, Written};
 pub use copy::Salvaged;
 pub use handle::Index;

@@ -5,8 +5,8 @@
 mod answer;
 mod clusters;
 mod pairs;
-mod query;
-mod search;
+pub(crate) mod query;
+pub(crate) mod search;
 pub(crate) mod state;
 mod sweep;
 

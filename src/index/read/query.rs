@@ -167,7 +167,7 @@ pub(crate) fn check_threshold(threshold: f64) -> Result<()> {
 
 impl Snapshot {
     /// The least number of equal rows at this threshold, or at the index's own.
-    fn equal_rows_min(&self, threshold: Option<f64>) -> Result<u32> {
+    pub(crate) fn equal_rows_min(&self, threshold: Option<f64>) -> Result<u32> {
         let threshold = threshold.unwrap_or(self.params.threshold());
         check_threshold(threshold)?;
         Ok(self.params.equal_rows_min(threshold))
@@ -180,7 +180,7 @@ impl Snapshot {
 
     /// The first `limit` in the order of the law. Only documents that may be among them have
     /// their keys read.
-    fn rank(&self, found: &mut [Found], limit: usize) -> Result<Vec<Match>> {
+    pub(crate) fn rank(&self, found: &mut [Found], limit: usize) -> Result<Vec<Match>> {
         if limit == 0 || found.is_empty() {
             return Ok(Vec::new());
         }

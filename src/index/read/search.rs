@@ -82,12 +82,19 @@ struct Candidate {
 impl Snapshot {
     /// Every live document that satisfies the law for a probe, in order of the probes; each once.
     pub(crate) fn search(&self, probes: &[Probe<'_>]) -> Result<Vec<Found>> {
+        let mut found = self.search_segments(probes)?;
+        self.search_memtable(probes, &mut found);
+        found.sort_unstable_by_key(|found| found.probe);
+        Ok(found)
+    }
+
+    /// What segments hold that satisfies the law for a probe, but for deaths since the floor: it
+    /// follows from the state alone, whatever change the snapshot sees.
+    pub(crate) fn search_segments(&self, probes: &[Probe<'_>]) -> Result<Vec<Found>> {
         let mut search = Search::new(self, probes);
         search.segments()?;
         let mut found = search.found;
         self.drop_dead(&mut found)?;
-        self.search_memtable(probes, &mut found);
-        found.sort_unstable_by_key(|found| found.probe);
         Ok(found)
     }
 
@@ -106,7 +113,7 @@ impl Snapshot {
     }
 
     /// Takes back what has died in segments since the floor, and adds what the memtable has.
-    fn search_memtable(&self, probes: &[Probe<'_>], found: &mut Vec<Found>) {
+    pub(crate) fn search_memtable(&self, probes: &[Probe<'_>], found: &mut Vec<Found>) {
         let content = self.state.memtable.read();
         if content.is_empty() {
             return;
