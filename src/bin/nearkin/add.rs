@@ -4,15 +4,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 
 use nearkin::{Batch, Index, Outcome, Shingles};
 use serde::Serialize;
 
 use crate::Ended;
-use crate::args::Add;
+use crate::args::{Add, LinesGiven};
 use crate::content::{self, Reading, Sketched, Skipped};
 use crate::failure::Failure;
 use crate::files::Files;
+use crate::given::Given;
 use crate::input::{self, Input};
 use crate::opened;
 use crate::output::{self, Output, counted, grouped};
@@ -31,7 +33,7 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
     } else {
         Input::lines(args.lines.jsonl.clone())?
     };
-    let index = open(args)?;
+    let index = open(&args.index, &args.lines, &args.given)?;
     let fields = input::fields(&args.lines, index.params().shingles())?;
     let mut input = match input {
         Input::Walk(files) => Input::Walk(files.except(&args.index)),
@@ -62,20 +64,20 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
 }
 
 /// Opens the index, or creates it and says so.
-fn open(args: &Add) -> Result<Index, Failure> {
-    if opened::exists(&args.index)? {
-        return opened::to_add(&args.index, &args.given);
+pub(crate) fn open(dir: &Path, lines: &LinesGiven, given: &Given) -> Result<Index, Failure> {
+    if opened::exists(dir)? {
+        return opened::to_add(dir, given);
     }
-    let mut given = args.given.clone();
-    if args.lines.items_field.is_some() {
+    let mut given = given.clone();
+    if lines.items_field.is_some() {
         // Nothing else can be meant.
         given = given.or_shingles(Shingles::Items);
     }
     let params = given.params()?;
     // Before an index is made that this input does not fit.
-    input::fields(&args.lines, params.shingles())?;
-    let index = opened::create(&args.index, &params)?;
-    output::note(format!("created {}: {}", args.index.display(), opened::describe(&params)));
+    input::fields(lines, params.shingles())?;
+    let index = opened::create(dir, &params)?;
+    output::note(format!("created {}: {}", dir.display(), opened::describe(&params)));
     Ok(index)
 }
 

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Parser, Subcommand};
+use nearkin::Keep;
 
 use crate::given::Given;
 use crate::time;
@@ -34,6 +35,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Create(Create),
     Add(Add),
+    Admit(Admit),
     Query(Query),
     Remove(Remove),
     Pairs(Pairs),
@@ -83,6 +85,55 @@ pub(crate) struct Add {
     /// Files and folders to add
     #[arg(value_name = "PATH", required_unless_present = "jsonl", conflicts_with = "jsonl")]
     pub(crate) paths: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) lines: LinesGiven,
+
+    #[command(flatten)]
+    pub(crate) given: Given,
+}
+
+/// Add documents, but turn away those that are too much like a stored one
+///
+/// Decides on one document after the other, in the order given, each with those before it in the
+/// index, and prints a line for each: `admitted` (`replaced` if its key had another document),
+/// `unchanged`, or `rejected` with the stored documents that it is a duplicate of. A document is
+/// no duplicate of the one of its own key. All else is as with `nearkin add`; what was printed is
+/// safe on disk, and so is what a rejected document was compared with. Exit status 0 also if
+/// documents were rejected.
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "nearkin admit [OPTIONS] <INDEX> <PATH>...\n       \
+    nearkin admit [OPTIONS] <INDEX> --jsonl <FILE>")]
+#[command(after_help = "Examples:\n  nearkin admit clean.nearkin docs\n  \
+    nearkin admit unique.nearkin --jsonl papers.jsonl --reject 0.9 --relate 0.5\n  \
+    nearkin admit latest.nearkin --jsonl papers.jsonl --reject 0.8 --keep newest --json")]
+pub(crate) struct Admit {
+    /// Folder of the index
+    pub(crate) index: PathBuf,
+
+    /// Files and folders to admit
+    #[arg(value_name = "PATH", required_unless_present = "jsonl", conflicts_with = "jsonl")]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Least similarity to a stored document that makes a document a duplicate, 0 to 1
+    #[arg(long, value_name = "T", default_value_t = 0.9, value_parser = similarity)]
+    pub(crate) reject: f64,
+
+    /// Least similarity of the documents named beside an admitted one as related to it, 0 to the
+    /// value of --reject [default: none are]; a new index is built for it unless --threshold is
+    /// given
+    #[arg(long, value_name = "T", value_parser = similarity)]
+    pub(crate) relate: Option<f64>,
+
+    /// What stays of a document and its duplicates: the first, the newest (all duplicates are
+    /// removed), or the longest (the new one if it has more shingles than each of them)
+    #[arg(long, value_name = "WHICH", default_value = "first", value_parser = keep)]
+    pub(crate) keep: Keep,
+
+    /// Most duplicates or related documents to name for each
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    pub(crate) limit: usize,
 
     #[command(flatten)]
     pub(crate) lines: LinesGiven,
@@ -281,6 +332,16 @@ fn similarity(text: &str) -> Result<f64, String> {
         // Minus zero is zero, and is shown as it.
         Ok(value) if (0.0..=1.0).contains(&value) => Ok(value.abs()),
         _ => Err("must be a number from 0 to 1".to_owned()),
+    }
+}
+
+/// Reads which of a document and its duplicates stays.
+fn keep(text: &str) -> Result<Keep, String> {
+    match text {
+        "first" => Ok(Keep::First),
+        "newest" => Ok(Keep::Newest),
+        "longest" => Ok(Keep::Longest),
+        _ => Err("must be first, newest or longest".to_owned()),
     }
 }
 
