@@ -253,6 +253,11 @@ impl Index {
         self.snapshot().query_key(key)
     }
 
+    /// What is like any of the documents with these keys? See [`Snapshot::query_keys`].
+    pub fn query_keys<'a>(&self, keys: &'a [impl AsRef<[u8]>]) -> Query<'a> {
+        self.snapshot().query_keys(keys)
+    }
+
     /// All pairs of documents of at least this similarity. See [`Snapshot::pairs`].
     pub fn pairs(&self, threshold: f64) -> Result<Pairs> {
         self.snapshot().pairs(threshold)

@@ -198,3 +198,36 @@ fn a_key_that_would_turn_the_table_around_is_escaped_and_exact_in_json() {
     let ran = scratch.run("query i --key a --threshold=-0").ends_with(0);
     assert!(!ran.stderr.contains("-0"), "{}", ran.stderr);
 }
+
+#[test]
+fn several_keys_are_one_query() {
+    let scratch = Scratch::with_licences();
+    let ran = scratch.run("query i --keys docs/MIT.txt,docs/JSON.txt --threshold 0.3 --json");
+    let objects = ran.ends_with(0).objects();
+    assert_eq!(objects[0]["key"], "docs/Xnet.txt");
+    assert_eq!(objects[0]["query"], "docs/MIT.txt,docs/JSON.txt");
+    assert!(
+        objects.iter().all(|one| one["key"] != "docs/MIT.txt" && one["key"] != "docs/JSON.txt")
+    );
+    // The best of what each of them says.
+    let of = |key| {
+        let ran = scratch.run(&format!("query i --key docs/{key}.txt --threshold 0.3 --json"));
+        let objects = ran.ends_with(0).objects();
+        let found = objects.iter().find(|one| one["key"] == "docs/Xnet.txt").unwrap();
+        found["similarity"].as_f64().unwrap()
+    };
+    assert_eq!(objects[0]["similarity"].as_f64().unwrap(), of("MIT").max(of("JSON")));
+    scratch.run("query i --keys docs/MIT.txt,nobody").ends_with(2).says(&["nobody"]);
+}
+
+#[test]
+fn a_query_of_few_candidates_says_that_matches_may_be_missing() {
+    let scratch = Scratch::new();
+    scratch.run_with_stdin("add i --jsonl -", equal_lines(50).as_bytes()).ends_with(0);
+    let ran = scratch.run("query i --key 7 --max-candidates 20 --limit 100 --json").ends_with(0);
+    assert!((1..=20).contains(&ran.objects().len()), "{}", ran.stdout);
+    ran.says(&["not all candidates were compared"]);
+    let ran = scratch.run("query i --key 7 --max-candidates 100000 --limit 100 --json");
+    let ran = ran.ends_with(0);
+    assert_eq!((ran.objects().len(), ran.stderr.as_str()), (49, ""));
+}

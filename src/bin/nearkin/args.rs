@@ -142,17 +142,26 @@ pub(crate) struct Admit {
     pub(crate) given: Given,
 }
 
-/// Find the documents like a file, a text, a stored document, or each line of a file
+/// Find the documents like a file, a text, stored documents, or each line of a file
 ///
 /// A query by content finds every such document, also one stored under the same name. A query
-/// by key never finds the key itself. Most similar first; equal ones by key.
+/// by key never finds the key itself; one by several keys gives one answer, in which a document
+/// counts with the most similar of them. Most similar first; equal ones by key. With
+/// `--threshold 0` these are the most similar candidates, however similar they are.
+///
+/// `--jsonl` asks for each line, on all cores, and answers in the order of the lines: so an
+/// archive says which of its documents each new one is like, before or without adding it.
 #[derive(Debug, clap::Args)]
-#[command(group = ArgGroup::new("what").required(true).args(["files", "text", "key", "jsonl"]))]
+#[command(group = ArgGroup::new("what").required(true).args([
+    "files", "text", "key", "keys", "jsonl",
+]))]
 #[command(override_usage = "nearkin query [OPTIONS] <INDEX> <FILE>...\n       \
-    nearkin query [OPTIONS] <INDEX> --text <TEXT> | --key <KEY> | --jsonl <FILE>")]
+    nearkin query [OPTIONS] <INDEX> --text <TEXT> | --key <KEY> | --keys <KEY,KEY...> | \
+    --jsonl <FILE>")]
 #[command(after_help = "Examples:\n  nearkin query my.nearkin docs/mit.txt\n  \
     nearkin query my.nearkin --key docs/mit.txt --threshold 0.5 --limit 3\n  \
     nearkin query my.nearkin --text \"permission is hereby granted\"\n  \
+    nearkin query my.nearkin --keys docs/mit.txt,docs/isc.txt --threshold 0 --limit 5\n  \
     nearkin query papers.nearkin --jsonl papers.jsonl --json")]
 pub(crate) struct Query {
     /// Folder of the index
@@ -170,12 +179,23 @@ pub(crate) struct Query {
     #[arg(long)]
     pub(crate) key: Option<OsString>,
 
+    /// Find what is like any of the documents with these keys, apart from these; between commas,
+    /// or the option repeated
+    #[arg(long, value_name = "KEY,KEY...", value_delimiter = ',')]
+    pub(crate) keys: Vec<OsString>,
+
     #[command(flatten)]
     pub(crate) lines: LinesGiven,
 
     /// Least similarity to print, 0 to 1 [default: the index's own]
     #[arg(long, value_name = "T", value_parser = similarity)]
     pub(crate) threshold: Option<f64>,
+
+    /// Most candidates to compare with each query: bounds its time where crowds are stored, and
+    /// says so if matches may be missing [default: all]
+    #[arg(long, value_name = "N")]
+    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    pub(crate) max_candidates: Option<usize>,
 
     /// Most matches to print for each query
     #[arg(long, value_name = "N", default_value_t = 10)]

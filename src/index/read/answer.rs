@@ -1,5 +1,6 @@
 //! What reading returns. Plain data.
 
+use crate::Params;
 use crate::sketch::Signature;
 
 /// A stored document.
@@ -39,8 +40,27 @@ pub struct Answer {
     pub matches: Vec<Match>,
     /// How many documents reach the threshold, the limit aside.
     pub found: u64,
+    /// The threshold that was asked for, or the index's own.
+    pub threshold: f64,
+    /// Whether a document of exactly that similarity is a candidate with a chance below one half:
+    /// the bands were chosen for a higher one, and what is missing here may well be stored. See
+    /// [`Answer::expected_recall`].
+    pub unlikely: bool,
+    /// Whether every candidate was compared: false if there were more than
+    /// [`Query::max_candidates`](crate::Query::max_candidates), and then documents that should
+    /// be here may be missing.
+    pub complete: bool,
     /// The number of the last change that the answer takes into account.
     pub change: u64,
+}
+
+impl Answer {
+    /// The chance that a document of exactly the threshold's similarity was returned, by the
+    /// index's parameters: see [`Params::expected_recall`], which also says it for any other
+    /// similarity. Costs about k^2 multiplications.
+    pub fn expected_recall(&self, params: &Params) -> f64 {
+        params.expected_recall(self.threshold, self.threshold)
+    }
 }
 
 impl IntoIterator for Answer {

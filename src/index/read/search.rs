@@ -23,6 +23,8 @@ pub(crate) struct Probe<'a> {
     band_rows: usize,
     lane_bits: u32,
     equal_rows_min: u32,
+    /// The most candidates compared; those of several bands count several times.
+    candidates_max: usize,
 }
 
 /// A live document that satisfies the law for one of the probes.
@@ -44,7 +46,14 @@ impl<'a> Probe<'a> {
             band_rows: params.rows_per_band(),
             lane_bits: params.lane_bits(),
             equal_rows_min,
+            candidates_max: usize::MAX,
         }
+    }
+
+    /// The same, with a bound on the candidates that it is compared with.
+    pub(crate) fn max_candidates(mut self, candidates_max: usize) -> Self {
+        self.candidates_max = candidates_max;
+        self
     }
 
     /// The equal rows of a candidate found in `band`, if it counts there: there are enough, the
@@ -80,12 +89,16 @@ struct Candidate {
 }
 
 impl Snapshot {
-    /// Every live document that satisfies the law for a probe, in order of the probes; each once.
-    pub(crate) fn search(&self, probes: &[Probe<'_>]) -> Result<Vec<Found>> {
-        let mut found = self.search_segments(probes)?;
-        self.search_memtable(probes, &mut found);
+    /// Every live document that satisfies the law for a probe, in order of the probes, each once;
+    /// and which of the probes had more candidates than they may be compared with.
+    pub(crate) fn search(&self, probes: &[Probe<'_>]) -> Result<(Vec<Found>, Vec<bool>)> {
+        let mut search = Search::new(self, probes);
+        search.segments()?;
+        let Search { mut found, mut left, mut cut, .. } = search;
+        self.drop_dead(&mut found)?;
+        self.search_recent(probes, &mut found, &mut left, &mut cut);
         found.sort_unstable_by_key(|found| found.probe);
-        Ok(found)
+        Ok((found, cut))
     }
 
     /// What segments hold that satisfies the law for a probe, but for deaths since the floor: it
@@ -114,6 +127,19 @@ impl Snapshot {
 
     /// Takes back what has died in segments since the floor, and adds what the memtable has.
     pub(crate) fn search_memtable(&self, probes: &[Probe<'_>], found: &mut Vec<Found>) {
+        let mut left = vec![usize::MAX; probes.len()];
+        self.search_recent(probes, found, &mut left, &mut vec![false; probes.len()]);
+    }
+
+    /// The same, with how many candidates each probe may still be compared with, and whether it
+    /// had more.
+    fn search_recent(
+        &self,
+        probes: &[Probe<'_>],
+        found: &mut Vec<Found>,
+        left: &mut [usize],
+        cut: &mut [bool],
+    ) {
         let content = self.state.memtable.read();
         if content.is_empty() {
             return;
@@ -129,6 +155,10 @@ impl Snapshot {
                     if !content.is_live(ordinal, self.visible) {
                         continue;
                     }
+                    if !take_one(&mut left[index(number)]) {
+                        cut[index(number)] = true;
+                        break;
+                    }
                     let signature = content.signature(ordinal);
                     if let Some(equal_rows) = probe.score(band_number, signature) {
                         let place = Place { source, ordinal };
@@ -140,6 +170,14 @@ impl Snapshot {
     }
 }
 
+/// Takes one of those that are left, if there are any.
+#[inline]
+fn take_one(left: &mut usize) -> bool {
+    let more = *left > 0;
+    *left -= usize::from(more);
+    more
+}
+
 /// A search of the segments under way.
 struct Search<'a> {
     snapshot: &'a Snapshot,
@@ -149,6 +187,10 @@ struct Search<'a> {
     look_ups: Vec<LookUp>,
     candidates: Vec<Candidate>,
     found: Vec<Found>,
+    /// How many candidates each probe may still be compared with.
+    left: Vec<usize>,
+    /// Whether it had more.
+    cut: Vec<bool>,
 }
 
 impl<'a> Search<'a> {
@@ -162,6 +204,8 @@ impl<'a> Search<'a> {
             look_ups: Vec::with_capacity(look_ups),
             candidates: Vec::new(),
             found: Vec::new(),
+            left: probes.iter().map(|probe| probe.candidates_max).collect(),
+            cut: vec![false; probes.len()],
         }
     }
 
@@ -209,6 +253,10 @@ impl<'a> Search<'a> {
         let Task { source, probe } = task;
         let segment = &self.live(source).segment;
         segment.take_ordinals(look_up, |ordinal| {
+            if !take_one(&mut self.left[index(probe)]) {
+                self.cut[index(probe)] = true;
+                return Ok(());
+            }
             segment.ask_for_signature(ordinal);
             let place = Place { source, ordinal };
             self.candidates.push(Candidate { place, probe, band });

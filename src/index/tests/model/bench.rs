@@ -253,6 +253,7 @@ impl Bench {
             Op::RemoveOlder { ms } => self.remove_older(*ms)?,
             Op::Query { .. }
             | Op::QueryKey { .. }
+            | Op::QueryKeys { .. }
             | Op::Get(_)
             | Op::Contains(_)
             | Op::Iter

@@ -34,7 +34,11 @@ fn op(input: &mut Input<'_>, hashes: usize) -> Op {
         }
         11 => Op::Admit(admitting(input, hashes)),
         12..=14 => Op::Query { lanes: lanes(input, hashes), ask: ask(input, hashes) },
-        15 | 16 => Op::QueryKey { key: some_key(input), ask: ask(input, hashes) },
+        15 => Op::QueryKeys {
+            keys: (0..input.below(4)).map(|_| some_key(input)).collect(),
+            ask: ask(input, hashes),
+        },
+        16 => Op::QueryKey { key: some_key(input), ask: ask(input, hashes) },
         17 => Op::Get(some_key(input)),
         18 => Op::Pairs { rows: rows(input, hashes) },
         19 => Op::Clusters { rows: rows(input, hashes) },

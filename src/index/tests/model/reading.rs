@@ -3,7 +3,7 @@
 use super::bench::Bench;
 use super::model::{Doc, Like, Model};
 use super::script::{Ask, Op};
-use crate::{Batch, Document, ErrorKind, Query, Result, Signature, Snapshot};
+use crate::{Answer, Batch, Document, ErrorKind, Query, Result, Signature, Snapshot};
 use std::collections::BTreeSet;
 
 impl Bench {
@@ -11,16 +11,27 @@ impl Bench {
         match op {
             Op::Query { lanes, ask } => {
                 let signature = self.signature(lanes);
-                let query = snapshot.query(&signature);
-                self.ask(query, model, signature.as_bytes(), *ask, None)?;
+                let threshold = self.law.threshold_of(ask.rows);
+                let expected = model.query(&self.law, signature.as_bytes(), threshold, None);
+                self.ask(snapshot.query(&signature), model, &expected, *ask)?;
             }
             Op::QueryKey { key, ask } => match model.get(key) {
                 Some(doc) => {
-                    let query = snapshot.query_key(key);
-                    self.ask(query, model, &doc.signature, *ask, Some(key))?;
+                    let threshold = self.law.threshold_of(ask.rows);
+                    let expected = model.query(&self.law, &doc.signature, threshold, Some(key));
+                    self.ask(snapshot.query_key(key), model, &expected, *ask)?;
                 }
                 None => refused(snapshot.query_key(key).run(), ErrorKind::NotFound)?,
             },
+            Op::QueryKeys { keys, ask } => {
+                let threshold = self.law.threshold_of(ask.rows);
+                match model.query_keys(&self.law, keys, threshold) {
+                    Some(expected) => {
+                        self.ask(snapshot.query_keys(keys), model, &expected, *ask)?;
+                    }
+                    None => refused(snapshot.query_keys(keys).run(), ErrorKind::NotFound)?,
+                }
+            }
             Op::Get(key) => {
                 let found = snapshot.get(key)?;
                 assert_eq!(found.map(|found| stored(key, found)), model.get(key).cloned());
@@ -56,29 +67,34 @@ impl Bench {
         Ok(())
     }
 
-    fn ask(
-        &mut self,
-        query: Query<'_>,
-        model: &Model,
-        signature: &[u8],
-        ask: Ask,
-        itself: Option<&[u8]>,
-    ) -> Result<()> {
-        let threshold = self.law.threshold_of(ask.rows);
-        let expected = model.query(&self.law, signature, threshold, itself);
-        let answer = query.threshold(threshold).limit(ask.limit).run()?;
+    fn ask(&mut self, query: Query<'_>, model: &Model, expected: &[Like], ask: Ask) -> Result<()> {
+        let query = query.threshold(self.law.threshold_of(ask.rows)).limit(ask.limit);
+        let answer = query.run()?;
         assert_eq!(answer.found, expected.len() as u64, "documents that reach the threshold");
-        assert_eq!(answer.change, model.change);
-        let mut likes: Vec<Like> = Vec::new();
+        assert_eq!((answer.change, answer.complete), (model.change, true));
+        let likes = self.likes(answer);
+        let limit = ask.limit.min(expected.len());
+        assert_eq!(likes, expected[..limit]);
+        self.note(|| format!("{likes:?}"));
+        // A few candidates give a part of it.
+        let few = ask.rows % 4;
+        let answer = query.limit(usize::MAX).max_candidates(few as usize).run()?;
+        let complete = answer.complete;
+        let likes = self.likes(answer);
+        assert!(likes.len() == expected.len() || !complete, "it says so if something is missing");
+        assert!(likes.iter().all(|like| expected.contains(like)), "{likes:?}");
+        assert!(few > 0 || likes.is_empty());
+        Ok(())
+    }
+
+    fn likes(&self, answer: Answer) -> Vec<Like> {
+        let mut likes = Vec::new();
         for found in answer.matches {
             let similarity = self.law.estimate(found.equal_rows).max(0.0);
             assert!((found.similarity - similarity).abs() < 1e-12, "{found:?}");
             likes.push((found.key, found.payload, found.time, found.equal_rows));
         }
-        let limit = ask.limit.min(expected.len());
-        assert_eq!(likes, expected[..limit]);
-        self.note(|| format!("{likes:?}"));
-        Ok(())
+        likes
     }
 
     /// Calls that must be refused, and change nothing.

@@ -80,6 +80,10 @@ pub(super) enum Op {
         key: Vec<u8>,
         ask: Ask,
     },
+    QueryKeys {
+        keys: Vec<Vec<u8>>,
+        ask: Ask,
+    },
     Get(Vec<u8>),
     Contains(Vec<u8>),
     Iter,
@@ -168,7 +172,12 @@ impl Author {
             }
             365..410 => Op::Admit(self.admitting()),
             410..640 => Op::Query { lanes: self.lanes(), ask: self.ask() },
-            640..730 => Op::QueryKey { key: self.some_key(), ask: self.ask() },
+            640..710 => Op::QueryKey { key: self.some_key(), ask: self.ask() },
+            710..730 => {
+                let count = self.rng.pick(&[0, 1, 2, 3, 20]);
+                let keys = (0..count).map(|_| self.some_key()).collect();
+                Op::QueryKeys { keys, ask: self.ask() }
+            }
             730..790 => Op::Get(self.some_key()),
             790..820 => Op::Contains(self.some_key()),
             820..826 => Op::Iter,
