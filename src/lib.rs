@@ -112,9 +112,10 @@ mod wal;
 
 pub use error::{Error, ErrorKind, Result};
 pub use index::{
-    Admission, Admit, Answer, Batch, Cluster, Clusters, Decision, Document, Durability, Index,
-    Keep, Maintained, Maintenance, Match, Newcomer, Options, Outcome, Pair, Pairs, Progress,
-    Queries, Query, Reader, Recovery, Salvaged, Snapshot, Stats, Verification, Written,
+    Admission, Admit, Answer, Batch, Cluster, Clusters, Collapsed, CollapsedPairs, Decision,
+    Document, Durability, Index, Keep, Maintained, Maintenance, Match, Newcomer, Options, Outcome,
+    Pair, Pairs, Progress, Queries, Query, Reader, Recovery, Salvaged, Snapshot, Stats,
+    Verification, Written,
 };
 pub use params::{Params, ParamsBuilder, Scheme, Shingles};
 pub use segment::ReadMode;

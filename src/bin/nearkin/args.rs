@@ -254,7 +254,8 @@ pub(crate) struct Remove {
 
 /// Print all pairs of documents like each other
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  nearkin pairs my.nearkin --threshold 0.8 --sort")]
+#[command(after_help = "Examples:\n  nearkin pairs my.nearkin --threshold 0.8 --sort\n  \
+    nearkin pairs my.nearkin --collapse")]
 pub(crate) struct Pairs {
     /// Folder of the index
     pub(crate) index: PathBuf,
@@ -269,11 +270,20 @@ pub(crate) struct Pairs {
     /// particular order, as they are found, and memory stays small.
     #[arg(long)]
     pub(crate) sort: bool,
+
+    /// Report documents with the same signature once, as a crowd with its smallest key and their
+    /// number, not as pairs; other pairs are then of crowds
+    ///
+    /// Without it n copies are n (n - 1) / 2 pairs. Takes 4 bytes of memory for each document.
+    #[arg(long)]
+    pub(crate) collapse: bool,
 }
 
 /// Print groups of documents that pairs connect
 ///
-/// A group begins with its representative, the smallest key. Two documents of a group need not
+/// A group begins with its representative, the smallest key, the number of its documents and the
+/// days on which they were added or last replaced; with `--json` each has its time, in
+/// milliseconds UTC. Two documents of a group need not
 /// be like each other: a chain of others may lead from one to the other.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  nearkin clusters my.nearkin --threshold 0.9")]

@@ -90,6 +90,32 @@ pub struct Pair {
 pub struct Cluster {
     /// The keys in ascending order; the first is the representative.
     pub keys: Vec<Vec<u8>>,
+    /// When each of them was inserted or last replaced, in milliseconds UTC: in the order of the
+    /// keys.
+    pub times: Vec<u64>,
+}
+
+/// One of all pairs, with the documents of one signature taken together.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Collapsed {
+    /// Two and more documents with the same signature: each two of them are a pair with all rows
+    /// equal, and none of these pairs is told otherwise.
+    Crowd {
+        /// The smallest key, which stands for them all.
+        key: Vec<u8>,
+        /// How many documents they are.
+        count: u64,
+    },
+    /// Two documents, and all that have the signature of one or the other: each of the first
+    /// with each of the second is a pair with these equal rows.
+    Pair {
+        /// The documents, or those that stand for their crowds.
+        pair: Pair,
+        /// How many documents have the signature of [`Pair::a`], itself included.
+        a_count: u64,
+        /// How many documents have the signature of [`Pair::b`], itself included.
+        b_count: u64,
+    },
 }
 
 /// How far a long operation is; `done` never exceeds `total`.

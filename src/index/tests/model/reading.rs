@@ -3,7 +3,9 @@
 use super::bench::Bench;
 use super::model::{Doc, Like, Model};
 use super::script::{Ask, Op};
-use crate::{Answer, Batch, Document, ErrorKind, Query, Result, Signature, Snapshot};
+use crate::{
+    Answer, Batch, Cluster, Collapsed, Document, ErrorKind, Query, Result, Signature, Snapshot,
+};
 use std::collections::BTreeSet;
 
 impl Bench {
@@ -49,6 +51,9 @@ impl Bench {
                     pairs.into_iter().map(|pair| (pair.a, pair.b, pair.equal_rows)).collect();
                 assert_eq!(found, expected);
                 self.note(|| format!("{found:?}"));
+                let collapsed = snapshot.pairs(threshold)?.collapse()?;
+                let collapsed = collapsed.collect::<Result<Vec<_>>>()?;
+                check_collapsed(&collapsed, model, &expected, self.law.hashes);
             }
             Op::Clusters { rows } => {
                 let threshold = self.law.threshold_of(*rows);
@@ -56,6 +61,10 @@ impl Bench {
                     .clusters_with(threshold, &mut |_| std::ops::ControlFlow::Continue(()))?;
                 let clusters = clusters.collect::<Result<Vec<_>>>()?;
                 let count = clusters.len();
+                for Cluster { keys, times } in &clusters {
+                    let time = |key: &Vec<u8>| model.get(key).map(|doc| doc.time);
+                    assert!(keys.iter().map(time).eq(times.iter().map(|time| Some(*time))));
+                }
                 let found: BTreeSet<_> = clusters.into_iter().map(|cluster| cluster.keys).collect();
                 assert_eq!(count, found.len(), "each cluster once");
                 assert_eq!(found, model.clusters(&self.law, threshold));
@@ -116,6 +125,47 @@ impl Bench {
             }
         }
     }
+}
+
+/// Pairs with crowds taken together are all pairs.
+fn check_collapsed(
+    collapsed: &[Collapsed],
+    model: &Model,
+    expected: &BTreeSet<(Vec<u8>, Vec<u8>, u32)>,
+    hashes: usize,
+) {
+    let twins = |key: &[u8]| {
+        let signature = &model.get(key).expect("it is stored").signature;
+        let twins = model.docs.iter().filter(move |(_, doc)| doc.signature == *signature);
+        twins.map(|(key, _)| key.to_vec()).collect::<Vec<_>>()
+    };
+    let mut pairs = BTreeSet::new();
+    let mut add = |one: &Vec<u8>, other: &Vec<u8>, rows: u32| {
+        let (a, b) = if one < other { (one, other) } else { (other, one) };
+        assert!(pairs.insert((a.clone(), b.clone(), rows)), "told twice");
+    };
+    for item in collapsed {
+        match item {
+            Collapsed::Crowd { key, count } => {
+                let twins = twins(key);
+                assert_eq!((&twins[0], twins.len() as u64), (key, *count));
+                for (at, one) in twins.iter().enumerate() {
+                    for other in &twins[at + 1..] {
+                        add(one, other, u32::try_from(hashes).expect("few rows"));
+                    }
+                }
+            }
+            Collapsed::Pair { pair, a_count, b_count } => {
+                let (ones, others) = (twins(&pair.a), twins(&pair.b));
+                assert_eq!((&ones[0], &others[0]), (&pair.a, &pair.b), "they stand for them");
+                assert_eq!((ones.len() as u64, others.len() as u64), (*a_count, *b_count));
+                for (one, other) in ones.iter().flat_map(|a| others.iter().map(move |b| (a, b))) {
+                    add(one, other, pair.equal_rows);
+                }
+            }
+        }
+    }
+    assert_eq!(&pairs, expected);
 }
 
 /// Everything that is stored, and nothing else.
