@@ -125,3 +125,8 @@ pub use sketch::{Signature, Sketcher};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// And those of what to do with copies.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/DUPLICATES.md")]
+struct Duplicates;

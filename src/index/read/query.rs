@@ -104,7 +104,8 @@ impl<'a> Query<'a> {
     /// The most candidates compared (with each document asked about): a bound on the time of a
     /// query that meets a crowd. A document counts once for every band that it shares. If there
     /// are more, [`Answer::complete`] is false, and of the matches some may be missing, others
-    /// on different days: which ones are compared depends on where they lie. Default: all.
+    /// on different days: which ones are compared depends on where they lie. (Of several keys
+    /// asked about, the most similar one may be among those not compared.) Default: all.
     pub fn max_candidates(mut self, candidates: usize) -> Self {
         self.terms.candidates_max = candidates;
         self

@@ -91,7 +91,12 @@ impl Bench {
         let complete = answer.complete;
         let likes = self.likes(answer);
         assert!(likes.len() == expected.len() || !complete, "it says so if something is missing");
-        assert!(likes.iter().all(|like| expected.contains(like)), "{likes:?}");
+        // Of several documents asked about, the most similar one may not have been compared.
+        let part_of = |like: &Like, whole: &Like| {
+            (&like.0, &like.1, like.2) == (&whole.0, &whole.1, whole.2) && like.3 <= whole.3
+        };
+        let known = |like: &Like| expected.iter().any(|whole| part_of(like, whole));
+        assert!(likes.iter().all(known), "{likes:?}");
         assert!(few > 0 || likes.is_empty());
         Ok(())
     }
