@@ -310,8 +310,9 @@ impl Core {
         }
         let removed = before.rank(duplicates, usize::MAX)?;
         let related = before.rank(related, terms.limit)?;
-        let removes = removed.iter().map(|found| LoggedOperation::Remove { key: &found.key });
-        let operations: Vec<_> = removes.chain([*newcomer]).collect();
+        let mut operations = Vec::with_capacity(removed.len() + 1);
+        operations.extend(removed.iter().map(|found| LoggedOperation::Remove { key: &found.key }));
+        operations.push(*newcomer);
         self.check_record(&operations)?;
         let key_hashes = key_hashes(&self.params, &operations);
         let written = self.write_locked(writer, &operations, &key_hashes)?;

@@ -42,10 +42,6 @@ pub struct Answer {
     pub found: u64,
     /// The threshold that was asked for, or the index's own.
     pub threshold: f64,
-    /// Whether a document of exactly that similarity is a candidate with a chance below one half:
-    /// the bands were chosen for a higher one, and what is missing here may well be stored. See
-    /// [`Answer::expected_recall`].
-    pub unlikely: bool,
     /// Whether every candidate was compared: false if there were more than
     /// [`Query::max_candidates`](crate::Query::max_candidates), and then documents that should
     /// be here may be missing.
@@ -55,6 +51,13 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// Whether a document of exactly the threshold's similarity is a candidate with a chance below
+    /// one half: the bands were chosen for a higher one, and what is missing here may well be
+    /// stored.
+    pub fn is_unlikely(&self, params: &Params) -> bool {
+        params.candidate_probability(self.threshold) < 0.5
+    }
+
     /// The chance that a document of exactly the threshold's similarity was returned, by the
     /// index's parameters: see [`Params::expected_recall`], which also says it for any other
     /// similarity. Costs about k^2 multiplications.

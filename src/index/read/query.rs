@@ -87,7 +87,7 @@ impl<'a> Query<'a> {
 
     /// The least similarity returned, from 0 to 1. Default: the index's own threshold. A lower one
     /// than the bands were chosen for finds only what shares a band: see
-    /// [`Params::expected_recall`](crate::Params::expected_recall), and [`Answer::unlikely`]. With
+    /// [`Params::expected_recall`](crate::Params::expected_recall), and [`Answer::is_unlikely`]. With
     /// 0 everything is a match that shares a band and has more equal rows than chance makes:
     /// with a limit, the most similar ones, however similar they are.
     pub fn threshold(mut self, threshold: f64) -> Self {
@@ -125,9 +125,9 @@ impl<'a> Query<'a> {
         for together in signatures.chunks(TOGETHER) {
             let probes: Vec<_> =
                 together.iter().map(|bytes| asked.probe(snapshot, bytes)).collect();
-            let (some, cut) = snapshot.search(&probes)?;
-            found.extend(some);
-            complete &= !cut.contains(&true);
+            let (some, bounds) = snapshot.search(&probes)?;
+            complete &= (0..probes.len()).all(|probe| !bounds.is_cut(probe));
+            if found.is_empty() { found = some } else { found.extend(some) }
         }
         if !themselves.is_empty() {
             found.retain(|candidate| !themselves.contains(&candidate.place));
@@ -139,7 +139,7 @@ impl<'a> Query<'a> {
     }
 
     /// The signatures' bytes, and where the documents lie if they are stored ones.
-    fn resolve(&self) -> Result<(Vec<Cow<'_, [u8]>>, Vec<Place>)> {
+    fn resolve(&self) -> Result<Resolved<'_>> {
         let keys = match &self.target {
             Target::Signature(signature) => {
                 self.snapshot.check_signature(signature)?;
@@ -162,6 +162,9 @@ impl<'a> Query<'a> {
     }
 }
 
+/// Signatures' bytes, and places of stored documents.
+type Resolved<'a> = (Vec<Cow<'a, [u8]>>, Vec<Place>);
+
 /// Of what was found for several probes: each document once, with the most equal rows.
 fn keep_best(found: &mut Vec<Found>) {
     found.sort_unstable_by_key(|found| (found.place, std::cmp::Reverse(found.equal_rows)));
@@ -173,19 +176,16 @@ fn keep_best(found: &mut Vec<Found>) {
 struct Asked {
     threshold: f64,
     equal_rows_min: u32,
-    unlikely: bool,
     limit: usize,
     candidates_max: usize,
 }
 
 impl Asked {
     fn new(snapshot: &Snapshot, terms: Terms) -> Result<Self> {
-        let params = &snapshot.params;
-        let threshold = terms.threshold.unwrap_or(params.threshold());
+        let threshold = terms.threshold.unwrap_or(snapshot.params.threshold());
         Ok(Self {
             threshold,
             equal_rows_min: snapshot.equal_rows_min(terms.threshold)?,
-            unlikely: params.candidate_probability(threshold) < 0.5,
             limit: terms.limit,
             candidates_max: terms.candidates_max,
         })
@@ -252,12 +252,12 @@ impl Queries<'_> {
         for together in self.signatures.chunks(TOGETHER) {
             let bytes = together.iter().map(Signature::as_bytes);
             let probes: Vec<_> = bytes.map(|bytes| asked.probe(snapshot, bytes)).collect();
-            let (mut found, cut) = snapshot.search(&probes)?;
+            let (mut found, bounds) = snapshot.search(&probes)?;
             let mut rest = found.as_mut_slice();
             for number in 0..together.len() {
                 let count = rest.partition_point(|found| index(found.probe) <= number);
                 let (of_this, of_others) = rest.split_at_mut(count);
-                answers.push(snapshot.answer(of_this, &asked, !cut[number])?);
+                answers.push(snapshot.answer(of_this, &asked, !bounds.is_cut(number))?);
                 rest = of_others;
             }
         }
@@ -287,7 +287,6 @@ impl Snapshot {
             matches: self.rank(found, asked.limit)?,
             found: count,
             threshold: asked.threshold,
-            unlikely: asked.unlikely,
             complete,
             change: self.visible,
         })

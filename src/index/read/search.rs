@@ -91,14 +91,14 @@ struct Candidate {
 impl Snapshot {
     /// Every live document that satisfies the law for a probe, in order of the probes, each once;
     /// and which of the probes had more candidates than they may be compared with.
-    pub(crate) fn search(&self, probes: &[Probe<'_>]) -> Result<(Vec<Found>, Vec<bool>)> {
+    pub(crate) fn search(&self, probes: &[Probe<'_>]) -> Result<(Vec<Found>, Bounds)> {
         let mut search = Search::new(self, probes);
         search.segments()?;
-        let Search { mut found, mut left, mut cut, .. } = search;
+        let Search { mut found, mut bounds, .. } = search;
         self.drop_dead(&mut found)?;
-        self.search_recent(probes, &mut found, &mut left, &mut cut);
+        self.search_recent(probes, &mut found, &mut bounds);
         found.sort_unstable_by_key(|found| found.probe);
-        Ok((found, cut))
+        Ok((found, bounds))
     }
 
     /// What segments hold that satisfies the law for a probe, but for deaths since the floor: it
@@ -127,19 +127,11 @@ impl Snapshot {
 
     /// Takes back what has died in segments since the floor, and adds what the memtable has.
     pub(crate) fn search_memtable(&self, probes: &[Probe<'_>], found: &mut Vec<Found>) {
-        let mut left = vec![usize::MAX; probes.len()];
-        self.search_recent(probes, found, &mut left, &mut vec![false; probes.len()]);
+        self.search_recent(probes, found, &mut Bounds::default());
     }
 
-    /// The same, with how many candidates each probe may still be compared with, and whether it
-    /// had more.
-    fn search_recent(
-        &self,
-        probes: &[Probe<'_>],
-        found: &mut Vec<Found>,
-        left: &mut [usize],
-        cut: &mut [bool],
-    ) {
+    /// The same, with what is left of bounds.
+    fn search_recent(&self, probes: &[Probe<'_>], found: &mut Vec<Found>, bounds: &mut Bounds) {
         let content = self.state.memtable.read();
         if content.is_empty() {
             return;
@@ -155,8 +147,7 @@ impl Snapshot {
                     if !content.is_live(ordinal, self.visible) {
                         continue;
                     }
-                    if !take_one(&mut left[index(number)]) {
-                        cut[index(number)] = true;
+                    if !bounds.take_one(number) {
                         break;
                     }
                     let signature = content.signature(ordinal);
@@ -170,12 +161,33 @@ impl Snapshot {
     }
 }
 
-/// Takes one of those that are left, if there are any.
-#[inline]
-fn take_one(left: &mut usize) -> bool {
-    let more = *left > 0;
-    *left -= usize::from(more);
-    more
+/// How many candidates each probe may still be compared with, and whether it had more. Empty if
+/// none has a bound, as nearly always.
+#[derive(Debug, Default)]
+pub(crate) struct Bounds(Vec<(usize, bool)>);
+
+impl Bounds {
+    fn of(probes: &[Probe<'_>]) -> Self {
+        if probes.iter().all(|probe| probe.candidates_max == usize::MAX) {
+            return Self::default();
+        }
+        Self(probes.iter().map(|probe| (probe.candidates_max, false)).collect())
+    }
+
+    /// Whether a probe may be compared with one more.
+    #[inline]
+    fn take_one(&mut self, probe: u32) -> bool {
+        let Some((left, cut)) = self.0.get_mut(index(probe)) else { return true };
+        let more = *left > 0;
+        *left -= usize::from(more);
+        *cut |= !more;
+        more
+    }
+
+    /// Whether a probe had more candidates than it may be compared with.
+    pub(crate) fn is_cut(&self, probe: usize) -> bool {
+        self.0.get(probe).is_some_and(|(_, cut)| *cut)
+    }
 }
 
 /// A search of the segments under way.
@@ -187,10 +199,7 @@ struct Search<'a> {
     look_ups: Vec<LookUp>,
     candidates: Vec<Candidate>,
     found: Vec<Found>,
-    /// How many candidates each probe may still be compared with.
-    left: Vec<usize>,
-    /// Whether it had more.
-    cut: Vec<bool>,
+    bounds: Bounds,
 }
 
 impl<'a> Search<'a> {
@@ -204,8 +213,7 @@ impl<'a> Search<'a> {
             look_ups: Vec::with_capacity(look_ups),
             candidates: Vec::new(),
             found: Vec::new(),
-            left: probes.iter().map(|probe| probe.candidates_max).collect(),
-            cut: vec![false; probes.len()],
+            bounds: Bounds::of(probes),
         }
     }
 
@@ -253,8 +261,7 @@ impl<'a> Search<'a> {
         let Task { source, probe } = task;
         let segment = &self.live(source).segment;
         segment.take_ordinals(look_up, |ordinal| {
-            if !take_one(&mut self.left[index(probe)]) {
-                self.cut[index(probe)] = true;
+            if !self.bounds.take_one(probe) {
                 return Ok(());
             }
             segment.ask_for_signature(ordinal);

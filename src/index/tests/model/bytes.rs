@@ -89,7 +89,7 @@ fn edit(input: &mut Input<'_>, hashes: usize) -> Edit {
 }
 
 fn admitting(input: &mut Input<'_>, hashes: usize) -> Admitting {
-    let newcomers = (0..1 + input.below(3)).map(|_| {
+    let newcomers = (0..=input.below(3)).map(|_| {
         let (key, lanes) = (some_key(input), lanes(input, hashes));
         (key, lanes, Vec::new())
     });
