@@ -112,9 +112,10 @@ mod wal;
 
 pub use error::{Error, ErrorKind, Result};
 pub use index::{
-    Answer, Batch, Cluster, Clusters, Document, Durability, Imported, Index, Maintained,
-    Maintenance, Match, Options, Outcome, Pair, Pairs, Progress, Queries, Query, Reader, Recovery,
-    Salvaged, Snapshot, Stats, Verification, Written,
+    Admission, Admit, Answer, Batch, Cluster, Clusters, Collapsed, CollapsedPairs, Decision,
+    Document, Durability, Imported, Index, Keep, Maintained, Maintenance, Match, Newcomer, Options,
+    Outcome, Pair, Pairs, Progress, Queries, Query, Reader, Recovery, Salvaged, Snapshot, Stats,
+    Verification, Written,
 };
 pub use params::{Maker, Params, ParamsBuilder, Scheme, Shingles};
 pub use segment::ReadMode;
@@ -129,3 +130,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/COOKBOOK.md")]
 struct Cookbook;
+
+/// And those of what to do with copies.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/DUPLICATES.md")]
+struct Duplicates;

@@ -71,6 +71,8 @@ mod switch {
         SweepWithoutCatalog,
         /// What wrote nothing does not wait for what it saw.
         IdleNotAwaited,
+        /// A newcomer is turned away before what it is a duplicate of is durable.
+        RejectionNotAwaited,
         /// A log gets a record before the catalog lists it.
         RecordBeforeListed,
         /// A full disk is taken for success.
@@ -84,7 +86,7 @@ mod switch {
     }
 
     impl Bug {
-        pub(crate) const ALL: [Self; 23] = [
+        pub(crate) const ALL: [Self; 24] = [
             Self::FolderNotSynced,
             Self::FileNotSynced,
             Self::FloorBeforeSegment,
@@ -103,6 +105,7 @@ mod switch {
             Self::RowCrcNotChecked,
             Self::SweepWithoutCatalog,
             Self::IdleNotAwaited,
+            Self::RejectionNotAwaited,
             Self::RecordBeforeListed,
             Self::FullIsSuccess,
             Self::PoisonForgotten,

@@ -19,6 +19,8 @@ use serde_json::Value;
 
 #[path = "cli/add.rs"]
 mod add;
+#[path = "cli/admit.rs"]
+mod admit;
 #[path = "cli/cookbook.rs"]
 mod cookbook;
 #[path = "cli/exchange.rs"]

@@ -1,5 +1,6 @@
 //! The public handle. Each method is a line or two that calls down.
 
+use crate::index::admit::{Admission, Admit, Newcomer};
 use crate::index::batch::{Batch, Outcome, Written};
 use crate::index::copy::{Salvaged, salvage};
 use crate::index::core::Core;
@@ -180,6 +181,37 @@ impl Index {
         self.core.write(batch.borrow())
     }
 
+    /// Inserts a document unless a stored one is too much like it: looked for and decided in one
+    /// step, so that of two copies that come at once one is admitted. What [`Admit`] says is
+    /// compared as a query would, on the state after all writes before this one; the document of
+    /// the newcomer's own key is left out.
+    ///
+    /// `Ok` promises of an admitted document what [`Index::insert`] does. A rejection writes
+    /// nothing, and what it rests on is as durable as if the caller had written it. Errors: those
+    /// of an insert; `Invalid` also unless 0 <= relate <= reject <= 1, or if what would be
+    /// replaced does not fit into a batch of [`Options::batch_bytes_max`]. Costs a query and, if
+    /// admitted, an insert.
+    pub fn admit(
+        &self,
+        key: impl AsRef<[u8]>,
+        signature: &Signature,
+        admit: &Admit,
+    ) -> Result<Admission> {
+        let admissions = self.core.admit_all(&[Newcomer::new(&key, signature)], admit)?;
+        let none = || Error::new(ErrorKind::Unknown, "one newcomer has one admission");
+        admissions.into_iter().next().ok_or_else(none)
+    }
+
+    /// Admits newcomers one after the other, in order: each sees those before it, and is a change
+    /// of its own. One sync for all of them.
+    ///
+    /// Promises and errors as [`Index::admit`]. Arguments are checked before anything is written;
+    /// after another error those before the one that failed may be stored. To ask for all of
+    /// them again is then safe: what is stored already is `Unchanged`.
+    pub fn admit_all(&self, newcomers: &[Newcomer<'_>], admit: &Admit) -> Result<Vec<Admission>> {
+        self.core.admit_all(newcomers, admit)
+    }
+
     /// A frozen view: it answers as if nothing were written after. Cheap.
     pub fn snapshot(&self) -> Snapshot {
         self.core.snapshot()
@@ -224,6 +256,11 @@ impl Index {
     /// `NotFound`.
     pub fn query_key<'a>(&self, key: &'a (impl AsRef<[u8]> + ?Sized)) -> Query<'a> {
         self.snapshot().query_key(key)
+    }
+
+    /// What is like any of the documents with these keys? See [`Snapshot::query_keys`].
+    pub fn query_keys<'a>(&self, keys: &'a [impl AsRef<[u8]>]) -> Query<'a> {
+        self.snapshot().query_keys(keys)
     }
 
     /// All pairs of documents of at least this similarity. See [`Snapshot::pairs`].

@@ -1,6 +1,7 @@
 //! The engine: the only module that knows the others. `write.rs`, `read/query.rs` and
 //! `merge/mod.rs` are its three stories.
 
+mod admit;
 mod batch;
 mod copy;
 mod core;
@@ -21,12 +22,13 @@ pub(crate) mod tests;
 pub(crate) mod tests;
 mod write;
 
+pub use admit::{Admission, Admit, Decision, Keep, Newcomer};
 pub use batch::{Batch, Outcome, Written};
 pub use copy::{Imported, Salvaged};
 pub use handle::Index;
 pub use options::{Durability, Maintenance, Options};
 pub use read::{
-    Answer, Cluster, Clusters, Document, Maintained, Match, Pair, Pairs, Progress, Queries, Query,
-    Recovery, Snapshot, Stats, Verification,
+    Answer, Cluster, Clusters, Collapsed, CollapsedPairs, Document, Maintained, Match, Pair, Pairs,
+    Progress, Queries, Query, Recovery, Snapshot, Stats, Verification,
 };
 pub use reader::Reader;

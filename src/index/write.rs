@@ -47,26 +47,33 @@ impl Core {
             )));
         }
         let time = (self.options.clock)();
-        let signature_id = self.params.signature_id();
-        let signature_bytes = self.params.signature_bytes();
         let log = |operation: Operation<'a>| {
             let logged = operation.logged(time);
-            check_key(logged.key())?;
-            if let LoggedOperation::Insert { payload, signature, .. } = logged {
-                let same = operation.signature_id == signature_id;
-                if !same || signature.len() != signature_bytes {
-                    return Err(other_parameters());
-                }
-                if payload.len() > PAYLOAD_BYTES_MAX {
-                    return Err(Error::invalid(format!(
-                        "a payload has at most {PAYLOAD_BYTES_MAX} bytes, not {}",
-                        payload.len()
-                    )));
-                }
-            }
-            Ok(logged)
+            self.check_operation(&logged, operation.signature_id).map(|()| logged)
         };
         batch.operations().map(log).collect()
+    }
+
+    /// Refuses what cannot be written here. `signature_id` is what the signature was made with.
+    pub(crate) fn check_operation(
+        &self,
+        operation: &LoggedOperation<'_>,
+        signature_id: u64,
+    ) -> Result<()> {
+        check_key(operation.key())?;
+        if let LoggedOperation::Insert { payload, signature, .. } = operation {
+            let same = signature_id == self.params.signature_id();
+            if !same || signature.len() != self.params.signature_bytes() {
+                return Err(other_parameters());
+            }
+            if payload.len() > PAYLOAD_BYTES_MAX {
+                return Err(Error::invalid(format!(
+                    "a payload has at most {PAYLOAD_BYTES_MAX} bytes, not {}",
+                    payload.len()
+                )));
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn write_locked(

@@ -3,8 +3,8 @@
 use super::*;
 
 /// In an order in which each finds what it needs.
-const COMMANDS: [&str; 14] = [
-    "create", "add", "query", "pairs", "clusters", "stats", "verify", "compact", "backup",
+const COMMANDS: [&str; 15] = [
+    "create", "add", "admit", "query", "pairs", "clusters", "stats", "verify", "compact", "backup",
     "salvage", "export", "import", "rebuild", "remove",
 ];
 

@@ -156,12 +156,14 @@ fn pairs_are_printed_and_sorted() {
 fn clusters_are_printed() {
     let scratch = Scratch::with_licences();
     let ran = scratch.run("clusters i --json").ends_with(0);
-    assert_eq!(ran.fields(), ["cluster", "key"]);
+    assert_eq!(ran.fields(), ["cluster", "key", "time"]);
     let members: Vec<_> = ran.objects().iter().map(|one| one["key"].clone()).collect();
     assert_eq!(members, ["docs/JSON.txt", "docs/MIT.txt", "docs/Xnet.txt"]);
     assert!(ran.objects().iter().all(|one| one["cluster"] == "docs/JSON.txt"));
     let ran = scratch.run("clusters i").ends_with(0);
-    assert_eq!(ran.stdout, "docs/JSON.txt\n  docs/MIT.txt\n  docs/Xnet.txt\n\n");
+    let (head, others) = ran.stdout.split_once('\n').unwrap();
+    assert!(head.starts_with("docs/JSON.txt  (3 documents on 2"), "{head}");
+    assert_eq!(others, "  docs/MIT.txt\n  docs/Xnet.txt\n\n");
     ran.says(&["1 cluster of 3 documents, of 5 in all"]);
 }
 
@@ -197,4 +199,59 @@ fn a_key_that_would_turn_the_table_around_is_escaped_and_exact_in_json() {
     assert_eq!(ran.objects()[0]["key"], "in\u{202e}txt.exe");
     let ran = scratch.run("query i --key a --threshold=-0").ends_with(0);
     assert!(!ran.stderr.contains("-0"), "{}", ran.stderr);
+}
+
+#[test]
+fn several_keys_are_one_query() {
+    let scratch = Scratch::with_licences();
+    let ran = scratch.run("query i --keys docs/MIT.txt,docs/JSON.txt --threshold 0.3 --json");
+    let objects = ran.ends_with(0).objects();
+    assert_eq!(objects[0]["key"], "docs/Xnet.txt");
+    assert_eq!(objects[0]["query"], "docs/MIT.txt,docs/JSON.txt");
+    assert!(
+        objects.iter().all(|one| one["key"] != "docs/MIT.txt" && one["key"] != "docs/JSON.txt")
+    );
+    // The best of what each of them says.
+    let of = |key| {
+        let ran = scratch.run(&format!("query i --key docs/{key}.txt --threshold 0.3 --json"));
+        let objects = ran.ends_with(0).objects();
+        let found = objects.iter().find(|one| one["key"] == "docs/Xnet.txt").unwrap();
+        found["similarity"].as_f64().unwrap()
+    };
+    let best = of("MIT").max(of("JSON"));
+    assert!((objects[0]["similarity"].as_f64().unwrap() - best).abs() < 1e-9);
+    scratch.run("query i --keys docs/MIT.txt,nobody").ends_with(2).says(&["nobody"]);
+}
+
+#[test]
+fn a_query_of_few_candidates_says_that_matches_may_be_missing() {
+    let scratch = Scratch::new();
+    scratch.run_with_stdin("add i --jsonl -", equal_lines(50).as_bytes()).ends_with(0);
+    let ran = scratch.run("query i --key 7 --max-candidates 20 --limit 100 --json").ends_with(0);
+    assert!((1..=20).contains(&ran.objects().len()), "{}", ran.stdout);
+    ran.says(&["not all candidates were compared"]);
+    let ran = scratch.run("query i --key 7 --max-candidates 100000 --limit 100 --json");
+    let ran = ran.ends_with(0);
+    assert_eq!((ran.objects().len(), ran.stderr.as_str()), (49, ""));
+}
+
+#[test]
+fn crowds_are_collapsed() {
+    let scratch = Scratch::new();
+    let other = "{\"id\":\"x\",\"text\":\"all of the same and more\"}\n";
+    let lines = equal_lines(300) + other;
+    scratch.run_with_stdin("add i --jsonl - --shingles words:1", lines.as_bytes()).ends_with(0);
+    let ran = scratch.run("pairs i --threshold 0.3 --collapse --json").ends_with(0);
+    let objects = ran.objects();
+    assert_eq!(objects.len(), 2, "{}", ran.stdout);
+    assert_eq!((&objects[0]["crowd"], &objects[0]["count"]), (&"0".into(), &300.into()));
+    assert_eq!((&objects[1]["a"], &objects[1]["a_count"]), (&"0".into(), &300.into()));
+    assert_eq!((&objects[1]["b"], &objects[1]["b_count"]), (&"x".into(), &1.into()));
+    let ran = scratch.run("pairs i --threshold 0.3 --collapse --sort").ends_with(0);
+    assert!(
+        ran.stdout.contains("0 (300)") && ran.stdout.contains("and 299 with"),
+        "{}",
+        ran.stdout
+    );
+    ran.says(&["1 crowd of equal signatures, 1 pair of others"]);
 }

@@ -5,6 +5,7 @@
     reason = "tests may fail, and look at files that the library wrote"
 )]
 
+mod admit;
 mod concurrency;
 mod fixtures;
 mod handle;

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 
 use nearkin::{Batch, Index, Outcome, Params, Shingles};
 use serde::Serialize;
@@ -13,6 +14,7 @@ use crate::args::Add;
 use crate::content::{self, Reading, Sketched, Skipped};
 use crate::failure::Failure;
 use crate::files::Files;
+use crate::given::Given;
 use crate::input::{self, Input};
 use crate::lines::Fields;
 use crate::opened;
@@ -38,8 +40,8 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
     } else {
         Input::lines(args.lines.jsonl.clone())?
     };
-    let index = open(args)?;
-    let fields = fields(args, index.params())?;
+    let sets = args.lines.items_field.is_some() || args.table.transactions.is_some();
+    let (index, fields) = open(&args.index, &args.given, sets, |params| fields(args, params))?;
     let mut input = match input {
         Input::Walk(files) => Input::Walk(files.except(&args.index)),
         others => others,
@@ -67,22 +69,30 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
     Ok(Ended::Well)
 }
 
-/// Opens the index, or creates it and says so.
-fn open(args: &Add) -> Result<Index, Failure> {
-    if opened::exists(&args.index)? {
-        return opened::to_add(&args.index, &args.given);
+/// Opens the index, or creates it and says so (of `sets` if the input has nothing else); also
+/// what to read of lines, which `fields` says, or why the index does not take them.
+pub(crate) fn open(
+    dir: &Path,
+    given: &Given,
+    sets: bool,
+    fields: impl Fn(&Params) -> Result<Fields, Failure>,
+) -> Result<(Index, Fields), Failure> {
+    if opened::exists(dir)? {
+        let index = opened::to_add(dir, given)?;
+        let fields = fields(index.params())?;
+        return Ok((index, fields));
     }
-    let mut given = args.given.clone();
-    if args.lines.items_field.is_some() || args.table.transactions.is_some() {
+    let mut given = given.clone();
+    if sets {
         // Nothing else can be meant.
         given = given.or_shingles(Shingles::Items);
     }
     let params = given.params()?;
     // Before an index is made that this input does not fit.
-    fields(args, &params)?;
-    let index = opened::create(&args.index, &params)?;
-    output::note(format!("created {}: {}", args.index.display(), opened::describe(&params)));
-    Ok(index)
+    let fields = fields(&params)?;
+    let index = opened::create(dir, &params)?;
+    output::note(format!("created {}: {}", dir.display(), opened::describe(&params)));
+    Ok((index, fields))
 }
 
 /// What to read of lines; an error if the index does not take what is given.

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Parser, Subcommand};
+use nearkin::Keep;
 
 use crate::given::Given;
 use crate::time;
@@ -40,6 +41,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Create(Create),
     Add(Add),
+    Admit(Admit),
     Query(Query),
     Remove(Remove),
     Pairs(Pairs),
@@ -106,17 +108,75 @@ pub(crate) struct Add {
     pub(crate) given: Given,
 }
 
-/// Find the documents like a file, a text, a stored document, or each line of a file
+/// Add documents, but turn away those that are too much like a stored one
+///
+/// Decides on one document after the other, in the order given, each with those before it in the
+/// index, and prints a line for each: `admitted` (`replaced` if its key had another document),
+/// `unchanged`, or `rejected` with the stored documents that it is a duplicate of. A document is
+/// no duplicate of the one of its own key. All else is as with `nearkin add`; what was printed is
+/// safe on disk, and so is what a rejected document was compared with. Exit status 0 also if
+/// documents were rejected.
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "nearkin admit [OPTIONS] <INDEX> <PATH>...\n       \
+    nearkin admit [OPTIONS] <INDEX> --jsonl <FILE>")]
+#[command(after_help = "Examples:\n  nearkin admit clean.nearkin docs\n  \
+    nearkin admit unique.nearkin --jsonl papers.jsonl --reject 0.9 --relate 0.5\n  \
+    nearkin admit latest.nearkin --jsonl papers.jsonl --reject 0.8 --keep newest --json")]
+pub(crate) struct Admit {
+    /// Folder of the index
+    pub(crate) index: PathBuf,
+
+    /// Files and folders to admit
+    #[arg(value_name = "PATH", required_unless_present = "jsonl", conflicts_with = "jsonl")]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Least similarity to a stored document that makes a document a duplicate, 0 to 1
+    #[arg(long, value_name = "T", default_value_t = 0.9, value_parser = similarity)]
+    pub(crate) reject: f64,
+
+    /// Least similarity of the documents named beside an admitted one as related to it, 0 to the
+    /// value of --reject [default: none are]; a new index is built for it unless --threshold is
+    /// given
+    #[arg(long, value_name = "T", value_parser = similarity)]
+    pub(crate) relate: Option<f64>,
+
+    /// What stays of a document and its duplicates: the first, the newest (all duplicates are
+    /// removed), or the longest (the new one if it has more shingles than each of them)
+    #[arg(long, value_name = "WHICH", default_value = "first", value_parser = keep)]
+    pub(crate) keep: Keep,
+
+    /// Most duplicates or related documents to name for each
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    pub(crate) limit: usize,
+
+    #[command(flatten)]
+    pub(crate) lines: LinesGiven,
+
+    #[command(flatten)]
+    pub(crate) given: Given,
+}
+
+/// Find the documents like a file, a text, stored documents, or each line of a file
 ///
 /// A query by content finds every such document, also one stored under the same name. A query
-/// by key never finds the key itself. Most similar first; equal ones by key.
+/// by key never finds the key itself; one by several keys gives one answer, in which a document
+/// counts with the most similar of them. Most similar first; equal ones by key. With
+/// `--threshold 0` these are the most similar candidates, however similar they are.
+///
+/// `--jsonl` asks for each line, on all cores, and answers in the order of the lines: so an
+/// archive says which of its documents each new one is like, before or without adding it.
 #[derive(Debug, clap::Args)]
-#[command(group = ArgGroup::new("what").required(true).args(["files", "text", "key", "jsonl"]))]
+#[command(group = ArgGroup::new("what").required(true).args([
+    "files", "text", "key", "keys", "jsonl",
+]))]
 #[command(override_usage = "nearkin query [OPTIONS] <INDEX> <FILE>...\n       \
-    nearkin query [OPTIONS] <INDEX> --text <TEXT> | --key <KEY> | --jsonl <FILE>")]
+    nearkin query [OPTIONS] <INDEX> --text <TEXT> | --key <KEY> | --keys <KEY,KEY...> | \
+    --jsonl <FILE>")]
 #[command(after_help = "Examples:\n  nearkin query my.nearkin docs/mit.txt\n  \
     nearkin query my.nearkin --key docs/mit.txt --threshold 0.5 --limit 3\n  \
     nearkin query my.nearkin --text \"permission is hereby granted\"\n  \
+    nearkin query my.nearkin --keys docs/mit.txt,docs/isc.txt --threshold 0 --limit 5\n  \
     nearkin query papers.nearkin --jsonl papers.jsonl --json")]
 pub(crate) struct Query {
     /// Folder of the index
@@ -134,12 +194,23 @@ pub(crate) struct Query {
     #[arg(long)]
     pub(crate) key: Option<OsString>,
 
+    /// Find what is like any of the documents with these keys, apart from these; between commas,
+    /// or the option repeated
+    #[arg(long, value_name = "KEY,KEY...", value_delimiter = ',')]
+    pub(crate) keys: Vec<OsString>,
+
     #[command(flatten)]
     pub(crate) lines: LinesGiven,
 
     /// Least similarity to print, 0 to 1 [default: the index's own]
     #[arg(long, value_name = "T", value_parser = similarity)]
     pub(crate) threshold: Option<f64>,
+
+    /// Most candidates to compare with each query: bounds its time where crowds are stored, and
+    /// says so if matches may be missing [default: all]
+    #[arg(long, value_name = "N")]
+    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    pub(crate) max_candidates: Option<usize>,
 
     /// Most matches to print for each query
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -204,7 +275,8 @@ pub(crate) struct Remove {
 
 /// Print all pairs of documents like each other
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  nearkin pairs my.nearkin --threshold 0.8 --sort")]
+#[command(after_help = "Examples:\n  nearkin pairs my.nearkin --threshold 0.8 --sort\n  \
+    nearkin pairs my.nearkin --collapse")]
 pub(crate) struct Pairs {
     /// Folder of the index
     pub(crate) index: PathBuf,
@@ -219,11 +291,20 @@ pub(crate) struct Pairs {
     /// particular order, as they are found, and memory stays small.
     #[arg(long)]
     pub(crate) sort: bool,
+
+    /// Report documents with the same signature once, as a crowd with its smallest key and their
+    /// number, not as pairs; other pairs are then of crowds
+    ///
+    /// Without it n copies are n (n - 1) / 2 pairs. Takes 4 bytes of memory for each document.
+    #[arg(long)]
+    pub(crate) collapse: bool,
 }
 
 /// Print groups of documents that pairs connect
 ///
-/// A group begins with its representative, the smallest key. Two documents of a group need not
+/// A group begins with its representative, the smallest key, the number of its documents and the
+/// days on which they were added or last replaced; with `--json` each has its time, in
+/// milliseconds UTC. Two documents of a group need not
 /// be like each other: a chain of others may lead from one to the other.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  nearkin clusters my.nearkin --threshold 0.9")]
@@ -302,6 +383,16 @@ fn similarity(text: &str) -> Result<f64, String> {
         // Minus zero is zero, and is shown as it.
         Ok(value) if (0.0..=1.0).contains(&value) => Ok(value.abs()),
         _ => Err("must be a number from 0 to 1".to_owned()),
+    }
+}
+
+/// Reads which of a document and its duplicates stays.
+fn keep(text: &str) -> Result<Keep, String> {
+    match text {
+        "first" => Ok(Keep::First),
+        "newest" => Ok(Keep::Newest),
+        "longest" => Ok(Keep::Longest),
+        _ => Err("must be first, newest or longest".to_owned()),
     }
 }
 

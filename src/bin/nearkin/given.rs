@@ -6,6 +6,9 @@ use nearkin::{Params, ParamsBuilder, Scheme, Shingles};
 
 use crate::failure::Failure;
 
+/// What a new index is made for if nothing was given: the library's.
+const THRESHOLD_DEFAULT: f64 = 0.7;
+
 /// What the user gave; the rest is the default for a new index, and whatever it has for an
 /// existing one.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -72,6 +75,15 @@ impl Given {
     /// The same with these shingles, if none were given.
     pub(crate) fn or_shingles(mut self, shingles: Shingles) -> Self {
         self.shingles.get_or_insert(shingles);
+        self
+    }
+
+    /// The same, for this similarity if it is below what a new index is made for and none was
+    /// given.
+    pub(crate) fn or_threshold_below_default(mut self, similarity: f64) -> Self {
+        if self.threshold.is_none() && similarity > 0.0 && similarity < THRESHOLD_DEFAULT {
+            self.threshold = Some(similarity);
+        }
         self
     }
 

@@ -3,6 +3,7 @@
 //! Knows no command's details, and prints only through `output`.
 
 mod add;
+mod admit;
 mod args;
 mod content;
 mod copies;
@@ -67,6 +68,7 @@ fn run(command: Command, output: &mut Output) -> Result<Ended, Failure> {
     match command {
         Command::Create(args) => maintain::create(&args, output),
         Command::Add(args) => add::run(&args, output),
+        Command::Admit(args) => admit::run(&args, output),
         Command::Query(args) => query::run(args, output),
         Command::Remove(args) => remove::run(args, output),
         Command::Pairs(args) => pairs::pairs(&args, output),

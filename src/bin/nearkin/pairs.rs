@@ -2,7 +2,9 @@
 //!
 //! Knows how they are printed and sorted, not how they are found.
 
-use nearkin::Pair;
+use std::cmp::Reverse;
+
+use nearkin::{Cluster, Collapsed, Pair, Reader};
 use serde::Serialize;
 
 use crate::Ended;
@@ -12,6 +14,10 @@ use crate::opened;
 use crate::output::{self, Output, counted, grouped, lossy, visible};
 use crate::progress::{Progress, Unit};
 use crate::table::{Align, Table};
+use crate::time::{DAY_MS, day};
+
+/// A cluster that came on more days is summed up.
+const DAYS_SHOWN_MAX: usize = 4;
 
 #[derive(Serialize)]
 struct PairObject<'a> {
@@ -31,6 +37,9 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
     } else {
         Progress::unless_results_are_on_the_terminal(doing, Unit::Documents, total)
     };
+    if args.collapse {
+        return collapsed(args, &index, threshold, &progress, output);
+    }
     let mut found = index.pairs(threshold)?;
     let mut printer = Printer::new(output);
     let mut sorted = Vec::new();
@@ -56,6 +65,99 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
         output::note(format!("{pairs} of similarity {threshold} and above"));
     }
     Ok(Ended::Well)
+}
+
+#[derive(Serialize)]
+struct CrowdObject<'a> {
+    crowd: &'a str,
+    count: u64,
+}
+
+#[derive(Serialize)]
+struct CollapsedObject<'a> {
+    a: &'a str,
+    b: &'a str,
+    similarity: f64,
+    a_count: u64,
+    b_count: u64,
+}
+
+/// Pairs with the documents of one signature taken together.
+fn collapsed(
+    args: &Pairs,
+    index: &Reader,
+    threshold: f64,
+    progress: &Progress,
+    output: &mut Output,
+) -> Result<Ended, Failure> {
+    let mut found = index.pairs(threshold)?.collapse()?;
+    let columns = [("similarity", Align::Right), ("a", Align::Left), ("b", Align::Left)];
+    let mut table = (!output.json()).then(|| Table::new(columns));
+    let (mut sorted, mut crowds, mut pairs) = (Vec::new(), 0, 0);
+    while let Some(one) = found.next() {
+        progress.reached(found.progress().done);
+        let one = one?;
+        match one {
+            Collapsed::Crowd { .. } => crowds += 1,
+            Collapsed::Pair { .. } => pairs += 1,
+        }
+        if args.sort {
+            sorted.push(one);
+        } else {
+            print_collapsed(&one, &mut table, output)?;
+        }
+    }
+    let order = |one: &Collapsed| match one {
+        Collapsed::Crowd { key, .. } => (0, Reverse(0), key.clone(), Vec::new()),
+        Collapsed::Pair { pair, .. } => {
+            (1, Reverse(pair.equal_rows), pair.a.clone(), pair.b.clone())
+        }
+    };
+    sorted.sort_by_cached_key(order);
+    for one in &sorted {
+        print_collapsed(one, &mut table, output)?;
+    }
+    if let Some(table) = table {
+        table.finish(output)?;
+    }
+    output.flush()?;
+    if !output.json() {
+        let (crowds, pairs) = (counted(crowds, "crowd"), counted(pairs, "pair"));
+        let what = format!("{crowds} of equal signatures, {pairs} of others");
+        output::note(format!("{what}, of similarity {threshold} and above"));
+    }
+    Ok(Ended::Well)
+}
+
+fn print_collapsed(
+    one: &Collapsed,
+    table: &mut Option<Table<3>>,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let name = |key: &[u8], count: u64| match count {
+        1 => visible(key),
+        _ => format!("{} ({})", visible(key), grouped(count)),
+    };
+    match (one, table) {
+        (Collapsed::Crowd { key, count }, Some(table)) => {
+            let others = format!("and {} with the same signature", grouped(count - 1));
+            table.row(["1.000".to_owned(), name(key, *count), others], output)
+        }
+        (Collapsed::Crowd { key, count }, None) => {
+            output.object(&CrowdObject { crowd: &lossy(key), count: *count })
+        }
+        (Collapsed::Pair { pair, a_count, b_count }, Some(table)) => {
+            let (a, b) = (name(&pair.a, *a_count), name(&pair.b, *b_count));
+            table.row([format!("{:.3}", pair.similarity), a, b], output)
+        }
+        (Collapsed::Pair { pair, a_count, b_count }, None) => output.object(&CollapsedObject {
+            a: &lossy(&pair.a),
+            b: &lossy(&pair.b),
+            similarity: pair.similarity,
+            a_count: *a_count,
+            b_count: *b_count,
+        }),
+    }
 }
 
 /// Prints pairs as they come.
@@ -99,6 +201,8 @@ impl Printer {
 struct ClusterObject<'a> {
     cluster: &'a str,
     key: &'a str,
+    /// When it was added or last replaced, in milliseconds UTC.
+    time: u64,
 }
 
 pub(crate) fn clusters(args: &Clusters, output: &mut Output) -> Result<Ended, Failure> {
@@ -110,10 +214,10 @@ pub(crate) fn clusters(args: &Clusters, output: &mut Output) -> Result<Ended, Fa
     drop(progress);
     let (mut count, mut documents) = (0, 0);
     for cluster in clusters {
-        let keys = cluster?.keys;
+        let cluster = cluster?;
         count += 1;
-        documents += keys.len() as u64;
-        print_cluster(&keys, output)?;
+        documents += cluster.size();
+        print_cluster(&cluster, output)?;
     }
     output.flush()?;
     if !output.json() {
@@ -127,18 +231,37 @@ pub(crate) fn clusters(args: &Clusters, output: &mut Output) -> Result<Ended, Fa
     Ok(Ended::Well)
 }
 
-/// For people a block: the representative, below it the others, and a blank line.
-fn print_cluster(keys: &[Vec<u8>], output: &mut Output) -> Result<(), Failure> {
-    let Some((representative, others)) = keys.split_first() else { return Ok(()) };
+/// For people a block: the representative with size and growth, below it the others, and a blank
+/// line.
+fn print_cluster(cluster: &Cluster, output: &mut Output) -> Result<(), Failure> {
+    let Some((representative, others)) = cluster.keys.split_first() else { return Ok(()) };
     if output.json() {
-        let cluster = &lossy(representative);
-        return keys
-            .iter()
-            .try_for_each(|key| output.object(&ClusterObject { cluster, key: &lossy(key) }));
+        let name = &lossy(representative);
+        return cluster.keys.iter().zip(&cluster.times).try_for_each(|(key, time)| {
+            output.object(&ClusterObject { cluster: name, key: &lossy(key), time: *time })
+        });
     }
-    output.line(visible(representative))?;
+    output.line(format_args!("{}  ({})", visible(representative), growth(cluster)))?;
     for key in others {
         output.line(format_args!("  {}", visible(key)))?;
     }
     output.line("")
+}
+
+/// How many documents a cluster has, and when they came.
+fn growth(cluster: &Cluster) -> String {
+    let size = counted(cluster.size(), "document");
+    let days = cluster.growth(DAY_MS);
+    match &days[..] {
+        [(first, _)] => format!("{size} on {}", day(*first)),
+        few if few.len() <= DAYS_SHOWN_MAX => {
+            let each = few.iter().map(|(begin, count)| format!("{count} on {}", day(*begin)));
+            format!("{size}: {}", each.collect::<Vec<_>>().join(", "))
+        }
+        many => {
+            let (first, last) = (day(cluster.first_time()), day(cluster.last_time()));
+            let most = many.iter().map(|(_, count)| *count).max().unwrap_or(0);
+            format!("{size}, {first} to {last}, up to {} a day", grouped(most))
+        }
+    }
 }

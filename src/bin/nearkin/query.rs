@@ -21,9 +21,18 @@ use crate::table::{Align, Table};
 pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
     let index = opened::to_read(&args.index)?;
     opened::warn_if_missed(index.params(), args.threshold);
-    let asking = Asking { index: &index, threshold: args.threshold, limit: args.limit };
+    let asking = Asking {
+        index: &index,
+        threshold: args.threshold,
+        limit: args.limit,
+        candidates_max: args.max_candidates,
+    };
     if let Some(key) = &args.key {
-        return by_key(&asking, key.as_encoded_bytes(), output);
+        return by_keys(&asking, &[key.as_encoded_bytes()], output);
+    }
+    if !args.keys.is_empty() {
+        let keys: Vec<_> = args.keys.iter().map(|key| key.as_encoded_bytes()).collect();
+        return by_keys(&asking, &keys, output);
     }
     let fields = input::fields(&args.lines, index.params())?;
     let reading = Reading::new(index.sketcher(), fields);
@@ -43,11 +52,16 @@ struct Asking<'a> {
     index: &'a Reader,
     threshold: Option<f64>,
     limit: usize,
+    candidates_max: Option<usize>,
 }
 
 impl Asking<'_> {
     fn run(&self, query: nearkin::Query<'_>) -> nearkin::Result<Answer> {
         let query = query.limit(self.limit);
+        let query = match self.candidates_max {
+            Some(candidates) => query.max_candidates(candidates),
+            None => query,
+        };
         match self.threshold {
             Some(threshold) => query.threshold(threshold).run(),
             None => query.run(),
@@ -60,15 +74,15 @@ impl Asking<'_> {
     }
 }
 
-fn by_key(asking: &Asking<'_>, key: &[u8], output: &mut Output) -> Result<Ended, Failure> {
-    let answer = asking.run(asking.index.query_key(key)).map_err(|error| match error.kind() {
+fn by_keys(asking: &Asking<'_>, keys: &[&[u8]], output: &mut Output) -> Result<Ended, Failure> {
+    let answer = asking.run(asking.index.query_keys(keys)).map_err(|error| match error.kind() {
         ErrorKind::NotFound => Failure::new(
             failure::with_causes(&error),
             "a file's key is its path as it was given to `nearkin add`, without `./`",
         ),
         _ => Failure::from(error),
     })?;
-    print_one(asking, key, &answer, output)
+    print_one(asking, &keys.join(&b','), &answer, output)
 }
 
 fn by_text(asking: &Asking<'_>, text: &str, output: &mut Output) -> Result<Ended, Failure> {
@@ -100,6 +114,9 @@ fn print_one(
     output.flush()?;
     if answer.matches.is_empty() {
         output::note(format!("nothing of similarity {} and above", asking.threshold()));
+    }
+    if !answer.complete {
+        output::note("not all candidates were compared: matches may be missing");
     }
     let shown = answer.matches.len() as u64;
     if answer.found > shown {
@@ -222,6 +239,10 @@ fn print_block(name: &[u8], answer: &Answer, output: &mut Output) -> Result<(), 
     output.line("")
 }
 
+fn queries(count: u64) -> String {
+    if count == 1 { "1 query".to_owned() } else { grouped(count) + " queries" }
+}
+
 /// What is said after many queries.
 #[derive(Default)]
 struct Tally {
@@ -230,6 +251,8 @@ struct Tally {
     answered: u64,
     /// With more matches than the limit.
     cut: u64,
+    /// With candidates that were not compared.
+    incomplete: u64,
     /// The most matches of any.
     found_max: u64,
     skipped: u64,
@@ -241,6 +264,7 @@ impl Tally {
         self.queries += 1;
         self.answered += u64::from(answer.found > 0);
         self.cut += u64::from(answer.found > answer.matches.len() as u64);
+        self.incomplete += u64::from(!answer.complete);
         self.found_max = self.found_max.max(answer.found);
     }
 
@@ -254,10 +278,16 @@ impl Tally {
     }
 
     fn report(self, asking: &Asking<'_>, output: &Output) -> Result<Ended, Failure> {
+        if self.incomplete > 0 {
+            output::note(format!(
+                "of {} not all candidates were compared: matches may be missing",
+                queries(self.incomplete)
+            ));
+        }
         if self.cut > 0 {
             output::note(format!(
                 "of {} not all matches are shown; --limit {} shows all",
-                if self.cut == 1 { "1 query".to_owned() } else { grouped(self.cut) + " queries" },
+                queries(self.cut),
                 self.found_max
             ));
         }

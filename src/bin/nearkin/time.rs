@@ -1,7 +1,7 @@
 //! Times on the command line. Knows the calendar, no clock.
 
 /// Milliseconds in a day.
-const DAY_MS: u64 = 86_400_000;
+pub(crate) const DAY_MS: u64 = 86_400_000;
 
 /// Reads a time: a day or a second in UTC, or milliseconds since 1970.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
@@ -11,6 +11,21 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
     parse_date(text).ok_or_else(|| {
         "must be like 2024-12-31, 2024-12-31T23:59:59Z, or milliseconds since 1970".to_owned()
     })
+}
+
+/// The day of a time, in UTC: 2024-12-31.
+pub(crate) fn day(ms: u64) -> String {
+    // Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": years from March on, in
+    // eras of 400 years.
+    let days = ms / DAY_MS + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    let year = era * 400 + year + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
 }
 
 fn parse_date(text: &str) -> Option<u64> {
@@ -55,6 +70,15 @@ fn days_in(year: u64, month: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_day_is_shown_as_it_is_read() {
+        for date in ["1970-01-01", "1999-12-31", "2000-02-29", "2024-12-31", "2100-03-01"] {
+            let ms = parse(date).unwrap();
+            assert_eq!((day(ms), day(ms + DAY_MS - 1)), (date.to_owned(), date.to_owned()));
+        }
+        assert!(day(u64::MAX).starts_with("584556"), "{}", day(u64::MAX));
+    }
 
     #[test]
     fn times_are_days_seconds_or_milliseconds() {

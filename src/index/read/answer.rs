@@ -1,5 +1,6 @@
 //! What reading returns. Plain data.
 
+use crate::Params;
 use crate::sketch::Signature;
 
 /// A stored document.
@@ -39,8 +40,30 @@ pub struct Answer {
     pub matches: Vec<Match>,
     /// How many documents reach the threshold, the limit aside.
     pub found: u64,
+    /// The threshold that was asked for, or the index's own.
+    pub threshold: f64,
+    /// Whether every candidate was compared: false if there were more than
+    /// [`Query::max_candidates`](crate::Query::max_candidates), and then documents that should
+    /// be here may be missing.
+    pub complete: bool,
     /// The number of the last change that the answer takes into account.
     pub change: u64,
+}
+
+impl Answer {
+    /// Whether a document of exactly the threshold's similarity is a candidate with a chance below
+    /// one half: the bands were chosen for a higher one, and what is missing here may well be
+    /// stored.
+    pub fn is_unlikely(&self, params: &Params) -> bool {
+        params.candidate_probability(self.threshold) < 0.5
+    }
+
+    /// The chance that a document of exactly the threshold's similarity was returned, by the
+    /// index's parameters: see [`Params::expected_recall`], which also says it for any other
+    /// similarity. Costs about k^2 multiplications.
+    pub fn expected_recall(&self, params: &Params) -> f64 {
+        params.expected_recall(self.threshold, self.threshold)
+    }
 }
 
 impl IntoIterator for Answer {
@@ -70,6 +93,32 @@ pub struct Pair {
 pub struct Cluster {
     /// The keys in ascending order; the first is the representative.
     pub keys: Vec<Vec<u8>>,
+    /// When each of them was inserted or last replaced, in milliseconds UTC: in the order of the
+    /// keys.
+    pub times: Vec<u64>,
+}
+
+/// One of all pairs, with the documents of one signature taken together.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Collapsed {
+    /// Two and more documents with the same signature: each two of them are a pair with all rows
+    /// equal, and none of these pairs is told otherwise.
+    Crowd {
+        /// The smallest key, which stands for them all.
+        key: Vec<u8>,
+        /// How many documents they are.
+        count: u64,
+    },
+    /// Two documents, and all that have the signature of one or the other: each of the first
+    /// with each of the second is a pair with these equal rows.
+    Pair {
+        /// The documents, or those that stand for their crowds.
+        pair: Pair,
+        /// How many documents have the signature of [`Pair::a`], itself included.
+        a_count: u64,
+        /// How many documents have the signature of [`Pair::b`], itself included.
+        b_count: u64,
+    },
 }
 
 /// How far a long operation is; `done` never exceeds `total`.

@@ -54,16 +54,18 @@ impl Iterator for Clusters {
         while let Some((_, place)) = self.members.next_if(|(other, _)| *other == root) {
             places.push(place);
         }
-        let keys = places.into_iter().map(|place| self.snapshot.key(place));
-        Some(keys.collect::<Result<Vec<_>>>().map(|mut keys| {
-            keys.sort_unstable();
-            Cluster { keys }
+        let member = |place| Ok((self.snapshot.key(place)?, self.snapshot.time(place)?));
+        let members = places.into_iter().map(member);
+        Some(members.collect::<Result<Vec<_>>>().map(|mut members| {
+            members.sort_unstable();
+            let (keys, times) = members.into_iter().unzip();
+            Cluster { keys, times }
         }))
     }
 }
 
 /// Unites the documents with equal signatures. Returns all but the first of each such crowd.
-fn unite_twins(
+pub(super) fn unite_twins(
     snapshot: &Snapshot,
     threshold: f64,
     numbers: &Numbers,
@@ -92,14 +94,15 @@ fn unite_twins(
 }
 
 /// All places in a row.
-struct Numbers {
+#[derive(Debug)]
+pub(super) struct Numbers {
     /// The number of the first document of each source.
     bases: Vec<u32>,
-    count: u32,
+    pub(super) count: u32,
 }
 
 impl Numbers {
-    fn of(snapshot: &Snapshot) -> Result<Self> {
+    pub(super) fn of(snapshot: &Snapshot) -> Result<Self> {
         let mut bases = Vec::new();
         let mut count: u32 = 0;
         for source in 0..=snapshot.state.segments.len() {
@@ -111,11 +114,11 @@ impl Numbers {
         Ok(Self { bases, count })
     }
 
-    fn number(&self, place: Place) -> u32 {
+    pub(super) fn number(&self, place: Place) -> u32 {
         self.bases[place.source] + place.ordinal
     }
 
-    fn place(&self, number: u32) -> Place {
+    pub(super) fn place(&self, number: u32) -> Place {
         let source = self.bases.partition_point(|base| *base <= number) - 1;
         Place { source, ordinal: number - self.bases[source] }
     }
@@ -123,12 +126,12 @@ impl Numbers {
 
 /// Union-find over all places, by number: 4 bytes a document. Union by the smaller number with
 /// path halving; near-constant per operation (Tarjan and van Leeuwen, JACM 31, 1984).
-struct Forest {
+pub(super) struct Forest {
     parents: Vec<u32>,
 }
 
 impl Forest {
-    fn new(count: u32) -> Self {
+    pub(super) fn new(count: u32) -> Self {
         Self { parents: (0..count).collect() }
     }
 
@@ -147,7 +150,7 @@ impl Forest {
     }
 
     /// The members of every tree of two and more, tree by tree.
-    fn members(mut self) -> Vec<(u32, u32)> {
+    pub(super) fn members(mut self) -> Vec<(u32, u32)> {
         let count = u32::try_from(self.parents.len()).unwrap_or(u32::MAX);
         let mut members = Vec::new();
         for number in 0..count {
@@ -175,5 +178,25 @@ impl Cluster {
     /// How many documents it has.
     pub fn size(&self) -> u64 {
         wide(self.keys.len())
+    }
+
+    /// When the oldest of its documents was inserted or last replaced, in milliseconds UTC.
+    pub fn first_time(&self) -> u64 {
+        self.times.iter().copied().min().unwrap_or(0)
+    }
+
+    /// When the newest of its documents was inserted or last replaced, in milliseconds UTC.
+    pub fn last_time(&self) -> u64 {
+        self.times.iter().copied().max().unwrap_or(0)
+    }
+
+    /// How it grew: for each span of `span_ms` milliseconds (since 1970; 86,400,000 are the days
+    /// of UTC) in which a document came, when it began and how many came; in order of time.
+    /// A document that was replaced counts when that was. Costs a sort of the times.
+    pub fn growth(&self, span_ms: u64) -> Vec<(u64, u64)> {
+        let span_ms = span_ms.max(1);
+        let mut begins: Vec<u64> = self.times.iter().map(|time| time - time % span_ms).collect();
+        begins.sort_unstable();
+        begins.chunk_by(|one, next| one == next).map(|span| (span[0], wide(span.len()))).collect()
     }
 }

@@ -5,15 +5,16 @@
 mod answer;
 mod clusters;
 mod pairs;
-mod query;
-mod search;
+pub(crate) mod query;
+pub(crate) mod search;
 pub(crate) mod state;
 mod sweep;
 
 pub use answer::{
-    Answer, Cluster, Document, Maintained, Match, Pair, Progress, Recovery, Stats, Verification,
+    Answer, Cluster, Collapsed, Document, Maintained, Match, Pair, Progress, Recovery, Stats,
+    Verification,
 };
 pub use clusters::Clusters;
-pub use pairs::Pairs;
+pub use pairs::{CollapsedPairs, Pairs};
 pub use query::{Queries, Query};
 pub use state::Snapshot;

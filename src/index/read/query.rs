@@ -18,14 +18,25 @@ use std::borrow::Cow;
 pub struct Query<'a> {
     snapshot: Snapshot,
     target: Target<'a>,
-    threshold: Option<f64>,
-    limit: usize,
+    terms: Terms,
 }
 
 #[derive(Debug, Clone)]
 enum Target<'a> {
     Signature(&'a Signature),
-    Key(&'a [u8]),
+    Keys(Vec<&'a [u8]>),
+}
+
+/// What a query asks for, whatever it is the like of.
+#[derive(Debug, Clone, Copy)]
+struct Terms {
+    threshold: Option<f64>,
+    limit: usize,
+    candidates_max: usize,
+}
+
+impl Terms {
+    const DEFAULT: Self = Self { threshold: None, limit: usize::MAX, candidates_max: usize::MAX };
 }
 
 impl Snapshot {
@@ -36,26 +47,67 @@ impl Snapshot {
 
     /// What is like the document with this key? It never finds itself.
     pub fn query_key<'a>(&self, key: &'a (impl AsRef<[u8]> + ?Sized)) -> Query<'a> {
-        Query::new(self.clone(), Target::Key(key.as_ref()))
+        Query::new(self.clone(), Target::Keys(vec![key.as_ref()]))
+    }
+
+    /// What is like any of the documents with these keys? One answer, in which every document
+    /// counts with the most similar of those asked about; it never finds these.
+    ///
+    /// What a reader of some documents may want to read next. Costs a query for each key.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("films.nearkin");
+    /// use nearkin::{Index, Options, Params, Shingles};
+    ///
+    /// let params = Params::for_threshold(0.3).shingles(Shingles::Items).build()?;
+    /// let index = Index::create(&dir, &params, Options::default())?;
+    /// let fans = index.sketcher();
+    /// index.insert("Alien", &fans.items(["ann", "bob", "cleo"])?)?;
+    /// index.insert("Heat", &fans.items(["dora", "emil", "finn"])?)?;
+    /// index.insert("Aliens", &fans.items(["ann", "bob", "cleo", "gwen"])?)?;
+    /// index.insert("Ronin", &fans.items(["dora", "emil"])?)?;
+    /// let answer = index.query_keys(&["Alien", "Heat"]).threshold(0.0).limit(10).run()?;
+    /// let mut next: Vec<_> = answer.matches.iter().map(|found| &found.key[..]).collect();
+    /// next.sort();
+    /// assert_eq!(next, [&b"Aliens"[..], b"Ronin"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn query_keys<'a>(&self, keys: &'a [impl AsRef<[u8]>]) -> Query<'a> {
+        Query::new(self.clone(), Target::Keys(keys.iter().map(AsRef::as_ref).collect()))
     }
 }
 
 impl<'a> Query<'a> {
     fn new(snapshot: Snapshot, target: Target<'a>) -> Self {
-        Self { snapshot, target, threshold: None, limit: usize::MAX }
+        Self { snapshot, target, terms: Terms::DEFAULT }
     }
 
     /// The least similarity returned, from 0 to 1. Default: the index's own threshold. A lower one
     /// than the bands were chosen for finds only what shares a band: see
-    /// [`Params::expected_recall`](crate::Params::expected_recall).
+    /// [`Params::expected_recall`](crate::Params::expected_recall), and [`Answer::is_unlikely`]. With
+    /// 0 everything is a match that shares a band and has more equal rows than chance makes:
+    /// with a limit, the most similar ones, however similar they are.
     pub fn threshold(mut self, threshold: f64) -> Self {
-        self.threshold = Some(threshold);
+        self.terms.threshold = Some(threshold);
         self
     }
 
     /// The most matches returned, the most similar ones. Default: all.
     pub fn limit(mut self, limit: usize) -> Self {
-        self.limit = limit;
+        self.terms.limit = limit;
+        self
+    }
+
+    /// The most candidates compared (with each document asked about): a bound on the time of a
+    /// query that meets a crowd. A document counts once for every band that it shares. If there
+    /// are more, [`Answer::complete`] is false, and of the matches some may be missing, others
+    /// on different days: which ones are compared depends on where they lie. (Of several keys
+    /// asked about, the most similar one may be among those not compared.) Default: all.
+    pub fn max_candidates(mut self, candidates: usize) -> Self {
+        self.terms.candidates_max = candidates;
         self
     }
 
@@ -66,30 +118,82 @@ impl<'a> Query<'a> {
     /// `NotFound` (no document has the key), `Corrupt`, `Io`.
     pub fn run(&self) -> Result<Answer> {
         let snapshot = &self.snapshot;
-        let equal_rows_min = snapshot.equal_rows_min(self.threshold)?;
-        let (bytes, itself) = self.resolve()?;
-        let mut found = snapshot.search(&[Probe::new(&snapshot.params, &bytes, equal_rows_min)])?;
-        if itself.is_some() {
-            found.retain(|candidate| Some(candidate.place) != itself);
+        let asked = Asked::new(snapshot, self.terms)?;
+        let (signatures, themselves) = self.resolve()?;
+        let mut found = Vec::new();
+        let mut complete = true;
+        for together in signatures.chunks(TOGETHER) {
+            let probes: Vec<_> =
+                together.iter().map(|bytes| asked.probe(snapshot, bytes)).collect();
+            let (some, bounds) = snapshot.search(&probes)?;
+            complete &= (0..probes.len()).all(|probe| !bounds.is_cut(probe));
+            if found.is_empty() { found = some } else { found.extend(some) }
         }
-        snapshot.answer(&mut found, self.limit)
+        if !themselves.is_empty() {
+            found.retain(|candidate| !themselves.contains(&candidate.place));
+        }
+        if signatures.len() > 1 {
+            keep_best(&mut found);
+        }
+        snapshot.answer(&mut found, &asked, complete)
     }
 
-    /// The signature's bytes, and where the document lies if it is a stored one.
-    fn resolve(&self) -> Result<(Cow<'_, [u8]>, Option<Place>)> {
-        match self.target {
+    /// The signatures' bytes, and where the documents lie if they are stored ones.
+    fn resolve(&self) -> Result<Resolved<'_>> {
+        let keys = match &self.target {
             Target::Signature(signature) => {
                 self.snapshot.check_signature(signature)?;
-                Ok((Cow::Borrowed(signature.as_bytes()), None))
+                return Ok((vec![Cow::Borrowed(signature.as_bytes())], Vec::new()));
             }
-            Target::Key(key) => match self.snapshot.locate(key)? {
-                Some(place) => Ok((self.snapshot.signature_bytes(place)?, Some(place))),
-                None => Err(Error::new(
+            Target::Keys(keys) => keys,
+        };
+        let (mut signatures, mut places) = (Vec::new(), Vec::new());
+        for key in keys {
+            let Some(place) = self.snapshot.locate(key)? else {
+                return Err(Error::new(
                     ErrorKind::NotFound,
                     format!("no document has the key {:?}", String::from_utf8_lossy(key)),
-                )),
-            },
+                ));
+            };
+            signatures.push(self.snapshot.signature_bytes(place)?);
+            places.push(place);
         }
+        Ok((signatures, places))
+    }
+}
+
+/// Signatures' bytes, and places of stored documents.
+type Resolved<'a> = (Vec<Cow<'a, [u8]>>, Vec<Place>);
+
+/// Of what was found for several probes: each document once, with the most equal rows.
+fn keep_best(found: &mut Vec<Found>) {
+    found.sort_unstable_by_key(|found| (found.place, std::cmp::Reverse(found.equal_rows)));
+    found.dedup_by_key(|found| found.place);
+}
+
+/// The terms of a query, checked, in an index.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    threshold: f64,
+    equal_rows_min: u32,
+    limit: usize,
+    candidates_max: usize,
+}
+
+impl Asked {
+    fn new(snapshot: &Snapshot, terms: Terms) -> Result<Self> {
+        let threshold = terms.threshold.unwrap_or(snapshot.params.threshold());
+        Ok(Self {
+            threshold,
+            equal_rows_min: snapshot.equal_rows_min(terms.threshold)?,
+            limit: terms.limit,
+            candidates_max: terms.candidates_max,
+        })
+    }
+
+    fn probe<'a>(&self, snapshot: &Snapshot, signature: &'a [u8]) -> Probe<'a> {
+        let probe = Probe::new(&snapshot.params, signature, self.equal_rows_min);
+        probe.max_candidates(self.candidates_max)
     }
 }
 
@@ -102,8 +206,7 @@ impl<'a> Query<'a> {
 pub struct Queries<'a> {
     snapshot: Snapshot,
     signatures: &'a [Signature],
-    threshold: Option<f64>,
-    limit: usize,
+    terms: Terms,
 }
 
 /// Signatures whose look-ups are under way at once: enough to hide the memory's delay.
@@ -112,20 +215,26 @@ const TOGETHER: usize = 8;
 impl Snapshot {
     /// What is like each of these signatures? See [`Queries`].
     pub fn queries<'a>(&self, signatures: &'a [Signature]) -> Queries<'a> {
-        Queries { snapshot: self.clone(), signatures, threshold: None, limit: usize::MAX }
+        Queries { snapshot: self.clone(), signatures, terms: Terms::DEFAULT }
     }
 }
 
 impl Queries<'_> {
     /// The least similarity returned: see [`Query::threshold`].
     pub fn threshold(mut self, threshold: f64) -> Self {
-        self.threshold = Some(threshold);
+        self.terms.threshold = Some(threshold);
         self
     }
 
     /// The most matches returned for each: see [`Query::limit`].
     pub fn limit(mut self, limit: usize) -> Self {
-        self.limit = limit;
+        self.terms.limit = limit;
+        self
+    }
+
+    /// The most candidates compared with each: see [`Query::max_candidates`].
+    pub fn max_candidates(mut self, candidates: usize) -> Self {
+        self.terms.candidates_max = candidates;
         self
     }
 
@@ -135,21 +244,20 @@ impl Queries<'_> {
     /// each a part of the signatures. Errors: those of [`Query::run`].
     pub fn run(&self) -> Result<Vec<Answer>> {
         let snapshot = &self.snapshot;
-        let least = snapshot.equal_rows_min(self.threshold)?;
+        let asked = Asked::new(snapshot, self.terms)?;
         for signature in self.signatures {
             snapshot.check_signature(signature)?;
         }
         let mut answers = Vec::with_capacity(self.signatures.len());
         for together in self.signatures.chunks(TOGETHER) {
             let bytes = together.iter().map(Signature::as_bytes);
-            let probes: Vec<_> =
-                bytes.map(|bytes| Probe::new(&snapshot.params, bytes, least)).collect();
-            let mut found = snapshot.search(&probes)?;
+            let probes: Vec<_> = bytes.map(|bytes| asked.probe(snapshot, bytes)).collect();
+            let (mut found, bounds) = snapshot.search(&probes)?;
             let mut rest = found.as_mut_slice();
             for number in 0..together.len() {
                 let count = rest.partition_point(|found| index(found.probe) <= number);
                 let (of_this, of_others) = rest.split_at_mut(count);
-                answers.push(snapshot.answer(of_this, self.limit)?);
+                answers.push(snapshot.answer(of_this, &asked, !bounds.is_cut(number))?);
                 rest = of_others;
             }
         }
@@ -167,20 +275,26 @@ pub(crate) fn check_threshold(threshold: f64) -> Result<()> {
 
 impl Snapshot {
     /// The least number of equal rows at this threshold, or at the index's own.
-    fn equal_rows_min(&self, threshold: Option<f64>) -> Result<u32> {
+    pub(crate) fn equal_rows_min(&self, threshold: Option<f64>) -> Result<u32> {
         let threshold = threshold.unwrap_or(self.params.threshold());
         check_threshold(threshold)?;
         Ok(self.params.equal_rows_min(threshold))
     }
 
-    fn answer(&self, found: &mut [Found], limit: usize) -> Result<Answer> {
+    fn answer(&self, found: &mut [Found], asked: &Asked, complete: bool) -> Result<Answer> {
         let count = wide(found.len());
-        Ok(Answer { matches: self.rank(found, limit)?, found: count, change: self.visible })
+        Ok(Answer {
+            matches: self.rank(found, asked.limit)?,
+            found: count,
+            threshold: asked.threshold,
+            complete,
+            change: self.visible,
+        })
     }
 
     /// The first `limit` in the order of the law. Only documents that may be among them have
     /// their keys read.
-    fn rank(&self, found: &mut [Found], limit: usize) -> Result<Vec<Match>> {
+    pub(crate) fn rank(&self, found: &mut [Found], limit: usize) -> Result<Vec<Match>> {
         if limit == 0 || found.is_empty() {
             return Ok(Vec::new());
         }

@@ -23,6 +23,8 @@ pub(crate) struct Probe<'a> {
     band_rows: usize,
     lane_bits: u32,
     equal_rows_min: u32,
+    /// The most candidates compared; those of several bands count several times.
+    candidates_max: usize,
 }
 
 /// A live document that satisfies the law for one of the probes.
@@ -44,7 +46,14 @@ impl<'a> Probe<'a> {
             band_rows: params.rows_per_band(),
             lane_bits: params.lane_bits(),
             equal_rows_min,
+            candidates_max: usize::MAX,
         }
+    }
+
+    /// The same, with a bound on the candidates that it is compared with.
+    pub(crate) fn max_candidates(mut self, candidates_max: usize) -> Self {
+        self.candidates_max = candidates_max;
+        self
     }
 
     /// The equal rows of a candidate found in `band`, if it counts there: there are enough, the
@@ -80,14 +89,25 @@ struct Candidate {
 }
 
 impl Snapshot {
-    /// Every live document that satisfies the law for a probe, in order of the probes; each once.
-    pub(crate) fn search(&self, probes: &[Probe<'_>]) -> Result<Vec<Found>> {
+    /// Every live document that satisfies the law for a probe, in order of the probes, each once;
+    /// and which of the probes had more candidates than they may be compared with.
+    pub(crate) fn search(&self, probes: &[Probe<'_>]) -> Result<(Vec<Found>, Bounds)> {
+        let mut search = Search::new(self, probes);
+        search.segments()?;
+        let Search { mut found, mut bounds, .. } = search;
+        self.drop_dead(&mut found)?;
+        self.search_recent(probes, &mut found, &mut bounds);
+        found.sort_unstable_by_key(|found| found.probe);
+        Ok((found, bounds))
+    }
+
+    /// What segments hold that satisfies the law for a probe, but for deaths since the floor: it
+    /// follows from the state alone, whatever change the snapshot sees.
+    pub(crate) fn search_segments(&self, probes: &[Probe<'_>]) -> Result<Vec<Found>> {
         let mut search = Search::new(self, probes);
         search.segments()?;
         let mut found = search.found;
         self.drop_dead(&mut found)?;
-        self.search_memtable(probes, &mut found);
-        found.sort_unstable_by_key(|found| found.probe);
         Ok(found)
     }
 
@@ -106,7 +126,12 @@ impl Snapshot {
     }
 
     /// Takes back what has died in segments since the floor, and adds what the memtable has.
-    fn search_memtable(&self, probes: &[Probe<'_>], found: &mut Vec<Found>) {
+    pub(crate) fn search_memtable(&self, probes: &[Probe<'_>], found: &mut Vec<Found>) {
+        self.search_recent(probes, found, &mut Bounds::default());
+    }
+
+    /// The same, with what is left of bounds.
+    fn search_recent(&self, probes: &[Probe<'_>], found: &mut Vec<Found>, bounds: &mut Bounds) {
         let content = self.state.memtable.read();
         if content.is_empty() {
             return;
@@ -122,6 +147,9 @@ impl Snapshot {
                     if !content.is_live(ordinal, self.visible) {
                         continue;
                     }
+                    if !bounds.take_one(number) {
+                        break;
+                    }
                     let signature = content.signature(ordinal);
                     if let Some(equal_rows) = probe.score(band_number, signature) {
                         let place = Place { source, ordinal };
@@ -130,6 +158,35 @@ impl Snapshot {
                 }
             }
         }
+    }
+}
+
+/// How many candidates each probe may still be compared with, and whether it had more. Empty if
+/// none has a bound, as nearly always.
+#[derive(Debug, Default)]
+pub(crate) struct Bounds(Vec<(usize, bool)>);
+
+impl Bounds {
+    fn of(probes: &[Probe<'_>]) -> Self {
+        if probes.iter().all(|probe| probe.candidates_max == usize::MAX) {
+            return Self::default();
+        }
+        Self(probes.iter().map(|probe| (probe.candidates_max, false)).collect())
+    }
+
+    /// Whether a probe may be compared with one more.
+    #[inline]
+    fn take_one(&mut self, probe: u32) -> bool {
+        let Some((left, cut)) = self.0.get_mut(index(probe)) else { return true };
+        let more = *left > 0;
+        *left -= usize::from(more);
+        *cut |= !more;
+        more
+    }
+
+    /// Whether a probe had more candidates than it may be compared with.
+    pub(crate) fn is_cut(&self, probe: usize) -> bool {
+        self.0.get(probe).is_some_and(|(_, cut)| *cut)
     }
 }
 
@@ -142,6 +199,7 @@ struct Search<'a> {
     look_ups: Vec<LookUp>,
     candidates: Vec<Candidate>,
     found: Vec<Found>,
+    bounds: Bounds,
 }
 
 impl<'a> Search<'a> {
@@ -155,6 +213,7 @@ impl<'a> Search<'a> {
             look_ups: Vec::with_capacity(look_ups),
             candidates: Vec::new(),
             found: Vec::new(),
+            bounds: Bounds::of(probes),
         }
     }
 
@@ -202,6 +261,9 @@ impl<'a> Search<'a> {
         let Task { source, probe } = task;
         let segment = &self.live(source).segment;
         segment.take_ordinals(look_up, |ordinal| {
+            if !self.bounds.take_one(probe) {
+                return Ok(());
+            }
             segment.ask_for_signature(ordinal);
             let place = Place { source, ordinal };
             self.candidates.push(Candidate { place, probe, band });

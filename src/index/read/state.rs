@@ -254,6 +254,14 @@ impl Snapshot {
         }
     }
 
+    /// How many shingles a document was made of.
+    pub(crate) fn shingle_count(&self, place: Place) -> Result<u32> {
+        match self.state.segments.get(place.source) {
+            Some(live) => live.segment.shingle_count(place.ordinal),
+            None => Ok(self.state.memtable.read().shingle_count(place.ordinal)),
+        }
+    }
+
     pub(crate) fn document(&self, place: Place) -> Result<Document> {
         let bytes = self.signature_bytes(place)?.into_owned().into_boxed_slice();
         let id = self.params.signature_id();

@@ -1,6 +1,8 @@
-//! Tests that need to look inside: the model, damage, the fixture, group commit, copies, imports,
-//! expiry, rows of the crash table, what opening reads, and schedules of threads.
+//! Tests that need to look inside: the model, admitting, damage, the fixture, group commit, copies,
+//! imports, expiry, rows of the crash table, what opening reads, and schedules of threads.
 
+#[cfg(test)]
+mod admit;
 #[cfg(test)]
 mod copies;
 #[cfg(test)]

@@ -249,9 +249,11 @@ impl Bench {
     pub(super) fn execute(&mut self, op: &Op) -> Result<()> {
         match op {
             Op::Write(edits) => self.write(edits)?,
+            Op::Admit(how) => self.admit(how)?,
             Op::RemoveOlder { ms } => self.remove_older(*ms)?,
             Op::Query { .. }
             | Op::QueryKey { .. }
+            | Op::QueryKeys { .. }
             | Op::Get(_)
             | Op::Contains(_)
             | Op::Iter

@@ -1,8 +1,9 @@
 //! Scripts out of a fuzzer's bytes: each byte is a choice, so that a change of one changes little.
 
 use super::bench::{Bench, Layout};
-use super::script::{Ask, Edit, Op, Rng, key};
+use super::script::{Admitting, Ask, Edit, Op, Rng, key};
 use super::shape;
+use crate::Keep;
 use crate::fuzzing::input::Input;
 
 /// Operations of one script at most.
@@ -27,12 +28,17 @@ pub(crate) fn fuzz(data: &[u8]) {
 fn op(input: &mut Input<'_>, hashes: usize) -> Op {
     match input.u8() % 32 {
         0..=8 => Op::Write(vec![edit(input, hashes)]),
-        9..=11 => {
+        9 | 10 => {
             let count = 2 + input.below(10);
             Op::Write((0..count).map(|_| edit(input, hashes)).collect())
         }
+        11 => Op::Admit(admitting(input, hashes)),
         12..=14 => Op::Query { lanes: lanes(input, hashes), ask: ask(input, hashes) },
-        15 | 16 => Op::QueryKey { key: some_key(input), ask: ask(input, hashes) },
+        15 => Op::QueryKeys {
+            keys: (0..input.below(4)).map(|_| some_key(input)).collect(),
+            ask: ask(input, hashes),
+        },
+        16 => Op::QueryKey { key: some_key(input), ask: ask(input, hashes) },
         17 => Op::Get(some_key(input)),
         18 => Op::Pairs { rows: rows(input, hashes) },
         19 => Op::Clusters { rows: rows(input, hashes) },
@@ -80,6 +86,18 @@ fn edit(input: &mut Input<'_>, hashes: usize) -> Edit {
     let lanes = lanes(input, hashes);
     let payload = vec![choice; [0, 0, 1, 300][usize::from(choice % 4)]];
     Edit::Insert { key, lanes, payload }
+}
+
+fn admitting(input: &mut Input<'_>, hashes: usize) -> Admitting {
+    let newcomers = (0..=input.below(3)).map(|_| {
+        let (key, lanes) = (some_key(input), lanes(input, hashes));
+        (key, lanes, Vec::new())
+    });
+    let newcomers = newcomers.collect();
+    let (one, other) = (rows(input, hashes), rows(input, hashes));
+    let keep = [Keep::First, Keep::Newest, Keep::Longest][input.below(3)];
+    let limit = ask(input, hashes).limit;
+    Admitting { newcomers, reject: one.max(other), relate: one.min(other), keep, limit }
 }
 
 /// One of four signatures, with a few rows changed.

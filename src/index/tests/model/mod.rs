@@ -13,6 +13,7 @@
     expect(dead_code, unused_imports, reason = "fuzz targets write other scripts")
 )]
 
+mod admitting;
 mod bench;
 mod bytes;
 #[cfg(test)]

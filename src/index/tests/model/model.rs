@@ -151,6 +151,28 @@ impl Model {
         likes
     }
 
+    /// All that is like any of the documents with these keys, in order; none if a key is missing.
+    pub(super) fn query_keys(
+        &self,
+        law: &Law,
+        keys: &[Vec<u8>],
+        threshold: f64,
+    ) -> Option<Vec<Like>> {
+        let mut best: BTreeMap<Vec<u8>, Like> = BTreeMap::new();
+        for key in keys {
+            for like in self.query(law, &self.get(key)?.signature, threshold, Some(key)) {
+                let known = best.entry(like.0.clone()).or_insert_with(|| like.clone());
+                if like.3 > known.3 {
+                    *known = like;
+                }
+            }
+        }
+        let mut likes: Vec<_> = best.into_values().collect();
+        likes.retain(|like| !keys.contains(&like.0));
+        likes.sort_by(|a, b| b.3.cmp(&a.3).then_with(|| a.0.cmp(&b.0)));
+        Some(likes)
+    }
+
     pub(super) fn pairs(&self, law: &Law, threshold: f64) -> BTreeSet<(Vec<u8>, Vec<u8>, u32)> {
         let least = law.least_rows(threshold);
         let mut pairs = BTreeSet::new();

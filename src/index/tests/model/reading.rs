@@ -3,7 +3,9 @@
 use super::bench::Bench;
 use super::model::{Doc, Like, Model};
 use super::script::{Ask, Op};
-use crate::{Batch, Document, ErrorKind, Query, Result, Signature, Snapshot};
+use crate::{
+    Answer, Batch, Cluster, Collapsed, Document, ErrorKind, Query, Result, Signature, Snapshot,
+};
 use std::collections::BTreeSet;
 
 impl Bench {
@@ -11,16 +13,27 @@ impl Bench {
         match op {
             Op::Query { lanes, ask } => {
                 let signature = self.signature(lanes);
-                let query = snapshot.query(&signature);
-                self.ask(query, model, signature.as_bytes(), *ask, None)?;
+                let threshold = self.law.threshold_of(ask.rows);
+                let expected = model.query(&self.law, signature.as_bytes(), threshold, None);
+                self.ask(snapshot.query(&signature), model, &expected, *ask)?;
             }
             Op::QueryKey { key, ask } => match model.get(key) {
                 Some(doc) => {
-                    let query = snapshot.query_key(key);
-                    self.ask(query, model, &doc.signature, *ask, Some(key))?;
+                    let threshold = self.law.threshold_of(ask.rows);
+                    let expected = model.query(&self.law, &doc.signature, threshold, Some(key));
+                    self.ask(snapshot.query_key(key), model, &expected, *ask)?;
                 }
                 None => refused(snapshot.query_key(key).run(), ErrorKind::NotFound)?,
             },
+            Op::QueryKeys { keys, ask } => {
+                let threshold = self.law.threshold_of(ask.rows);
+                match model.query_keys(&self.law, keys, threshold) {
+                    Some(expected) => {
+                        self.ask(snapshot.query_keys(keys), model, &expected, *ask)?;
+                    }
+                    None => refused(snapshot.query_keys(keys).run(), ErrorKind::NotFound)?,
+                }
+            }
             Op::Get(key) => {
                 let found = snapshot.get(key)?;
                 assert_eq!(found.map(|found| stored(key, found)), model.get(key).cloned());
@@ -38,6 +51,9 @@ impl Bench {
                     pairs.into_iter().map(|pair| (pair.a, pair.b, pair.equal_rows)).collect();
                 assert_eq!(found, expected);
                 self.note(|| format!("{found:?}"));
+                let collapsed = snapshot.pairs(threshold)?.collapse()?;
+                let collapsed = collapsed.collect::<Result<Vec<_>>>()?;
+                check_collapsed(&collapsed, model, &expected, self.law.hashes);
             }
             Op::Clusters { rows } => {
                 let threshold = self.law.threshold_of(*rows);
@@ -45,6 +61,10 @@ impl Bench {
                     .clusters_with(threshold, &mut |_| std::ops::ControlFlow::Continue(()))?;
                 let clusters = clusters.collect::<Result<Vec<_>>>()?;
                 let count = clusters.len();
+                for Cluster { keys, times } in &clusters {
+                    let time = |key: &Vec<u8>| model.get(key).map(|doc| doc.time);
+                    assert!(keys.iter().map(time).eq(times.iter().map(|time| Some(*time))));
+                }
                 let found: BTreeSet<_> = clusters.into_iter().map(|cluster| cluster.keys).collect();
                 assert_eq!(count, found.len(), "each cluster once");
                 assert_eq!(found, model.clusters(&self.law, threshold));
@@ -56,29 +76,39 @@ impl Bench {
         Ok(())
     }
 
-    fn ask(
-        &mut self,
-        query: Query<'_>,
-        model: &Model,
-        signature: &[u8],
-        ask: Ask,
-        itself: Option<&[u8]>,
-    ) -> Result<()> {
-        let threshold = self.law.threshold_of(ask.rows);
-        let expected = model.query(&self.law, signature, threshold, itself);
-        let answer = query.threshold(threshold).limit(ask.limit).run()?;
+    fn ask(&mut self, query: Query<'_>, model: &Model, expected: &[Like], ask: Ask) -> Result<()> {
+        let query = query.threshold(self.law.threshold_of(ask.rows)).limit(ask.limit);
+        let answer = query.run()?;
         assert_eq!(answer.found, expected.len() as u64, "documents that reach the threshold");
-        assert_eq!(answer.change, model.change);
-        let mut likes: Vec<Like> = Vec::new();
+        assert_eq!((answer.change, answer.complete), (model.change, true));
+        let likes = self.likes(answer);
+        let limit = ask.limit.min(expected.len());
+        assert_eq!(likes, expected[..limit]);
+        self.note(|| format!("{likes:?}"));
+        // A few candidates give a part of it.
+        let few = ask.rows % 4;
+        let answer = query.limit(usize::MAX).max_candidates(few as usize).run()?;
+        let complete = answer.complete;
+        let likes = self.likes(answer);
+        assert!(likes.len() == expected.len() || !complete, "it says so if something is missing");
+        // Of several documents asked about, the most similar one may not have been compared.
+        let part_of = |like: &Like, whole: &Like| {
+            (&like.0, &like.1, like.2) == (&whole.0, &whole.1, whole.2) && like.3 <= whole.3
+        };
+        let known = |like: &Like| expected.iter().any(|whole| part_of(like, whole));
+        assert!(likes.iter().all(known), "{likes:?}");
+        assert!(few > 0 || likes.is_empty());
+        Ok(())
+    }
+
+    fn likes(&self, answer: Answer) -> Vec<Like> {
+        let mut likes = Vec::new();
         for found in answer.matches {
             let similarity = self.law.estimate(found.equal_rows).max(0.0);
             assert!((found.similarity - similarity).abs() < 1e-12, "{found:?}");
             likes.push((found.key, found.payload, found.time, found.equal_rows));
         }
-        let limit = ask.limit.min(expected.len());
-        assert_eq!(likes, expected[..limit]);
-        self.note(|| format!("{likes:?}"));
-        Ok(())
+        likes
     }
 
     /// Calls that must be refused, and change nothing.
@@ -100,6 +130,47 @@ impl Bench {
             }
         }
     }
+}
+
+/// Pairs with crowds taken together are all pairs.
+fn check_collapsed(
+    collapsed: &[Collapsed],
+    model: &Model,
+    expected: &BTreeSet<(Vec<u8>, Vec<u8>, u32)>,
+    hashes: usize,
+) {
+    let twins = |key: &[u8]| {
+        let signature = &model.get(key).expect("it is stored").signature;
+        let twins = model.docs.iter().filter(move |(_, doc)| doc.signature == *signature);
+        twins.map(|(key, _)| key.to_vec()).collect::<Vec<_>>()
+    };
+    let mut pairs = BTreeSet::new();
+    let mut add = |one: &Vec<u8>, other: &Vec<u8>, rows: u32| {
+        let (a, b) = if one < other { (one, other) } else { (other, one) };
+        assert!(pairs.insert((a.clone(), b.clone(), rows)), "told twice");
+    };
+    for item in collapsed {
+        match item {
+            Collapsed::Crowd { key, count } => {
+                let twins = twins(key);
+                assert_eq!((&twins[0], twins.len() as u64), (key, *count));
+                for (at, one) in twins.iter().enumerate() {
+                    for other in &twins[at + 1..] {
+                        add(one, other, u32::try_from(hashes).expect("few rows"));
+                    }
+                }
+            }
+            Collapsed::Pair { pair, a_count, b_count } => {
+                let (ones, others) = (twins(&pair.a), twins(&pair.b));
+                assert_eq!((&ones[0], &others[0]), (&pair.a, &pair.b), "they stand for them");
+                assert_eq!((ones.len() as u64, others.len() as u64), (*a_count, *b_count));
+                for (one, other) in ones.iter().flat_map(|a| others.iter().map(move |b| (a, b))) {
+                    add(one, other, pair.equal_rows);
+                }
+            }
+        }
+    }
+    assert_eq!(&pairs, expected);
 }
 
 /// Everything that is stored, and nothing else.

@@ -3,6 +3,8 @@
 //! Signatures come in crowds: small changes of a few seeds, with values from small alphabets, so
 //! that documents share bands, lie at every number of equal rows, and tie.
 
+use crate::Keep;
+
 /// Random numbers, the same on every machine (SplitMix64).
 #[derive(Debug, Clone)]
 pub(super) struct Rng(u64);
@@ -52,9 +54,20 @@ pub(super) struct Ask {
     pub(super) limit: usize,
 }
 
+/// Newcomers, each a key, lanes and a payload, and the terms they are admitted on: equal rows.
+#[derive(Debug, Clone)]
+pub(super) struct Admitting {
+    pub(super) newcomers: Vec<(Vec<u8>, Vec<u8>, Vec<u8>)>,
+    pub(super) reject: u32,
+    pub(super) relate: u32,
+    pub(super) keep: Keep,
+    pub(super) limit: usize,
+}
+
 #[derive(Debug, Clone)]
 pub(super) enum Op {
     Write(Vec<Edit>),
+    Admit(Admitting),
     /// Removes everything that is older than so many milliseconds.
     RemoveOlder {
         ms: u64,
@@ -65,6 +78,10 @@ pub(super) enum Op {
     },
     QueryKey {
         key: Vec<u8>,
+        ask: Ask,
+    },
+    QueryKeys {
+        keys: Vec<Vec<u8>>,
         ask: Ask,
     },
     Get(Vec<u8>),
@@ -148,13 +165,19 @@ impl Author {
     /// The next operation.
     pub(super) fn op(&mut self) -> Op {
         match self.rng.below(1_000) {
-            0..350 => Op::Write(vec![self.edit()]),
-            350..410 => {
+            0..310 => Op::Write(vec![self.edit()]),
+            310..365 => {
                 let count = 2 + self.rng.below(11);
                 Op::Write((0..count).map(|_| self.edit()).collect())
             }
+            365..410 => Op::Admit(self.admitting()),
             410..640 => Op::Query { lanes: self.lanes(), ask: self.ask() },
-            640..730 => Op::QueryKey { key: self.some_key(), ask: self.ask() },
+            640..710 => Op::QueryKey { key: self.some_key(), ask: self.ask() },
+            710..730 => {
+                let count = self.rng.pick(&[0, 1, 2, 3, 20]);
+                let keys = (0..count).map(|_| self.some_key()).collect();
+                Op::QueryKeys { keys, ask: self.ask() }
+            }
             730..790 => Op::Get(self.some_key()),
             790..820 => Op::Contains(self.some_key()),
             820..826 => Op::Iter,
@@ -207,6 +230,27 @@ impl Author {
                 Edit::Insert { key, lanes, payload }
             }
         }
+    }
+
+    fn admitting(&mut self) -> Admitting {
+        let count = self.rng.pick(&[1, 1, 2, 12]);
+        let newcomers = (0..count).map(|_| self.newcomer()).collect();
+        let reject = self.rows();
+        // The least number of rows that a threshold asks for is not always zero.
+        let relate = self.rng.pick(&[reject, reject, 0]).min(self.rows());
+        let keep = self.rng.pick(&[Keep::First, Keep::First, Keep::Newest, Keep::Longest]);
+        Admitting { newcomers, reject, relate, keep, limit: self.ask().limit }
+    }
+
+    fn newcomer(&mut self) -> (Vec<u8>, Vec<u8>, Vec<u8>) {
+        let number = self.rng.below(self.keys);
+        let (lanes, payload) = match &self.last[number] {
+            Some(last) if self.rng.percent(10) => last.clone(),
+            _ => (self.lanes(), vec![self.rng.byte(256); self.rng.pick(&[0, 0, 7])]),
+        };
+        // If it is turned away it is what others are near to, all the same.
+        self.last[number] = Some((lanes.clone(), payload.clone()));
+        (key(number), lanes, payload)
     }
 
     /// A signature near a seed or near a stored one, or the same.

@@ -32,9 +32,12 @@ fn hunt(bug: Bug, scripts: &[(Script, u64)]) -> Option<Figures> {
     let _planted = Planted::new(bug);
     let needs_damage =
         [Bug::RowCrcNotChecked, Bug::SweepWithoutCatalog, Bug::DamageIsTornTail].contains(&bug);
-    // Two bugs lie between callers that come at once: not every script has two.
+    // Three bugs lie between callers that come at once: not every script has two.
     let needs_company = [Bug::IdleNotAwaited, Bug::HorizonAfterSync].contains(&bug);
-    let fits = |(script, _): &&(Script, u64)| !needs_company || script.has_company();
+    let needs_newcomer = bug == Bug::RejectionNotAwaited;
+    let fits = |(script, _): &&(Script, u64)| {
+        (!needs_company || script.has_company()) && (!needs_newcomer || script.has_newcomer())
+    };
     let mut rng = Rng::new(7);
     let mut figures = Figures::default();
     while figures.states < STATES_MAX {

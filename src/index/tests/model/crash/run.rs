@@ -1,12 +1,13 @@
 //! One run of a script: until its end, or until the disk stops.
 
-use super::super::bench::{Backup, Bench, End};
+use super::super::bench::{Backup, Bench, End, doc};
 use super::super::script::{Edit, Op};
 use super::script::{HASHES, Script, Second, Step};
 use crate::format::wal::{LoggedOperation, RecordBuilder, RecordKind};
+use crate::index::core::Core;
 use crate::planted::while_visiting;
 use crate::storage::sim::{Moment, Sim, What};
-use crate::{Batch, Durability, Error, ErrorKind, Result, Written};
+use crate::{Batch, Durability, Error, ErrorKind, Newcomer, Result};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -29,8 +30,12 @@ pub(super) struct Run {
     backups: u32,
 }
 
-/// What became of the second caller: its answer, or none (it had to wait).
-type Came = Arc<Mutex<Option<Option<Result<Written>>>>>;
+fn written(core: &Core, batch: &Batch) -> Result<u64> {
+    core.write(batch).map(|written| written.change)
+}
+
+/// What became of the second caller: the change it was told, or none (it had to wait).
+type Came = Arc<Mutex<Option<Option<Result<u64>>>>>;
 
 impl Run {
     pub(super) fn new(script: &Script, cut: u64) -> Self {
@@ -162,24 +167,45 @@ impl Run {
     /// Two callers at once: what the second does happens within a sync of the first one's.
     fn together(&mut self, first: &[Edit], second: &Second) -> Result<()> {
         let time = self.bench.clock.load(Ordering::Relaxed) + 1;
-        let (moment, edits) = match second {
-            Second::Same => (Moment::BeforeSync, first),
-            Second::Write(edits) => (Moment::AfterSync, &edits[..]),
-        };
-        let (batch, docs) = self.bench.batch(edits, time);
         let came: Came = Arc::default();
-        self.expect(moment, batch, &came);
+        match second {
+            Second::Same => {
+                let (batch, _) = self.bench.batch(first, time);
+                self.expect(Moment::BeforeSync, move |core| written(core, &batch), &came);
+            }
+            Second::Write(edits) => {
+                let (batch, _) = self.bench.batch(edits, time);
+                self.expect(Moment::AfterSync, move |core| written(core, &batch), &came);
+            }
+            Second::Admit(how) => {
+                let (key, lanes, payload) = how.newcomers[0].clone();
+                let (signature, terms) = (self.bench.signature(&lanes), self.bench.terms(how));
+                let admit = move |core: &Core| {
+                    let newcomer = Newcomer::new(&key, &signature).payload(&payload);
+                    core.admit_all(&[newcomer], &terms).map(|told| told[0].change)
+                };
+                self.expect(Moment::BeforeSync, admit, &came);
+            }
+        }
         let result = self.bench.execute(&Op::Write(first.to_vec()));
         self.bench.sim.visit_syncs(None);
         let came = came.lock().expect("nobody panicked").take();
         let Some(answer) = came else { return result };
-        if let Some(Ok(written)) = &answer {
+        if let Some(Ok(change)) = &answer {
             // Durable, or so it was told.
-            self.bench.durable = self.bench.durable.max(written.change);
+            self.bench.durable = self.bench.durable.max(*change);
         }
         result?;
         let mut after = self.bench.model.clone();
-        after.write(&docs);
+        match second {
+            Second::Same => drop(after.write(&self.bench.batch(first, time).1)),
+            Second::Write(edits) => drop(after.write(&self.bench.batch(edits, time).1)),
+            Second::Admit(how) => {
+                let (key, lanes, payload) = &how.newcomers[0];
+                let new = doc(&self.bench.signature(lanes), payload, time);
+                after.admit(&self.bench.law, key, &new, how);
+            }
+        }
         if after.change == self.bench.model.change {
             return Ok(());
         }
@@ -212,17 +238,17 @@ impl Run {
         bench.backup = Some(Backup { dir: dir.clone(), models, done: false });
         let came: Came = Arc::default();
         if !meanwhile.is_empty() {
-            self.expect(Moment::BeforeLink, batch, &came);
+            self.expect(Moment::BeforeLink, move |core| written(core, &batch), &came);
         }
         let result = self.bench.index().backup(&dir);
         self.bench.sim.visit_syncs(None);
         let came = came.lock().expect("nobody panicked").take();
         match came.map(|answer| answer.expect("nobody syncs: there is nobody to wait for")) {
             None => {}
-            Some(Ok(written)) => {
-                assert_eq!(written.change, after.change);
+            Some(Ok(change)) => {
+                assert_eq!(change, after.change);
                 if self.bench.layout.durability == Durability::Sync {
-                    self.bench.durable = self.bench.durable.max(written.change);
+                    self.bench.durable = self.bench.durable.max(change);
                 }
                 self.bench.history.insert(after.change, after.clone());
                 self.bench.model = after;
@@ -237,15 +263,20 @@ impl Run {
         Ok(())
     }
 
-    /// Has a batch written at a moment of the next sync that anybody could come by at.
-    fn expect(&self, moment: Moment, batch: Batch, came: &Came) {
+    /// Has something done at a moment of the next sync that anybody could come by at.
+    fn expect(
+        &self,
+        moment: Moment,
+        act: impl Fn(&Core) -> Result<u64> + Send + 'static,
+        came: &Came,
+    ) {
         let (core, came) = (Arc::clone(&self.bench.index().core), Arc::clone(came));
         let visit = move || {
             // A thread would wait here until the sync is over.
             if core.writer.try_lock().is_err() {
                 return false;
             }
-            let answer = while_visiting(|| core.write(&batch)).ok();
+            let answer = while_visiting(|| act(&core)).ok();
             *came.lock().expect("nobody panicked") = Some(answer);
             true
         };

@@ -5,9 +5,9 @@
 //! its scripts, too.)
 
 use super::super::bench::Layout;
-use super::super::script::{Edit, Op, Rng};
+use super::super::script::{Admitting, Edit, Op, Rng};
 use crate::storage::sim::{Fault, What};
-use crate::{Durability, Params};
+use crate::{Durability, Keep, Params};
 use std::time::Duration;
 
 pub(super) const HASHES: usize = 16;
@@ -42,6 +42,9 @@ pub(super) enum Step {
 pub(super) enum Second {
     /// Before anything is synced, it asks for what the first has written, and writes nothing.
     Same,
+    /// Before anything is synced, it asks to admit what may be much like what the first has
+    /// written, and writes nothing if it is.
+    Admit(Admitting),
     /// When the sync is done but the first has not been told, it writes.
     Write(Vec<Edit>),
 }
@@ -57,6 +60,12 @@ impl Script {
     /// Whether a second caller asks for what the first has just written.
     pub(super) fn has_company(&self) -> bool {
         let asks = |step: &Step| matches!(step, Step::Together { second: Second::Same, .. });
+        self.steps.iter().any(asks)
+    }
+
+    /// Whether a second caller may be turned away for what the first has just written.
+    pub(super) fn has_newcomer(&self) -> bool {
+        let asks = |step: &Step| matches!(step, Step::Together { second: Second::Admit(_), .. });
         self.steps.iter().any(asks)
     }
 }
@@ -119,10 +128,14 @@ struct Author {
 impl Author {
     fn step(&mut self) -> Step {
         match self.rng.below(100) {
-            0..8 if self.callers => {
+            0..6 if self.callers => {
                 Step::Together { first: vec![self.edit()], second: Second::Same }
             }
-            8..16 if self.callers => {
+            6..10 if self.callers => {
+                let second = Second::Admit(self.admitting());
+                Step::Together { first: vec![self.edit()], second }
+            }
+            10..16 if self.callers => {
                 let second = Second::Write(vec![self.edit()]);
                 Step::Together { first: vec![self.edit()], second }
             }
@@ -158,8 +171,24 @@ impl Author {
                 let meanwhile = if self.callers { vec![self.edit()] } else { Vec::new() };
                 Step::Backup { meanwhile }
             }
+            86..92 => Step::Do(Op::Admit(self.admitting())),
             _ => Step::Do(Op::Write(vec![self.edit()])),
         }
+    }
+
+    /// One newcomer: of several, some may be there and others not when a disk fails.
+    fn admitting(&mut self) -> Admitting {
+        let key = vec![b'a' + self.byte(10)];
+        let newcomers = vec![(key, self.lanes(), vec![self.byte(256); 5])];
+        let (reject, relate) = (self.rng.pick(&[14, 15, 16]), self.rng.pick(&[0, 14]));
+        let keep = self.rng.pick(&[Keep::First, Keep::First, Keep::Newest, Keep::Longest]);
+        Admitting { newcomers, reject, relate, keep, limit: usize::MAX }
+    }
+
+    fn lanes(&mut self) -> Vec<u8> {
+        let mut lanes = vec![9; HASHES];
+        lanes[self.rng.below(HASHES)] = self.byte(4);
+        lanes
     }
 
     fn byte(&mut self, end: usize) -> u8 {
@@ -176,8 +205,7 @@ impl Author {
         if self.rng.percent(30) {
             return Edit::Remove { key };
         }
-        let mut lanes = vec![9; HASHES];
-        lanes[self.rng.below(HASHES)] = self.byte(4);
+        let lanes = self.lanes();
         let payload = vec![self.byte(256); self.rng.pick(&[0, 0, 5, 40, 700])];
         Edit::Insert { key, lanes, payload }
     }

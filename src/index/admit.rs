@@ -1,0 +1,362 @@
+//! Admitting: check and insert in one step. A newcomer that is too much like a stored document is
+//! turned away, or takes its place.
+//!
+//! Decides under the write lock, by the law on the applied state; writes through `write.rs`.
+
+use crate::format::bytes::index;
+use crate::format::wal::LoggedOperation;
+use crate::index::batch::Outcome;
+use crate::index::core::{Core, Writer};
+use crate::index::plan::key_hashes;
+use crate::index::read::Match;
+use crate::index::read::search::{Found, Probe};
+use crate::index::read::state::{Snapshot, State};
+use crate::sketch::Signature;
+use crate::sync::Arc;
+use crate::{Error, Result};
+
+/// Newcomers whose like is looked for together, and decided in one hold of the write lock.
+const TOGETHER: usize = 8;
+
+/// On what terms newcomers are admitted.
+///
+/// ```
+/// # fn main() -> nearkin::Result<()> {
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let dir = folder.path().join("papers.nearkin");
+/// use nearkin::{Admit, Decision, Index, Options, Params, Shingles};
+///
+/// // Bands for the lower of the two similarities, so that related documents are found, too.
+/// let params = Params::for_threshold(0.3).shingles(Shingles::Words(2)).build()?;
+/// let index = Index::create(&dir, &params, Options::default())?;
+/// let sketch = index.sketcher();
+/// let terms = Admit::at(0.9).relate(0.3);
+/// let first = sketch.text("The quick brown fox jumps over the lazy dog at noon")?;
+/// assert!(index.admit("p1", &first, &terms)?.is_admitted());
+///
+/// let again = sketch.text("the quick brown fox jumps over the LAZY dog at noon!")?;
+/// let Decision::Rejected { duplicates } = index.admit("p2", &again, &terms)?.decision else {
+///     panic!("it is the same but for its case");
+/// };
+/// assert_eq!(duplicates[0].key, b"p1");
+/// assert!(!index.contains("p2")?);
+///
+/// let other = sketch.text("The quick brown fox jumps over the lazy cow at nine")?;
+/// let Decision::Admitted { related, .. } = index.admit("p3", &other, &terms)?.decision else {
+///     panic!("it is like the first, but not the same");
+/// };
+/// assert_eq!(related[0].key, b"p1");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Admit {
+    reject: f64,
+    relate: f64,
+    keep: Keep,
+    limit: usize,
+}
+
+/// Which of a newcomer and its duplicates stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Keep {
+    /// What is stored: a newcomer with a duplicate is rejected.
+    #[default]
+    First,
+    /// The newcomer: it takes the place of all its duplicates.
+    Newest,
+    /// The newcomer if it has more shingles than each of its duplicates, whose place it then
+    /// takes; else it is rejected.
+    Longest,
+}
+
+impl Admit {
+    /// Rejects what has a duplicate: a stored document of at least this similarity, from 0 to 1,
+    /// under another key.
+    ///
+    /// Duplicates are found as by a query at that threshold: choose the index's bands so that
+    /// [`Params::candidate_probability`](crate::Params::candidate_probability) is high there.
+    #[must_use]
+    pub fn at(reject: f64) -> Self {
+        Self { reject, relate: reject, keep: Keep::First, limit: usize::MAX }
+    }
+
+    /// With what is admitted, returns the documents of at least this similarity that are no
+    /// duplicates, from 0 to `reject`. Default: none.
+    #[must_use]
+    pub fn relate(mut self, relate: f64) -> Self {
+        self.relate = relate;
+        self
+    }
+
+    /// What becomes of a newcomer and its duplicates. Default: [`Keep::First`].
+    #[must_use]
+    pub fn keep(mut self, keep: Keep) -> Self {
+        self.keep = keep;
+        self
+    }
+
+    /// The most matches returned, the most similar ones: of the duplicates of what is rejected,
+    /// of the documents related to what is admitted. Default: all. What is removed is always
+    /// returned whole.
+    #[must_use]
+    pub fn limit(mut self, limit: usize) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// The terms in equal rows.
+    fn in_rows(self, applied: &Snapshot) -> Result<Terms> {
+        let Self { reject, relate, keep, limit } = self;
+        let reject_min = applied.equal_rows_min(Some(reject))?;
+        let relate_min = applied.equal_rows_min(Some(relate))?;
+        if relate > reject {
+            return Err(Error::invalid(format!(
+                "relate must not be above reject: {relate} is above {reject}"
+            )));
+        }
+        Ok(Terms { reject_min, relate_min, keep, limit })
+    }
+}
+
+/// [`Admit`], checked.
+#[derive(Debug, Clone, Copy)]
+struct Terms {
+    reject_min: u32,
+    relate_min: u32,
+    keep: Keep,
+    limit: usize,
+}
+
+/// A document that is to be admitted.
+#[derive(Debug, Clone, Copy)]
+pub struct Newcomer<'a> {
+    key: &'a [u8],
+    signature: &'a Signature,
+    payload: &'a [u8],
+}
+
+impl<'a> Newcomer<'a> {
+    /// A document with this key (1 to 4,096 bytes), without payload.
+    pub fn new(key: &'a (impl AsRef<[u8]> + ?Sized), signature: &'a Signature) -> Self {
+        Self { key: key.as_ref(), signature, payload: &[] }
+    }
+
+    /// Up to 64 KiB of the caller's own bytes, stored with it if it is admitted.
+    #[must_use]
+    pub fn payload(mut self, payload: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
+        self.payload = payload.as_ref();
+        self
+    }
+
+    /// As the log will have it.
+    fn logged(&self, time: u64) -> LoggedOperation<'a> {
+        LoggedOperation::Insert {
+            key: self.key,
+            payload: self.payload,
+            time,
+            shingle_count: self.signature.shingle_count(),
+            signature: self.signature.as_bytes(),
+        }
+    }
+}
+
+/// What became of a newcomer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Admission {
+    /// Whether it was let in, and beside or instead of what.
+    pub decision: Decision,
+    /// The number of the change whose state the decision was made on. If anything was written, it
+    /// is the change after that one.
+    pub change: u64,
+}
+
+/// Whether a newcomer was let in. Matches are in the order of an answer: most similar first,
+/// equal ones by key.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// Nothing was written; if there is a document with the newcomer's key, it stays as it is.
+    Rejected {
+        /// The stored documents that reach [`Admit::at`], up to the limit.
+        duplicates: Vec<Match>,
+    },
+    /// It is stored.
+    Admitted {
+        /// The stored documents that reach [`Admit::relate`] but not [`Admit::at`], up to the
+        /// limit.
+        related: Vec<Match>,
+        /// What became of the document: as of an insert.
+        outcome: Outcome,
+        /// The duplicates whose place it has taken: removed, in the same change.
+        removed: Vec<Match>,
+    },
+}
+
+impl Admission {
+    /// Whether the newcomer is stored now.
+    pub fn is_admitted(&self) -> bool {
+        matches!(self.decision, Decision::Admitted { .. })
+    }
+}
+
+/// What segments hold that is like newcomers, as long as the state is this one.
+struct Foreseen {
+    state: Arc<State>,
+    /// In order of the probes.
+    found: Vec<Found>,
+    /// Which of the probes the first one was.
+    begin: usize,
+}
+
+impl Foreseen {
+    fn of(snapshot: &Snapshot, probes: &[Probe<'_>], begin: usize) -> Result<Self> {
+        let mut found = snapshot.search_segments(&probes[begin..])?;
+        found.sort_unstable_by_key(|found| found.probe);
+        Ok(Self { state: Arc::clone(&snapshot.state), found, begin })
+    }
+
+    /// What was found for a probe.
+    fn of_probe(&self, at: usize) -> Vec<Found> {
+        let at = at - self.begin;
+        let first = self.found.partition_point(|found| index(found.probe) < at);
+        let rest = &self.found[first..];
+        rest.iter().take_while(|found| index(found.probe) == at).copied().collect()
+    }
+}
+
+impl Core {
+    /// Decides on newcomers, one after the other. See [`crate::Index::admit_all`].
+    pub(crate) fn admit_all(
+        &self,
+        newcomers: &[Newcomer<'_>],
+        admit: &Admit,
+    ) -> Result<Vec<Admission>> {
+        let terms = admit.in_rows(&self.snapshot())?;
+        let time = (self.options.clock)();
+        let mut operations = Vec::with_capacity(newcomers.len());
+        for newcomer in newcomers {
+            let logged = newcomer.logged(time);
+            self.check_operation(&logged, newcomer.signature.id())?;
+            self.check_record(&[logged])?;
+            operations.push(logged);
+        }
+        let mut admissions = Vec::with_capacity(operations.len());
+        let mut last = None;
+        let decided = operations
+            .chunks(TOGETHER)
+            .try_for_each(|some| self.admit_some(some, terms, &mut admissions, &mut last));
+        // What was decided before something failed is settled all the same: others may see it.
+        if let Some(last) = last {
+            planted!(RejectionNotAwaited => if !admissions.iter().any(Admission::is_admitted) {
+                return decided.map(|()| admissions);
+            });
+            self.settle(last)?;
+            self.after_write();
+        }
+        decided.map(|()| admissions)
+    }
+
+    /// Decides on a few newcomers; `last` is the last change that an answer rests on.
+    fn admit_some(
+        &self,
+        operations: &[LoggedOperation<'_>],
+        terms: Terms,
+        admissions: &mut Vec<Admission>,
+        last: &mut Option<u64>,
+    ) -> Result<()> {
+        let mut probes = Vec::with_capacity(operations.len());
+        for operation in operations {
+            if let LoggedOperation::Insert { signature, .. } = operation {
+                probes.push(Probe::new(&self.params, signature, terms.relate_min));
+            }
+        }
+        let mut foreseen = Foreseen::of(&self.snapshot(), &probes, 0)?;
+        let mut writer = self.writer();
+        for (at, operation) in operations.iter().enumerate() {
+            self.group.refuse_if_poisoned()?;
+            let before = self.applied(&writer);
+            if !Arc::ptr_eq(&before.state, &foreseen.state) {
+                foreseen = Foreseen::of(&before, &probes, at)?;
+            }
+            let mut found = foreseen.of_probe(at);
+            before.search_memtable(&probes[at..=at], &mut found);
+            let decision = self.decide(&mut writer, &before, operation, found, terms)?;
+            *last = Some(writer.change);
+            admissions.push(Admission { decision, change: before.visible });
+        }
+        Ok(())
+    }
+
+    /// Decides on a newcomer, given what is like it before, and writes what that comes to.
+    fn decide(
+        &self,
+        writer: &mut Writer,
+        before: &Snapshot,
+        newcomer: &LoggedOperation<'_>,
+        mut found: Vec<Found>,
+        terms: Terms,
+    ) -> Result<Decision> {
+        if !found.is_empty() {
+            let itself = before.locate(newcomer.key())?;
+            found.retain(|found| Some(found.place) != itself);
+        }
+        found.sort_unstable_by_key(|found| found.equal_rows);
+        let least = found.partition_point(|found| found.equal_rows < terms.reject_min);
+        let (related, duplicates) = found.split_at_mut(least);
+        if !stays(before, newcomer, duplicates, terms.keep)? {
+            let duplicates = before.rank(duplicates, terms.limit)?;
+            return Ok(Decision::Rejected { duplicates });
+        }
+        let removed = before.rank(duplicates, usize::MAX)?;
+        let related = before.rank(related, terms.limit)?;
+        let mut operations = Vec::with_capacity(removed.len() + 1);
+        operations.extend(removed.iter().map(|found| LoggedOperation::Remove { key: &found.key }));
+        operations.push(*newcomer);
+        self.check_record(&operations)?;
+        let key_hashes = key_hashes(&self.params, &operations);
+        let written = self.write_locked(writer, &operations, &key_hashes)?;
+        let outcome = written.outcomes.last().copied().unwrap_or(Outcome::Unchanged);
+        Ok(Decision::Admitted { related, outcome, removed })
+    }
+
+    /// Refuses what does not fit into one record.
+    fn check_record(&self, operations: &[LoggedOperation<'_>]) -> Result<()> {
+        let bytes = operations.iter().map(|operation| match operation {
+            LoggedOperation::Insert { key, payload, signature, .. } => {
+                20 + key.len() + payload.len() + signature.len()
+            }
+            LoggedOperation::Remove { key } => 20 + key.len(),
+        });
+        let (bytes, bytes_max) = (32 + bytes.sum::<usize>(), self.options.batch_bytes_max);
+        if bytes <= bytes_max {
+            return Ok(());
+        }
+        let replaced = operations.len().saturating_sub(1);
+        Err(Error::invalid(format!(
+            "the newcomer, in the place of {replaced} documents, takes {bytes} bytes, \
+             batch_bytes_max is {bytes_max}; raise it, or remove some of them first"
+        )))
+    }
+}
+
+/// Whether the newcomer is the one that stays.
+fn stays(
+    before: &Snapshot,
+    newcomer: &LoggedOperation<'_>,
+    duplicates: &[Found],
+    keep: Keep,
+) -> Result<bool> {
+    match (keep, newcomer) {
+        (Keep::Newest, _) => Ok(true),
+        (Keep::Longest, LoggedOperation::Insert { shingle_count, .. }) => {
+            for duplicate in duplicates {
+                if before.shingle_count(duplicate.place)? >= *shingle_count {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        _ => Ok(duplicates.is_empty()),
+    }
+}

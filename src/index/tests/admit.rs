@@ -1,0 +1,186 @@
+//! Admitting, case by case; the model has the rest, and the crash campaign.
+
+use super::copies::{DIR, disk, options, params, signature};
+use crate::format::wal::LoggedOperation;
+use crate::index::plan::key_hashes;
+use crate::planted::{Bug, Planted};
+use crate::sketch::Signature;
+use crate::storage::sim::Sim;
+use crate::{Admit, Decision, ErrorKind, Index, Keep, Match, Newcomer, Outcome};
+use std::path::Path;
+
+fn index(sim: &Sim) -> Index {
+    Index::create_on(disk(sim), Path::new(DIR), &params(), options()).expect("created")
+}
+
+/// As many equal rows with [`signature`]`(value)` as are left of 16.
+fn near(value: u8, changed: usize, shingles: u32) -> Signature {
+    let mut bytes = vec![value; 16];
+    bytes[16 - changed..].fill(value + 100);
+    Signature::from_parts(params().signature_id(), shingles, bytes.into_boxed_slice())
+}
+
+fn keys(matches: &[Match]) -> Vec<&str> {
+    matches.iter().map(|found| std::str::from_utf8(&found.key).expect("text")).collect()
+}
+
+fn rejected(decision: &Decision) -> Vec<&str> {
+    match decision {
+        Decision::Rejected { duplicates } => keys(duplicates),
+        Decision::Admitted { .. } => panic!("{decision:?}"),
+    }
+}
+
+/// What it is related to, what became of it, and what was removed for it.
+fn admitted(decision: &Decision) -> (Vec<&str>, Outcome, Vec<&str>) {
+    match decision {
+        Decision::Admitted { related, outcome, removed } => {
+            (keys(related), *outcome, keys(removed))
+        }
+        Decision::Rejected { .. } => panic!("{decision:?}"),
+    }
+}
+
+#[test]
+fn a_rejection_writes_nothing_and_an_admission_is_the_next_change() {
+    let index = index(&Sim::new());
+    let terms = Admit::at(0.9).relate(0.5);
+    let first = index.admit("a", &near(1, 0, 5), &terms).expect("decided");
+    assert_eq!(admitted(&first.decision), (vec![], Outcome::Inserted, vec![]));
+    assert_eq!((first.change, index.snapshot().change()), (0, 1));
+
+    let copy = index.admit("b", &near(1, 1, 5), &terms).expect("decided");
+    assert_eq!(rejected(&copy.decision), ["a"]);
+    assert_eq!((copy.change, index.snapshot().change()), (1, 1));
+    assert!(!index.contains("b").expect("read"));
+
+    let like = index.admit("c", &near(1, 4, 5), &terms).expect("decided");
+    assert_eq!(admitted(&like.decision), (vec!["a"], Outcome::Inserted, vec![]));
+    assert_eq!((like.change, index.snapshot().change()), (1, 2));
+}
+
+#[test]
+fn the_document_of_its_own_key_is_no_duplicate_and_stays_if_it_is_rejected() {
+    let index = index(&Sim::new());
+    let terms = Admit::at(0.9).relate(0.0);
+    index.insert("a", &near(1, 0, 5)).expect("inserted");
+    let again = index.admit("a", &near(1, 0, 5), &terms).expect("decided");
+    assert_eq!(admitted(&again.decision), (vec![], Outcome::Unchanged, vec![]));
+    assert_eq!((again.change, index.snapshot().change()), (1, 1));
+    let other = index.admit("a", &near(1, 1, 5), &terms).expect("decided");
+    assert_eq!(admitted(&other.decision), (vec![], Outcome::Replaced, vec![]));
+    index.insert("b", &near(2, 0, 5)).expect("inserted");
+    let copy = index.admit("a", &near(2, 0, 5), &terms).expect("decided");
+    assert_eq!(rejected(&copy.decision), ["b"]);
+    assert_eq!(index.get("a").expect("read").expect("kept").signature, near(1, 1, 5));
+}
+
+#[test]
+fn the_newest_takes_the_place_of_all_its_duplicates_in_one_change() {
+    let index = index(&Sim::new());
+    for (key, changed) in [("a", 0), ("b", 1), ("c", 4)] {
+        index.insert(key, &near(1, changed, 9)).expect("inserted");
+    }
+    index.flush().expect("flushed");
+    index.insert("d", &near(1, 0, 9)).expect("inserted");
+    let terms = Admit::at(0.9).relate(0.5).keep(Keep::Newest).limit(1);
+    let newest = index.admit("e", &near(1, 0, 1), &terms).expect("decided");
+    let removed = vec!["a", "d", "b"];
+    assert_eq!(admitted(&newest.decision), (vec!["c"], Outcome::Inserted, removed));
+    assert_eq!((newest.change, index.snapshot().change(), index.len()), (4, 5, 2));
+    let found = index.verify().expect("verified");
+    assert!(found.problems.is_empty(), "{:?}", found.problems);
+}
+
+#[test]
+fn the_longest_stays_and_of_equals_the_stored_one() {
+    let index = index(&Sim::new());
+    index.insert("a", &near(1, 0, 5)).expect("inserted");
+    index.flush().expect("flushed");
+    index.insert("b", &near(1, 0, 7)).expect("inserted");
+    let terms = Admit::at(0.9).keep(Keep::Longest);
+    for shingles in [4, 6, 7] {
+        let shorter = index.admit("c", &near(1, 0, shingles), &terms).expect("decided");
+        assert_eq!(rejected(&shorter.decision), ["a", "b"], "{shingles}");
+    }
+    let longest = index.admit("c", &near(1, 0, 8), &terms).expect("decided");
+    assert_eq!(admitted(&longest.decision), (vec![], Outcome::Inserted, vec!["a", "b"]));
+    assert_eq!(index.get("c").expect("read").expect("stored").signature.shingle_count(), 8);
+}
+
+#[test]
+fn of_a_stream_each_sees_those_before() {
+    let sim = Sim::new();
+    let index = index(&sim);
+    index.insert("old", &near(9, 0, 5)).expect("inserted");
+    let signatures: Vec<_> = (0..40).map(|at| near(at / 4, 0, 5)).collect();
+    let keys: Vec<_> = (0..40).map(|at| format!("{at:02}")).collect();
+    let newcomers: Vec<_> =
+        keys.iter().zip(&signatures).map(|(k, s)| Newcomer::new(k, s)).collect();
+    let before = sim.counters().syncs;
+    let admissions = index.admit_all(&newcomers, &Admit::at(0.9)).expect("decided");
+    assert_eq!(sim.counters().syncs - before, 1, "one sync for all");
+    for (at, admission) in admissions.iter().enumerate() {
+        match (at / 4, at % 4) {
+            (9, _) => assert_eq!(rejected(&admission.decision), ["old"]),
+            (_, 0) => drop(admitted(&admission.decision)),
+            (crowd, _) => {
+                assert_eq!(rejected(&admission.decision), [format!("{:02}", crowd * 4)]);
+            }
+        }
+    }
+    assert_eq!((index.len(), index.snapshot().change()), (10, 10), "each is a change of its own");
+    assert!(index.admit_all(&[], &Admit::at(0.9)).expect("nothing to do").is_empty());
+}
+
+#[test]
+fn terms_out_of_their_range_are_refused() {
+    let index = index(&Sim::new());
+    let good = signature(&params(), 1);
+    for terms in [Admit::at(1.1), Admit::at(-0.1), Admit::at(0.5).relate(0.6), Admit::at(f64::NAN)]
+    {
+        let refused = index.admit("a", &good, &terms).expect_err("refused");
+        assert_eq!(refused.kind(), ErrorKind::Invalid, "{terms:?}");
+    }
+    // One bad newcomer, and none is admitted.
+    let newcomers = [Newcomer::new("a", &good), Newcomer::new("", &good)];
+    let refused = index.admit_all(&newcomers, &Admit::at(0.5)).expect_err("refused");
+    assert_eq!((refused.kind(), index.len()), (ErrorKind::Invalid, 0));
+}
+
+/// A first caller has written a document and not yet synced; a second one is turned away for it,
+/// and then the power fails. How many of the disks that this could leave lack the document?
+fn copies_lost() -> usize {
+    let sim = Sim::new();
+    let index = index(&sim);
+    index.insert("old", &near(5, 0, 5)).expect("inserted");
+    let good = signature(&params(), 1);
+    let first = LoggedOperation::Insert {
+        key: b"a",
+        payload: b"",
+        time: 7,
+        shingle_count: 3,
+        signature: good.as_bytes(),
+    };
+    let hashes = key_hashes(&index.core.params, &[first]);
+    let written = index.core.write_locked(&mut index.core.writer(), &[first], &hashes);
+    assert_eq!(written.expect("written").change, 2);
+    let copy = index.admit("b", &good, &Admit::at(0.9)).expect("decided");
+    assert_eq!((rejected(&copy.decision), copy.change), (vec!["a"], 2));
+    let survives = |disk: Sim| {
+        let index = Index::open_on(super::copies::disk(&disk), Path::new(DIR), options());
+        index.expect("it opens").contains("a").expect("read")
+    };
+    sim.crash_states(3, 64).filter(|disk| !survives(disk.clone())).count()
+}
+
+#[test]
+fn a_power_cut_after_a_rejection_never_loses_both_copies() {
+    assert_eq!(copies_lost(), 0);
+}
+
+#[test]
+fn a_rejection_that_does_not_wait_is_caught() {
+    let _planted = Planted::new(Bug::RejectionNotAwaited);
+    assert!(copies_lost() > 0);
+}

@@ -1,0 +1,103 @@
+//! Admitting, by brute force and on the bench: every decision is the law's on the state before.
+
+use super::bench::{Bench, doc};
+use super::model::{Doc, Law, Like, Model};
+use super::script::Admitting;
+use crate::{Admission, Admit, Decision, Keep, Match, Newcomer, Outcome, Result};
+use std::sync::atomic::Ordering;
+
+/// A decision as the model has it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Decided {
+    Rejected(Vec<Like>),
+    Admitted { related: Vec<Like>, outcome: Outcome, removed: Vec<Like> },
+}
+
+impl Model {
+    /// Decides on a newcomer and does what that comes to.
+    pub(super) fn admit(&mut self, law: &Law, key: &[u8], new: &Doc, how: &Admitting) -> Decided {
+        let reject = law.threshold_of(how.reject);
+        let relate = law.threshold_of(how.relate);
+        let mut duplicates = self.query(law, &new.signature, reject, Some(key));
+        let mut related = self.query(law, &new.signature, relate, Some(key));
+        related.retain(|like| !duplicates.contains(like));
+        related.truncate(how.limit);
+        let shingles = |like: &Like| self.get(&like.0).expect("it is stored").shingle_count;
+        let stays = match how.keep {
+            Keep::First => duplicates.is_empty(),
+            Keep::Newest => true,
+            Keep::Longest => duplicates.iter().all(|like| shingles(like) < new.shingle_count),
+        };
+        if !stays {
+            duplicates.truncate(how.limit);
+            return Decided::Rejected(duplicates);
+        }
+        let mut edits: Vec<_> = duplicates.iter().map(|like| (like.0.clone(), None)).collect();
+        edits.push((key.to_vec(), Some(new.clone())));
+        let outcome = *self.write(&edits).last().expect("an outcome for each");
+        Decided::Admitted { related, outcome, removed: duplicates }
+    }
+}
+
+fn likes(matches: Vec<Match>) -> Vec<Like> {
+    matches.into_iter().map(|m| (m.key, m.payload, m.time, m.equal_rows)).collect()
+}
+
+fn decided(admission: Admission) -> Decided {
+    match admission.decision {
+        Decision::Rejected { duplicates } => Decided::Rejected(likes(duplicates)),
+        Decision::Admitted { related, outcome, removed } => {
+            Decided::Admitted { related: likes(related), outcome, removed: likes(removed) }
+        }
+    }
+}
+
+impl Bench {
+    pub(super) fn terms(&self, how: &Admitting) -> Admit {
+        let (reject, relate) = (how.reject, how.relate);
+        let terms = Admit::at(self.law.threshold_of(reject));
+        terms.relate(self.law.threshold_of(relate)).keep(how.keep).limit(how.limit)
+    }
+
+    /// Admits newcomers in one call.
+    pub(super) fn admit(&mut self, how: &Admitting) -> Result<()> {
+        let time = self.clock.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut signatures = Vec::new();
+        let mut after = vec![self.model.clone()];
+        let mut expected = Vec::new();
+        for (key, lanes, payload) in &how.newcomers {
+            let signature = self.signature(lanes);
+            let mut model = after.last().cloned().unwrap_or_default();
+            let before = model.change;
+            let new = doc(&signature, payload, time);
+            expected.push((model.admit(&self.law, key, &new, how), before));
+            after.push(model);
+            signatures.push(signature);
+        }
+        let newcomers = how.newcomers.iter().zip(&signatures);
+        let newcomers: Vec<_> = newcomers
+            .map(|((key, _, payload), signature)| Newcomer::new(key, signature).payload(payload))
+            .collect();
+        let admissions = self.index().admit_all(&newcomers, &self.terms(how));
+        let last = after.pop().expect("the model itself at least");
+        // Each is a change of its own: an end in between may leave any of them.
+        self.history.extend(after.into_iter().map(|model| (model.change, model)));
+        match admissions {
+            Ok(admissions) => {
+                let states = admissions.iter().map(|admission| admission.change);
+                let states: Vec<_> = states.collect();
+                let decisions = admissions.into_iter().map(decided).zip(states);
+                let decisions: Vec<_> = decisions.collect();
+                assert_eq!(decisions, expected);
+                self.note(|| format!("{decisions:?}"));
+                self.history.insert(last.change, last.clone());
+                self.model = last;
+                Ok(())
+            }
+            Err(error) => {
+                self.in_doubt = (last.change > self.model.change).then_some(last);
+                Err(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! `nearkin admit`: what is let in, what is turned away, and what is said of it.
+
+use super::*;
+
+const FOX: &str = "the quick brown fox jumps over the lazy dog and runs into the deep dark wood";
+
+fn line(key: &str, text: &str) -> String {
+    format!("{{\"id\":\"{key}\",\"text\":\"{text}\"}}\n")
+}
+
+/// Two copies, one that is alike, and another.
+fn stream() -> String {
+    let alike = FOX.replace("wood", "night");
+    [line("a", FOX), line("b", FOX), line("c", &alike), line("d", "words of another kind")].concat()
+}
+
+#[test]
+fn a_line_says_what_was_decided_on_each_document_in_order() {
+    let scratch = Scratch::new();
+    let command = "admit i --jsonl - --reject 0.95 --relate 0.3";
+    let ran = scratch.run_with_stdin(command, stream().as_bytes()).ends_with(0);
+    let lines: Vec<_> = ran.stdout.lines().collect();
+    assert_eq!(lines[0], "admitted   a");
+    assert_eq!(lines[1], "rejected   b  duplicate of a (1.000)");
+    assert!(lines[2].starts_with("admitted   c  related to a (0."), "{}", lines[2]);
+    assert_eq!(lines[3], "admitted   d");
+    let counts = "3 documents admitted, 0 replaced, 0 unchanged, 1 rejected, 0 skipped";
+    let ran = ran.says(&["created i: threshold 0.3", counts]);
+    assert!(!ran.stderr.contains("warning"), "{}", ran.stderr);
+    // Again: what is there stays, and what is a duplicate is one still.
+    let ran = scratch.run_with_stdin(command, stream().as_bytes()).ends_with(0);
+    assert!(ran.stdout.starts_with("unchanged  a"), "{}", ran.stdout);
+    ran.says(&["0 documents admitted, 0 replaced, 3 unchanged, 1 rejected"]);
+}
+
+#[test]
+fn json_has_every_match_and_the_state_it_was_decided_on() {
+    let scratch = Scratch::new();
+    let command = "admit i --jsonl - --reject 0.95 --relate 0.3 --keep newest --json";
+    let ran = scratch.run_with_stdin(command, stream().as_bytes()).ends_with(0);
+    let fields = ["key", "decision", "duplicates", "related", "removed", "change"];
+    let mut found = ran.fields();
+    found.sort();
+    let mut expected = fields.map(str::to_owned);
+    expected.sort();
+    assert_eq!(found, expected);
+    let objects = ran.objects();
+    assert_eq!(objects[1]["decision"], "admitted");
+    assert_eq!(objects[1]["removed"][0]["key"], "a");
+    assert_eq!(objects[1]["removed"][0]["similarity"], 1.0);
+    assert_eq!(objects[2]["related"][0]["key"], "b");
+    let changes: Vec<_> = objects.iter().map(|object| object["change"].as_u64()).collect();
+    assert_eq!(changes, [Some(0), Some(1), Some(2), Some(3)]);
+    ran.says(&["4 documents admitted", "; 1 duplicate removed"]);
+}
+
+#[test]
+fn the_longest_of_copies_stays() {
+    let scratch = Scratch::new();
+    let longer = format!("{FOX} for good");
+    let lines = [line("a", FOX), line("b", &longer), line("c", FOX)].concat();
+    let command = "admit i --jsonl - --reject 0.7 --keep longest";
+    let ran = scratch.run_with_stdin(command, lines.as_bytes()).ends_with(0);
+    let lines: Vec<_> = ran.stdout.lines().collect();
+    assert!(lines[1].starts_with("admitted   b  instead of a (0."), "{}", lines[1]);
+    assert!(lines[2].starts_with("rejected   c  duplicate of b (0."), "{}", lines[2]);
+}
+
+#[test]
+fn files_are_admitted_too_and_a_bad_one_is_skipped() {
+    let scratch = Scratch::new();
+    scratch.write("docs/a.txt", FOX);
+    scratch.write("docs/b.txt", FOX);
+    scratch.write("docs/empty", "");
+    let ran = scratch.run("admit i docs").ends_with(0);
+    assert_eq!(
+        ran.stdout,
+        "admitted   docs/a.txt\nrejected   docs/b.txt  duplicate of docs/a.txt (1.000)\n"
+    );
+    ran.says(&["skipped docs/empty: empty", "1 rejected, 1 skipped"]);
+}
+
+#[test]
+fn a_relation_closer_than_a_duplicate_is_refused() {
+    let scratch = Scratch::new();
+    scratch.write("a.txt", FOX);
+    let ran = scratch.run("admit i a.txt --reject 0.5 --relate 0.6").ends_with(2);
+    ran.says(&["--relate 0.6 is above --reject 0.5"]);
+    scratch.run("admit i a.txt --keep best").ends_with(2).says(&["first, newest or longest"]);
+    assert!(!scratch.path("i").exists());
+}
