@@ -5,7 +5,7 @@ use crate::format::catalog::WalEntry;
 use crate::format::wal::RECORDS_BEGIN;
 use crate::index::core::{Core, Writer};
 use crate::index::durable::Mark;
-use crate::index::merge::draft::Draft;
+use crate::index::merge::draft::{Draft, open_built};
 use crate::index::merge::{Input, Merge};
 use crate::index::read::state::{Bits, LiveSegment, Snapshot};
 use crate::memtable::Memtable;
@@ -220,7 +220,8 @@ impl Core {
         let number = writer.next_number();
         let mut merge = Merge::begin(self, number, vec![Input::Memtable { memtable, live }])?;
         while !merge.step(usize::MAX)? {}
-        let built = draft.open_built(self, &merge.finish()?)?;
+        let built = open_built(self, &merge.finish()?)?;
+        draft.adopt(&built);
         draft.segments.push(Arc::new(built));
         Ok(())
     }
