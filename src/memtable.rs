@@ -18,6 +18,10 @@ const NEVER: u64 = u64::MAX;
 /// As many dead documents are not worth a flush of their own.
 const DEAD_DOCS_MIN: u32 = 16_384;
 
+/// How often a reader looks whether the writer has let go before it sleeps: some 20 microseconds.
+/// (Under the schedule explorer one look is as good as many.)
+const TRIES: u32 = if cfg!(shuttle) { 1 } else { 400 };
+
 /// A document as the writer hands it over.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewDocument<'a> {
@@ -102,6 +106,14 @@ impl Memtable {
 
     /// The content, for reading; a writer waits while the guard lives.
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, Content> {
+        // The writer applies a part of a change in a few microseconds: less than it takes to go
+        // to sleep and to be woken.
+        for _ in 0..TRIES {
+            if let Ok(content) = self.content.try_read() {
+                return content;
+            }
+            std::hint::spin_loop();
+        }
         // A reader that panicked changed nothing, and the writer's section does not panic.
         self.content.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -113,14 +125,13 @@ impl Memtable {
     /// Applies a change, or part of one: readers see it once they are told that `change` is
     /// visible. Callers apply a large change in parts, so that readers get in between.
     pub(crate) fn apply(&self, change: u64, steps: &[Step<'_>]) {
-        for table in 0..self.tables {
-            // A table at a time, for the same reason.
-            let mut content = self.write();
-            while content.tables[table].is_full_for(steps.len()) {
-                content.tables[table].grow();
-            }
-        }
         let mut content = self.write();
+        // All tables hold as many documents, so that they are full together.
+        if content.tables.last().is_some_and(|table| table.is_full_for(steps.len())) {
+            drop(content);
+            self.grow(steps.len());
+            content = self.write();
+        }
         for step in steps {
             match *step {
                 Step::Birth(document) => content.give_birth(change, &document),
@@ -134,6 +145,24 @@ impl Memtable {
             }
         }
         content.enter(steps);
+    }
+
+    /// Makes an empty one as large as one made for so many documents.
+    pub(crate) fn expect(&self, documents: u32) {
+        let mut content = self.write();
+        if content.documents.is_empty() {
+            content.tables.fill_with(|| Table::for_documents(documents));
+        }
+    }
+
+    /// Makes room for more documents, a table at a time, so that readers get in between.
+    fn grow(&self, count: usize) {
+        for table in 0..self.tables {
+            let mut content = self.write();
+            while content.tables[table].is_full_for(count) {
+                content.tables[table].grow();
+            }
+        }
     }
 
     /// Whether most of it is dead: of documents that were replaced soon, again and again. Who asks

@@ -289,7 +289,9 @@ impl Replay {
             let at = narrow(offset, "offset").map_err(|error| error.in_file(path, 0))?;
             let bytes = &self.bytes[at..];
             // An unknown kind behind the stop is no record to replay; it only cannot vouch.
-            if let Ok(Some(header)) = RecordHeader::decode(bytes, identity.salt, offset) {
+            if RecordHeader::may_be(bytes)
+                && let Ok(Some(header)) = RecordHeader::decode(bytes, identity.salt, offset)
+            {
                 let fits = header.record_bytes() <= identity.length - offset;
                 let later = header.change > last || header.kind == RecordKind::Idle;
                 if fits && later && header.horizon <= offset {
@@ -310,6 +312,13 @@ impl Replay {
         self.records.iter().map(move |(change, body)| {
             (*change, Operations::new(&self.bytes[body.clone()], signature_bytes))
         })
+    }
+
+    /// How many documents the changes hold at most, if none has a key or payload to speak of.
+    pub(crate) fn documents_max(&self, signature_bytes: usize) -> u32 {
+        let bodies = self.records.iter().map(|(_, body)| body.len());
+        let documents = bodies.sum::<usize>() / signature_bytes.max(1);
+        u32::try_from(documents).unwrap_or(u32::MAX)
     }
 
     pub(crate) fn change_count(&self) -> u64 {

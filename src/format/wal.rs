@@ -108,6 +108,13 @@ impl RecordHeader {
         }))
     }
 
+    /// Whether the header of a change or an idle record may stand here: without looking at
+    /// checksums, which makes a scan of what lies behind the last record ten times faster.
+    #[inline]
+    pub(crate) fn may_be(bytes: &[u8]) -> bool {
+        matches!(bytes.get(12..16), Some([1 | 2, 0, 0, 0]))
+    }
+
     /// Whether `body` is the body this header was written with.
     pub(crate) fn matches(&self, body: &[u8], salt: u64, offset: u64) -> bool {
         wide(body.len()) == u64::from(self.body_bytes)

@@ -14,7 +14,7 @@ use crate::wal::AppendError;
 use crate::{Error, ErrorKind, Result};
 
 /// Steps applied to the memtable per hold of its lock, so that readers get in between.
-const STEPS_PER_HOLD: usize = 16;
+const STEPS_PER_HOLD: usize = 4;
 /// The memory of a record up to this size is kept for the next.
 const RECORD_BYTES_KEPT: u64 = 1 << 20;
 

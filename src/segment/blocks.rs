@@ -279,6 +279,24 @@ impl BlockFile {
         Ok(())
     }
 
+    /// Checks every block of the body as its first touch would, many with each read, and has the
+    /// pages of the map at hand.
+    pub(super) fn read_back(&self) -> Result<()> {
+        let Some(map) = &self.map else { return Ok(()) };
+        let mut bytes = vec![0; 64 * BLOCK_BYTES];
+        for (word, checked) in self.checked.iter().enumerate() {
+            let begin = word * bytes.len();
+            let count = bytes.len().min(self.body_bytes - begin);
+            self.read_disk(&mut bytes[..count], wide(begin))?;
+            for (block, bytes) in (word * 64..).zip(bytes[..count].chunks_exact(BLOCK_BYTES)) {
+                self.check_block(block, bytes)?;
+                checked.fetch_or(1 << (block % 64), Ordering::Relaxed);
+            }
+        }
+        map.populate(self.body_bytes);
+        Ok(())
+    }
+
     /// Copies a range of the body out of freshly read and checked blocks.
     fn copy_blocks(&self, mut begin: usize, mut out: &mut [u8]) -> Result<()> {
         let mut bytes = [0; BLOCK_BYTES];
@@ -295,6 +313,12 @@ impl BlockFile {
     }
 
     fn fetch(&self, block: usize, bytes: &mut Block) -> Result<()> {
+        self.read_disk(bytes, wide(block * BLOCK_BYTES))?;
+        self.check_block(block, bytes)
+    }
+
+    /// Holds the bytes of a block against its checksum.
+    fn check_block(&self, block: usize, bytes: &[u8]) -> Result<()> {
         let index = block / CRCS_PER_BLOCK;
         let crcs = if let Some(crcs) = self.crc_table[index].get() {
             crcs
@@ -302,11 +326,9 @@ impl BlockFile {
             let fetched = self.fetch_crcs(index)?;
             self.crc_table[index].get_or_init(|| fetched)
         };
-        let offset = wide(block * BLOCK_BYTES);
-        self.read_disk(bytes, offset)?;
         let at = block % CRCS_PER_BLOCK * 4;
         if crcs[at..at + 4] != crc32fast::hash(bytes).to_le_bytes() {
-            return Err(self.corrupt(offset, "block checksum does not match"));
+            return Err(self.corrupt(wide(block * BLOCK_BYTES), "block checksum does not match"));
         }
         Ok(())
     }

@@ -64,6 +64,12 @@ impl Segment {
         Ok(Self { groups: groups_of(properties.docs), shape: *shape, blocks, properties, layout })
     }
 
+    /// Reads and checks all of the body now, so that no block is first touched later. In
+    /// `ReadMode::Pread`, where every touch is the first, does nothing.
+    pub(crate) fn read_back(&self) -> Result<()> {
+        self.blocks.read_back()
+    }
+
     /// Documents, dead ones included.
     pub(crate) fn docs(&self) -> u32 {
         self.properties.docs

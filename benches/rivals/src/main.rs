@@ -4,6 +4,7 @@ mod clock;
 mod corpus;
 mod engines;
 mod large;
+mod limits;
 mod machine;
 mod made;
 mod options;
@@ -44,6 +45,7 @@ fn run(stage: &str, options: &Options) -> Result<()> {
         "ours" => ours::run(options, &mut results)?,
         "large" => large::run(options, &mut results)?,
         "memory" => large::gaoya(options, &mut results)?,
+        "limits" => limits::run(options, &mut results)?,
         "text" => text::run(options, &mut results)?,
         "python" => return python(options),
         _ => return report::run(options),

@@ -11,6 +11,7 @@ Stages, in the order of `all`:
   ours       Nearkin alone: group commit, crashes, pairs, reading while writing, dead documents
   large      Nearkin alone at the largest size: memory, write amplification, growth
   memory     gaoya alone, at the same size if the memory is there
+  limits     what the machine allows: the same reads and writes with no index around them
   text       from text: sketching, sketchir, and what they store
   python     datasketch, rensa and Lance on the same texts (needs --python)
   report     writes docs/BENCHMARKS.md and docs/plots from the results of all stages
@@ -57,7 +58,8 @@ pub struct Options {
     pub flags: Vec<String>,
 }
 
-pub const STAGES: [&str; 7] = ["tables", "ours", "large", "memory", "text", "python", "report"];
+pub const STAGES: [&str; 8] =
+    ["tables", "ours", "large", "memory", "limits", "text", "python", "report"];
 
 /// The repository, from where this was compiled.
 pub fn repository() -> PathBuf {

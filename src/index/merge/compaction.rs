@@ -6,7 +6,7 @@
 //! for it in the memtable.
 
 use crate::index::core::{Core, Writer};
-use crate::index::merge::draft::Draft;
+use crate::index::merge::draft::{Draft, open_built};
 use crate::index::merge::policy;
 use crate::index::merge::{Input, Merge};
 use crate::index::read::state::{Bits, LiveSegment};
@@ -175,7 +175,8 @@ impl Core {
     /// Publishes the output and commits it in place of the inputs.
     fn end(&self, compaction: Compaction) -> Result<()> {
         let Compaction { inputs, merge } = compaction;
-        let built = merge.map(Merge::finish).transpose()?;
+        let open = |built: Built| open_built(self, &built);
+        let built = merge.map(Merge::finish).transpose()?.map(open).transpose()?;
         let mut writer = self.writer();
         self.group.refuse_if_poisoned()?;
         let mut draft = Draft::of(self, &writer);
@@ -187,13 +188,13 @@ impl Core {
         }
         if let Some(built) = built {
             let carried = &planted!(LateDeathsCommitted, with_late(carried, &deaths), carried);
-            let output = self.draft_output(&mut writer, &mut draft, &built, carried)?;
+            let output = self.draft_output(&mut writer, &mut draft, built, carried)?;
             if let Some(output) = output {
                 // Nobody knows this number yet, so nobody can look these up too early; and who
                 // sees the new state finds them there.
                 for (ordinal, change) in deaths {
                     planted!(DeathLostInMerge => continue);
-                    let segment = built.listed.number;
+                    let segment = output.number();
                     draft.memtable.apply(change, &[Step::SegmentDeath { segment, ordinal }]);
                 }
                 draft.segments.insert(at.unwrap_or(0), Arc::new(output));
@@ -207,18 +208,18 @@ impl Core {
         &self,
         writer: &mut Writer,
         draft: &mut Draft,
-        built: &Built,
+        output: LiveSegment,
         carried: &[u32],
     ) -> Result<Option<LiveSegment>> {
-        let output = draft.open_built(self, built)?;
+        draft.adopt(&output);
         if carried.is_empty() {
             return Ok(Some(output));
         }
-        let mut bits = Bits::new(built.docs);
+        let mut bits = Bits::new(output.entry.docs);
         for ordinal in carried {
             bits.set(*ordinal);
         }
-        if bits.count() == built.docs {
+        if bits.count() == output.entry.docs {
             draft.discard(&output.file);
             return Ok(None);
         }

@@ -14,6 +14,10 @@ use crate::{ErrorKind, Result};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// Segments up to this length are read back: longer ones may have left the memory already, and
+/// reading them would take as long as writing them did.
+const READ_BACK_BYTES_MAX: u64 = 1 << 30;
+
 /// A state that does not exist yet.
 #[derive(Debug)]
 pub(crate) struct Draft {
@@ -55,28 +59,10 @@ impl Draft {
         self.created.retain(|created| !Arc::ptr_eq(created, file));
     }
 
-    /// Opens a finished segment as part of the draft.
-    pub(crate) fn open_built(&mut self, core: &Core, built: &Built) -> Result<LiveSegment> {
-        let path = core.names.numbered(built.listed.number, Ending::Segment);
-        let file = self.create(core, path);
-        let segment = Segment::open(
-            &*core.storage,
-            &file.path,
-            &built.listed,
-            &core.shape,
-            core.options.read_mode,
-        )?;
-        let entry = SegmentEntry {
-            number: built.listed.number,
-            length: built.listed.length,
-            tail_hash: built.listed.tail_hash,
-            docs: built.docs,
-            dead: 0,
-            time_min: built.time_min,
-            time_max: built.time_max,
-            dead_file: None,
-        };
-        Ok(LiveSegment { segment: Arc::new(segment), file, dead: None, entry })
+    /// Takes a finished segment into the draft's care: from now on it stays if the draft is
+    /// committed.
+    pub(crate) fn adopt(&mut self, built: &LiveSegment) {
+        self.created.push(Arc::clone(&built.file));
     }
 
     /// A segment with these documents dead: written as a new dead file.
@@ -150,6 +136,37 @@ impl Draft {
         core.view_mut().replace(State { segments: self.segments, memtable: self.memtable });
         Ok(())
     }
+}
+
+/// Opens a finished segment, which goes again unless a draft adopts it and is committed.
+///
+/// Reads it back whole, and checks it, before anybody can ask it and before its inputs go: a
+/// segment that was not written as it should be ends the merge, and queries do not have to pay for
+/// the first look at each of its blocks just when everything else of them is new, too.
+pub(crate) fn open_built(core: &Core, built: &Built) -> Result<LiveSegment> {
+    let file = HeldFile::new(core, core.names.numbered(built.listed.number, Ending::Segment));
+    file.doom();
+    let segment = Segment::open(
+        &*core.storage,
+        &file.path,
+        &built.listed,
+        &core.shape,
+        core.options.read_mode,
+    )?;
+    if built.listed.length <= READ_BACK_BYTES_MAX {
+        segment.read_back()?;
+    }
+    let entry = SegmentEntry {
+        number: built.listed.number,
+        length: built.listed.length,
+        tail_hash: built.listed.tail_hash,
+        docs: built.docs,
+        dead: 0,
+        time_min: built.time_min,
+        time_max: built.time_max,
+        dead_file: None,
+    };
+    Ok(LiveSegment { segment: Arc::new(segment), file, dead: None, entry })
 }
 
 /// Opens the dead file of a segment.

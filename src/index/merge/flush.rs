@@ -5,7 +5,7 @@ use crate::format::catalog::WalEntry;
 use crate::format::wal::RECORDS_BEGIN;
 use crate::index::core::{Core, Writer};
 use crate::index::durable::Mark;
-use crate::index::merge::draft::Draft;
+use crate::index::merge::draft::{Draft, open_built};
 use crate::index::merge::{Input, Merge};
 use crate::index::read::state::{Bits, LiveSegment, Snapshot};
 use crate::memtable::Memtable;
@@ -122,7 +122,7 @@ impl Core {
         let mut draft = Draft::of(self, writer);
         self.draft_deaths(writer, &before, &mut draft)?;
         self.draft_births(writer, &before, &mut draft)?;
-        draft.memtable = Arc::new(self.next_memtable(&before));
+        draft.memtable = Arc::new(self.next_memtable(writer, &before));
         draft.floor = writer.change;
         let wal = match next {
             NextWal::Ready { record_bytes, reserve } => {
@@ -141,14 +141,17 @@ impl Core {
         Ok(())
     }
 
-    /// An empty one that is likely to hold as much as the last.
-    fn next_memtable(&self, before: &Snapshot) -> Memtable {
-        let documents = before.state.memtable.read().document_count();
+    /// An empty one that is likely to hold as much as the last, or as much more as the next log
+    /// is longer.
+    fn next_memtable(&self, writer: &Writer, before: &Snapshot) -> Memtable {
+        let documents = u64::from(before.state.memtable.read().document_count());
+        let length = writer.wal.as_ref().map_or(writer.wal_bytes, Wal::length);
+        let times = (writer.wal_bytes / length.max(1)).clamp(1, 2);
         Memtable::new(
             self.params.signature_bytes(),
             self.params.bands(),
             (self.options.random)(),
-            documents,
+            u32::try_from(documents * times).unwrap_or(u32::MAX),
         )
     }
 
@@ -220,7 +223,8 @@ impl Core {
         let number = writer.next_number();
         let mut merge = Merge::begin(self, number, vec![Input::Memtable { memtable, live }])?;
         while !merge.step(usize::MAX)? {}
-        let built = draft.open_built(self, &merge.finish()?)?;
+        let built = open_built(self, &merge.finish()?)?;
+        draft.adopt(&built);
         draft.segments.push(Arc::new(built));
         Ok(())
     }

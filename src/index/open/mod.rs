@@ -359,6 +359,7 @@ impl Core {
         let identity = self.wal_identity(entry, floor);
         let path = self.names.numbered(entry.number, Ending::Wal);
         let replay = Replay::read(&*self.storage, &path, &identity, self.shape.signature_bytes)?;
+        self.state().memtable.expect(replay.documents_max(self.shape.signature_bytes));
         let mut writer = self.writer();
         for (change, operations) in replay.changes(self.shape.signature_bytes) {
             let operations = operations

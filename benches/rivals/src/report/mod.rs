@@ -28,9 +28,10 @@ pub fn run(options: &Options) -> Result<()> {
     let page = page::write(&figures, &drawn)?;
     std::fs::write(docs.join("BENCHMARKS.md"), page)?;
     for target in targets::all(&figures) {
-        let [bound, measured, held] = target.columns();
+        let [bound, measured, limit, held] = target.columns();
         let held = held.replace('*', "");
-        println!("{:>2} {:<60} {bound:>26} {measured:>26}  {held}", target.point, target.what);
+        let figures = format!("{bound:>24} {measured:>24} {limit:>24}");
+        println!("{:>2} {:<60} {figures}  {held}", target.point, target.what);
     }
     println!("written: {}", docs.join("BENCHMARKS.md").display());
     Ok(())
