@@ -316,14 +316,24 @@ mod tests {
         }
     }
 
-    /// The row printed in the format document, here in Rust.
+    /// The rows printed in the format document, here in Rust.
     #[test]
-    fn the_row_in_the_format_document_is_the_one_we_write() {
-        let row = Row { wal: row().wal, segments: vec![segment(2)], ..row() };
-        let hex: Vec<String> = row.encode().iter().map(|byte| format!("{byte:02X}")).collect();
-        let lines: Vec<String> = hex.chunks(16).map(|line| line.join(" ")).collect();
-        let example = format!("```hex catalog row\n{}\n```\n", lines.join("\n"));
+    fn the_rows_in_the_format_document_are_those_we_write() {
+        let scheme = Scheme::external("maker").expect("a name");
+        let external = Params::builder().scheme(scheme).build().expect("valid");
+        let stop = Params::builder().stop_words(["the", "a"]).build().expect("valid");
+        let empty = || Row { wal: None, segments: Vec::new(), ..row() };
+        let rows = [
+            ("", Row { wal: row().wal, segments: vec![segment(2)], ..row() }),
+            (" of an external scheme", Row { params: external, ..empty() }),
+            (" with a stop list", Row { params: stop, ..empty() }),
+        ];
         let document = include_str!("../../docs/FILE_FORMAT.md");
-        assert!(document.contains(&example), "docs/FILE_FORMAT.md should print\n{example}");
+        for (name, row) in rows {
+            let hex: Vec<String> = row.encode().iter().map(|byte| format!("{byte:02X}")).collect();
+            let lines: Vec<String> = hex.chunks(16).map(|line| line.join(" ")).collect();
+            let example = format!("```hex catalog row{name}\n{}\n```\n", lines.join("\n"));
+            assert!(document.contains(&example), "docs/FILE_FORMAT.md should print\n{example}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::copies::{answers, disk, index, options, params, signature};
 use crate::index::tests::copies::DIR;
 use crate::storage::sim::Sim;
-use crate::{Batch, ErrorKind, Imported, Index, Options, Params, Scheme, Shingles};
+use crate::{Batch, Durability, ErrorKind, Imported, Index, Options, Params, Scheme, Shingles};
 use crate::{Signature, Sketcher};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -188,7 +188,7 @@ fn held(index: &Index) -> Expected {
 /// contents and counts as the two maps say, also after the process was killed.
 #[test]
 fn imports_at_random_come_to_what_two_maps_come_to() {
-    for seed in 0..60 {
+    for seed in 0..20 {
         let mut random = seed;
         let sim = Sim::new();
         let create = |dir: &str| {
@@ -261,7 +261,8 @@ fn a_rebuilt_index_answers_as_one_made_from_the_texts() {
     let base = Params::for_threshold(0.7).shingles(Shingles::Words(2)).hashes(64).lane_bits(16);
     let base = base.build().expect("valid");
     let create = |name: &str, params: &Params| {
-        Index::create(path(name), params, options()).expect("created")
+        let options = options().durability(Durability::OsBuffer);
+        Index::create(path(name), params, options).expect("created")
     };
     let from = filled(create("from", &base), &Sketcher::new(&base));
     let targets = [
