@@ -4,6 +4,7 @@
 //! Knows names, ranges and ids. Does not know how a signature is computed; `sketch` does.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::curve;
 use crate::{Error, Result};
@@ -11,10 +12,13 @@ use crate::{Error, Result};
 mod builder;
 mod maker;
 mod shape;
+mod stop;
+mod stored;
 
 pub use builder::ParamsBuilder;
 pub use maker::Maker;
 pub use shape::{Scheme, Shingles};
+use stored::Stored;
 
 /// Fewest and most rows of a signature.
 pub(crate) const HASHES: std::ops::RangeInclusive<u32> = 16..=1024;
@@ -23,15 +27,17 @@ pub(crate) const HASHES: std::ops::RangeInclusive<u32> = 16..=1024;
 /// each other. Fixed when an index is created. A value of this type is always within its limits:
 /// [`ParamsBuilder::build`] and deserialisation refuse others.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(try_from = "Fields", into = "Fields")]
+#[serde(try_from = "Stored", into = "Stored")]
 pub struct Params {
     fields: Fields,
+    /// The stop list: its words in order, with line ends between.
+    stop: Option<Arc<str>>,
     /// Of the fields: every query asks for it.
     signature_id: u64,
 }
 
-/// The stored form of [`Params`]. Fields are only ever added at the end.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+/// Everything of [`Params`] that has one size.
+#[derive(Debug, Clone, Copy, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "four options that have nothing in common")]
 struct Fields {
     scheme: Scheme,
@@ -49,24 +55,14 @@ struct Fields {
     recall_target: f64,
 }
 
-impl From<Params> for Fields {
-    fn from(params: Params) -> Self {
-        params.fields
-    }
-}
-
-impl TryFrom<Fields> for Params {
-    type Error = Error;
-
-    fn try_from(fields: Fields) -> Result<Self> {
-        let mut params = Self { fields, signature_id: 0 };
+impl Params {
+    fn checked(fields: Fields, stop: Option<Arc<str>>) -> Result<Self> {
+        let mut params = Self { fields, stop, signature_id: 0 };
         params.validate()?;
         params.signature_id = xxhash_rust::xxh3::xxh3_64(params.signature_text().as_bytes());
         Ok(params)
     }
-}
 
-impl Params {
     /// Parameters for finding pairs of Jaccard similarity `threshold` (0 to 1) and more. Bands
     /// and rows are chosen so that such a pair is a candidate with the recall target's chance
     /// (0.95 unless changed), and the answer is filtered by the estimated similarity.
@@ -129,6 +125,17 @@ impl Params {
         self.fields.bag
     }
 
+    /// The words that texts are compared without, as they were given, in the order of their
+    /// bytes.
+    pub fn stop_words(&self) -> impl Iterator<Item = &str> {
+        self.stop.iter().flat_map(|stop| stop.split('\n'))
+    }
+
+    /// Whether code that knows only version 1 of the catalog's row knows all of it.
+    pub(crate) fn is_of_version_1(&self) -> bool {
+        !self.fields.scheme.is_external() && self.stop.is_none()
+    }
+
     /// Whether upper case stays.
     pub fn keep_case(&self) -> bool {
         self.fields.keep_case
@@ -147,7 +154,7 @@ impl Params {
     /// A builder of the same parameters, to change some of them. It keeps bands and lane width;
     /// [`ParamsBuilder::choose_bands`] has them chosen anew.
     pub fn to_builder(&self) -> ParamsBuilder {
-        ParamsBuilder::of(&self.fields)
+        ParamsBuilder::of(&self.fields, self.stop.clone())
     }
 
     /// Bytes of one signature.
@@ -196,7 +203,7 @@ impl Params {
         let f = &self.fields;
         format!(
             "nearkin-signature-1;scheme={};seed={};hashes={};lanes={};shingles={};bag={};\
-             keep-case={};keep-space={};no-nfc={}",
+             keep-case={};keep-space={};no-nfc={}{}",
             f.scheme,
             f.seed,
             f.hashes,
@@ -205,7 +212,8 @@ impl Params {
             f.bag,
             f.keep_case,
             f.keep_space,
-            f.no_nfc
+            f.no_nfc,
+            stop::id_text(self.stop.as_deref())
         )
     }
 
@@ -313,6 +321,12 @@ impl Params {
         compare(&mut found, "keep case", &a.keep_case, &b.keep_case);
         compare(&mut found, "keep space", &a.keep_space, &b.keep_space);
         compare(&mut found, "no NFC", &a.no_nfc, &b.no_nfc);
+        if self.stop != other.stop {
+            let count = |params: &Self| stop::count(params.stop.as_deref());
+            let (here, asked) = (count(self), count(other));
+            let other = if here == asked { "others " } else { "" };
+            found.push(format!("stop words: {here} here, {other}{asked} asked"));
+        }
         if a.seed != b.seed {
             // Not its value: a seed may be secret, and messages end up in logs.
             found.push("seed: another one asked".to_owned());
@@ -342,6 +356,15 @@ impl Params {
         f.shingles.validate()?;
         if f.shingles == Shingles::Items && (f.keep_case || f.keep_space || f.no_nfc) {
             return Err(refuse("items are never normalised; leave the normalisation options out"));
+        }
+        if let Some(stop) = &self.stop {
+            stop::check(stop)?;
+            if !matches!(f.shingles, Shingles::Words(_)) {
+                return Err(refuse(format!(
+                    "a stop list needs shingles of words; these are {}",
+                    f.shingles
+                )));
+            }
         }
         if f.scheme.is_external() && (f.shingles != Shingles::Items || f.bag) {
             return Err(refuse(format!(

@@ -10,9 +10,9 @@ use crate::Params;
 
 /// The version of a row.
 const VERSION: u8 = 1;
-/// That of a row whose scheme is external, so that code that does not know it says `Unsupported`;
-/// the bytes are the same.
-const VERSION_EXTERNAL: u8 = 2;
+/// That of a row with an external scheme or a stop list, so that code that knows neither says
+/// `Unsupported`; the bytes are the same.
+const VERSION_NEWER: u8 = 2;
 /// Before the row: version (1) and CRC (4).
 const PREFIX_BYTES: u64 = 5;
 /// More bytes than a row ever has (a segment takes at most 90), and the most that decoding may
@@ -86,7 +86,7 @@ impl Row {
     }
 
     fn version(&self) -> u8 {
-        if self.params.scheme().is_external() { VERSION_EXTERNAL } else { VERSION }
+        if self.params.is_of_version_1() { VERSION } else { VERSION_NEWER }
     }
 
     /// Reads and checks a row.
@@ -99,7 +99,7 @@ impl Row {
         if planted!(RowCrcNotChecked, false, crc32fast::hash(body) != crc) {
             return Err(DecodeError::damaged("checksum of the catalog row does not match", 1));
         }
-        if ![VERSION, VERSION_EXTERNAL].contains(&version) {
+        if ![VERSION, VERSION_NEWER].contains(&version) {
             return Err(DecodeError::unsupported("version of the catalog row is unknown", 0));
         }
         let config = bincode::config::standard().with_limit::<ROW_BYTES_MAX>();
@@ -111,9 +111,10 @@ impl Row {
         }
         match row.problem() {
             Some(what) => Err(DecodeError::damaged(what, PREFIX_BYTES)),
-            None if row.version() != version => {
-                Err(DecodeError::damaged("version of the catalog row is not its scheme's", 0))
-            }
+            None if row.version() != version => Err(DecodeError::damaged(
+                "version of the catalog row is not that of its parameters",
+                0,
+            )),
             None => Ok(row),
         }
     }
@@ -207,18 +208,20 @@ mod tests {
         assert!(full.encode().len() - empty.encode().len() <= 90);
     }
 
-    /// What wrote version 1 knew schemes 0 and 1: it must say that the row is newer, not damaged.
+    /// What wrote version 1 knew neither: it must say that the row is newer, not damaged.
     #[test]
-    fn a_row_of_an_external_scheme_says_that_it_is_newer_and_comes_back() {
+    fn a_row_of_an_external_scheme_or_with_a_stop_list_says_that_it_is_newer_and_comes_back() {
         let scheme = Scheme::external("datasketch-seed1").expect("a name");
-        let params = Params::builder().scheme(scheme).build().expect("valid");
-        let external = Row { params, ..row() };
-        let bytes = external.encode();
-        assert_eq!((bytes[0], row().encode()[0]), (2, 1));
-        assert_eq!(Row::decode(&bytes).expect("decodes"), external);
-        for (bytes, version) in [(bytes, 1), (row().encode(), 2)] {
-            let forged = [&[version], &bytes[1..]].concat();
-            assert!(!Row::decode(&forged).expect_err("forged").unsupported);
+        let newer = [Params::builder().scheme(scheme), Params::builder().stop_words(["a", "the"])];
+        for builder in newer {
+            let newer = Row { params: builder.build().expect("valid"), ..row() };
+            let bytes = newer.encode();
+            assert_eq!((bytes[0], row().encode()[0]), (2, 1));
+            assert_eq!(Row::decode(&bytes).expect("decodes"), newer);
+            for (bytes, version) in [(bytes, 1), (row().encode(), 2)] {
+                let forged = [&[version], &bytes[1..]].concat();
+                assert!(!Row::decode(&forged).expect_err("forged").unsupported);
+            }
         }
     }
 
@@ -313,14 +316,24 @@ mod tests {
         }
     }
 
-    /// The row printed in the format document, here in Rust.
+    /// The rows printed in the format document, here in Rust.
     #[test]
-    fn the_row_in_the_format_document_is_the_one_we_write() {
-        let row = Row { wal: row().wal, segments: vec![segment(2)], ..row() };
-        let hex: Vec<String> = row.encode().iter().map(|byte| format!("{byte:02X}")).collect();
-        let lines: Vec<String> = hex.chunks(16).map(|line| line.join(" ")).collect();
-        let example = format!("```hex catalog row\n{}\n```\n", lines.join("\n"));
+    fn the_rows_in_the_format_document_are_those_we_write() {
+        let scheme = Scheme::external("maker").expect("a name");
+        let external = Params::builder().scheme(scheme).build().expect("valid");
+        let stop = Params::builder().stop_words(["the", "a"]).build().expect("valid");
+        let empty = || Row { wal: None, segments: Vec::new(), ..row() };
+        let rows = [
+            ("", Row { wal: row().wal, segments: vec![segment(2)], ..row() }),
+            (" of an external scheme", Row { params: external, ..empty() }),
+            (" with a stop list", Row { params: stop, ..empty() }),
+        ];
         let document = include_str!("../../docs/FILE_FORMAT.md");
-        assert!(document.contains(&example), "docs/FILE_FORMAT.md should print\n{example}");
+        for (name, row) in rows {
+            let hex: Vec<String> = row.encode().iter().map(|byte| format!("{byte:02X}")).collect();
+            let lines: Vec<String> = hex.chunks(16).map(|line| line.join(" ")).collect();
+            let example = format!("```hex catalog row{name}\n{}\n```\n", lines.join("\n"));
+            assert!(document.contains(&example), "docs/FILE_FORMAT.md should print\n{example}");
+        }
     }
 }

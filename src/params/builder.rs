@@ -2,8 +2,10 @@
 //!
 //! Knows the rule for bands. Does not know what the parameters are used for.
 
+use std::sync::Arc;
+
 use super::shape::{Scheme, Shingles};
-use super::{Fields, HASHES, Params};
+use super::{Fields, HASHES, Params, stop};
 use crate::curve;
 use crate::{Error, Result};
 
@@ -18,6 +20,7 @@ pub struct ParamsBuilder {
     lane_bits: Option<u32>,
     /// None: as the scheme has it.
     shingles: Option<Shingles>,
+    stop: Option<Arc<str>>,
     bag: bool,
     keep_case: bool,
     keep_space: bool,
@@ -35,6 +38,7 @@ impl ParamsBuilder {
             bands: None,
             lane_bits: None,
             shingles: None,
+            stop: None,
             bag: false,
             keep_case: false,
             keep_space: false,
@@ -45,7 +49,7 @@ impl ParamsBuilder {
     }
 
     /// What makes the same parameters again.
-    pub(super) fn of(fields: &Fields) -> Self {
+    pub(super) fn of(fields: &Fields, stop: Option<Arc<str>>) -> Self {
         Self {
             threshold: fields.threshold,
             recall_target: fields.recall_target,
@@ -53,6 +57,7 @@ impl ParamsBuilder {
             bands: Some((fields.bands as usize, fields.rows as usize)),
             lane_bits: Some(fields.lane_bits),
             shingles: Some(fields.shingles),
+            stop,
             bag: fields.bag,
             keep_case: fields.keep_case,
             keep_space: fields.keep_space,
@@ -113,6 +118,19 @@ impl ParamsBuilder {
     #[must_use]
     pub fn shingles(mut self, shingles: Shingles) -> Self {
         self.shingles = Some(shingles);
+        self
+    }
+
+    /// Words that texts are compared without: those that every text has say nothing, above all
+    /// with `words:1`. Only for shingles of words; they are found in texts whatever their case is
+    /// there, unless upper case stays. Stored with the index, at most 64 KiB. Default: none.
+    #[must_use]
+    pub fn stop_words<I, T>(mut self, words: I) -> Self
+    where
+        I: IntoIterator<Item = T>,
+        T: AsRef<str>,
+    {
+        self.stop = stop::list(words).map(Arc::from);
         self
     }
 
@@ -181,7 +199,7 @@ impl ParamsBuilder {
             recall_target: self.recall_target,
         };
         // All but bands, first: choosing them needs the rest to be sound.
-        let mut fields = Params::try_from(fields)?.fields;
+        let mut fields = Params::checked(fields, self.stop.clone())?.fields;
         let (bands, rows) = match self.bands {
             Some((bands, rows)) => (narrow("bands", bands)?, narrow("rows", rows)?),
             None => self.choose(hashes)?,
@@ -189,7 +207,7 @@ impl ParamsBuilder {
         fields.bands = bands;
         fields.rows = rows;
         fields.lane_bits = self.lane_bits_for(rows);
-        Params::try_from(fields)
+        Params::checked(fields, self.stop)
     }
 
     fn lane_bits_for(&self, rows: u32) -> u32 {

@@ -12,8 +12,8 @@ use crate::{Error, Result};
 /// Most bytes of a name.
 const NAME_BYTES_MAX: usize = 64;
 
-/// The name of whoever makes the signatures of an index with [`Scheme::External`]
-/// (crate::Scheme::External): 1 to 64 ASCII letters, digits, `-`, `_` and `.`.
+/// The name of whoever makes the signatures of an index with
+/// [`Scheme::External`](crate::Scheme::External): 1 to 64 ASCII letters, digits, `-`, `_` and `.`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Maker {
     /// From 1 to `NAME_BYTES_MAX`.

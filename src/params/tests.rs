@@ -1,6 +1,7 @@
 //! Limits, the choice of bands, ids and messages of the parameters.
 
-use super::{Fields, Params, Scheme, Shingles};
+use super::stored::Stored;
+use super::{Params, Scheme, Shingles};
 use crate::ErrorKind;
 
 fn bands(threshold: f64) -> (usize, usize, u32) {
@@ -112,10 +113,10 @@ fn hostile_stored_values_are_an_error_not_a_panic() {
             }
         }
     }
-    let hashes = Fields { hashes: u32::MAX, ..Fields::from(params.clone()) };
+    let hashes = Stored { hashes: u32::MAX, ..Stored::from(params.clone()) };
     let bytes = bincode::serde::encode_to_vec(hashes, config).unwrap();
     assert!(bincode::serde::decode_from_slice::<Params, _>(&bytes, config).is_err());
-    let product = Fields { bands: 1 << 16, rows: 1 << 16, ..Fields::from(params) };
+    let product = Stored { bands: 1 << 16, rows: 1 << 16, ..Stored::from(params) };
     assert!(Params::try_from(product).is_err());
 }
 
@@ -161,6 +162,54 @@ fn an_external_scheme_has_no_shingles_of_its_own() {
     let bytes = bincode::serde::encode_to_vec(&params, config).unwrap();
     let (back, _): (Params, usize) = bincode::serde::decode_from_slice(&bytes, config).unwrap();
     assert_eq!(back, params);
+}
+
+fn with_stop(words: &[&str]) -> super::ParamsBuilder {
+    Params::builder().shingles(Shingles::Words(1)).stop_words(words)
+}
+
+#[test]
+fn a_stop_list_is_the_same_in_any_order_and_part_of_the_signatures_id() {
+    let params = with_stop(&["The", "over", "The"]).build().unwrap();
+    assert_eq!(with_stop(&["over The\n"]).build().unwrap(), params);
+    assert_eq!(params.stop_words().collect::<Vec<_>>(), ["The", "over"]);
+    assert!(params.text().contains(";no-nfc=false;stop="), "{}", params.text());
+    let none = with_stop(&[" "]).build().unwrap();
+    assert!(!none.text().contains("stop"));
+    assert_eq!(none, Params::builder().shingles(Shingles::Words(1)).build().unwrap());
+    assert_ne!(none.signature_id(), params.signature_id());
+    let other = with_stop(&["a", "b"]).build().unwrap();
+    assert_eq!(params.differences(&other), ["stop words: 2 here, others 2 asked"]);
+    assert_eq!(none.signature_differences(&other), ["stop words: 0 here, 2 asked"]);
+    assert_eq!(params.to_builder().build().unwrap(), params);
+    let config = bincode::config::standard();
+    let bytes = bincode::serde::encode_to_vec(&params, config).unwrap();
+    let (back, _): (Params, usize) = bincode::serde::decode_from_slice(&bytes, config).unwrap();
+    assert_eq!(back, params);
+}
+
+#[test]
+fn a_stop_list_that_makes_no_sense_is_refused() {
+    let list = "x".repeat(64 << 10);
+    assert!(with_stop(&[&list]).build().is_ok());
+    let refused = [
+        with_stop(&[&list, "y"]),
+        with_stop(&["a"]).shingles(Shingles::Tokens(1)),
+        with_stop(&["a"]).shingles(Shingles::Items),
+        with_stop(&["a"]).shingles(Shingles::Chars(5)),
+    ];
+    for builder in refused {
+        assert_eq!(builder.build().unwrap_err().kind(), ErrorKind::Invalid);
+    }
+    // Stored by no version of this code.
+    let config = bincode::config::standard();
+    let params = with_stop(&["abc", "def"]).build().unwrap();
+    let bytes = bincode::serde::encode_to_vec(&params, config).unwrap();
+    let at = bytes.windows(7).position(|part| part == b"abc\ndef").unwrap();
+    for wrong in [b"def\nabc", b"abc def", b"abc\nabc", b"abc\n\nde"] {
+        let forged = [&bytes[..at], wrong, &bytes[at + 7..]].concat();
+        assert!(bincode::serde::decode_from_slice::<Params, _>(&forged, config).is_err());
+    }
 }
 
 #[test]

@@ -53,6 +53,8 @@ struct Inner {
     bag: bool,
     unit: unit::UnitHash,
     units: units::Units,
+    /// Hashes of the units that are taken out of texts, in order.
+    stop: Vec<u64>,
     /// Empty for the fast scheme, which needs none.
     functions: Vec<textbook::Function>,
     /// `None` where only what every processor of the build has may be used.
@@ -68,6 +70,7 @@ impl Sketcher {
             Scheme::Textbook => textbook::functions(params.hashes(), params.seed()),
         };
         let unit = unit::UnitHash::new(params.seed());
+        let units = units::Units::new(normalise::Rules::new(params), unit);
         let inner = Inner {
             id: params.signature_id(),
             rows: params.hashes(),
@@ -76,14 +79,16 @@ impl Sketcher {
             shingles: params.shingles(),
             bag: params.bag(),
             unit,
-            units: units::Units::new(normalise::Rules::new(params), unit),
+            stop: stop_hashes(params, &units),
+            units,
             functions,
             processor: simd::Processor::detect(),
         };
         Self { inner: Arc::new(inner) }
     }
 
-    /// The signature of a text. `Empty` when it has no shingle (for words: no letter or digit);
+    /// The signature of a text. `Empty` when it has no shingle (for words: no letter or digit, or
+    /// stop words alone);
     /// `Invalid` when the parameters are for items, or for signatures made elsewhere.
     pub fn text(&self, text: &str) -> Result<Signature> {
         let inner = &*self.inner;
@@ -170,6 +175,9 @@ impl Inner {
         let Scratch { sums, split, rows } = scratch;
         sums.clear();
         self.units.of_text(text, self.shingles, split, wide, sums);
+        if !self.stop.is_empty() {
+            sums.retain(|unit| self.stop.binary_search(unit).is_err());
+        }
         hash::windows(sums, self.shingles.units());
         self.sign(wide, sums, rows)
     }
@@ -195,6 +203,21 @@ impl Inner {
         let count = u32::try_from(sums.len()).unwrap_or(u32::MAX);
         Ok(Signature::from_parts(self.id, count, lane::store(values, self.lane_bits)))
     }
+}
+
+/// The hashes of the units of all stop words, in order.
+fn stop_hashes(params: &Params, units: &units::Units) -> Vec<u64> {
+    let mut hashes = Vec::new();
+    scratch::with(|Scratch { split, sums, .. }| {
+        for word in params.stop_words() {
+            sums.clear();
+            units.of_text(word, params.shingles(), split, None, sums);
+            hashes.extend_from_slice(sums);
+        }
+    });
+    hashes.sort_unstable();
+    hashes.dedup();
+    hashes
 }
 
 /// The digits of the least 128-bit integer and its sign.

@@ -238,3 +238,31 @@ fn a_number_too_large_for_an_integer_is_named_with_its_line() {
     scratch.write("deep", format!("{{\"id\":2,\"x\":{}}}\n", "[".repeat(200)));
     scratch.run("add i --jsonl deep").ends_with(0).says(&["deep line 1", "recursion limit"]);
 }
+
+#[test]
+fn texts_are_compared_without_the_words_of_a_stop_list() {
+    let scratch = Scratch::new();
+    scratch.write("stop.txt", "# English\nthe of\nAnd\n");
+    scratch.write("a.txt", "the cat and the dog of the house");
+    scratch.write("b.txt", "Cat AND dog: house!");
+    scratch.write("c.txt", "of the and");
+    let add = "add i a.txt b.txt c.txt --shingles words:1 --stop stop.txt";
+    let ran = scratch.run(add).ends_with(0).says(&["skipped c.txt: empty"]);
+    assert!(ran.stdout.starts_with("2 documents inserted"), "{}", ran.stdout);
+    assert_eq!(scratch.run("pairs i --json").ends_with(0).objects()[0]["similarity"], 1.0);
+    // Stored: nobody has to name it again, and another one is refused.
+    let ran = scratch.run_split(&["query", "i", "--json", "--text", "of house, dog and cat"]);
+    assert_eq!(ran.ends_with(0).objects()[0]["similarity"], 1.0);
+    assert_eq!(scratch.run("stats i --json").objects()[0]["stop_words"], 3);
+    assert!(scratch.run("stats i").stdout.contains("words:1 without 3 stop words"));
+    scratch.run(&format!("{add} --json")).ends_with(0);
+    scratch.write("other.txt", "the of or");
+    scratch.run("add i a.txt --stop other.txt").ends_with(2).says(&["the 3 of the index"]);
+    scratch.run("add j a.txt --stop typo.txt").ends_with(2).says(&["typo.txt"]);
+    scratch.run("create j --stop stop.txt --shingles chars:5").ends_with(2).says(&["stop list"]);
+    scratch.run("export i --out e.jsonl").ends_with(0);
+    scratch.run("import k e.jsonl").ends_with(0);
+    scratch.run("create l --shingles words:1 --stop other.txt").ends_with(0);
+    scratch.run("import l k").ends_with(2).says(&["stop words: 3 here, others 3 there"]);
+    scratch.run("rebuild k m --stop other.txt").ends_with(2).says(&["stop words: 3 here"]);
+}

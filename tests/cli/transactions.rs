@@ -64,6 +64,21 @@ fn integers_are_items_as_their_digits() {
 }
 
 #[test]
+fn in_a_bag_rows_that_occur_twice_count_as_two() {
+    let scratch = Scratch::new();
+    scratch.write("carts.csv", "a,tea\nb,tea\na,tea\nb,milk\na,milk\nb,tea\nc,milk\nc,tea\n");
+    let add = "add i --transactions carts.csv --columns 1,2 --hashes 512 --threshold 0.4 --bag";
+    scratch.run(add).ends_with(0);
+    let found = pairs(&scratch, "i", 0.4);
+    let of = |a: &str, b: &str| found[&(a.to_owned(), b.to_owned())];
+    assert!(of("a", "b") > 0.999);
+    assert!((of("a", "c") - 2.0 / 3.0).abs() < 0.1, "{found:?}");
+    let ran = scratch.run(&add.replace("add i", "add j").replace(" --bag", "")).ends_with(0);
+    assert!(ran.stdout.starts_with("3 documents"), "{}", ran.stdout);
+    assert!(pairs(&scratch, "j", 0.4).values().all(|similarity| *similarity > 0.999));
+}
+
+#[test]
 fn the_dual_is_of_items_by_the_sets_they_are_in() {
     let scratch = Scratch::new();
     scratch.write("seen.csv", SEEN);

@@ -181,7 +181,14 @@ def main():
     wrong = []
     _, fox = signature(inputs, "fast", 8, 128, 0, "words:3", "-", "fox")
     wrong += [line for line in block("hashes") if not check_step(line, fox)]
-    lines = block("ids")
+    lines = block("ids") + block("stop-ids")
+    stop = f"{xxh3(chr(10).join(sorted(['over', 'The'])).encode(), 0):016x}"
+    if f";stop={stop};" not in lines[-2]:
+        wrong.append(lines[-2])
+    for line in block("external"):
+        bits, values, expected = line.split(" ")
+        if lanes([int(v) for v in values.split(",")], int(bits)).hex() != expected:
+            wrong.append(line)
     for text, ids in zip(lines[::2], lines[1::2]):
         found = xxh3(text.split(";bands=")[0].encode(), 0), xxh3(text.encode(), 0)
         if ids != "%016x %016x" % found:

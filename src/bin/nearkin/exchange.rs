@@ -79,7 +79,10 @@ impl Header {
             ("signature-id", format!("{:016x}", params.signature_id())),
             ("id", format!("{:016x}", params.id())),
         ];
-        let pairs = pairs.into_iter().map(|(name, value)| (name.to_owned(), value));
+        let stop: Vec<&str> = params.stop_words().collect();
+        let stop = (!stop.is_empty()).then(|| ("stop", stop.join("\n")));
+        let pairs = pairs.into_iter().chain(stop);
+        let pairs = pairs.map(|(name, value)| (name.to_owned(), value));
         Self {
             nearkin: MAGIC.to_owned(),
             version: VERSION,
@@ -127,6 +130,7 @@ impl Header {
             .no_nfc(self.value("no-nfc", name)?)
             .threshold(self.value("threshold", name)?)
             .recall_target(self.value("recall", name)?)
+            .stop_words(self.parameters.get("stop"))
             .build()?;
         let id: String = self.value("id", name)?;
         if id == format!("{:016x}", params.id()) {
@@ -227,6 +231,7 @@ mod tests {
             Params::builder().keep_case(true).keep_space(true).no_nfc(true).lane_bits(16),
             Params::builder().scheme(Scheme::external("datasketch-2.0").unwrap()),
             Params::builder().scheme(Scheme::Textbook),
+            Params::builder().stop_words(["the", "a\u{e9}", "of"]),
         ];
         for builder in all {
             let params = builder.build().unwrap();

@@ -2,9 +2,13 @@
 //!
 //! Knows the options' names. Does not know what the parameters mean; the library does.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use nearkin::{Params, ParamsBuilder, Scheme, Shingles};
 
 use crate::failure::Failure;
+use crate::files;
 
 /// What a new index is made for if nothing was given: the library's.
 const THRESHOLD_DEFAULT: f64 = 0.7;
@@ -40,6 +44,12 @@ pub(crate) struct Given {
     #[arg(long, value_name = "S", value_parser = |text: &str| text.parse::<Shingles>())]
     shingles: Option<Shingles>,
 
+    /// Compare texts without the words in FILE, for shingles of words: those that all texts have
+    ///
+    /// They are stored with the index. Lines that begin with # are comments.
+    #[arg(long, value_name = "FILE", value_parser = StopWords::read)]
+    stop: Option<StopWords>,
+
     /// Count repeated shingles
     #[arg(long)]
     bag: bool,
@@ -69,6 +79,19 @@ pub(crate) struct Given {
     /// [default: 0]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+}
+
+/// The words of a stop list, each once, in order.
+#[derive(Debug, Clone)]
+struct StopWords(BTreeSet<String>);
+
+impl StopWords {
+    fn read(path: &str) -> Result<Self, String> {
+        let bytes = files::read(Path::new(path)).map_err(|reason| reason.kind().to_owned())?;
+        let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        Ok(Self(lines.flat_map(str::split_whitespace).map(str::to_owned).collect()))
+    }
 }
 
 impl Given {
@@ -130,6 +153,9 @@ impl Given {
         if let Some(shingles) = self.shingles {
             builder = builder.shingles(shingles);
         }
+        if let Some(stop) = &self.stop {
+            builder = builder.stop_words(&stop.0);
+        }
         if let Some(lane_bits) = self.lane_bits {
             builder = builder.lane_bits(lane_bits);
         }
@@ -164,6 +190,12 @@ impl Given {
             if given && !here {
                 found.push(format!("--{option} was given, the index was created without"));
             }
+        }
+        if let Some(StopWords(words)) = &self.stop
+            && !words.iter().map(String::as_str).eq(params.stop_words())
+        {
+            let here = params.stop_words().count();
+            found.push(format!("--stop names other words than the {here} of the index"));
         }
         if self.seed.is_some_and(|seed| seed != params.seed()) {
             // Without its value: it may be secret.

@@ -25,6 +25,7 @@ struct ParamsObject {
     rows_per_band: usize,
     lane_bits: u32,
     shingles: String,
+    stop_words: usize,
     bag: bool,
     keep_case: bool,
     keep_space: bool,
@@ -42,6 +43,7 @@ impl ParamsObject {
             rows_per_band: params.rows_per_band(),
             lane_bits: params.lane_bits(),
             shingles: params.shingles().to_string(),
+            stop_words: params.stop_words().count(),
             bag: params.bag(),
             keep_case: params.keep_case(),
             keep_space: params.keep_space(),
@@ -176,6 +178,11 @@ fn shingles(params: &Params) -> String {
             text.push_str(", ");
             text.push_str(name);
         }
+    }
+    let stop = params.stop_words().count() as u64;
+    if stop > 0 {
+        text.push_str(" without ");
+        text.push_str(&counted(stop, "stop word"));
     }
     text
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use csv::{ByteRecord, ReaderBuilder};
 
 use crate::args::{Columns, TableGiven};
+use crate::content::DOCUMENT_BYTES_MAX;
 use crate::failure::Failure;
 use crate::files;
 use crate::output;
@@ -45,6 +46,13 @@ pub(crate) fn read(path: &Path, given: &TableGiven) -> Result<(Sets, u64), Failu
     let mut grouping = Grouping::new();
     let (mut rows, mut unfit, mut first_unfit) = (0_u64, 0, None);
     while reader.read_byte_record(&mut record).map_err(|error| cannot_read(&error))? {
+        if record.as_slice().len() > DOCUMENT_BYTES_MAX {
+            let line = record.position().map_or(0, csv::Position::line);
+            return Err(Failure::new(
+                format!("the row at line {line} of {name} is too large"),
+                "is there a quotation mark that nothing closes?",
+            ));
+        }
         match (cell(&record, key), cell(&record, item)) {
             (Some(key), Some(item)) => grouping.push(key, item)?,
             _ => {

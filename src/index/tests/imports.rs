@@ -3,8 +3,9 @@
 use super::copies::{answers, disk, index, options, params, signature};
 use crate::index::tests::copies::DIR;
 use crate::storage::sim::Sim;
-use crate::{Batch, ErrorKind, Imported, Index, Options, Params, Scheme, Shingles};
+use crate::{Batch, Durability, ErrorKind, Imported, Index, Options, Params, Scheme, Shingles};
 use crate::{Signature, Sketcher};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -145,6 +146,79 @@ fn what_needs_the_texts_is_said_and_nothing_is_made() {
     }
 }
 
+/// Key to value of the signature and payload: what the index should hold.
+type Expected = BTreeMap<[u8; 1], (u8, Vec<u8>)>;
+
+/// Some writes, removes and flushes of a few keys, in the index and in what it should hold.
+fn shuffle(index: &Index, expected: &mut Expected, random: &mut u64) {
+    let mut below = |end: u64| {
+        *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        u8::try_from((*random >> 33) % end).expect("small")
+    };
+    for _ in 0..below(40) {
+        let key = [b'a' + below(12)];
+        match below(8) {
+            0 => index.flush().expect("flushed"),
+            1 | 2 => {
+                index.remove(key).expect("removed");
+                expected.remove(&key);
+            }
+            _ => {
+                let (value, payload) = (below(4), vec![b'p'; usize::from(below(3))]);
+                let signature = signature(&params(), value);
+                let batch = Batch::new().insert_with_payload(key, &signature, &payload);
+                index.write(batch).expect("written");
+                expected.insert(key, (value, payload));
+            }
+        }
+    }
+}
+
+fn held(index: &Index) -> Expected {
+    let documents =
+        index.snapshot().iter().map(|document| document.expect("read")).collect::<Vec<_>>();
+    let one = |document: &crate::Document| {
+        let key = document.key.as_slice().try_into().expect("one byte");
+        (key, (document.signature.as_bytes()[0], document.payload.clone()))
+    };
+    documents.iter().map(one).collect()
+}
+
+/// Two indexes that are written at random, and again and again one takes what the other holds:
+/// contents and counts as the two maps say, also after the process was killed.
+#[test]
+fn imports_at_random_come_to_what_two_maps_come_to() {
+    for seed in 0..20 {
+        let mut random = seed;
+        let sim = Sim::new();
+        let create = |dir: &str| {
+            Index::create_on(disk(&sim), Path::new(dir), &params(), options()).expect("created")
+        };
+        let (from, to) = (create(DIR), create(OTHER));
+        let (mut of_from, mut of_to) = (Expected::new(), Expected::new());
+        for _ in 0..4 {
+            shuffle(&from, &mut of_from, &mut random);
+            shuffle(&to, &mut of_to, &mut random);
+            let mut expected = Imported::default();
+            for (key, version) in &of_from {
+                match of_to.insert(*key, version.clone()) {
+                    None => expected.inserted += 1,
+                    Some(old) if old == *version => expected.unchanged += 1,
+                    Some(_) => expected.replaced += 1,
+                }
+            }
+            assert_eq!(to.import(&from.snapshot()).expect("imported"), expected, "seed {seed}");
+            assert_eq!(held(&to), of_to, "seed {seed}");
+            assert_eq!(held(&from), of_from, "seed {seed}");
+        }
+        // What was returned survives, whatever the process had in mind.
+        let sim = sim.kill();
+        let to = Index::open_on(disk(&sim), Path::new(OTHER), options()).expect("opened");
+        assert_eq!(held(&to), of_to, "seed {seed}");
+        assert!(to.verify().expect("verified").problems.is_empty());
+    }
+}
+
 /// Texts of a small language, so that many are like each other.
 fn text(number: u64) -> String {
     let word = |at: u64| format!("w{}", (number * number * 31 + at * (number % 7)) % 40);
@@ -187,7 +261,8 @@ fn a_rebuilt_index_answers_as_one_made_from_the_texts() {
     let base = Params::for_threshold(0.7).shingles(Shingles::Words(2)).hashes(64).lane_bits(16);
     let base = base.build().expect("valid");
     let create = |name: &str, params: &Params| {
-        Index::create(path(name), params, options()).expect("created")
+        let options = options().durability(Durability::OsBuffer);
+        Index::create(path(name), params, options).expect("created")
     };
     let from = filled(create("from", &base), &Sketcher::new(&base));
     let targets = [

@@ -172,12 +172,13 @@ fn ids() -> String {
         Params::for_threshold(0.3).shingles(Shingles::Items).recall_target(0.9),
         Params::builder().scheme(Scheme::Textbook).keep_space(true).bag(true).hashes(400),
     ];
-    all.map(|builder| {
-        let params = builder.build().unwrap();
-        let (signature, whole) = (params.signature_id(), params.id());
-        format!("{}\n{signature:016x} {whole:016x}\n", params.text())
-    })
-    .concat()
+    all.map(id).concat()
+}
+
+fn id(builder: ParamsBuilder) -> String {
+    let params = builder.build().unwrap();
+    let (signature, whole) = (params.signature_id(), params.id());
+    format!("{}\n{signature:016x} {whole:016x}\n", params.text())
 }
 
 /// The printed block of this name.
@@ -204,6 +205,36 @@ fn the_document_prints_the_hashes() {
 #[test]
 fn the_document_prints_the_ids() {
     check("ids", &ids());
+}
+
+#[test]
+fn the_document_prints_the_ids_of_a_stop_list() {
+    let builder = Params::builder().shingles(Shingles::Words(1)).stop_words(["over", "The"]);
+    check("stop-ids", &id(builder));
+}
+
+/// The words of a stop list might as well not be in the text, whatever it is written in.
+#[test]
+fn a_text_is_sketched_as_the_text_without_its_stop_words() {
+    let texts = [
+        ("the quick brown fox jumps over THE lazy dog", "quick brown fox jumps lazy dog"),
+        ("over the \u{c9}cole the caf\u{e9}, don't. Cafe\u{301}!", "\u{c9}cole"),
+        ("x the", "x"),
+    ];
+    for shingles in [Shingles::Words(1), Shingles::Words(2)] {
+        let plain = Params::builder().shingles(shingles).bag(true);
+        let stop = ["The", "over", "CAFE\u{301}", "don't", "absent"];
+        let params = plain.clone().stop_words(stop).build().unwrap();
+        let (with, without) = (Sketcher::new(&params), Sketcher::new(&plain.build().unwrap()));
+        for (text, rest) in texts {
+            let (made, expected) = (with.text(text).unwrap(), without.text(rest).unwrap());
+            assert_eq!(made.as_bytes(), expected.as_bytes(), "{text}");
+            assert_eq!(made.shingle_count(), expected.shingle_count());
+            assert_ne!(made.id(), expected.id());
+        }
+        let empty = with.text("the over don't THE").unwrap_err();
+        assert_eq!(empty.kind(), crate::ErrorKind::Empty);
+    }
 }
 
 #[test]

@@ -1,0 +1,100 @@
+//! The parameters as they are stored, in the catalog's row and wherever a caller puts them.
+//!
+//! Knows the order of what is stored, which is for ever. Checks nothing; `Params` does.
+
+use super::shape::{Scheme, Shingles};
+use super::{Fields, Params};
+use crate::{Error, Result};
+
+/// The stored form of [`Params`]. Nothing is ever added but variants, at the end of an enum.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "four options that have nothing in common")]
+pub(super) struct Stored {
+    pub(super) scheme: Scheme,
+    pub(super) seed: u64,
+    pub(super) hashes: u32,
+    pub(super) bands: u32,
+    pub(super) rows: u32,
+    pub(super) lane_bits: u32,
+    pub(super) shingles: StoredShingles,
+    pub(super) bag: bool,
+    pub(super) keep_case: bool,
+    pub(super) keep_space: bool,
+    pub(super) no_nfc: bool,
+    pub(super) threshold: f64,
+    pub(super) recall_target: f64,
+}
+
+/// The stored form of [`Shingles`], with the stop list if there is one.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(super) enum StoredShingles {
+    Words(u32),
+    Tokens(u32),
+    Chars(u32),
+    Lines(u32),
+    Items,
+    WordsWithout(u32, String),
+}
+
+impl From<Params> for Stored {
+    fn from(params: Params) -> Self {
+        let f = params.fields;
+        let shingles = match (f.shingles, params.stop) {
+            (Shingles::Words(units), None) => StoredShingles::Words(units),
+            (Shingles::Words(units), Some(stop)) => {
+                StoredShingles::WordsWithout(units, stop.as_ref().to_owned())
+            }
+            // None of these has a stop list.
+            (Shingles::Tokens(units), _) => StoredShingles::Tokens(units),
+            (Shingles::Chars(units), _) => StoredShingles::Chars(units),
+            (Shingles::Lines(units), _) => StoredShingles::Lines(units),
+            (Shingles::Items, _) => StoredShingles::Items,
+        };
+        Self {
+            scheme: f.scheme,
+            seed: f.seed,
+            hashes: f.hashes,
+            bands: f.bands,
+            rows: f.rows,
+            lane_bits: f.lane_bits,
+            shingles,
+            bag: f.bag,
+            keep_case: f.keep_case,
+            keep_space: f.keep_space,
+            no_nfc: f.no_nfc,
+            threshold: f.threshold,
+            recall_target: f.recall_target,
+        }
+    }
+}
+
+impl TryFrom<Stored> for Params {
+    type Error = Error;
+
+    fn try_from(stored: Stored) -> Result<Self> {
+        let (shingles, stop) = match stored.shingles {
+            StoredShingles::Words(units) => (Shingles::Words(units), None),
+            StoredShingles::Tokens(units) => (Shingles::Tokens(units), None),
+            StoredShingles::Chars(units) => (Shingles::Chars(units), None),
+            StoredShingles::Lines(units) => (Shingles::Lines(units), None),
+            StoredShingles::Items => (Shingles::Items, None),
+            StoredShingles::WordsWithout(units, stop) => (Shingles::Words(units), Some(stop)),
+        };
+        let fields = Fields {
+            scheme: stored.scheme,
+            seed: stored.seed,
+            hashes: stored.hashes,
+            bands: stored.bands,
+            rows: stored.rows,
+            lane_bits: stored.lane_bits,
+            shingles,
+            bag: stored.bag,
+            keep_case: stored.keep_case,
+            keep_space: stored.keep_space,
+            no_nfc: stored.no_nfc,
+            threshold: stored.threshold,
+            recall_target: stored.recall_target,
+        };
+        Self::checked(fields, stop.map(Into::into))
+    }
+}
