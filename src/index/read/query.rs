@@ -87,9 +87,9 @@ impl<'a> Query<'a> {
 
     /// The least similarity returned, from 0 to 1. Default: the index's own threshold. A lower one
     /// than the bands were chosen for finds only what shares a band: see
-    /// [`Params::expected_recall`](crate::Params::expected_recall), and [`Answer::is_unlikely`]. With
-    /// 0 everything is a match that shares a band and has more equal rows than chance makes:
-    /// with a limit, the most similar ones, however similar they are.
+    /// [`Params::expected_recall`](crate::Params::expected_recall), and
+    /// [`Answer::is_unlikely`]. With 0 everything is a match that shares a band and has more equal
+    /// rows than chance makes: with a limit, the most similar ones, however similar they are.
     pub fn threshold(mut self, threshold: f64) -> Self {
         self.terms.threshold = Some(threshold);
         self
