@@ -3,6 +3,7 @@
 //!
 //! At full size, 8 threads of 100,000 documents each:
 //! `NEARKIN_ADMIT_DOCUMENTS=100000 cargo test --release --test it admit:: -- --nocapture`
+#![expect(clippy::print_stderr, reason = "it says how fast it was")]
 
 use crate::support::{Random, Scratch, assert_whole, params, run};
 use nearkin::{
