@@ -240,7 +240,9 @@ fn crowds_are_collapsed() {
     let scratch = Scratch::new();
     let other = "{\"id\":\"x\",\"text\":\"all of the same and more\"}\n";
     let lines = equal_lines(300) + other;
-    scratch.run_with_stdin("add i --jsonl - --shingles words:1", lines.as_bytes()).ends_with(0);
+    scratch
+        .run_with_stdin("add i --jsonl - --shingles words:1 --threshold 0.3", lines.as_bytes())
+        .ends_with(0);
     let ran = scratch.run("pairs i --threshold 0.3 --collapse --json").ends_with(0);
     let objects = ran.objects();
     assert_eq!(objects.len(), 2, "{}", ran.stdout);

@@ -2,7 +2,8 @@
 //! decision is what a serial replay, in order of the changes, comes to.
 //!
 //! At full size, 8 threads of 100,000 documents each:
-//! `cargo test --release --test it -- --ignored --nocapture admit_at_full_size`
+//! `NEARKIN_ADMIT_DOCUMENTS=100000 cargo test --release --test it admit:: -- --nocapture`
+#![expect(clippy::print_stderr, reason = "it says how fast it was")]
 
 use crate::support::{Random, Scratch, assert_whole, params, run};
 use nearkin::{
@@ -168,19 +169,17 @@ fn as_a_serial_replay(documents: u32) {
     index.close().unwrap();
 }
 
+/// Documents of each thread: a few, or as many as the environment says.
+fn documents() -> u32 {
+    std::env::var("NEARKIN_ADMIT_DOCUMENTS").map_or(500, |text| text.parse().unwrap())
+}
+
 #[test]
 fn of_identical_documents_one_of_each_crowd_is_admitted() {
-    of_each_crowd_one(1_000);
+    of_each_crowd_one(documents());
 }
 
 #[test]
 fn decisions_of_many_threads_equal_a_serial_replay() {
-    as_a_serial_replay(400);
-}
-
-#[test]
-#[ignore = "takes minutes: see above"]
-fn admit_at_full_size() {
-    of_each_crowd_one(100_000);
-    as_a_serial_replay(100_000);
+    as_a_serial_replay(documents());
 }

@@ -166,7 +166,7 @@ fn print(name: &[u8], admission: &Admission, output: &mut Output) -> Result<(), 
         let one = |found: &Match| format!("{} ({:.3})", visible(&found.key), found.similarity);
         let names: Vec<_> = matches.iter().map(one).collect();
         if !names.is_empty() {
-            line += &format!("  {what} {}", names.join(", "));
+            line.extend(["  ", what, " ", &names.join(", ")]);
         }
     }
     output.line(line)

@@ -8,7 +8,6 @@ use crate::index::read::search::{Found, Probe};
 use crate::index::read::state::{Place, Snapshot};
 use crate::sketch::Signature;
 use crate::{Answer, Error, ErrorKind, Match, Result};
-use std::borrow::Cow;
 
 /// A question under construction: what is like this?
 ///
@@ -87,9 +86,9 @@ impl<'a> Query<'a> {
 
     /// The least similarity returned, from 0 to 1. Default: the index's own threshold. A lower one
     /// than the bands were chosen for finds only what shares a band: see
-    /// [`Params::expected_recall`](crate::Params::expected_recall), and [`Answer::is_unlikely`]. With
-    /// 0 everything is a match that shares a band and has more equal rows than chance makes:
-    /// with a limit, the most similar ones, however similar they are.
+    /// [`Params::expected_recall`](crate::Params::expected_recall), and
+    /// [`Answer::is_unlikely`]. With 0 everything is a match that shares a band and has more equal
+    /// rows than chance makes: with a limit, the most similar ones, however similar they are.
     pub fn threshold(mut self, threshold: f64) -> Self {
         self.terms.threshold = Some(threshold);
         self
@@ -119,51 +118,47 @@ impl<'a> Query<'a> {
     pub fn run(&self) -> Result<Answer> {
         let snapshot = &self.snapshot;
         let asked = Asked::new(snapshot, self.terms)?;
-        let (signatures, themselves) = self.resolve()?;
-        let mut found = Vec::new();
-        let mut complete = true;
-        for together in signatures.chunks(TOGETHER) {
-            let probes: Vec<_> =
-                together.iter().map(|bytes| asked.probe(snapshot, bytes)).collect();
-            let (some, bounds) = snapshot.search(&probes)?;
-            complete &= (0..probes.len()).all(|probe| !bounds.is_cut(probe));
-            if found.is_empty() { found = some } else { found.extend(some) }
-        }
-        if !themselves.is_empty() {
-            found.retain(|candidate| !themselves.contains(&candidate.place));
-        }
-        if signatures.len() > 1 {
-            keep_best(&mut found);
-        }
-        snapshot.answer(&mut found, &asked, complete)
-    }
-
-    /// The signatures' bytes, and where the documents lie if they are stored ones.
-    fn resolve(&self) -> Result<Resolved<'_>> {
-        let keys = match &self.target {
-            Target::Signature(signature) => {
-                self.snapshot.check_signature(signature)?;
-                return Ok((vec![Cow::Borrowed(signature.as_bytes())], Vec::new()));
-            }
-            Target::Keys(keys) => keys,
+        let signature = match &self.target {
+            Target::Signature(signature) => signature,
+            Target::Keys(keys) => return snapshot.answer_by_keys(keys, &asked),
         };
-        let (mut signatures, mut places) = (Vec::new(), Vec::new());
+        snapshot.check_signature(signature)?;
+        let probe = asked.probe(snapshot, signature.as_bytes());
+        let (mut found, bounds) = snapshot.search(&[probe])?;
+        snapshot.answer(&mut found, &asked, !bounds.is_cut(0))
+    }
+}
+
+impl Snapshot {
+    /// What is like any of some stored documents.
+    fn answer_by_keys(&self, keys: &[&[u8]], asked: &Asked) -> Result<Answer> {
+        let (mut signatures, mut themselves) = (Vec::new(), Vec::new());
         for key in keys {
-            let Some(place) = self.snapshot.locate(key)? else {
+            let Some(place) = self.locate(key)? else {
                 return Err(Error::new(
                     ErrorKind::NotFound,
                     format!("no document has the key {:?}", String::from_utf8_lossy(key)),
                 ));
             };
-            signatures.push(self.snapshot.signature_bytes(place)?);
-            places.push(place);
+            signatures.push(self.signature_bytes(place)?);
+            themselves.push(place);
         }
-        Ok((signatures, places))
+        let mut found = Vec::new();
+        let mut complete = true;
+        for together in signatures.chunks(TOGETHER) {
+            let probes: Vec<_> = together.iter().map(|bytes| asked.probe(self, bytes)).collect();
+            let (some, bounds) = self.search(&probes)?;
+            complete &= (0..probes.len()).all(|probe| !bounds.is_cut(probe));
+            found.extend(some);
+        }
+        themselves.sort_unstable();
+        found.retain(|candidate| themselves.binary_search(&candidate.place).is_err());
+        if keys.len() > 1 {
+            keep_best(&mut found);
+        }
+        self.answer(&mut found, asked, complete)
     }
 }
-
-/// Signatures' bytes, and places of stored documents.
-type Resolved<'a> = (Vec<Cow<'a, [u8]>>, Vec<Place>);
 
 /// Of what was found for several probes: each document once, with the most equal rows.
 fn keep_best(found: &mut Vec<Found>) {

@@ -7,11 +7,12 @@ use crate::planted::Bug;
 #[test]
 fn every_planted_bug_about_threads_is_caught() {
     type Case = (Bug, fn(&World));
-    let cases: [Case; 8] = [
+    let cases: [Case; 9] = [
         (Bug::VisibleBeforeSync, commit::two_writers_and_a_reader),
         (Bug::HorizonAfterSync, commit::two_writers_and_a_reader),
         (Bug::WalNotSynced, commit::two_writers_and_a_reader),
         (Bug::IdleNotAwaited, commit::idle_answers),
+        (Bug::RejectionNotAwaited, commit::newcomers),
         (Bug::DeathLostInMerge, merges::deaths_during_a_compaction),
         (Bug::DeadFileNotCarried, merges::deaths_during_a_compaction),
         (Bug::LateDeathsCommitted, merges::deaths_during_a_compaction),

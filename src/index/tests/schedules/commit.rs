@@ -56,6 +56,28 @@ pub(super) fn idle_answers(world: &World) {
     world.check_reopened();
 }
 
+/// Three bring the same document under keys of their own: one is admitted, and the others are
+/// told of it when it is durable.
+pub(super) fn newcomers(world: &World) {
+    let index = calm(world);
+    let admitted = std::sync::atomic::AtomicU64::new(0);
+    thread::scope(|scope| {
+        for key in ["x", "y", "z"] {
+            let (index, admitted) = (&index, &admitted);
+            scope.spawn(move || {
+                let count = u64::from(world.admit(index, key, 20));
+                admitted.fetch_add(count, std::sync::atomic::Ordering::Relaxed);
+            });
+        }
+    });
+    let admitted = admitted.into_inner();
+    if admitted != 1 {
+        world.problems.say(format!("{admitted} of three copies were admitted"));
+    }
+    drop(index);
+    world.check_reopened();
+}
+
 /// A barrier under the weaker durability: what it says is durable.
 fn barriers(world: &World) {
     let index = world.open(options());
@@ -136,6 +158,11 @@ fn visible_moves_in_change_order_and_never_before_the_sync() {
 #[test]
 fn answers_that_nothing_was_written_wait_for_the_sync_of_what_they_saw() {
     explore("idle answers", idle_answers);
+}
+
+#[test]
+fn of_three_copies_at_once_one_is_admitted() {
+    explore("newcomers", newcomers);
 }
 
 #[test]

@@ -7,7 +7,10 @@ use crate::sketch::Signature;
 use crate::storage::Storage;
 use crate::storage::names::Names;
 use crate::storage::sim::Sim;
-use crate::{Batch, Durability, Index, Maintenance, Options, Params, Reader, Result, Snapshot};
+use crate::{
+    Admission, Admit, Batch, Decision, Durability, Index, Maintenance, Newcomer, Options, Params,
+    Reader, Result, Snapshot, Written,
+};
 use shuttle::scheduler::RandomScheduler;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -198,6 +201,28 @@ impl World {
         if let Err(error) = self.write(index, edits) {
             self.problems.say(format!("{edits:?}: {error:?}"));
         }
+    }
+
+    /// Admits a newcomer unless there is one like it, and holds the answer against everything it
+    /// promises. Whether it was admitted.
+    pub(super) fn admit(&self, index: &Index, key: &'static str, version: u8) -> bool {
+        let (signature, payload) = (signature(version), [version]);
+        let newcomer = Newcomer::new(key, &signature).payload(&payload);
+        let admissions = index.admit_all(&[newcomer], &Admit::at(0.9)).expect("a sound disk");
+        let Admission { decision, change } = &admissions[0];
+        let (edits, written) = match decision {
+            Decision::Admitted { outcome, .. } => {
+                let written = Written { change: change + 1, outcomes: vec![*outcome] };
+                (vec![(key, Some(version))], written)
+            }
+            // It rests on what it saw.
+            Decision::Rejected { .. } => {
+                (Vec::new(), Written { change: *change, outcomes: Vec::new() })
+            }
+        };
+        self.claim("an admission", written.change);
+        self.judge_mut(|judge| judge.wrote.push(Wrote { edits, written }));
+        admissions[0].is_admitted()
     }
 
     /// A snapshot, whose files are watched from now on, and what is visible with it durable.
