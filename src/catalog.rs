@@ -20,6 +20,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use redb::{Builder, Durability, ReadableDatabase, ReadableTableMetadata};
 use redb::{Database, StorageBackend, TableDefinition};
 
@@ -38,7 +40,10 @@ const FILE_BYTES_MAX: u64 = 256 << 20;
 /// Reads and checks the catalog, writing nothing: redb and its integrity check run on a copy in
 /// memory. `NotFound` if there is no such file.
 pub(crate) fn load(storage: &dyn Storage, path: &Path) -> Result<Row> {
-    let copy = Copy::of(storage, path)?;
+    load_copy(Copy::of(storage, path)?, path)
+}
+
+fn load_copy(copy: Copy, path: &Path) -> Result<Row> {
     // redb trusts what it reads, and asserts: damage can make it panic. Its message still goes
     // to the process's panic hook, because replacing that would be seen by every other thread.
     // Built with `panic = "abort"`, damage to the catalog ends the process here.
@@ -49,6 +54,28 @@ pub(crate) fn load(storage: &dyn Storage, path: &Path) -> Result<Row> {
         Err(_) => return Err(damaged(path).caused_by("redb panicked")),
     };
     Row::decode(&bytes).map_err(|error| error.in_file(path, 0))
+}
+
+/// Reads and checks the catalog while another process may be writing it; with the hash of the bytes
+/// that said so. `None`: it was being written; the next attempt may find it at rest.
+pub(crate) fn load_beside(storage: &dyn Storage, path: &Path) -> Result<Option<(Row, u64)>> {
+    let hash = hash(storage, path)?;
+    let copy = Copy::of(storage, path)?;
+    // Before redb is let loose on what may be half of each of two states.
+    if xxh3_64(&copy.bytes()) != hash {
+        return Ok(None);
+    }
+    match load_copy(copy, path) {
+        Ok(row) => Ok(Some((row, hash))),
+        Err(_) if self::hash(storage, path)? != hash => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// XXH3 (seed 0) of all bytes of the catalog: which commit it is, without a look at what it says.
+/// 20 us.
+pub(crate) fn hash(storage: &dyn Storage, path: &Path) -> Result<u64> {
+    Ok(xxh3_64(&Copy::of(storage, path)?.bytes()))
 }
 
 /// Creates the catalog, durably: written under another name, then published. There must be none.

@@ -21,6 +21,8 @@ pub enum ErrorKind {
     Mismatch,
     /// Another handle, in this process or another, writes to this index. Wait, or close that one.
     Locked,
+    /// A writer changed the index again and again while this reader looked. Try again.
+    Unsettled,
     /// The files were written by a newer version. Upgrade; nothing is wrong with them.
     Unsupported,
     /// Bytes that were once durable are damaged. Restore a backup or rebuild; the message names
