@@ -56,26 +56,40 @@ fn load_copy(copy: Copy, path: &Path) -> Result<Row> {
     Row::decode(&bytes).map_err(|error| error.in_file(path, 0))
 }
 
+/// Which states of a catalog are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// Only one that was closed: in the midst of a commit its row may be the next one already, and
+    /// not be durable yet.
+    Closed,
+    /// Also one whose writer may have died within a commit.
+    Any,
+}
+
 /// Reads and checks the catalog while another process may be writing it; with the hash of the bytes
-/// that said so. `None`: it was being written; the next attempt may find it at rest.
-pub(crate) fn load_beside(storage: &dyn Storage, path: &Path) -> Result<Option<(Row, u64)>> {
-    let hash = hash(storage, path)?;
-    let copy = Copy::of(storage, path)?;
+/// that said so. `None`: it is being written; the next attempt may find it at rest.
+pub(crate) fn load_beside(
+    storage: &dyn Storage,
+    path: &Path,
+    rest: Rest,
+) -> Result<Option<(Row, u64)>> {
+    let Some(hash) = hash(storage, path)? else { return Ok(None) };
+    let Some(copy) = Copy::beside(storage, path)? else { return Ok(None) };
     // Before redb is let loose on what may be half of each of two states.
-    if xxh3_64(&copy.bytes()) != hash {
+    if xxh3_64(&copy.bytes()) != hash || rest == Rest::Closed && !copy.is_closed() {
         return Ok(None);
     }
     match load_copy(copy, path) {
         Ok(row) => Ok(Some((row, hash))),
-        Err(_) if self::hash(storage, path)? != hash => Ok(None),
+        Err(_) if self::hash(storage, path)? != Some(hash) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
 /// XXH3 (seed 0) of all bytes of the catalog: which commit it is, without a look at what it says.
-/// 20 us.
-pub(crate) fn hash(storage: &dyn Storage, path: &Path) -> Result<u64> {
-    Ok(xxh3_64(&Copy::of(storage, path)?.bytes()))
+/// 20 us. `None`: it is being written.
+pub(crate) fn hash(storage: &dyn Storage, path: &Path) -> Result<Option<u64>> {
+    Ok(Copy::beside(storage, path)?.map(|copy| xxh3_64(&copy.bytes())))
 }
 
 /// Creates the catalog, durably: written under another name, then published. There must be none.
@@ -340,6 +354,17 @@ struct Copy {
 }
 
 impl Copy {
+    /// The same of a file that another process may be making shorter: then `None`.
+    fn beside(storage: &dyn Storage, path: &Path) -> Result<Option<Self>> {
+        let copied = Self::of(storage, path);
+        let source = copied.as_ref().err().and_then(std::error::Error::source);
+        let source = source.and_then(|source| source.downcast_ref::<io::Error>());
+        if source.is_some_and(|source| source.kind() == io::ErrorKind::UnexpectedEof) {
+            return Ok(None);
+        }
+        copied.map(Some)
+    }
+
     fn of(storage: &dyn Storage, path: &Path) -> Result<Self> {
         let file = storage.open(path, OpenMode::Read).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => Error::new(
@@ -358,6 +383,12 @@ impl Copy {
         let mut bytes = vec![0; length];
         file.read_at(&mut bytes, 0).map_err(refused)?;
         Ok(Self { bytes: Mutex::new(bytes) })
+    }
+
+    /// Whether redb has marked the file closed: its header's tenth byte says in the second bit
+    /// whether a recovery would be needed.
+    fn is_closed(&self) -> bool {
+        self.bytes().get(9).is_some_and(|byte| byte & 2 == 0)
     }
 
     fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {

@@ -37,7 +37,8 @@ impl CatalogCopy {
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
-        let header = FileHeader::decode(reader.take(FileHeader::BYTES, "copy is cut short")?, false)?;
+        let header =
+            FileHeader::decode(reader.take(FileHeader::BYTES, "copy is cut short")?, false)?;
         if header.kind != FileKind::CatalogCopy {
             return Err(DecodeError::damaged("not a copy of the catalog", 8));
         }

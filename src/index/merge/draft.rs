@@ -145,6 +145,8 @@ impl Draft {
             }
             return Err(error);
         }
+        // Before anything that the last one lists goes.
+        core.publish_copy(writer);
         self.created.iter().for_each(|file| file.keep());
         self.dropped.iter().for_each(|file| file.doom());
         core.view_mut().replace(State { segments: self.segments, memtable: self.memtable });

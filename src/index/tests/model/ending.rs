@@ -58,7 +58,7 @@ impl Bench {
         let dead = row.segments.iter().filter(|entry| entry.dead_file.is_some()).count();
         assert_eq!(count("dead"), dead, "{names:?}");
         let others = names.len() - count("free") - count("seg") - count("dead");
-        assert_eq!(others, 3, "catalog, parameters and lock: {names:?}");
+        assert_eq!(others, 4, "catalog, its copy, parameters and lock: {names:?}");
     }
 
     /// Ends the process, and the disk with it if so, and goes on with what is left.
