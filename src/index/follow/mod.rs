@@ -33,8 +33,10 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(if cfg!(test) { 0 } els
 /// What a reader knows of the files that it follows.
 #[derive(Debug)]
 pub(crate) struct Follower {
-    /// Which catalog its state is of; none if the state is in doubt.
+    /// Which catalog its state is of, if that was at rest.
     catalog_hash: Option<u64>,
+    /// What was taken from the log was not applied to its end.
+    torn: bool,
     /// The log, if there is one and more may come.
     tail: Option<Tail>,
 }
@@ -43,7 +45,8 @@ pub(crate) struct Follower {
 #[derive(Debug)]
 struct Sight {
     row: Row,
-    catalog_hash: u64,
+    /// None while a commit is under way, of which the row is the one before.
+    catalog_hash: Option<u64>,
     /// Somebody may append to the row's log.
     locked: bool,
 }
@@ -62,11 +65,11 @@ pub(crate) fn open(
     let mut patience = Patience::new(&names);
     let read_before = storage.counters().bytes_read;
     loop {
-        let Some(sight) = look(&*storage, &names, patience.rest())? else {
+        let Some(sight) = look(&*storage, &names)? else {
             patience.wait(None)?;
             continue;
         };
-        let hash = Some(sight.catalog_hash);
+        let hash = sight.catalog_hash;
         match load(Arc::clone(&storage), names.clone(), options.clone(), sight, &[]) {
             Ok((mut core, follower)) => {
                 core.recovery.bytes_read = storage.counters().bytes_read - read_before;
@@ -79,30 +82,36 @@ pub(crate) fn open(
 
 /// Looks which files there are, and whether somebody writes them. `None`: that is just being
 /// changed.
-fn look(storage: &dyn Storage, names: &Names, rest: Rest) -> Result<Option<Sight>> {
+fn look(storage: &dyn Storage, names: &Names) -> Result<Option<Sight>> {
     let beside = is_locked(storage, names)?;
-    let found = match row_of_copy(storage, names, beside)? {
-        Some(found) => Some(found),
-        None if beside => catalog::load_beside(storage, &names.catalog(), rest)?,
-        None => catalog::load_beside(storage, &names.catalog(), Rest::Any)?,
-    };
-    let Some((row, catalog_hash)) = found else { return Ok(None) };
+    let Some((row, catalog_hash)) = find_row(storage, names, beside)? else { return Ok(None) };
     // Asked after the row was read: whoever could append to the log that it lists began before
     // that. If the lock is free now, nobody ever will.
     let locked = planted!(LockAskedEarly, beside, is_locked(storage, names)?);
     Ok(Some(Sight { row, catalog_hash, locked }))
 }
 
-/// The row of the copy, if it is a copy of the catalog that is there. Without a writer the
-/// catalog speaks for itself.
-fn row_of_copy(storage: &dyn Storage, names: &Names, beside: bool) -> Result<Option<(Row, u64)>> {
-    if !planted!(StaleCopyBelieved, true, beside) {
-        return Ok(None);
-    }
-    let Some(copy) = publish::read(storage, names) else { return Ok(None) };
+/// The row, and which catalog says it.
+fn find_row(
+    storage: &dyn Storage,
+    names: &Names,
+    beside: bool,
+) -> Result<Option<(Row, Option<u64>)>> {
+    planted!(StaleCopyBelieved => if let Some(copy) = publish::read(storage, names) {
+        return Ok(Some((copy.row, catalog::hash(storage, &names.catalog())?)));
+    });
+    // Without a writer the catalog speaks for itself.
+    let copy = if beside { publish::read(storage, names) } else { None };
     let hash = catalog::hash(storage, &names.catalog())?;
-    planted!(StaleCopyBelieved => return Ok(hash.map(|hash| (copy.row, hash))));
-    Ok(hash.filter(|hash| *hash == copy.catalog_hash).map(|hash| (copy.row, hash)))
+    if let Some(copy) = copy.as_ref().filter(|copy| Some(copy.catalog_hash) == hash) {
+        return Ok(Some((copy.row.clone(), hash)));
+    }
+    // In the midst of a commit the catalog may say the next row already, which is not durable yet:
+    // the last one that was published is still true then.
+    let rest = if beside { Rest::Closed } else { Rest::Any };
+    let found = catalog::load_beside(storage, &names.catalog(), rest)?;
+    let found = found.map(|(row, hash)| (row, Some(hash)));
+    Ok(found.or_else(|| copy.map(|copy| (copy.row, None))))
 }
 
 /// Whether a writer has the index open. Looking takes the lock that readers share for a moment,
@@ -135,7 +144,7 @@ fn load(
     let mut core = open::assemble(storage, names, None, options, row);
     core.open_segments(known)?;
     let tail = wal.map(|entry| core.open_tail(entry, floor)).transpose()?;
-    let mut follower = Follower { catalog_hash: Some(catalog_hash), tail };
+    let mut follower = Follower { catalog_hash, torn: false, tail };
     core.restart_group();
     let (changes, bytes_cut) = follower.take(&core, locked, Look::Thorough)?;
     core.recovery.changes_replayed = changes;
@@ -165,7 +174,7 @@ impl Core {
     /// False if it changed meanwhile.
     fn try_verify_beside(&self, patience: &mut Patience<'_>) -> Result<bool> {
         let (storage, catalog) = (&*self.storage, self.names.catalog());
-        let Some((row, hash)) = catalog::load_beside(storage, &catalog, patience.rest())? else {
+        let Some((row, hash)) = catalog::load_beside(storage, &catalog, Rest::Closed)? else {
             return patience.wait(None).map(|()| false);
         };
         let Some(entry) = row.wal else { return Ok(true) };
@@ -191,7 +200,7 @@ impl Follower {
             if locked { (Believe::Synced, look) } else { (Believe::Whole, Look::Thorough) };
         let taken = tail.read(believe, look, signature_bytes)?;
         // Until all of it is applied, what was taken and what is shown are not the same.
-        let whole = self.catalog_hash.take();
+        self.torn = true;
         let mut writer = core.writer();
         let before = writer.change;
         for (change, operations) in taken.changes(signature_bytes) {
@@ -203,7 +212,7 @@ impl Follower {
         let mark = Mark { end: 0, change: writer.change, documents: writer.documents };
         core.group.restart(None, 0, mark);
         core.show(mark);
-        self.catalog_hash = whole;
+        self.torn = false;
         if !locked {
             self.tail = None;
         }
@@ -215,8 +224,8 @@ impl Follower {
         let (storage, names) = (Arc::clone(&core.storage), core.names.clone());
         let mut patience = Patience::new(&names);
         loop {
-            let hash = catalog::hash(&*storage, &names.catalog())?;
-            match self.try_refresh(core, hash) {
+            let mut hash = catalog::hash(&*storage, &names.catalog())?;
+            match self.try_refresh(core, &mut hash) {
                 Ok(true) => return Ok(()),
                 Ok(false) => patience.wait(None)?,
                 Err(error) => patience.look_again(&*storage, hash, error)?,
@@ -224,27 +233,22 @@ impl Follower {
         }
     }
 
-    /// False while the catalog is being changed from what this reader does not have to what
-    /// nobody knows yet.
-    fn try_refresh(&mut self, core: &mut Core, hash: Option<u64>) -> Result<bool> {
-        if hash.is_some() && self.catalog_hash == hash {
+    /// `hash` is that of the catalog, and becomes that of the one that was gone by. False while it
+    /// is being changed and nobody says from what.
+    fn try_refresh(&mut self, core: &mut Core, hash: &mut Option<u64>) -> Result<bool> {
+        if hash.is_some() && self.catalog_hash == *hash && !self.torn {
             let locked = is_locked(&*core.storage, &core.names)?;
             return self.take(core, locked, Look::Quick).map(|_| true);
         }
-        let Some(sight) = look(&*core.storage, &core.names, Rest::Closed)? else {
-            let copy = publish::read(&*core.storage, &core.names);
-            let last = copy.is_some_and(|copy| copy.row == *core.writer().catalog.row());
-            let locked = is_locked(&*core.storage, &core.names)?;
-            let goes_on = last && self.catalog_hash.is_some();
-            return Ok(goes_on && self.take(core, locked, Look::Quick).is_ok());
-        };
+        let Some(sight) = look(&*core.storage, &core.names)? else { return Ok(false) };
+        *hash = sight.catalog_hash;
         if sight.row.uuid != core.shape.uuid {
             let dir = core.names.root().display();
             let message = format!("{dir}: another index lies here now; open it anew");
             return Err(Error::new(ErrorKind::Mismatch, message));
         }
-        if self.catalog_hash.is_some() && sight.row == *core.writer().catalog.row() {
-            self.catalog_hash = Some(sight.catalog_hash);
+        if !self.torn && sight.row == *core.writer().catalog.row() {
+            self.catalog_hash = sight.catalog_hash;
             return self.take(core, sight.locked, Look::Quick).map(|_| true);
         }
         let (storage, names) = (Arc::clone(&core.storage), core.names.clone());
@@ -271,7 +275,8 @@ impl<'a> Patience<'a> {
         Self { names, attempts: 0 }
     }
 
-    /// After a failure: if the catalog is another one by now, it was of what is gone.
+    /// After a failure to read what a catalog says: if it is another one by now, or was being
+    /// changed then, that was of what is gone.
     fn look_again(
         &mut self,
         storage: &dyn Storage,
@@ -279,14 +284,9 @@ impl<'a> Patience<'a> {
         failed: Error,
     ) -> Result<()> {
         match catalog::hash(storage, &self.names.catalog()) {
-            Ok(now) if now.is_none() || now != hash => self.wait(Some(failed)),
+            Ok(now) if hash.is_none() || now != hash => self.wait(Some(failed)),
             _ => Err(failed),
         }
-    }
-
-    /// Who died within a commit has left a catalog that nobody closes before it is recovered.
-    fn rest(&self) -> Rest {
-        if self.attempts + 1 < ATTEMPTS { Rest::Closed } else { Rest::Any }
     }
 
     fn wait(&mut self, failed: Option<Error>) -> Result<()> {

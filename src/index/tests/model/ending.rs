@@ -102,7 +102,9 @@ impl Bench {
         let acknowledged = if how == End::Kill { self.model.change } else { self.durable };
         let model = self.survivor(&index, acknowledged);
         self.durable = model.change;
-        self.history.clear();
+        let before = std::mem::take(&mut self.history);
+        self.remember(before);
+        self.past.retain(|change, _| *change < model.change);
         self.history.insert(model.change, model.clone());
         self.in_doubt = None;
         self.model = model;

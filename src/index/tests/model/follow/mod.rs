@@ -4,6 +4,7 @@
 //!
 //! `NEARKIN_FOLLOW_SCRIPTS` is the number of scripts, `NEARKIN_FOLLOW_SEED` the first one's.
 
+mod between;
 mod turns;
 
 use super::bench::{DIR, Docs, doc};
@@ -11,7 +12,6 @@ use super::model::{Law, Model};
 use super::reading::check_all;
 use super::script::Rng;
 use super::{Place, number_from_environment};
-use crate::planted::{Bug, Planted};
 use crate::storage::sim::Sim;
 use crate::{
     Batch, Durability, ErrorKind, Index, Maintained, Maintenance, Options, Params, Reader,
@@ -25,7 +25,7 @@ use turns::{Seat, Turns, Who};
 
 const HASHES: usize = 16;
 /// What CI does.
-const SCRIPTS_DEFAULT: u64 = 150;
+const SCRIPTS_DEFAULT: u64 = 40;
 
 fn params() -> Params {
     Params::builder().hashes(HASHES).bands(4, 3).lane_bits(8).build().expect("sound parameters")
@@ -244,8 +244,8 @@ impl Judge<'_> {
     }
 }
 
-/// Runs a writer and readers beside it; a bug is the readers'.
-fn run(number: u64, bug: Option<Bug>) -> Figures {
+/// Runs a writer and readers beside it.
+fn run(number: u64) -> Figures {
     let _place = Place(format!("follow {number}"));
     let sim = Sim::new();
     let told = Told::default();
@@ -274,7 +274,6 @@ fn run(number: u64, bug: Option<Bug>) -> Figures {
             told.done.store(true, Ordering::SeqCst);
         });
         let judge = scope.spawn(move || {
-            let _planted = bug.map(Planted::new);
             let seat = Seat::new(sim, turns, Who::Reader);
             let (figures, readers) = (Figures::default(), Vec::new());
             let rng = reading;
@@ -300,7 +299,7 @@ fn a_reader_between_any_two_calls_of_a_writer_sees_the_law_and_nothing_that_can_
     let first = number_from_environment("NEARKIN_FOLLOW_SEED", 1);
     let mut all = Figures::default();
     for number in first..first + scripts {
-        let figures = run(number, None);
+        let figures = run(number);
         all.opened += figures.opened;
         all.refreshed += figures.refreshed;
         all.newer += figures.newer;
@@ -310,14 +309,4 @@ fn a_reader_between_any_two_calls_of_a_writer_sees_the_law_and_nothing_that_can_
     eprintln!("{scripts} scripts: {all:?}");
     assert!(all.newer > scripts && all.cut > scripts, "readers have seen something: {all:?}");
     assert!(all.unsettled * 100 < all.opened + all.refreshed, "readers get through: {all:?}");
-}
-
-#[test]
-fn every_planted_bug_of_readers_is_caught() {
-    for bug in Bug::BESIDE {
-        let missed = |number: &u64| std::panic::catch_unwind(|| run(*number, Some(bug))).is_ok();
-        let caught = (1..400).take_while(missed).count() + 1;
-        assert!(caught < 400, "{bug:?} was missed");
-        eprintln!("{bug:?}: caught by script {caught}");
-    }
 }

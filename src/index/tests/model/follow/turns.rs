@@ -6,6 +6,7 @@ use super::super::script::Rng;
 use crate::storage::lock::Lock;
 use crate::storage::sim::Sim;
 use crate::storage::{Counters, Entry, File, Map, OpenMode, Storage};
+use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -74,8 +75,9 @@ pub(super) struct Seat {
 
 impl Seat {
     pub(super) fn new(sim: &Sim, turns: &Arc<Turns>, who: Who) -> Self {
-        let shared = Shared { turns: Arc::clone(turns), who };
-        Self { disk: Arc::new(Disk { sim: sim.clone(), shared }), turns: Arc::clone(turns) }
+        let met = Arc::clone(turns);
+        let disk = met_disk(sim, true, move || met.meet(who));
+        Self { disk, turns: Arc::clone(turns) }
     }
 }
 
@@ -85,15 +87,30 @@ impl Drop for Seat {
     }
 }
 
-#[derive(Debug, Clone)]
+/// The disk, with something that happens before every call; and before a lock goes, if so.
+pub(super) fn met_disk(
+    sim: &Sim,
+    while_locked: bool,
+    meet: impl Fn() + Send + Sync + 'static,
+) -> Arc<dyn Storage> {
+    Arc::new(Disk { sim: sim.clone(), shared: Shared { while_locked, meet: Arc::new(meet) } })
+}
+
+#[derive(Clone)]
 struct Shared {
-    turns: Arc<Turns>,
-    who: Who,
+    while_locked: bool,
+    meet: Arc<dyn Fn() + Send + Sync>,
 }
 
 impl Shared {
     fn meet(&self) {
-        self.turns.meet(self.who);
+        (self.meet)();
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Shared")
     }
 }
 
@@ -165,7 +182,9 @@ struct Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.shared.meet();
+        if self.shared.while_locked {
+            self.shared.meet();
+        }
     }
 }
 
