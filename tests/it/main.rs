@@ -7,6 +7,7 @@
 
 mod concurrency;
 mod fixtures;
+mod follow;
 mod handle;
 mod kill;
 mod locks;
