@@ -19,7 +19,8 @@ pub enum ErrorKind {
     /// The index has other parameters, or a signature was made with others. The message says
     /// which differ. Open with the index's own, or rebuild.
     Mismatch,
-    /// Another handle, in this process or another, writes to this index. Wait, or close that one.
+    /// Another handle, in this process or another, writes to this index, and so does what was asked
+    /// for. Wait, or close that one.
     Locked,
     /// A writer changed the index again and again while this reader looked. Try again.
     Unsettled,

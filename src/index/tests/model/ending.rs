@@ -19,7 +19,9 @@ impl Bench {
         let index = self.open(&self.sim)?;
         let stats = index.stats()?;
         assert_eq!(stats.recovery.changes_replayed, 0, "a clean close leaves nothing to replay");
-        assert_eq!(self.sim.counters().bytes_written, written, "opening writes nothing");
+        // But the copy of the catalog, if a failing disk did not take it.
+        let opening = self.sim.counters().bytes_written - written;
+        assert!(opening == 0 || !self.sound, "opening writes {opening} bytes");
         self.index = Some(index);
         check_all(&self.index().snapshot(), &self.model)
     }
