@@ -42,8 +42,12 @@ impl Reader {
         Self::open_on(Core::disk(), dir.as_ref(), options)
     }
 
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "called as that of an index, which keeps them"
+    )]
     pub(crate) fn open_on(storage: Arc<dyn Storage>, dir: &Path, options: Options) -> Result<Self> {
-        let (core, follower) = follow::open(storage, dir, options)?;
+        let (core, follower) = follow::open(&storage, dir, &options)?;
         let snapshot = core.snapshot();
         Ok(Self { core, snapshot, follower })
     }

@@ -53,29 +53,29 @@ struct Sight {
 
 /// Opens an index to read it, whoever writes it meanwhile.
 pub(crate) fn open(
-    storage: Arc<dyn Storage>,
+    storage: &Arc<dyn Storage>,
     dir: &Path,
-    options: Options,
+    options: &Options,
 ) -> Result<(Core, Follower)> {
     options.validate()?;
-    if !open::exists(&*storage, dir)? {
+    if !open::exists(&**storage, dir)? {
         return Err(open::missing(dir));
     }
     let names = Names::new(dir);
     let mut patience = Patience::new(&names);
     let read_before = storage.counters().bytes_read;
     loop {
-        let Some(sight) = look(&*storage, &names)? else {
+        let Some(sight) = look(&**storage, &names)? else {
             patience.wait(None)?;
             continue;
         };
         let hash = sight.catalog_hash;
-        match load(Arc::clone(&storage), names.clone(), options.clone(), sight, &[]) {
+        match load(Arc::clone(storage), names.clone(), options.clone(), sight, &[]) {
             Ok((mut core, follower)) => {
                 core.recovery.bytes_read = storage.counters().bytes_read - read_before;
                 return Ok((core, follower));
             }
-            Err(error) => patience.look_again(&*storage, hash, error)?,
+            Err(error) => patience.look_again(&**storage, hash, error)?,
         }
     }
 }

@@ -19,7 +19,7 @@ impl Core {
             let copy = CatalogCopy { catalog_hash, row: writer.catalog.row().clone() };
             write(&*self.storage, &self.names, &copy)
         });
-        if !published.is_some_and(|published| published.is_ok()) {
+        if published.is_none_or(|published| published.is_err()) {
             let path = self.names.catalog_copy();
             for left in [tmp_of(&path), path] {
                 let _ = self.storage.remove(&left);

@@ -131,7 +131,9 @@ fn interrupt(scene: usize, refreshes: bool, at: u64) -> bool {
     made.expect("made").close().expect("closed");
     let (before, meanwhile) = SCENES[scene];
     let mut writer = Writer::default();
-    before.iter().for_each(|deed| writer.does(*deed, &sim, &options));
+    for deed in before {
+        writer.does(*deed, &sim, &options);
+    }
     let (least, could_die) = (writer.noted, writer.died);
     let writer = Arc::new(Mutex::new(writer));
     let left = Arc::new(AtomicU64::new(u64::MAX));
@@ -141,7 +143,9 @@ fn interrupt(scene: usize, refreshes: bool, at: u64) -> bool {
         move || {
             if left.fetch_sub(1, Ordering::Relaxed) == 0 {
                 let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
-                meanwhile.iter().for_each(|deed| writer.does(*deed, &sim, &options));
+                for deed in meanwhile {
+                    writer.does(*deed, &sim, &options);
+                }
             }
         }
     };
@@ -182,7 +186,11 @@ fn everywhere() -> u64 {
     let mut calls = 0;
     for scene in 0..SCENES.len() {
         for refreshes in [false, true] {
-            calls += (0..).take_while(|at| interrupt(scene, refreshes, *at)).count() as u64;
+            let mut at = 0;
+            while interrupt(scene, refreshes, at) {
+                at += 1;
+            }
+            calls += at;
         }
     }
     calls

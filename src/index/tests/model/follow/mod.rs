@@ -121,7 +121,7 @@ impl Writer<'_> {
     fn write(&mut self) {
         let mut batch = Batch::new();
         let mut docs: Docs = Vec::new();
-        for _ in 0..1 + self.rng.below(3) {
+        for _ in 0..=self.rng.below(3) {
             let key = vec![b'a' + u8::try_from(self.rng.below(12)).expect("small")];
             if self.rng.percent(30) {
                 batch = batch.remove(&key);
