@@ -71,6 +71,12 @@ impl Reader {
         Sketcher::new(self.params())
     }
 
+    /// Makes a copy of the index as this reader sees it, in a new folder, whatever is written
+    /// meanwhile. See [`Index::backup_of`](crate::Index::backup_of).
+    pub fn backup(&self, dir: impl AsRef<Path>) -> Result<()> {
+        self.core.backup_of(&self.snapshot, dir.as_ref())
+    }
+
     /// The state of the index in numbers. See [`Index::stats`](crate::Index::stats).
     pub fn stats(&self) -> Result<Stats> {
         self.core.stats()

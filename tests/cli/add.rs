@@ -224,7 +224,9 @@ fn an_index_that_is_written_to_can_be_looked_at_and_not_changed() {
     }
     scratch.run("remove i a").says(&["wait"]);
     // To look at it is no reason to wait.
-    for arguments in ["stats i", "pairs i", "clusters i", "verify i", "query i --text words"] {
+    let looks =
+        ["stats i", "pairs i", "clusters i", "verify i", "query i --text words", "backup i copy"];
+    for arguments in looks {
         scratch.run(arguments).ends_with(0);
     }
     writing.stdin.take();
