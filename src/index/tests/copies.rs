@@ -103,6 +103,33 @@ fn readers_and_a_writer_keep_nobody_out() {
 }
 
 #[test]
+fn a_reader_refuses_damage_below_the_horizon_and_takes_nothing_behind_what_is_torn() {
+    // The first record, below the horizon that the second carries; and the second.
+    for (record, alone) in [(0, false), (0, true), (1, false), (1, true)] {
+        let sim = Sim::new();
+        let index = index(&sim);
+        let last = index.snapshot().change();
+        let open = |sim: &Sim| Reader::open_on(disk(sim), Path::new(DIR), options());
+        let mut before = open(&sim).expect("opened");
+        assert_eq!(before.change(), last - 1);
+        let files = sim.snapshot_of_files();
+        let mut logs = files.iter().filter(|(path, _)| path.extension() == Some("wal".as_ref()));
+        let (path, bytes) = logs.next().expect("a log");
+        let at = 4_096 + record * (32 + usize::from(bytes[4_096 + 8])).next_multiple_of(8);
+        let mut damaged = bytes.clone();
+        damaged[at + 40] ^= 1;
+        sim.overwrite(path, &damaged);
+        let sim = if alone { sim.kill() } else { sim };
+        match open(&sim) {
+            Ok(reader) => assert_eq!((record, reader.change()), (1, last - 1)),
+            Err(error) => assert_eq!((record, error.kind()), (0, ErrorKind::Corrupt)),
+        }
+        // Who has read what is damaged since has no need of it.
+        assert!(alone || !before.refresh().expect("refreshed"));
+    }
+}
+
+#[test]
 fn a_copy_without_its_lock_file_can_be_read() {
     let sim = Sim::new();
     let index = index(&sim);
