@@ -20,6 +20,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use redb::{Builder, Durability, ReadableDatabase, ReadableTableMetadata};
 use redb::{Database, StorageBackend, TableDefinition};
 
@@ -38,7 +40,10 @@ const FILE_BYTES_MAX: u64 = 256 << 20;
 /// Reads and checks the catalog, writing nothing: redb and its integrity check run on a copy in
 /// memory. `NotFound` if there is no such file.
 pub(crate) fn load(storage: &dyn Storage, path: &Path) -> Result<Row> {
-    let copy = Copy::of(storage, path)?;
+    load_copy(Copy::of(storage, path)?, path)
+}
+
+fn load_copy(copy: Copy, path: &Path) -> Result<Row> {
     // redb trusts what it reads, and asserts: damage can make it panic. Its message still goes
     // to the process's panic hook, because replacing that would be seen by every other thread.
     // Built with `panic = "abort"`, damage to the catalog ends the process here.
@@ -49,6 +54,42 @@ pub(crate) fn load(storage: &dyn Storage, path: &Path) -> Result<Row> {
         Err(_) => return Err(damaged(path).caused_by("redb panicked")),
     };
     Row::decode(&bytes).map_err(|error| error.in_file(path, 0))
+}
+
+/// Which states of a catalog are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// Only one that was closed: in the midst of a commit its row may be the next one already, and
+    /// not be durable yet.
+    Closed,
+    /// Also one whose writer may have died within a commit.
+    Any,
+}
+
+/// Reads and checks the catalog while another process may be writing it; with the hash of the bytes
+/// that said so. `None`: it is being written; the next attempt may find it at rest.
+pub(crate) fn load_beside(
+    storage: &dyn Storage,
+    path: &Path,
+    rest: Rest,
+) -> Result<Option<(Row, u64)>> {
+    let Some(hash) = hash(storage, path)? else { return Ok(None) };
+    let Some(copy) = Copy::beside(storage, path)? else { return Ok(None) };
+    // Before redb is let loose on what may be half of each of two states.
+    if xxh3_64(&copy.bytes()) != hash || rest == Rest::Closed && !copy.is_closed() {
+        return Ok(None);
+    }
+    match load_copy(copy, path) {
+        Ok(row) => Ok(Some((row, hash))),
+        Err(_) if self::hash(storage, path)? != Some(hash) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// XXH3 (seed 0) of all bytes of the catalog: which commit it is, without a look at what it says.
+/// 20 us. `None`: it is being written.
+pub(crate) fn hash(storage: &dyn Storage, path: &Path) -> Result<Option<u64>> {
+    Ok(Copy::beside(storage, path)?.map(|copy| xxh3_64(&copy.bytes())))
 }
 
 /// Creates the catalog, durably: written under another name, then published. There must be none.
@@ -313,6 +354,17 @@ struct Copy {
 }
 
 impl Copy {
+    /// The same of a file that another process may be making shorter: then `None`.
+    fn beside(storage: &dyn Storage, path: &Path) -> Result<Option<Self>> {
+        let copied = Self::of(storage, path);
+        let source = copied.as_ref().err().and_then(std::error::Error::source);
+        let source = source.and_then(|source| source.downcast_ref::<io::Error>());
+        if source.is_some_and(|source| source.kind() == io::ErrorKind::UnexpectedEof) {
+            return Ok(None);
+        }
+        copied.map(Some)
+    }
+
     fn of(storage: &dyn Storage, path: &Path) -> Result<Self> {
         let file = storage.open(path, OpenMode::Read).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => Error::new(
@@ -331,6 +383,12 @@ impl Copy {
         let mut bytes = vec![0; length];
         file.read_at(&mut bytes, 0).map_err(refused)?;
         Ok(Self { bytes: Mutex::new(bytes) })
+    }
+
+    /// Whether redb has marked the file closed: its header's tenth byte says in the second bit
+    /// whether a recovery would be needed.
+    fn is_closed(&self) -> bool {
+        self.bytes().get(9).is_some_and(|byte| byte & 2 == 0)
     }
 
     fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {

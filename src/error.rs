@@ -19,8 +19,11 @@ pub enum ErrorKind {
     /// The index has other parameters, or a signature was made with others. The message says
     /// which differ. Open with the index's own, or rebuild.
     Mismatch,
-    /// Another handle, in this process or another, writes to this index. Wait, or close that one.
+    /// Another handle, in this process or another, writes to this index, and so does what was asked
+    /// for. Wait, or close that one.
     Locked,
+    /// A writer changed the index again and again while this reader looked. Try again.
+    Unsettled,
     /// The files were written by a newer version. Upgrade; nothing is wrong with them.
     Unsupported,
     /// Bytes that were once durable are damaged. Restore a backup or rebuild; the message names

@@ -82,7 +82,7 @@
 //!
 //! # Limits
 //!
-//! One process has an index open for writing ([`Index`]), or any number for reading ([`Reader`]).
+//! One process has an index open for writing ([`Index`]), and any number read it ([`Reader`]).
 //! Keys have 1 to 4,096 bytes, payloads at most 64 KiB. The estimate has a standard error
 //! ([`Params::standard_error`]); verify exactly where it matters. The files of an open index must
 //! not be changed by anyone else: they are mapped into memory.

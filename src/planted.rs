@@ -83,6 +83,12 @@ mod switch {
         CatalogNotSyncedAtOpen,
         /// Damage below the horizon is cut like a torn tail.
         DamageIsTornTail,
+        /// A reader beside a writer takes records that nothing says are synced.
+        HorizonIgnored,
+        /// A reader believes a copy of the catalog, whichever catalog it was taken of.
+        StaleCopyBelieved,
+        /// A reader asks whether somebody writes before it knows of which log.
+        LockAskedEarly,
     }
 
     impl Bug {
@@ -112,6 +118,10 @@ mod switch {
             Self::CatalogNotSyncedAtOpen,
             Self::DamageIsTornTail,
         ];
+
+        /// Those of a reader beside a writer: no crash shows them.
+        pub(crate) const BESIDE: [Self; 3] =
+            [Self::HorizonIgnored, Self::StaleCopyBelieved, Self::LockAskedEarly];
     }
 
     thread_local! {

@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 mod boundary_tests;
+pub(crate) mod tail;
 #[cfg(test)]
 mod tests;
 
@@ -228,7 +229,10 @@ impl Replay {
         let bytes = read_whole(storage, path, identity)?;
         let mut replay = Self { bytes, records: Vec::new(), bytes_cut: 0 };
         let (stop, horizon) = replay.collect(path, identity, signature_bytes)?;
-        let (horizon_behind, end) = replay.headers_behind(path, identity, stop)?;
+        let place = |offset| narrow(offset, "offset").map_err(|error| error.in_file(path, 0));
+        let last = replay.records.last().map_or(identity.floor, |(change, _)| *change);
+        let behind = &replay.bytes[place(stop)?..];
+        let (horizon_behind, end) = headers_behind(behind, identity, stop, last);
         let horizon = horizon.max(horizon_behind);
         planted!(DamageIsTornTail => return Ok(replay));
         if stop < horizon {
@@ -238,7 +242,6 @@ impl Replay {
                 format_args!("record is damaged though everything below {horizon} was synced"),
             ));
         }
-        let place = |offset| narrow(offset, "offset").map_err(|error| error.in_file(path, 0));
         let rest = &replay.bytes[place(stop)?..place(end)?];
         replay.bytes_cut = wide(rest.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1));
         Ok(replay)
@@ -276,34 +279,6 @@ impl Replay {
         Ok((offset.min(identity.length), horizon))
     }
 
-    /// The largest horizon of any valid header behind the place where replay stopped, and where
-    /// the last of their records ends. Unsynced pages reach a disk in any order, so a valid record
-    /// there is not by itself damage; a horizon above the place is.
-    fn headers_behind(&self, path: &Path, identity: &WalIdentity, stop: u64) -> Result<(u64, u64)> {
-        let last = self.records.last().map_or(identity.floor, |(change, _)| *change);
-        let mut horizon = 0;
-        // Every append leaves zeros for the next header: if it is not zero, it was begun.
-        let mut end = stop.saturating_add(wide(RecordHeader::BYTES));
-        let mut offset = stop;
-        while offset < identity.length {
-            let at = narrow(offset, "offset").map_err(|error| error.in_file(path, 0))?;
-            let bytes = &self.bytes[at..];
-            // An unknown kind behind the stop is no record to replay; it only cannot vouch.
-            if RecordHeader::may_be(bytes)
-                && let Ok(Some(header)) = RecordHeader::decode(bytes, identity.salt, offset)
-            {
-                let fits = header.record_bytes() <= identity.length - offset;
-                let later = header.change > last || header.kind == RecordKind::Idle;
-                if fits && later && header.horizon <= offset {
-                    horizon = horizon.max(header.horizon);
-                    end = end.max(offset.saturating_add(header.record_bytes()));
-                }
-            }
-            offset = offset.saturating_add(wide(RECORD_ALIGN));
-        }
-        Ok((horizon, end.min(identity.length)))
-    }
-
     /// The changes in order: their number and operations.
     pub(crate) fn changes(
         &self,
@@ -324,6 +299,34 @@ impl Replay {
     pub(crate) fn change_count(&self) -> u64 {
         wide(self.records.len())
     }
+}
+
+/// The largest horizon of any valid header behind the place where reading stopped (`bytes` are
+/// what lies from there to the end of the log), and where the last of their records ends. Unsynced
+/// pages reach a disk in any order, so a valid record there is not by itself damage; a horizon
+/// above the place is. `last` is the last change before it.
+fn headers_behind(bytes: &[u8], identity: &WalIdentity, stop: u64, last: u64) -> (u64, u64) {
+    let mut horizon = 0;
+    // Every append leaves zeros for the next header: if it is not zero, it was begun.
+    let mut end = stop.saturating_add(wide(RecordHeader::BYTES));
+    let mut offset = stop;
+    let mut rest = bytes;
+    while offset < identity.length {
+        // An unknown kind behind the stop is no record to replay; it only cannot vouch.
+        if RecordHeader::may_be(rest)
+            && let Ok(Some(header)) = RecordHeader::decode(rest, identity.salt, offset)
+        {
+            let fits = header.record_bytes() <= identity.length - offset;
+            let later = header.change > last || header.kind == RecordKind::Idle;
+            if fits && later && header.horizon <= offset {
+                horizon = horizon.max(header.horizon);
+                end = end.max(offset.saturating_add(header.record_bytes()));
+            }
+        }
+        offset = offset.saturating_add(wide(RECORD_ALIGN));
+        rest = rest.get(RECORD_ALIGN..).unwrap_or_default();
+    }
+    (horizon, end.min(identity.length))
 }
 
 /// Every change of a log that still validates, whatever lies between them: for salvage, which

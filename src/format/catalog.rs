@@ -141,7 +141,7 @@ impl Row {
     }
 
     /// The number of every file the row lists.
-    fn numbers(&self) -> impl Iterator<Item = u64> {
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u64> {
         let segments = self.segments.iter();
         let dead = self.segments.iter().filter_map(|segment| segment.dead_file);
         let wal = self.wal.iter().map(|wal| wal.number);

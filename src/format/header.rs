@@ -17,6 +17,8 @@ pub(crate) enum FileKind {
     Dead = 3,
     /// The parameters once more, for salvage.
     Parameters = 4,
+    /// The catalog's row once more, for readers beside a writer.
+    CatalogCopy = 5,
 }
 
 /// The header of one file.
@@ -65,6 +67,7 @@ impl FileHeader {
             2 => FileKind::Segment,
             3 => FileKind::Dead,
             4 => FileKind::Parameters,
+            5 => FileKind::CatalogCopy,
             _ => return Err(DecodeError::unsupported("unknown kind of file", 8)),
         };
         if reader.u16("format version")? != FORMAT_VERSION {

@@ -349,6 +349,33 @@ impl Index {
         self.core.backup(dir.as_ref())
     }
 
+    /// Makes a copy of the index as a snapshot of it sees it, in a new folder, while reading and
+    /// writing go on; nothing of the index itself is written. What only the memtable holds is
+    /// written there as a segment. All else as of [`Index::backup`].
+    ///
+    /// Errors: `Invalid` also for a snapshot of another handle.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path();
+    /// use nearkin::{Index, Options, Params, Reader};
+    ///
+    /// let params = Params::for_threshold(0.7).build()?;
+    /// let index = Index::create(dir.join("papers"), &params, Options::default())?;
+    /// let sketch = index.sketcher();
+    /// index.insert("p1", &sketch.text("as it was in the morning")?)?;
+    /// let morning = index.snapshot();
+    /// index.remove("p1")?;
+    /// index.backup_of(&morning, dir.join("morning"))?;
+    /// assert!(Reader::open(dir.join("morning"), Options::default())?.contains("p1")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn backup_of(&self, snapshot: &Snapshot, dir: impl AsRef<Path>) -> Result<()> {
+        self.core.backup_of(snapshot, dir.as_ref())
+    }
+
     /// The state of the index in numbers. Lists the folders.
     pub fn stats(&self) -> Result<Stats> {
         self.core.stats()

@@ -80,7 +80,11 @@ impl Core {
         if problems.is_empty() {
             Self::verify_keys(&snapshot, &mut problems, &mut progress, report)?;
         }
-        self.verify_catalog_and_wal(&mut problems);
+        if self.lock.is_some() {
+            self.verify_catalog_and_wal(&mut problems);
+        } else {
+            self.verify_beside(&mut problems);
+        }
         Ok(Verification { documents: snapshot.len(), problems })
     }
 

@@ -7,6 +7,7 @@ mod copy;
 mod core;
 mod durable;
 mod expiry;
+mod follow;
 mod handle;
 mod inspect;
 mod maintain;

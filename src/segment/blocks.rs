@@ -108,6 +108,11 @@ impl BlockFile {
         &self.tail
     }
 
+    /// The file itself, which outlives its name.
+    pub(crate) fn file(&self) -> &dyn File {
+        &*self.file
+    }
+
     /// An error of kind `Corrupt` that names this file.
     #[cold]
     pub(super) fn corrupt(&self, offset: u64, what: impl fmt::Display) -> Error {

@@ -9,7 +9,7 @@ use crate::Result;
 use crate::format::blocks::{DeadProperties, Section};
 use crate::format::bytes::index;
 use crate::format::header::FileKind;
-use crate::storage::Storage;
+use crate::storage::{File, Storage};
 use std::path::Path;
 
 /// One open dead file.
@@ -21,6 +21,11 @@ pub(crate) struct Dead {
 }
 
 impl Dead {
+    /// The file itself, which outlives its name.
+    pub(crate) fn file(&self) -> &dyn File {
+        self.blocks.file()
+    }
+
     /// Opens a published dead file of the segment `segment`, which has `docs` documents.
     pub(crate) fn open(
         storage: &dyn Storage,

@@ -11,7 +11,7 @@ use crate::format::blocks::{
 };
 use crate::format::bytes::{index, wide};
 use crate::format::header::FileKind;
-use crate::storage::Storage;
+use crate::storage::{File, Storage};
 use crate::{Error, Result};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -35,6 +35,11 @@ pub(crate) struct Document<'a> {
 }
 
 impl Segment {
+    /// The file itself, which outlives its name.
+    pub(crate) fn file(&self) -> &dyn File {
+        self.blocks.file()
+    }
+
     /// Opens a published segment: checks all but the body, of which it reads the header only.
     pub(crate) fn open(
         storage: &dyn Storage,

@@ -27,6 +27,7 @@ impl Ending {
 pub(crate) const TMP: &str = "tmp";
 
 const CATALOG: &str = "catalog.redb";
+const CATALOG_COPY: &str = "catalog.copy";
 const PARAMETERS: &str = "parameters";
 
 /// The paths of one index.
@@ -54,6 +55,11 @@ impl Names {
 
     pub(crate) fn catalog(&self) -> PathBuf {
         self.root.join(CATALOG)
+    }
+
+    /// The catalog's row once more, for readers beside a writer: derived, and nothing by itself.
+    pub(crate) fn catalog_copy(&self) -> PathBuf {
+        self.root.join(CATALOG_COPY)
     }
 
     pub(crate) fn wal_dir(&self) -> PathBuf {
@@ -86,7 +92,8 @@ pub(crate) fn tmp_of(path: &Path) -> PathBuf {
 /// called `*.tmp` is somebody's, and must not be swept.
 pub(crate) fn is_tmp(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(whole, ending)| {
-        ending == TMP && (whole == CATALOG || whole == PARAMETERS || parse(whole).is_some())
+        let root = [CATALOG, CATALOG_COPY, PARAMETERS].contains(&whole);
+        ending == TMP && (root || parse(whole).is_some())
     })
 }
 
@@ -121,7 +128,7 @@ mod tests {
         for name in ["", "7.seg", "+000000007.seg", "0000000007.sega", "0000000007.seg.tmp", "a"] {
             assert_eq!(parse(name), None, "{name}");
         }
-        assert!(is_tmp("catalog.redb.tmp"));
+        assert!(is_tmp("catalog.redb.tmp") && is_tmp("catalog.copy.tmp"));
         for name in ["notes.tmp", "tmp", ".tmp", "7.seg.tmp", "0000000007.seg.tmp.tmp"] {
             assert!(!is_tmp(name), "{name}");
         }

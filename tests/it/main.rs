@@ -8,6 +8,7 @@
 mod admit;
 mod concurrency;
 mod fixtures;
+mod follow;
 mod handle;
 mod kill;
 mod locks;

@@ -345,9 +345,9 @@ pub(crate) struct Compact {
 
 /// Copy an index to a new folder
 ///
-/// The files are given a second name there where that is possible (they never change), and copied
-/// where not. A hard link shares its bytes: damage to one is damage to both, so let a backup
-/// program carry the folder elsewhere.
+/// As it is now, also while others write to it. The files are given a second name there where
+/// that is possible (they never change), and copied where not. A hard link shares its bytes:
+/// damage to one is damage to both, so let a backup program carry the folder elsewhere.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  nearkin backup my.nearkin monday.nearkin")]
 pub(crate) struct Backup {

@@ -18,7 +18,7 @@ struct BackedUpObject<'a> {
 }
 
 pub(crate) fn backup(args: &Backup, output: &mut Output) -> Result<Ended, Failure> {
-    let index = opened::to_change(&args.index)?;
+    let index = opened::to_read(&args.index)?;
     index.backup(&args.folder)?;
     let (backup, documents) = (&args.folder.display().to_string(), index.len());
     if output.json() {
@@ -27,7 +27,6 @@ pub(crate) fn backup(args: &Backup, output: &mut Output) -> Result<Ended, Failur
         let documents = counted(documents, "document");
         output.line(format_args!("{documents} backed up to {backup}"))?;
     }
-    index.close()?;
     Ok(Ended::Well)
 }
 

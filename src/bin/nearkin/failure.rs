@@ -63,6 +63,7 @@ impl From<Error> for Failure {
         let advice = match error.kind() {
             ErrorKind::Corrupt => "`nearkin verify INDEX` lists all damage",
             ErrorKind::Unsupported => "use a newer version of nearkin",
+            ErrorKind::Unsettled => "run the command again",
             ErrorKind::Io => "remove the cause and run the command again",
             ErrorKind::Unknown | ErrorKind::Poisoned => {
                 "run the command again: it sees what was written and goes on from there"

@@ -6,11 +6,11 @@ use crate::format::catalog::Row;
 use crate::index::Reader;
 use crate::index::core::Core;
 use crate::index::merge::flush::NextWal;
-use crate::index::open::{exists, write_parameters};
+use crate::index::open::{assemble, exists, write_parameters};
 use crate::index::options::Options;
-use crate::index::read::state::State;
+use crate::index::read::state::{LiveSegment, Snapshot, State};
 use crate::storage::names::{Ending, Names, tmp_of};
-use crate::storage::{OpenMode, create_dirs, publish};
+use crate::storage::{File, OpenMode, create_dirs, publish};
 use crate::{Error, ErrorKind, Result};
 use std::io;
 use std::path::Path;
@@ -22,6 +22,54 @@ const CHUNK_BYTES: u64 = 1 << 20;
 impl Core {
     /// See [`crate::Index::backup`].
     pub(crate) fn backup(&self, dir: &Path) -> Result<()> {
+        let names = self.begin_copy(dir)?;
+        // The state is held, so that its files stay while they are linked.
+        let (row, state) = self.flushed_state()?;
+        self.link_all(&state, &names)?;
+        self.end_copy(&names, &row)
+    }
+
+    /// See [`crate::Index::backup_of`].
+    pub(crate) fn backup_of(&self, snapshot: &Snapshot, dir: &Path) -> Result<()> {
+        if !Arc::ptr_eq(&snapshot.params, &self.params) {
+            return Err(Error::invalid("the snapshot was taken of another index"));
+        }
+        let names = self.begin_copy(dir)?;
+        self.link_all(&snapshot.state, &names)?;
+        let row = self.write_rest(snapshot, &names)?;
+        // What has died since the last flush may be all of a file.
+        let listed = row.numbers().collect::<Vec<_>>();
+        for (number, ending) in files_of(&snapshot.state) {
+            if !listed.contains(&number) {
+                let path = names.numbered(number, ending);
+                self.storage.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
+            }
+        }
+        self.end_copy(&names, &row)
+    }
+
+    /// Writes what a snapshot sees and only a memtable holds: a segment, and dead files. The row
+    /// of all of it.
+    fn write_rest(&self, snapshot: &Snapshot, names: &Names) -> Result<Row> {
+        let (row, file_next) = {
+            let writer = self.writer();
+            (writer.catalog.row().clone(), writer.file_next)
+        };
+        let segments = snapshot.state.segments.iter().map(|live| live.entry).collect();
+        let row = Row { floor: snapshot.visible, wal: None, file_next, segments, ..row };
+        let (storage, options) = (Arc::clone(&self.storage), self.options.clone());
+        let copy = assemble(storage, names.clone(), None, options, row);
+        copy.open_segments(&[])?;
+        let (segments, memtable) =
+            (copy.state().segments.clone(), Arc::clone(&snapshot.state.memtable));
+        copy.view_mut().replace(State { segments, memtable });
+        let mut writer = copy.writer();
+        let before = copy.applied(&writer);
+        copy.draft_of(&mut writer, &before).map(|draft| draft.into_row(&writer))
+    }
+
+    /// Makes the folders of a copy where there is nothing yet.
+    fn begin_copy(&self, dir: &Path) -> Result<Names> {
         match exists(&*self.storage, dir) {
             Ok(false) => {}
             Ok(true) => {
@@ -42,20 +90,29 @@ impl Core {
             create_dirs(&*self.storage, &folder)
                 .map_err(|error| Error::io("create", &folder, error))?;
         }
-        // The state is held, so that its files stay while they are linked.
-        let (row, state) = self.flushed_state()?;
+        Ok(names)
+    }
+
+    fn link_all(&self, state: &State, names: &Names) -> Result<()> {
         for live in &state.segments {
-            self.link_or_copy(&live.file.path, &names, live.number(), Ending::Segment)?;
+            let path = &live.file.path;
+            self.link_or_copy(path, live.segment.file(), names, live.number(), Ending::Segment)?;
             if let (Some(held), Some(entry)) = (&live.dead, &live.entry.dead_file) {
-                self.link_or_copy(&held.file.path, &names, entry.number, Ending::Dead)?;
+                let (path, file) = (&held.file.path, held.dead.file());
+                self.link_or_copy(path, file, names, entry.number, Ending::Dead)?;
             }
         }
         let folder = names.segments_dir();
-        self.storage.sync_dir(&folder).map_err(|error| Error::io("sync", &folder, error))?;
-        write_parameters(&*self.storage, &names, &row)?;
+        self.storage.sync_dir(&folder).map_err(|error| Error::io("sync", &folder, error))
+    }
+
+    /// Writes what makes an index of the files: from then on there is one.
+    fn end_copy(&self, names: &Names, row: &Row) -> Result<()> {
+        write_parameters(&*self.storage, names, row)?;
         // Last, and under its name only when it is durable: before, there is no index.
-        catalog::create(&self.storage, &names.catalog(), &row)?;
+        catalog::create(&self.storage, &names.catalog(), row)?;
         // What a crash would have to find is there: open it as a stranger would.
+        let dir = names.root();
         let copy = Reader::open_on(Arc::clone(&self.storage), dir, Options::default())?;
         if copy.len() != row.segments.iter().map(|e| u64::from(e.docs - e.dead)).sum::<u64>() {
             return Err(Error::corrupt(dir, 0, "the backup has another number of documents"));
@@ -73,17 +130,24 @@ impl Core {
     }
 
     /// A second name for a published file; where that cannot be, a copy of it.
-    fn link_or_copy(&self, from: &Path, names: &Names, number: u64, ending: Ending) -> Result<()> {
+    fn link_or_copy(
+        &self,
+        from: &Path,
+        source: &dyn File,
+        names: &Names,
+        number: u64,
+        ending: Ending,
+    ) -> Result<()> {
         let to = names.numbered(number, ending);
         match self.storage.hard_link(from, &to) {
             Ok(()) => Ok(()),
-            Err(_) => self.copy(from, &to).map_err(|error| Error::io("write", &to, error)),
+            // Another file system; or a writer in another process has removed its name.
+            Err(_) => self.copy(source, &to).map_err(|error| Error::io("write", &to, error)),
         }
     }
 
-    fn copy(&self, from: &Path, to: &Path) -> io::Result<()> {
+    fn copy(&self, source: &dyn File, to: &Path) -> io::Result<()> {
         let tmp = tmp_of(to);
-        let source = self.storage.open(from, OpenMode::Read)?;
         let target = self.storage.open(&tmp, OpenMode::Create)?;
         let bytes = source.bytes()?;
         let mut offset = 0;
@@ -96,4 +160,13 @@ impl Core {
         }
         publish(&*self.storage, &*target, &tmp, to)
     }
+}
+
+/// The files of a state's segments.
+fn files_of(state: &State) -> impl Iterator<Item = (u64, Ending)> + '_ {
+    let dead = |live: &LiveSegment| live.entry.dead_file.map(|dead| (dead.number, Ending::Dead));
+    state
+        .segments
+        .iter()
+        .flat_map(move |live| std::iter::once((live.number(), Ending::Segment)).chain(dead(live)))
 }

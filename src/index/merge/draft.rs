@@ -109,6 +109,16 @@ impl Draft {
         }
     }
 
+    /// The row of a catalog that another index will have, with the files of this draft.
+    pub(crate) fn into_row(self, writer: &Writer) -> Row {
+        self.created.iter().for_each(|file| file.keep());
+        Row {
+            file_next: writer.file_next,
+            segments: self.segments.iter().map(|live| live.entry).collect(),
+            ..writer.catalog.row().clone()
+        }
+    }
+
     /// Commits the draft: afterwards the catalog lists it, readers see it, and what it dropped
     /// goes with the last state that holds it. After an `Io` error nothing has changed.
     pub(crate) fn commit(self, core: &Core, writer: &mut Writer) -> Result<()> {
@@ -131,6 +141,8 @@ impl Draft {
             }
             return Err(error);
         }
+        // Before anything that the last one lists goes.
+        core.publish_copy(writer);
         self.created.iter().for_each(|file| file.keep());
         self.dropped.iter().for_each(|file| file.doom());
         core.view_mut().replace(State { segments: self.segments, memtable: self.memtable });

@@ -119,9 +119,7 @@ impl Core {
         self.await_durable(writer.change)?;
         let before = self.applied(writer);
         planted!(FloorBeforeSegment => crate::index::tests::planted::move_floor(self, writer)?);
-        let mut draft = Draft::of(self, writer);
-        self.draft_deaths(writer, &before, &mut draft)?;
-        self.draft_births(writer, &before, &mut draft)?;
+        let mut draft = self.draft_of(writer, &before)?;
         draft.memtable = Arc::new(self.next_memtable(writer, &before));
         draft.floor = writer.change;
         let wal = match next {
@@ -177,6 +175,14 @@ impl Core {
         }
     }
 
+    /// A draft in which segments and dead files hold all that a snapshot sees.
+    pub(crate) fn draft_of(&self, writer: &mut Writer, before: &Snapshot) -> Result<Draft> {
+        let mut draft = Draft::of(self, writer);
+        self.draft_deaths(writer, before, &mut draft)?;
+        self.draft_births(writer, before, &mut draft)?;
+        Ok(draft)
+    }
+
     /// New dead files for the segments that lost documents; segments without a live one go.
     fn draft_deaths(
         &self,
@@ -185,8 +191,11 @@ impl Core {
         draft: &mut Draft,
     ) -> Result<()> {
         let mut dying: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
-        for (segment, ordinal, _) in before.state.memtable.read().segment_deaths() {
-            dying.entry(segment).or_default().push(ordinal);
+        for (segment, ordinal, change) in before.state.memtable.read().segment_deaths() {
+            // Of a snapshot that is backed up, later ones are there, too.
+            if change <= before.visible {
+                dying.entry(segment).or_default().push(ordinal);
+            }
         }
         for at in (0..draft.segments.len()).rev() {
             let live = Arc::clone(&draft.segments[at]);

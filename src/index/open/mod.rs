@@ -13,6 +13,7 @@ use crate::format::header::{FileHeader, FileKind};
 use crate::format::wal::{LoggedOperation, RecordBuilder};
 use crate::index::core::{Alarm, Core, Writer};
 use crate::index::durable::{Group, Mark};
+use crate::index::follow::PAUSE;
 use crate::index::merge::flush::NextWal;
 use crate::index::merge::open_dead;
 use crate::index::options::Options;
@@ -24,11 +25,14 @@ use crate::segment::{Listed, Segment, Shape};
 use crate::storage::lock::Lock;
 use crate::storage::names::{self, Ending, Names};
 use crate::storage::{Entry, OpenMode, Storage, create_dirs, publish};
-use crate::sync::{Arc, Mutex, RwLock};
+use crate::sync::{Arc, Mutex, RwLock, thread};
 use crate::wal::Replay;
 use crate::{Error, ErrorKind, Params, Result};
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// How often a writer tries again where readers look at its lock: they need microseconds.
+const ATTEMPTS: u32 = 200;
 
 /// Whether there is an index: see [`crate::Index::exists`].
 pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {
@@ -48,6 +52,7 @@ pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {
     for entry in &entries {
         let ours = is(entry, names.lock())
             || is(entry, names.parameters())
+            || is(entry, names.catalog_copy())
             || names::is_tmp(&entry.name)
             || (entry.is_dir && is(entry, names.wal_dir()))
             || (entry.is_dir && is(entry, names.segments_dir()));
@@ -154,26 +159,34 @@ pub(crate) fn open(storage: Arc<dyn Storage>, dir: &Path, options: Options) -> R
     open_locked(storage, names, lock, options)
 }
 
-fn missing(dir: &Path) -> Error {
+pub(crate) fn missing(dir: &Path) -> Error {
     let message = format!("{}: there is no index; create one first", dir.display());
     Error::new(ErrorKind::NotFound, message)
 }
 
+/// Takes the writer's lock. Readers that look whether somebody has it share it for a moment: while
+/// nobody else has it, it is worth to wait for that moment's end.
 fn take_lock(storage: &dyn Storage, names: &Names) -> Result<Lock> {
-    storage.lock(&names.lock()).map_err(|error| locked(names, error))
-}
-
-fn locked(names: &Names, error: io::Error) -> Error {
-    match error.kind() {
-        io::ErrorKind::WouldBlock => Error::new(
-            ErrorKind::Locked,
-            format!(
-                "{}: the index is open elsewhere; wait for that program or close it",
-                names.root().display()
-            ),
-        ),
-        _ => Error::io("lock", &names.lock(), error),
+    let path = names.lock();
+    let is_busy = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
+    for _ in 0..ATTEMPTS {
+        match storage.lock(&path) {
+            Ok(lock) => return Ok(lock),
+            Err(error) if !is_busy(&error) => return Err(Error::io("lock", &path, error)),
+            Err(_) => {}
+        }
+        match storage.lock_shared(&path) {
+            Ok(_) => {}
+            Err(error) if is_busy(&error) => break,
+            Err(error) => return Err(Error::io("lock", &path, error)),
+        }
+        thread::sleep(PAUSE);
     }
+    let message = format!(
+        "{}: the index is open elsewhere; wait for that program or close it",
+        names.root().display()
+    );
+    Err(Error::new(ErrorKind::Locked, message))
 }
 
 /// Opens for writing: what is found is made durable before anything is built on it, and what
@@ -184,60 +197,49 @@ fn open_locked(
     lock: Lock,
     options: Options,
 ) -> Result<Core> {
-    let (mut core, litter) = load(storage, names, Some(lock), options, Access::Write)?;
+    let (mut core, litter) = load(storage, names, lock, options)?;
     // Everything was read and is whole, so a folder that is missing held nothing that matters.
     for folder in &litter.folders_missing {
         create_dirs(&*core.storage, folder).map_err(|error| Error::io("create", folder, error))?;
     }
     // Swept before the flush, because that needs space.
     core.recovery.files_swept = litter.sweep(&*core.storage)?;
+    core.renew_copy(&core.writer());
     core.flush_replayed()?;
     Ok(core)
 }
 
-/// Opens for reading: writes nothing, needs no permission to write, and keeps writers out while
-/// it is open. What the WAL holds is replayed in memory.
-pub(crate) fn open_read_only(
-    storage: Arc<dyn Storage>,
-    dir: &Path,
-    options: Options,
-) -> Result<Core> {
-    options.validate()?;
-    if !exists(&*storage, dir)? {
-        return Err(missing(dir));
-    }
-    let names = Names::new(dir);
-    let lock = match storage.lock_shared(&names.lock()) {
-        Ok(lock) => Some(lock),
-        // A copy made without it: then nobody writes here through this crate.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(locked(&names, error)),
-    };
-    load(storage, names, lock, options, Access::Read).map(|(core, _)| core)
-}
-
-/// What an opening may do to the directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Access {
-    Read,
-    Write,
-}
-
-/// Reads everything there is to know, and checks it. Writes nothing; under `Access::Write` it
-/// syncs the catalog.
+/// Reads everything there is to know, and checks it. Writes nothing; syncs the catalog.
 fn load(
+    storage: Arc<dyn Storage>,
+    names: Names,
+    lock: Lock,
+    options: Options,
+) -> Result<(Core, Litter)> {
+    let read_before = storage.counters().bytes_read;
+    let row = catalog::load(&*storage, &names.catalog())?;
+    sync_catalog(&*storage, &names)?;
+    let litter = Litter::find(&*storage, &names, &row)?;
+    let mut core = assemble(storage, names, Some(lock), options, row);
+    {
+        let mut writer = core.writer();
+        writer.file_next = writer.file_next.max(litter.number_next);
+        writer.spare = litter.spare;
+    }
+    core.open_segments(&[])?;
+    core.replay()?;
+    core.recovery.bytes_read = core.storage.counters().bytes_read - read_before;
+    Ok((core, litter))
+}
+
+/// An index as its catalog says it is, with none of its files opened yet.
+pub(crate) fn assemble(
     storage: Arc<dyn Storage>,
     names: Names,
     lock: Option<Lock>,
     options: Options,
-    access: Access,
-) -> Result<(Core, Litter)> {
-    let read_before = storage.counters().bytes_read;
-    let row = catalog::load(&*storage, &names.catalog())?;
-    if access == Access::Write {
-        sync_catalog(&*storage, &names)?;
-    }
-    let litter = Litter::find(&*storage, &names, &row)?;
+    row: Row,
+) -> Core {
     let params = Arc::new(row.params.clone());
     let shape = Shape {
         signature_bytes: params.signature_bytes(),
@@ -256,19 +258,18 @@ fn load(
         documents,
         past: Vec::new(),
     };
-    let file_next = row.file_next.max(litter.number_next);
     let writer = Writer {
         wal: None,
-        spare: litter.spare,
+        spare: None,
         change: row.floor,
         documents,
-        file_next,
+        file_next: row.file_next,
         wal_bytes: options.wal_bytes_min,
         merging: Vec::new(),
         record: RecordBuilder::default(),
         catalog: Catalog::new(Arc::clone(&storage), names.catalog(), row),
     };
-    let mut core = Core {
+    Core {
         names,
         storage,
         options,
@@ -282,11 +283,7 @@ fn load(
         expiry: Mutex::default(),
         alarm: Alarm::default(),
         lock: lock.map(Arc::new),
-    };
-    core.open_segments()?;
-    core.replay()?;
-    core.recovery.bytes_read = core.storage.counters().bytes_read - read_before;
-    Ok((core, litter))
+    }
 }
 
 /// Makes durable what the catalog says. A process that was killed in the midst of a commit may
@@ -303,10 +300,16 @@ fn sync_catalog(storage: &dyn Storage, names: &Names) -> Result<()> {
 }
 
 impl Core {
-    /// Opens what the catalog lists.
-    fn open_segments(&self) -> Result<()> {
+    /// Opens what the catalog lists. What is open already is taken over.
+    pub(crate) fn open_segments(&self, known: &[Arc<LiveSegment>]) -> Result<()> {
         let entries = self.writer().catalog.row().segments.clone();
-        let segments = entries.iter().map(|entry| self.open_segment(entry).map(Arc::new));
+        let segments = entries.iter().map(|entry| {
+            match known.iter().find(|live| live.number() == entry.number) {
+                Some(live) if live.entry == *entry => Ok(Arc::clone(live)),
+                Some(live) => self.with_dead_file(live, entry).map(Arc::new),
+                None => self.open_segment(entry).map(Arc::new),
+            }
+        });
         let segments = segments.collect::<Result<Vec<_>>>()?;
         let mut view = self.view_mut();
         let memtable = Arc::clone(&view.state.memtable);
@@ -330,11 +333,15 @@ impl Core {
             let what = "the segment has another number of documents than the catalog says";
             return Err(Error::corrupt(&file.path, entry.length, what));
         }
-        let dead = match &entry.dead_file {
-            Some(dead_file) => Some(self.open_dead_file(entry, dead_file)?),
-            None => None,
-        };
-        Ok(LiveSegment { segment: Arc::new(segment), file, dead, entry: *entry })
+        let live = LiveSegment { segment: Arc::new(segment), file, dead: None, entry: *entry };
+        self.with_dead_file(&live, entry)
+    }
+
+    /// An open segment with the dead file that the catalog lists.
+    fn with_dead_file(&self, live: &LiveSegment, entry: &SegmentEntry) -> Result<LiveSegment> {
+        let dead_file = entry.dead_file.as_ref();
+        let dead = dead_file.map(|listed| self.open_dead_file(entry, listed)).transpose()?;
+        Ok(LiveSegment { dead, entry: *entry, ..live.clone() })
     }
 
     fn open_dead_file(&self, entry: &SegmentEntry, dead_file: &DeadEntry) -> Result<HeldDead> {
@@ -396,7 +403,7 @@ impl Core {
         self.flush_locked(&mut writer, NextWal::None)
     }
 
-    fn replay_change(
+    pub(crate) fn replay_change(
         &self,
         writer: &mut Writer,
         change: u64,
@@ -411,7 +418,7 @@ impl Core {
         Ok(())
     }
 
-    fn restart_group(&self) {
+    pub(crate) fn restart_group(&self) {
         let writer = self.writer();
         let mark = Mark { end: 0, change: writer.change, documents: writer.documents };
         self.group.restart(None, 0, mark);

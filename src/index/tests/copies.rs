@@ -81,17 +81,52 @@ fn a_reader_answers_like_the_writer_and_changes_nothing() {
 }
 
 #[test]
-fn readers_share_and_a_writer_excludes() {
+fn readers_and_a_writer_keep_nobody_out() {
     let sim = Sim::new();
-    let open = || Reader::open_on(disk(&sim), Path::new(DIR), options());
+    let open = || Reader::open_on(disk(&sim), Path::new(DIR), options()).expect("opened");
     let writer = index(&sim);
-    assert_eq!(open().expect_err("a writer has it").kind(), ErrorKind::Locked);
+    // The log does not say yet that its last change is synced.
+    let beside = open();
+    assert_eq!(beside.change() + 1, writer.snapshot().change());
+    writer.maintain().expect("noted");
+    let expected = answers(&writer.snapshot());
+    assert_eq!(answers(&open()), expected);
     writer.close().expect("closed");
-    let (one, two) = (open().expect("opened"), open().expect("opened"));
-    let refused = Index::open_on(disk(&sim), Path::new(DIR), options());
-    assert_eq!(refused.expect_err("readers have it").kind(), ErrorKind::Locked);
-    drop((one, two));
-    Index::open_on(disk(&sim), Path::new(DIR), options()).expect("free again");
+    let (mut one, two) = (open(), open());
+    let writer = Index::open_on(disk(&sim), Path::new(DIR), options()).expect("opened");
+    writer.insert("later", &signature(&params(), 9)).expect("inserted");
+    writer.flush().expect("flushed");
+    assert!(one.refresh().expect("refreshed"));
+    assert_eq!(answers(&one), answers(&writer.snapshot()));
+    assert!(!one.refresh().expect("nothing new"));
+    assert_eq!(answers(&two), expected);
+}
+
+#[test]
+fn a_reader_refuses_damage_below_the_horizon_and_takes_nothing_behind_what_is_torn() {
+    // The first record, below the horizon that the second carries; and the second.
+    for (record, alone) in [(0, false), (0, true), (1, false), (1, true)] {
+        let sim = Sim::new();
+        let index = index(&sim);
+        let last = index.snapshot().change();
+        let open = |sim: &Sim| Reader::open_on(disk(sim), Path::new(DIR), options());
+        let mut before = open(&sim).expect("opened");
+        assert_eq!(before.change(), last - 1);
+        let files = sim.snapshot_of_files();
+        let mut logs = files.iter().filter(|(path, _)| path.extension() == Some("wal".as_ref()));
+        let (path, bytes) = logs.next().expect("a log");
+        let at = 4_096 + record * (32 + usize::from(bytes[4_096 + 8])).next_multiple_of(8);
+        let mut damaged = bytes.clone();
+        damaged[at + 40] ^= 1;
+        sim.overwrite(path, &damaged);
+        let sim = if alone { sim.kill() } else { sim };
+        match open(&sim) {
+            Ok(reader) => assert_eq!((record, reader.change()), (1, last - 1)),
+            Err(error) => assert_eq!((record, error.kind()), (0, ErrorKind::Corrupt)),
+        }
+        // Who has read what is damaged since has no need of it.
+        assert!(alone || !before.refresh().expect("refreshed"));
+    }
 }
 
 #[test]
@@ -129,12 +164,67 @@ fn a_backup_is_the_state_at_the_call_and_stays_it() {
 }
 
 #[test]
+fn a_snapshot_is_backed_up_as_it_was_whatever_came_later() {
+    let sim = Sim::new();
+    let index = index(&sim);
+    let (expected, snapshot) = (answers(&index.snapshot()), index.snapshot());
+    // In the memtable that it holds: births, deaths of its own, and deaths in segments.
+    index.insert([b'k', 0], &signature(&params(), 77)).expect("replaced");
+    for key in 4..14 {
+        index.remove([b'k', key]).expect("removed");
+    }
+    let mut reader = Reader::open_on(disk(&sim), Path::new(DIR), options()).expect("opened");
+    let seen = answers(&reader);
+    let files = sim.snapshot_of_files();
+    index.backup_of(&snapshot, COPY).expect("backed up");
+    let later = sim.snapshot_of_files();
+    assert!(files.iter().all(|(path, bytes)| later.get(path) == Some(bytes)), "nothing else");
+    index.flush().expect("flushed");
+    index.compact().expect("compacted");
+    // Of the reader's files no name is left.
+    reader.backup("/elsewhere/again.nearkin").expect("backed up");
+    assert!(reader.refresh().expect("refreshed"));
+    for state in sim.crash_states(3, 40) {
+        for (copy, expected) in [(COPY, &expected), ("/elsewhere/again.nearkin", &seen)] {
+            let copy = Reader::open_on(disk(&state), Path::new(copy), options()).expect("durable");
+            assert_eq!(&answers(&copy), expected);
+            assert!(copy.verify().expect("verified").problems.is_empty());
+        }
+    }
+    let other = Index::open_on(disk(&sim), Path::new(COPY), options()).expect("an index");
+    assert_eq!(other.stats().expect("stats").recovery.files_swept, 0);
+    let refused = other.backup_of(&snapshot, "/elsewhere/none").expect_err("of another index");
+    assert_eq!(refused.kind(), ErrorKind::Invalid);
+    // Documents of segments of which all have died by then.
+    for key in 0..20 {
+        other.remove([b'k', key]).expect("removed");
+    }
+    other.backup_of(&other.snapshot(), "/elsewhere/few.nearkin").expect("backed up");
+    let few = Index::open_on(disk(&sim), Path::new("/elsewhere/few.nearkin"), options());
+    let few = few.expect("an index");
+    assert_eq!(few.stats().expect("stats").recovery.files_swept, 0);
+    assert_eq!(answers(&few.snapshot()), answers(&other.snapshot()));
+}
+
+/// A way to copy all of an index.
+type Way = fn(&Index) -> crate::Result<()>;
+
+#[test]
 fn a_backup_cut_short_is_never_believed() {
+    cut_everywhere(|index| index.backup(COPY));
+}
+
+#[test]
+fn a_backup_of_a_snapshot_cut_short_is_never_believed() {
+    cut_everywhere(|index| index.backup_of(&index.snapshot(), COPY));
+}
+
+fn cut_everywhere(back_up: Way) {
     let whole = Sim::new();
     let ops = {
         let index = index(&whole);
         let before = whole.ops();
-        index.backup(COPY).expect("backed up");
+        back_up(&index).expect("backed up");
         whole.ops() - before
     };
     for cut in 0..ops {
@@ -142,14 +232,14 @@ fn a_backup_cut_short_is_never_believed() {
         let index = index(&sim);
         let expected = answers(&index.snapshot());
         sim.power_cut_at(sim.ops() + cut);
-        index.backup(COPY).expect_err("cut");
+        back_up(&index).expect_err("cut");
         drop(index);
         for state in sim.crash_states(cut, 8) {
             let index = Index::open_on(disk(&state), Path::new(DIR), options()).expect("opens");
             assert_eq!(answers(&index.snapshot()), expected);
             // Nothing usable, in which case a backup is made or says what to remove; or, if the
             // cut came after its catalog, all of it.
-            if let Err(error) = index.backup(COPY) {
+            if let Err(error) = back_up(&index) {
                 assert_eq!(error.kind(), ErrorKind::Invalid, "{error:?}");
             }
             match Reader::open_on(disk(&state), Path::new(COPY), options()) {

@@ -137,6 +137,7 @@ fn each_opening_counts_its_own_bytes() {
 
 #[test]
 fn whichever_call_of_an_opening_fails_it_is_an_error_and_the_next_goes_well() {
+    let mut of_the_copy = 0;
     for at_call in 0.. {
         let (sim, expected) = closed();
         let litter =
@@ -151,9 +152,19 @@ fn whichever_call_of_an_opening_fails_it_is_an_error_and_the_next_goes_well() {
             let files = sim.snapshot_of_files();
             assert!(litter.iter().all(|path| !files.contains_key(path)), "swept");
             assert!(at_call > 20, "an opening takes more than {at_call} calls");
+            // Hashing the catalog, and reading the copy.
+            assert!(of_the_copy <= 6, "{of_the_copy} failed calls were no error");
             return;
         }
-        let error = opened.expect_err("a call failed");
+        let error = match opened {
+            Err(error) => error,
+            Ok(index) => {
+                // The last calls are of the copy of the catalog, which may be missing.
+                of_the_copy += 1;
+                assert_eq!(answers(&index.snapshot()), expected, "call {at_call}");
+                continue;
+            }
+        };
         // redb's file cannot be told from a damaged one when it cannot be read.
         assert_eq!(error.kind(), ErrorKind::Io, "call {at_call}: {error:?}");
         let index = open(&sim).expect("the fault is over");

@@ -20,6 +20,9 @@ use std::time::Duration;
 
 pub(super) const DIR: &str = "/a/folder/x.nearkin";
 
+/// More changes than one log holds in the scripts of crashes.
+const PAST_MAX: usize = 80;
+
 /// How an index is laid out and kept: nothing an answer may depend on.
 #[derive(Debug, Clone)]
 pub(super) struct Layout {
@@ -126,6 +129,8 @@ pub(super) struct Bench {
     pub(super) law: Law,
     /// The model after every change since the last durable one, that one included.
     pub(super) history: BTreeMap<u64, Model>,
+    /// Models before those, as far as a reader in another process may be behind.
+    pub(super) past: BTreeMap<u64, Model>,
     /// The last change known to be durable.
     pub(super) durable: u64,
     /// What comes after the last change if a write that was broken off happened all the same.
@@ -173,6 +178,7 @@ impl Bench {
             law: layout.law(),
             layout,
             history: BTreeMap::from([(0, Model::default())]),
+            past: BTreeMap::new(),
             durable: 0,
             in_doubt: None,
             snapshots: Vec::new(),
@@ -243,7 +249,17 @@ impl Bench {
             assert_eq!(durable, self.model.change, "every change is durable");
         }
         self.durable = durable;
-        self.history.retain(|change, _| *change >= durable);
+        let kept = self.history.split_off(&durable);
+        let before = std::mem::replace(&mut self.history, kept);
+        self.remember(before);
+    }
+
+    /// Keeps models that no crash leaves any more.
+    pub(super) fn remember(&mut self, models: BTreeMap<u64, Model>) {
+        self.past.extend(models);
+        while self.past.len() > PAST_MAX {
+            self.past.pop_first();
+        }
     }
 
     pub(super) fn execute(&mut self, op: &Op) -> Result<()> {

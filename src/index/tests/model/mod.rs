@@ -19,6 +19,8 @@ mod bytes;
 #[cfg(test)]
 mod crash;
 mod ending;
+#[cfg(test)]
+mod follow;
 #[expect(clippy::module_inception, reason = "the model of the model test")]
 mod model;
 #[cfg(test)]

@@ -32,6 +32,9 @@ pub(super) struct Figures {
     pub(super) damaged: u64,
     /// Disks that were salvaged.
     pub(super) salvaged: u64,
+    /// Readers beside a writer that stopped there, and on disks without one.
+    pub(super) beside: u64,
+    pub(super) alone: u64,
     /// Backups that were opened, and found to be cut short.
     pub(super) backups: (u64, u64),
 }
@@ -46,6 +49,8 @@ impl Figures {
         self.kills += other.kills;
         self.damaged += other.damaged;
         self.salvaged += other.salvaged;
+        self.beside += other.beside;
+        self.alone += other.alone;
         self.backups.0 += other.backups.0;
         self.backups.1 += other.backups.1;
     }
@@ -96,12 +101,38 @@ impl Judge<'_> {
     /// Every kind of crash at this moment.
     pub(super) fn crash(&mut self, run: &Run, states: usize) {
         let bench = &run.bench;
-        for disk in bench.sim.crash_states(self.rng.next(), states) {
-            self.judge(bench, &disk, bench.durable, run.made);
+        let states = bench.sim.crash_states(self.rng.next(), states);
+        let seen = self.beside(run);
+        for disk in states {
+            self.judge(bench, &disk, bench.durable.max(seen), run.made);
         }
         if !run.poisoned {
             self.kill(run);
         }
+    }
+
+    /// A reader in another process, just now: what it sees, no cut may take back.
+    fn beside(&mut self, run: &Run) -> u64 {
+        let bench = &run.bench;
+        let disk = bench.sim.kill();
+        if !exists_yet(&disk) {
+            return 0;
+        }
+        let Ok(_writer) = disk.lock(&Path::new(DIR).join("lock")) else { return 0 };
+        let reader = match Reader::open_on(Arc::new(disk), Path::new(DIR), Options::default()) {
+            Ok(reader) => reader,
+            Err(error) => {
+                // In the midst of a commit, and the copy could not be written before.
+                assert!(error.kind() == ErrorKind::Unsettled && !bench.sound, "{error:?}");
+                return 0;
+            }
+        };
+        self.figures.beside += 1;
+        let change = reader.change();
+        let mut known = bench.past.values().chain(bench.history.values()).chain(&bench.in_doubt);
+        let model = known.find(|model| model.change == change);
+        check_all(&reader, model.expect("a change that happened")).expect("it can be read");
+        change
     }
 
     /// The process is killed, another one begins, and then the power is cut.
@@ -141,10 +172,21 @@ impl Judge<'_> {
             salvage(bench, &copy_of(&disk.snapshot_of_files()), promised);
         }
         let files = self.rng.percent(12).then(|| disk.snapshot_of_files());
+        if self.rng.percent(10) {
+            // Whatever it is: it decides nothing.
+            disk.overwrite(&Path::new(DIR).join("catalog.copy"), b"no copy");
+        }
+        let alone = self.rng.percent(50).then(|| read(disk, Path::new(DIR)));
         let index = open(bench, disk);
         let recovery_ops = disk.ops();
         let model = bench.survivor(&index, promised);
         Self::is_sound(&index, &model);
+        if let Some(alone) = alone {
+            self.figures.alone += 1;
+            check_all(&alone, &model).expect("a reader sees what a writer finds");
+            let beside = read(disk, Path::new(DIR));
+            check_all(&beside, &model).expect("and beside it the same");
+        }
         let catalog_before = disk.snapshot_of_files().remove(&catalog_path());
         let mut after = write_once_more(bench, &index, &model);
         let maintained = self.rng.percent(25) && rest(&index);
@@ -268,6 +310,10 @@ impl Judge<'_> {
 
 fn catalog_path() -> PathBuf {
     Path::new(DIR).join("catalog.redb")
+}
+
+fn exists_yet(disk: &Sim) -> bool {
+    disk.snapshot_of_files().contains_key(&catalog_path())
 }
 
 fn exists(disk: &Sim) -> bool {

@@ -1,0 +1,310 @@
+//! A reader beside a writer in another process: it takes no lock, writes nothing, and what vanishes
+//! under it makes it look again.
+//!
+//! Two questions decide everything. *Which files are there?* The catalog says, or a copy of its row
+//! that names the hash of the catalog as it is now. *Which records of its log count?* If the lock
+//! is free after the row was read, whoever appended to that log is gone, and all that are whole do;
+//! else those below the last horizon found, which nothing takes back.
+
+mod publish;
+
+use crate::catalog::{self, Rest};
+use crate::format::catalog::{Row, WalEntry};
+use crate::index::core::Core;
+use crate::index::durable::Mark;
+use crate::index::open;
+use crate::index::options::Options;
+use crate::index::read::state::LiveSegment;
+use crate::storage::Storage;
+use crate::storage::names::{Ending, Names};
+use crate::sync::{Arc, thread};
+use crate::wal::tail::{Believe, Look, Tail};
+use crate::{Error, ErrorKind, Result};
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+/// How often a reader looks again when what it looks at changes under it: for about a second.
+const ATTEMPTS: u32 = 40;
+
+/// What those wait who wait for a moment's end. On a simulated disk nothing takes time.
+pub(crate) const PAUSE: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 1 });
+
+/// What a reader knows of the files that it follows.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    /// Which catalog its state is of, if that was at rest.
+    catalog_hash: Option<u64>,
+    /// What was taken from the log was not applied to its end.
+    torn: bool,
+    /// The log, if there is one and more may come.
+    tail: Option<Tail>,
+}
+
+/// What there was when a reader looked.
+#[derive(Debug)]
+struct Sight {
+    row: Row,
+    /// None while a commit is under way, of which the row is the one before.
+    catalog_hash: Option<u64>,
+    /// Somebody may append to the row's log.
+    locked: bool,
+}
+
+/// Opens an index to read it, whoever writes it meanwhile.
+pub(crate) fn open(
+    storage: &Arc<dyn Storage>,
+    dir: &Path,
+    options: &Options,
+) -> Result<(Core, Follower)> {
+    options.validate()?;
+    if !open::exists(&**storage, dir)? {
+        return Err(open::missing(dir));
+    }
+    let names = Names::new(dir);
+    let mut patience = Patience::new(&names);
+    let read_before = storage.counters().bytes_read;
+    loop {
+        let Some(sight) = look(&**storage, &names)? else {
+            patience.wait(None)?;
+            continue;
+        };
+        let hash = sight.catalog_hash;
+        match load(Arc::clone(storage), names.clone(), options.clone(), sight, &[]) {
+            Ok((mut core, follower)) => {
+                core.recovery.bytes_read = storage.counters().bytes_read - read_before;
+                return Ok((core, follower));
+            }
+            Err(error) => patience.look_again(&**storage, hash, error)?,
+        }
+    }
+}
+
+/// Looks which files there are, and whether somebody writes them. `None`: that is just being
+/// changed.
+fn look(storage: &dyn Storage, names: &Names) -> Result<Option<Sight>> {
+    let beside = is_locked(storage, names)?;
+    let Some((row, catalog_hash)) = find_row(storage, names, beside)? else { return Ok(None) };
+    // Asked after the row was read: whoever could append to the log that it lists began before
+    // that. If the lock is free now, nobody ever will.
+    let locked = planted!(LockAskedEarly, beside, is_locked(storage, names)?);
+    Ok(Some(Sight { row, catalog_hash, locked }))
+}
+
+/// The row, and which catalog says it.
+fn find_row(
+    storage: &dyn Storage,
+    names: &Names,
+    beside: bool,
+) -> Result<Option<(Row, Option<u64>)>> {
+    planted!(StaleCopyBelieved => if let Some(copy) = publish::read(storage, names) {
+        return Ok(Some((copy.row, catalog::hash(storage, &names.catalog())?)));
+    });
+    // Without a writer the catalog speaks for itself.
+    let copy = if beside { publish::read(storage, names) } else { None };
+    let hash = catalog::hash(storage, &names.catalog())?;
+    if let Some(copy) = copy.as_ref().filter(|copy| Some(copy.catalog_hash) == hash) {
+        return Ok(Some((copy.row.clone(), hash)));
+    }
+    // In the midst of a commit the catalog may say the next row already, which is not durable yet:
+    // the last one that was published is still true then.
+    let rest = if beside { Rest::Closed } else { Rest::Any };
+    let found = catalog::load_beside(storage, &names.catalog(), rest)?;
+    let found = found.map(|(row, hash)| (row, Some(hash)));
+    Ok(found.or_else(|| copy.map(|copy| (copy.row, None))))
+}
+
+/// Whether a writer has the index open. Looking takes the lock that readers share for a moment,
+/// for which a writer that begins just then waits.
+fn is_locked(storage: &dyn Storage, names: &Names) -> Result<bool> {
+    match storage.lock_shared(&names.lock()) {
+        Ok(_) => Ok(false),
+        // A copy made without it: nobody writes here through this crate.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
+        Err(error) => Err(Error::io("lock", &names.lock(), error)),
+    }
+}
+
+/// Opens what a row lists, and takes from its log what counts. Segments that are open already are
+/// taken over.
+fn load(
+    storage: Arc<dyn Storage>,
+    names: Names,
+    options: Options,
+    sight: Sight,
+    known: &[Arc<LiveSegment>],
+) -> Result<(Core, Follower)> {
+    let Sight { row, catalog_hash, locked } = sight;
+    if !locked {
+        // A writer makes files before it lists them.
+        open::refuse_older(&*storage, &names, &row)?;
+    }
+    let (wal, floor) = (row.wal, row.floor);
+    let mut core = open::assemble(storage, names, None, options, row);
+    core.open_segments(known)?;
+    let tail = wal.map(|entry| core.open_tail(entry, floor)).transpose()?;
+    let mut follower = Follower { catalog_hash, torn: false, tail };
+    core.restart_group();
+    let (changes, bytes_cut) = follower.take(&core, locked, Look::Thorough)?;
+    core.recovery.changes_replayed = changes;
+    core.recovery.bytes_cut = bytes_cut;
+    Ok((core, follower))
+}
+
+impl Core {
+    fn open_tail(&self, entry: WalEntry, floor: u64) -> Result<Tail> {
+        let path = self.names.numbered(entry.number, Ending::Wal);
+        Tail::open(&*self.storage, &path, &self.wal_identity(entry, floor))
+    }
+
+    /// Checks what lies beside the segments as far as a writer leaves it alone: the catalog, and
+    /// the log that it lists.
+    pub(crate) fn verify_beside(&self, problems: &mut Vec<Error>) {
+        let mut patience = Patience::new(&self.names);
+        loop {
+            match self.try_verify_beside(&mut patience) {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(error) => return problems.push(error),
+            }
+        }
+    }
+
+    /// False if it changed meanwhile.
+    fn try_verify_beside(&self, patience: &mut Patience<'_>) -> Result<bool> {
+        let (storage, catalog) = (&*self.storage, self.names.catalog());
+        let Some((row, hash)) = catalog::load_beside(storage, &catalog, Rest::Closed)? else {
+            return patience.wait(None).map(|()| false);
+        };
+        let Some(entry) = row.wal else { return Ok(true) };
+        let signature_bytes = self.shape.signature_bytes;
+        let read = self
+            .open_tail(entry, row.floor)
+            .and_then(|mut tail| tail.read(Believe::Synced, Look::Thorough, signature_bytes));
+        match read {
+            Ok(_) => Ok(true),
+            Err(error) => patience.look_again(storage, Some(hash), error).map(|()| false),
+        }
+    }
+}
+
+impl Follower {
+    /// Takes from the log what counts and was not taken before, and shows it: how many changes,
+    /// and how many bytes behind them are no record.
+    fn take(&mut self, core: &Core, locked: bool, look: Look) -> Result<(u64, u64)> {
+        let Some(tail) = &mut self.tail else { return Ok((0, 0)) };
+        let signature_bytes = core.shape.signature_bytes;
+        // A log that is finished is looked at closely once, and never again.
+        let (believe, look) =
+            if locked { (Believe::Synced, look) } else { (Believe::Whole, Look::Thorough) };
+        let taken = tail.read(believe, look, signature_bytes)?;
+        // Until all of it is applied, what was taken and what is shown are not the same.
+        self.torn = true;
+        let mut writer = core.writer();
+        let before = writer.change;
+        for (change, operations) in taken.changes(signature_bytes) {
+            let operations = operations
+                .collect::<std::result::Result<Vec<_>, _>>()
+                .map_err(|error| error.in_file(tail.path(), 0))?;
+            core.replay_change(&mut writer, change, &operations)?;
+        }
+        let mark = Mark { end: 0, change: writer.change, documents: writer.documents };
+        core.group.restart(None, 0, mark);
+        core.show(mark);
+        self.torn = false;
+        if !locked {
+            self.tail = None;
+        }
+        Ok((mark.change - before, taken.bytes_cut))
+    }
+
+    /// Goes on to what there is now; never back. After an error the state is the one of before.
+    pub(crate) fn refresh(&mut self, core: &mut Core) -> Result<()> {
+        let (storage, names) = (Arc::clone(&core.storage), core.names.clone());
+        let mut patience = Patience::new(&names);
+        loop {
+            let mut hash = catalog::hash(&*storage, &names.catalog())?;
+            match self.try_refresh(core, &mut hash) {
+                Ok(true) => return Ok(()),
+                Ok(false) => patience.wait(None)?,
+                Err(error) => patience.look_again(&*storage, hash, error)?,
+            }
+        }
+    }
+
+    /// `hash` is that of the catalog, and becomes that of the one that was gone by. False while it
+    /// is being changed and nobody says from what.
+    fn try_refresh(&mut self, core: &mut Core, hash: &mut Option<u64>) -> Result<bool> {
+        if hash.is_some() && self.catalog_hash == *hash && !self.torn {
+            let locked = is_locked(&*core.storage, &core.names)?;
+            return self.take(core, locked, Look::Quick).map(|_| true);
+        }
+        let Some(sight) = look(&*core.storage, &core.names)? else { return Ok(false) };
+        *hash = sight.catalog_hash;
+        if sight.row.uuid != core.shape.uuid {
+            let dir = core.names.root().display();
+            let message = format!("{dir}: another index lies here now; open it anew");
+            return Err(Error::new(ErrorKind::Mismatch, message));
+        }
+        if !self.torn && sight.row == *core.writer().catalog.row() {
+            self.catalog_hash = sight.catalog_hash;
+            return self.take(core, sight.locked, Look::Quick).map(|_| true);
+        }
+        let (storage, names) = (Arc::clone(&core.storage), core.names.clone());
+        let known = core.state();
+        let loaded = load(storage, names, core.options.clone(), sight, &known.segments);
+        let (mut next, follower) = loaded?;
+        if next.snapshot().change() >= core.snapshot().change() {
+            next.recovery = core.recovery;
+            *core = next;
+            *self = follower;
+        }
+        Ok(true)
+    }
+}
+
+/// How long a reader goes on looking.
+struct Patience<'a> {
+    names: &'a Names,
+    attempts: u32,
+}
+
+impl<'a> Patience<'a> {
+    fn new(names: &'a Names) -> Self {
+        Self { names, attempts: 0 }
+    }
+
+    /// After a failure to read what a catalog says: if it is another one by now, or was being
+    /// changed then, that was of what is gone.
+    fn look_again(
+        &mut self,
+        storage: &dyn Storage,
+        hash: Option<u64>,
+        failed: Error,
+    ) -> Result<()> {
+        match catalog::hash(storage, &self.names.catalog()) {
+            Ok(now) if hash.is_none() || now != hash => self.wait(Some(failed)),
+            _ => Err(failed),
+        }
+    }
+
+    fn wait(&mut self, failed: Option<Error>) -> Result<()> {
+        self.attempts += 1;
+        if self.attempts < ATTEMPTS {
+            thread::sleep(PAUSE * self.attempts);
+            return Ok(());
+        }
+        let error = unsettled(self.names);
+        Err(match failed {
+            Some(failed) => error.caused_by(failed),
+            None => error,
+        })
+    }
+}
+
+fn unsettled(names: &Names) -> Error {
+    let dir = names.root().display();
+    let message = format!("{dir}: a writer changes the index faster than it can be read");
+    Error::new(ErrorKind::Unsettled, message)
+}

@@ -1,0 +1,59 @@
+//! The writer's part: a copy of the catalog's row that readers take instead of redb's file.
+//!
+//! Derived, and never the commit point: whatever fails here fails nothing.
+
+use crate::catalog;
+use crate::format::bytes::narrow;
+use crate::format::catalog_copy::{COPY_BYTES_MAX, CatalogCopy};
+use crate::index::core::{Core, Writer};
+use crate::storage::names::{Names, tmp_of};
+use crate::storage::{OpenMode, Storage, publish};
+use crate::{Error, Result};
+
+impl Core {
+    /// Publishes the row that was just committed. A failure leaves no copy, or one that names
+    /// another catalog: readers then take the catalog itself.
+    pub(crate) fn publish_copy(&self, writer: &Writer) {
+        let hash = catalog::hash(&*self.storage, &self.names.catalog()).ok().flatten();
+        let published = hash.map(|catalog_hash| {
+            let copy = CatalogCopy { catalog_hash, row: writer.catalog.row().clone() };
+            write(&*self.storage, &self.names, &copy)
+        });
+        if published.is_none_or(|published| published.is_err()) {
+            let path = self.names.catalog_copy();
+            for left in [tmp_of(&path), path] {
+                let _ = self.storage.remove(&left);
+            }
+        }
+    }
+
+    /// Publishes the row of the catalog that was opened, unless the copy there is of it.
+    pub(crate) fn renew_copy(&self, writer: &Writer) {
+        let hash = catalog::hash(&*self.storage, &self.names.catalog()).ok().flatten();
+        let copy = read(&*self.storage, &self.names);
+        if copy.is_none_or(|copy| Some(copy.catalog_hash) != hash) {
+            self.publish_copy(writer);
+        }
+    }
+}
+
+fn write(storage: &dyn Storage, names: &Names, copy: &CatalogCopy) -> Result<()> {
+    let path = names.catalog_copy();
+    let tmp = tmp_of(&path);
+    storage
+        .open(&tmp, OpenMode::Create)
+        .and_then(|file| {
+            file.write_at(&copy.encode(), 0)?;
+            publish(storage, &*file, &tmp, &path)
+        })
+        .map_err(|error| Error::io("write", &path, error))
+}
+
+/// The copy, if there is one and it is whole.
+pub(super) fn read(storage: &dyn Storage, names: &Names) -> Option<CatalogCopy> {
+    let file = storage.open(&names.catalog_copy(), OpenMode::Read).ok()?;
+    let length = file.bytes().ok().filter(|length| *length <= COPY_BYTES_MAX)?;
+    let mut bytes = vec![0; narrow(length, "length").ok()?];
+    file.read_at(&mut bytes, 0).ok()?;
+    CatalogCopy::decode(&bytes).ok()
+}

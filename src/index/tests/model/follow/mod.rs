@@ -1,0 +1,312 @@
+//! A reader beside a writer, call by call of the disk: whatever it states is the law at the change
+//! that it names, not before what the log was known to say, and nothing that a power cut takes
+//! back.
+//!
+//! `NEARKIN_FOLLOW_SCRIPTS` is the number of scripts, `NEARKIN_FOLLOW_SEED` the first one's.
+
+mod between;
+mod turns;
+
+use super::bench::{DIR, Docs, doc};
+use super::model::{Law, Model};
+use super::reading::check_all;
+use super::script::Rng;
+use super::{Place, number_from_environment};
+use crate::storage::sim::Sim;
+use crate::{
+    Batch, Durability, ErrorKind, Index, Maintained, Maintenance, Options, Params, Reader,
+    Signature,
+};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use turns::{Seat, Turns, Who};
+
+const HASHES: usize = 16;
+/// What CI does.
+const SCRIPTS_DEFAULT: u64 = 40;
+
+fn params() -> Params {
+    Params::builder().hashes(HASHES).bands(4, 3).lane_bits(8).build().expect("sound parameters")
+}
+
+fn options(number: u64) -> Options {
+    let mut rng = Rng::new(number ^ 0xF011);
+    let random = Arc::new(AtomicU64::new(rng.next()));
+    Options {
+        durability: if number.is_multiple_of(3) { Durability::OsBuffer } else { Durability::Sync },
+        maintenance: Maintenance::Inline,
+        memtable_bytes_max: rng.pick(&[1 << 10, 3 << 10, 1 << 20]),
+        wal_bytes_min: 8 << 10,
+        wal_bytes_max: rng.pick(&[8 << 10, 16 << 10]),
+        tier_segments_max: 2,
+        step_bytes: rng.pick(&[200, 16 << 20]),
+        clock: Arc::new(|| 7),
+        random: Arc::new(move || random.fetch_add(0x9e37_79b9, Ordering::Relaxed)),
+        ..Options::default()
+    }
+}
+
+/// What the two know of each other.
+#[derive(Debug, Default)]
+struct Told {
+    /// The documents after each change that was begun.
+    models: Mutex<BTreeMap<u64, Model>>,
+    /// A reader who begins now must see at least this.
+    least: AtomicU64,
+    /// Nobody but this writer has ended: what a reader sees is durable.
+    durable: AtomicBool,
+    done: AtomicBool,
+}
+
+/// The writer: does one operation after another, and tells.
+struct Writer<'a> {
+    seat: &'a Seat,
+    options: Options,
+    index: Option<Index>,
+    model: Model,
+    told: &'a Told,
+    rng: Rng,
+}
+
+impl Writer<'_> {
+    fn index(&self) -> &Index {
+        self.index.as_ref().expect("the index is open")
+    }
+
+    fn step(&mut self) {
+        match self.rng.below(100) {
+            0..60 => self.write(),
+            60..68 => self.index().flush().expect("flushed"),
+            68..74 => self.index().compact().expect("compacted"),
+            74..88 => {
+                let done = self.index().maintain().expect("a step");
+                if done == Maintained::Noted {
+                    self.tell(self.index().durable_change());
+                }
+            }
+            88..92 => {
+                self.index().sync().expect("synced");
+            }
+            92..96 => {
+                self.index.take().expect("open").close().expect("closed");
+                self.tell(self.model.change);
+                self.open();
+            }
+            _ => {
+                // What was not synced is there, but not durable.
+                self.told.durable.store(false, Ordering::SeqCst);
+                drop(self.index.take());
+                self.open();
+                self.tell(self.model.change);
+                self.told.durable.store(true, Ordering::SeqCst);
+            }
+        }
+        if let Some(index) = &self.index {
+            self.tell(index.core().writer().catalog.row().floor);
+        }
+    }
+
+    fn tell(&self, least: u64) {
+        self.told.least.fetch_max(least, Ordering::SeqCst);
+    }
+
+    fn open(&mut self) {
+        let disk = Arc::clone(&self.seat.disk);
+        let opened = Index::open_on(disk, Path::new(DIR), self.options.clone());
+        self.index = Some(opened.expect("readers keep no writer out"));
+    }
+
+    fn write(&mut self) {
+        let mut batch = Batch::new();
+        let mut docs: Docs = Vec::new();
+        for _ in 0..=self.rng.below(3) {
+            let key = vec![b'a' + u8::try_from(self.rng.below(12)).expect("small")];
+            if self.rng.percent(30) {
+                batch = batch.remove(&key);
+                docs.push((key, None));
+                continue;
+            }
+            let signature = signature(&mut self.rng);
+            let payload = vec![1; self.rng.pick(&[0, 5, 300])];
+            batch = batch.insert_with_payload(&key, &signature, &payload);
+            docs.push((key, Some(doc(&signature, &payload, 7))));
+        }
+        let before = self.model.change;
+        self.model.write(&docs);
+        let change = self.model.change;
+        self.told.models.lock().expect("sound").insert(change, self.model.clone());
+        let written = self.index().write(&batch).expect("written");
+        assert_eq!(written.change, change);
+        if change > before && self.options.durability == Durability::Sync {
+            // This record says so of the last one.
+            self.tell(before);
+        }
+    }
+}
+
+fn signature(rng: &mut Rng) -> Signature {
+    let mut lanes = vec![9; HASHES];
+    lanes[rng.below(HASHES)] = u8::try_from(rng.below(4)).expect("small");
+    Signature::from_parts(params().signature_id(), 3, lanes.into_boxed_slice())
+}
+
+/// How often readers looked, and what came of it.
+#[derive(Debug, Default, Clone, Copy)]
+struct Figures {
+    opened: u64,
+    refreshed: u64,
+    newer: u64,
+    unsettled: u64,
+    cut: u64,
+}
+
+/// The reader: opens, refreshes, and judges what it sees.
+struct Judge<'a> {
+    seat: &'a Seat,
+    sim: &'a Sim,
+    told: &'a Told,
+    options: Options,
+    rng: Rng,
+    figures: Figures,
+    readers: Vec<Reader>,
+}
+
+impl Judge<'_> {
+    fn step(&mut self) {
+        let least = self.told.least.load(Ordering::SeqCst);
+        let durable = self.told.durable.load(Ordering::SeqCst);
+        let opens = self.readers.is_empty() || self.rng.percent(25);
+        if opens {
+            let disk = Arc::clone(&self.seat.disk);
+            match Reader::open_on(disk, Path::new(DIR), self.options.clone()) {
+                Ok(reader) => self.readers.push(reader),
+                Err(error) => return self.unsettled(&error),
+            }
+            self.figures.opened += 1;
+        } else {
+            let which = self.rng.below(self.readers.len());
+            let reader = &mut self.readers[which];
+            let before = reader.change();
+            match reader.refresh() {
+                Ok(newer) => {
+                    assert_eq!(newer, reader.change() > before);
+                    assert!(reader.change() >= before, "back to {}", reader.change());
+                    self.figures.newer += u64::from(newer);
+                }
+                Err(error) => return self.unsettled(&error),
+            }
+            self.figures.refreshed += 1;
+            let reader = self.readers.remove(which);
+            self.readers.push(reader);
+        }
+        let change = self.readers.last().expect("one").change();
+        assert!(change >= least, "change {change} is seen, {least} was noted");
+        // Until here the disk may have gone on; what was seen is what counts.
+        if durable && self.told.durable.load(Ordering::SeqCst) && self.rng.percent(30) {
+            self.cut_power(change);
+        }
+        self.check();
+        if self.readers.len() > 2 {
+            self.readers.remove(0);
+        }
+    }
+
+    fn unsettled(&mut self, error: &crate::Error) {
+        assert_eq!(error.kind(), ErrorKind::Unsettled, "{error:?}");
+        self.figures.unsettled += 1;
+    }
+
+    /// The newest view against the law at the change that it names, whatever happens meanwhile.
+    fn check(&mut self) {
+        let reader = self.readers.last().expect("one");
+        let models = self.told.models.lock().expect("sound");
+        let model = models.get(&reader.change()).expect("a change that was begun").clone();
+        drop(models);
+        check_all(reader, &model).expect("what is seen can be read");
+        let law = Law { hashes: HASHES, bands: 4, rows: 3, lane_bytes: 1 };
+        let asked = signature(&mut self.rng);
+        let threshold = law.threshold_of(6);
+        let answer = reader.query(&asked).threshold(threshold).run().expect("answered");
+        let found = answer.matches.into_iter();
+        let found = found.map(|m| (m.key, m.payload, m.time, m.equal_rows)).collect::<Vec<_>>();
+        assert_eq!(found, model.query(&law, asked.as_bytes(), threshold, None));
+    }
+
+    fn cut_power(&mut self, seen: u64) {
+        self.figures.cut += 1;
+        for state in self.sim.crash_states(self.rng.next(), 3) {
+            let index = Index::open_on(Arc::new(state), Path::new(DIR), self.options.clone());
+            let left = index.expect("it opens").snapshot().change();
+            assert!(left >= seen, "change {seen} was seen, a power cut leaves {left}");
+        }
+    }
+}
+
+/// Runs a writer and readers beside it.
+fn run(number: u64) -> Figures {
+    let _place = Place(format!("follow {number}"));
+    let sim = Sim::new();
+    let told = Told::default();
+    told.models.lock().expect("sound").insert(0, Model::default());
+    told.durable.store(true, Ordering::SeqCst);
+    let options = options(number);
+    let index = Index::create_on(Arc::new(sim.clone()), Path::new(DIR), &params(), options.clone());
+    index.expect("created").close().expect("closed");
+    let turns = Turns::new(number);
+    let mut rng = Rng::new(number);
+    let (writing, reading) = (Rng::new(rng.next()), Rng::new(rng.next()));
+    std::thread::scope(|scope| {
+        let (sim, told, turns) = (&sim, &told, &turns);
+        let of_writer = options.clone();
+        scope.spawn(move || {
+            let seat = Seat::new(sim, turns, Who::Writer);
+            let (options, rng) = (of_writer, writing);
+            let model = Model::default();
+            let mut writer = Writer { seat: &seat, options, index: None, model, told, rng };
+            writer.open();
+            for _ in 0..60 {
+                writer.step();
+            }
+            told.durable.store(false, Ordering::SeqCst);
+            drop(writer);
+            told.done.store(true, Ordering::SeqCst);
+        });
+        let judge = scope.spawn(move || {
+            let seat = Seat::new(sim, turns, Who::Reader);
+            let (figures, readers) = (Figures::default(), Vec::new());
+            let rng = reading;
+            let mut judge = Judge { seat: &seat, sim, told, options, rng, figures, readers };
+            while !told.done.load(Ordering::SeqCst) {
+                judge.step();
+            }
+            // Nobody writes: everything is seen.
+            for reader in &mut judge.readers {
+                reader.refresh().expect("refreshed");
+                let last = *told.models.lock().expect("sound").keys().last().expect("one");
+                assert_eq!(reader.change(), last);
+            }
+            judge.figures
+        });
+        judge.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+#[test]
+fn a_reader_between_any_two_calls_of_a_writer_sees_the_law_and_nothing_that_can_be_lost() {
+    let scripts = number_from_environment("NEARKIN_FOLLOW_SCRIPTS", SCRIPTS_DEFAULT);
+    let first = number_from_environment("NEARKIN_FOLLOW_SEED", 1);
+    let mut all = Figures::default();
+    for number in first..first + scripts {
+        let figures = run(number);
+        all.opened += figures.opened;
+        all.refreshed += figures.refreshed;
+        all.newer += figures.newer;
+        all.unsettled += figures.unsettled;
+        all.cut += figures.cut;
+    }
+    eprintln!("{scripts} scripts: {all:?}");
+    assert!(all.newer > scripts && all.cut > scripts, "readers have seen something: {all:?}");
+    assert!(all.unsettled * 100 < all.opened + all.refreshed, "readers get through: {all:?}");
+}

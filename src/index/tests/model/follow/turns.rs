@@ -1,0 +1,236 @@
+//! A writer and a reader on one simulated disk, each in a thread, of which one runs at a time: at
+//! every call that either makes of the disk it is decided by lot who goes on. So every order of
+//! their calls can come, and the same number gives the same one again.
+
+use super::super::script::Rng;
+use crate::storage::lock::Lock;
+use crate::storage::sim::Sim;
+use crate::storage::{Counters, Entry, File, Map, OpenMode, Storage};
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// One of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Who {
+    Writer,
+    Reader,
+}
+
+#[derive(Debug)]
+struct Baton {
+    holder: Who,
+    /// The other has ended.
+    alone: bool,
+    rng: Rng,
+    /// How often it changes hands, in percent.
+    changes: usize,
+}
+
+/// Decides who goes on.
+#[derive(Debug)]
+pub(super) struct Turns {
+    baton: Mutex<Baton>,
+    passed: Condvar,
+}
+
+impl Turns {
+    pub(super) fn new(seed: u64) -> Arc<Self> {
+        let mut rng = Rng::new(seed);
+        let changes = rng.pick(&[50, 20, 6, 2]);
+        let baton = Baton { holder: Who::Writer, alone: false, rng, changes };
+        Arc::new(Self { baton: Mutex::new(baton), passed: Condvar::new() })
+    }
+
+    fn baton(&self) -> MutexGuard<'_, Baton> {
+        self.baton.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Before a call: maybe it is the other's turn.
+    fn meet(&self, who: Who) {
+        let mut baton = self.baton();
+        let changes = baton.changes;
+        if !baton.alone && baton.holder == who && baton.rng.percent(changes) {
+            baton.holder = if who == Who::Writer { Who::Reader } else { Who::Writer };
+            self.passed.notify_all();
+        }
+        while !baton.alone && baton.holder != who {
+            baton = self.passed.wait(baton).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn leave(&self) {
+        self.baton().alone = true;
+        self.passed.notify_all();
+    }
+}
+
+/// The disk as one of the two has it; when it goes, the other is alone.
+#[derive(Debug)]
+pub(super) struct Seat {
+    pub(super) disk: Arc<dyn Storage>,
+    turns: Arc<Turns>,
+}
+
+impl Seat {
+    pub(super) fn new(sim: &Sim, turns: &Arc<Turns>, who: Who) -> Self {
+        let met = Arc::clone(turns);
+        let disk = met_disk(sim, true, move || met.meet(who));
+        Self { disk, turns: Arc::clone(turns) }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.turns.leave();
+    }
+}
+
+/// The disk, with something that happens before every call; and before a lock goes, if so.
+pub(super) fn met_disk(
+    sim: &Sim,
+    while_locked: bool,
+    meet: impl Fn() + Send + Sync + 'static,
+) -> Arc<dyn Storage> {
+    Arc::new(Disk { sim: sim.clone(), shared: Shared { while_locked, meet: Arc::new(meet) } })
+}
+
+#[derive(Clone)]
+struct Shared {
+    while_locked: bool,
+    meet: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Shared {
+    fn meet(&self) {
+        (self.meet)();
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Shared")
+    }
+}
+
+#[derive(Debug)]
+struct Disk {
+    sim: Sim,
+    shared: Shared,
+}
+
+impl Storage for Disk {
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        self.shared.meet();
+        self.sim.create_dir(dir)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
+        self.shared.meet();
+        self.sim.list(dir)
+    }
+
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        self.shared.meet();
+        let file = self.sim.open(path, mode)?;
+        Ok(Arc::new(Opened { file, shared: self.shared.clone() }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.shared.meet();
+        self.sim.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.shared.meet();
+        self.sim.remove(path)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.shared.meet();
+        self.sim.sync_dir(dir)
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Lock> {
+        self.shared.meet();
+        let lock = self.sim.lock(path)?;
+        Ok(Lock::new(Held { _lock: lock, shared: self.shared.clone() }))
+    }
+
+    fn lock_shared(&self, path: &Path) -> io::Result<Lock> {
+        self.shared.meet();
+        let lock = self.sim.lock_shared(path)?;
+        Ok(Lock::new(Held { _lock: lock, shared: self.shared.clone() }))
+    }
+
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.shared.meet();
+        self.sim.hard_link(from, to)
+    }
+
+    fn counters(&self) -> Counters {
+        self.sim.counters()
+    }
+}
+
+/// A lock that the other may find held before it goes.
+struct Held {
+    _lock: Lock,
+    shared: Shared,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.shared.while_locked {
+            self.shared.meet();
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Opened {
+    file: Arc<dyn File>,
+    shared: Shared,
+}
+
+impl File for Opened {
+    fn bytes(&self) -> io::Result<u64> {
+        self.shared.meet();
+        self.file.bytes()
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        // A long read is not one moment.
+        let half = buffer.len() / 2;
+        let (first, second) = buffer.split_at_mut(half);
+        self.shared.meet();
+        self.file.read_at(first, offset)?;
+        self.shared.meet();
+        self.file.read_at(second, offset + half as u64)
+    }
+
+    fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
+        let half = buffer.len() / 2;
+        let (first, second) = buffer.split_at(half);
+        self.shared.meet();
+        self.file.write_at(first, offset)?;
+        self.shared.meet();
+        self.file.write_at(second, offset + half as u64)
+    }
+
+    fn set_bytes(&self, bytes: u64) -> io::Result<()> {
+        self.shared.meet();
+        self.file.set_bytes(bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.shared.meet();
+        self.file.sync()
+    }
+
+    fn map(&self) -> io::Result<Map> {
+        self.shared.meet();
+        self.file.map()
+    }
+}

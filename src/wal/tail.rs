@@ -1,0 +1,278 @@
+//! The log as another process reads it: from where the last look ended, beside whoever appends.
+//!
+//! Whoever holds the write lock may append while this reads; what is synced never changes, so up
+//! to the last horizon found there is nothing to miss. The file may also become another log at any
+//! time: it says which one it is in its header, which is read again after everything else.
+
+use super::{WalIdentity, decode_identity, headers_behind};
+use crate::format::bytes::{narrow, wide};
+use crate::format::header::FileHeader;
+use crate::format::wal::{Operations, RECORDS_BEGIN, RecordHeader, RecordKind, WalHeader};
+use crate::storage::{File, OpenMode, Storage};
+use crate::{Error, Result};
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Which records of a log count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Believe {
+    /// Those below the last horizon: somebody may be appending.
+    Synced,
+    /// All up to the first that is not whole: nobody appends to this log any more.
+    Whole,
+}
+
+/// How closely a log is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// All of it: what comes after the last record tells damage from the end.
+    Thorough,
+    /// Only for records, unless there is something that is none.
+    Quick,
+}
+
+/// A log of another process, and how far it was read.
+#[derive(Debug)]
+pub(crate) struct Tail {
+    file: Arc<dyn File>,
+    path: PathBuf,
+    identity: WalIdentity,
+    /// After the last record taken.
+    offset: u64,
+    /// The last change taken.
+    change: u64,
+    horizon: u64,
+}
+
+/// Changes that were not taken before, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Taken {
+    bytes: Vec<u8>,
+    records: Vec<Record>,
+    /// Bytes behind the last record that were begun and are no record.
+    pub(crate) bytes_cut: u64,
+}
+
+#[derive(Debug)]
+struct Record {
+    header: RecordHeader,
+    body: Range<usize>,
+    /// The offset in the file after it.
+    end: u64,
+}
+
+impl Taken {
+    /// The changes: their number and operations.
+    pub(crate) fn changes(
+        &self,
+        signature_bytes: usize,
+    ) -> impl Iterator<Item = (u64, Operations<'_>)> {
+        let changes = self.records.iter().filter(|record| record.header.kind == RecordKind::Change);
+        changes.map(move |record| {
+            let body = &self.bytes[record.body.clone()];
+            (record.header.change, Operations::new(body, signature_bytes))
+        })
+    }
+}
+
+impl Tail {
+    /// Opens a log at its first record.
+    pub(crate) fn open(storage: &dyn Storage, path: &Path, identity: &WalIdentity) -> Result<Self> {
+        let file = storage.open(path, OpenMode::Read).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => {
+                Error::corrupt(path, 0, "the WAL the catalog lists is missing")
+            }
+            _ => Error::io("read", path, error),
+        })?;
+        let tail = Self {
+            file,
+            path: path.to_path_buf(),
+            identity: *identity,
+            offset: RECORDS_BEGIN,
+            change: identity.floor,
+            horizon: RECORDS_BEGIN,
+        };
+        tail.check_identity()?;
+        Ok(tail)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file is the log that was opened, in its whole length. If it is after something was read
+    /// then that was of this log: another one's headers come before its first record.
+    fn check_identity(&self) -> Result<()> {
+        let fail = |error: io::Error| Error::io("read", &self.path, error);
+        let length = self.file.bytes().map_err(fail)?;
+        if length != self.identity.length || length < RECORDS_BEGIN {
+            return Err(Error::corrupt(
+                &self.path,
+                length,
+                format_args!(
+                    "the WAL has {length} bytes where the catalog says {}",
+                    self.identity.length
+                ),
+            ));
+        }
+        let mut bytes = [0; FileHeader::BYTES + WalHeader::BYTES];
+        self.file.read_at(&mut bytes, 0).map_err(fail)?;
+        let found = decode_identity(&bytes).map_err(|e| e.in_file(&self.path, 0))?;
+        if found != self.identity {
+            return Err(Error::corrupt(&self.path, 0, "the WAL is not the one the catalog lists"));
+        }
+        Ok(())
+    }
+
+    /// Takes what was not taken before. After an error nothing was taken: the log is damaged, or
+    /// became another one meanwhile, which the catalog then tells.
+    pub(crate) fn read(
+        &mut self,
+        believe: Believe,
+        look: Look,
+        signature_bytes: usize,
+    ) -> Result<Taken> {
+        let mut window = Window { tail: self, bytes: Vec::new() };
+        let mut records: Vec<Record> = Vec::new();
+        let (mut stop, mut horizon) = (self.offset, self.horizon);
+        let mut stopped_before = None;
+        let bytes_cut = loop {
+            stop = window.collect(stop, &mut records, signature_bytes)?;
+            let carried = records.iter().map(|record| record.header.horizon);
+            horizon = carried.fold(horizon, u64::max);
+            if look == Look::Quick && !window.is_begun(stop)? {
+                break 0;
+            }
+            let last = records.last().map_or(self.change, |record| record.header.change);
+            let (behind, bytes_cut) = window.look_behind(stop, last)?;
+            horizon = horizon.max(behind);
+            if behind <= stop {
+                break bytes_cut;
+            }
+            // What was synced before it was looked for is there now, or it is damaged.
+            if stopped_before.replace(stop) == Some(stop) {
+                let what =
+                    format_args!("record is damaged though everything below {behind} was synced");
+                return Err(Error::corrupt(&self.path, stop, what));
+            }
+            window.forget_from(stop)?;
+        };
+        let bytes = window.bytes;
+        self.check_identity()?;
+        if planted!(HorizonIgnored, Believe::Whole, believe) == Believe::Synced {
+            records.retain(|record| record.end <= horizon);
+        }
+        if let Some(last) = records.last() {
+            (self.offset, self.change) = (last.end, last.header.change);
+        }
+        self.horizon = horizon;
+        Ok(Taken { bytes, records, bytes_cut })
+    }
+}
+
+/// Read at once: little where little is expected, more where more comes.
+const CHUNK_BYTES_MIN: u64 = 4 << 10;
+const CHUNK_BYTES_MAX: u64 = 1 << 20;
+
+/// The part of a log that was read: from the first record not taken before.
+struct Window<'a> {
+    tail: &'a Tail,
+    bytes: Vec<u8>,
+}
+
+impl Window<'_> {
+    /// Where an offset lies in the window.
+    fn at(&self, offset: u64) -> Result<usize> {
+        let within = offset.saturating_sub(self.tail.offset);
+        narrow(within, "offset").map_err(|error| error.in_file(&self.tail.path, 0))
+    }
+
+    /// Reads on up to an offset at least, as far as the log goes.
+    fn reach(&mut self, end: u64) -> Result<()> {
+        let have = wide(self.bytes.len());
+        let begin = self.tail.offset.saturating_add(have);
+        let end = end.min(self.tail.identity.length);
+        if end <= begin {
+            return Ok(());
+        }
+        let chunk = have.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
+        let end = end.max(begin.saturating_add(chunk)).min(self.tail.identity.length);
+        let length = self.at(end)?;
+        let old = self.bytes.len();
+        self.bytes.resize(length, 0);
+        let read = self.tail.file.read_at(&mut self.bytes[old..], begin);
+        read.map_err(|error| Error::io("read", &self.tail.path, error))
+    }
+
+    /// Forgets what was read at an offset and behind it.
+    fn forget_from(&mut self, offset: u64) -> Result<()> {
+        let at = self.at(offset)?;
+        self.bytes.truncate(at);
+        Ok(())
+    }
+
+    /// Takes records while they validate; returns where they end.
+    fn collect(
+        &mut self,
+        mut offset: u64,
+        records: &mut Vec<Record>,
+        signature_bytes: usize,
+    ) -> Result<u64> {
+        let mut change = records.last().map_or(self.tail.change, |record| record.header.change);
+        while let Some((header, body)) = self.record_at(offset)? {
+            let expected = match header.kind {
+                RecordKind::Change => change.saturating_add(1),
+                RecordKind::Idle => change,
+            };
+            if header.horizon > offset || header.change != expected {
+                break;
+            }
+            if header.kind == RecordKind::Change {
+                for operation in Operations::new(&self.bytes[body.clone()], signature_bytes) {
+                    operation.map_err(|error| error.in_file(&self.tail.path, offset))?;
+                }
+            }
+            change = expected;
+            offset = offset.saturating_add(header.record_bytes());
+            records.push(Record { header, body, end: offset });
+        }
+        Ok(offset.min(self.tail.identity.length))
+    }
+
+    /// Header and place of the body of the record at `offset`, if a whole one is there.
+    fn record_at(&mut self, offset: u64) -> Result<Option<(RecordHeader, Range<usize>)>> {
+        let salt = self.tail.identity.salt;
+        let body = offset.saturating_add(wide(RecordHeader::BYTES));
+        self.reach(body)?;
+        let bytes = self.bytes.get(self.at(offset)?..).unwrap_or_default();
+        let header = RecordHeader::decode(bytes, salt, offset);
+        let header = header.map_err(|error| error.in_file(&self.tail.path, 0))?;
+        let Some(header) = header else { return Ok(None) };
+        let end = body.saturating_add(u64::from(header.body_bytes));
+        self.reach(end)?;
+        let range = self.at(body)?..self.at(end)?;
+        let Some(bytes) = self.bytes.get(range.clone()) else { return Ok(None) };
+        Ok(header.matches(bytes, salt, offset).then_some((header, range)))
+    }
+
+    /// Whether a record was begun at an offset: every append leaves zeros for the next header.
+    fn is_begun(&mut self, offset: u64) -> Result<bool> {
+        self.reach(offset.saturating_add(wide(RecordHeader::BYTES)))?;
+        let bytes = self.bytes.get(self.at(offset)?..).unwrap_or_default();
+        Ok(bytes.iter().take(RecordHeader::BYTES).any(|byte| *byte != 0))
+    }
+
+    /// The largest horizon of any header behind the last record, and how many bytes there belong
+    /// to a torn tail.
+    fn look_behind(&mut self, stop: u64, last: u64) -> Result<(u64, u64)> {
+        self.reach(self.tail.identity.length)?;
+        let bytes = self.bytes.get(self.at(stop)?..).unwrap_or_default();
+        let (horizon, end) = headers_behind(bytes, &self.tail.identity, stop, last);
+        let begun = self.at(stop)?..self.at(end)?;
+        let begun = self.bytes.get(begun).unwrap_or_default();
+        let cut = begun.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
+        Ok((horizon, wide(cut)))
+    }
+}

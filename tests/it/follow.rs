@@ -1,0 +1,260 @@
+//! A reader in a process of its own beside a writer at full speed, with flushes and merges all the
+//! time: each answer equals the law at the change that it names.
+//!
+//! What change n does is a function of n alone, so whoever knows the number knows what must be
+//! there. `NEARKIN_FOLLOW_SECONDS` is how long it goes on (default 4); the writer's speed is
+//! printed alone and beside the reader, in turns, and so is what the reader did:
+//!
+//! ```text
+//! NEARKIN_FOLLOW_SECONDS=600 cargo test --release --test it follow -- --nocapture
+//! ```
+
+use crate::support::{Random, Scratch, again, equal_rows, params, run};
+use nearkin::{Batch, Index, Options, Reader, Signature};
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Set in the reading process: the index.
+const VARIABLE: &str = "NEARKIN_TEST_FOLLOWING_READER";
+/// Documents that one change inserts, or replaces.
+const BATCH: u64 = 32;
+/// Keys there are: written over and over in turn.
+const KEYS: u64 = 6_000;
+const SIGNATURES: u64 = 2_000;
+const THRESHOLD: f64 = 0.4;
+/// Queries for each one that is also answered by brute force.
+const QUERIES: u64 = 16;
+
+/// What every change writes.
+struct Script {
+    signatures: Vec<Signature>,
+}
+
+/// The document that was written as number `number`, counted over all changes.
+fn key(number: u64) -> String {
+    format!("k{}", number % KEYS)
+}
+
+impl Script {
+    fn new() -> Self {
+        // Families of eight, in which neighbours are alike.
+        let begin = |number: u64| u32::try_from((number / 8) * 1_000 + (number % 8) * 3).unwrap();
+        Self { signatures: (0..SIGNATURES).map(|number| run(begin(number), 30)).collect() }
+    }
+
+    fn which(number: u64) -> u64 {
+        Random(number).next() % SIGNATURES
+    }
+
+    /// Whether what is written under a number is a remove.
+    fn removes(number: u64) -> bool {
+        number % 7 == 3
+    }
+
+    fn batch(&self, change: u64) -> Batch {
+        let mut batch = Batch::new();
+        for number in change * BATCH..(change + 1) * BATCH {
+            if Self::removes(number) {
+                batch = batch.remove(key(number));
+            } else {
+                let signature = &self.signatures[usize::try_from(Self::which(number)).unwrap()];
+                batch = batch.insert_with_payload(key(number), signature, number.to_string());
+            }
+        }
+        batch
+    }
+
+    /// What is written last under each key, as of a change: the numbers of the live documents.
+    fn live(change: u64) -> Vec<u64> {
+        let end = (change + 1) * BATCH;
+        // Change 0 does not exist, and so has written nothing.
+        let numbers = BATCH.max(end.saturating_sub(KEYS))..end;
+        numbers.filter(|number| !Self::removes(*number)).collect()
+    }
+
+    /// The law, by looking at all documents.
+    fn query(&self, asked: u64, live: &[u64]) -> Vec<(String, String, u32)> {
+        let asked = &self.signatures[usize::try_from(asked).unwrap()];
+        let (params, width) = (params(), params().band_bytes());
+        let alike = |other: &Signature| {
+            let (a, b) = (asked.as_bytes(), other.as_bytes());
+            let mut bands = a.chunks(width).zip(b.chunks(width)).take(params.bands());
+            let equal = equal_rows(&params, asked, other);
+            (bands.any(|(a, b)| a == b) && equal >= params.equal_rows_min(THRESHOLD))
+                .then_some(equal)
+        };
+        let alike: Vec<Option<u32>> = self.signatures.iter().map(alike).collect();
+        let mut found: Vec<(String, String, u32)> = Vec::new();
+        for number in live {
+            if let Some(equal) = alike[usize::try_from(Self::which(*number)).unwrap()] {
+                found.push((key(*number), number.to_string(), equal));
+            }
+        }
+        found.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
+        found
+    }
+}
+
+/// What a reading process did.
+#[derive(Debug, Default)]
+struct Figures {
+    opened: u64,
+    refreshed: u64,
+    newer: u64,
+    queries: u64,
+    verified: u64,
+    change: u64,
+}
+
+impl Figures {
+    fn line(&self) -> String {
+        let Self { opened, refreshed, newer, queries, verified, change } = self;
+        format!("{opened} {refreshed} {newer} {queries} {verified} {change}")
+    }
+
+    fn parse(line: &str) -> Self {
+        let mut numbers = line.split(' ').map(|number| number.parse().unwrap());
+        let mut next = || numbers.next().unwrap();
+        let (opened, refreshed, newer) = (next(), next(), next());
+        Self { opened, refreshed, newer, queries: next(), verified: next(), change: next() }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.opened += other.opened;
+        self.refreshed += other.refreshed;
+        self.newer += other.newer;
+        self.queries += other.queries;
+        self.verified += other.verified;
+        self.change = other.change;
+    }
+}
+
+fn ask(reader: &Reader, script: &Script, random: &mut Random, figures: &mut Figures) {
+    let change = reader.change();
+    let mut last = None;
+    for _ in 0..QUERIES {
+        let asked = random.next() % SIGNATURES;
+        let signature = &script.signatures[usize::try_from(asked).unwrap()];
+        let answer = reader.query(signature).threshold(THRESHOLD).run().unwrap();
+        assert_eq!(answer.change, change);
+        last = Some((asked, answer));
+        figures.queries += 1;
+    }
+    let (asked, answer) = last.unwrap();
+    let live = Script::live(change);
+    assert_eq!(usize::try_from(reader.len()).unwrap(), live.len(), "documents at {change}");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    let found = answer.into_iter().map(|m| (text(m.key), text(m.payload), m.equal_rows));
+    let found: Vec<_> = found.collect();
+    assert_eq!(found, script.query(asked, &live), "signature {asked} at change {change}");
+    figures.verified += 1;
+}
+
+#[test]
+fn the_reading_process() {
+    let Some(dir) = std::env::var_os(VARIABLE) else { return };
+    let stop = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&stop);
+    std::thread::spawn(move || {
+        // Ends when the writer lets go of the pipe, or is gone.
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        told.store(true, Ordering::Relaxed);
+    });
+    let script = Script::new();
+    let mut random = Random(5);
+    let mut figures = Figures::default();
+    println!("\nready");
+    while !stop.load(Ordering::Relaxed) {
+        let mut reader = Reader::open(&dir, Options::default()).unwrap();
+        figures.opened += 1;
+        for _ in 0..100 {
+            ask(&reader, &script, &mut random, &mut figures);
+            let before = reader.change();
+            let newer = reader.refresh().unwrap();
+            assert_eq!(newer, reader.change() > before, "{} after {before}", reader.change());
+            figures.refreshed += 1;
+            figures.newer += u64::from(newer);
+            figures.change = reader.change();
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+    }
+    println!("read {}", figures.line());
+}
+
+/// A process that reads until it is told to stop.
+struct Reading {
+    child: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Reading {
+    fn begin(dir: &Path) -> Self {
+        let mut command = again("follow::the_reading_process", VARIABLE, dir);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.by_ref().map(Result::unwrap).any(|line| line == "ready"));
+        Self { child, lines }
+    }
+
+    fn end(mut self) -> Figures {
+        drop(self.child.stdin.take());
+        let lines: Vec<String> = self.lines.map(Result::unwrap).collect();
+        assert!(self.child.wait().unwrap().success(), "the reader failed: {lines:#?}");
+        let read = lines.iter().find_map(|line| line.strip_prefix("read "));
+        Figures::parse(read.expect("what it did"))
+    }
+}
+
+/// Writes for a while; changes a second.
+fn write(index: &Index, script: &Script, change: &mut u64, time: Duration) -> f64 {
+    let (begin, first) = (Instant::now(), *change);
+    while begin.elapsed() < time {
+        *change += 1;
+        assert_eq!(index.write(script.batch(*change)).unwrap().change, *change);
+    }
+    f64::from(u32::try_from(*change - first).unwrap()) / begin.elapsed().as_secs_f64()
+}
+
+#[test]
+fn a_reader_in_another_process_answers_by_the_law_beside_a_writer_at_full_speed() {
+    let seconds: u32 =
+        std::env::var("NEARKIN_FOLLOW_SECONDS").map_or(4, |text| text.parse().unwrap());
+    // In turns, because a machine is not as fast at all times.
+    let turns = (seconds / 20).clamp(1, 30);
+    let time = Duration::from_secs(u64::from(seconds)) / (2 * turns);
+    let scratch = Scratch::new();
+    let options = Options::default().memtable_bytes_max(1 << 20).tier_segments_max(4);
+    let index = Index::create(scratch.dir(), &params(), options).unwrap();
+    let script = Script::new();
+    let mut change = 0;
+    write(&index, &script, &mut change, time / 4);
+    let (mut alone, mut beside, mut all) = (0.0, 0.0, Figures::default());
+    for _ in 0..turns {
+        alone += write(&index, &script, &mut change, time);
+        let first = change;
+        let reading = Reading::begin(&scratch.dir());
+        beside += write(&index, &script, &mut change, time);
+        let figures = reading.end();
+        assert!(figures.newer > 0 && figures.change > first, "{figures:?} after {first}");
+        all.add(&figures);
+    }
+    let share = 100.0 * beside / alone;
+    println!("{change} changes of {BATCH} documents; reader: {all:?}");
+    let turns = f64::from(turns);
+    println!(
+        "changes a second: {:.0} alone, {:.0} beside a reader: {share:.0} %",
+        alone / turns,
+        beside / turns
+    );
+    assert_eq!(index.len(), u64::try_from(Script::live(change).len()).unwrap());
+    index.close().unwrap();
+    let reader = Reader::open(scratch.dir(), Options::default()).unwrap();
+    assert_eq!(reader.change(), change);
+    ask(&reader, &script, &mut Random(7), &mut all);
+}
