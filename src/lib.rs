@@ -113,13 +113,13 @@ mod wal;
 pub use error::{Error, ErrorKind, Result};
 pub use index::{
     Admission, Admit, Answer, Batch, Cluster, Clusters, Collapsed, CollapsedPairs, Decision,
-    Document, Durability, Imported, Index, Keep, Maintained, Maintenance, Match, Newcomer, Options,
-    Outcome, Pair, Pairs, Progress, Queries, Query, Reader, Recovery, Salvaged, Snapshot, Stats,
-    Verification, Written,
+    Document, Durability, Exact, Fetch, Imported, Index, Keep, Maintained, Maintenance, Match,
+    Newcomer, Options, Outcome, Pair, Pairs, Progress, Queries, Query, Reader, Recovery, Salvaged,
+    Snapshot, Stats, Verification, Written,
 };
 pub use params::{Maker, Params, ParamsBuilder, Scheme, Shingles};
 pub use segment::ReadMode;
-pub use sketch::{Signature, Sketcher};
+pub use sketch::{Original, Signature, Sketcher};
 
 /// The README's examples are compiled and run.
 #[cfg(doctest)]

@@ -23,6 +23,8 @@ mod add;
 mod admit;
 #[path = "cli/cookbook.rs"]
 mod cookbook;
+#[path = "cli/exact.rs"]
+mod exact;
 #[path = "cli/exchange.rs"]
 mod exchange;
 #[path = "cli/help.rs"]

@@ -29,7 +29,7 @@ pub use copy::{Imported, Salvaged};
 pub use handle::Index;
 pub use options::{Durability, Maintenance, Options};
 pub use read::{
-    Answer, Cluster, Clusters, Collapsed, CollapsedPairs, Document, Maintained, Match, Pair, Pairs,
-    Progress, Queries, Query, Recovery, Snapshot, Stats, Verification,
+    Answer, Cluster, Clusters, Collapsed, CollapsedPairs, Document, Exact, Fetch, Maintained,
+    Match, Pair, Pairs, Progress, Queries, Query, Recovery, Snapshot, Stats, Verification,
 };
 pub use reader::Reader;

@@ -17,6 +17,7 @@ mod fast;
 mod hash;
 mod lane;
 mod normalise;
+mod original;
 mod scratch;
 mod signature;
 #[cfg_attr(not(all(target_arch = "x86_64", target_feature = "sse2")), path = "no_simd.rs")]
@@ -32,6 +33,7 @@ pub(crate) use band::{band_key, key_hash};
 pub(crate) use compare::equal_rows;
 pub(crate) use compare::{Agreement, holds};
 pub(crate) use normalise::unicode_versions;
+pub use original::Original;
 use scratch::{Rows, Scratch};
 pub use signature::Signature;
 use simd::Wide;
@@ -91,14 +93,44 @@ impl Sketcher {
     /// stop words alone);
     /// `Invalid` when the parameters are for items, or for signatures made elsewhere.
     pub fn text(&self, text: &str) -> Result<Signature> {
+        scratch::with(|scratch| self.text_in(text, scratch))
+    }
+
+    #[inline]
+    fn text_in(&self, text: &str, scratch: &mut Scratch) -> Result<Signature> {
         let inner = &*self.inner;
         self.check_made_here()?;
         if inner.shingles == Shingles::Items {
             return Err(Error::invalid("the parameters say items; a text has other shingles"));
         }
-        scratch::with(|scratch| match inner.processor {
+        match inner.processor {
             Some(processor) => processor.text(inner, text, scratch),
             None => inner.text(None, text, scratch),
+        }
+    }
+
+    /// A text with all its shingles, to be compared exactly. Fails as [`Sketcher::text`] does.
+    /// Costs a sort of the shingles more.
+    pub fn original_text(&self, text: &str) -> Result<Original> {
+        scratch::with(|scratch| {
+            let signature = self.text_in(text, scratch)?;
+            Ok(Original::new(signature, &scratch.sums))
+        })
+    }
+
+    /// A set of strings with all its items, to be compared exactly. Fails as [`Sketcher::items`]
+    /// does.
+    pub fn original_items<I, T>(&self, items: I) -> Result<Original>
+    where
+        I: IntoIterator<Item = T>,
+        T: AsRef<str>,
+    {
+        self.check_items()?;
+        scratch::with(|Scratch { sums, rows, .. }| {
+            sums.clear();
+            sums.extend(items.into_iter().map(|item| self.inner.unit.of(item.as_ref().as_bytes())));
+            let signature = self.inner.sign(None, sums, rows)?;
+            Ok(Original::new(signature, sums))
         })
     }
 

@@ -177,6 +177,7 @@ pub(crate) struct Admit {
     nearkin query my.nearkin --key docs/mit.txt --threshold 0.5 --limit 3\n  \
     nearkin query my.nearkin --text \"permission is hereby granted\"\n  \
     nearkin query my.nearkin --keys docs/mit.txt,docs/isc.txt --threshold 0 --limit 5\n  \
+    nearkin query my.nearkin docs/mit.txt --exact\n  \
     nearkin query papers.nearkin --jsonl papers.jsonl --json")]
 pub(crate) struct Query {
     /// Folder of the index
@@ -202,6 +203,9 @@ pub(crate) struct Query {
     #[command(flatten)]
     pub(crate) lines: LinesGiven,
 
+    #[command(flatten)]
+    pub(crate) exact: ExactGiven,
+
     /// Least similarity to print, 0 to 1 [default: the index's own]
     #[arg(long, value_name = "T", value_parser = similarity)]
     pub(crate) threshold: Option<f64>,
@@ -216,6 +220,32 @@ pub(crate) struct Query {
     #[arg(long, value_name = "N", default_value_t = 10)]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) limit: usize,
+}
+
+/// Verifying by the documents themselves
+#[derive(Debug, clap::Args)]
+pub(crate) struct ExactGiven {
+    /// Read the documents that are found again, and say how similar they are exactly; `stale` if
+    /// one has changed since it was added, `missing` if it cannot be read
+    #[arg(long)]
+    pub(crate) exact: bool,
+
+    /// Find them in this file of JSON lines, by their keys [default: files, whose keys are paths];
+    /// may be repeated
+    #[arg(long, value_name = "FILE", requires = "exact")]
+    pub(crate) from: Vec<PathBuf>,
+
+    /// Field of these lines that holds the key [default: id]
+    #[arg(long, value_name = "NAME", requires = "from")]
+    pub(crate) from_key_field: Option<String>,
+
+    /// Field of these lines that holds the text or the items [default: text, items]
+    #[arg(long, value_name = "NAME", requires = "from")]
+    pub(crate) from_field: Option<String>,
+
+    /// Least exact similarity to print, 0 to 1; what is stale or missing is printed all the same
+    #[arg(long, value_name = "T", value_parser = similarity, requires = "exact")]
+    pub(crate) at_least: Option<f64>,
 }
 
 /// Documents as lines of JSON
@@ -276,6 +306,7 @@ pub(crate) struct Remove {
 /// Print all pairs of documents like each other
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  nearkin pairs my.nearkin --threshold 0.8 --sort\n  \
+    nearkin pairs my.nearkin --exact --at-least 0.5\n  \
     nearkin pairs my.nearkin --collapse")]
 pub(crate) struct Pairs {
     /// Folder of the index
@@ -296,8 +327,11 @@ pub(crate) struct Pairs {
     /// number, not as pairs; other pairs are then of crowds
     ///
     /// Without it n copies are n (n - 1) / 2 pairs. Takes 4 bytes of memory for each document.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "exact")]
     pub(crate) collapse: bool,
+
+    #[command(flatten)]
+    pub(crate) exact: ExactGiven,
 }
 
 /// Print groups of documents that pairs connect

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use nearkin::{ErrorKind, Signature, Sketcher};
+use nearkin::{Error, ErrorKind, Original, Signature, Sketcher};
 
 use crate::failure;
 use crate::lines::{Content, Fields};
@@ -155,17 +155,39 @@ impl Reading {
 
     pub(crate) fn sketch(&self, raw: Raw) -> Result<Sketched, Skipped> {
         let Raw { origin, body } = raw;
-        match self.named(&origin, body) {
+        match self.named(&origin, body, |content| self.signature(content)) {
             Ok((name, signature)) => Ok(Sketched { name, signature }),
             Err(reason) => Err(Skipped { origin, reason }),
         }
     }
 
-    fn named(
+    /// A document with all that is needed to compare it exactly; its name comes first.
+    pub(crate) fn original(&self, raw: Raw) -> Result<(Vec<u8>, Original), Skipped> {
+        let Raw { origin, body } = raw;
+        self.named(&origin, body, |content| self.original_of(content))
+            .map_err(|reason| Skipped { origin, reason })
+    }
+
+    /// The key of a line, if it has one.
+    pub(crate) fn key(&self, raw: &Raw) -> Option<Vec<u8>> {
+        Some(self.fields.parse(raw.body.as_ref().ok()?).ok()?.0)
+    }
+
+    fn original_of(&self, content: &Content) -> Result<Original, Reason> {
+        let original = match content {
+            Content::Text(text) => self.sketcher.original_text(text),
+            Content::Items(items) => self.sketcher.original_items(items),
+            Content::Rows(_) => return Err(Reason::BadLine("a signature only".to_owned())),
+        };
+        original.map_err(|error| reason_of(&error))
+    }
+
+    fn named<T>(
         &self,
         origin: &Origin,
         body: Result<Vec<u8>, Reason>,
-    ) -> Result<(Vec<u8>, Signature), Reason> {
+        make: impl Fn(&Content) -> Result<T, Reason>,
+    ) -> Result<(Vec<u8>, T), Reason> {
         let body = body?;
         let (name, content) = match origin {
             Origin::File { name, .. } => (name.clone(), Content::Text(text(body)?)),
@@ -176,7 +198,7 @@ impl Reading {
             }
         };
         match name.len() {
-            1..=KEY_BYTES_MAX => Ok((name, self.signature(&content)?)),
+            1..=KEY_BYTES_MAX => Ok((name, make(&content)?)),
             length => Err(Reason::BadKey(format!(
                 "it has {}; 1 to {KEY_BYTES_MAX} can be stored",
                 output::counted(length as u64, "byte")
@@ -191,10 +213,14 @@ impl Reading {
             // How many shingles they come from is not said.
             Content::Rows(rows) => self.sketcher.rows(rows, 0),
         };
-        signature.map_err(|error| match error.kind() {
-            ErrorKind::Empty => Reason::Empty,
-            _ => Reason::BadLine(failure::with_causes(&error)),
-        })
+        signature.map_err(|error| reason_of(&error))
+    }
+}
+
+fn reason_of(error: &Error) -> Reason {
+    match error.kind() {
+        ErrorKind::Empty => Reason::Empty,
+        _ => Reason::BadLine(failure::with_causes(error)),
     }
 }
 

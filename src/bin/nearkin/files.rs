@@ -5,7 +5,7 @@
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::vec;
 
@@ -142,6 +142,14 @@ pub(crate) fn open(path: &Path) -> Result<(String, Box<dyn Read>), Failure> {
         return Ok(("stdin".to_owned(), Box::new(std::io::stdin())));
     }
     let file = File::open(path).map_err(|error| Failure::reading(path, &error))?;
+    Ok((path.display().to_string(), Box::new(file)))
+}
+
+/// Opens a file that can be read from any place, from byte `at` on.
+pub(crate) fn open_at(path: &Path, at: u64) -> Result<(String, Box<dyn Read>), Failure> {
+    let fail = |error| Failure::reading(path, &error);
+    let mut file = File::open(path).map_err(fail)?;
+    file.seek(SeekFrom::Start(at)).map_err(fail)?;
     Ok((path.display().to_string(), Box::new(file)))
 }
 

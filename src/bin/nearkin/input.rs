@@ -7,7 +7,7 @@ use std::vec;
 
 use nearkin::{Params, Scheme, Shingles};
 
-use crate::args::LinesGiven;
+use crate::args::{ExactGiven, LinesGiven};
 use crate::content::{Origin, Raw};
 use crate::failure::Failure;
 use crate::files::{self, Files};
@@ -143,6 +143,27 @@ pub(crate) fn check_takes_sets(params: &Params) -> Result<(), Failure> {
         "the index takes no sets of items, which the rows of --transactions are",
         "use another index, with `--shingles items`",
     ))
+}
+
+/// Where the documents that are read again have their keys and their content.
+pub(crate) fn fields_again(given: &ExactGiven, params: &Params) -> Result<Fields, Failure> {
+    if let Scheme::External(_) = params.scheme() {
+        return Err(Failure::new(
+            format!("signatures of {} are made elsewhere", params.scheme()),
+            "compare the documents where they are made: --exact cannot",
+        ));
+    }
+    let key = given.from_key_field.as_deref().unwrap_or("id");
+    if params.shingles() != Shingles::Items {
+        return Ok(Fields::text(key, given.from_field.as_deref().unwrap_or("text")));
+    }
+    if given.from.is_empty() {
+        return Err(Failure::new(
+            "the index holds sets of items, which are no files",
+            "say where they are: --from FILE.jsonl",
+        ));
+    }
+    Ok(Fields::items(key, given.from_field.as_deref().unwrap_or("items")))
 }
 
 /// The fields to read in lines for an index of such parameters. An error where the index takes

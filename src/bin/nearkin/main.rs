@@ -15,6 +15,7 @@ mod input;
 mod lines;
 mod maintain;
 mod opened;
+mod originals;
 mod output;
 mod pairs;
 mod pipeline;

@@ -4,13 +4,16 @@
 
 use std::cmp::Reverse;
 
-use nearkin::{Cluster, Collapsed, Pair, Reader};
+use nearkin::{Cluster, Collapsed, Exact, Pair, Reader};
 use serde::Serialize;
 
 use crate::Ended;
 use crate::args::{Clusters, Pairs};
+use crate::content::Reading;
 use crate::failure::Failure;
+use crate::input;
 use crate::opened;
+use crate::originals::{self, ExactFields, Originals};
 use crate::output::{self, Output, counted, grouped, lossy, visible};
 use crate::progress::{Progress, Unit};
 use crate::table::{Align, Table};
@@ -24,12 +27,20 @@ struct PairObject<'a> {
     a: &'a str,
     b: &'a str,
     similarity: f64,
+    #[serde(flatten)]
+    exact: ExactFields,
 }
 
 pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure> {
     let index = opened::to_read(&args.index)?;
     opened::warn_if_missed(index.params(), args.threshold);
     let threshold = args.threshold.unwrap_or_else(|| index.params().threshold());
+    let originals = if args.exact.exact {
+        let fields = input::fields_again(&args.exact, index.params())?;
+        Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact)?)
+    } else {
+        None
+    };
     let doing = "finding pairs";
     let total = Some(index.len());
     let progress = if args.sort {
@@ -41,7 +52,7 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
         return collapsed(args, &index, threshold, &progress, output);
     }
     let mut found = index.pairs(threshold)?;
-    let mut printer = Printer::new(output);
+    let mut printer = Printer::new(&index, originals.as_ref(), output);
     let mut sorted = Vec::new();
     while let Some(pair) = found.next() {
         progress.reached(found.progress().done);
@@ -161,35 +172,65 @@ fn print_collapsed(
 }
 
 /// Prints pairs as they come.
-struct Printer {
-    /// None for JSON.
-    table: Option<Table<3>>,
+struct Printer<'a> {
+    index: &'a Reader,
+    /// Where the documents are that pairs are verified by, if they are.
+    originals: Option<&'a Originals>,
+    rows: Rows,
     count: u64,
 }
 
-impl Printer {
-    fn new(output: &Output) -> Self {
-        let columns = [("similarity", Align::Right), ("a", Align::Left), ("b", Align::Left)];
-        Self { table: (!output.json()).then(|| Table::new(columns)), count: 0 }
+enum Rows {
+    Objects,
+    Estimates(Table<3>),
+    Exact(Table<4>),
+}
+
+impl<'a> Printer<'a> {
+    fn new(index: &'a Reader, originals: Option<&'a Originals>, output: &Output) -> Self {
+        let [similarity, a, b] =
+            [("similarity", Align::Right), ("a", Align::Left), ("b", Align::Left)];
+        let rows = match originals {
+            _ if output.json() => Rows::Objects,
+            None => Rows::Estimates(Table::new([similarity, a, b])),
+            Some(_) => Rows::Exact(Table::new([("exact", Align::Right), similarity, a, b])),
+        };
+        Self { index, originals, rows, count: 0 }
     }
 
     fn pair(&mut self, pair: &Pair, output: &mut Output) -> Result<(), Failure> {
+        let exact = match self.originals {
+            None => None,
+            Some(originals) => {
+                let fetch = &mut |key: &[u8]| originals.fetch(key);
+                Some(self.index.exact_pair(pair, originals.least(), fetch)?)
+            }
+        };
+        if exact == Some(Exact::Below) {
+            return Ok(());
+        }
         self.count += 1;
         let similarity = pair.similarity;
-        match &mut self.table {
-            Some(table) => {
-                let cells = [format!("{similarity:.3}"), visible(&pair.a), visible(&pair.b)];
-                table.row(cells, output)
+        let [estimate, a, b] = [format!("{similarity:.3}"), visible(&pair.a), visible(&pair.b)];
+        match &mut self.rows {
+            Rows::Estimates(table) => table.row([estimate, a, b], output),
+            Rows::Exact(table) => {
+                let exact = exact.map_or_else(String::new, originals::cell);
+                table.row([exact, estimate, a, b], output)
             }
-            None => {
-                output.object(&PairObject { a: &lossy(&pair.a), b: &lossy(&pair.b), similarity })
+            Rows::Objects => {
+                let exact = ExactFields::of(exact);
+                let (a, b) = (&lossy(&pair.a), &lossy(&pair.b));
+                output.object(&PairObject { a, b, similarity, exact })
             }
         }
     }
 
     fn finish(self, output: &mut Output) -> Result<u64, Failure> {
-        if let Some(table) = self.table {
-            table.finish(output)?;
+        match self.rows {
+            Rows::Objects => {}
+            Rows::Estimates(table) => table.finish(output)?,
+            Rows::Exact(table) => table.finish(output)?,
         }
         output.flush()?;
         Ok(self.count)

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use nearkin::{Answer, ErrorKind, Match, Reader};
+use nearkin::{Answer, ErrorKind, Exact, Match, Original, Pair, Reader};
 use serde::Serialize;
 
 use crate::Ended;
@@ -13,6 +13,7 @@ use crate::content::{self, Origin, Raw, Reading, Reason, Skipped};
 use crate::failure::{self, Failure};
 use crate::input::{self, Input};
 use crate::opened;
+use crate::originals::{self, ExactFields, Originals};
 use crate::output::{self, Output, counted, grouped, lossy, visible};
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
@@ -21,8 +22,15 @@ use crate::table::{Align, Table};
 pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
     let index = opened::to_read(&args.index)?;
     opened::warn_if_missed(index.params(), args.threshold);
+    let originals = if args.exact.exact {
+        let fields = input::fields_again(&args.exact, index.params())?;
+        Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact)?)
+    } else {
+        None
+    };
     let asking = Asking {
         index: &index,
+        originals: originals.as_ref(),
         threshold: args.threshold,
         limit: args.limit,
         candidates_max: args.max_candidates,
@@ -50,6 +58,8 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
 /// What is the same for all queries of one command.
 struct Asking<'a> {
     index: &'a Reader,
+    /// Where the documents are that matches are verified by, if they are.
+    originals: Option<&'a Originals>,
     threshold: Option<f64>,
     limit: usize,
     candidates_max: Option<usize>,
@@ -68,13 +78,69 @@ impl Asking<'_> {
         }
     }
 
+    /// Verifies an answer, if that is wanted, by the document that was asked for.
+    fn verified(&self, answer: Answer, asked: Option<&Original>) -> nearkin::Result<Verified> {
+        let (Some(originals), Some(asked)) = (self.originals, asked) else {
+            return Ok(Verified { answer, exact: None });
+        };
+        let fetch = &mut |key: &[u8]| originals.fetch(key);
+        let least = originals.least();
+        let exact = self.index.exact_matches(asked, &answer.matches, least, fetch)?;
+        Ok(Verified::without_those_below(answer, exact))
+    }
+
+    /// The same for a document that is stored.
+    fn verified_by_key(&self, answer: Answer, key: &[u8]) -> nearkin::Result<Verified> {
+        let Some(originals) = self.originals else { return Ok(Verified { answer, exact: None }) };
+        let one = |found: &Match| {
+            let pair = Pair {
+                a: key.to_vec(),
+                b: found.key.clone(),
+                equal_rows: found.equal_rows,
+                similarity: found.similarity,
+            };
+            self.index.exact_pair(&pair, originals.least(), &mut |key| originals.fetch(key))
+        };
+        let exact = answer.matches.iter().map(one).collect::<nearkin::Result<_>>()?;
+        Ok(Verified::without_those_below(answer, exact))
+    }
+
     /// The threshold that the answers were asked at.
     fn threshold(&self) -> f64 {
         self.threshold.unwrap_or_else(|| self.index.params().threshold())
     }
 }
 
+/// An answer, and of each match what the documents themselves say, if that was asked for.
+struct Verified {
+    answer: Answer,
+    exact: Option<Vec<Exact>>,
+}
+
+impl Verified {
+    fn without_those_below(mut answer: Answer, exact: Vec<Exact>) -> Self {
+        let mut stays = exact.iter().map(|exact| *exact != Exact::Below);
+        answer.matches.retain(|_| stays.next().unwrap_or(false));
+        let below = exact.iter().filter(|exact| **exact == Exact::Below).count();
+        answer.found -= (below as u64).min(answer.found);
+        let exact = exact.into_iter().filter(|exact| *exact != Exact::Below).collect();
+        Self { answer, exact: Some(exact) }
+    }
+
+    /// Each match, and what its document says.
+    fn matches(&self) -> impl Iterator<Item = (&Match, Option<Exact>)> {
+        let exact = |at: usize| self.exact.as_ref().and_then(|all| all.get(at).copied());
+        self.answer.matches.iter().enumerate().map(move |(at, found)| (found, exact(at)))
+    }
+}
+
 fn by_keys(asking: &Asking<'_>, keys: &[&[u8]], output: &mut Output) -> Result<Ended, Failure> {
+    if let (Some(_), [_, _, ..]) = (asking.originals, keys) {
+        return Err(Failure::new(
+            "several documents as one query have no exact similarity",
+            "ask for one --key at a time, or without --exact",
+        ));
+    }
     let answer = asking.run(asking.index.query_keys(keys)).map_err(|error| match error.kind() {
         ErrorKind::NotFound => Failure::new(
             failure::with_causes(&error),
@@ -82,27 +148,47 @@ fn by_keys(asking: &Asking<'_>, keys: &[&[u8]], output: &mut Output) -> Result<E
         ),
         _ => Failure::from(error),
     })?;
+    let answer = match keys {
+        [key] => asking.verified_by_key(answer, key)?,
+        _ => Verified { answer, exact: None },
+    };
     print_one(asking, &keys.join(&b','), &answer, output)
 }
 
 fn by_text(asking: &Asking<'_>, text: &str, output: &mut Output) -> Result<Ended, Failure> {
-    let signature = asking.index.sketcher().text(text).map_err(|error| match error.kind() {
-        ErrorKind::Empty => Failure::new("the text is empty: there is nothing to compare", ""),
-        _ => Failure::from(error),
-    })?;
-    let answer = asking.run(asking.index.query(&signature))?;
-    print_one(asking, b"text", &answer, output)
+    let asked =
+        asking.index.sketcher().original_text(text).map_err(|error| match error.kind() {
+            ErrorKind::Empty => Failure::new("the text is empty: there is nothing to compare", ""),
+            _ => Failure::from(error),
+        })?;
+    let answer = asking.run(asking.index.query(asked.signature()))?;
+    print_one(asking, b"text", &asking.verified(answer, Some(&asked))?, output)
 }
 
 /// Prints the answer to the only query of a command.
 fn print_one(
     asking: &Asking<'_>,
     name: &[u8],
-    answer: &Answer,
+    verified: &Verified,
     output: &mut Output,
 ) -> Result<Ended, Failure> {
+    let answer = &verified.answer;
     if output.json() {
-        print_objects(name, answer, output)?;
+        print_objects(name, verified, output)?;
+    } else if asking.originals.is_some() {
+        let exact = ("exact", Align::Right);
+        let mut table = Table::new([
+            exact,
+            ("similarity", Align::Right),
+            ("error", Align::Right),
+            ("key", Align::Left),
+        ]);
+        for (found, exact) in verified.matches() {
+            let [similarity, error, key] = cells(found);
+            let exact = exact.map_or_else(String::new, originals::cell);
+            table.row([exact, similarity, error, key], output)?;
+        }
+        table.finish(output)?;
     } else {
         let similarity = ("similarity", Align::Right);
         let mut table = Table::new([similarity, ("error", Align::Right), ("key", Align::Left)]);
@@ -148,7 +234,7 @@ fn by_content(
         for answered in chunk {
             match answered? {
                 Ok((name, answer)) => {
-                    tally.count(&answer);
+                    tally.count(&answer.answer);
                     print_block(&name, &answer, output)?;
                 }
                 Err(one) => {
@@ -181,13 +267,22 @@ fn by_file(
 }
 
 /// A query's name and its answer, or why it could not be asked.
-type Answered = Result<(Vec<u8>, Answer), Skipped>;
+type Answered = Result<(Vec<u8>, Verified), Skipped>;
 
 fn answer(asking: &Asking<'_>, reading: &Reading, raw: Raw) -> nearkin::Result<Answered> {
+    if asking.originals.is_some() {
+        return match reading.original(raw) {
+            Ok((name, asked)) => {
+                let answer = asking.run(asking.index.query(asked.signature()))?;
+                Ok(Ok((name, asking.verified(answer, Some(&asked))?)))
+            }
+            Err(skipped) => Ok(Err(skipped)),
+        };
+    }
     match reading.sketch(raw) {
         Ok(sketched) => {
             let answer = asking.run(asking.index.query(&sketched.signature))?;
-            Ok(Ok((sketched.name, answer)))
+            Ok(Ok((sketched.name, asking.verified(answer, None)?)))
         }
         Err(skipped) => Ok(Err(skipped)),
     }
@@ -203,16 +298,19 @@ struct MatchObject<'a> {
     key: &'a str,
     similarity: f64,
     standard_error: f64,
+    #[serde(flatten)]
+    exact: ExactFields,
 }
 
-fn print_objects(name: &[u8], answer: &Answer, output: &mut Output) -> Result<(), Failure> {
+fn print_objects(name: &[u8], answer: &Verified, output: &mut Output) -> Result<(), Failure> {
     let query = lossy(name);
-    for found in &answer.matches {
+    for (found, exact) in answer.matches() {
         output.object(&MatchObject {
             query: &query,
             key: &lossy(&found.key),
             similarity: found.similarity,
             standard_error: found.standard_error,
+            exact: ExactFields::of(exact),
         })?;
     }
     Ok(())
@@ -225,16 +323,18 @@ fn cells(found: &Match) -> [String; 3] {
 
 /// Prints the answer to one of many queries: its name, and below it the matches. Nothing where
 /// nothing matched.
-fn print_block(name: &[u8], answer: &Answer, output: &mut Output) -> Result<(), Failure> {
+fn print_block(name: &[u8], answer: &Verified, output: &mut Output) -> Result<(), Failure> {
     if output.json() {
         return print_objects(name, answer, output);
     }
-    if answer.matches.is_empty() {
+    if answer.answer.matches.is_empty() {
         return Ok(());
     }
     output.line(visible(name))?;
-    for found in &answer.matches {
-        output.line(format_args!("  {}", cells(found).join("  ")))?;
+    for (found, exact) in answer.matches() {
+        let exact = exact.map(|exact| format!("{:>7}  ", originals::cell(exact)));
+        let exact = exact.unwrap_or_default();
+        output.line(format_args!("  {exact}{}", cells(found).join("  ")))?;
     }
     output.line("")
 }

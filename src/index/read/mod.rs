@@ -4,6 +4,7 @@
 
 mod answer;
 mod clusters;
+mod exact;
 mod pairs;
 pub(crate) mod query;
 pub(crate) mod search;
@@ -15,6 +16,7 @@ pub use answer::{
     Verification,
 };
 pub use clusters::Clusters;
+pub use exact::{Exact, Fetch};
 pub use pairs::{CollapsedPairs, Pairs};
 pub use query::{Queries, Query};
 pub use state::Snapshot;

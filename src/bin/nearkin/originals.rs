@@ -1,0 +1,142 @@
+//! Where the documents of an index can be read again: files by their paths, lines by their keys.
+//!
+//! Knows how to find a document by its key, not what is done with it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use nearkin::{Exact, Original};
+
+use crate::args::ExactGiven;
+use crate::content::{Origin, Raw, Reading};
+use crate::failure::Failure;
+use crate::files;
+use crate::lines::Lines;
+
+/// Documents kept at hand: pairs name the same ones again and again.
+const KEPT_MAX: usize = 1_024;
+
+/// The documents of an index, to be read again.
+pub(crate) struct Originals {
+    reading: Reading,
+    files: Vec<PathBuf>,
+    /// Of lines: in which file each key is, and from which byte on. The last one counts, as it
+    /// does for `add`.
+    lines: HashMap<Vec<u8>, (usize, u64)>,
+    kept: Mutex<HashMap<Vec<u8>, Option<Arc<Original>>>>,
+    least: f64,
+}
+
+impl Originals {
+    /// Looks through the files of lines, if there are any: takes a key and 24 bytes for each.
+    pub(crate) fn new(reading: Reading, given: &ExactGiven) -> Result<Self, Failure> {
+        let mut lines = HashMap::new();
+        for (number, path) in given.from.iter().enumerate() {
+            if files::length(path)?.is_none() {
+                return Err(Failure::new(
+                    format!("{} cannot be read twice", path.display()),
+                    "--from needs a file on disk",
+                ));
+            }
+            let mut file = open(path, 0)?;
+            loop {
+                let at = file.bytes_read();
+                let Some(raw) = file.next()? else { break };
+                if let Some(key) = reading.key(&raw) {
+                    lines.insert(key, (number, at));
+                }
+            }
+        }
+        let least = given.at_least.unwrap_or(0.0);
+        let files = given.from.clone();
+        Ok(Self { reading, files, lines, kept: Mutex::default(), least })
+    }
+
+    /// The least exact similarity that is asked for.
+    pub(crate) fn least(&self) -> f64 {
+        self.least
+    }
+
+    /// The document with a key; none if it cannot be read, or no longer be compared.
+    pub(crate) fn fetch(&self, key: &[u8]) -> nearkin::Result<Option<Original>> {
+        let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kept().get(key) {
+            return Ok(known.as_deref().cloned());
+        }
+        let original = self.read(key).map(Arc::new);
+        let mut kept = kept();
+        if kept.len() >= KEPT_MAX {
+            kept.clear();
+        }
+        kept.insert(key.to_vec(), original.clone());
+        Ok(original.as_deref().cloned())
+    }
+
+    fn read(&self, key: &[u8]) -> Option<Original> {
+        let raw = if self.files.is_empty() {
+            let path = path_of(key)?;
+            let body = files::read(&path);
+            Raw { origin: Origin::File { path, name: key.to_vec() }, body }
+        } else {
+            let (number, at) = self.lines.get(key)?;
+            open(&self.files[*number], *at).and_then(|mut lines| lines.next()).ok()??
+        };
+        let (name, original) = self.reading.original(raw).ok()?;
+        (name == key).then_some(original)
+    }
+}
+
+fn open(path: &Path, at: u64) -> Result<Lines, Failure> {
+    let (name, reader) = files::open_at(path, at)?;
+    Ok(Lines::new(&name, reader))
+}
+
+#[cfg(unix)]
+fn path_of(key: &[u8]) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStrExt as _;
+    Some(PathBuf::from(std::ffi::OsStr::from_bytes(key)))
+}
+
+#[cfg(not(unix))]
+fn path_of(key: &[u8]) -> Option<PathBuf> {
+    String::from_utf8(key.to_vec()).ok().map(PathBuf::from)
+}
+
+/// What was found, as a cell of a table.
+pub(crate) fn cell(exact: Exact) -> String {
+    match exact {
+        Exact::Similarity(similarity) => format!("{similarity:.3}"),
+        Exact::Stale => "stale".to_owned(),
+        Exact::Missing => "missing".to_owned(),
+        // Such a row is not printed; and no other kind is known here.
+        _ => "-".to_owned(),
+    }
+}
+
+/// What was found, as fields of an object.
+#[derive(Debug, Default, serde::Serialize)]
+pub(crate) struct ExactFields {
+    /// The Jaccard similarity of the documents themselves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exact: Option<f64>,
+    /// A document has changed since it was indexed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    stale: bool,
+    /// A document could not be read.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    missing: bool,
+}
+
+impl ExactFields {
+    pub(crate) fn of(exact: Option<Exact>) -> Self {
+        Self {
+            exact: match exact {
+                Some(Exact::Similarity(similarity)) => Some(similarity),
+                _ => None,
+            },
+            stale: exact == Some(Exact::Stale),
+            missing: exact == Some(Exact::Missing),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Verifying by the documents themselves.
+
+use super::*;
+
+/// Words that share all but the last ones.
+fn words(from: u32, to: u32) -> String {
+    (from..to).map(|word| format!("word{word} ")).collect()
+}
+
+fn exact_of(rows: &[Value], key: &str) -> Value {
+    let row = rows.iter().find(|row| row["key"] == key || row["b"] == key);
+    row.unwrap_or_else(|| panic!("{key} in {rows:?}")).clone()
+}
+
+fn objects(stdout: &str) -> Vec<Value> {
+    stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn files_are_read_again_and_what_changed_is_stale() {
+    let scratch = Scratch::new();
+    scratch.write("docs/a.txt", words(0, 100));
+    scratch.write("docs/b.txt", words(0, 90));
+    scratch.write("docs/c.txt", words(0, 80));
+    scratch.write("docs/d.txt", words(5, 100));
+    scratch.run("add ix docs --shingles words:1 --threshold 0.5").ends_with(0);
+    let out = scratch.run("query ix --key docs/a.txt --exact --json").ends_with(0).stdout;
+    let rows = objects(&out);
+    assert_eq!(exact_of(&rows, "docs/b.txt")["exact"], 0.9);
+    assert_eq!(exact_of(&rows, "docs/c.txt")["exact"], 0.8);
+    assert_eq!(exact_of(&rows, "docs/d.txt")["exact"], 0.95);
+    // By content, and by text: the same.
+    let out = scratch.run("query ix docs/a.txt --exact --json --at-least 0.85").ends_with(0).stdout;
+    let rows = objects(&out);
+    assert_eq!(rows.len(), 3, "{rows:?}");
+    assert_eq!(exact_of(&rows, "docs/a.txt")["exact"], 1.0);
+    // One changes, one goes.
+    scratch.write("docs/b.txt", words(0, 91));
+    fs::remove_file(scratch.path("docs/c.txt")).unwrap();
+    let out = scratch.run("query ix --key docs/a.txt --exact --json").ends_with(0).stdout;
+    let rows = objects(&out);
+    let b = exact_of(&rows, "docs/b.txt");
+    assert_eq!((&b["stale"], &b["exact"]), (&Value::Bool(true), &Value::Null));
+    let c = exact_of(&rows, "docs/c.txt");
+    assert_eq!((&c["missing"], &c["exact"]), (&Value::Bool(true), &Value::Null));
+    let table = scratch.run("pairs ix --exact --sort").ends_with(0).stdout;
+    assert!(table.contains("stale") && table.contains("missing"), "{table}");
+    let d = table.lines().find(|line| line.contains("a.txt") && line.contains("d.txt"));
+    assert!(d.is_some_and(|line| line.trim_start().starts_with("0.950")), "{table}");
+}
+
+#[test]
+fn lines_are_found_again_by_their_keys() {
+    let scratch = Scratch::new();
+    let line = |id: u32, text: &str| format!("{{\"n\":{id},\"body\":\"{text}\"}}\n");
+    let lines = [line(1, &words(0, 50)), "\n".to_owned(), line(2, &words(0, 45))].concat();
+    scratch.write("all.jsonl", lines);
+    let fields = "--key-field n --text-field body";
+    let new = "--shingles words:1 --threshold 0.5";
+    scratch.run(&format!("add ix --jsonl all.jsonl {fields} {new}")).ends_with(0);
+    let again = "--exact --from all.jsonl --from-key-field n --from-field body --json";
+    let rows = objects(&scratch.run(&format!("pairs ix {again}")).ends_with(0).stdout);
+    assert_eq!((rows.len(), &rows[0]["exact"]), (1, &Value::from(0.9)));
+    let query = format!("query ix --jsonl all.jsonl {fields} {again} --at-least 0.95");
+    let rows = objects(&scratch.run(&query).ends_with(0).stdout);
+    assert_eq!(rows.len(), 2, "each itself: {rows:?}");
+    let refused = scratch.run("query ix --key 1 --exact --from nowhere.jsonl").ends_with(2);
+    assert!(refused.stderr.contains("nowhere.jsonl"), "{}", refused.stderr);
+}
+
+#[test]
+fn sets_are_verified_as_sets() {
+    let scratch = Scratch::new();
+    scratch.write(
+        "carts.jsonl",
+        "{\"id\":\"a\",\"items\":[1,2,3,4]}\n{\"id\":\"b\",\"items\":[\"1\",2,3]}\n",
+    );
+    scratch.run("add ix --jsonl carts.jsonl --items-field items --threshold 0.3").ends_with(0);
+    let out = scratch.run("query ix --key a --exact --from carts.jsonl --json").ends_with(0);
+    let rows = objects(&out.stdout);
+    assert_eq!((&rows[0]["key"], &rows[0]["exact"]), (&Value::from("b"), &Value::from(0.75)));
+    let refused = scratch.run("query ix --key a --exact").ends_with(2);
+    assert!(refused.stderr.contains("--from"), "{}", refused.stderr);
+}
