@@ -8,6 +8,8 @@
 
 mod publish;
 
+pub(crate) use publish::copy_is_current;
+
 use crate::catalog::{self, Rest};
 use crate::format::catalog::{Row, WalEntry};
 use crate::index::core::Core;

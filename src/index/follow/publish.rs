@@ -4,6 +4,7 @@
 
 use crate::catalog;
 use crate::format::bytes::narrow;
+use crate::format::catalog::Row;
 use crate::format::catalog_copy::{COPY_BYTES_MAX, CatalogCopy};
 use crate::index::core::{Core, Writer};
 use crate::storage::names::{Names, tmp_of};
@@ -26,15 +27,14 @@ impl Core {
             }
         }
     }
+}
 
-    /// Publishes the row of the catalog that was opened, unless the copy there is of it.
-    pub(crate) fn renew_copy(&self, writer: &Writer) {
-        let hash = catalog::hash(&*self.storage, &self.names.catalog()).ok().flatten();
-        let copy = read(&*self.storage, &self.names);
-        if copy.is_none_or(|copy| Some(copy.catalog_hash) != hash) {
-            self.publish_copy(writer);
-        }
-    }
+/// Whether the copy there is of the catalog as it is now, which says `row`. Then the catalog is
+/// durable: a copy is published only after the commit, or the opening, that saw to that.
+pub(crate) fn copy_is_current(storage: &dyn Storage, names: &Names, row: &Row) -> bool {
+    let hash = catalog::hash(storage, &names.catalog()).ok().flatten();
+    let copy = read(storage, names);
+    copy.is_some_and(|copy| Some(copy.catalog_hash) == hash && copy.row == *row)
 }
 
 fn write(storage: &dyn Storage, names: &Names, copy: &CatalogCopy) -> Result<()> {

@@ -13,7 +13,7 @@ use crate::format::header::{FileHeader, FileKind};
 use crate::format::wal::{LoggedOperation, RecordBuilder};
 use crate::index::core::{Alarm, Core, Writer};
 use crate::index::durable::{Group, Mark};
-use crate::index::follow::PAUSE;
+use crate::index::follow::{PAUSE, copy_is_current};
 use crate::index::merge::flush::NextWal;
 use crate::index::merge::open_dead;
 use crate::index::options::Options;
@@ -197,28 +197,37 @@ fn open_locked(
     lock: Lock,
     options: Options,
 ) -> Result<Core> {
-    let (mut core, litter) = load(storage, names, lock, options)?;
+    let Loaded { mut core, litter, copy_is_current } = load(storage, names, lock, options)?;
     // Everything was read and is whole, so a folder that is missing held nothing that matters.
     for folder in &litter.folders_missing {
         create_dirs(&*core.storage, folder).map_err(|error| Error::io("create", folder, error))?;
     }
     // Swept before the flush, because that needs space.
     core.recovery.files_swept = litter.sweep(&*core.storage)?;
-    core.renew_copy(&core.writer());
+    if !copy_is_current {
+        core.publish_copy(&core.writer());
+    }
     core.flush_replayed()?;
     Ok(core)
 }
 
-/// Reads everything there is to know, and checks it. Writes nothing; syncs the catalog.
-fn load(
-    storage: Arc<dyn Storage>,
-    names: Names,
-    lock: Lock,
-    options: Options,
-) -> Result<(Core, Litter)> {
+/// What was found by reading.
+struct Loaded {
+    core: Core,
+    litter: Litter,
+    /// Whether readers have a copy of the catalog that is there.
+    copy_is_current: bool,
+}
+
+/// Reads everything there is to know, and checks it. Writes nothing; syncs the catalog, unless it
+/// is known to be durable.
+fn load(storage: Arc<dyn Storage>, names: Names, lock: Lock, options: Options) -> Result<Loaded> {
     let read_before = storage.counters().bytes_read;
     let row = catalog::load(&*storage, &names.catalog())?;
-    sync_catalog(&*storage, &names)?;
+    let copy_is_current = copy_is_current(&*storage, &names, &row);
+    if !copy_is_current {
+        sync_catalog(&*storage, &names)?;
+    }
     let litter = Litter::find(&*storage, &names, &row)?;
     let mut core = assemble(storage, names, Some(lock), options, row);
     {
@@ -229,7 +238,7 @@ fn load(
     core.open_segments(&[])?;
     core.replay()?;
     core.recovery.bytes_read = core.storage.counters().bytes_read - read_before;
-    Ok((core, litter))
+    Ok(Loaded { core, litter, copy_is_current })
 }
 
 /// An index as its catalog says it is, with none of its files opened yet.
