@@ -83,7 +83,7 @@ impl Core {
         if self.lock.is_some() {
             self.verify_catalog_and_wal(&mut problems);
         } else {
-            self.verify_beside(&mut problems);
+            self.verify_beside(&mut problems)?;
         }
         Ok(Verification { documents: snapshot.len(), problems })
     }

@@ -162,13 +162,17 @@ impl Core {
 
     /// Checks what lies beside the segments as far as a writer leaves it alone: the catalog, and
     /// the log that it lists.
-    pub(crate) fn verify_beside(&self, problems: &mut Vec<Error>) {
+    pub(crate) fn verify_beside(&self, problems: &mut Vec<Error>) -> Result<()> {
         let mut patience = Patience::new(&self.names);
         loop {
             match self.try_verify_beside(&mut patience) {
-                Ok(true) => return,
+                Ok(true) => return Ok(()),
                 Ok(false) => {}
-                Err(error) => return problems.push(error),
+                Err(error) if error.kind() == ErrorKind::Unsettled => return Err(error),
+                Err(error) => {
+                    problems.push(error);
+                    return Ok(());
+                }
             }
         }
     }
@@ -176,7 +180,8 @@ impl Core {
     /// False if it changed meanwhile.
     fn try_verify_beside(&self, patience: &mut Patience<'_>) -> Result<bool> {
         let (storage, catalog) = (&*self.storage, self.names.catalog());
-        let Some((row, hash)) = catalog::load_beside(storage, &catalog, Rest::Closed)? else {
+        // Also one whose writer is within a commit, or died there.
+        let Some((row, hash)) = catalog::load_beside(storage, &catalog, Rest::Any)? else {
             return patience.wait(None).map(|()| false);
         };
         let Some(entry) = row.wal else { return Ok(true) };

@@ -130,6 +130,31 @@ fn a_reader_refuses_damage_below_the_horizon_and_takes_nothing_behind_what_is_to
 }
 
 #[test]
+fn what_a_writer_left_within_a_commit_is_no_damage_to_a_reader() {
+    let ops = {
+        let sim = Sim::new();
+        let index = index(&sim);
+        let before = sim.ops();
+        index.flush().expect("flushed");
+        sim.ops() - before
+    };
+    for cut in 0..ops {
+        let sim = Sim::new();
+        let index = index(&sim);
+        let expected = answers(&index.snapshot());
+        sim.power_cut_at(sim.ops() + cut);
+        // It goes well if only the copy of the catalog was still to be written.
+        let _ = index.flush();
+        drop(index);
+        let sim = sim.kill();
+        let reader = Reader::open_on(disk(&sim), Path::new(DIR), options()).expect("opened");
+        assert_eq!(answers(&reader), expected, "cut at {cut}");
+        let found = reader.verify().expect("verified");
+        assert!(found.problems.is_empty(), "cut at {cut}: {:?}", found.problems);
+    }
+}
+
+#[test]
 fn a_copy_without_its_lock_file_can_be_read() {
     let sim = Sim::new();
     let index = index(&sim);

@@ -184,6 +184,7 @@ impl Judge<'_> {
         if let Some(alone) = alone {
             self.figures.alone += 1;
             check_all(&alone, &model).expect("a reader sees what a writer finds");
+            assert!(alone.verify().expect("verified").problems.is_empty());
             let beside = read(disk, Path::new(DIR));
             check_all(&beside, &model).expect("and beside it the same");
         }
