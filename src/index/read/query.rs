@@ -4,7 +4,7 @@
 //! by equal rows descending, then key ascending. Where documents lie must not matter.
 
 use crate::format::bytes::{index, wide};
-use crate::index::read::search::{Found, Probe};
+use crate::index::read::search::{Found, Search};
 use crate::index::read::state::{Place, Snapshot};
 use crate::sketch::Signature;
 use crate::{Answer, Error, ErrorKind, Match, Result};
@@ -68,11 +68,12 @@ impl<'a> Query<'a> {
         let snapshot = &self.snapshot;
         let equal_rows_min = snapshot.equal_rows_min(self.threshold)?;
         let (bytes, itself) = self.resolve()?;
-        let mut found = snapshot.search(&[Probe::new(&snapshot.params, &bytes, equal_rows_min)])?;
+        let mut search = Search::new(snapshot, 1);
+        let found = search.run(&[&bytes], equal_rows_min)?;
         if itself.is_some() {
             found.retain(|candidate| Some(candidate.place) != itself);
         }
-        snapshot.answer(&mut found, self.limit)
+        snapshot.answer(found, self.limit)
     }
 
     /// The signature's bytes, and where the document lies if it is a stored one.
@@ -140,12 +141,13 @@ impl Queries<'_> {
             snapshot.check_signature(signature)?;
         }
         let mut answers = Vec::with_capacity(self.signatures.len());
+        let mut search = Search::new(snapshot, TOGETHER.min(self.signatures.len()));
+        let mut bytes: [&[u8]; TOGETHER] = [&[]; TOGETHER];
         for together in self.signatures.chunks(TOGETHER) {
-            let bytes = together.iter().map(Signature::as_bytes);
-            let probes: Vec<_> =
-                bytes.map(|bytes| Probe::new(&snapshot.params, bytes, least)).collect();
-            let mut found = snapshot.search(&probes)?;
-            let mut rest = found.as_mut_slice();
+            for (bytes, signature) in bytes.iter_mut().zip(together) {
+                *bytes = signature.as_bytes();
+            }
+            let mut rest = search.run(&bytes[..together.len()], least)?.as_mut_slice();
             for number in 0..together.len() {
                 let count = rest.partition_point(|found| index(found.probe) <= number);
                 let (of_this, of_others) = rest.split_at_mut(count);

@@ -8,7 +8,7 @@
 
 use crate::format::bytes::wide;
 use crate::index::read::answer::Progress;
-use crate::index::read::search::same_band_first;
+use crate::index::read::search::first_shared_band;
 use crate::index::read::state::{Place, Snapshot};
 use crate::sketch::{Agreement, band_key};
 use crate::{Error, ErrorKind, Result};
@@ -226,9 +226,11 @@ impl Sweep {
         let params = &self.snapshot.params;
         let (a, b) = (self.snapshot.signature_bytes(a)?, self.snapshot.signature_bytes(b)?);
         let agreement = Agreement::of(&a, &b, params.lane_bits(), self.equal_rows_min);
-        let first =
-            |agreement: &Agreement| same_band_first(agreement, self.band, params.rows_per_band());
-        Ok(agreement.filter(first).map(|agreement| agreement.equal_rows()))
+        let rows = params.rows_per_band();
+        let here = |agreement: &Agreement| {
+            first_shared_band(agreement, self.band, rows) == Some(self.band)
+        };
+        Ok(agreement.filter(here).map(|agreement| agreement.equal_rows()))
     }
 
     /// Entries that may have a BandKey in common with another one, of those collected.
