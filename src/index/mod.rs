@@ -19,6 +19,7 @@ mod reader;
 pub(crate) mod tests;
 #[cfg(all(fuzzing, not(test)))]
 pub(crate) mod tests;
+mod view;
 mod write;
 
 pub use batch::{Batch, Outcome, Written};

@@ -5,7 +5,7 @@
 //! and waits for memory once a step instead of once a look-up.
 
 use super::reader::Segment;
-use super::tables::{key_hash, split, u32_of};
+use super::tables::{key_hash, split};
 use crate::Result;
 use crate::format::bytes::{index, wide};
 use crate::sketch::{WINDOW, Window, equal_run, equal_run_of_ends};
@@ -102,8 +102,8 @@ impl Segment {
         let mut table = first_table.offset + first * self.layout.table_stride;
         for look_up in look_ups {
             let (begin, end) = match look_up.next {
-                Next::Directory(words) => halves(words),
-                _ => halves(&self.blocks.array(look_up.at)?),
+                Next::Directory(words) => halves(*words),
+                _ => halves(self.blocks.array(look_up.at)?),
             };
             if begin > end || end > self.docs() {
                 let what = "group ends before it begins, or after its table";
@@ -315,7 +315,8 @@ impl Segment {
 
 /// The two integers of a group in the directory.
 #[inline]
-fn halves(words: &[u8; 8]) -> (u32, u32) {
-    let [begin, end] = [words.first_chunk(), words.last_chunk()];
-    (begin.copied().map_or(0, u32::from_le_bytes), end.copied().map_or(0, u32::from_le_bytes))
+fn halves(words: [u8; 8]) -> (u32, u32) {
+    let both = u64::from_le_bytes(words);
+    let half = |bits: u64| u32::try_from(bits & u64::from(u32::MAX)).unwrap_or(u32::MAX);
+    (half(both), half(both >> 32))
 }

@@ -147,7 +147,8 @@ impl Draft {
         }
         self.created.iter().for_each(|file| file.keep());
         self.dropped.iter().for_each(|file| file.doom());
-        core.view_mut().replace(State { segments: self.segments, memtable: self.memtable });
+        let params = Arc::clone(&core.params);
+        core.view.replace(State { params, segments: self.segments, memtable: self.memtable });
         Ok(())
     }
 }

@@ -38,7 +38,7 @@ impl Pairs {
         let snapshot = &self.sweep.snapshot;
         let (one, other) = (snapshot.key(pair.a)?, snapshot.key(pair.b)?);
         let (a, b) = if one < other { (one, other) } else { (other, one) };
-        let similarity = snapshot.params.similarity(pair.equal_rows);
+        let similarity = snapshot.params().similarity(pair.equal_rows);
         Ok(Pair { a, b, equal_rows: pair.equal_rows, similarity })
     }
 }

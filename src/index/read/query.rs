@@ -31,16 +31,26 @@ enum Target<'a> {
 impl Snapshot {
     /// What is like this signature? See [`Query`].
     pub fn query<'a>(&self, signature: &'a Signature) -> Query<'a> {
-        Query::new(self.clone(), Target::Signature(signature))
+        Query::of_signature(self.clone(), signature)
     }
 
     /// What is like the document with this key? It never finds itself.
     pub fn query_key<'a>(&self, key: &'a (impl AsRef<[u8]> + ?Sized)) -> Query<'a> {
-        Query::new(self.clone(), Target::Key(key.as_ref()))
+        Query::of_key(self.clone(), key.as_ref())
     }
 }
 
 impl<'a> Query<'a> {
+    /// What is like this signature?
+    pub(crate) fn of_signature(snapshot: Snapshot, signature: &'a Signature) -> Self {
+        Self::new(snapshot, Target::Signature(signature))
+    }
+
+    /// What is like the document with this key?
+    pub(crate) fn of_key(snapshot: Snapshot, key: &'a [u8]) -> Self {
+        Self::new(snapshot, Target::Key(key))
+    }
+
     fn new(snapshot: Snapshot, target: Target<'a>) -> Self {
         Self { snapshot, target, threshold: None, limit: usize::MAX }
     }
@@ -113,11 +123,15 @@ const TOGETHER: usize = 8;
 impl Snapshot {
     /// What is like each of these signatures? See [`Queries`].
     pub fn queries<'a>(&self, signatures: &'a [Signature]) -> Queries<'a> {
-        Queries { snapshot: self.clone(), signatures, threshold: None, limit: usize::MAX }
+        Queries::of(self.clone(), signatures)
     }
 }
 
-impl Queries<'_> {
+impl<'a> Queries<'a> {
+    pub(crate) fn of(snapshot: Snapshot, signatures: &'a [Signature]) -> Self {
+        Queries { snapshot, signatures, threshold: None, limit: usize::MAX }
+    }
+
     /// The least similarity returned: see [`Query::threshold`].
     pub fn threshold(mut self, threshold: f64) -> Self {
         self.threshold = Some(threshold);
@@ -170,9 +184,9 @@ pub(crate) fn check_threshold(threshold: f64) -> Result<()> {
 impl Snapshot {
     /// The least number of equal rows at this threshold, or at the index's own.
     fn equal_rows_min(&self, threshold: Option<f64>) -> Result<u32> {
-        let threshold = threshold.unwrap_or(self.params.threshold());
+        let threshold = threshold.unwrap_or(self.params().threshold());
         check_threshold(threshold)?;
-        Ok(self.params.equal_rows_min(threshold))
+        Ok(self.params().equal_rows_min(threshold))
     }
 
     fn answer(&self, found: &mut [Found], limit: usize) -> Result<Answer> {
@@ -230,8 +244,8 @@ impl Snapshot {
             payload,
             time,
             equal_rows: found.equal_rows,
-            similarity: self.params.similarity(found.equal_rows),
-            standard_error: self.params.standard_error(found.equal_rows),
+            similarity: self.params().similarity(found.equal_rows),
+            standard_error: self.params().standard_error(found.equal_rows),
         })
     }
 }

@@ -41,9 +41,8 @@ impl Asked<'_> {
     fn score(&self, probe: u32, bands: (u32, u32), candidate: &[u8]) -> Option<u32> {
         let (bits, least) = (self.lane_bits, self.equal_rows_min);
         let agreement = Agreement::of(self.signatures[index(probe)], candidate, bits, least)?;
-        let (first, last) = (index(bands.0), index(bands.1));
-        let counts = first_shared_band(&agreement, last, self.band_rows)? >= first;
-        counts.then(|| agreement.equal_rows())
+        let shared = first_shared_band(&agreement, index(bands.1), self.band_rows)?;
+        (shared >= index(bands.0)).then(|| agreement.equal_rows())
     }
 }
 
@@ -79,7 +78,7 @@ pub(crate) struct Search<'a> {
 impl<'a> Search<'a> {
     /// `together` is how many signatures will be asked for at once.
     pub(crate) fn new(snapshot: &'a Snapshot, together: usize) -> Self {
-        let bands = snapshot.params.bands();
+        let bands = snapshot.params().bands();
         let look_ups = together * snapshot.state.segments.len() * bands;
         Self {
             snapshot,
@@ -98,7 +97,7 @@ impl<'a> Search<'a> {
         signatures: &[&[u8]],
         equal_rows_min: u32,
     ) -> Result<&mut Vec<Found>> {
-        let params = &self.snapshot.params;
+        let params = self.snapshot.params();
         let (band_rows, lane_bits) = (params.rows_per_band(), params.lane_bits());
         let asked = Asked { signatures, equal_rows_min, band_rows, lane_bits };
         self.found.clear();
