@@ -8,7 +8,7 @@ pub(crate) const THRESHOLD_SLACK: f64 = 1e-9;
 
 /// The chance that two lanes agree though the values behind them differ: 2^-`lane_bits`.
 pub(crate) fn lane_collision(lane_bits: u32) -> f64 {
-    0.5_f64.powf(f64::from(lane_bits))
+    1.0 / f64::from(1_u32 << lane_bits)
 }
 
 /// The chance that one row of two signatures agrees when the sets' Jaccard similarity is
@@ -35,11 +35,20 @@ pub(crate) fn estimate(equal: u32, hashes: u32, collision: f64) -> f64 {
 /// The least number of equal rows whose estimate reaches `threshold`; `hashes + 1` where none
 /// does (a threshold above 1, or not a number).
 pub(crate) fn equal_rows_min(threshold: f64, hashes: u32, collision: f64) -> u32 {
-    // The estimate rises with the equal rows: a search by halves, as every query asks for this.
+    let reaches = |equal| estimate(equal, hashes, collision) >= threshold - THRESHOLD_SLACK;
+    // Every query asks for this. The place where the estimate reaches the threshold, if rounding
+    // does not have the last word:
+    #[expect(clippy::cast_possible_truncation, reason = "saturates, and is only a guess")]
+    #[expect(clippy::cast_sign_loss, reason = "the same")]
+    let below = (row_agreement(threshold, collision) * f64::from(hashes)) as u32;
+    if below < hashes && !reaches(below) && reaches(below + 1) {
+        return below + 1;
+    }
+    // The estimate rises with the equal rows.
     let (mut least, mut end) = (0, hashes + 1);
     while least < end {
         let middle = least + (end - least) / 2;
-        if estimate(middle, hashes, collision) >= threshold - THRESHOLD_SLACK {
+        if reaches(middle) {
             end = middle;
         } else {
             least = middle + 1;

@@ -9,8 +9,9 @@ use crate::index::batch::Outcome;
 use crate::index::core::{Core, Writer};
 use crate::index::plan::key_hashes;
 use crate::index::read::Match;
-use crate::index::read::search::{Found, Probe};
-use crate::index::read::state::{Snapshot, State};
+use crate::index::read::search::{Found, Search};
+use crate::index::read::state::Snapshot;
+use crate::index::view::Held;
 use crate::sketch::Signature;
 use crate::sync::Arc;
 use crate::{Error, Result};
@@ -202,22 +203,27 @@ impl Admission {
 
 /// What segments hold that is like newcomers, as long as the state is this one.
 struct Foreseen {
-    state: Arc<State>,
-    /// In order of the probes.
+    state: Arc<Held>,
+    /// In order of the signatures.
     found: Vec<Found>,
-    /// Which of the probes the first one was.
+    /// Which of the signatures the first one was.
     begin: usize,
 }
 
 impl Foreseen {
-    fn of(snapshot: &Snapshot, probes: &[Probe<'_>], begin: usize) -> Result<Self> {
-        let mut found = snapshot.search_segments(&probes[begin..])?;
-        found.sort_unstable_by_key(|found| found.probe);
+    fn of(
+        snapshot: &Snapshot,
+        signatures: &[&[u8]],
+        begin: usize,
+        relate_min: u32,
+    ) -> Result<Self> {
+        let signatures = &signatures[begin..];
+        let found = Search::new(snapshot, signatures.len()).in_segments(signatures, relate_min)?;
         Ok(Self { state: Arc::clone(&snapshot.state), found, begin })
     }
 
-    /// What was found for a probe.
-    fn of_probe(&self, at: usize) -> Vec<Found> {
+    /// What was found for one of the signatures.
+    fn of_signature(&self, at: usize) -> Vec<Found> {
         let at = at - self.begin;
         let first = self.found.partition_point(|found| index(found.probe) < at);
         let rest = &self.found[first..];
@@ -265,22 +271,23 @@ impl Core {
         admissions: &mut Vec<Admission>,
         last: &mut Option<u64>,
     ) -> Result<()> {
-        let mut probes = Vec::with_capacity(operations.len());
+        let mut signatures = Vec::with_capacity(operations.len());
         for operation in operations {
             if let LoggedOperation::Insert { signature, .. } = operation {
-                probes.push(Probe::new(&self.params, signature, terms.relate_min));
+                signatures.push(*signature);
             }
         }
-        let mut foreseen = Foreseen::of(&self.snapshot(), &probes, 0)?;
+        let least = terms.relate_min;
+        let mut foreseen = Foreseen::of(&self.snapshot(), &signatures, 0, least)?;
         let mut writer = self.writer();
         for (at, operation) in operations.iter().enumerate() {
             self.group.refuse_if_poisoned()?;
             let before = self.applied(&writer);
             if !Arc::ptr_eq(&before.state, &foreseen.state) {
-                foreseen = Foreseen::of(&before, &probes, at)?;
+                foreseen = Foreseen::of(&before, &signatures, at, least)?;
             }
-            let mut found = foreseen.of_probe(at);
-            before.search_memtable(&probes[at..=at], &mut found);
+            let found = foreseen.of_signature(at);
+            let found = Search::new(&before, 1).completed(signatures[at], least, found);
             let decision = self.decide(&mut writer, &before, operation, found, terms)?;
             *last = Some(writer.change);
             admissions.push(Admission { decision, change: before.visible });

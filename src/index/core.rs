@@ -9,12 +9,13 @@ use crate::index::expiry::Expiry;
 use crate::index::merge::compaction::Compaction;
 use crate::index::options::Options;
 use crate::index::read::Recovery;
-use crate::index::read::state::{Snapshot, State, View};
+use crate::index::read::state::{Snapshot, State};
+use crate::index::view::View;
 use crate::segment::Shape;
 use crate::storage::lock::Lock;
 use crate::storage::names::Names;
 use crate::storage::{Disk, Storage};
-use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
+use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use crate::wal::{Wal, WalIdentity};
 
 /// One open index. Lock order: `compaction`, `expiry`, `writer`, `group`, `view`, the
@@ -28,7 +29,7 @@ pub(crate) struct Core {
     pub(crate) shape: Shape,
     pub(crate) recovery: Recovery,
     /// The state readers take, and up to which change it is visible.
-    pub(crate) view: RwLock<View>,
+    pub(crate) view: View,
     /// The write lock, and what only its holder touches.
     pub(crate) writer: Mutex<Writer>,
     pub(crate) group: Group,
@@ -86,19 +87,9 @@ impl Core {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn view_mut(&self) -> RwLockWriteGuard<'_, View> {
-        self.view.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The current state and what of it is visible, both at once.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        let view = self.view.read().unwrap_or_else(PoisonError::into_inner);
-        Snapshot {
-            params: Arc::clone(&self.params),
-            state: Arc::clone(&view.state),
-            visible: view.visible,
-            documents: view.documents,
-        }
+        self.view.snapshot()
     }
 
     /// What the writer goes by: everything applied, visible or not.
@@ -115,8 +106,7 @@ impl Core {
     }
 
     pub(crate) fn state(&self) -> Arc<State> {
-        let view = self.view.read().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(&view.state)
+        self.view.state()
     }
 }
 

@@ -155,7 +155,7 @@ impl Core {
                     shared.durable_change = shared.durable_change.max(covered.change);
                     shared.horizon = shared.horizon.max(covered.end);
                     shared.synced_at_ms = (self.options.clock)();
-                    self.show(covered);
+                    self.view.show(covered);
                 }
                 Err(error) => {
                     planted!(PoisonForgotten => return Err(Error::new(ErrorKind::Unknown, "")));
@@ -165,15 +165,6 @@ impl Core {
             if shared.waiting > 0 {
                 group.woken.notify_all();
             }
-        }
-    }
-
-    /// Lets readers see everything up to a mark. Never moves back.
-    pub(crate) fn show(&self, mark: Mark) {
-        let mut view = self.view_mut();
-        if mark.change >= view.visible {
-            view.visible = mark.change;
-            view.documents = mark.documents;
         }
     }
 

@@ -244,18 +244,18 @@ impl Index {
 
     /// What is like this signature? See [`Query`] for threshold and limit.
     pub fn query<'a>(&self, signature: &'a Signature) -> Query<'a> {
-        self.snapshot().query(signature)
+        Query::of_signature(self.snapshot(), signature)
     }
 
     /// What is like each of these signatures? Asked together, they cost less: see [`Queries`].
     pub fn queries<'a>(&self, signatures: &'a [Signature]) -> Queries<'a> {
-        self.snapshot().queries(signatures)
+        Queries::of(self.snapshot(), signatures)
     }
 
     /// What is like the document with this key? It never finds itself; a key that nobody has is
     /// `NotFound`.
     pub fn query_key<'a>(&self, key: &'a (impl AsRef<[u8]> + ?Sized)) -> Query<'a> {
-        self.snapshot().query_key(key)
+        Query::of_key(self.snapshot(), key.as_ref())
     }
 
     /// What is like any of the documents with these keys? See [`Snapshot::query_keys`].

@@ -1,5 +1,6 @@
 //! Looking at the whole: numbers for people, and the full check of everything on disk.
 
+use crate::format::bytes::wide;
 use crate::index::core::Core;
 use crate::index::read::state::{Place, Snapshot};
 use crate::index::read::{Progress, Stats, Verification};
@@ -8,7 +9,6 @@ use crate::storage::names::Ending;
 use crate::wal::Replay;
 use crate::{Error, ErrorKind, Result, catalog};
 use std::ops::ControlFlow;
-use std::sync::PoisonError;
 
 /// Called with what was done since; says whether to go on.
 type Report<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
@@ -17,7 +17,7 @@ impl Core {
     /// See [`crate::Index::stats`].
     pub(crate) fn stats(&self) -> Result<Stats> {
         let snapshot = self.snapshot();
-        let pinned = self.view.read().unwrap_or_else(PoisonError::into_inner).pinned();
+        let pinned = wide(self.view.pinned());
         let (floor, unicode_created) = {
             let writer = self.writer();
             let row = writer.catalog.row();

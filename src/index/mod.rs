@@ -21,6 +21,7 @@ mod reader;
 pub(crate) mod tests;
 #[cfg(all(fuzzing, not(test)))]
 pub(crate) mod tests;
+mod view;
 mod write;
 
 pub use admit::{Admission, Admit, Decision, Keep, Newcomer};

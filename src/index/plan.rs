@@ -82,7 +82,7 @@ fn locate_all(
         places[at] = found.map(|ordinal| Place { source, ordinal });
         found.is_none()
     });
-    let table_of_keys = before.params.bands();
+    let table_of_keys = before.params().bands();
     let (mut hashes, mut candidates) = (Vec::new(), Vec::new());
     for (source, live) in before.state.segments.iter().enumerate().rev() {
         hashes.clear();

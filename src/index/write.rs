@@ -107,9 +107,9 @@ impl Core {
         writer.documents = plan.documents_after(writer.documents);
         let mark = Mark { end, change, documents: writer.documents };
         self.group.applied(mark, horizon);
-        planted!(VisibleBeforeSync => self.show(mark));
+        planted!(VisibleBeforeSync => self.view.show(mark));
         if self.options.durability != Durability::Sync {
-            self.show(mark);
+            self.view.show(mark);
         }
         Ok(Written { change, outcomes: plan.outcomes })
     }

@@ -2,6 +2,7 @@
 //!
 //! Knows blocks and bytes; not what any section holds.
 
+use super::checked::{Checked, is_set};
 use crate::format::blocks::{BLOCK_BYTES, Footer, Section, Tail};
 use crate::format::bytes::{narrow, wide};
 use crate::format::header::FileHeader;
@@ -36,7 +37,7 @@ pub enum ReadMode {
     Pread,
 }
 
-type Block = [u8; BLOCK_BYTES];
+pub(super) type Block = [u8; BLOCK_BYTES];
 
 /// Blocks of the body that one block of the CRC table covers.
 const CRCS_PER_BLOCK: usize = BLOCK_BYTES / 4;
@@ -119,26 +120,19 @@ impl BlockFile {
         Error::corrupt(&self.path, offset, what)
     }
 
+    /// What of the body was checked before.
+    #[inline]
+    pub(super) fn checked(&self) -> Checked<'_> {
+        Checked::new(self.map.as_ref().map_or(&[], Map::bytes), &self.checked)
+    }
+
     /// `count` checked bytes of the body: of the map, or a copy where there is none.
     #[inline]
     pub(super) fn read(&self, offset: u64, count: usize) -> Result<Cow<'_, [u8]>> {
-        match self.checked_bytes(offset, count) {
+        match self.checked().bytes(offset, count) {
             Some(bytes) => Ok(Cow::Borrowed(bytes)),
             None => self.read_first(offset, count),
         }
-    }
-
-    /// A range of the map, if its blocks were read before and were right.
-    #[inline]
-    fn checked_bytes(&self, offset: u64, count: usize) -> Option<&[u8]> {
-        let bytes = self.map.as_ref()?.bytes();
-        let begin = usize::try_from(offset).ok()?;
-        let last = begin.checked_add(count)?.checked_sub(1)?;
-        // Of a longer range not every block is looked at here.
-        let checked = count <= BLOCK_BYTES
-            && self.is_checked(begin / BLOCK_BYTES)
-            && self.is_checked(last / BLOCK_BYTES);
-        if checked { bytes.get(begin..=last) } else { None }
     }
 
     #[inline(never)]
@@ -158,12 +152,37 @@ impl BlockFile {
     /// the disk. Believes nothing: a wrong place is found when it is read.
     #[inline]
     pub(super) fn ask_for(&self, offset: u64, count: usize) {
+        self.asked_of(self.checked(), offset, count);
+    }
+
+    /// As `ask_for`, and the bytes themselves if they can be had already, to be read later.
+    #[inline]
+    pub(super) fn asked_of<'a>(
+        &self,
+        checked: Checked<'a>,
+        offset: u64,
+        count: usize,
+    ) -> Option<&'a [u8]> {
+        let Some(bytes) = checked.bytes(offset, count) else {
+            self.ask_first(offset, count);
+            return None;
+        };
+        // Two lines: who wants more has it brought by the first reads.
+        if let [first, .., last] = bytes {
+            Map::prefetch(first);
+            Map::prefetch(last);
+        }
+        Some(bytes)
+    }
+
+    /// Asks for what is not at hand: not checked, or in two blocks.
+    #[inline(never)]
+    pub(super) fn ask_first(&self, offset: u64, count: usize) {
         let Some(map) = &self.map else { return };
         let begin = usize::try_from(offset).unwrap_or(usize::MAX);
-        if !self.is_checked(begin / BLOCK_BYTES) {
+        if !is_set(&self.checked, begin / BLOCK_BYTES) {
             return self.ask_disk(map, offset, count);
         }
-        // Two lines: who wants more has it brought by the first reads.
         let bytes = map.bytes();
         for place in [begin, begin.wrapping_add(count).wrapping_sub(1)] {
             if let Some(byte) = bytes.get(place) {
@@ -193,17 +212,10 @@ impl BlockFile {
         }
     }
 
-    #[inline]
-    fn is_checked(&self, block: usize) -> bool {
-        // Relaxed: the bit says only that the bytes of an immutable file were right once.
-        let word = self.checked.get(block / 64);
-        word.is_some_and(|word| word.load(Ordering::Relaxed) >> (block % 64) & 1 == 1)
-    }
-
     /// A few checked bytes of the body, without allocating in any mode.
     #[inline]
     pub(super) fn array<const N: usize>(&self, offset: u64) -> Result<[u8; N]> {
-        match self.checked_bytes(offset, N).and_then(<[u8]>::first_chunk) {
+        match self.checked().array(offset) {
             Some(array) => Ok(*array),
             None => self.array_first(offset),
         }
@@ -268,7 +280,7 @@ impl BlockFile {
         let first = begin / BLOCK_BYTES;
         let last = (begin + count - 1) / BLOCK_BYTES;
         for block in first..=last {
-            if !self.is_checked(block) {
+            if !is_set(&self.checked, block) {
                 self.first_touch(block)?;
             }
         }

@@ -5,105 +5,209 @@
 //! and waits for memory once a step instead of once a look-up.
 
 use super::reader::Segment;
-use super::tables::{key_hash, split, u16_of, u32_of};
+use super::tables::{key_hash, split};
 use crate::Result;
 use crate::format::bytes::{index, wide};
-use crate::sketch::holds;
+use crate::sketch::{WINDOW, Window, equal_run, equal_run_of_ends};
+use crate::storage::Map;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// A group longer than this is searched by halves first; up to it, a scan is faster.
 const SCAN_ENTRIES: u32 = 128;
 
+/// Up to as many entries lie in their first window and their last.
+const ENDS_ENTRIES: u32 = 32;
+const _: () = assert!(ENDS_ENTRIES as usize == 2 * WINDOW);
+
+/// Ordinals asked for at once: who has more reads a long time anyway.
+const ORDINALS_MAX: u32 = 64;
+
 /// Keys looked up together.
 const TOGETHER: usize = 32;
 
+/// In which tables the keys of a list are looked up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Tables {
+    /// The first key in the first table, the second in the second, and so on.
+    Bands,
+    /// All in this one.
+    One(u32),
+}
+
 /// One look-up on its way.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct LookUp {
-    /// Where the directory's word of the group lies, then where the fingerprints of the table do.
+pub(crate) struct LookUp<'a> {
+    /// What the next step reads, if it can be had at once.
+    next: Next<'a>,
+    /// Where that lies.
     at: u64,
-    table: u32,
-    fingerprint: u16,
     /// The entries of the group, then those that match.
     begin: u32,
     end: u32,
+    /// Once it matches: which of all look-ups it is.
+    pub(crate) number: u32,
+    fingerprint: u16,
+}
+
+/// What a look-up reads next.
+#[derive(Debug, Clone, Copy)]
+enum Next<'a> {
+    /// The slow way: not checked yet, in two blocks, not mapped, or too long.
+    Unknown,
+    /// Where the group begins and where the next one does.
+    Directory(&'a [u8; 8]),
+    /// The first and the last window of the group's fingerprints.
+    Fingerprints(&'a Window, &'a Window),
+    Ordinals(&'a [u8]),
 }
 
 impl Segment {
-    /// The first step: look-ups of these keys, each in its table, the first in `table`; asks for
-    /// the directories.
-    #[inline]
-    pub(crate) fn look_up(
-        &self,
-        tables: impl IntoIterator<Item = usize>,
-        keys: &[u64],
-        out: &mut Vec<LookUp>,
-    ) {
+    /// The first step: look-ups of these keys; asks for the directories.
+    #[inline(never)]
+    pub(crate) fn look_up<'a>(&'a self, tables: Tables, keys: &[u64], out: &mut Vec<LookUp<'a>>) {
+        let checked = self.blocks.checked();
         let [.., directories] = &self.layout.sections;
-        for (table, key) in tables.into_iter().zip(keys) {
-            let table = u32::try_from(table).unwrap_or(u32::MAX);
-            assert!(table < self.properties.tables, "no such table");
-            let (group, fingerprint) = split(*key, self.groups);
-            let directory = u64::from(table) * self.layout.directory_stride;
-            let at = directories.offset + directory + 4 * u64::from(group);
-            self.blocks.ask_for(at, 8);
-            out.push(LookUp { at, table, fingerprint, begin: 0, end: 0 });
-        }
+        let (first, step) = self.first_and_step(tables, keys);
+        let (groups, stride) = (self.groups, step * self.layout.directory_stride);
+        let mut directory = directories.offset + first * self.layout.directory_stride;
+        out.extend(keys.iter().map(move |key| {
+            let (group, fingerprint) = split(*key, groups);
+            let at = directory + 4 * u64::from(group);
+            directory += stride;
+            let next = match checked.array(at) {
+                Some(words) => {
+                    Map::prefetch(&words[0]);
+                    Next::Directory(words)
+                }
+                None => {
+                    self.blocks.ask_first(at, 8);
+                    Next::Unknown
+                }
+            };
+            LookUp { next, at, begin: 0, end: 0, number: 0, fingerprint }
+        }));
     }
 
     /// The second step: where the groups' entries are; asks for their fingerprints.
-    #[inline]
-    pub(crate) fn find_groups(&self, look_ups: &mut [LookUp]) -> Result<()> {
-        let [.., tables, _] = &self.layout.sections;
+    #[inline(never)]
+    pub(crate) fn find_groups<'a>(
+        &'a self,
+        tables: Tables,
+        look_ups: &mut [LookUp<'a>],
+    ) -> Result<()> {
+        let checked = self.blocks.checked();
+        let [.., first_table, _] = &self.layout.sections;
+        let (first, step) = self.first_and_step(tables, look_ups);
+        let mut table = first_table.offset + first * self.layout.table_stride;
         for look_up in look_ups {
-            let words: [u8; 8] = self.blocks.array(look_up.at)?;
-            let (begin, end) = (u32_of(&words), u32_of(&words[4..]));
+            let (begin, end) = match look_up.next {
+                Next::Directory(words) => halves(*words),
+                _ => halves(self.blocks.array(look_up.at)?),
+            };
             if begin > end || end > self.docs() {
                 let what = "group ends before it begins, or after its table";
                 return Err(self.blocks.corrupt(look_up.at, what));
             }
-            look_up.at = tables.offset + u64::from(look_up.table) * self.layout.table_stride;
             (look_up.begin, look_up.end) = (begin, end);
-            let bytes = 2 * index((end - begin).min(SCAN_ENTRIES));
-            self.blocks.ask_for(look_up.at + 2 * u64::from(begin), bytes);
+            look_up.at = table + 2 * u64::from(begin);
+            table += step * self.layout.table_stride;
+            let entries = end - begin;
+            if entries.wrapping_sub(1) < ENDS_ENTRIES
+                && let Some((head, tail)) = checked.ends(look_up.at, 2 * index(entries))
+            {
+                look_up.next = Next::Fingerprints(head, tail);
+                Map::prefetch(&head[0]);
+                Map::prefetch(&tail[tail.len() - 1]);
+            } else {
+                look_up.next = Next::Unknown;
+                self.ask_for_entries(look_up.at, entries);
+            }
         }
         Ok(())
     }
 
+    #[inline(never)]
+    fn ask_for_entries(&self, at: u64, entries: u32) {
+        if entries > 0 {
+            self.blocks.ask_first(at, 2 * index(entries.min(SCAN_ENTRIES)));
+        }
+    }
+
     /// The third step: which entries have the fingerprint, mostly none; asks for their ordinals.
-    #[inline]
-    pub(crate) fn match_fingerprints(&self, look_ups: &mut [LookUp]) -> Result<()> {
-        for look_up in look_ups {
-            let group = look_up.begin..look_up.end;
-            let matching = self.matching(look_up.at, group, look_up.fingerprint)?;
-            (look_up.begin, look_up.end) = (matching.start, matching.end);
-            if !matching.is_empty() {
-                self.blocks.ask_for(self.ordinals_at(look_up), 4 * matching.len().min(16));
+    /// Moves the look-ups that have some to the front, in order, says how many they are, and
+    /// numbers them: `first` is the number of the first look-up.
+    #[inline(never)]
+    pub(crate) fn match_fingerprints<'a>(
+        &'a self,
+        first: u32,
+        look_ups: &mut [LookUp<'a>],
+    ) -> Result<usize> {
+        let mut matching = 0;
+        for (at, number) in (0..look_ups.len()).zip(first..) {
+            let look_up = &look_ups[at];
+            let LookUp { begin, end, fingerprint, .. } = *look_up;
+            let run = match look_up.next {
+                Next::Fingerprints(head, tail) => {
+                    equal_run_of_ends(head, tail, end - begin, fingerprint)
+                }
+                _ => self.match_first(look_up)?,
+            };
+            if run.start < run.end {
+                look_ups[matching] = self.matched(look_up, run, number);
+                matching += 1;
             }
         }
-        Ok(())
+        Ok(matching)
+    }
+
+    /// A look-up with these entries of its group, which are asked for.
+    #[inline]
+    fn matched<'a>(&'a self, look_up: &LookUp<'a>, run: Range<u32>, number: u32) -> LookUp<'a> {
+        let (begin, end) = (look_up.begin + run.start, look_up.begin + run.end);
+        // From the fingerprints of the group back to those of the table.
+        let table = look_up.at - 2 * u64::from(look_up.begin);
+        let at = table + self.layout.table_ordinals + 4 * u64::from(begin);
+        let bytes = 4 * index((end - begin).min(ORDINALS_MAX));
+        let next = match self.blocks.asked_of(self.blocks.checked(), at, bytes) {
+            Some(ordinals) if end - begin <= ORDINALS_MAX => Next::Ordinals(ordinals),
+            _ => Next::Unknown,
+        };
+        LookUp { next, at, begin, end, number, ..*look_up }
     }
 
     /// The last step: the ordinals, ascending. They are candidates: the caller compares bytes.
     #[inline]
     pub(crate) fn take_ordinals(
         &self,
-        look_up: &LookUp,
+        look_up: &LookUp<'_>,
         mut take: impl FnMut(u32) -> Result<()>,
     ) -> Result<()> {
-        if look_up.begin == look_up.end {
-            return Ok(());
-        }
-        let at = self.ordinals_at(look_up);
-        let bytes = self.blocks.read(at, index(look_up.end - look_up.begin) * 4)?;
-        for entry in bytes.chunks_exact(4) {
-            let ordinal = u32_of(entry);
+        let bytes = match look_up.next {
+            Next::Ordinals(ordinals) => Cow::Borrowed(ordinals),
+            _ => self.blocks.read(look_up.at, index(look_up.end - look_up.begin) * 4)?,
+        };
+        for entry in bytes.as_chunks::<4>().0 {
+            let ordinal = u32::from_le_bytes(*entry);
             if ordinal >= self.docs() {
-                return Err(self.blocks.corrupt(at, "bucket names a document that is not there"));
+                let what = "bucket names a document that is not there";
+                return Err(self.blocks.corrupt(look_up.at, what));
             }
             take(ordinal)?;
         }
         Ok(())
+    }
+
+    /// The first table, and how far it is from each to the next.
+    #[inline]
+    fn first_and_step<T>(&self, tables: Tables, look_ups: &[T]) -> (u64, u64) {
+        let (first, step) = match tables {
+            Tables::Bands => (0, 1),
+            Tables::One(table) => (u64::from(table), 0),
+        };
+        let last = first + step * wide(look_ups.len().saturating_sub(1));
+        assert!(last < u64::from(self.properties.tables), "no such table");
+        (first, step)
     }
 
     /// Asks for the signature of a document.
@@ -143,15 +247,16 @@ impl Segment {
         keys: &[u64],
         take: &mut dyn FnMut(usize, u32),
     ) -> Result<()> {
+        let tables = Tables::One(u32::try_from(table).unwrap_or(u32::MAX));
         let mut look_ups = Vec::with_capacity(keys.len().min(TOGETHER));
         for (part, keys) in keys.chunks(TOGETHER).enumerate() {
             look_ups.clear();
-            self.look_up(std::iter::repeat(table), keys, &mut look_ups);
-            self.find_groups(&mut look_ups)?;
-            self.match_fingerprints(&mut look_ups)?;
-            for (at, look_up) in look_ups.iter().enumerate() {
+            self.look_up(tables, keys, &mut look_ups);
+            self.find_groups(tables, &mut look_ups)?;
+            let matching = self.match_fingerprints(0, &mut look_ups)?;
+            for look_up in &look_ups[..matching] {
                 self.take_ordinals(look_up, |ordinal| {
-                    take(part * TOGETHER + at, ordinal);
+                    take(part * TOGETHER + index(look_up.number), ordinal);
                     Ok(())
                 })?;
             }
@@ -175,34 +280,20 @@ impl Segment {
         Ok(())
     }
 
-    fn ordinals_at(&self, look_up: &LookUp) -> u64 {
-        look_up.at + self.layout.table_ordinals + 4 * u64::from(look_up.begin)
-    }
-
-    /// The entries of a group with this fingerprint. They lie together: a group is in order.
-    #[inline]
-    fn matching(&self, base: u64, mut group: Range<u32>, wanted: u16) -> Result<Range<u32>> {
-        if group.end - group.start > SCAN_ENTRIES {
-            let begin = self.search(base, group.clone(), |fingerprint| fingerprint < wanted)?;
-            let end = self.search(base, begin..group.end, |fingerprint| fingerprint <= wanted)?;
-            return Ok(begin..end);
+    /// The third step where the fingerprints are not at hand. Entries of one fingerprint lie
+    /// together: a group is in order.
+    #[inline(never)]
+    fn match_first(&self, look_up: &LookUp<'_>) -> Result<Range<u32>> {
+        let LookUp { at, begin, end, fingerprint: wanted, .. } = *look_up;
+        let entries = end - begin;
+        if entries > SCAN_ENTRIES {
+            let first = self.search(at, 0..entries, |fingerprint| fingerprint < wanted)?;
+            return Ok(first..self.search(at, first..entries, |other| other <= wanted)?);
         }
-        let count = index(group.end - group.start);
-        let bytes = self.blocks.read(base + 2 * u64::from(group.start), count * 2)?;
-        if !holds(&bytes, wanted) {
-            group.end = group.start;
-            return Ok(group);
+        if entries == 0 {
+            return Ok(0..0);
         }
-        let (mut less, mut equal) = (0_u16, 0_u16);
-        for fingerprint in bytes.as_chunks::<2>().0 {
-            let fingerprint = u16_of(fingerprint);
-            less += u16::from(fingerprint < wanted);
-            equal += u16::from(fingerprint == wanted);
-        }
-        group.start += u32::from(less);
-        // Of a group out of order, which only a forged file has, this still stays within it.
-        group.end = group.end.min(group.start + u32::from(equal));
-        Ok(group)
+        Ok(equal_run(&self.blocks.read(at, 2 * index(entries))?, wanted))
     }
 
     /// The first entry of a range for which `before` is false.
@@ -220,4 +311,12 @@ impl Segment {
         }
         Ok(begin)
     }
+}
+
+/// The two integers of a group in the directory.
+#[inline]
+fn halves(words: [u8; 8]) -> (u32, u32) {
+    let both = u64::from_le_bytes(words);
+    let half = |bits: u64| u32::try_from(bits & u64::from(u32::MAX)).unwrap_or(u32::MAX);
+    (half(both), half(both >> 32))
 }

@@ -5,6 +5,7 @@
 
 mod blocks;
 mod builder;
+mod checked;
 #[cfg(test)]
 mod damage_tests;
 mod dead;
@@ -23,7 +24,7 @@ pub use blocks::ReadMode;
 pub(crate) use blocks::{Listed, describe};
 pub(crate) use builder::{Builder, Built};
 pub(crate) use dead::{Dead, Ranks, write_dead};
-pub(crate) use look_up::LookUp;
+pub(crate) use look_up::{LookUp, Tables};
 pub(crate) use reader::Segment;
 pub(crate) use verify::Watch;
 pub(crate) use walk::Entry;

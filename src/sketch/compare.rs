@@ -7,6 +7,8 @@
     expect(unsafe_code, reason = "vector instructions: see the argument at the call")
 )]
 
+use std::ops::Range;
+
 /// Rows that one word of [`Agreement`] covers.
 const WORD: usize = 64;
 /// Words for the longest signature, of 1,024 rows.
@@ -104,15 +106,59 @@ fn wide_of(rows: u32) -> usize {
     crate::format::bytes::index(rows)
 }
 
-/// Whether any of these integers of 16 bits, little-endian, is `wanted`: mostly none is.
-#[inline]
-pub(crate) fn holds(integers: &[u8], wanted: u16) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(last) = integers.last_chunk() {
-        // SAFETY: the function needs SSE2, which is part of x86-64.
-        return unsafe { sse2::holds(integers, last, wanted) };
+/// Integers of 16 bits that are compared at once.
+pub(crate) const WINDOW: usize = 16;
+/// As bytes.
+pub(crate) type Window = [u8; 2 * WINDOW];
+
+/// Where, among integers of 16 bits, little-endian and in order, `wanted` lies. (Out of order: its
+/// first run.) Mostly nowhere: then the range is empty.
+pub(crate) fn equal_run(integers: &[u8], wanted: u16) -> Range<u32> {
+    let wanted = wanted.to_le_bytes();
+    let mut run = 0..0;
+    for (integer, at) in integers.as_chunks::<2>().0.iter().zip(0..) {
+        match *integer == wanted {
+            true if run.is_empty() => run = at..at + 1,
+            true if run.end == at => run.end += 1,
+            _ => {}
+        }
     }
-    integers.as_chunks().0.contains(&wanted.to_le_bytes())
+    run
+}
+
+/// The same of `count` integers, 1 to 32, of which the first window and the last are given. (Of
+/// fewer than a window has: what lies behind the one and before the other is disregarded.)
+#[inline]
+pub(crate) fn equal_run_of_ends(
+    first: &Window,
+    last: &Window,
+    count: u32,
+    wanted: u16,
+) -> Range<u32> {
+    debug_assert!((1..=32).contains(&count), "one or two windows");
+    // Without a branch, for none would be foretold.
+    let head = equal_bits(first, wanted) & !(u64::MAX << count);
+    let tail = equal_bits(last, wanted) << count >> WINDOW;
+    let equal = head | tail;
+    if equal == 0 {
+        return 0..0;
+    }
+    let start = equal.trailing_zeros();
+    start..start + (equal >> start).trailing_ones()
+}
+
+/// Bit i: integer i is `wanted`.
+#[cfg(not(target_arch = "x86_64"))]
+fn equal_bits(integers: &Window, wanted: u16) -> u64 {
+    let (integers, wanted) = (integers.as_chunks::<2>().0, wanted.to_le_bytes());
+    integers.iter().rev().fold(0, |bits, integer| bits << 1 | u64::from(*integer == wanted))
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn equal_bits(integers: &Window, wanted: u16) -> u64 {
+    // SAFETY: the function needs SSE2, which is part of x86-64.
+    unsafe { sse2::equal_bits(integers, wanted) }
 }
 
 /// Bit i: bytes i are equal.
@@ -144,9 +190,9 @@ fn wide_word(a: &[u8; 2 * WORD], b: &[u8; 2 * WORD]) -> u64 {
 
 #[cfg(target_arch = "x86_64")]
 mod sse2 {
-    use super::WORD;
+    use super::{WORD, Window};
     use std::arch::x86_64::{
-        __m128i, _mm_cmpeq_epi8, _mm_cmpeq_epi16, _mm_movemask_epi8, _mm_or_si128, _mm_packs_epi16,
+        __m128i, _mm_cmpeq_epi8, _mm_cmpeq_epi16, _mm_movemask_epi8, _mm_packs_epi16,
         _mm_set_epi64x, _mm_set1_epi16,
     };
 
@@ -163,16 +209,15 @@ mod sse2 {
         [i64::from_le_bytes(halves[0]), i64::from_le_bytes(halves[1])]
     }
 
-    /// Eight at a time; the last eight may overlap those before.
     #[inline]
     #[target_feature(enable = "sse2")]
-    pub(super) fn holds(integers: &[u8], last: &[u8; 16], wanted: u16) -> bool {
+    pub(super) fn equal_bits(integers: &Window, wanted: u16) -> u64 {
         let wanted = _mm_set1_epi16(wanted.cast_signed());
-        let mut found = _mm_cmpeq_epi16(load(last), wanted);
-        for eight in integers.as_chunks().0 {
-            found = _mm_or_si128(found, _mm_cmpeq_epi16(load(eight), wanted));
-        }
-        _mm_movemask_epi8(found) != 0
+        let (eights, _) = integers.as_chunks();
+        let low = _mm_cmpeq_epi16(load(&eights[0]), wanted);
+        let high = _mm_cmpeq_epi16(load(&eights[1]), wanted);
+        // Lanes are 0 or -1, so that packing keeps them.
+        u64::from(_mm_movemask_epi8(_mm_packs_epi16(low, high)).cast_unsigned())
     }
 
     #[inline]
@@ -206,20 +251,38 @@ mod sse2 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Agreement, holds};
+    use super::{Agreement, equal_run, equal_run_of_ends};
     use proptest::prelude::*;
 
     proptest! {
         #[test]
-        fn whether_an_integer_is_held_is_what_a_search_says(
-            integers in proptest::collection::vec(0_u16..9, 0..40),
+        fn a_run_of_equal_integers_is_what_a_search_says(
+            mut integers in proptest::collection::vec(0_u16..9, 1..=32),
+            around in 0_u16..9,
             high in prop_oneof![Just(0_u16), Just(0x8000), Just(0xfff0)],
             wanted in 0_u16..9,
+            sorted in any::<bool>(),
         ) {
+            if sorted {
+                integers.sort_unstable();
+            }
+            let mut all = vec![around; 16];
+            all.extend(&integers);
+            all.extend([around; 16]);
             let bytes: Vec<u8> =
-                integers.iter().flat_map(|integer| (integer ^ high).to_le_bytes()).collect();
-            prop_assert_eq!(holds(&bytes, wanted ^ high), integers.contains(&wanted));
-            prop_assert_eq!(holds(&bytes, wanted), integers.contains(&(wanted ^ high)));
+                all.iter().flat_map(|integer| (integer ^ high).to_le_bytes()).collect();
+            let window = |at: usize| bytes[2 * at..].first_chunk().expect("there are enough");
+            let (head, tail) = (window(16), window(integers.len()));
+            let count = u32::try_from(integers.len()).expect("few");
+            for wanted in [wanted, 100] {
+                let run = equal_run(&bytes[32..bytes.len() - 32], wanted ^ high);
+                prop_assert_eq!(equal_run_of_ends(head, tail, count, wanted ^ high), run.clone());
+                let first = integers.iter().position(|integer| *integer == wanted);
+                let (begin, end) = (run.start as usize, run.end as usize);
+                prop_assert_eq!(begin, first.unwrap_or(0));
+                prop_assert!(integers[begin..end].iter().all(|integer| *integer == wanted));
+                prop_assert!(end == 0 || integers.get(end) != Some(&wanted));
+            }
         }
 
         #[test]

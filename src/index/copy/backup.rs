@@ -31,7 +31,7 @@ impl Core {
 
     /// See [`crate::Index::backup_of`].
     pub(crate) fn backup_of(&self, snapshot: &Snapshot, dir: &Path) -> Result<()> {
-        if !Arc::ptr_eq(&snapshot.params, &self.params) {
+        if !Arc::ptr_eq(&snapshot.state.params, &self.params) {
             return Err(Error::invalid("the snapshot was taken of another index"));
         }
         let names = self.begin_copy(dir)?;
@@ -62,7 +62,8 @@ impl Core {
         copy.open_segments(&[])?;
         let (segments, memtable) =
             (copy.state().segments.clone(), Arc::clone(&snapshot.state.memtable));
-        copy.view_mut().replace(State { segments, memtable });
+        let params = Arc::clone(&copy.params);
+        copy.view.replace(State { params, segments, memtable });
         let mut writer = copy.writer();
         let before = copy.applied(&writer);
         copy.draft_of(&mut writer, &before).map(|draft| draft.into_row(&writer))

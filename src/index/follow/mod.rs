@@ -218,7 +218,7 @@ impl Follower {
         }
         let mark = Mark { end: 0, change: writer.change, documents: writer.documents };
         core.group.restart(None, 0, mark);
-        core.show(mark);
+        core.view.show(mark);
         self.torn = false;
         if !locked {
             self.tail = None;

@@ -145,7 +145,8 @@ impl Draft {
         core.publish_copy(writer);
         self.created.iter().for_each(|file| file.keep());
         self.dropped.iter().for_each(|file| file.doom());
-        core.view_mut().replace(State { segments: self.segments, memtable: self.memtable });
+        let params = Arc::clone(&core.params);
+        core.view.replace(State { params, segments: self.segments, memtable: self.memtable });
         Ok(())
     }
 }

@@ -303,7 +303,7 @@ impl Core {
         let file = writer.wal.as_ref().map(|wal| Arc::clone(wal.file()));
         let mark = Mark { end: RECORDS_BEGIN, change: writer.change, documents: writer.documents };
         self.group.restart(file, RECORDS_BEGIN, mark);
-        self.show(mark);
+        self.view.show(mark);
         drop(old);
         if let Some(number) = old_number {
             self.retire_wal(writer, number);

@@ -19,13 +19,14 @@ use crate::index::merge::open_dead;
 use crate::index::options::Options;
 use crate::index::plan::{key_hashes, plan};
 use crate::index::read::Recovery;
-use crate::index::read::state::{HeldDead, HeldFile, LiveSegment, Snapshot, State, View};
+use crate::index::read::state::{HeldDead, HeldFile, LiveSegment, Snapshot, State};
+use crate::index::view::View;
 use crate::memtable::Memtable;
 use crate::segment::{Listed, Segment, Shape};
 use crate::storage::lock::Lock;
 use crate::storage::names::{self, Ending, Names};
 use crate::storage::{Entry, OpenMode, Storage, create_dirs, publish};
-use crate::sync::{Arc, Mutex, RwLock, thread};
+use crate::sync::{Arc, Mutex, thread};
 use crate::wal::Replay;
 use crate::{Error, ErrorKind, Params, Result};
 use std::io;
@@ -261,12 +262,8 @@ pub(crate) fn assemble(
     let memtable = (params.signature_bytes(), params.bands(), (options.random)());
     let memtable = Arc::new(Memtable::new(memtable.0, memtable.1, memtable.2, 0));
     let documents = row.segments.iter().map(|entry| u64::from(entry.docs - entry.dead)).sum();
-    let view = View {
-        state: Arc::new(State { segments: Vec::new(), memtable }),
-        visible: row.floor,
-        documents,
-        past: Vec::new(),
-    };
+    let state = State { params: Arc::clone(&params), segments: Vec::new(), memtable };
+    let view = View::new(state, row.floor, documents);
     let writer = Writer {
         wal: None,
         spare: None,
@@ -285,7 +282,7 @@ pub(crate) fn assemble(
         params,
         shape,
         recovery: Recovery::default(),
-        view: RwLock::new(view),
+        view,
         writer: Mutex::new(writer),
         group: Group::default(),
         compaction: Mutex::new(None),
@@ -320,9 +317,8 @@ impl Core {
             }
         });
         let segments = segments.collect::<Result<Vec<_>>>()?;
-        let mut view = self.view_mut();
-        let memtable = Arc::clone(&view.state.memtable);
-        view.state = Arc::new(State { segments, memtable });
+        let (params, memtable) = (Arc::clone(&self.params), Arc::clone(&self.state().memtable));
+        self.view.replace(State { params, segments, memtable });
         Ok(())
     }
 
@@ -386,7 +382,7 @@ impl Core {
         let mark = Mark { end: 0, change: writer.change, documents: writer.documents };
         // Not in any log this handle could sync: a flush makes it durable.
         self.group.restart(None, 0, mark);
-        self.show(mark);
+        self.view.show(mark);
         writer.wal_bytes = entry.length.clamp(
             self.options.wal_bytes_min,
             self.options.wal_bytes_max.max(self.options.wal_bytes_min),

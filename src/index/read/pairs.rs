@@ -56,7 +56,7 @@ impl Pairs {
 /// A pair of two keys in whatever order.
 fn pair_of(snapshot: &Snapshot, one: Vec<u8>, other: Vec<u8>, equal_rows: u32) -> Pair {
     let (a, b) = if one < other { (one, other) } else { (other, one) };
-    Pair { a, b, equal_rows, similarity: snapshot.params.similarity(equal_rows) }
+    Pair { a, b, equal_rows, similarity: snapshot.params().similarity(equal_rows) }
 }
 
 /// The stream of all pairs, with the documents of one signature taken together: first the

@@ -4,7 +4,7 @@
 //! by equal rows descending, then key ascending. Where documents lie must not matter.
 
 use crate::format::bytes::{index, wide};
-use crate::index::read::search::{Found, Probe};
+use crate::index::read::search::{Found, Search};
 use crate::index::read::state::{Place, Snapshot};
 use crate::sketch::Signature;
 use crate::{Answer, Error, ErrorKind, Match, Result};
@@ -41,12 +41,12 @@ impl Terms {
 impl Snapshot {
     /// What is like this signature? See [`Query`].
     pub fn query<'a>(&self, signature: &'a Signature) -> Query<'a> {
-        Query::new(self.clone(), Target::Signature(signature))
+        Query::of_signature(self.clone(), signature)
     }
 
     /// What is like the document with this key? It never finds itself.
     pub fn query_key<'a>(&self, key: &'a (impl AsRef<[u8]> + ?Sized)) -> Query<'a> {
-        Query::new(self.clone(), Target::Keys(vec![key.as_ref()]))
+        Query::of_key(self.clone(), key.as_ref())
     }
 
     /// What is like any of the documents with these keys? One answer, in which every document
@@ -75,11 +75,26 @@ impl Snapshot {
     /// # }
     /// ```
     pub fn query_keys<'a>(&self, keys: &'a [impl AsRef<[u8]>]) -> Query<'a> {
-        Query::new(self.clone(), Target::Keys(keys.iter().map(AsRef::as_ref).collect()))
+        Query::of_keys(self.clone(), keys)
     }
 }
 
 impl<'a> Query<'a> {
+    /// What is like this signature?
+    pub(crate) fn of_signature(snapshot: Snapshot, signature: &'a Signature) -> Self {
+        Self::new(snapshot, Target::Signature(signature))
+    }
+
+    /// What is like the document with this key?
+    pub(crate) fn of_key(snapshot: Snapshot, key: &'a [u8]) -> Self {
+        Self::new(snapshot, Target::Keys(vec![key]))
+    }
+
+    /// What is like any of the documents with these keys?
+    pub(crate) fn of_keys(snapshot: Snapshot, keys: &'a [impl AsRef<[u8]>]) -> Self {
+        Self::new(snapshot, Target::Keys(keys.iter().map(AsRef::as_ref).collect()))
+    }
+
     fn new(snapshot: Snapshot, target: Target<'a>) -> Self {
         Self { snapshot, target, terms: Terms::DEFAULT }
     }
@@ -123,9 +138,10 @@ impl<'a> Query<'a> {
             Target::Keys(keys) => return snapshot.answer_by_keys(keys, &asked),
         };
         snapshot.check_signature(signature)?;
-        let probe = asked.probe(snapshot, signature.as_bytes());
-        let (mut found, bounds) = snapshot.search(&[probe])?;
-        snapshot.answer(&mut found, &asked, !bounds.is_cut(0))
+        let mut search = asked.search(snapshot, 1);
+        search.run(&[signature.as_bytes()], asked.equal_rows_min)?;
+        let complete = !search.is_cut(0);
+        snapshot.answer(search.found(), &asked, complete)
     }
 }
 
@@ -146,10 +162,10 @@ impl Snapshot {
         let mut found = Vec::new();
         let mut complete = true;
         for together in signatures.chunks(TOGETHER) {
-            let probes: Vec<_> = together.iter().map(|bytes| asked.probe(self, bytes)).collect();
-            let (some, bounds) = self.search(&probes)?;
-            complete &= (0..probes.len()).all(|probe| !bounds.is_cut(probe));
-            found.extend(some);
+            let bytes: Vec<&[u8]> = together.iter().map(AsRef::as_ref).collect();
+            let mut search = asked.search(self, bytes.len());
+            found.append(search.run(&bytes, asked.equal_rows_min)?);
+            complete &= (0..bytes.len()).all(|number| !search.is_cut(number));
         }
         themselves.sort_unstable();
         found.retain(|candidate| themselves.binary_search(&candidate.place).is_err());
@@ -177,7 +193,7 @@ struct Asked {
 
 impl Asked {
     fn new(snapshot: &Snapshot, terms: Terms) -> Result<Self> {
-        let threshold = terms.threshold.unwrap_or(snapshot.params.threshold());
+        let threshold = terms.threshold.unwrap_or(snapshot.params().threshold());
         Ok(Self {
             threshold,
             equal_rows_min: snapshot.equal_rows_min(terms.threshold)?,
@@ -186,9 +202,8 @@ impl Asked {
         })
     }
 
-    fn probe<'a>(&self, snapshot: &Snapshot, signature: &'a [u8]) -> Probe<'a> {
-        let probe = Probe::new(&snapshot.params, signature, self.equal_rows_min);
-        probe.max_candidates(self.candidates_max)
+    fn search<'a>(&self, snapshot: &'a Snapshot, together: usize) -> Search<'a> {
+        Search::new(snapshot, together).bounded(self.candidates_max)
     }
 }
 
@@ -210,11 +225,15 @@ const TOGETHER: usize = 8;
 impl Snapshot {
     /// What is like each of these signatures? See [`Queries`].
     pub fn queries<'a>(&self, signatures: &'a [Signature]) -> Queries<'a> {
-        Queries { snapshot: self.clone(), signatures, terms: Terms::DEFAULT }
+        Queries::of(self.clone(), signatures)
     }
 }
 
-impl Queries<'_> {
+impl<'a> Queries<'a> {
+    pub(crate) fn of(snapshot: Snapshot, signatures: &'a [Signature]) -> Self {
+        Queries { snapshot, signatures, terms: Terms::DEFAULT }
+    }
+
     /// The least similarity returned: see [`Query::threshold`].
     pub fn threshold(mut self, threshold: f64) -> Self {
         self.terms.threshold = Some(threshold);
@@ -244,15 +263,19 @@ impl Queries<'_> {
             snapshot.check_signature(signature)?;
         }
         let mut answers = Vec::with_capacity(self.signatures.len());
+        let mut search = asked.search(snapshot, TOGETHER.min(self.signatures.len()));
+        let mut bytes: [&[u8]; TOGETHER] = [&[]; TOGETHER];
         for together in self.signatures.chunks(TOGETHER) {
-            let bytes = together.iter().map(Signature::as_bytes);
-            let probes: Vec<_> = bytes.map(|bytes| asked.probe(snapshot, bytes)).collect();
-            let (mut found, bounds) = snapshot.search(&probes)?;
-            let mut rest = found.as_mut_slice();
+            for (bytes, signature) in bytes.iter_mut().zip(together) {
+                *bytes = signature.as_bytes();
+            }
+            search.run(&bytes[..together.len()], asked.equal_rows_min)?;
+            let cut: [bool; TOGETHER] = std::array::from_fn(|number| search.is_cut(number));
+            let mut rest = search.found().as_mut_slice();
             for number in 0..together.len() {
                 let count = rest.partition_point(|found| index(found.probe) <= number);
                 let (of_this, of_others) = rest.split_at_mut(count);
-                answers.push(snapshot.answer(of_this, &asked, !bounds.is_cut(number))?);
+                answers.push(snapshot.answer(of_this, &asked, !cut[number])?);
                 rest = of_others;
             }
         }
@@ -271,9 +294,9 @@ pub(crate) fn check_threshold(threshold: f64) -> Result<()> {
 impl Snapshot {
     /// The least number of equal rows at this threshold, or at the index's own.
     pub(crate) fn equal_rows_min(&self, threshold: Option<f64>) -> Result<u32> {
-        let threshold = threshold.unwrap_or(self.params.threshold());
+        let threshold = threshold.unwrap_or(self.params().threshold());
         check_threshold(threshold)?;
-        Ok(self.params.equal_rows_min(threshold))
+        Ok(self.params().equal_rows_min(threshold))
     }
 
     fn answer(&self, found: &mut [Found], asked: &Asked, complete: bool) -> Result<Answer> {
@@ -337,8 +360,8 @@ impl Snapshot {
             payload,
             time,
             equal_rows: found.equal_rows,
-            similarity: self.params.similarity(found.equal_rows),
-            standard_error: self.params.standard_error(found.equal_rows),
+            similarity: self.params().similarity(found.equal_rows),
+            standard_error: self.params().standard_error(found.equal_rows),
         })
     }
 }

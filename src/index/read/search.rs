@@ -4,177 +4,88 @@
 //! It goes in steps, each of which asks the memory for what the next will read, over all bands of
 //! all segments (and of all signatures asked for together) at once.
 
+use crate::Result;
 use crate::format::bytes::index;
-use crate::index::read::state::{LiveSegment, Place, Snapshot, band_keys};
-use crate::segment::LookUp;
+use crate::index::read::state::{Place, Snapshot, band_keys};
+use crate::segment::{LookUp, Tables};
 use crate::sketch::Agreement;
-use crate::{Params, Result};
 
 /// Look-ups on their way at once. More do not fit into the first cache beside what they read.
 const LOOK_UPS_MAX: usize = 256;
 /// Candidates whose signatures have been asked for at once.
 const CANDIDATES_MAX: usize = 64;
 
-/// A signature with its BandKeys, ready to be held against others.
-#[derive(Debug)]
-pub(crate) struct Probe<'a> {
-    signature: &'a [u8],
-    band_keys: Vec<u64>,
-    band_rows: usize,
-    lane_bits: u32,
-    equal_rows_min: u32,
-    /// The most candidates compared; those of several bands count several times.
-    candidates_max: usize,
-}
-
-/// A live document that satisfies the law for one of the probes.
+/// A live document that satisfies the law for one of the signatures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// Which of the probes.
+    /// Which of the signatures.
     pub(crate) probe: u32,
     pub(crate) place: Place,
     pub(crate) equal_rows: u32,
 }
 
-impl<'a> Probe<'a> {
-    pub(crate) fn new(params: &Params, signature: &'a [u8], equal_rows_min: u32) -> Self {
-        let mut keys = Vec::with_capacity(params.bands());
-        band_keys(params, signature, &mut keys);
-        Self {
-            signature,
-            band_keys: keys,
-            band_rows: params.rows_per_band(),
-            lane_bits: params.lane_bits(),
-            equal_rows_min,
-            candidates_max: usize::MAX,
-        }
-    }
-
-    /// The same, with a bound on the candidates that it is compared with.
-    pub(crate) fn max_candidates(mut self, candidates_max: usize) -> Self {
-        self.candidates_max = candidates_max;
-        self
-    }
-
-    /// The equal rows of a candidate found in `band`, if it counts there: there are enough, the
-    /// band really is equal, and no earlier one is (else it was found before).
-    #[inline]
-    fn score(&self, band: u32, candidate: &[u8]) -> Option<u32> {
-        let (bits, least) = (self.lane_bits, self.equal_rows_min);
-        let agreement = Agreement::of(self.signature, candidate, bits, least)?;
-        let first = same_band_first(&agreement, index(band), self.band_rows);
-        first.then(|| agreement.equal_rows())
-    }
-}
-
-/// Whether `band`, of `rows` rows, is the first that two signatures share.
-#[inline]
-pub(super) fn same_band_first(agreement: &Agreement, band: usize, rows: usize) -> bool {
-    (0..=band).find(|band| agreement.all_equal(band * rows, rows)) == Some(band)
-}
-
-/// The look-ups of all bands of a probe in a segment: as many as there are bands.
+/// What is asked for.
 #[derive(Debug, Clone, Copy)]
-struct Task {
-    source: usize,
-    probe: u32,
+struct Asked<'s> {
+    signatures: &'s [&'s [u8]],
+    equal_rows_min: u32,
+    band_rows: usize,
+    lane_bits: u32,
 }
 
-/// A candidate whose signature has been asked for.
+impl Asked<'_> {
+    /// The equal rows of a candidate that was found in `first_band` and in all up to `last_band`
+    /// that it shares in truth, if it counts there: there are enough, and the first band that is
+    /// really equal is one of those (else it counts where that one was looked up).
+    #[inline]
+    fn score(&self, probe: u32, bands: (u32, u32), candidate: &[u8]) -> Option<u32> {
+        let (bits, least) = (self.lane_bits, self.equal_rows_min);
+        let agreement = Agreement::of(self.signatures[index(probe)], candidate, bits, least)?;
+        let shared = first_shared_band(&agreement, index(bands.1), self.band_rows)?;
+        (shared >= index(bands.0)).then(|| agreement.equal_rows())
+    }
+}
+
+/// The first band, of `rows` rows each, that two signatures share, if it is not after `last`.
+#[inline]
+pub(super) fn first_shared_band(agreement: &Agreement, last: usize, rows: usize) -> Option<usize> {
+    (0..=last).find(|band| agreement.all_equal(band * rows, rows))
+}
+
+/// A candidate whose signature has been asked for: it is compared once for all the bands it was
+/// met in while it waited.
 #[derive(Debug, Clone, Copy)]
 struct Candidate {
     place: Place,
     probe: u32,
-    band: u32,
+    first_band: u32,
+    last_band: u32,
 }
 
-impl Snapshot {
-    /// Every live document that satisfies the law for a probe, in order of the probes, each once;
-    /// and which of the probes had more candidates than they may be compared with.
-    pub(crate) fn search(&self, probes: &[Probe<'_>]) -> Result<(Vec<Found>, Bounds)> {
-        let mut search = Search::new(self, probes);
-        search.segments()?;
-        let Search { mut found, mut bounds, .. } = search;
-        self.drop_dead(&mut found)?;
-        self.search_recent(probes, &mut found, &mut bounds);
-        found.sort_unstable_by_key(|found| found.probe);
-        Ok((found, bounds))
-    }
-
-    /// What segments hold that satisfies the law for a probe, but for deaths since the floor: it
-    /// follows from the state alone, whatever change the snapshot sees.
-    pub(crate) fn search_segments(&self, probes: &[Probe<'_>]) -> Result<Vec<Found>> {
-        let mut search = Search::new(self, probes);
-        search.segments()?;
-        let mut found = search.found;
-        self.drop_dead(&mut found)?;
-        Ok(found)
-    }
-
-    /// Takes back what is dead: what was at the floor, and what has died in segments since.
-    fn drop_dead(&self, found: &mut Vec<Found>) -> Result<()> {
-        let mut kept = 0;
-        for at in 0..found.len() {
-            let Place { source, ordinal } = found[at].place;
-            if !self.state.segments[source].is_dead(ordinal)? {
-                found.swap(kept, at);
-                kept += 1;
-            }
-        }
-        found.truncate(kept);
-        Ok(())
-    }
-
-    /// Takes back what has died in segments since the floor, and adds what the memtable has.
-    pub(crate) fn search_memtable(&self, probes: &[Probe<'_>], found: &mut Vec<Found>) {
-        self.search_recent(probes, found, &mut Bounds::default());
-    }
-
-    /// The same, with what is left of bounds.
-    fn search_recent(&self, probes: &[Probe<'_>], found: &mut Vec<Found>, bounds: &mut Bounds) {
-        let content = self.state.memtable.read();
-        if content.is_empty() {
-            return;
-        }
-        found.retain(|Found { place, .. }| {
-            let number = self.state.segments[place.source].number();
-            !content.segment_death(number, place.ordinal, self.visible)
-        });
-        let source = self.state.segments.len();
-        for (probe, number) in probes.iter().zip(0..) {
-            for ((band, key), band_number) in probe.band_keys.iter().enumerate().zip(0..) {
-                for ordinal in content.bucket(band, *key) {
-                    if !content.is_live(ordinal, self.visible) {
-                        continue;
-                    }
-                    if !bounds.take_one(number) {
-                        break;
-                    }
-                    let signature = content.signature(ordinal);
-                    if let Some(equal_rows) = probe.score(band_number, signature) {
-                        let place = Place { source, ordinal };
-                        found.push(Found { probe: number, place, equal_rows });
-                    }
-                }
-            }
-        }
-    }
+/// Searches of one snapshot, one after another; keeps its memory.
+#[derive(Debug)]
+pub(crate) struct Search<'a> {
+    snapshot: &'a Snapshot,
+    bands: usize,
+    /// Of each signature in turn.
+    band_keys: Vec<u64>,
+    /// Of each signature, for each segment, for each band.
+    look_ups: Vec<LookUp<'a>>,
+    candidates: Vec<Candidate>,
+    found: Vec<Found>,
+    /// The most candidates each signature is compared with; those of several bands count several
+    /// times.
+    candidates_max: usize,
+    bounds: Bounds,
 }
 
-/// How many candidates each probe may still be compared with, and whether it had more. Empty if
-/// none has a bound, as nearly always.
+/// How many candidates each signature may still be compared with, and whether it had more. Empty
+/// if there is no bound, as nearly always.
 #[derive(Debug, Default)]
-pub(crate) struct Bounds(Vec<(usize, bool)>);
+struct Bounds(Vec<(usize, bool)>);
 
 impl Bounds {
-    fn of(probes: &[Probe<'_>]) -> Self {
-        if probes.iter().all(|probe| probe.candidates_max == usize::MAX) {
-            return Self::default();
-        }
-        Self(probes.iter().map(|probe| (probe.candidates_max, false)).collect())
-    }
-
-    /// Whether a probe may be compared with one more.
+    /// Whether a signature may be compared with one more.
     #[inline]
     fn take_one(&mut self, probe: u32) -> bool {
         let Some((left, cut)) = self.0.get_mut(index(probe)) else { return true };
@@ -183,101 +94,191 @@ impl Bounds {
         *cut |= !more;
         more
     }
-
-    /// Whether a probe had more candidates than it may be compared with.
-    pub(crate) fn is_cut(&self, probe: usize) -> bool {
-        self.0.get(probe).is_some_and(|(_, cut)| *cut)
-    }
-}
-
-/// A search of the segments under way.
-struct Search<'a> {
-    snapshot: &'a Snapshot,
-    probes: &'a [Probe<'a>],
-    tasks: Vec<Task>,
-    /// Of each task in turn.
-    look_ups: Vec<LookUp>,
-    candidates: Vec<Candidate>,
-    found: Vec<Found>,
-    bounds: Bounds,
 }
 
 impl<'a> Search<'a> {
-    fn new(snapshot: &'a Snapshot, probes: &'a [Probe<'a>]) -> Self {
-        let tasks = probes.len() * snapshot.state.segments.len();
-        let look_ups = (tasks * snapshot.params.bands()).min(LOOK_UPS_MAX);
+    /// `together` is how many signatures will be asked for at once.
+    pub(crate) fn new(snapshot: &'a Snapshot, together: usize) -> Self {
+        let bands = snapshot.params().bands();
+        let look_ups = together * snapshot.state.segments.len() * bands;
         Self {
             snapshot,
-            probes,
-            tasks: Vec::with_capacity(tasks.min(look_ups)),
-            look_ups: Vec::with_capacity(look_ups),
+            bands,
+            band_keys: Vec::with_capacity(together * bands),
+            look_ups: Vec::with_capacity(look_ups.min(LOOK_UPS_MAX)),
             candidates: Vec::new(),
             found: Vec::new(),
-            bounds: Bounds::of(probes),
+            candidates_max: usize::MAX,
+            bounds: Bounds::default(),
         }
     }
 
-    fn segments(&mut self) -> Result<()> {
-        for (probe, number) in self.probes.iter().zip(0..) {
-            for (source, live) in self.snapshot.state.segments.iter().enumerate() {
-                if self.look_ups.len() + probe.band_keys.len() > LOOK_UPS_MAX {
-                    self.advance()?;
+    /// The same, with a bound on the candidates that each signature is compared with.
+    pub(crate) fn bounded(mut self, candidates_max: usize) -> Self {
+        self.candidates_max = candidates_max;
+        self
+    }
+
+    /// Whether a signature of the last run had more candidates than it was compared with.
+    pub(crate) fn is_cut(&self, probe: usize) -> bool {
+        self.bounds.0.get(probe).is_some_and(|(_, cut)| *cut)
+    }
+
+    /// Every live document that satisfies the law for a signature, in order of the signatures;
+    /// each once.
+    pub(crate) fn run(
+        &mut self,
+        signatures: &[&[u8]],
+        equal_rows_min: u32,
+    ) -> Result<&mut Vec<Found>> {
+        let asked = self.begin(signatures, equal_rows_min);
+        self.search_segments(asked)?;
+        self.search_memtable(asked);
+        if signatures.len() > 1 {
+            self.found.sort_unstable_by_key(|found| found.probe);
+        }
+        Ok(&mut self.found)
+    }
+
+    /// What segments hold that satisfies the law for a signature, but for deaths since the floor:
+    /// it follows from the state alone, whatever change the snapshot sees. In order of the
+    /// signatures.
+    pub(crate) fn in_segments(
+        &mut self,
+        signatures: &[&[u8]],
+        equal_rows_min: u32,
+    ) -> Result<Vec<Found>> {
+        let asked = self.begin(signatures, equal_rows_min);
+        self.search_segments(asked)?;
+        self.found.sort_unstable_by_key(|found| found.probe);
+        Ok(std::mem::take(&mut self.found))
+    }
+
+    /// What the last run found.
+    pub(crate) fn found(&mut self) -> &mut Vec<Found> {
+        &mut self.found
+    }
+
+    /// The rest of it: completes what `in_segments` found for one signature.
+    pub(crate) fn completed(
+        &mut self,
+        signature: &[u8],
+        equal_rows_min: u32,
+        in_segments: Vec<Found>,
+    ) -> Vec<Found> {
+        let signatures = &[signature];
+        let asked = self.begin(signatures, equal_rows_min);
+        self.found = in_segments;
+        self.search_memtable(asked);
+        std::mem::take(&mut self.found)
+    }
+
+    fn begin<'s>(&mut self, signatures: &'s [&'s [u8]], equal_rows_min: u32) -> Asked<'s> {
+        let params = self.snapshot.params();
+        let (band_rows, lane_bits) = (params.rows_per_band(), params.lane_bits());
+        self.found.clear();
+        self.band_keys.clear();
+        for signature in signatures {
+            band_keys(params, signature, &mut self.band_keys);
+        }
+        if self.candidates_max < usize::MAX {
+            self.bounds.0.clear();
+            self.bounds.0.resize(signatures.len(), (self.candidates_max, false));
+        }
+        Asked { signatures, equal_rows_min, band_rows, lane_bits }
+    }
+
+    fn search_segments(&mut self, asked: Asked<'_>) -> Result<()> {
+        let tasks = asked.signatures.len() * self.snapshot.state.segments.len();
+        let together = (LOOK_UPS_MAX / self.bands).max(1);
+        let mut begin = 0;
+        while begin < tasks {
+            let end = tasks.min(begin + together);
+            self.advance(asked, begin..end)?;
+            begin = end;
+        }
+        self.drop_dead()
+    }
+
+    /// Takes the look-ups of some tasks to their end. A task is one signature in one segment: as
+    /// many look-ups as there are bands.
+    fn advance(&mut self, asked: Asked<'_>, tasks: std::ops::Range<usize>) -> Result<()> {
+        let segments = &self.snapshot.state.segments;
+        let bands = self.bands;
+        self.look_ups.clear();
+        for task in tasks.clone() {
+            let (probe, source) = (task / segments.len(), task % segments.len());
+            let keys = &self.band_keys[probe * bands..][..bands];
+            segments[source].segment.look_up(Tables::Bands, keys, &mut self.look_ups);
+        }
+        let of_tasks = || tasks.clone().map(|task| &segments[task % segments.len()].segment);
+        for (segment, look_ups) in of_tasks().zip(self.look_ups.chunks_exact_mut(bands)) {
+            segment.find_groups(Tables::Bands, look_ups)?;
+        }
+        let mut matching = 0;
+        for (nth, segment) in of_tasks().enumerate() {
+            let begin = nth * bands;
+            let look_ups = &mut self.look_ups[begin..begin + bands];
+            let matched = segment.match_fingerprints(count(begin), look_ups)?;
+            self.look_ups.copy_within(begin..begin + matched, matching);
+            matching += matched;
+        }
+        self.look_ups.truncate(matching);
+        self.collect(asked, tasks.start)
+    }
+
+    /// Reads the ordinals that were found, and compares the signatures.
+    fn collect(&mut self, asked: Asked<'_>, first_task: usize) -> Result<()> {
+        let segments = &self.snapshot.state.segments;
+        let look_ups = std::mem::take(&mut self.look_ups);
+        for look_up in &look_ups {
+            let number = index(look_up.number);
+            let task = first_task + number / self.bands;
+            let band = count(number % self.bands);
+            let (probe, source) = (count(task / segments.len()), task % segments.len());
+            let segment = &segments[source].segment;
+            let mut guess = 0;
+            segment.take_ordinals(look_up, |ordinal| {
+                if !self.bounds.take_one(probe) {
+                    return Ok(());
                 }
-                live.segment.look_up(0.., &probe.band_keys, &mut self.look_ups);
-                self.tasks.push(Task { source, probe: number });
-            }
+                let place = Place { source, ordinal };
+                if let Some(at) = self.waiting(place, probe, guess) {
+                    self.candidates[at].last_band = band;
+                    guess = at + 1;
+                    return Ok(());
+                }
+                if self.candidates.len() == CANDIDATES_MAX {
+                    self.score(asked)?;
+                }
+                segment.ask_for_signature(ordinal);
+                let candidate = Candidate { place, probe, first_band: band, last_band: band };
+                self.candidates.push(candidate);
+                guess = self.candidates.len();
+                Ok(())
+            })?;
         }
-        self.advance()
+        self.look_ups = look_ups;
+        self.score(asked)
     }
 
-    /// Takes all look-ups to their end.
-    fn advance(&mut self) -> Result<()> {
-        let bands = self.snapshot.params.bands();
-        let mut look_ups = std::mem::take(&mut self.look_ups);
-        let tasks = std::mem::take(&mut self.tasks);
-        for (task, look_ups) in tasks.iter().zip(look_ups.chunks_exact_mut(bands)) {
-            self.live(task.source).segment.find_groups(look_ups)?;
+    /// Where a candidate waits already. The same documents mostly share several bands, and come in
+    /// the same order in each: so the place after the last one is looked at first.
+    #[inline]
+    fn waiting(&self, place: Place, probe: u32, guess: usize) -> Option<usize> {
+        let is = |candidate: &Candidate| candidate.place == place && candidate.probe == probe;
+        match self.candidates.get(guess) {
+            Some(candidate) if is(candidate) => Some(guess),
+            _ => self.candidates.iter().position(is),
         }
-        for (task, look_ups) in tasks.iter().zip(look_ups.chunks_exact_mut(bands)) {
-            self.live(task.source).segment.match_fingerprints(look_ups)?;
-        }
-        for (task, look_ups) in tasks.iter().zip(look_ups.chunks_exact(bands)) {
-            for (band, look_up) in (0..).zip(look_ups) {
-                self.collect(*task, band, look_up)?;
-            }
-        }
-        self.score()?;
-        look_ups.clear();
-        (self.look_ups, self.tasks) = (look_ups, tasks);
-        self.tasks.clear();
-        Ok(())
     }
 
-    fn live(&self, source: usize) -> &'a LiveSegment {
-        &self.snapshot.state.segments[source]
-    }
-
-    fn collect(&mut self, task: Task, band: u32, look_up: &LookUp) -> Result<()> {
-        let Task { source, probe } = task;
-        let segment = &self.live(source).segment;
-        segment.take_ordinals(look_up, |ordinal| {
-            if !self.bounds.take_one(probe) {
-                return Ok(());
-            }
-            segment.ask_for_signature(ordinal);
-            let place = Place { source, ordinal };
-            self.candidates.push(Candidate { place, probe, band });
-            if self.candidates.len() == CANDIDATES_MAX { self.score() } else { Ok(()) }
-        })
-    }
-
-    /// Holds the candidates against their probes.
-    fn score(&mut self) -> Result<()> {
-        for &Candidate { place, probe, band } in &self.candidates {
-            let segment = &self.live(place.source).segment;
+    /// Holds the candidates against what was asked for.
+    fn score(&mut self, asked: Asked<'_>) -> Result<()> {
+        for &Candidate { place, probe, first_band, last_band } in &self.candidates {
+            let segment = &self.snapshot.state.segments[place.source].segment;
             let signature = segment.signature(place.ordinal)?;
-            let asking = &self.probes[index(probe)];
-            if let Some(equal_rows) = asking.score(band, &signature) {
+            if let Some(equal_rows) = asked.score(probe, (first_band, last_band), &signature) {
                 segment.ask_for_document(place.ordinal);
                 self.found.push(Found { probe, place, equal_rows });
             }
@@ -285,4 +286,56 @@ impl<'a> Search<'a> {
         self.candidates.clear();
         Ok(())
     }
+
+    /// Takes back what was dead at the floor.
+    fn drop_dead(&mut self) -> Result<()> {
+        let mut kept = 0;
+        for at in 0..self.found.len() {
+            let Place { source, ordinal } = self.found[at].place;
+            if !self.snapshot.state.segments[source].is_dead(ordinal)? {
+                self.found.swap(kept, at);
+                kept += 1;
+            }
+        }
+        self.found.truncate(kept);
+        Ok(())
+    }
+
+    /// Takes back what has died in segments since the floor, and adds what the memtable has.
+    fn search_memtable(&mut self, asked: Asked<'_>) {
+        let Snapshot { state, visible, .. } = self.snapshot;
+        if state.memtable.is_untouched() {
+            return;
+        }
+        let content = state.memtable.read();
+        self.found.retain(|Found { place, .. }| {
+            let number = state.segments[place.source].number();
+            !content.segment_death(number, place.ordinal, *visible)
+        });
+        let source = state.segments.len();
+        for (keys, probe) in self.band_keys.chunks_exact(self.bands).zip(0..) {
+            for ((band, key), band_number) in keys.iter().enumerate().zip(0..) {
+                for ordinal in content.bucket(band, *key) {
+                    if !content.is_live(ordinal, *visible) {
+                        continue;
+                    }
+                    if !self.bounds.take_one(probe) {
+                        break;
+                    }
+                    let signature = content.signature(ordinal);
+                    let equal_rows = asked.score(probe, (band_number, band_number), signature);
+                    if let Some(equal_rows) = equal_rows {
+                        let place = Place { source, ordinal };
+                        self.found.push(Found { probe, place, equal_rows });
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A number of bands or signatures asked for together: there are few.
+#[inline]
+fn count(few: usize) -> u32 {
+    u32::try_from(few).unwrap_or(u32::MAX)
 }

@@ -2,9 +2,10 @@
 //!
 //! Knows where documents lie and which are live. Does not write, and decides nothing.
 
-use crate::format::bytes::{index, wide};
+use crate::format::bytes::index;
 use crate::format::catalog::SegmentEntry;
 use crate::index::core::Core;
+use crate::index::view::Held;
 use crate::memtable::Memtable;
 use crate::segment::{Dead, Segment};
 use crate::sketch::{Signature, key_hash};
@@ -91,6 +92,8 @@ impl LiveSegment {
 /// its documents carry the change they were born at).
 #[derive(Debug)]
 pub(crate) struct State {
+    /// The same in every state: here, so that a snapshot holds one thing and not two.
+    pub(crate) params: Arc<Params>,
     pub(crate) segments: Vec<Arc<LiveSegment>>,
     pub(crate) memtable: Arc<Memtable>,
 }
@@ -108,8 +111,7 @@ pub(crate) struct Place {
 /// Cheap to take and to clone. While one lives, the files it needs stay on disk.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    pub(crate) params: Arc<Params>,
-    pub(crate) state: Arc<State>,
+    pub(crate) state: Arc<Held>,
     pub(crate) visible: u64,
     pub(crate) documents: u64,
 }
@@ -132,7 +134,7 @@ impl Snapshot {
 
     /// The parameters of the index.
     pub fn params(&self) -> &Params {
-        &self.params
+        &self.state.params
     }
 
     /// Whether there is a document with this key. Costs a probe of the memtable and of each
@@ -155,7 +157,7 @@ impl Snapshot {
             Some(live) => live.segment.shingle_count(place.ordinal)?,
             None => self.state.memtable.read().shingle_count(place.ordinal),
         };
-        Ok(Some(Signature::from_parts(self.params.signature_id(), shingles, bytes)))
+        Ok(Some(Signature::from_parts(self.params().signature_id(), shingles, bytes)))
     }
 
     /// All documents, in no particular order.
@@ -211,7 +213,7 @@ impl Snapshot {
 
     /// The place of the live document with this key: at most one has it.
     pub(crate) fn locate(&self, key: &[u8]) -> Result<Option<Place>> {
-        let hash = key_hash(key, self.params.seed());
+        let hash = key_hash(key, self.params().seed());
         let memtable = self.state.segments.len();
         let recent = self.state.memtable.read().find_key(key, hash, self.visible);
         if let Some(ordinal) = recent {
@@ -264,7 +266,7 @@ impl Snapshot {
 
     pub(crate) fn document(&self, place: Place) -> Result<Document> {
         let bytes = self.signature_bytes(place)?.into_owned().into_boxed_slice();
-        let id = self.params.signature_id();
+        let id = self.params().signature_id();
         match self.state.segments.get(place.source) {
             Some(live) => {
                 let stored = live.segment.document(place.ordinal)?;
@@ -291,7 +293,7 @@ impl Snapshot {
 
     /// Refuses a signature that was made with other parameters.
     pub(crate) fn check_signature(&self, signature: &Signature) -> Result<()> {
-        check_signature(&self.params, signature)
+        check_signature(self.params(), signature)
     }
 }
 
@@ -315,32 +317,6 @@ pub(crate) fn other_parameters() -> Error {
 pub(crate) fn band_keys(params: &Params, signature: &[u8], out: &mut Vec<u64>) {
     let bands = signature.chunks_exact(params.band_bytes()).take(params.bands());
     out.extend(bands.map(crate::sketch::band_key));
-}
-
-/// What the view lock guards: the current state, and up to which change it is visible. A reader
-/// takes both at once.
-#[derive(Debug)]
-pub(crate) struct View {
-    pub(crate) state: Arc<State>,
-    pub(crate) visible: u64,
-    /// Live documents at `visible`.
-    pub(crate) documents: u64,
-    /// States that were current before and may still be held.
-    pub(crate) past: Vec<Weak<State>>,
-}
-
-impl View {
-    /// Replaces the state; the change that is visible stays.
-    pub(crate) fn replace(&mut self, state: State) {
-        self.past.retain(|past| past.strong_count() > 0);
-        self.past.push(Arc::downgrade(&self.state));
-        self.state = Arc::new(state);
-    }
-
-    /// How many older states are still held.
-    pub(crate) fn pinned(&self) -> u64 {
-        wide(self.past.iter().filter(|past| past.strong_count() > 0).count())
-    }
 }
 
 /// A bit per document, for deaths that are about to become a dead file.

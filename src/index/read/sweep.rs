@@ -8,7 +8,7 @@
 
 use crate::format::bytes::wide;
 use crate::index::read::answer::Progress;
-use crate::index::read::search::same_band_first;
+use crate::index::read::search::first_shared_band;
 use crate::index::read::state::{Place, Snapshot};
 use crate::sketch::{Agreement, band_key};
 use crate::{Error, ErrorKind, Result};
@@ -67,7 +67,7 @@ impl Sweep {
         let segments = &snapshot.state.segments;
         let widest = segments.iter().map(|live| live.segment.key_width()).max();
         Self {
-            equal_rows_min: snapshot.params.equal_rows_min(threshold),
+            equal_rows_min: snapshot.params().equal_rows_min(threshold),
             band: 0,
             range: 0,
             // At most 2^32 ranges: some width is left.
@@ -89,7 +89,7 @@ impl Sweep {
     /// How far it is, in documents.
     pub(super) fn progress(&self) -> Progress {
         // A memtable may have grown since the snapshot, by documents that it does not see.
-        let bands = wide(self.snapshot.params.bands());
+        let bands = wide(self.snapshot.params().bands());
         Progress { done: (self.collected / bands).min(self.total), total: self.total }
     }
 
@@ -130,7 +130,7 @@ impl Sweep {
             self.entries.drain(..self.complete);
         }
         (self.first, self.second, self.complete) = (0, 1, 0);
-        if self.band == self.snapshot.params.bands() {
+        if self.band == self.snapshot.params().bands() {
             return Ok(false);
         }
         if self.range == 0 {
@@ -184,7 +184,8 @@ impl Sweep {
     }
 
     fn collect_recent(&mut self) {
-        let Snapshot { params, state, visible, .. } = &self.snapshot;
+        let Snapshot { state, visible, .. } = &self.snapshot;
+        let params = &state.params;
         let content = state.memtable.read();
         let band = self.band * params.band_bytes()..(self.band + 1) * params.band_bytes();
         let live = (0..content.document_count()).filter(|at| content.is_live(*at, *visible));
@@ -223,12 +224,14 @@ impl Sweep {
     }
 
     fn score(&self, a: Place, b: Place) -> Result<Option<u32>> {
-        let params = &self.snapshot.params;
+        let params = self.snapshot.params();
         let (a, b) = (self.snapshot.signature_bytes(a)?, self.snapshot.signature_bytes(b)?);
         let agreement = Agreement::of(&a, &b, params.lane_bits(), self.equal_rows_min);
-        let first =
-            |agreement: &Agreement| same_band_first(agreement, self.band, params.rows_per_band());
-        Ok(agreement.filter(first).map(|agreement| agreement.equal_rows()))
+        let rows = params.rows_per_band();
+        let here = |agreement: &Agreement| {
+            first_shared_band(agreement, self.band, rows) == Some(self.band)
+        };
+        Ok(agreement.filter(here).map(|agreement| agreement.equal_rows()))
     }
 
     /// Entries that may have a BandKey in common with another one, of those collected.
