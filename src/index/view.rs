@@ -4,16 +4,15 @@
 //! count of holders of its own, in memory of its own, and a thread keeps to one of them. Whoever
 //! changes anything takes all locks first: no two readers ever see different orders of changes.
 
+use crate::format::bytes::wide;
 use crate::index::durable::Mark;
 use crate::index::read::state::{Snapshot, State};
 use crate::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard, Weak};
-use std::cell::Cell;
 use std::ops::Deref;
-// Only deals out numbers: nobody waits for it, nor goes by what another thread got.
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A change takes as many locks; more threads than that share copies.
-const COPIES: usize = 8;
+/// There are 2^3 copies. A change takes as many locks.
+const COPY_BITS: u32 = 3;
+const COPIES: usize = 1 << COPY_BITS;
 
 /// What all threads see.
 #[derive(Debug)]
@@ -112,21 +111,16 @@ impl View {
     }
 }
 
-/// The copy that this thread keeps to.
+/// The copy that this thread keeps to: by where its own memory lies, which is at even distances, so
+/// that steps of the golden ratio spread the threads over the copies.
 #[inline]
 fn own_copy() -> usize {
-    static THREADS: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
-        static OWN: Cell<usize> = const { Cell::new(usize::MAX) };
+        static HERE: u8 = const { 0 };
     }
-    // A thread that ends has none any more.
-    let own = OWN.try_with(|own| {
-        if own.get() == usize::MAX {
-            own.set(THREADS.fetch_add(1, Ordering::Relaxed));
-        }
-        own.get()
-    });
-    own.unwrap_or(0) % COPIES
+    let place = HERE.with(|here| wide(std::ptr::from_ref(here).addr()));
+    let spread = (place >> 12).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - COPY_BITS);
+    usize::try_from(spread).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -134,7 +128,7 @@ mod tests {
     use super::*;
     use crate::Params;
     use crate::memtable::Memtable;
-    use std::sync::atomic::{AtomicBool, AtomicU64};
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
     fn view() -> View {
         let params = Arc::new(Params::builder().build().expect("sound"));
@@ -168,6 +162,27 @@ mod tests {
         assert_eq!(view.snapshot().visible, 300);
         view.show(Mark { change: 7, documents: 14, ..Mark::default() });
         assert_eq!(view.snapshot().visible, 300);
+    }
+
+    /// Two threads that share a copy still answer, slower: so it is enough that they mostly do not.
+    #[test]
+    fn threads_spread_over_the_copies() {
+        let started = std::sync::Barrier::new(8);
+        let start = || {
+            started.wait();
+            let copy = own_copy();
+            started.wait();
+            copy
+        };
+        let copies = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(start)).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect::<Vec<_>>()
+        });
+        assert!(copies.iter().all(|copy| *copy < COPIES));
+        let mut distinct = copies.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert!(distinct.len() >= 3, "{copies:?}");
     }
 
     #[test]

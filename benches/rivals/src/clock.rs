@@ -48,7 +48,8 @@ pub fn queries(reader: &mut dyn Reader, queries: &[Signature]) -> Result<(Latenc
     Ok((Latencies::new(seconds), matches))
 }
 
-/// Queries per second of several readers at once, each on its own thread with its own queries.
+/// Queries per second of several readers at once, each on its own thread with its own queries, all
+/// of which it is given at once.
 pub fn query_rate(readers: Vec<Box<dyn Reader + '_>>, shares: &[&[Signature]]) -> Result<f64> {
     let count: usize = shares.iter().map(|share| share.len()).sum();
     let mut ready = Vec::new();
@@ -59,12 +60,7 @@ pub fn query_rate(readers: Vec<Box<dyn Reader + '_>>, shares: &[&[Signature]]) -
     let start = Instant::now();
     std::thread::scope(|scope| {
         let work = |(mut reader, count): (Box<dyn Reader + '_>, usize)| -> Result<()> {
-            let mut found = Vec::new();
-            for at in 0..count {
-                found.clear();
-                reader.query(at, &mut found)?;
-            }
-            Ok(())
+            reader.query_all(count).map(drop)
         };
         let threads: Vec<_> = ready.into_iter().map(|one| scope.spawn(move || work(one))).collect();
         threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a query panicked")?)

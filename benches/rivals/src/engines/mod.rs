@@ -42,6 +42,18 @@ pub trait Reader: Send {
 
     /// Answers the staged query `at`: appends the documents that match, verified, in any order.
     fn query(&mut self, at: usize, found: &mut Vec<u32>) -> Result<()>;
+
+    /// Answers the first `count` staged queries, however the engine does that best: one by one
+    /// where it has no way to take several. How many documents match in all.
+    fn query_all(&mut self, count: usize) -> Result<u64> {
+        let (mut found, mut matches) = (Vec::new(), 0);
+        for at in 0..count {
+            found.clear();
+            self.query(at, &mut found)?;
+            matches += found.len() as u64;
+        }
+        Ok(matches)
+    }
 }
 
 /// Which engine.

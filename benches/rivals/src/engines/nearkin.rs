@@ -22,6 +22,9 @@ pub fn key(document: u32) -> [u8; 8] {
     u64::from(document).to_be_bytes()
 }
 
+/// Queries asked for in one call, where all are known.
+const BATCH: usize = 1_000;
+
 /// An open index, and what is on its way in.
 pub struct Nearkin {
     pub index: Index,
@@ -104,5 +107,15 @@ impl Reader for Queries {
             found.push(u32::try_from(number)?);
         }
         Ok(())
+    }
+
+    /// In batches, as a service would that has many to ask.
+    fn query_all(&mut self, count: usize) -> Result<u64> {
+        let mut matches = 0;
+        for batch in self.staged[..count].chunks(BATCH) {
+            let answers = self.snapshot.queries(batch).threshold(self.threshold).run()?;
+            matches += answers.iter().map(|answer| answer.matches.len() as u64).sum::<u64>();
+        }
+        Ok(matches)
     }
 }

@@ -31,6 +31,9 @@ What is compared, and how:
 - A row says what a write that returned promises. gaoya is the fastest index in memory: it forgets
   everything at exit. datasketch and rensa do so, too, and return candidates without verifying.
   Lance syncs nothing.
+- *Queries on one thread* and *on two* are given to the engine all at once: Nearkin answers them in
+  batches (`Snapshot::queries`, 1,000 signatures a call), the others, who take one at a time, one
+  by one through a reader of the thread's own. *Hit* and *miss* are single queries of everybody.
 - One thread, if nothing else is said; `cargo build --release` without further flags for all.
   A cold cache is made by `posix_fadvise(DONTNEED)` on closed files; the clock starts after open.
 - Bytes on disk are blocks in use. The key of a document takes 8 of them; there is no payload.
