@@ -116,10 +116,20 @@ fn a_reopened_index_knows_that_what_it_holds_is_durable() {
     let (sim, expected) = closed();
     let syncs = sim.counters().syncs;
     let index = open(&sim).expect("opens");
-    assert_eq!(sim.counters().syncs - syncs, 2, "the catalog and its folder");
+    assert_eq!(sim.counters().syncs - syncs, 0, "the copy says that the catalog is durable");
     let change = index.snapshot().change();
     assert!(change > 0);
     assert_eq!((index.durable_change(), index.sync().expect("nothing to do")), (change, change));
+    assert_eq!(answers(&index.snapshot()), expected);
+}
+
+#[test]
+fn a_catalog_that_no_copy_vouches_for_is_synced_at_opening() {
+    let (sim, expected) = closed();
+    disk(&sim).remove(&at("catalog.copy")).expect("removed");
+    let syncs = sim.counters().syncs;
+    let index = open(&sim).expect("opens");
+    assert_eq!(sim.counters().syncs - syncs, 4, "catalog and folder, then the copy and its name");
     assert_eq!(answers(&index.snapshot()), expected);
 }
 
