@@ -277,17 +277,17 @@ impl Core {
                 signatures.push(*signature);
             }
         }
-        let least = terms.relate_min;
-        let mut foreseen = Foreseen::of(&self.snapshot(), &signatures, 0, least)?;
+        let relate_min = terms.relate_min;
+        let mut foreseen = Foreseen::of(&self.snapshot(), &signatures, 0, relate_min)?;
         let mut writer = self.writer();
         for (at, operation) in operations.iter().enumerate() {
             self.group.refuse_if_poisoned()?;
             let before = self.applied(&writer);
             if !Arc::ptr_eq(&before.state, &foreseen.state) {
-                foreseen = Foreseen::of(&before, &signatures, at, least)?;
+                foreseen = Foreseen::of(&before, &signatures, at, relate_min)?;
             }
             let found = foreseen.of_signature(at);
-            let found = Search::new(&before, 1).completed(signatures[at], least, found);
+            let found = Search::new(&before, 1).completed(signatures[at], relate_min, found);
             let decision = self.decide(&mut writer, &before, operation, found, terms)?;
             *last = Some(writer.change);
             admissions.push(Admission { decision, change: before.visible });

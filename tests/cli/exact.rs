@@ -4,7 +4,7 @@ use super::*;
 
 /// Words that share all but the last ones.
 fn words(from: u32, to: u32) -> String {
-    (from..to).map(|word| format!("word{word} ")).collect()
+    (from..to).map(|word| format!("word{word}")).collect::<Vec<_>>().join(" ")
 }
 
 fn exact_of(rows: &[Value], key: &str) -> Value {

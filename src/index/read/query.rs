@@ -272,10 +272,10 @@ impl<'a> Queries<'a> {
             search.run(&bytes[..together.len()], asked.equal_rows_min)?;
             let cut: [bool; TOGETHER] = std::array::from_fn(|number| search.is_cut(number));
             let mut rest = search.found().as_mut_slice();
-            for number in 0..together.len() {
+            for (number, cut) in cut.iter().enumerate().take(together.len()) {
                 let count = rest.partition_point(|found| index(found.probe) <= number);
                 let (of_this, of_others) = rest.split_at_mut(count);
-                answers.push(snapshot.answer(of_this, &asked, !cut[number])?);
+                answers.push(snapshot.answer(of_this, &asked, !cut)?);
                 rest = of_others;
             }
         }
