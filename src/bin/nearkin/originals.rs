@@ -59,10 +59,10 @@ impl Originals {
     }
 
     /// The document with a key; none if it cannot be read, or no longer be compared.
-    pub(crate) fn fetch(&self, key: &[u8]) -> nearkin::Result<Option<Original>> {
+    pub(crate) fn fetch(&self, key: &[u8]) -> Option<Original> {
         let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = kept().get(key) {
-            return Ok(known.as_deref().cloned());
+            return known.as_deref().cloned();
         }
         let original = self.read(key).map(Arc::new);
         let mut kept = kept();
@@ -70,12 +70,12 @@ impl Originals {
             kept.clear();
         }
         kept.insert(key.to_vec(), original.clone());
-        Ok(original.as_deref().cloned())
+        original.as_deref().cloned()
     }
 
     fn read(&self, key: &[u8]) -> Option<Original> {
         let raw = if self.files.is_empty() {
-            let path = path_of(key)?;
+            let path = path_of(key);
             let body = files::read(&path);
             Raw { origin: Origin::File { path, name: key.to_vec() }, body }
         } else {
@@ -92,15 +92,17 @@ fn open(path: &Path, at: u64) -> Result<Lines, Failure> {
     Ok(Lines::new(&name, reader))
 }
 
-#[cfg(unix)]
-fn path_of(key: &[u8]) -> Option<PathBuf> {
-    use std::os::unix::ffi::OsStrExt as _;
-    Some(PathBuf::from(std::ffi::OsStr::from_bytes(key)))
-}
-
-#[cfg(not(unix))]
-fn path_of(key: &[u8]) -> Option<PathBuf> {
-    String::from_utf8(key.to_vec()).ok().map(PathBuf::from)
+/// The path that a key is.
+fn path_of(key: &[u8]) -> PathBuf {
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt as _;
+        PathBuf::from(std::ffi::OsStr::from_bytes(key))
+    }
+    #[cfg(not(unix))]
+    {
+        PathBuf::from(String::from_utf8_lossy(key).into_owned())
+    }
 }
 
 /// What was found, as a cell of a table.

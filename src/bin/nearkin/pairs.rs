@@ -202,7 +202,7 @@ impl<'a> Printer<'a> {
         let exact = match self.originals {
             None => None,
             Some(originals) => {
-                let fetch = &mut |key: &[u8]| originals.fetch(key);
+                let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
                 Some(self.index.exact_pair(pair, originals.least(), fetch)?)
             }
         };

@@ -83,7 +83,7 @@ impl Asking<'_> {
         let (Some(originals), Some(asked)) = (self.originals, asked) else {
             return Ok(Verified { answer, exact: None });
         };
-        let fetch = &mut |key: &[u8]| originals.fetch(key);
+        let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
         let least = originals.least();
         let exact = self.index.exact_matches(asked, &answer.matches, least, fetch)?;
         Ok(Verified::without_those_below(answer, exact))
@@ -99,7 +99,7 @@ impl Asking<'_> {
                 equal_rows: found.equal_rows,
                 similarity: found.similarity,
             };
-            self.index.exact_pair(&pair, originals.least(), &mut |key| originals.fetch(key))
+            self.index.exact_pair(&pair, originals.least(), &mut |key| Ok(originals.fetch(key)))
         };
         let exact = answer.matches.iter().map(one).collect::<nearkin::Result<_>>()?;
         Ok(Verified::without_those_below(answer, exact))
