@@ -328,11 +328,14 @@ mod tests {
         let scheme = Scheme::external("maker").expect("a name");
         let external = Params::builder().scheme(scheme).build().expect("valid");
         let stop = Params::builder().stop_words(["the", "a"]).build().expect("valid");
+        let windows = "200:100".parse().expect("windows");
+        let passages = Params::builder().passages(windows).build().expect("valid");
         let empty = || Row { wal: None, segments: Vec::new(), ..row() };
         let rows = [
             ("", Row { wal: row().wal, segments: vec![segment(2)], ..row() }),
             (" of an external scheme", Row { params: external, ..empty() }),
             (" with a stop list", Row { params: stop, ..empty() }),
+            (" of passages", Row { params: passages, ..empty() }),
         ];
         let document = include_str!("../../docs/FILE_FORMAT.md");
         for (name, row) in rows {

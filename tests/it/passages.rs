@@ -103,16 +103,16 @@ fn a_pasted_paragraph_is_found(texts: &BTreeMap<String, String>, donor: &str, ho
     let part = count(paragraph) / count(&mixed);
     assert!((0.7..2.0).contains(&(of_donor.share / part)), "{} {part}", of_donor.share);
     let (inside, outside) = cover(&of_donor.passages, |found| place(&found.query), &mixed_at);
-    assert!(inside * 10 > mixed_at.len() * 8 && outside * 2 < mixed_at.len(), "{of_donor:?}");
+    assert!(inside * 10 > mixed_at.len() * 8 && outside < mixed_at.len(), "{of_donor:?}");
     let (inside, outside) = cover(&of_donor.passages, |found| place(&found.stored), &paragraph_at);
-    assert!(inside * 10 > paragraph_at.len() * 7 && outside * 2 < paragraph_at.len());
+    assert!(inside * 10 > paragraph_at.len() * 7 && outside < paragraph_at.len());
     // And who has this paragraph?
     index.insert("mixed", &mixed).unwrap();
     let answer = index.view().query(paragraph).run().unwrap();
     let found = answer.texts.iter().find(|text| text.key == b"mixed").unwrap();
     assert!(found.share > 0.9, "{}", found.share);
     let (inside, outside) = cover(&found.passages, |found| place(&found.stored), &mixed_at);
-    assert!(inside * 10 > mixed_at.len() * 7 && outside * 2 < mixed_at.len(), "{found:?}");
+    assert!(inside * 10 > mixed_at.len() * 7 && outside < mixed_at.len(), "{found:?}");
     let rest = words(0, 200);
     assert_eq!(index.view().query(&rest).run().unwrap().texts, []);
 }
