@@ -148,13 +148,13 @@ pub(super) fn check_key(key: &[u8]) -> Result<()> {
 /// The internal key: the number in four bytes behind the key, so that it can be told again
 /// whatever bytes the key has.
 pub(super) fn inner_key(key: &[u8], number: u32) -> Vec<u8> {
-    [key, &number.to_be_bytes()].concat()
+    [key, &number.to_le_bytes()].concat()
 }
 
 /// The key and the passage's number.
 pub(super) fn split_key(inner: &[u8]) -> Result<(&[u8], u32)> {
     match inner.split_last_chunk() {
-        Some((key, number)) if !key.is_empty() => Ok((key, u32::from_be_bytes(*number))),
+        Some((key, number)) if !key.is_empty() => Ok((key, u32::from_le_bytes(*number))),
         _ => Err(foreign()),
     }
 }

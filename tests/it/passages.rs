@@ -20,7 +20,7 @@ fn unsynced() -> nearkin::Options {
 
 /// A run of words that no other number has.
 fn words(begin: u32, count: u32) -> String {
-    (begin..begin + count).map(|word| format!("w{word} ")).collect()
+    (begin..begin + count).map(|word| format!("w{word} ")).collect::<Vec<_>>().concat()
 }
 
 fn place(range: &std::ops::Range<u64>) -> std::ops::Range<usize> {
@@ -137,7 +137,7 @@ fn a_paragraph_of_one_speech_pasted_into_another_is_found_with_its_place() {
         let Some(all) = corpus(name) else { return };
         let counts = |key: &String| all[key].split_whitespace().count();
         let mut speeches = all.keys().filter(|key| counts(key) >= 1_100);
-        let (donor, host) = (speeches.next().unwrap(), speeches.last().unwrap());
+        let (donor, host) = (speeches.next().unwrap(), speeches.next_back().unwrap());
         a_pasted_paragraph_is_found(&all, donor, host);
     }
 }
