@@ -51,7 +51,8 @@ pub(crate) struct Given {
     ///
     /// As 200:100. What `nearkin query` then says is which texts hold parts of the one asked for,
     /// where, and how much of it. The default threshold is then 0.5.
-    #[arg(long, value_name = "WINDOW:STRIDE", value_parser = |text: &str| text.parse::<Windows>())]
+    #[arg(long, value_name = "WINDOW:STRIDE")]
+    #[arg(value_parser = |text: &str| text.parse::<Windows>())]
     passages: Option<Windows>,
 
     /// Compare texts without the words in FILE, for shingles of words: those that all texts have

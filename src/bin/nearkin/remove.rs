@@ -119,10 +119,11 @@ impl Target {
     }
 
     fn close(self) -> Result<(), Failure> {
-        Ok(match self {
-            Self::Documents(index) => index.close()?,
-            Self::Passages(index) => index.close()?,
-        })
+        match self {
+            Self::Documents(index) => index.close(),
+            Self::Passages(index) => index.close(),
+        }
+        .map_err(Failure::from)
     }
 }
 
