@@ -47,7 +47,7 @@ pub(crate) struct Given {
     #[arg(long, value_name = "S", value_parser = |text: &str| text.parse::<Shingles>())]
     shingles: Option<Shingles>,
 
-    /// Find quotations: cut texts into passages of WINDOW words, one every STRIDE, and compare these
+    /// Find quotations: cut texts into passages of WINDOW words, one every STRIDE
     ///
     /// As 200:100. What `nearkin query` then says is which texts hold parts of the one asked for,
     /// where, and how much of it. The default threshold is then 0.5.
