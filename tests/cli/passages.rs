@@ -3,7 +3,7 @@
 use super::*;
 
 fn words(from: u32, to: u32) -> String {
-    (from..to).map(|word| format!("w{word} ")).collect()
+    (from..to).map(|word| format!("w{word} ")).collect::<Vec<_>>().concat()
 }
 
 #[test]
