@@ -104,6 +104,7 @@ pub mod fuzzing;
 mod index;
 mod memtable;
 mod params;
+mod passages;
 mod segment;
 mod sketch;
 mod storage;
@@ -117,7 +118,11 @@ pub use index::{
     Newcomer, Options, Outcome, Pair, Pairs, Progress, Queries, Query, Reader, Recovery, Salvaged,
     Snapshot, Stats, Verification, Written,
 };
-pub use params::{Maker, Params, ParamsBuilder, Scheme, Shingles};
+pub use params::{Maker, Params, ParamsBuilder, Scheme, Shingles, Windows};
+pub use passages::{
+    Contained, PassageAnswer, PassageIndex, PassageMatch, PassageQuery, PassageView, Passages,
+    Prepared,
+};
 pub use segment::ReadMode;
 pub use sketch::{Original, Signature, Sketcher};
 
@@ -130,6 +135,11 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/COOKBOOK.md")]
 struct Cookbook;
+
+/// And those of quotations.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/PASSAGES.md")]
+struct Quotations;
 
 /// And those of what to do with copies.
 #[cfg(doctest)]

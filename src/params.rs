@@ -11,12 +11,14 @@ use crate::{Error, Result};
 
 mod builder;
 mod maker;
+mod pieces;
 mod shape;
 mod stop;
 mod stored;
 
 pub use builder::ParamsBuilder;
 pub use maker::Maker;
+pub use pieces::Windows;
 pub use shape::{Scheme, Shingles};
 use stored::Stored;
 
@@ -47,6 +49,7 @@ struct Fields {
     rows: u32,
     lane_bits: u32,
     shingles: Shingles,
+    passages: Option<Windows>,
     bag: bool,
     keep_case: bool,
     keep_space: bool,
@@ -100,6 +103,12 @@ impl Params {
         self.fields.shingles
     }
 
+    /// How texts are cut into passages, if the index is of these and not of documents: see
+    /// [`PassageIndex`](crate::PassageIndex).
+    pub fn passages(&self) -> Option<Windows> {
+        self.fields.passages
+    }
+
     /// How shingles become rows.
     pub fn scheme(&self) -> Scheme {
         self.fields.scheme
@@ -133,7 +142,8 @@ impl Params {
 
     /// Whether code that knows only version 1 of the catalog's row knows all of it.
     pub(crate) fn is_of_version_1(&self) -> bool {
-        !self.fields.scheme.is_external() && self.stop.is_none()
+        let f = &self.fields;
+        !f.scheme.is_external() && self.stop.is_none() && f.passages.is_none()
     }
 
     /// Whether upper case stays.
@@ -189,12 +199,13 @@ impl Params {
     pub(crate) fn text(&self) -> String {
         let f = &self.fields;
         format!(
-            "{};bands={};rows={};threshold={:016x};recall={:016x}",
+            "{};bands={};rows={};threshold={:016x};recall={:016x}{}",
             self.signature_text(),
             f.bands,
             f.rows,
             f.threshold.to_bits(),
-            f.recall_target.to_bits()
+            f.recall_target.to_bits(),
+            f.passages.map_or_else(String::new, |windows| format!(";passages={windows}"))
         )
     }
 
@@ -304,6 +315,8 @@ impl Params {
         compare(&mut found, "rows per band", &a.rows, &b.rows);
         compare(&mut found, "threshold", &a.threshold, &b.threshold);
         compare(&mut found, "recall target", &a.recall_target, &b.recall_target);
+        let passages = |f: &Fields| f.passages.map_or("none".to_owned(), |all| all.to_string());
+        compare(&mut found, "passages", &passages(a), &passages(b));
         found.extend(seed);
         found
     }
@@ -354,6 +367,9 @@ impl Params {
             return Err(refuse(format!("lane bits must be 8 or 16, not {}", f.lane_bits)));
         }
         f.shingles.validate()?;
+        if let Some(windows) = f.passages {
+            windows.validate(f.shingles)?;
+        }
         if f.shingles == Shingles::Items && (f.keep_case || f.keep_space || f.no_nfc) {
             return Err(refuse("items are never normalised; leave the normalisation options out"));
         }

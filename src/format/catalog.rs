@@ -13,6 +13,8 @@ const VERSION: u8 = 1;
 /// That of a row with an external scheme or a stop list, so that code that knows neither says
 /// `Unsupported`; the bytes are the same.
 const VERSION_NEWER: u8 = 2;
+/// That of a row of an index of passages, for the same reason.
+const VERSION_PASSAGES: u8 = 3;
 /// Before the row: version (1) and CRC (4).
 const PREFIX_BYTES: u64 = 5;
 /// More bytes than a row ever has (a segment takes at most 90), and the most that decoding may
@@ -86,7 +88,11 @@ impl Row {
     }
 
     fn version(&self) -> u8 {
-        if self.params.is_of_version_1() { VERSION } else { VERSION_NEWER }
+        match self.params.passages() {
+            Some(_) => VERSION_PASSAGES,
+            None if self.params.is_of_version_1() => VERSION,
+            None => VERSION_NEWER,
+        }
     }
 
     /// Reads and checks a row.
@@ -99,7 +105,7 @@ impl Row {
         if planted!(RowCrcNotChecked, false, crc32fast::hash(body) != crc) {
             return Err(DecodeError::damaged("checksum of the catalog row does not match", 1));
         }
-        if ![VERSION, VERSION_NEWER].contains(&version) {
+        if ![VERSION, VERSION_NEWER, VERSION_PASSAGES].contains(&version) {
             return Err(DecodeError::unsupported("version of the catalog row is unknown", 0));
         }
         let config = bincode::config::standard().with_limit::<ROW_BYTES_MAX>();
@@ -322,11 +328,14 @@ mod tests {
         let scheme = Scheme::external("maker").expect("a name");
         let external = Params::builder().scheme(scheme).build().expect("valid");
         let stop = Params::builder().stop_words(["the", "a"]).build().expect("valid");
+        let windows = "200:100".parse().expect("windows");
+        let passages = Params::builder().passages(windows).build().expect("valid");
         let empty = || Row { wal: None, segments: Vec::new(), ..row() };
         let rows = [
             ("", Row { wal: row().wal, segments: vec![segment(2)], ..row() }),
             (" of an external scheme", Row { params: external, ..empty() }),
             (" with a stop list", Row { params: stop, ..empty() }),
+            (" of passages", Row { params: passages, ..empty() }),
         ];
         let document = include_str!("../../docs/FILE_FORMAT.md");
         for (name, row) in rows {

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use super::pieces::Windows;
 use super::shape::{Scheme, Shingles};
 use super::{Fields, HASHES, Params, stop};
 use crate::curve;
@@ -21,6 +22,7 @@ pub struct ParamsBuilder {
     /// None: as the scheme has it.
     shingles: Option<Shingles>,
     stop: Option<Arc<str>>,
+    passages: Option<Windows>,
     bag: bool,
     keep_case: bool,
     keep_space: bool,
@@ -39,6 +41,7 @@ impl ParamsBuilder {
             lane_bits: None,
             shingles: None,
             stop: None,
+            passages: None,
             bag: false,
             keep_case: false,
             keep_space: false,
@@ -58,6 +61,7 @@ impl ParamsBuilder {
             lane_bits: Some(fields.lane_bits),
             shingles: Some(fields.shingles),
             stop,
+            passages: fields.passages,
             bag: fields.bag,
             keep_case: fields.keep_case,
             keep_space: fields.keep_space,
@@ -134,6 +138,15 @@ impl ParamsBuilder {
         self
     }
 
+    /// Makes the index one of passages: texts are cut into windows of words, and asked for by what
+    /// they quote. See [`PassageIndex`](crate::PassageIndex). Only for shingles of words. Default:
+    /// an index of documents.
+    #[must_use]
+    pub fn passages(mut self, windows: Windows) -> Self {
+        self.passages = Some(windows);
+        self
+    }
+
     /// Whether repeats count. Default: no.
     #[must_use]
     pub fn bag(mut self, bag: bool) -> Self {
@@ -191,6 +204,7 @@ impl ParamsBuilder {
             rows: 1,
             lane_bits: self.lane_bits.unwrap_or(16),
             shingles: self.shingles.unwrap_or(shingles),
+            passages: self.passages,
             bag: self.bag,
             keep_case: self.keep_case,
             keep_space: self.keep_space,

@@ -2,6 +2,7 @@
 //!
 //! Knows the order of what is stored, which is for ever. Checks nothing; `Params` does.
 
+use super::pieces::Windows;
 use super::shape::{Scheme, Shingles};
 use super::{Fields, Params};
 use crate::{Error, Result};
@@ -34,12 +35,19 @@ pub(super) enum StoredShingles {
     Lines(u32),
     Items,
     WordsWithout(u32, String),
+    /// Of passages: shingles of words, window, stride, stop list.
+    WordsInPassages(u32, u32, u32, Option<String>),
 }
 
 impl From<Params> for Stored {
     fn from(params: Params) -> Self {
         let f = params.fields;
         let shingles = match (f.shingles, params.stop) {
+            (Shingles::Words(units), stop) if f.passages.is_some() => {
+                let (window, stride) = f.passages.map_or((1, 1), Windows::parts);
+                let stop = stop.map(|stop| stop.as_ref().to_owned());
+                StoredShingles::WordsInPassages(units, window, stride, stop)
+            }
             (Shingles::Words(units), None) => StoredShingles::Words(units),
             (Shingles::Words(units), Some(stop)) => {
                 StoredShingles::WordsWithout(units, stop.as_ref().to_owned())
@@ -72,6 +80,7 @@ impl TryFrom<Stored> for Params {
     type Error = Error;
 
     fn try_from(stored: Stored) -> Result<Self> {
+        let mut passages = None;
         let (shingles, stop) = match stored.shingles {
             StoredShingles::Words(units) => (Shingles::Words(units), None),
             StoredShingles::Tokens(units) => (Shingles::Tokens(units), None),
@@ -79,6 +88,10 @@ impl TryFrom<Stored> for Params {
             StoredShingles::Lines(units) => (Shingles::Lines(units), None),
             StoredShingles::Items => (Shingles::Items, None),
             StoredShingles::WordsWithout(units, stop) => (Shingles::Words(units), Some(stop)),
+            StoredShingles::WordsInPassages(units, window, stride, stop) => {
+                passages = Some(Windows::new(window, stride)?);
+                (Shingles::Words(units), stop)
+            }
         };
         let fields = Fields {
             scheme: stored.scheme,
@@ -88,6 +101,7 @@ impl TryFrom<Stored> for Params {
             rows: stored.rows,
             lane_bits: stored.lane_bits,
             shingles,
+            passages,
             bag: stored.bag,
             keep_case: stored.keep_case,
             keep_space: stored.keep_space,

@@ -13,6 +13,8 @@ mod handle;
 mod kill;
 mod locks;
 mod opening;
+#[cfg(feature = "cli")] // for its JSON reader
+mod passages;
 mod queries;
 #[cfg(feature = "cli")] // for its JSON reader
 mod real;

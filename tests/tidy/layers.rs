@@ -62,7 +62,7 @@ fn head(path: &str) -> &str {
 }
 
 fn is_top(module: &str) -> bool {
-    ["lib", "index", "bin", "fuzzing"].contains(&module)
+    ["lib", "index", "passages", "bin", "fuzzing"].contains(&module)
 }
 
 fn may_name(module: &str, path: &str) -> bool {
@@ -79,7 +79,7 @@ fn may_name(module: &str, path: &str) -> bool {
                 && (named != "format" || path == "format::bytes")
         }
         part_itself if PARTS.contains(&part_itself) => !part && named != "index",
-        _ => named != "index",
+        _ => !["index", "passages"].contains(&named),
     }
 }
 

@@ -19,6 +19,7 @@ use crate::input::{self, Input};
 use crate::lines::Fields;
 use crate::opened;
 use crate::output::{self, Output, counted, grouped};
+use crate::passages;
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
 use crate::table_file;
@@ -49,6 +50,11 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
     let reading = Reading::new(index.sketcher(), fields);
     let (unit, total) = input.size();
     let progress = Progress::start("adding", unit, total);
+    if index.params().passages().is_some() {
+        let ended = passages::add(index, &reading, &mut input, &progress, &mut counts);
+        drop(progress);
+        return report(ended, &counts, output);
+    }
     let ended = pipeline::run(
         &mut input,
         Pace::Full,
@@ -58,13 +64,20 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
     );
     drop(progress);
     // A flush that fails has lost nothing: the documents are in the WAL.
-    ended
-        .and_then(|()| Ok(index.close()?))
-        .map_err(|failure| failure.after(&format!("before that, safe in the index: {counts}")))?;
+    report(ended.and_then(|()| Ok(index.close()?)), &counts, output)
+}
+
+/// Says what became of all.
+fn report(
+    ended: Result<(), Failure>,
+    counts: &Counts,
+    output: &mut Output,
+) -> Result<Ended, Failure> {
+    ended.map_err(|failure| failure.after(&format!("before that, safe in the index: {counts}")))?;
     if output.json() {
-        output.object(&counts)?;
+        output.object(counts)?;
     } else {
-        output.line(&counts)?;
+        output.line(counts)?;
     }
     Ok(Ended::Well)
 }
@@ -139,7 +152,7 @@ fn write(
 
 /// What became of the documents.
 #[derive(Debug, Default, Serialize)]
-struct Counts {
+pub(crate) struct Counts {
     inserted: u64,
     /// Including those replaced by a later document of the same run.
     replaced: u64,
@@ -154,13 +167,17 @@ impl Counts {
         if batch.is_empty() {
             return Ok(());
         }
-        let written = index.write(batch)?;
-        self.inserted += written.count(Outcome::Inserted);
+        self.count(&index.write(batch)?.outcomes);
+        Ok(())
+    }
+
+    pub(crate) fn count(&mut self, outcomes: &[Outcome]) {
+        let count = |outcome| outcomes.iter().filter(|one| **one == outcome).count() as u64;
+        self.inserted += count(Outcome::Inserted);
         // A later document of the batch took its place. Had a batch ended between the two, it
         // would have been inserted and replaced; the sums are the same.
-        self.replaced += written.count(Outcome::Replaced) + written.count(Outcome::Superseded);
-        self.unchanged += written.count(Outcome::Unchanged);
-        Ok(())
+        self.replaced += count(Outcome::Replaced) + count(Outcome::Superseded);
+        self.unchanged += count(Outcome::Unchanged);
     }
 
     /// Rows of a table that could be of no set.
@@ -171,7 +188,7 @@ impl Counts {
         }
     }
 
-    fn skip(&mut self, skipped: &Skipped) {
+    pub(crate) fn skip(&mut self, skipped: &Skipped) {
         self.skipped += 1;
         *self.kinds.entry(skipped.reason.kind()).or_default() += 1;
     }

@@ -34,7 +34,10 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
         args.given.clone().or_threshold_below_default(least)
     };
     let sets = args.lines.items_field.is_some();
-    let fields = |params: &Params| input::fields(&args.lines, params);
+    let fields = |params: &Params| {
+        opened::check_of_documents(params, "admit")?;
+        input::fields(&args.lines, params)
+    };
     let (index, fields) = add::open(&args.index, &given, sets, fields)?;
     opened::warn_if_missed(index.params(), Some(least));
     let mut input = match input {

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use nearkin::{Error, ErrorKind, Original, Signature, Sketcher};
+use nearkin::{Error, ErrorKind, Original, Passages, Prepared, Signature, Sketcher};
 
 use crate::failure;
 use crate::lines::{Content, Fields};
@@ -19,6 +19,12 @@ pub(crate) const DOCUMENT_BYTES_MAX: usize = 64 << 20;
 
 /// The library's limit, checked here so that one bad key does not refuse a whole batch.
 pub(crate) const KEY_BYTES_MAX: usize = 4_096;
+
+/// The same for an index of passages.
+pub(crate) const PASSAGE_KEY_BYTES_MAX: usize = KEY_BYTES_MAX - 4;
+
+/// The passages of a text must fit into one batch of the library.
+const PREPARED_BYTES_MAX: usize = 15 << 20;
 
 /// How much of a file is searched for a NUL byte.
 const BINARY_BYTES: usize = 8 << 10;
@@ -166,6 +172,37 @@ impl Reading {
         let Raw { origin, body } = raw;
         self.named(&origin, body, |content| self.original_of(content))
             .map_err(|reason| Skipped { origin, reason })
+    }
+
+    /// A text cut into passages.
+    pub(crate) fn prepare(&self, raw: Raw, cutter: &Passages) -> Result<Prepared, Skipped> {
+        let Raw { origin, body } = raw;
+        let text = |content: &Content| match content {
+            Content::Text(text) => Ok(text.clone()),
+            _ => Err(Reason::BadLine("no text, which passages are cut from".to_owned())),
+        };
+        self.named(&origin, body, text)
+            .and_then(|(name, text)| match name.len() {
+                0..=PASSAGE_KEY_BYTES_MAX => {
+                    cutter.prepare(name, &text, b"").map_err(|error| reason_of(&error))
+                }
+                _ => Err(Reason::BadKey(format!("more than {PASSAGE_KEY_BYTES_MAX} bytes"))),
+            })
+            .and_then(|prepared| match prepared.wal_bytes() {
+                0..=PREPARED_BYTES_MAX => Ok(prepared),
+                _ => Err(Reason::TooLarge),
+            })
+            .map_err(|reason| Skipped { origin, reason })
+    }
+
+    /// A text and its name, to be asked about.
+    pub(crate) fn text(&self, raw: Raw) -> Result<(Vec<u8>, String), Skipped> {
+        let Raw { origin, body } = raw;
+        let read = |content: &Content| match content {
+            Content::Text(text) => Ok(text.clone()),
+            _ => Err(Reason::BadLine("no text".to_owned())),
+        };
+        self.named(&origin, body, read).map_err(|reason| Skipped { origin, reason })
     }
 
     /// The key of a line, if it has one.

@@ -5,13 +5,16 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use nearkin::{Params, ParamsBuilder, Scheme, Shingles};
+use nearkin::{Params, ParamsBuilder, Scheme, Shingles, Windows};
 
 use crate::failure::Failure;
 use crate::files;
 
 /// What a new index is made for if nothing was given: the library's.
 const THRESHOLD_DEFAULT: f64 = 0.7;
+
+/// The same of an index of passages: they are seldom cut at the same words.
+const THRESHOLD_OF_PASSAGES: f64 = 0.5;
 
 /// What the user gave; the rest is the default for a new index, and whatever it has for an
 /// existing one.
@@ -43,6 +46,14 @@ pub(crate) struct Given {
     /// [default: words:3]
     #[arg(long, value_name = "S", value_parser = |text: &str| text.parse::<Shingles>())]
     shingles: Option<Shingles>,
+
+    /// Find quotations: cut texts into passages of WINDOW words, one every STRIDE
+    ///
+    /// As 200:100. What `nearkin query` then says is which texts hold parts of the one asked for,
+    /// where, and how much of it. The default threshold is then 0.5.
+    #[arg(long, value_name = "WINDOW:STRIDE")]
+    #[arg(value_parser = |text: &str| text.parse::<Windows>())]
+    passages: Option<Windows>,
 
     /// Compare texts without the words in FILE, for shingles of words: those that all texts have
     ///
@@ -112,7 +123,11 @@ impl Given {
 
     /// The parameters of a new index.
     pub(crate) fn params(&self) -> Result<Params, Failure> {
-        Ok(self.apply(Params::builder()).build()?)
+        let mut builder = Params::builder();
+        if self.passages.is_some() {
+            builder = builder.threshold(THRESHOLD_OF_PASSAGES);
+        }
+        Ok(self.apply(builder).build()?)
     }
 
     /// The parameters of an index, with what was given instead of its own. Bands are chosen anew
@@ -153,6 +168,9 @@ impl Given {
         if let Some(shingles) = self.shingles {
             builder = builder.shingles(shingles);
         }
+        if let Some(windows) = self.passages {
+            builder = builder.passages(windows);
+        }
         if let Some(stop) = &self.stop {
             builder = builder.stop_words(&stop.0);
         }
@@ -179,6 +197,13 @@ impl Given {
         different(&mut found, "bands", self.bands, &params.bands());
         different(&mut found, "rows-per-band", self.rows_per_band, &params.rows_per_band());
         different(&mut found, "shingles", self.shingles, &params.shingles());
+        match params.passages() {
+            Some(here) => different(&mut found, "passages", self.passages, &here),
+            None => {
+                let given = self.passages.map(|windows| windows.to_string());
+                different(&mut found, "passages", given, &"none".to_owned());
+            }
+        }
         different(&mut found, "lane-bits", self.lane_bits, &params.lane_bits());
         different(&mut found, "scheme", self.scheme, &params.scheme());
         for (option, given, here) in [

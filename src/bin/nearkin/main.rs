@@ -18,6 +18,7 @@ mod opened;
 mod originals;
 mod output;
 mod pairs;
+mod passages;
 mod pipeline;
 mod progress;
 mod query;

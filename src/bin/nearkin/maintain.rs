@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use nearkin::{ErrorKind, Options, Params, Reader, Scheme};
+use nearkin::{ErrorKind, Options, Params, PassageView, Reader, Scheme};
 use serde::Serialize;
 
 use crate::Ended;
@@ -25,6 +25,8 @@ struct ParamsObject {
     rows_per_band: usize,
     lane_bits: u32,
     shingles: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passages: Option<String>,
     stop_words: usize,
     bag: bool,
     keep_case: bool,
@@ -43,6 +45,7 @@ impl ParamsObject {
             rows_per_band: params.rows_per_band(),
             lane_bits: params.lane_bits(),
             shingles: params.shingles().to_string(),
+            passages: params.passages().map(|windows| windows.to_string()),
             stop_words: params.stop_words().count(),
             bag: params.bag(),
             keep_case: params.keep_case(),
@@ -75,6 +78,9 @@ pub(crate) fn create(args: &Create, output: &mut Output) -> Result<Ended, Failur
 #[derive(Serialize)]
 struct StatsObject {
     documents: u64,
+    /// Of an index of passages: those of all documents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passages_stored: Option<u64>,
     dead: u64,
     segments: u64,
     memtable_documents: u64,
@@ -89,13 +95,28 @@ struct StatsObject {
     params: ParamsObject,
 }
 
+/// How many documents there are; of an index of passages, texts and their passages.
+fn documents(stored: u64, texts: Option<u64>, params: &Params) -> String {
+    match (texts, params.passages()) {
+        (Some(texts), Some(windows)) => {
+            format!("{} in {} passages ({windows})", grouped(texts), grouped(stored))
+        }
+        _ => grouped(stored),
+    }
+}
+
 pub(crate) fn stats(args: &Stats, output: &mut Output) -> Result<Ended, Failure> {
     let index = opened::to_read(&args.index)?;
     let stats = index.stats()?;
     let params = index.params();
+    let texts = match params.passages() {
+        Some(_) => Some(PassageView::new(&index)?.count_texts()?),
+        None => None,
+    };
     if output.json() {
         output.object(&StatsObject {
-            documents: stats.documents,
+            documents: texts.unwrap_or(stats.documents),
+            passages_stored: texts.map(|_| stats.documents),
             dead: stats.dead,
             segments: stats.segments,
             memtable_documents: stats.memtable_documents,
@@ -119,7 +140,7 @@ pub(crate) fn stats(args: &Stats, output: &mut Output) -> Result<Ended, Failure>
     };
     print_rows(
         &[
-            ("documents", grouped(stats.documents)),
+            ("documents", documents(stats.documents, texts, params)),
             ("dead", grouped(stats.dead)),
             ("segments", grouped(stats.segments)),
             ("on disk", on_disk),

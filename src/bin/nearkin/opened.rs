@@ -59,8 +59,10 @@ pub(crate) fn describe(params: &Params) -> String {
         Scheme::External(_) => params.scheme().to_string(),
         _ => params.shingles().to_string(),
     };
+    let passages = params.passages();
+    let passages = passages.map_or_else(String::new, |windows| format!("passages {windows}, "));
     format!(
-        "threshold {}, {what}, {} hashes of {} bits, {} bands of {} rows",
+        "{passages}threshold {}, {what}, {} hashes of {} bits, {} bands of {} rows",
         params.threshold(),
         params.hashes(),
         params.lane_bits(),
@@ -80,6 +82,17 @@ pub(crate) fn warn_if_missed(params: &Params, threshold: Option<f64>) {
              --threshold",
             params.threshold()
         ));
+    }
+}
+
+/// Refuses an index of passages where only one of documents makes sense.
+pub(crate) fn check_of_documents(params: &Params, what: &str) -> Result<(), Failure> {
+    match params.passages() {
+        None => Ok(()),
+        Some(windows) => Err(Failure::new(
+            format!("the index is of passages ({windows}), and {what} needs one of documents"),
+            "add the texts to another index, created without --passages",
+        )),
     }
 }
 

@@ -33,6 +33,7 @@ struct PairObject<'a> {
 
 pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure> {
     let index = opened::to_read(&args.index)?;
+    opened::check_of_documents(index.params(), "pairs")?;
     opened::warn_if_missed(index.params(), args.threshold);
     let threshold = args.threshold.unwrap_or_else(|| index.params().threshold());
     let originals = if args.exact.exact {
@@ -248,6 +249,7 @@ struct ClusterObject<'a> {
 
 pub(crate) fn clusters(args: &Clusters, output: &mut Output) -> Result<Ended, Failure> {
     let index = opened::to_read(&args.index)?;
+    opened::check_of_documents(index.params(), "clusters")?;
     opened::warn_if_missed(index.params(), args.threshold);
     let threshold = args.threshold.unwrap_or_else(|| index.params().threshold());
     let progress = Progress::start("clustering", Unit::Documents, Some(index.len()));

@@ -15,12 +15,16 @@ use crate::input::{self, Input};
 use crate::opened;
 use crate::originals::{self, ExactFields, Originals};
 use crate::output::{self, Output, counted, grouped, lossy, visible};
+use crate::passages;
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
 use crate::table::{Align, Table};
 
 pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
     let index = opened::to_read(&args.index)?;
+    if index.params().passages().is_some() {
+        return passages::query(&index, args, output);
+    }
     opened::warn_if_missed(index.params(), args.threshold);
     let originals = if args.exact.exact {
         let fields = input::fields_again(&args.exact, index.params())?;

@@ -4,12 +4,12 @@
 
 use std::path::Path;
 
-use nearkin::{Batch, Index, Outcome};
+use nearkin::{Batch, Index, Outcome, PassageIndex};
 use serde::Serialize;
 
 use crate::Ended;
 use crate::args::Remove;
-use crate::content::{KEY_BYTES_MAX, key_of};
+use crate::content::{KEY_BYTES_MAX, PASSAGE_KEY_BYTES_MAX, key_of};
 use crate::failure::Failure;
 use crate::files;
 use crate::lines::Lines;
@@ -28,9 +28,10 @@ pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
     let bytes = args.from.as_deref().map(files::length).transpose()?.flatten();
     let from = args.from.as_deref().map(files::open).transpose()?;
     let index = opened::to_change(&args.index)?;
+    let target = Target::new(index)?;
     let progress = Progress::start("removing", Unit::Bytes, bytes);
     let mut removing = Removing {
-        index: &index,
+        index: &target,
         progress: &progress,
         keys: Vec::new(),
         counts: Counts::default(),
@@ -46,7 +47,7 @@ pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
         .and_then(|()| removing.write());
     let counts = removing.counts;
     drop(progress);
-    ended.and_then(|()| Ok(index.close()?)).map_err(|failure| {
+    ended.and_then(|()| target.close()).map_err(|failure| {
         failure.after(&format!("before that: {} removed", counted(counts.removed, "document")))
     })?;
     if output.json() {
@@ -60,6 +61,7 @@ pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
 
 fn remove_before(dir: &Path, time: u64, output: &mut Output) -> Result<Ended, Failure> {
     let index = opened::to_change(dir)?;
+    opened::check_of_documents(index.params(), "remove --before")?;
     let counts = Counts { removed: index.remove_before(time)?, missing: 0 };
     index.close()?;
     if output.json() {
@@ -77,9 +79,57 @@ struct Counts {
     missing: u64,
 }
 
+/// What keys are removed from.
+enum Target {
+    Documents(Index),
+    Passages(PassageIndex),
+}
+
+impl Target {
+    fn new(index: Index) -> Result<Self, Failure> {
+        Ok(match index.params().passages() {
+            None => Self::Documents(index),
+            Some(_) => Self::Passages(PassageIndex::new(index)?),
+        })
+    }
+
+    fn remove(&self, keys: &[Vec<u8>]) -> nearkin::Result<Vec<Outcome>> {
+        match self {
+            Self::Documents(index) => {
+                let batch = keys.iter().fold(Batch::new(), Batch::remove);
+                Ok(index.write(batch)?.outcomes)
+            }
+            // A change each.
+            Self::Passages(index) => {
+                let remove = |key: &Vec<u8>| match key.len() {
+                    // Longer ones no text can have.
+                    0..=PASSAGE_KEY_BYTES_MAX => index.remove(key),
+                    _ => Ok(Outcome::Missing),
+                };
+                keys.iter().map(remove).collect()
+            }
+        }
+    }
+
+    fn contains(&self, key: &[u8]) -> nearkin::Result<bool> {
+        match self {
+            Self::Documents(index) => index.contains(key),
+            Self::Passages(index) => index.view().contains(key),
+        }
+    }
+
+    fn close(self) -> Result<(), Failure> {
+        match self {
+            Self::Documents(index) => index.close(),
+            Self::Passages(index) => index.close(),
+        }
+        .map_err(Failure::from)
+    }
+}
+
 /// Removes keys in batches.
 struct Removing<'a> {
-    index: &'a Index,
+    index: &'a Target,
     progress: &'a Progress,
     keys: Vec<Vec<u8>>,
     counts: Counts,
@@ -116,9 +166,7 @@ impl Removing<'_> {
         if keys.is_empty() {
             return Ok(());
         }
-        let batch = keys.iter().fold(Batch::new(), Batch::remove);
-        let written = self.index.write(batch)?;
-        for (key, outcome) in keys.iter().zip(written.outcomes) {
+        for (key, outcome) in keys.iter().zip(self.index.remove(&keys)?) {
             match outcome {
                 Outcome::Removed => self.counts.removed += 1,
                 // The last one of equal keys removes the document, the others find it gone: the

@@ -26,6 +26,7 @@ struct ExportedObject<'a> {
 
 pub(crate) fn export(args: &Export, output: &mut Output) -> Result<Ended, Failure> {
     let index = opened::to_read(&args.index)?;
+    opened::check_of_documents(index.params(), "export")?;
     let mut writer =
         Writer::create(&args.out, &Header::new(index.params(), index.len()), index.params())?;
     let progress = Progress::start("exporting", Unit::Documents, Some(index.len()));
@@ -101,6 +102,7 @@ impl Importing<'_> {
             return Err(Failure::new(format!("{source} would be imported into itself"), ""));
         }
         let from = opened::to_read(source)?;
+        opened::check_of_documents(from.params(), "import")?;
         let index = open(&mut self.index, self.dir, from.params(), source)?;
         let progress = Progress::start("importing", Unit::Documents, Some(from.len()));
         let imported = index.import_with(&from, &mut progress.callback())?;
@@ -165,6 +167,7 @@ fn open<'a>(
             created
         }
     };
+    opened::check_of_documents(opened.params(), "import")?;
     let differences = opened.params().signature_differences(params);
     let opened = index.insert(opened);
     if differences.is_empty() {

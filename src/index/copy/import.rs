@@ -56,6 +56,8 @@ impl Index {
         from: &Snapshot,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Imported> {
+        check_of_documents(from.params())?;
+        check_of_documents(self.params())?;
         let differences = self.params().signature_differences(from.params());
         if differences.is_empty() {
             return Import::new(self.core(), from, Lanes::Same).run(progress);
@@ -102,6 +104,17 @@ impl Index {
     }
 }
 
+/// Passages of a text that replaces a longer one would leave the longer one's last ones behind.
+fn check_of_documents(params: &Params) -> Result<()> {
+    match params.passages() {
+        None => Ok(()),
+        Some(_) => Err(Error::new(
+            ErrorKind::Mismatch,
+            "an index of passages cannot be imported, nor imported into; insert the texts",
+        )),
+    }
+}
+
 /// How stored rows become those of the other index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lanes {
@@ -116,7 +129,10 @@ impl Lanes {
     fn between(from: &Params, to: &Params) -> Result<Self> {
         let narrower = from.lane_bits() == 16 && to.lane_bits() == 8;
         let bits = if narrower { 16 } else { to.lane_bits() };
-        let differences = from.signature_differences(&to.to_builder().lane_bits(bits).build()?);
+        let mut differences = from.signature_differences(&to.to_builder().lane_bits(bits).build()?);
+        if from.passages() != to.passages() {
+            differences.push("passages: others asked".to_owned());
+        }
         if differences.is_empty() {
             return Ok(if narrower { Self::HighBytes } else { Self::Same });
         }

@@ -1,0 +1,244 @@
+//! A text as passages: windows of words, where each lies, and what is stored with it.
+//!
+//! Pure. Knows what an internal key and payload look like, not where they are kept.
+
+use std::ops::Range;
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::format::bytes::wide;
+use crate::params::Windows;
+use crate::sketch::{Signature, Sketcher};
+use crate::{Error, ErrorKind, Params, Result};
+
+/// Most bytes of the caller's key: the internal one has the number behind it.
+const KEY_BYTES_MAX: usize = 4_096 - NUMBER_BYTES;
+const NUMBER_BYTES: usize = 4;
+/// Most bytes of the caller's payload: place and count come before it.
+const PAYLOAD_BYTES_MAX: usize = (64 << 10) - PLACE_BYTES - NUMBER_BYTES;
+const PLACE_BYTES: usize = 16;
+
+/// Cuts texts into passages and makes their signatures. Pure: cloning is cheap, and many threads
+/// may use one at once.
+#[derive(Debug, Clone)]
+pub struct Passages {
+    windows: Windows,
+    sketcher: Sketcher,
+}
+
+/// A text ready to be written with [`PassageIndex::write`](crate::PassageIndex::write).
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    pub(super) key: Vec<u8>,
+    pub(super) payload: Vec<u8>,
+    pub(super) pieces: Vec<Piece>,
+}
+
+impl Prepared {
+    /// The document's key.
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// How many passages it has; at least one.
+    pub fn passages(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// About how many bytes it takes in a batch.
+    pub fn wal_bytes(&self) -> usize {
+        let each = |piece: &Piece| 64 + self.key.len() + piece.signature.as_bytes().len();
+        self.payload.len() + self.pieces.iter().map(each).sum::<usize>()
+    }
+}
+
+/// A passage of a text: its words by number, its bytes, and its signature.
+#[derive(Debug, Clone)]
+pub(super) struct Piece {
+    pub(super) words: Range<usize>,
+    pub(super) bytes: Range<usize>,
+    pub(super) signature: Signature,
+}
+
+impl Passages {
+    /// A cutter for an index of these parameters; `Invalid` if they are not of passages.
+    pub fn new(params: &Params) -> Result<Self> {
+        let windows = params.passages().ok_or_else(|| {
+            Error::invalid("the index is of documents; one of passages is created with windows")
+        })?;
+        Ok(Self { windows, sketcher: Sketcher::new(params) })
+    }
+
+    /// Cuts and sketches a text to be stored. The key has 1 to 4,092 bytes, the payload at most
+    /// 64 KiB less 20 bytes (else `Invalid`); a text without a shingle is `Empty`. Costs the
+    /// sketching of window / stride times the text.
+    pub fn prepare(
+        &self,
+        key: impl AsRef<[u8]>,
+        text: &str,
+        payload: impl AsRef<[u8]>,
+    ) -> Result<Prepared> {
+        let (key, payload) = (key.as_ref(), payload.as_ref());
+        check_key(key)?;
+        if payload.len() > PAYLOAD_BYTES_MAX {
+            return Err(Error::invalid(format!(
+                "the payload of a text in passages has at most {PAYLOAD_BYTES_MAX} bytes, not {}",
+                payload.len()
+            )));
+        }
+        let (pieces, _) = self.pieces(text, self.windows.stride())?;
+        if pieces.is_empty() {
+            return Err(Error::new(ErrorKind::Empty, "nothing to compare: there is no shingle"));
+        }
+        if u32::try_from(pieces.len()).is_err() {
+            return Err(Error::invalid("a text of more than 2^32 passages"));
+        }
+        Ok(Prepared { key: key.to_vec(), payload: payload.to_vec(), pieces })
+    }
+
+    /// The passages of a query, and how many words it has. They lie at a quarter of the stride, so
+    /// that one of them is at most an eighth of it away from any stored one.
+    pub(super) fn of_query(&self, text: &str) -> Result<(Vec<Piece>, usize)> {
+        self.pieces(text, (self.windows.stride() / 4).max(1))
+    }
+
+    /// Windows without a shingle (of stop words alone) are left out.
+    fn pieces(&self, text: &str, stride: usize) -> Result<(Vec<Piece>, usize)> {
+        let places: Vec<(usize, usize)> = text
+            .unicode_word_indices()
+            .map(|(begin, word)| (begin, begin.saturating_add(word.len())))
+            .collect();
+        let mut pieces = Vec::new();
+        for words in windows(places.len(), self.windows.window(), stride) {
+            let (Some(first), Some(last)) = (places.get(words.start), places.get(words.end - 1))
+            else {
+                continue;
+            };
+            let bytes = first.0..last.1;
+            match self.sketcher.text(text.get(bytes.clone()).unwrap_or_default()) {
+                Ok(signature) => pieces.push(Piece { words, bytes, signature }),
+                Err(error) if error.kind() == ErrorKind::Empty => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((pieces, places.len()))
+    }
+}
+
+/// The windows of `count` words: one every `stride`, the last one moved back so that it ends with
+/// the text and is not shorter than the others. Of fewer words than a window, one.
+fn windows(count: usize, window: usize, stride: usize) -> impl Iterator<Item = Range<usize>> {
+    let last = count.saturating_sub(window);
+    // The begins below the last one, then that.
+    let whole = (0..last).step_by(stride).chain((count > 0).then_some(last));
+    whole.map(move |begin| begin..begin.saturating_add(window).min(count))
+}
+
+/// Refuses what cannot be a caller's key.
+pub(super) fn check_key(key: &[u8]) -> Result<()> {
+    if (1..=KEY_BYTES_MAX).contains(&key.len()) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "a key in an index of passages has 1 to {KEY_BYTES_MAX} bytes, not {}",
+        key.len()
+    )))
+}
+
+/// The internal key: the number in four bytes behind the key, so that it can be told again
+/// whatever bytes the key has.
+pub(super) fn inner_key(key: &[u8], number: u32) -> Vec<u8> {
+    [key, &number.to_le_bytes()].concat()
+}
+
+/// The key and the passage's number.
+pub(super) fn split_key(inner: &[u8]) -> Result<(&[u8], u32)> {
+    match inner.split_last_chunk() {
+        Some((key, number)) if !key.is_empty() => Ok((key, u32::from_le_bytes(*number))),
+        _ => Err(foreign()),
+    }
+}
+
+/// What is stored with a passage: its place in its text, and with the first the number of
+/// passages, then the caller's payload.
+pub(super) fn inner_payload(bytes: &Range<usize>, first: Option<(u32, &[u8])>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(PLACE_BYTES);
+    out.extend_from_slice(&wide(bytes.start).to_le_bytes());
+    out.extend_from_slice(&wide(bytes.end).to_le_bytes());
+    if let Some((count, payload)) = first {
+        out.extend_from_slice(&count.to_le_bytes());
+        out.extend_from_slice(payload);
+    }
+    out
+}
+
+/// The place of a passage in its text, in bytes; and what comes after it.
+pub(super) fn split_place(payload: &[u8]) -> Result<(Range<u64>, &[u8])> {
+    let parts = payload.split_first_chunk::<8>().and_then(|(begin, rest)| {
+        let (end, rest) = rest.split_first_chunk::<8>()?;
+        Some((u64::from_le_bytes(*begin)..u64::from_le_bytes(*end), rest))
+    });
+    parts.ok_or_else(foreign)
+}
+
+/// How many passages a text has, and the caller's payload, of passage 0.
+pub(super) fn split_first(payload: &[u8]) -> Result<(u32, &[u8])> {
+    let (_, rest) = split_place(payload)?;
+    let (count, rest) = rest.split_first_chunk::<4>().ok_or_else(foreign)?;
+    Ok((u32::from_le_bytes(*count), rest))
+}
+
+fn foreign() -> Error {
+    Error::new(
+        ErrorKind::Corrupt,
+        "a document of the index is no passage: it was written to as one of documents",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(count: usize, window: usize, stride: usize) -> Vec<(usize, usize)> {
+        windows(count, window, stride).map(|words| (words.start, words.end)).collect()
+    }
+
+    #[test]
+    fn windows_cover_all_words_and_the_last_ends_with_the_text() {
+        assert_eq!(cut(0, 4, 2), []);
+        assert_eq!(cut(1, 4, 2), [(0, 1)]);
+        assert_eq!(cut(4, 4, 2), [(0, 4)]);
+        assert_eq!(cut(5, 4, 2), [(0, 4), (1, 5)]);
+        assert_eq!(cut(6, 4, 2), [(0, 4), (2, 6)]);
+        assert_eq!(cut(7, 4, 2), [(0, 4), (2, 6), (3, 7)]);
+        assert_eq!(cut(9, 3, 3), [(0, 3), (3, 6), (6, 9)]);
+    }
+
+    #[test]
+    fn keys_of_any_bytes_are_told_again() {
+        for key in [&b"a"[..], b"a\0\0\0\0", b"\xff\xff\xff\xff\xff", b"\0", b"a\0\0\0\x01"] {
+            for number in [0, 1, 255, 256, u32::MAX] {
+                assert_eq!(split_key(&inner_key(key, number)).unwrap(), (key, number));
+            }
+        }
+        assert!(split_key(b"abcd").is_err());
+        assert!(check_key(&[7; KEY_BYTES_MAX]).is_ok() && check_key(&[7; 4_093]).is_err());
+    }
+
+    #[test]
+    fn places_and_payloads_are_told_again() {
+        assert_eq!(split_place(&inner_payload(&(3..9), None)).unwrap(), (3..9, &b""[..]));
+        let first = inner_payload(&(0..7), Some((5, b"mine")));
+        assert_eq!(split_first(&first).unwrap(), (5, &b"mine"[..]));
+        assert!(split_first(&first[..19]).is_err() && split_place(&first[..15]).is_err());
+    }
+
+    #[test]
+    fn places_are_those_of_the_text_as_it_was_given() {
+        let params = Params::builder().passages(Windows::new(3, 2).unwrap()).build().unwrap();
+        let text = "  Caf\u{e9}, au   LAIT! (noir) deux. ";
+        let (pieces, words) = Passages::new(&params).unwrap().pieces(text, 2).unwrap();
+        let cut: Vec<_> = pieces.iter().map(|piece| &text[piece.bytes.clone()]).collect();
+        assert_eq!((words, cut), (5, vec!["Caf\u{e9}, au   LAIT", "LAIT! (noir) deux"]));
+    }
+}

@@ -1,0 +1,179 @@
+//! Containment: an index of passages of texts, on top of the engine, which knows nothing of it.
+//!
+//! Knows how a text becomes documents of the engine, and how matches of these become an answer.
+//! `docs/PASSAGES.md` has the design.
+
+mod cut;
+mod query;
+
+pub use cut::{Passages, Prepared};
+pub use query::{Contained, PassageAnswer, PassageMatch, PassageQuery, PassageView};
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::{Batch, Error, Index, Options, Outcome, Params, Result, Snapshot};
+
+/// An index of passages: texts under keys, found by what they quote. Share it by reference or in
+/// an `Arc`.
+///
+/// It is an [`Index`] whose documents are the passages of texts; a text is written as one batch,
+/// so that inserting, replacing and removing it are atomic. Everything [`Index`] promises holds.
+#[derive(Debug)]
+pub struct PassageIndex {
+    index: Index,
+    cutter: Passages,
+    /// How many passages a key has now must stay true until they are replaced.
+    writing: Mutex<()>,
+}
+
+impl PassageIndex {
+    /// An open index as one of passages. `Invalid` if its parameters are not of passages, or it
+    /// has a time to live, which would take texts apart.
+    pub fn new(index: Index) -> Result<Self> {
+        let cutter = Passages::new(index.params())?;
+        if index.core().options.ttl.is_some() {
+            return Err(Error::invalid(
+                "passages of one text may be of different ages: no time to live with them",
+            ));
+        }
+        Ok(Self { index, cutter, writing: Mutex::new(()) })
+    }
+
+    /// Creates an empty index; the parameters must be of passages. Errors: those of
+    /// [`Index::create`] and [`PassageIndex::new`].
+    pub fn create(dir: impl AsRef<Path>, params: &Params, options: Options) -> Result<Self> {
+        Passages::new(params)?;
+        Self::new(Index::create(dir, params, options)?)
+    }
+
+    /// Opens an index for reading and writing. Errors: those of [`Index::open`] and
+    /// [`PassageIndex::new`].
+    pub fn open(dir: impl AsRef<Path>, options: Options) -> Result<Self> {
+        Self::new(Index::open(dir, options)?)
+    }
+
+    /// What cuts texts for this index, to be used on other threads.
+    pub fn cutter(&self) -> &Passages {
+        &self.cutter
+    }
+
+    /// The index itself: for stats, flushes, backups. Whoever inserts and removes there breaks
+    /// texts, and queries then may say `Corrupt`.
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// Inserts a text, or replaces the one with this key (1 to 4,092 bytes). The same text again
+    /// writes nothing.
+    ///
+    /// Errors: `Empty` (no shingle), those of [`Index::insert`]; `Invalid` also if the passages of
+    /// one text do not fit into a batch. Costs a look-up and an append per passage; under `Sync`
+    /// one sync, for which other writers wait.
+    pub fn insert(&self, key: impl AsRef<[u8]>, text: &str) -> Result<Outcome> {
+        self.insert_with_payload(key, text, b"")
+    }
+
+    /// Inserts or replaces a text that carries the caller's own bytes, at most 64 KiB less 20
+    /// bytes. As [`PassageIndex::insert`].
+    pub fn insert_with_payload(
+        &self,
+        key: impl AsRef<[u8]>,
+        text: &str,
+        payload: impl AsRef<[u8]>,
+    ) -> Result<Outcome> {
+        let prepared = self.cutter.prepare(key, text, payload)?;
+        Ok(self.write(&[prepared])?.first().copied().unwrap_or(Outcome::Unchanged))
+    }
+
+    /// Writes texts as one change: atomic, one sync. An outcome for each, in order; of several
+    /// with one key the last counts. Errors: those of [`Index::write`].
+    pub fn write(&self, texts: &[Prepared]) -> Result<Vec<Outcome>> {
+        let _writing = self.lock();
+        let snapshot = self.index.snapshot();
+        let last: HashMap<&[u8], usize> =
+            texts.iter().enumerate().map(|(at, text)| (text.key(), at)).collect();
+        let mut batch = Batch::new();
+        // Of each text: whether there was one, or None if a later one takes its place.
+        let mut before = Vec::with_capacity(texts.len());
+        for (at, text) in texts.iter().enumerate() {
+            if last.get(text.key()) != Some(&at) {
+                before.push((None, 0));
+                continue;
+            }
+            let old = count(&snapshot, text.key())?;
+            let begin = batch.len();
+            batch = replace(batch, text, old)?;
+            before.push((Some(old > 0), batch.len().saturating_sub(begin)));
+        }
+        let written = self.index.write(batch)?;
+        let mut rest = written.outcomes.as_slice();
+        let outcome = |(existed, operations): (Option<bool>, usize)| {
+            let (own, others) = rest.split_at(operations.min(rest.len()));
+            rest = others;
+            let same = own.iter().all(|one| matches!(one, Outcome::Unchanged | Outcome::Missing));
+            match existed {
+                None => Outcome::Superseded,
+                Some(true) if same => Outcome::Unchanged,
+                Some(true) => Outcome::Replaced,
+                Some(false) => Outcome::Inserted,
+            }
+        };
+        Ok(before.into_iter().map(outcome).collect())
+    }
+
+    /// Removes the text with this key, all of its passages at once. Errors: those of
+    /// [`Index::remove`].
+    pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<Outcome> {
+        let key = key.as_ref();
+        cut::check_key(key)?;
+        let _writing = self.lock();
+        let old = count(&self.index.snapshot(), key)?;
+        if old == 0 {
+            return Ok(Outcome::Missing);
+        }
+        let remove = |batch: Batch, number| batch.remove(cut::inner_key(key, number));
+        self.index.write((0..old).fold(Batch::new(), remove))?;
+        Ok(Outcome::Removed)
+    }
+
+    /// A frozen view, to be asked while writing goes on. Cheap.
+    pub fn view(&self) -> PassageView {
+        PassageView { snapshot: self.index.snapshot(), cutter: self.cutter.clone() }
+    }
+
+    /// Closes the index: see [`Index::close`].
+    pub fn close(self) -> Result<()> {
+        self.index.close()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        // It guards no value that a panic could leave half changed.
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The operations that put a text where there was one of `old` passages.
+fn replace(mut batch: Batch, text: &Prepared, old: u32) -> Result<Batch> {
+    let new = u32::try_from(text.pieces.len())
+        .map_err(|_| Error::invalid("a text of more than 2^32 passages"))?;
+    for number in new..old {
+        batch = batch.remove(cut::inner_key(&text.key, number));
+    }
+    for (number, piece) in (0..new).zip(&text.pieces) {
+        let first = (number == 0).then_some((new, text.payload.as_slice()));
+        let payload = cut::inner_payload(&piece.bytes, first);
+        let key = cut::inner_key(&text.key, number);
+        batch = batch.insert_with_payload(key, &piece.signature, payload);
+    }
+    Ok(batch)
+}
+
+/// How many passages a key has; 0 if there is none.
+fn count(snapshot: &Snapshot, key: &[u8]) -> Result<u32> {
+    match snapshot.get(cut::inner_key(key, 0))? {
+        Some(first) => Ok(cut::split_first(&first.payload)?.0),
+        None => Ok(0),
+    }
+}
