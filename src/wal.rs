@@ -258,21 +258,17 @@ impl Replay {
         let mut horizon = RECORDS_BEGIN;
         let mut change = identity.floor;
         while let Some((header, body)) = record_at(&self.bytes, path, identity, offset)? {
-            let expected = match header.kind {
-                RecordKind::Change => change.saturating_add(1),
-                RecordKind::Idle => change,
-            };
-            if header.horizon > offset || header.change != expected {
-                break;
-            }
+            let Some(after) = change_after(&header, offset, change) else { break };
             if header.kind == RecordKind::Change {
-                // Checksums hold, so it was written like this: a fault no cut could have made.
-                for operation in Operations::new(&self.bytes[body.clone()], signature_bytes) {
-                    operation.map_err(|error| error.in_file(path, wide(body.start)))?;
-                }
+                check_operations(
+                    &self.bytes[body.clone()],
+                    path,
+                    wide(body.start),
+                    signature_bytes,
+                )?;
                 self.records.push((header.change, body));
             }
-            change = expected;
+            change = after;
             horizon = horizon.max(header.horizon);
             offset = offset.saturating_add(header.record_bytes());
         }
@@ -375,6 +371,24 @@ impl Salvaged {
             (*change, Operations::new(&self.bytes[body.clone()], signature_bytes))
         })
     }
+}
+
+/// The change that a log is at after this record, if it is the next one after `change`.
+fn change_after(header: &RecordHeader, offset: u64, change: u64) -> Option<u64> {
+    let after = match header.kind {
+        RecordKind::Change => change.saturating_add(1),
+        RecordKind::Idle => change,
+    };
+    (header.horizon <= offset && header.change == after).then_some(after)
+}
+
+/// Refuses a change whose operations cannot be read. Its checksums hold, so it was written like
+/// this: a fault no cut could have made.
+fn check_operations(body: &[u8], path: &Path, offset: u64, signature_bytes: usize) -> Result<()> {
+    for operation in Operations::new(body, signature_bytes) {
+        operation.map_err(|error| error.in_file(path, offset))?;
+    }
+    Ok(())
 }
 
 /// Header and place of the body of the record at `offset`, if a whole one is there.

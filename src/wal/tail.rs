@@ -4,7 +4,7 @@
 //! to the last horizon found there is nothing to miss. The file may also become another log at any
 //! time: it says which one it is in its header, which is read again after everything else.
 
-use super::{WalIdentity, decode_identity, headers_behind};
+use super::{WalIdentity, change_after, check_operations, decode_identity, headers_behind};
 use crate::format::bytes::{narrow, wide};
 use crate::format::header::FileHeader;
 use crate::format::wal::{Operations, RECORDS_BEGIN, RecordHeader, RecordKind, WalHeader};
@@ -222,19 +222,12 @@ impl Window<'_> {
     ) -> Result<u64> {
         let mut change = records.last().map_or(self.tail.change, |record| record.header.change);
         while let Some((header, body)) = self.record_at(offset)? {
-            let expected = match header.kind {
-                RecordKind::Change => change.saturating_add(1),
-                RecordKind::Idle => change,
-            };
-            if header.horizon > offset || header.change != expected {
-                break;
-            }
+            let Some(after) = change_after(&header, offset, change) else { break };
             if header.kind == RecordKind::Change {
-                for operation in Operations::new(&self.bytes[body.clone()], signature_bytes) {
-                    operation.map_err(|error| error.in_file(&self.tail.path, offset))?;
-                }
+                let body = &self.bytes[body.clone()];
+                check_operations(body, &self.tail.path, offset, signature_bytes)?;
             }
-            change = expected;
+            change = after;
             offset = offset.saturating_add(header.record_bytes());
             records.push(Record { header, body, end: offset });
         }
