@@ -53,6 +53,14 @@ pub(crate) fn note(text: impl Display) {
     let _ = writeln!(io::stderr(), "nearkin: {text}");
 }
 
+/// Says so if not all matches (or whatever they are) are shown, and what shows them.
+pub(crate) fn note_limit(shown: u64, found: u64, what: &str) {
+    if found > shown {
+        let (shown, all) = (grouped(shown), grouped(found));
+        note(format!("{shown} of {all} {what} shown; --limit {found} shows all"));
+    }
+}
+
 /// A key in JSON: its bytes as UTF-8, what is not UTF-8 replaced by U+FFFD.
 pub(crate) fn lossy(key: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(key)

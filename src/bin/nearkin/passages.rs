@@ -12,7 +12,7 @@ use crate::content::{self, Reading, Skipped};
 use crate::failure::Failure;
 use crate::input::{self, Input};
 use crate::opened;
-use crate::output::{self, Output, counted, grouped, lossy, visible};
+use crate::output::{self, Output, counted, lossy, visible};
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
 
@@ -157,15 +157,7 @@ fn print(name: &[u8], answer: &PassageAnswer, output: &mut Output) -> Result<(),
     if !answer.complete {
         output::note("not all candidates were compared: passages may be missing");
     }
-    let shown = answer.texts.len() as u64;
-    if answer.found > shown {
-        output::note(format!(
-            "{} of {} texts shown; --limit {} shows all",
-            grouped(shown),
-            grouped(answer.found),
-            answer.found
-        ));
-    }
+    output::note_limit(answer.texts.len() as u64, answer.found, "texts");
     Ok(())
 }
 

@@ -208,15 +208,7 @@ fn print_one(
     if !answer.complete {
         output::note("not all candidates were compared: matches may be missing");
     }
-    let shown = answer.matches.len() as u64;
-    if answer.found > shown {
-        output::note(format!(
-            "{} of {} matches shown; --limit {} shows all",
-            grouped(shown),
-            grouped(answer.found),
-            answer.found
-        ));
-    }
+    output::note_limit(answer.matches.len() as u64, answer.found, "matches");
     Ok(Ended::Well)
 }
 
