@@ -3,6 +3,7 @@
 use super::forge::{footer_of, repair};
 use super::tests::{MODES, Model, Place, Random, problems, shape};
 use super::*;
+use crate::format::blocks::BLOCK_BYTES;
 use crate::storage::OpenMode;
 use std::path::Path;
 
@@ -40,6 +41,30 @@ fn every_flipped_bit_of_a_segment_is_an_error_where_it_matters() {
     }
     let segment = place.segment(&path, &listed, &model.shape, ReadMode::Mmap).expect("opens");
     assert_eq!(model.check(&segment), 0);
+}
+
+#[test]
+fn a_segment_that_is_read_back_is_checked_whole() {
+    let place = Place::new();
+    let path = place.path("a.seg");
+    let (model, listed, bytes) = small(&place, &path);
+    let file = place.disk.open(&path, OpenMode::ReadWrite).expect("opened");
+    let open = |mode| place.segment(&path, &listed, &model.shape, mode);
+    let body = open(ReadMode::Mmap).expect("opens").blocks.blocks() * BLOCK_BYTES;
+    // Each block somewhere; the header, which opening reads, aside.
+    for at in (100..body).step_by(BLOCK_BYTES / 3) {
+        file.write_at(&[bytes[at] ^ 1], at as u64).expect("written");
+        let error = open(ReadMode::Mmap).expect("opens").read_back().expect_err("damaged");
+        assert_eq!(error.kind(), crate::ErrorKind::Corrupt);
+        assert!(error.to_string().contains("a.seg"), "{error}");
+        open(ReadMode::Pread).expect("opens").read_back().expect("every touch is the first there");
+        file.write_at(&[bytes[at]], at as u64).expect("written");
+    }
+    let segment = open(ReadMode::Mmap).expect("opens");
+    segment.read_back().expect("sound");
+    let before = place.disk.counters().bytes_read;
+    assert_eq!(model.check(&segment), 0);
+    assert_eq!(place.disk.counters().bytes_read, before, "nothing is left to be touched first");
 }
 
 #[test]
