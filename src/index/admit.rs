@@ -136,12 +136,14 @@ pub struct Newcomer<'a> {
     key: &'a [u8],
     signature: &'a Signature,
     payload: &'a [u8],
+    /// None: that of the clock when it is admitted.
+    time: Option<u64>,
 }
 
 impl<'a> Newcomer<'a> {
     /// A document with this key (1 to 4,096 bytes), without payload.
     pub fn new(key: &'a (impl AsRef<[u8]> + ?Sized), signature: &'a Signature) -> Self {
-        Self { key: key.as_ref(), signature, payload: &[] }
+        Self { key: key.as_ref(), signature, payload: &[], time: None }
     }
 
     /// Up to 64 KiB of the caller's own bytes, stored with it if it is admitted.
@@ -151,12 +153,21 @@ impl<'a> Newcomer<'a> {
         self
     }
 
-    /// As the log will have it.
-    fn logged(&self, time: u64) -> LoggedOperation<'a> {
+    /// The document's time, in milliseconds UTC, instead of that of the clock in
+    /// [`Options`](crate::Options). What is there with the same signature and payload keeps the
+    /// time it has.
+    #[must_use]
+    pub fn time(mut self, time: u64) -> Self {
+        self.time = Some(time);
+        self
+    }
+
+    /// As the log will have it; `now` is the time of a document that brings none.
+    fn logged(&self, now: u64) -> LoggedOperation<'a> {
         LoggedOperation::Insert {
             key: self.key,
             payload: self.payload,
-            time,
+            time: self.time.unwrap_or(now),
             shingle_count: self.signature.shingle_count(),
             signature: self.signature.as_bytes(),
         }
@@ -239,10 +250,10 @@ impl Core {
         admit: &Admit,
     ) -> Result<Vec<Admission>> {
         let terms = admit.in_rows(&self.snapshot())?;
-        let time = (self.options.clock)();
+        let now = (self.options.clock)();
         let mut operations = Vec::with_capacity(newcomers.len());
         for newcomer in newcomers {
-            let logged = newcomer.logged(time);
+            let logged = newcomer.logged(now);
             self.check_operation(&logged, newcomer.signature.id())?;
             self.check_record(&[logged])?;
             operations.push(logged);

@@ -171,6 +171,7 @@ impl Index {
     /// Promises and errors as [`Index::insert`]. Costs a look at the time of every document of
     /// the segments that hold one below `time`, 8 bytes each.
     pub fn remove_before(&self, time: u64) -> Result<u64> {
+        self.check_of_documents()?;
         self.core.remove_before(time)
     }
 
@@ -178,6 +179,7 @@ impl Index {
     /// [`Index::insert`]; `Invalid` also if it is longer than
     /// [`Options::batch_bytes_max`].
     pub fn write(&self, batch: impl Borrow<Batch>) -> Result<Written> {
+        self.check_of_documents()?;
         self.core.write(batch.borrow())
     }
 
@@ -197,7 +199,7 @@ impl Index {
         signature: &Signature,
         admit: &Admit,
     ) -> Result<Admission> {
-        let admissions = self.core.admit_all(&[Newcomer::new(&key, signature)], admit)?;
+        let admissions = self.admit_all(&[Newcomer::new(&key, signature)], admit)?;
         let none = || Error::new(ErrorKind::Unknown, "one newcomer has one admission");
         admissions.into_iter().next().ok_or_else(none)
     }
@@ -209,7 +211,18 @@ impl Index {
     /// after another error those before the one that failed may be stored. To ask for all of
     /// them again is then safe: what is stored already is `Unchanged`.
     pub fn admit_all(&self, newcomers: &[Newcomer<'_>], admit: &Admit) -> Result<Vec<Admission>> {
+        self.check_of_documents()?;
         self.core.admit_all(newcomers, admit)
+    }
+
+    /// Refuses to write one document of an index of passages, where a text is several.
+    fn check_of_documents(&self) -> Result<()> {
+        match self.core.params.passages() {
+            None => Ok(()),
+            Some(windows) => Err(Error::invalid(format!(
+                "the index is of passages ({windows}): write to it through PassageIndex"
+            ))),
+        }
     }
 
     /// A frozen view: it answers as if nothing were written after. Cheap.

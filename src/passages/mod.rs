@@ -59,8 +59,8 @@ impl PassageIndex {
         &self.cutter
     }
 
-    /// The index itself: for stats, flushes, backups. Whoever inserts and removes there breaks
-    /// texts, and queries then may say `Corrupt`.
+    /// The index itself: for stats, flushes, backups. To insert and remove there is `Invalid`: it
+    /// would tear texts apart.
     pub fn index(&self) -> &Index {
         &self.index
     }
@@ -107,7 +107,7 @@ impl PassageIndex {
             batch = replace(batch, text, old)?;
             before.push((Some(old > 0), batch.len().saturating_sub(begin)));
         }
-        let written = self.index.write(batch)?;
+        let written = self.index.core().write(&batch)?;
         let mut rest = written.outcomes.as_slice();
         let outcome = |(existed, operations): (Option<bool>, usize)| {
             let (own, others) = rest.split_at(operations.min(rest.len()));
@@ -134,7 +134,7 @@ impl PassageIndex {
             return Ok(Outcome::Missing);
         }
         let remove = |batch: Batch, number| batch.remove(cut::inner_key(key, number));
-        self.index.write((0..old).fold(Batch::new(), remove))?;
+        self.index.core().write(&(0..old).fold(Batch::new(), remove))?;
         Ok(Outcome::Removed)
     }
 

@@ -2,8 +2,8 @@
 
 use crate::support::{Random, Scratch, assert_whole, inline, kind};
 use nearkin::{
-    Durability, ErrorKind, Index, Outcome, Params, PassageAnswer, PassageIndex, PassageMatch,
-    PassageView, Reader, Windows,
+    Admit, Durability, ErrorKind, Index, Outcome, Params, PassageAnswer, PassageIndex,
+    PassageMatch, PassageView, Reader, Windows,
 };
 use std::collections::BTreeMap;
 use std::fs;
@@ -256,6 +256,14 @@ fn indexes_of_passages_and_of_documents_are_not_mixed_up() {
     index.insert("a", &words(0, 30)).unwrap();
     assert_eq!(kind(index.insert("a", " .")), ErrorKind::Empty);
     assert_eq!(kind(index.insert(vec![b'k'; 4_093], "a b c")), ErrorKind::Invalid);
+    // Past the texts nothing is written: it would tear them apart.
+    let (inner, signature) = (index.index(), index.index().sketcher().text("a b c").unwrap());
+    let change = inner.snapshot().change();
+    assert_eq!(kind(inner.insert("a", &signature)), ErrorKind::Invalid);
+    assert_eq!(kind(inner.remove(b"a\0\0\0\0")), ErrorKind::Invalid);
+    assert_eq!(kind(inner.remove_before(u64::MAX)), ErrorKind::Invalid);
+    assert_eq!(kind(inner.admit("b", &signature, &Admit::at(0.9))), ErrorKind::Invalid);
+    assert_eq!(inner.snapshot().change(), change);
     let documents = Index::create(other.dir(), &of_documents, inline()).unwrap();
     assert_eq!(kind(documents.import(&index.index().snapshot())), ErrorKind::Mismatch);
     assert_eq!(kind(index.index().import(&documents.snapshot())), ErrorKind::Mismatch);

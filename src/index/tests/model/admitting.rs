@@ -65,18 +65,23 @@ impl Bench {
         let mut signatures = Vec::new();
         let mut after = vec![self.model.clone()];
         let mut expected = Vec::new();
-        for (key, lanes, payload) in &how.newcomers {
+        // Every other one brings its own, which is of the past.
+        let given = |at: usize| (at % 2 == 1).then(|| time.saturating_sub(at as u64 + 1));
+        for (at, (key, lanes, payload)) in how.newcomers.iter().enumerate() {
             let signature = self.signature(lanes);
             let mut model = after.last().cloned().unwrap_or_default();
             let before = model.change;
-            let new = doc(&signature, payload, time);
+            let new = doc(&signature, payload, given(at).unwrap_or(time));
             expected.push((model.admit(&self.law, key, &new, how), before));
             after.push(model);
             signatures.push(signature);
         }
-        let newcomers = how.newcomers.iter().zip(&signatures);
+        let newcomers = how.newcomers.iter().zip(&signatures).enumerate();
         let newcomers: Vec<_> = newcomers
-            .map(|((key, _, payload), signature)| Newcomer::new(key, signature).payload(payload))
+            .map(|(at, ((key, _, payload), signature))| {
+                let newcomer = Newcomer::new(key, signature).payload(payload);
+                given(at).map_or(newcomer, |time| newcomer.time(time))
+            })
             .collect();
         let admissions = self.index().admit_all(&newcomers, &self.terms(how));
         let last = after.pop().expect("the model itself at least");
