@@ -28,6 +28,16 @@ fn a_quotation_is_found_with_its_place() {
     let stats: Value = serde_json::from_str(&stats).unwrap();
     assert_eq!((&stats["documents"], &stats["passages"]), (&2.into(), &"40:20".into()));
     scratch.run("stats i").ends_with(0);
+    // Lines are answered each under its name, and bad ones are no failure.
+    let line = |id: &str, text: &str| format!("{{\"id\":\"{id}\",\"text\":\"{text}\"}}\n");
+    let lines = line("none", &words(5_000, 5_100)) + "garbage\n" + &line("some", &words(100, 200));
+    scratch.write("q.jsonl", lines);
+    let ran = scratch.run("query i --jsonl q.jsonl").ends_with(0);
+    assert!(ran.stdout.starts_with("some:\n1.000  texts/a.txt\n"), "{}", ran.stdout);
+    ran.says(&["2 texts asked, 1 of them quoted somewhere, 1 skipped"]);
+    let ran = scratch.run("query i --jsonl q.jsonl --json").ends_with(0);
+    let objects = ran.objects();
+    assert_eq!((objects.len(), &objects[0]["query"]), (1, &"some".into()));
     scratch.run("remove i texts/a.txt").ends_with(0);
     scratch.run("remove i texts/a.txt").ends_with(1);
     scratch.run("query i q.txt").ends_with(0).says(&["no text"]);
@@ -53,6 +63,7 @@ fn what_needs_documents_says_so() {
         "query i --key texts/a.txt",
         "query i texts/a.txt --exact",
         "remove i --before 2020-01-01",
+        "compact i --ttl 1d",
     ] {
         scratch.run(command).ends_with(2).says(&["of passages (40:20)"]);
     }

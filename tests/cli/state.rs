@@ -40,6 +40,37 @@ fn documents_are_removed_by_their_age() {
 }
 
 #[test]
+fn documents_expire_by_their_time_to_live() {
+    let scratch = Scratch::with_licences();
+    let ran = scratch.run("compact i --ttl 1d --json").ends_with(0);
+    let object = &ran.objects()[0];
+    assert_eq!((&object["expired"], &object["documents"]), (&0.into(), &5.into()));
+    // The same documents, but of long ago.
+    scratch.run("export i --out new.jsonl").ends_with(0);
+    let aged = fs::read_to_string(scratch.path("new.jsonl")).unwrap();
+    let aged = aged.lines().map(|line| {
+        let mut object: Value = serde_json::from_str(line).unwrap();
+        if let Some(time) = object.get_mut("time") {
+            *time = 1.into();
+        }
+        object.to_string() + "\n"
+    });
+    scratch.write("old.jsonl", aged.collect::<String>());
+    scratch.run("import old old.jsonl").ends_with(0);
+    scratch.write("new.txt", licence("MIT"));
+    let ran = scratch.run("add old new.txt --ttl 1d").ends_with(0);
+    assert!(ran.stdout.starts_with("1 document inserted"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("expired"), "{}", ran.stdout);
+    let ran = scratch.run("stats old --json").ends_with(0);
+    assert_eq!(ran.objects()[0]["documents"], 1);
+    let ran = scratch.run("compact old --ttl 0s").ends_with(0);
+    assert!(ran.stdout.starts_with("0 documents in 0 segments"), "{}", ran.stdout);
+    assert!(ran.stdout.ends_with("; 1 document expired\n"), "{}", ran.stdout);
+    scratch.run("admit i new.txt --ttl 1d").ends_with(0);
+    scratch.run("add i new.txt --ttl soon").ends_with(2).says(&["90d"]);
+}
+
+#[test]
 fn stats_are_complete() {
     let scratch = Scratch::with_licences();
     let ran = scratch.run("stats i --json").ends_with(0);

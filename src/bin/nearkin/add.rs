@@ -10,7 +10,7 @@ use nearkin::{Batch, Index, Outcome, Params, Shingles};
 use serde::Serialize;
 
 use crate::Ended;
-use crate::args::Add;
+use crate::args::{Add, TtlGiven};
 use crate::content::{self, Reading, Sketched, Skipped};
 use crate::failure::Failure;
 use crate::files::Files;
@@ -42,7 +42,8 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
         Input::lines(args.lines.jsonl.clone())?
     };
     let sets = args.lines.items_field.is_some() || args.table.transactions.is_some();
-    let (index, fields) = open(&args.index, &args.given, sets, |params| fields(args, params))?;
+    let (index, fields) =
+        open(&args.index, &args.given, args.ttl, sets, |params| fields(args, params))?;
     let mut input = match input {
         Input::Walk(files) => Input::Walk(files.except(&args.index)),
         others => others,
@@ -63,8 +64,12 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
         |chunk| write(&index, chunk, &mut counts, &progress),
     );
     drop(progress);
-    // A flush that fails has lost nothing: the documents are in the WAL.
-    report(ended.and_then(|()| Ok(index.close()?)), &counts, output)
+    let ended = ended.and_then(|()| {
+        counts.expired = args.ttl.ttl.is_some().then_some(opened::expire(&index, args.ttl.ttl)?);
+        // A flush that fails has lost nothing: the documents are in the WAL.
+        Ok(index.close()?)
+    });
+    report(ended, &counts, output)
 }
 
 /// Says what became of all.
@@ -87,11 +92,12 @@ fn report(
 pub(crate) fn open(
     dir: &Path,
     given: &Given,
+    ttl: TtlGiven,
     sets: bool,
     fields: impl Fn(&Params) -> Result<Fields, Failure>,
 ) -> Result<(Index, Fields), Failure> {
     if opened::exists(dir)? {
-        let index = opened::to_add(dir, given)?;
+        let index = opened::to_add(dir, given, ttl.ttl)?;
         let fields = fields(index.params())?;
         return Ok((index, fields));
     }
@@ -103,7 +109,7 @@ pub(crate) fn open(
     let params = given.params()?;
     // Before an index is made that this input does not fit.
     let fields = fields(&params)?;
-    let index = opened::create(dir, &params)?;
+    let index = opened::create(dir, &params, ttl.ttl)?;
     output::note(format!("created {}: {}", dir.display(), opened::describe(&params)));
     Ok((index, fields))
 }
@@ -158,6 +164,9 @@ pub(crate) struct Counts {
     replaced: u64,
     unchanged: u64,
     skipped: u64,
+    /// With `--ttl`: those whose time was over at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expired: Option<u64>,
     #[serde(skip)]
     kinds: BTreeMap<&'static str, u64>,
 }
@@ -196,16 +205,19 @@ impl Counts {
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { inserted, replaced, unchanged, skipped, kinds } = self;
+        let Self { inserted, replaced, unchanged, skipped, expired, kinds } = self;
         let inserted = counted(*inserted, "document");
         write!(f, "{inserted} inserted, {} replaced, ", grouped(*replaced))?;
         write!(f, "{} unchanged, {} skipped", grouped(*unchanged), grouped(*skipped))?;
-        if kinds.is_empty() {
-            return Ok(());
+        if !kinds.is_empty() {
+            let kinds: Vec<_> =
+                kinds.iter().map(|(kind, count)| format!("{} {kind}", grouped(*count))).collect();
+            write!(f, " ({})", kinds.join(", "))?;
         }
-        let kinds: Vec<_> =
-            kinds.iter().map(|(kind, count)| format!("{} {kind}", grouped(*count))).collect();
-        write!(f, " ({})", kinds.join(", "))
+        match expired {
+            Some(expired) => write!(f, "; {} expired", counted(*expired, "document")),
+            None => Ok(()),
+        }
     }
 }
 

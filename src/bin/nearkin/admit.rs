@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
         opened::check_of_documents(params, "admit")?;
         input::fields(&args.lines, params)
     };
-    let (index, fields) = add::open(&args.index, &given, sets, fields)?;
+    let (index, fields) = add::open(&args.index, &given, args.ttl, sets, fields)?;
     opened::warn_if_missed(index.params(), Some(least));
     let mut input = match input {
         Input::Walk(files) => Input::Walk(files.except(&args.index)),
@@ -58,7 +58,10 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
     drop(progress);
     // A flush that fails has lost nothing: the documents are in the WAL.
     ended
-        .and_then(|()| Ok(index.close()?))
+        .and_then(|()| {
+            counts.expired = opened::expire(&index, args.ttl.ttl)?;
+            Ok(index.close()?)
+        })
         .map_err(|failure| failure.after(&format!("before that, safe in the index: {counts}")))?;
     output.flush()?;
     output::note(counts);
@@ -185,6 +188,8 @@ struct Counts {
     skipped: u64,
     /// Duplicates whose place an admitted document has taken.
     removed: u64,
+    /// With `--ttl`: those whose time was over at the end.
+    expired: u64,
 }
 
 impl Counts {
@@ -204,12 +209,15 @@ impl Counts {
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { admitted, replaced, unchanged, rejected, skipped, removed } = *self;
+        let Self { admitted, replaced, unchanged, rejected, skipped, removed, expired } = *self;
         write!(f, "{} admitted, {} replaced, ", counted(admitted, "document"), grouped(replaced))?;
         write!(f, "{} unchanged, {} rejected, ", grouped(unchanged), grouped(rejected))?;
         write!(f, "{} skipped", grouped(skipped))?;
         if removed > 0 {
             write!(f, "; {} removed", counted(removed, "duplicate"))?;
+        }
+        if expired > 0 {
+            write!(f, "; {} expired", counted(expired, "document"))?;
         }
         Ok(())
     }

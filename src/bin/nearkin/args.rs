@@ -14,9 +14,11 @@ use crate::time;
 
 mod table;
 mod transfer;
+mod ttl;
 
 pub(crate) use table::{Columns, TableGiven};
 pub(crate) use transfer::{Export, Import, Rebuild};
+pub(crate) use ttl::TtlGiven;
 
 /// Finds near-duplicates: an index on disk of the MinHash signatures of documents.
 ///
@@ -88,7 +90,8 @@ pub(crate) struct Create {
 #[command(after_help = "Examples:\n  nearkin add my.nearkin docs\n  \
     nearkin add papers.nearkin --jsonl papers.jsonl --shingles chars:5\n  \
     nearkin add carts.nearkin --jsonl carts.jsonl --items-field items --threshold 0.5\n  \
-    nearkin add users.nearkin --transactions seen.csv --columns user,film --threshold 0.3")]
+    nearkin add users.nearkin --transactions seen.csv --columns user,film --threshold 0.3\n  \
+    nearkin add news.nearkin --jsonl papers.jsonl --ttl 30d")]
 pub(crate) struct Add {
     /// Folder of the index
     pub(crate) index: PathBuf,
@@ -103,6 +106,9 @@ pub(crate) struct Add {
 
     #[command(flatten)]
     pub(crate) table: TableGiven,
+
+    #[command(flatten)]
+    pub(crate) ttl: TtlGiven,
 
     #[command(flatten)]
     pub(crate) given: Given,
@@ -152,6 +158,9 @@ pub(crate) struct Admit {
 
     #[command(flatten)]
     pub(crate) lines: LinesGiven,
+
+    #[command(flatten)]
+    pub(crate) ttl: TtlGiven,
 
     #[command(flatten)]
     pub(crate) given: Given,
@@ -371,10 +380,14 @@ pub(crate) struct Verify {
 
 /// Merge the files of an index into one and free the space of dead documents
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  nearkin compact my.nearkin")]
+#[command(after_help = "Examples:\n  nearkin compact my.nearkin\n  \
+    nearkin compact my.nearkin --ttl 90d")]
 pub(crate) struct Compact {
     /// Folder of the index
     pub(crate) index: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) ttl: TtlGiven,
 }
 
 /// Copy an index to a new folder

@@ -64,7 +64,7 @@ struct CreatedObject<'a> {
 }
 
 pub(crate) fn create(args: &Create, output: &mut Output) -> Result<Ended, Failure> {
-    let index = opened::create(&args.index, &args.given.params()?)?;
+    let index = opened::create(&args.index, &args.given.params()?, None)?;
     let created = &args.index.display().to_string();
     if output.json() {
         output.object(&CreatedObject { created, params: ParamsObject::new(index.params()) })?;
@@ -282,13 +282,19 @@ fn check(dir: &Path) -> nearkin::Result<VerifiedObject> {
 struct CompactedObject {
     documents: u64,
     segments: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expired: Option<u64>,
     bytes_before: u64,
     bytes_after: u64,
 }
 
 pub(crate) fn compact(args: &Compact, output: &mut Output) -> Result<Ended, Failure> {
     let index = opened::to_change(&args.index)?;
+    if args.ttl.ttl.is_some() {
+        opened::check_of_documents(index.params(), "compact --ttl")?;
+    }
     let before = index.stats()?;
+    let expired = opened::expire(&index, args.ttl.ttl)?;
     let progress = Progress::start("compacting", Unit::Documents, Some(0));
     index.compact_with(&mut progress.callback())?;
     drop(progress);
@@ -298,16 +304,19 @@ pub(crate) fn compact(args: &Compact, output: &mut Output) -> Result<Ended, Fail
         output.object(&CompactedObject {
             documents: after.documents,
             segments: after.segments,
+            expired: args.ttl.ttl.map(|_| expired),
             bytes_before: before.bytes_on_disk,
             bytes_after: after.bytes_on_disk,
         })?;
     } else {
+        let expired = args.ttl.ttl.map(|_| format!("; {} expired", counted(expired, "document")));
         output.line(format_args!(
-            "{} in {}; {} on disk, {} before",
+            "{} in {}; {} on disk, {} before{}",
             counted(after.documents, "document"),
             counted(after.segments, "segment"),
             output::bytes(after.bytes_on_disk),
-            output::bytes(before.bytes_on_disk)
+            output::bytes(before.bytes_on_disk),
+            expired.unwrap_or_default()
         ))?;
     }
     Ok(Ended::Well)

@@ -4,6 +4,8 @@
 
 use std::path::Path;
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use nearkin::{Error, ErrorKind, Index, Options, Params, Reader, Scheme};
 
 use crate::failure::Failure;
@@ -20,14 +22,30 @@ pub(crate) fn to_change(dir: &Path) -> Result<Index, Failure> {
     Index::open(dir, Options::default()).map_err(not_opened)
 }
 
+/// Options of an index whose documents live so long.
+fn options(ttl: Option<Duration>) -> Options {
+    match ttl {
+        Some(ttl) => Options::default().ttl(ttl),
+        None => Options::default(),
+    }
+}
+
+/// Removes what is older than that, however much it is; how many documents.
+pub(crate) fn expire(index: &Index, ttl: Option<Duration>) -> Result<u64, Failure> {
+    let Some(ttl) = ttl else { return Ok(0) };
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let limit = u64::try_from(since.saturating_sub(ttl).as_millis()).unwrap_or(u64::MAX);
+    Ok(index.remove_before(limit)?)
+}
+
 /// Whether there is an index; an error if there is something else.
 pub(crate) fn exists(dir: &Path) -> Result<bool, Failure> {
     Index::exists(dir).map_err(not_opened)
 }
 
 /// Opens an index to add to it, after comparing the parameters given with its own.
-pub(crate) fn to_add(dir: &Path, given: &Given) -> Result<Index, Failure> {
-    let index = to_change(dir)?;
+pub(crate) fn to_add(dir: &Path, given: &Given, ttl: Option<Duration>) -> Result<Index, Failure> {
+    let index = Index::open(dir, options(ttl)).map_err(not_opened)?;
     let differences = given.differences(index.params());
     if differences.is_empty() {
         return Ok(index);
@@ -39,7 +57,7 @@ pub(crate) fn to_add(dir: &Path, given: &Given) -> Result<Index, Failure> {
 }
 
 /// Creates an index and warns of what its parameters cost.
-pub(crate) fn create(dir: &Path, params: &Params) -> Result<Index, Failure> {
+pub(crate) fn create(dir: &Path, params: &Params, ttl: Option<Duration>) -> Result<Index, Failure> {
     if exists(dir)? {
         return Err(Failure::new(
             format!("there is an index at {} already", dir.display()),
@@ -49,7 +67,7 @@ pub(crate) fn create(dir: &Path, params: &Params) -> Result<Index, Failure> {
     for warning in params.warnings() {
         output::note(format!("warning: {warning}"));
     }
-    Ok(Index::create(dir, params, Options::default())?)
+    Ok(Index::create(dir, params, options(ttl))?)
 }
 
 /// The parameters that matter most, in one line.

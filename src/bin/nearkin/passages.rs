@@ -8,11 +8,11 @@ use serde::Serialize;
 use crate::Ended;
 use crate::add::Counts;
 use crate::args::Query;
-use crate::content::{self, Reading, Skipped};
+use crate::content::{self, Raw, Reading, Skipped};
 use crate::failure::Failure;
 use crate::input::{self, Input};
 use crate::opened;
-use crate::output::{self, Output, counted, lossy, visible};
+use crate::output::{self, Output, counted, grouped, lossy, visible};
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
 
@@ -92,7 +92,6 @@ struct PassageObject {
 pub(crate) fn query(index: &Reader, args: Query, output: &mut Output) -> Result<Ended, Failure> {
     let elsewhere = [
         (args.key.is_some() || !args.keys.is_empty(), "query --key"),
-        (!args.lines.jsonl.is_empty(), "query --jsonl"),
         (args.exact.exact, "query --exact"),
     ];
     for (given, what) in elsewhere {
@@ -111,20 +110,62 @@ pub(crate) fn query(index: &Reader, args: Query, output: &mut Output) -> Result<
         }
     };
     if let Some(text) = &args.text {
-        print(b"text", &ask(text)?, output)?;
+        print(b"text", &ask(text)?, false, output)?;
         return Ok(Ended::Well);
     }
-    let reading = Reading::new(index.sketcher(), input::fields(&args.lines, index.params())?);
-    let mut input = Input::named(args.files);
-    let mut failed = 0;
-    while let Some(raw) = input.next()? {
-        match reading.text(raw) {
-            Ok((name, text)) => print(&name, &ask(&text)?, output)?,
-            Err(skipped) => {
-                failed += 1;
-                output::note(&skipped);
+    let fields = input::fields(&args.lines, index.params())?;
+    let reading = Reading::new(index.sketcher(), fields);
+    let (lines, input) = if args.lines.jsonl.is_empty() {
+        (false, Input::named(args.files))
+    } else {
+        (true, Input::lines(args.lines.jsonl)?)
+    };
+    by_content(&reading, input, ask, lines, output)
+}
+
+/// Asks for every text of the input; `lines` are answered each under its name, and those that
+/// cannot be read are no failure.
+fn by_content(
+    reading: &Reading,
+    mut input: Input,
+    ask: impl Fn(&str) -> nearkin::Result<PassageAnswer> + Sync,
+    lines: bool,
+    output: &mut Output,
+) -> Result<Ended, Failure> {
+    let (unit, total) = input.size();
+    let progress = Progress::unless_results_are_on_the_terminal("querying", unit, total);
+    let (mut asked, mut answered, mut failed) = (0, 0, 0);
+    let work = |raw: Raw| match reading.text(raw) {
+        Ok((name, text)) => ask(&text).map(|answer| Ok((name, answer))),
+        Err(skipped) => Ok(Err(skipped)),
+    };
+    pipeline::run(&mut input, Pace::Prompt, &progress, work, |chunk| {
+        let mut skipped = Vec::new();
+        for one in chunk {
+            match one? {
+                Ok((name, answer)) => {
+                    asked += 1;
+                    answered += u64::from(answer.found > 0);
+                    print(&name, &answer, lines, output)?;
+                }
+                Err(one) => skipped.push(one),
             }
         }
+        failed += skipped.len() as u64;
+        for note in content::notes(&skipped) {
+            progress.note(note);
+        }
+        output.flush()
+    })?;
+    drop(progress);
+    if lines {
+        output::note(format!(
+            "{} asked, {} of them quoted somewhere, {} skipped",
+            counted(asked, "text"),
+            grouped(answered),
+            grouped(failed)
+        ));
+        return Ok(Ended::Well);
     }
     match failed {
         0 => Ok(Ended::Well),
@@ -135,7 +176,16 @@ pub(crate) fn query(index: &Reader, args: Query, output: &mut Output) -> Result<
     }
 }
 
-fn print(name: &[u8], answer: &PassageAnswer, output: &mut Output) -> Result<(), Failure> {
+/// Prints an answer; one of `many` with its name, and nothing where nothing was found.
+fn print(
+    name: &[u8],
+    answer: &PassageAnswer,
+    many: bool,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    if many && !output.json() && !answer.texts.is_empty() {
+        output.line(format_args!("{}:", visible(name)))?;
+    }
     for text in &answer.texts {
         if output.json() {
             print_object(name, text, output)?;
@@ -149,6 +199,9 @@ fn print(name: &[u8], answer: &PassageAnswer, output: &mut Output) -> Result<(),
                 query.start, query.end, stored.start, stored.end, found.similarity
             ))?;
         }
+    }
+    if many && answer.complete {
+        return Ok(());
     }
     output.flush()?;
     if answer.texts.is_empty() {

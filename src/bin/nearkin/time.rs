@@ -1,5 +1,7 @@
 //! Times on the command line. Knows the calendar, no clock.
 
+use std::time::Duration;
+
 /// Milliseconds in a day.
 pub(crate) const DAY_MS: u64 = 86_400_000;
 
@@ -11,6 +13,22 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
     parse_date(text).ok_or_else(|| {
         "must be like 2024-12-31, 2024-12-31T23:59:59Z, or milliseconds since 1970".to_owned()
     })
+}
+
+/// Reads a length of time: a number and s, m, h, d or w, as 90d.
+pub(crate) fn span(text: &str) -> Result<Duration, String> {
+    let wrong = || "must be a number and a unit: 90d (days), or with s, m, h, w".to_owned();
+    let (number, unit) = text.split_at_checked(text.len().wrapping_sub(1)).ok_or_else(wrong)?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3_600,
+        "d" => DAY_MS / 1_000,
+        "w" => 7 * DAY_MS / 1_000,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    Ok(Duration::from_secs(number.saturating_mul(seconds)))
 }
 
 /// The day of a time, in UTC: 2024-12-31.
@@ -78,6 +96,19 @@ mod tests {
             assert_eq!((day(ms), day(ms + DAY_MS - 1)), (date.to_owned(), date.to_owned()));
         }
         assert!(day(u64::MAX).starts_with("584556"), "{}", day(u64::MAX));
+    }
+
+    #[test]
+    fn spans_have_a_unit() {
+        let cases = [("0s", 0), ("45s", 45), ("2m", 120), ("1h", 3_600), ("90d", 7_776_000)];
+        for (text, seconds) in cases {
+            assert_eq!(span(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        assert_eq!(span("2w"), span("14d"));
+        assert_eq!(span("99999999999999999999w").ok(), None);
+        for text in ["", "d", "1", "-1d", "1.5d", "1 d", "1D", "1\u{e9}", "\u{e9}"] {
+            assert!(span(text).is_err(), "{text}");
+        }
     }
 
     #[test]

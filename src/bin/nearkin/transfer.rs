@@ -162,7 +162,7 @@ fn open<'a>(
         Some(index) => index,
         None if opened::exists(dir)? => opened::to_change(dir)?,
         None => {
-            let created = opened::create(dir, params)?;
+            let created = opened::create(dir, params, None)?;
             output::note(format!("created {}: {}", dir.display(), opened::describe(params)));
             created
         }
