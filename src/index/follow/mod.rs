@@ -8,7 +8,7 @@
 
 mod publish;
 
-pub(crate) use publish::copy_is_current;
+pub(crate) use publish::vouched;
 
 use crate::catalog::{self, Rest};
 use crate::format::catalog::{Row, WalEntry};

@@ -13,7 +13,7 @@ use crate::format::header::{FileHeader, FileKind};
 use crate::format::wal::{LoggedOperation, RecordBuilder};
 use crate::index::core::{Alarm, Core, Writer};
 use crate::index::durable::{Group, Mark};
-use crate::index::follow::{PAUSE, copy_is_current};
+use crate::index::follow::{PAUSE, vouched};
 use crate::index::merge::flush::NextWal;
 use crate::index::merge::open_dead;
 use crate::index::options::Options;
@@ -224,11 +224,16 @@ struct Loaded {
 /// is known to be durable.
 fn load(storage: Arc<dyn Storage>, names: Names, lock: Lock, options: Options) -> Result<Loaded> {
     let read_before = storage.counters().bytes_read;
-    let row = catalog::load(&*storage, &names.catalog())?;
-    let copy_is_current = copy_is_current(&*storage, &names, &row);
-    if !copy_is_current {
-        sync_catalog(&*storage, &names)?;
-    }
+    let vouched = vouched(&*storage, &names);
+    let copy_is_current = vouched.is_some();
+    let row = match vouched {
+        Some(row) => row,
+        None => {
+            let row = catalog::load(&*storage, &names.catalog())?;
+            sync_catalog(&*storage, &names)?;
+            row
+        }
+    };
     let litter = Litter::find(&*storage, &names, &row)?;
     let mut core = assemble(storage, names, Some(lock), options, row);
     {
