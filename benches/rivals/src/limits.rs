@@ -18,6 +18,8 @@ use std::time::Instant;
 const GROUP: usize = 20;
 /// Bytes of a record of one document: signature, key, time, lengths.
 const RECORD_BYTES: usize = ROWS + 32;
+/// Bytes of a removal: a key, and its length.
+const REMOVAL_BYTES: usize = 16;
 /// Bands that a hit shares with what it finds, on average: .925 of the rows agree.
 const SHARED_BANDS: usize = 9;
 const WRITERS: u32 = 8;
@@ -36,6 +38,8 @@ pub fn run(options: &Options, results: &mut Results) -> Result<()> {
         let folder = fresh_folder(options, "limits")?;
         let log = log_alone(&folder.join("log"), options.ours)?;
         note("a log alone, batches of 1,000", "documents/s", log);
+        let removals = removals_alone(&folder.join("removals"))?;
+        note("a log alone, a record of 1,000 removals", "ms", removals * 1e3);
         let singles = options.singles * WRITERS;
         let alone = group_commit(&folder.join("one"), 1, options.singles)?;
         note("a log alone, single records, one thread", "1/s", alone);
@@ -151,6 +155,22 @@ fn log_alone(path: &Path, documents: u32) -> Result<f64> {
         Ok(())
     })?;
     Ok(batches as f64 * f64::from(BATCH) / seconds)
+}
+
+/// The median of the seconds that one write of what 1,000 removals are in a log, and a sync, take.
+fn removals_alone(path: &Path) -> Result<f64> {
+    let record = vec![7; REMOVAL_BYTES * BATCH as usize];
+    let file = prepared(path, 1 << 20)?;
+    let mut taken = Vec::new();
+    for at in 0..(1 << 20) / record.len() as u64 {
+        let (seconds, ()) = time(|| {
+            file.write_all_at(&record, at * record.len() as u64)?;
+            Ok(file.sync_data()?)
+        })?;
+        taken.push(seconds);
+    }
+    taken.sort_by(f64::total_cmp);
+    Ok(taken[taken.len() / 2])
 }
 
 /// A file that is there and full of zeros.
