@@ -38,6 +38,7 @@ impl Core {
             dead: snapshot.place_count().saturating_sub(snapshot.len()),
             segments: crate::format::bytes::wide(snapshot.state.segments.len()),
             memtable_documents: u64::from(snapshot.state.memtable.read().document_count()),
+            memtable_bytes: wide(snapshot.state.memtable.bytes()),
             bytes_on_disk,
             change: snapshot.change(),
             durable_change: self.group.durable_change(),

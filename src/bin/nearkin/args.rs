@@ -12,9 +12,11 @@ use nearkin::Keep;
 use crate::given::Given;
 use crate::time;
 
+mod serve;
 mod table;
 mod transfer;
 
+pub(crate) use serve::Serve;
 pub(crate) use table::{Columns, TableGiven};
 pub(crate) use transfer::{Export, Import, Rebuild};
 
@@ -54,6 +56,7 @@ pub(crate) enum Command {
     Export(Export),
     Import(Import),
     Rebuild(Rebuild),
+    Serve(Serve),
 }
 
 /// Create an empty index
