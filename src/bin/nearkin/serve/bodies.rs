@@ -24,8 +24,17 @@ pub(super) struct Body {
 
 impl Body {
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, Refused> {
-        serde_json::from_slice(&self.bytes)
-            .map_err(|error| Refused::invalid(format!("the body: {error}")))
+        serde_json::from_slice(&self.bytes).map_err(|error| {
+            let mut message = format!("the body: {error}");
+            // In words of JSON, not of Rust.
+            for (of_rust, of_json) in
+                [("usize", "an integer from 0"), ("u64", "an integer from 0"), ("f64", "a number")]
+            {
+                let expected = format!("expected {of_json}");
+                message = message.replace(&format!("expected {of_rust}"), &expected);
+            }
+            Refused::invalid(message)
+        })
     }
 }
 
