@@ -21,11 +21,12 @@ mod token;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use crate::Ended;
 use crate::args::Serve;
@@ -35,8 +36,14 @@ use crate::output::{self, Output, counted, grouped};
 use door::Door;
 use shared::{Limits, Shared};
 
-/// How long after the last request's time to stop those that hang are waited for.
-const GRACE: Duration = Duration::from_secs(2);
+/// How long answers may take to reach those who asked, once all are made.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How often it is looked whether all is done.
+const TICK: Duration = Duration::from_millis(50);
+
+/// The server at work.
+type Server = JoinHandle<io::Result<()>>;
 
 #[derive(Serialize)]
 struct ListeningObject {
@@ -138,13 +145,33 @@ async fn serve(
         std::process::exit(2)
     });
     drop(stop);
-    let ended = tokio::time::timeout(patience + GRACE, server).await;
+    let ended = finished(shared, server).await;
     hurry.abort();
-    match ended {
-        // Connections that hang are dropped.
-        Ok(Ok(Ok(()))) | Err(_) => Ok(()),
-        Ok(Ok(Err(error))) => Err(refused(error)),
-        Ok(Err(error)) => Err(Failure::new(format!("the server failed: {error}"), "")),
+    ended
+}
+
+/// Waits for the server's end, but for no connection that only begins to ask, and for no request
+/// longer than one may take.
+async fn finished(shared: &Shared, mut server: Server) -> Result<(), Failure> {
+    let end = Instant::now() + shared.limits.timeout + GRACE;
+    let mut quiet = Instant::now();
+    loop {
+        match tokio::time::timeout(TICK, &mut server).await {
+            Ok(Ok(Ok(()))) => return Ok(()),
+            Ok(Ok(Err(error))) => {
+                return Err(Failure::new(format!("the server failed: {error}"), ""));
+            }
+            Ok(Err(error)) => return Err(Failure::new(format!("the server failed: {error}"), "")),
+            Err(_) => {}
+        }
+        let now = Instant::now();
+        if shared.metrics.running() > 0 {
+            quiet = now;
+        }
+        // The last answers are on their way for a moment after they are made.
+        if now >= end || now - quiet >= GRACE {
+            return Ok(());
+        }
     }
 }
 

@@ -104,6 +104,19 @@ fn a_signal_ends_it_well_and_what_runs_is_finished() {
 }
 
 #[test]
+fn nobody_who_only_begins_to_ask_keeps_it_from_stopping() {
+    let scratch = Scratch::with_licences();
+    let server = Server::start(&scratch, &[]);
+    let mut slow = server.connect();
+    slow.send(b"GET /health HTTP/1.1\r\n").unwrap();
+    let mut idle = server.connect();
+    idle.ask("GET", "/health", None).is(200);
+    let began = std::time::Instant::now();
+    server.stop();
+    assert!(began.elapsed() < Duration::from_secs(15), "as long as a request may take");
+}
+
+#[test]
 fn json_tells_where_it_listens_and_where_it_stopped() {
     let scratch = Scratch::with_licences();
     let server = Server::start(&scratch, &["--json"]);
