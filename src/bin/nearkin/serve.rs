@@ -18,6 +18,7 @@ mod shared;
 mod state;
 mod token;
 
+use std::fmt::Display;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -40,7 +41,7 @@ use shared::{Limits, Shared};
 const GRACE: Duration = Duration::from_secs(1);
 
 /// How often it is looked whether all is done.
-const TICK: Duration = Duration::from_millis(50);
+const TICK: Duration = Duration::from_millis(20);
 
 /// The server at work.
 type Server = JoinHandle<io::Result<()>>;
@@ -80,11 +81,13 @@ pub(crate) fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
         .build()
         .map_err(|error| Failure::new(format!("cannot start the server: {error}"), ""))?;
     let served = runtime.block_on(serve(args.listen, &shared, output));
-    // Waits for what still works on the index.
-    drop(runtime);
+    runtime.shutdown_timeout(GRACE);
     let requests = shared.metrics.requests();
     let Some(shared) = Arc::into_inner(shared) else {
-        return Err(Failure::new("the server did not end", "nothing acknowledged is lost"));
+        return Err(Failure::new(
+            "a request did not end in its time, so the index is left without being closed",
+            "nothing acknowledged is lost: the next start replays the log",
+        ));
     };
     let index = shared.index;
     let (documents, change) = (index.len(), index.snapshot().change());
@@ -152,24 +155,26 @@ async fn serve(
 
 /// Waits for the server's end, but for no connection that only begins to ask, and for no request
 /// longer than one may take.
-async fn finished(shared: &Shared, mut server: Server) -> Result<(), Failure> {
+async fn finished(shared: &Shared, server: Server) -> Result<(), Failure> {
     let end = Instant::now() + shared.limits.timeout + GRACE;
-    let mut quiet = Instant::now();
+    let mut busy = Instant::now();
     loop {
-        match tokio::time::timeout(TICK, &mut server).await {
-            Ok(Ok(Ok(()))) => return Ok(()),
-            Ok(Ok(Err(error))) => {
-                return Err(Failure::new(format!("the server failed: {error}"), ""));
-            }
-            Ok(Err(error)) => return Err(Failure::new(format!("the server failed: {error}"), "")),
-            Err(_) => {}
-        }
+        tokio::time::sleep(TICK).await;
         let now = Instant::now();
-        if shared.metrics.running() > 0 {
-            quiet = now;
+        let working = shared.is_working();
+        if server.is_finished() && !working {
+            let failed =
+                |error: &dyn Display| Failure::new(format!("the server failed: {error}"), "");
+            return match server.await {
+                Ok(ended) => ended.map_err(|error| failed(&error)),
+                Err(error) => Err(failed(&error)),
+            };
+        }
+        if working || shared.metrics.running() > 0 {
+            busy = now;
         }
         // The last answers are on their way for a moment after they are made.
-        if now >= end || now - quiet >= GRACE {
+        if now >= end || now - busy >= GRACE {
             return Ok(());
         }
     }

@@ -39,11 +39,11 @@ fn garbage_is_refused_with_what_is_wrong() {
         assert!(text.contains(said), "{path} {body}: {text}");
     }
     let long = format!("/v1/documents/{}", "k".repeat(4_097));
-    client.ask("PUT", &long, Some(&json!({"text": "a"}))).is_error(400, "invalid");
-    client.ask("PUT", "/v1/documents/%zz", Some(&json!({"text": "a"}))).is_error(400, "invalid");
-    client.ask("PUT", "/v1/documents/", Some(&json!({"text": "a"}))).is_error(404, "no_route");
+    client.ask("PUT", &long, Some(&json!({"text": "a"}))).fails(400, "invalid");
+    client.ask("PUT", "/v1/documents/%zz", Some(&json!({"text": "a"}))).fails(400, "invalid");
+    client.ask("PUT", "/v1/documents/", Some(&json!({"text": "a"}))).fails(404, "no_route");
     let payload = json!({"text": "a", "payload": "p".repeat(65_537)});
-    client.ask("PUT", "/v1/documents/a", Some(&payload)).is_error(400, "invalid");
+    client.ask("PUT", "/v1/documents/a", Some(&payload)).fails(400, "invalid");
     // Not HTTP, not UTF-8, not JSON: a status or a closed connection, and the next one is served.
     for garbage in
         [&b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"[..], b"GET\r\n\r\n", b"\0\0\r\n"]
@@ -52,7 +52,7 @@ fn garbage_is_refused_with_what_is_wrong() {
         other.send(garbage).unwrap();
         other.send(b"\r\n\r\n").unwrap();
         if let Ok(answer) = other.answer() {
-            answer.is(400);
+            answer.has(400);
         }
     }
     let mut other = server.connect();
@@ -60,8 +60,8 @@ fn garbage_is_refused_with_what_is_wrong() {
     let head = "POST /v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
     let head = format!("{head}Content-Length: {}\r\n\r\n", body.len());
     other.send(&[head.as_bytes(), body].concat()).unwrap();
-    other.answer().unwrap().is_error(400, "invalid");
-    client.ask("GET", "/health", None).is(200);
+    other.answer().unwrap().fails(400, "invalid");
+    client.ask("GET", "/health", None).has(200);
     server.stop();
 }
 
@@ -71,7 +71,7 @@ fn a_body_that_is_too_large_is_refused_and_not_held() {
     let server = Server::start(&scratch, &["--body-bytes-max", "100000"]);
     let large = json!({"text": "x ".repeat(50_001)});
     let answer = server.ask("POST", "/v1/query", Some(&large));
-    assert!(answer.is_error(413, "too_large").text().contains("100000"));
+    assert!(answer.fails(413, "too_large").text().contains("100000"));
     // In parts, whose sum nobody said.
     let mut client = server.connect();
     let head = "POST /v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
@@ -83,9 +83,9 @@ fn a_body_that_is_too_large_is_refused_and_not_held() {
             break;
         }
     }
-    client.answer().unwrap().is_error(413, "too_large");
+    client.answer().unwrap().fails(413, "too_large");
     let fits = json!({"text": "x ".repeat(40_000)});
-    server.ask("POST", "/v1/query", Some(&fits)).is(200);
+    server.ask("POST", "/v1/query", Some(&fits)).has(200);
     server.stop();
 }
 
@@ -98,12 +98,12 @@ fn a_page_of_a_stranger_cannot_ask() {
     for host in ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "0.0.0.0"] {
         let mut client = server.connect();
         client.send(format!("GET /v1/stats HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()).unwrap();
-        client.answer().unwrap().is_error(403, "host");
+        client.answer().unwrap().fails(403, "host");
     }
     for host in [format!("localhost:{port}"), "LOCALHOST".to_owned(), format!("[::1]:{port}")] {
         let mut client = server.connect();
         client.send(format!("GET /v1/stats HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()).unwrap();
-        client.answer().unwrap().is(200);
+        client.answer().unwrap().has(200);
     }
     let query = json!({"key": "docs/MIT.txt"});
     for header in [
@@ -112,20 +112,20 @@ fn a_page_of_a_stranger_cannot_ask() {
         "Sec-Fetch-Site: cross-site\r\n",
         "Sec-Fetch-Site: same-site\r\n",
     ] {
-        client.ask_with("POST", "/v1/query", header, Some(&query)).is_error(403, "origin");
-        client.ask_with("DELETE", "/v1/documents/a", header, None).is_error(403, "origin");
+        client.ask_with("POST", "/v1/query", header, Some(&query)).fails(403, "origin");
+        client.ask_with("DELETE", "/v1/documents/a", header, None).fails(403, "origin");
     }
     let own = format!("Origin: http://{}\r\nSec-Fetch-Site: same-origin\r\n", server.address);
-    let answer = client.ask_with("POST", "/v1/query", &own, Some(&query)).is(200);
+    let answer = client.ask_with("POST", "/v1/query", &own, Some(&query)).has(200);
     assert!(!answer.head.to_lowercase().contains("access-control"), "{}", answer.head);
     // What a form of another site can send without asking first.
     for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
         let header = format!("Content-Type: {kind}\r\nContent-Length: 2\r\n\r\n{{}}");
         let request = format!("POST /v1/batch HTTP/1.1\r\nHost: localhost\r\n{header}");
         client.send(request.as_bytes()).unwrap();
-        client.answer().unwrap().is_error(415, "content_type");
+        client.answer().unwrap().fails(415, "content_type");
     }
-    client.ask("OPTIONS", "/v1/batch", None).is_error(405, "method");
+    client.ask("OPTIONS", "/v1/batch", None).fails(405, "method");
     server.stop();
 }
 
@@ -149,18 +149,18 @@ fn a_token_is_demanded_also_on_loopback() {
 fn check_token(server: &Server, token: &str) {
     let mut client = server.connect();
     let mut stats = |headers: &str| client.ask_with("GET", "/v1/stats", headers, None);
-    let refused = stats("").is_error(401, "token");
+    let refused = stats("").fails(401, "token");
     assert!(refused.head.to_lowercase().contains("www-authenticate: basic"), "{}", refused.head);
     for wrong in ["Bearer 0123456789abcdeg", "Bearer", "Basic OjAxMjM=", "0123456789abcdef"] {
-        stats(&format!("Authorization: {wrong}\r\n")).is_error(401, "token");
+        stats(&format!("Authorization: {wrong}\r\n")).fails(401, "token");
     }
-    stats(&format!("Authorization: Bearer {token}\r\n")).is(200);
+    stats(&format!("Authorization: Bearer {token}\r\n")).has(200);
     // `any:0123456789abcdef`
-    stats("Authorization: Basic YW55OjAxMjM0NTY3ODlhYmNkZWY=\r\n").is(200);
+    stats("Authorization: Basic YW55OjAxMjM0NTY3ODlhYmNkZWY=\r\n").has(200);
     for path in ["/", "/metrics", "/openapi.json", "/report", "/nothing", "/v1/documents/a"] {
-        server.ask("GET", path, None).is_error(401, "token");
+        server.ask("GET", path, None).fails(401, "token");
     }
-    server.ask("GET", "/health", None).is(200);
+    server.ask("GET", "/health", None).has(200);
 }
 
 #[test]
@@ -180,13 +180,13 @@ fn slow_clients_are_dropped_and_hold_nobody_up() {
         let sent = heads.iter_mut().map(|client| client.send(b"G"));
         heads_dropped = sent.filter(Result::is_err).count() == 20;
         let asked = Instant::now();
-        server.ask("POST", "/v1/query", Some(&query)).is(200);
+        server.ask("POST", "/v1/query", Some(&query)).has(200);
         assert!(asked.elapsed() < Duration::from_secs(1), "held up");
         std::thread::sleep(Duration::from_millis(200));
     }
     assert!(heads_dropped, "a head that never ends is waited for");
     for client in &mut bodies {
-        client.answer().unwrap().is_error(504, "timeout");
+        client.answer().unwrap().fails(504, "timeout");
     }
     server.stop();
 }
@@ -207,9 +207,9 @@ fn more_than_it_can_do_at_once_is_refused_and_said() {
         answers.into_iter().filter(|answer| answer.status != 200).collect::<Vec<_>>()
     });
     for answer in busy {
-        let answer = answer.is_error(503, "busy");
+        let answer = answer.fails(503, "busy");
         assert!(answer.head.to_lowercase().contains("retry-after: 1"), "{}", answer.head);
     }
-    server.ask("GET", "/v1/documents/1999", None).is(200);
+    server.ask("GET", "/v1/documents/1999", None).has(200);
     server.stop();
 }

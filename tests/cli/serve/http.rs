@@ -111,7 +111,7 @@ pub(super) struct Answer {
 
 impl Answer {
     #[track_caller]
-    pub(super) fn is(self, status: u16) -> Self {
+    pub(super) fn has(self, status: u16) -> Self {
         let body = String::from_utf8_lossy(&self.body);
         assert_eq!(self.status, status, "{}\n{body}", self.head);
         self
@@ -124,8 +124,8 @@ impl Answer {
 
     /// It is an error of this status and kind, and says so in JSON.
     #[track_caller]
-    pub(super) fn is_error(self, status: u16, kind: &str) -> Self {
-        let answer = self.is(status);
+    pub(super) fn fails(self, status: u16, kind: &str) -> Self {
+        let answer = self.has(status);
         let json = answer.json();
         assert_eq!(json["error"]["kind"], kind, "{json}");
         assert!(json["error"]["message"].as_str().is_some_and(|text| !text.is_empty()), "{json}");
@@ -171,8 +171,9 @@ impl Client {
         let mut request = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n{headers}");
         let body = body.map(Value::to_string);
         if let Some(body) = &body {
-            request += "Content-Type: application/json\r\n";
-            request += &format!("Content-Length: {}\r\n", body.len());
+            let length = body.len().to_string();
+            let kind = "Content-Type: application/json\r\nContent-Length: ";
+            request.extend([kind, &length, "\r\n"]);
         }
         request += "\r\n";
         request += &body.unwrap_or_default();

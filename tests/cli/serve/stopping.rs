@@ -35,7 +35,7 @@ fn nothing_acknowledged_is_lost_by_a_kill() {
                         return;
                     }
                     match client.answer() {
-                        Ok(answer) => assert_eq!(answer.is(201).json()["outcome"], "inserted"),
+                        Ok(answer) => assert_eq!(answer.has(201).json()["outcome"], "inserted"),
                         Err(_) => return,
                     }
                     count.store(number + 1, Ordering::SeqCst);
@@ -56,13 +56,13 @@ fn nothing_acknowledged_is_lost_by_a_kill() {
         assert!(count > 0, "writer {writer} has not begun");
         for number in 0..count {
             let query = json!({"text": text(writer, number), "threshold": 1.0});
-            let answer = client.ask("POST", "/v1/query", Some(&query)).is(200).json();
+            let answer = client.ask("POST", "/v1/query", Some(&query)).has(200).json();
             assert_eq!(answer["matches"][0]["key"], format!("{writer}/{number}"));
         }
         stored += count;
     }
     // At most one of each writer was under way.
-    let documents = client.ask("GET", "/v1/stats", None).is(200).json()["documents"].clone();
+    let documents = client.ask("GET", "/v1/stats", None).has(200).json()["documents"].clone();
     assert!((stored..=stored + 6).contains(&documents.as_u64().unwrap()), "{stored} {documents}");
     server.stop();
     scratch.run("verify i").ends_with(0);
@@ -74,7 +74,7 @@ fn a_signal_ends_it_well_and_what_runs_is_finished() {
         let scratch = Scratch::with_licences();
         let server = Server::start(&scratch, &["--timeout", "5"]);
         let mut idle = server.connect();
-        idle.ask("GET", "/health", None).is(200);
+        idle.ask("GET", "/health", None).has(200);
         let operation =
             |key: u64| json!({"insert": {"key": key.to_string(), "text": text(0, key)}});
         let batch = json!({"operations": (0..20_000).map(operation).collect::<Vec<_>>()});
@@ -89,9 +89,9 @@ fn a_signal_ends_it_well_and_what_runs_is_finished() {
         client.send(body.as_bytes()).unwrap();
         // So that it was read, and is worked on.
         let mut other = server.connect();
-        other.ask("GET", "/v1/stats", None).is(200);
+        other.ask("GET", "/v1/stats", None).has(200);
         server.signal(signal);
-        let written = client.answer().unwrap().is(200).json();
+        let written = client.answer().unwrap().has(200).json();
         assert_eq!(written["outcomes"].as_array().unwrap().len(), 20_000);
         let ran = server.ends().ends_with(0);
         assert!(ran.stdout.contains("stopped: ") && ran.stdout.contains("20,005 documents"));
@@ -110,7 +110,7 @@ fn nobody_who_only_begins_to_ask_keeps_it_from_stopping() {
     let mut slow = server.connect();
     slow.send(b"GET /health HTTP/1.1\r\n").unwrap();
     let mut idle = server.connect();
-    idle.ask("GET", "/health", None).is(200);
+    idle.ask("GET", "/health", None).has(200);
     let began = std::time::Instant::now();
     server.stop();
     assert!(began.elapsed() < Duration::from_secs(15), "as long as a request may take");
@@ -120,7 +120,7 @@ fn nobody_who_only_begins_to_ask_keeps_it_from_stopping() {
 fn json_tells_where_it_listens_and_where_it_stopped() {
     let scratch = Scratch::with_licences();
     let server = Server::start(&scratch, &["--json"]);
-    server.ask("DELETE", "/v1/documents/docs/MIT.txt", None).is(200);
+    server.ask("DELETE", "/v1/documents/docs/MIT.txt", None).has(200);
     let ran = server.stop();
     let stopped = &ran.objects()[0];
     assert_eq!((&stopped["documents"], &stopped["requests"]), (&json!(4), &json!(1)));

@@ -33,7 +33,7 @@ pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
             };
             bits = bits << 6 | u32::try_from(value).ok()?;
         }
-        let [_, three @ ..] = bits.to_be_bytes();
+        let three = [16, 8, 0].map(|shift| (bits >> shift & 0xff) as u8);
         let (own, rest) = three.split_at_checked(four.len().checked_sub(1)?)?;
         // One letter alone is no byte, and what is left over must be zero.
         if own.is_empty() || rest.iter().any(|byte| *byte != 0) {

@@ -121,7 +121,7 @@ impl AsyncRead for Guarded {
         let before = buffer.filled().len();
         match Pin::new(&mut this.stream).poll_read(context, buffer) {
             Poll::Pending => this.wait(context),
-            read => {
+            read @ Poll::Ready(_) => {
                 // The first bytes of a request start its clock, later ones do not.
                 if !this.asked && buffer.filled().len() > before {
                     this.renew(true);
@@ -141,7 +141,7 @@ impl AsyncWrite for Guarded {
         let this = self.get_mut();
         match Pin::new(&mut this.stream).poll_write(context, bytes) {
             Poll::Pending => this.wait(context),
-            written => {
+            written @ Poll::Ready(_) => {
                 this.renew(false);
                 written
             }
@@ -156,7 +156,7 @@ impl AsyncWrite for Guarded {
         let this = self.get_mut();
         match Pin::new(&mut this.stream).poll_write_vectored(context, parts) {
             Poll::Pending => this.wait(context),
-            written => {
+            written @ Poll::Ready(_) => {
                 this.renew(false);
                 written
             }

@@ -98,6 +98,11 @@ impl Shared {
             .map_err(|_| Refused::busy("too many bytes of requests at once"))
     }
 
+    /// Whether anything works on the index.
+    pub(super) fn is_working(&self) -> bool {
+        self.places.available_permits() < self.limits.requests_max
+    }
+
     /// Whether a sync has failed, so that nothing is written any more.
     pub(super) fn is_poisoned(&self) -> bool {
         self.poisoned.load(Ordering::Relaxed)
