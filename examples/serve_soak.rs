@@ -7,7 +7,7 @@
 //! a minute it prints what it saw; at the end it compares the last sixth of the time with the second
 //! one (of an hour: the last ten minutes with minutes 10 to 20), and ends with status 1 if a request
 //! failed, or memory or the number of files grew above 1.1 times what it was. Talks to loopback only.
-#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, reason = "an example")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, reason = "an example")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -46,12 +46,12 @@ fn args() -> Result<Args, String> {
         Args { address, minutes: 60.0, connections: 16, rate: 0.0, pid: None, dir: None };
     while let Some(name) = words.next() {
         let value = words.next().ok_or(usage)?;
-        let bad = |_| format!("{name} {value}: not a number");
+        let bad = || format!("{name} {value}: not a number");
         match name.as_str() {
-            "--minutes" => args.minutes = value.parse().map_err(|_| bad(()))?,
-            "--connections" => args.connections = value.parse().map_err(|_| bad(()))?,
-            "--rate" => args.rate = value.parse().map_err(|_| bad(()))?,
-            "--pid" => args.pid = Some(value.parse().map_err(|_| bad(()))?),
+            "--minutes" => args.minutes = value.parse().map_err(|_| bad())?,
+            "--connections" => args.connections = value.parse().map_err(|_| bad())?,
+            "--rate" => args.rate = value.parse().map_err(|_| bad())?,
+            "--pid" => args.pid = Some(value.parse().map_err(|_| bad())?),
             "--dir" => args.dir = Some(value.into()),
             _ => return Err(usage.to_owned()),
         }
@@ -84,7 +84,8 @@ impl Random {
     }
 
     fn words(&mut self, count: u64) -> String {
-        (0..count).map(|_| format!("w{} ", self.below(4_000))).collect()
+        let words: Vec<_> = (0..count).map(|_| format!("w{}", self.below(4_000))).collect();
+        words.join(" ")
     }
 }
 
@@ -289,8 +290,11 @@ fn report(args: &Args, counts: &Counts, samples: &mut Vec<(f64, Taken)>) -> u64 
     errors
 }
 
+/// One of the numbers.
+type Field = fn(&Taken) -> u64;
+
 /// The mean of what was taken between two times, in minutes.
-fn mean(samples: &[(f64, Taken)], from: f64, to: f64, field: fn(&Taken) -> u64) -> f64 {
+fn mean(samples: &[(f64, Taken)], from: f64, to: f64, field: Field) -> f64 {
     let of: Vec<f64> = samples
         .iter()
         .filter(|(minute, _)| (from..=to).contains(minute))
@@ -319,7 +323,7 @@ fn main() -> ExitCode {
     });
     let sixth = args.minutes / 6.0;
     let mut well = errors == 0;
-    let fields: [(&str, fn(&Taken) -> u64); 3] = [
+    let fields: [(&str, Field); 3] = [
         ("RSS, KiB", |taken| taken.rss_kib),
         ("anonymous memory, KiB", |taken| taken.anonymous_kib),
         ("files", |taken| taken.files),
