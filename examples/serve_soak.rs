@@ -4,9 +4,10 @@
 //!
 //! Each connection owns a fixed range of keys, which it inserts, replaces, removes, asks for and
 //! admits again and again: the set of live documents is bounded, so whatever grows is a leak. Once
-//! a minute it prints what it saw; at the end it compares the last sixth of the time with the second
-//! one (of an hour: the last ten minutes with minutes 10 to 20), and ends with status 1 if a request
-//! failed, or memory or the number of files grew above 1.1 times what it was. Talks to loopback only.
+//! a minute it prints what it saw; at the end it compares the last sixth of the time with the
+//! second one (of an hour: the last ten minutes with minutes 10 to 20), and ends with status 1 if
+//! a request failed, or memory or the number of files grew above 1.1 times what it was. Talks to
+//! loopback only.
 #![expect(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, reason = "an example")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clap::builder::RangedU64ValueParser;
 use clap::value_parser;
 
 /// Answer programs and browsers over HTTP, until it is told to stop
@@ -33,7 +34,7 @@ pub(crate) struct Serve {
 
     /// Most bytes of one request's body; a larger one is refused with status 413
     #[arg(long, value_name = "N", default_value_t = 8 << 20)]
-    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1024..=256 << 20))]
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1024..=256 << 20))]
     pub(crate) body_bytes_max: usize,
 
     /// Most seconds that a request may take; then it is answered with status 504
@@ -43,6 +44,6 @@ pub(crate) struct Serve {
 
     /// Most requests that are worked on at once; others are answered with status 503
     #[arg(long, value_name = "N", default_value_t = 64)]
-    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub(crate) requests_max: usize,
 }
