@@ -33,6 +33,9 @@ mod help;
 mod passages;
 #[path = "cli/query.rs"]
 mod query;
+#[cfg(feature = "serve")]
+#[path = "cli/serve.rs"]
+mod serve;
 #[path = "cli/state.rs"]
 mod state;
 #[path = "cli/transactions.rs"]

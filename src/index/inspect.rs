@@ -33,11 +33,17 @@ impl Core {
                 entries.iter().filter(|entry| !entry.is_dir).map(|entry| entry.bytes).sum::<u64>();
         }
         let counters = self.storage.counters();
+        // One after the other: what waits to write to the memtable between two holds of it by one
+        // thread would stop that thread for ever, and itself with it.
+        let memtable = &snapshot.state.memtable;
+        let memtable_documents = u64::from(memtable.read().document_count());
+        let memtable_bytes = wide(memtable.bytes());
         Ok(Stats {
             documents: snapshot.len(),
             dead: snapshot.place_count().saturating_sub(snapshot.len()),
             segments: crate::format::bytes::wide(snapshot.state.segments.len()),
-            memtable_documents: u64::from(snapshot.state.memtable.read().document_count()),
+            memtable_documents,
+            memtable_bytes,
             bytes_on_disk,
             change: snapshot.change(),
             durable_change: self.group.durable_change(),

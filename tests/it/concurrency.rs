@@ -5,8 +5,9 @@
 use crate::support::{Model, Random, Scratch, Version, assert_whole, equal_rows, params, run};
 use nearkin::{Batch, Durability, Index, Options, Outcome, Signature};
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 const WRITERS: u32 = 8;
 /// Answers of a reader that are held against the model.
@@ -220,4 +221,30 @@ fn flushing_compacting_and_verifying_by_hand_disturb_nobody() {
     });
     assert!(Model::of(&index) == model);
     assert_whole(&index);
+}
+
+/// Found by a soak of the server: stats took the memtable's lock while they held it, and a writer
+/// that came in between stopped both for ever.
+#[test]
+fn stats_beside_writers_never_stop_them() {
+    let scratch = Scratch::new();
+    let options = Options::default().durability(Durability::OsBuffer);
+    let index = Arc::new(Index::create(scratch.path("stats"), &params(), options).unwrap());
+    let (done, ended) = mpsc::channel();
+    for worker in 0..4_u32 {
+        let (index, done) = (Arc::clone(&index), done.clone());
+        std::thread::spawn(move || {
+            for turn in 0..20_000 {
+                if worker % 2 == 0 {
+                    index.stats().unwrap();
+                } else {
+                    index.insert(worker.to_string(), &run(turn % 2, 3)).unwrap();
+                }
+            }
+            done.send(()).unwrap();
+        });
+    }
+    for _ in 0..4 {
+        ended.recv_timeout(Duration::from_secs(120)).expect("they wait for each other");
+    }
 }

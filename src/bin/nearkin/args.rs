@@ -12,10 +12,12 @@ use nearkin::Keep;
 use crate::given::Given;
 use crate::time;
 
+mod serve;
 mod table;
 mod transfer;
 mod ttl;
 
+pub(crate) use serve::Serve;
 pub(crate) use table::{Columns, TableGiven};
 pub(crate) use transfer::{Export, Import, Rebuild};
 pub(crate) use ttl::TtlGiven;
@@ -56,6 +58,7 @@ pub(crate) enum Command {
     Export(Export),
     Import(Import),
     Rebuild(Rebuild),
+    Serve(Serve),
 }
 
 /// Create an empty index

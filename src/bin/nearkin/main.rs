@@ -23,6 +23,11 @@ mod pipeline;
 mod progress;
 mod query;
 mod remove;
+#[cfg(feature = "serve")]
+mod serve;
+#[cfg(not(feature = "serve"))]
+#[path = "serve/no_serve.rs"]
+mod serve;
 mod sets;
 mod table;
 mod table_file;
@@ -83,5 +88,6 @@ fn run(command: Command, output: &mut Output) -> Result<Ended, Failure> {
         Command::Export(args) => transfer::export(&args, output),
         Command::Import(args) => transfer::import(&args, output),
         Command::Rebuild(args) => transfer::rebuild(&args, output),
+        Command::Serve(args) => serve::run(&args, output),
     }
 }

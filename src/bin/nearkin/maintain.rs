@@ -17,7 +17,7 @@ use crate::progress::{Progress, Unit};
 /// All parameters but the seed, which may be secret.
 #[derive(Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one field of the JSON object")]
-struct ParamsObject {
+pub(crate) struct ParamsObject {
     threshold: f64,
     recall: f64,
     hashes: usize,
@@ -36,7 +36,7 @@ struct ParamsObject {
 }
 
 impl ParamsObject {
-    fn new(params: &Params) -> Self {
+    pub(crate) fn new(params: &Params) -> Self {
         Self {
             threshold: params.threshold(),
             recall: params.recall_target(),

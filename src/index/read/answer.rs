@@ -178,6 +178,8 @@ pub struct Stats {
     pub segments: u64,
     /// Documents in the memtable, dead ones included.
     pub memtable_documents: u64,
+    /// Bytes of memory that these take.
+    pub memtable_bytes: u64,
     /// Bytes of all files of the index.
     pub bytes_on_disk: u64,
     /// The last change that queries see.

@@ -1,0 +1,131 @@
+//! Queries, and admitting. Knows how they are asked and answered, not how they are decided.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use nearkin::{Decision, Newcomer, Outcome};
+
+use super::answers::{self, Admitted, Answered};
+use super::bodies::{self, Admit, Body, Query};
+use super::refused::Refused;
+use super::shared::Shared;
+
+/// Matches in an answer, unless another number is asked for.
+const LIMIT_DEFAULT: usize = 10;
+
+/// The most that may be asked for: it bounds what an answer takes.
+const LIMIT_MAX: usize = 1_000;
+
+/// The least similarity that rejects, unless another one is given; as of `nearkin admit`.
+const REJECT_DEFAULT: f64 = 0.9;
+
+fn limit(given: Option<usize>) -> Result<usize, Refused> {
+    match given.unwrap_or(LIMIT_DEFAULT) {
+        limit @ 1..=LIMIT_MAX => Ok(limit),
+        other => {
+            Err(Refused::invalid(format!("`limit` must be from 1 to {LIMIT_MAX}, not {other}")))
+        }
+    }
+}
+
+pub(super) async fn query(
+    State(shared): State<Arc<Shared>>,
+    body: Body,
+) -> Result<Json<Answered>, Refused> {
+    shared.work(move |shared| answer(shared, &body.read()?)).await
+}
+
+fn answer(shared: &Shared, asked: &Query) -> Result<Json<Answered>, Refused> {
+    let Query { text, items, rows, key, keys, threshold, max_candidates, .. } = asked;
+    let limit = limit(asked.limit)?;
+    let run = |query: nearkin::Query<'_>| {
+        let query = query.limit(limit).max_candidates(max_candidates.unwrap_or(usize::MAX));
+        match threshold {
+            Some(threshold) => query.threshold(*threshold).run(),
+            None => query.run(),
+        }
+    };
+    let by_content = text.is_some() || items.is_some() || rows.is_some();
+    let answer = match (key, keys, by_content) {
+        (Some(key), None, false) => run(shared.index.query_key(&key.0))?,
+        (None, Some(keys), false) => {
+            let keys: Vec<&[u8]> = keys.iter().map(|key| key.0.as_slice()).collect();
+            run(shared.index.query_keys(&keys))?
+        }
+        (None, None, true) => {
+            let (text, items, rows) = (text.as_deref(), items.as_deref(), rows.as_deref());
+            let signature = bodies::signature(&shared.sketcher, text, items, rows)?;
+            run(shared.index.query(&signature))?
+        }
+        _ => {
+            return Err(Refused::invalid(
+                "one of `text`, `items`, `rows`, `key` and `keys` is needed, and no more",
+            ));
+        }
+    };
+    let params = shared.index.params();
+    let warning = answer.is_unlikely(params).then(|| {
+        format!(
+            "a document of similarity {} is found with a chance of only {:.2}: the index was built \
+             for {} and above",
+            answer.threshold,
+            params.candidate_probability(answer.threshold),
+            params.threshold()
+        )
+    });
+    Ok(Json(Answered {
+        found: answer.found,
+        threshold: answer.threshold,
+        expected_recall: shared.expected_recall(answer.threshold),
+        complete: answer.complete,
+        change: answer.change,
+        matches: answers::found(answer.matches, asked.payloads),
+        warning,
+    }))
+}
+
+pub(super) async fn admit(
+    State(shared): State<Arc<Shared>>,
+    body: Body,
+) -> Result<Json<Admitted>, Refused> {
+    shared.work(move |shared| decide(shared, &body.read()?)).await
+}
+
+fn decide(shared: &Shared, asked: &Admit) -> Result<Json<Admitted>, Refused> {
+    let Admit { key, text, items, rows, payload, payloads, .. } = asked;
+    let (text, items, rows) = (text.as_deref(), items.as_deref(), rows.as_deref());
+    let signature = bodies::signature(&shared.sketcher, text, items, rows)?;
+    let reject = asked.reject.unwrap_or(REJECT_DEFAULT);
+    let terms = nearkin::Admit::at(reject)
+        .relate(asked.relate.unwrap_or(reject))
+        .keep(asked.keep.into())
+        .limit(limit(asked.limit)?);
+    let newcomer = Newcomer::new(&key.0, &signature).payload(&payload.0);
+    let admissions = shared.index.admit_all(&[newcomer], &terms)?;
+    let Some(admission) = admissions.into_iter().next() else {
+        return Err(Refused::invalid("one newcomer has one admission"));
+    };
+    let mut admitted = Admitted {
+        decision: "rejected",
+        duplicates: Vec::new(),
+        related: Vec::new(),
+        removed: Vec::new(),
+        change: admission.change,
+    };
+    match admission.decision {
+        Decision::Rejected { duplicates } => {
+            admitted.duplicates = answers::found(duplicates, *payloads);
+        }
+        Decision::Admitted { related, outcome, removed } => {
+            admitted.decision = match outcome {
+                Outcome::Replaced => "replaced",
+                Outcome::Unchanged => "unchanged",
+                _ => "admitted",
+            };
+            admitted.related = answers::found(related, *payloads);
+            admitted.removed = answers::found(removed, *payloads);
+        }
+    }
+    Ok(Json(admitted))
+}

@@ -1,0 +1,324 @@
+//! What requests carry: JSON read into plain data, with every unknown field refused.
+
+use std::fmt;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Request};
+use axum::http::{StatusCode, header};
+use nearkin::{Signature, Sketcher};
+use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::base64;
+use super::refused::Refused;
+use super::shared::Shared;
+
+/// A body that says it is JSON, within the limit; not read yet, which takes time.
+pub(super) struct Body {
+    bytes: Bytes,
+    /// Its share of the memory for all bodies.
+    _room: OwnedSemaphorePermit,
+}
+
+impl Body {
+    pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, Refused> {
+        serde_json::from_slice(&self.bytes).map_err(|error| {
+            let mut message = format!("the body: {error}");
+            // In words of JSON, not of Rust.
+            for (of_rust, of_json) in
+                [("usize", "an integer from 0"), ("u64", "an integer from 0"), ("f64", "a number")]
+            {
+                let expected = format!("expected {of_json}");
+                message = message.replace(&format!("expected {of_rust}"), &expected);
+            }
+            Refused::invalid(message)
+        })
+    }
+}
+
+impl FromRequest<Arc<Shared>> for Body {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, Refused> {
+        let headers = request.headers();
+        let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let kind = kind.and_then(|value| value.split(';').next()).unwrap_or_default();
+        // Also what keeps other sites' forms out.
+        if !kind.trim().eq_ignore_ascii_case("application/json") {
+            return Err(Refused::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "content_type",
+                "the body is not said to be JSON",
+            )
+            .advise("send the header `Content-Type: application/json`"));
+        }
+        let most = shared.limits.body_bytes_max;
+        let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+        let length = length.and_then(|value| value.parse::<usize>().ok());
+        if length.is_some_and(|length| length > most) {
+            return Err(too_large(most));
+        }
+        let room = shared.room(length.unwrap_or(most))?;
+        let bytes =
+            Bytes::from_request(request, shared).await.map_err(|rejection| {
+                match rejection.status() {
+                    StatusCode::PAYLOAD_TOO_LARGE => too_large(most),
+                    _ => Refused::invalid(format!("the body: {rejection}")),
+                }
+            })?;
+        Ok(Self { bytes, _room: room })
+    }
+}
+
+fn too_large(most: usize) -> Refused {
+    Refused::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        "too_large",
+        format!("the body has more than {most} bytes"),
+    )
+    .advise("send less at once, or start the server with a larger --body-bytes-max")
+}
+
+/// Bytes in JSON: a string, or what is not UTF-8 as `{"base64": "..."}`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Blob(pub(super) Vec<u8>);
+
+impl Serialize for Blob {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match std::str::from_utf8(&self.0) {
+            Ok(text) => serializer.serialize_str(text),
+            Err(_) => serializer.collect_map([("base64", base64::encode(&self.0))]),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Blob {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(BlobVisitor)
+    }
+}
+
+struct BlobVisitor;
+
+impl<'de> Visitor<'de> for BlobVisitor {
+    type Value = Blob;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string or {\"base64\": \"...\"}")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Blob, E> {
+        Ok(Blob(text.as_bytes().to_vec()))
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Blob, M::Error> {
+        let Some((name, text)) = map.next_entry::<String, String>()? else {
+            return Err(M::Error::missing_field("base64"));
+        };
+        let more = map.next_key::<String>()?;
+        if let Some(name) = Some(name).filter(|name| name != "base64").or(more) {
+            return Err(M::Error::custom(format!("unknown field `{name}`, expected `base64`")));
+        }
+        let bytes = base64::decode(&text);
+        bytes.map(Blob).ok_or_else(|| M::Error::custom("this is not base64 with its padding"))
+    }
+}
+
+/// An item of a set: a string, or an integer as its digits.
+#[derive(Debug)]
+pub(super) struct Item(String);
+
+impl AsRef<str> for Item {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Item {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ItemVisitor)
+    }
+}
+
+struct ItemVisitor;
+
+impl Visitor<'_> for ItemVisitor {
+    type Value = Item;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string or an integer from -2^63 to 2^64 - 1")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Item, E> {
+        Ok(Item(text.to_owned()))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Item, E> {
+        Ok(Item(number.to_string()))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Item, E> {
+        Ok(Item(number.to_string()))
+    }
+}
+
+/// What a signature is made of: exactly one of the three.
+pub(super) fn signature(
+    sketcher: &Sketcher,
+    text: Option<&str>,
+    items: Option<&[Item]>,
+    rows: Option<&[u64]>,
+) -> Result<Signature, Refused> {
+    Ok(match (text, items, rows) {
+        (Some(text), None, None) => sketcher.text(text)?,
+        (None, Some(items), None) => sketcher.items(items)?,
+        // How many shingles they come from is not said.
+        (None, None, Some(rows)) => sketcher.rows(rows, 0)?,
+        _ => {
+            return Err(Refused::invalid(
+                "one of `text`, `items` and `rows` is needed, and no more",
+            ));
+        }
+    })
+}
+
+/// `PUT /v1/documents/{key}`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Put {
+    pub(super) text: Option<String>,
+    pub(super) items: Option<Vec<Item>>,
+    pub(super) rows: Option<Vec<u64>>,
+    #[serde(default)]
+    pub(super) payload: Blob,
+}
+
+/// `POST /v1/batch`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Operations {
+    pub(super) operations: Vec<Operation>,
+}
+
+/// One operation of a batch.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Operation {
+    Insert(Insert),
+    Remove(Remove),
+}
+
+/// A document to insert.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Insert {
+    pub(super) key: Blob,
+    pub(super) text: Option<String>,
+    pub(super) items: Option<Vec<Item>>,
+    pub(super) rows: Option<Vec<u64>>,
+    #[serde(default)]
+    pub(super) payload: Blob,
+}
+
+/// A document to remove.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Remove {
+    pub(super) key: Blob,
+}
+
+/// `POST /v1/query`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Query {
+    pub(super) text: Option<String>,
+    pub(super) items: Option<Vec<Item>>,
+    pub(super) rows: Option<Vec<u64>>,
+    pub(super) key: Option<Blob>,
+    pub(super) keys: Option<Vec<Blob>>,
+    pub(super) threshold: Option<f64>,
+    pub(super) limit: Option<usize>,
+    pub(super) max_candidates: Option<usize>,
+    #[serde(default)]
+    pub(super) payloads: bool,
+}
+
+/// `POST /v1/admit`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Admit {
+    pub(super) key: Blob,
+    pub(super) text: Option<String>,
+    pub(super) items: Option<Vec<Item>>,
+    pub(super) rows: Option<Vec<u64>>,
+    #[serde(default)]
+    pub(super) payload: Blob,
+    pub(super) reject: Option<f64>,
+    pub(super) relate: Option<f64>,
+    #[serde(default)]
+    pub(super) keep: Keep,
+    pub(super) limit: Option<usize>,
+    #[serde(default)]
+    pub(super) payloads: bool,
+}
+
+/// What stays of a newcomer and its duplicates.
+#[derive(Debug, Clone, Copy, Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Keep {
+    #[default]
+    First,
+    Newest,
+    Longest,
+}
+
+impl From<Keep> for nearkin::Keep {
+    fn from(keep: Keep) -> Self {
+        match keep {
+            Keep::First => Self::First,
+            Keep::Newest => Self::Newest,
+            Keep::Longest => Self::Longest,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_strings_or_base64() {
+        let blob = |json: &str| serde_json::from_str::<Blob>(json).map_err(|e| e.to_string());
+        assert_eq!(blob("\"a\\u00e9\"").unwrap().0, "a\u{e9}".as_bytes());
+        assert_eq!(blob("{\"base64\":\"/w==\"}").unwrap().0, [0xff]);
+        assert_eq!(serde_json::to_string(&Blob(vec![0xff])).unwrap(), "{\"base64\":\"/w==\"}");
+        assert_eq!(serde_json::to_string(&Blob(b"a".to_vec())).unwrap(), "\"a\"");
+        for (bad, wrong) in [
+            ("7", "expected a string or {\"base64\""),
+            ("{\"base64\":\"/w\"}", "not base64"),
+            ("{}", "missing field `base64`"),
+            ("{\"hex\":\"ff\"}", "unknown field `hex`"),
+            ("{\"base64\":\"/w==\",\"x\":\"\"}", "unknown field `x`"),
+        ] {
+            let said = blob(bad).unwrap_err();
+            assert!(said.contains(wrong), "{bad}: {said}");
+        }
+    }
+
+    #[test]
+    fn unknown_fields_and_items_that_are_none_are_refused() {
+        let put = |json: &str| serde_json::from_str::<Put>(json).map(|_| ());
+        assert!(put("{\"items\":[\"a\",1,-1,18446744073709551615]}").is_ok());
+        for bad in [
+            "{\"texts\":\"a\"}",
+            "{\"items\":[1.5]}",
+            "{\"items\":[null]}",
+            "[]",
+            "{\"rows\":[-1]}",
+        ] {
+            assert!(put(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Documents by their keys, and batches of them.
+//!
+//! Each write is one call of the engine, which shares a sync among those that wait for one.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, Uri};
+use nearkin::{Batch, Outcome};
+
+use super::answers::{self, BatchWritten, Stored, Written};
+use super::bodies::{self, Blob, Body, Operation, Operations, Put};
+use super::refused::Refused;
+use super::shared::Shared;
+
+/// Where the path of a document begins.
+pub(super) const PREFIX: &str = "/v1/documents/";
+
+/// The key in a path: any bytes, those behind a `%` by their two digits.
+fn key_of(uri: &Uri) -> Result<Vec<u8>, Refused> {
+    let text = uri.path().strip_prefix(PREFIX).unwrap_or_default().as_bytes();
+    let mut key = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        if byte == b'%' {
+            let digits = text.get(at + 1..at + 3).and_then(|two| std::str::from_utf8(two).ok());
+            let Some(value) = digits.and_then(|two| u8::from_str_radix(two, 16).ok()) else {
+                return Err(Refused::invalid("the path holds a % without two digits behind it"));
+            };
+            key.push(value);
+            at += 3;
+        } else {
+            key.push(byte);
+            at += 1;
+        }
+    }
+    Ok(key)
+}
+
+pub(super) async fn put(
+    State(shared): State<Arc<Shared>>,
+    uri: Uri,
+    body: Body,
+) -> Result<(StatusCode, Json<Written>), Refused> {
+    let key = key_of(&uri)?;
+    let work = move |shared: &Shared| {
+        let Put { text, items, rows, payload } = body.read()?;
+        let sketcher = &shared.sketcher;
+        let signature =
+            bodies::signature(sketcher, text.as_deref(), items.as_deref(), rows.as_deref())?;
+        let batch = Batch::new().insert_with_payload(&key, &signature, &payload.0);
+        Ok(shared.index.write(batch)?)
+    };
+    let written = shared.work(work).await?;
+    let outcome = written.outcomes.first().copied().unwrap_or(Outcome::Unchanged);
+    let status = match outcome {
+        Outcome::Inserted => StatusCode::CREATED,
+        _ => StatusCode::OK,
+    };
+    let outcome = answers::word(outcome);
+    Ok((status, Json(Written { outcome, change: written.change })))
+}
+
+pub(super) async fn get(
+    State(shared): State<Arc<Shared>>,
+    uri: Uri,
+) -> Result<Json<Stored>, Refused> {
+    let key = key_of(&uri)?;
+    let work = move |shared: &Shared| {
+        let Some(document) = shared.index.get(&key)? else {
+            return Err(Refused::unknown_key(&key));
+        };
+        let shingle_count = document.signature.shingle_count();
+        let (key, payload) = (Blob(document.key), Blob(document.payload));
+        Ok(Json(Stored { key, payload, time: document.time, shingle_count }))
+    };
+    shared.work(work).await
+}
+
+pub(super) async fn delete(
+    State(shared): State<Arc<Shared>>,
+    uri: Uri,
+) -> Result<Json<Written>, Refused> {
+    let key = key_of(&uri)?;
+    let work = move |shared: &Shared| {
+        let written = shared.index.write(Batch::new().remove(&key))?;
+        if written.outcomes.first() == Some(&Outcome::Missing) {
+            return Err(Refused::unknown_key(&key));
+        }
+        let outcome = answers::word(Outcome::Removed);
+        Ok(Json(Written { outcome, change: written.change }))
+    };
+    shared.work(work).await
+}
+
+pub(super) async fn batch(
+    State(shared): State<Arc<Shared>>,
+    body: Body,
+) -> Result<Json<BatchWritten>, Refused> {
+    let work = move |shared: &Shared| {
+        let Operations { operations } = body.read()?;
+        let mut batch = Batch::new();
+        for (at, operation) in operations.into_iter().enumerate() {
+            batch = match operation {
+                Operation::Remove(remove) => batch.remove(&remove.key.0),
+                Operation::Insert(given) => {
+                    let (text, items, rows) = (given.text, given.items, given.rows);
+                    let signature = bodies::signature(
+                        &shared.sketcher,
+                        text.as_deref(),
+                        items.as_deref(),
+                        rows.as_deref(),
+                    )
+                    .map_err(|refused| refused.of(&format!("operations[{at}]")))?;
+                    batch.insert_with_payload(&given.key.0, &signature, &given.payload.0)
+                }
+            };
+        }
+        Ok(shared.index.write(batch)?)
+    };
+    let written = shared.work(work).await?;
+    let outcomes = written.outcomes.into_iter().map(answers::word).collect();
+    Ok(Json(BatchWritten { outcomes, change: written.change }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_in_a_path_is_any_bytes() {
+        let key = |path: &str| key_of(&path.parse().unwrap()).ok();
+        assert_eq!(key("/v1/documents/a").unwrap(), b"a");
+        assert_eq!(key("/v1/documents/docs/a%2Fb%20c+d?x=1").unwrap(), b"docs/a/b c+d");
+        assert_eq!(key("/v1/documents/%ff%00").unwrap(), [0xff, 0]);
+        for bad in ["/v1/documents/a%", "/v1/documents/a%2", "/v1/documents/%zz"] {
+            assert_eq!(key(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Why a request was not done: a status, a kind for programs, and what to do for people.
+
+use std::error::Error as _;
+use std::io;
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use nearkin::{Error, ErrorKind};
+use serde::Serialize;
+
+use crate::failure;
+
+/// A request that was not done.
+#[derive(Debug)]
+pub(super) struct Refused {
+    status: StatusCode,
+    kind: &'static str,
+    message: String,
+    /// What to do; empty where the message says it.
+    advice: &'static str,
+}
+
+impl Refused {
+    pub(super) fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {
+        Self { status, kind, message: message.into(), advice: "" }
+    }
+
+    pub(super) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid", message)
+    }
+
+    pub(super) fn busy(what: &str) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", what)
+            .advise("try again in a moment; --requests-max says how many are worked on at once")
+    }
+
+    pub(super) fn unknown_key(key: &[u8]) -> Self {
+        let key = String::from_utf8_lossy(key);
+        Self::new(StatusCode::NOT_FOUND, "not_found", format!("no document has the key {key:?}"))
+    }
+
+    pub(super) fn advise(mut self, advice: &'static str) -> Self {
+        self.advice = advice;
+        self
+    }
+
+    /// Says in front of the message which part of the request it is about.
+    pub(super) fn of(mut self, part: &str) -> Self {
+        self.message = format!("{part}: {}", self.message);
+        self
+    }
+
+    /// Whether the index takes no writes any more.
+    pub(super) fn is_poison(&self) -> bool {
+        self.kind == "poisoned" || self.kind == "unknown"
+    }
+}
+
+/// Whether the operating system said that there is no space, and not something else.
+fn is_full(error: &Error) -> bool {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            let kind = error.kind();
+            return matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+        }
+        cause = error.source();
+    }
+    false
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        let (status, kind, advice) = match error.kind() {
+            ErrorKind::Invalid => (StatusCode::BAD_REQUEST, "invalid", ""),
+            ErrorKind::Empty => (
+                StatusCode::BAD_REQUEST,
+                "empty",
+                "leave the document out; one of its key that is stored stays as it is",
+            ),
+            ErrorKind::NotFound => (StatusCode::NOT_FOUND, "not_found", ""),
+            ErrorKind::Mismatch => {
+                (StatusCode::CONFLICT, "mismatch", "make it with the parameters in /v1/stats")
+            }
+            ErrorKind::Locked => (StatusCode::SERVICE_UNAVAILABLE, "locked", "try again"),
+            ErrorKind::Unsettled => (StatusCode::SERVICE_UNAVAILABLE, "unsettled", "try again"),
+            ErrorKind::Unsupported => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "unsupported",
+                "serve the index with a newer nearkin",
+            ),
+            ErrorKind::Corrupt => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "corrupt",
+                "stop the server; `nearkin verify INDEX` lists all damage",
+            ),
+            ErrorKind::Io if is_full(&error) => (
+                StatusCode::INSUFFICIENT_STORAGE,
+                "disk_full",
+                "nothing was written: make room, or remove documents, which still works",
+            ),
+            ErrorKind::Io => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "io",
+                "nothing was written: remove the cause and try again",
+            ),
+            ErrorKind::Unknown => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "unknown",
+                "it may or may not be stored: restart the server, look, and ask again",
+            ),
+            ErrorKind::Poisoned => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "poisoned",
+                "a sync failed before, so nothing is written any more: restart the server",
+            ),
+            ErrorKind::Cancelled => (StatusCode::SERVICE_UNAVAILABLE, "cancelled", "try again"),
+            _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal", "look at the server's stderr"),
+        };
+        Self { status, kind, message: failure::with_causes(&error), advice }
+    }
+}
+
+#[derive(Serialize)]
+struct ErrorObject {
+    error: Inner,
+}
+
+#[derive(Serialize)]
+struct Inner {
+    kind: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    advice: &'static str,
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let Self { status, kind, message, advice } = self;
+        let mut response =
+            (status, Json(ErrorObject { error: Inner { kind, message, advice } })).into_response();
+        let headers = response.headers_mut();
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            // A browser then asks for it, and brings it from then on.
+            let ask = HeaderValue::from_static("Basic realm=\"nearkin\", charset=\"UTF-8\"");
+            headers.insert(header::WWW_AUTHENTICATE, ask);
+        }
+        response
+    }
+}

@@ -1,0 +1,126 @@
+//! The token that requests must bring: where it comes from, and whether one is it.
+//!
+//! It is never an argument, which everybody on the machine could read.
+
+use std::fs;
+use std::hint::black_box;
+use std::path::Path;
+
+use axum::http::{HeaderMap, header};
+
+use super::base64;
+use crate::failure::Failure;
+use crate::output;
+
+/// A shorter one could be guessed.
+const TOKEN_BYTES_MIN: usize = 16;
+
+const VARIABLE: &str = "NEARKIN_TOKEN";
+
+/// What requests must bring.
+pub(super) struct Token(Vec<u8>);
+
+/// The token of the file, or else of the environment, if there is one.
+pub(super) fn given(file: Option<&Path>) -> Result<Option<Token>, Failure> {
+    let (text, source) = match file {
+        Some(path) => {
+            let text = fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))?;
+            warn_if_others_read(path);
+            (text, path.display().to_string())
+        }
+        None => match std::env::var(VARIABLE) {
+            Ok(text) => (text, VARIABLE.to_owned()),
+            Err(std::env::VarError::NotPresent) => return Ok(None),
+            Err(error) => return Err(Failure::new(format!("{VARIABLE}: {error}"), "")),
+        },
+    };
+    let token = text.trim();
+    let advice = "make one with `openssl rand -hex 16`";
+    if token.len() < TOKEN_BYTES_MIN {
+        let short = format!("the token in {source} has fewer than {TOKEN_BYTES_MIN} characters");
+        return Err(Failure::new(short, advice));
+    }
+    if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let odd = format!("the token in {source} holds blanks, or what is not ASCII");
+        return Err(Failure::new(odd, advice));
+    }
+    Ok(Some(Token(token.as_bytes().to_vec())))
+}
+
+#[cfg(unix)]
+fn warn_if_others_read(path: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let others = fs::metadata(path).is_ok_and(|data| data.permissions().mode() & 0o077 != 0);
+    if others {
+        let path = path.display();
+        output::note(format!("warning: others can read {path}; `chmod 600 {path}` forbids it"));
+    }
+}
+
+#[cfg(not(unix))]
+fn warn_if_others_read(_: &Path) {}
+
+impl Token {
+    /// Whether a request brings it: as a bearer, or as the password of any user.
+    pub(super) fn is_in(&self, headers: &HeaderMap) -> bool {
+        let Some(value) = headers.get(header::AUTHORIZATION) else { return false };
+        let Some((scheme, given)) = value.to_str().ok().and_then(|value| value.split_once(' '))
+        else {
+            return false;
+        };
+        if scheme.eq_ignore_ascii_case("bearer") {
+            return self.is(given.trim().as_bytes());
+        }
+        if scheme.eq_ignore_ascii_case("basic")
+            && let Some(pair) = base64::decode(given.trim())
+            && let Some(colon) = pair.iter().position(|byte| *byte == b':')
+        {
+            return self.is(&pair[colon + 1..]);
+        }
+        false
+    }
+
+    /// In a time that depends on the length of what is given alone.
+    fn is(&self, given: &[u8]) -> bool {
+        let mut differences = usize::from(given.len() != self.0.len());
+        for (byte, own) in given.iter().zip(self.0.iter().cycle()) {
+            differences |= black_box(usize::from(byte ^ own));
+        }
+        black_box(differences) == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(value: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::AUTHORIZATION, value.parse().unwrap());
+        headers
+    }
+
+    #[test]
+    fn it_is_taken_from_a_bearer_and_from_a_password() {
+        let token = Token(b"0123456789abcdef".to_vec());
+        let basic = base64::encode(b"any:0123456789abcdef");
+        for good in
+            ["Bearer 0123456789abcdef", "bearer 0123456789abcdef", &format!("Basic {basic}")]
+        {
+            assert!(token.is_in(&headers(good)), "{good}");
+        }
+        let other = base64::encode(b"0123456789abcdef:");
+        for bad in [
+            "Bearer 0123456789abcdeg",
+            "Bearer 0123456789abcde",
+            "Bearer 0123456789abcdef0123456789abcdef",
+            "Bearer ",
+            "0123456789abcdef",
+            "Basic 0123456789abcdef",
+            &format!("Basic {other}"),
+        ] {
+            assert!(!token.is_in(&headers(bad)), "{bad}");
+        }
+        assert!(!token.is_in(&HeaderMap::new()));
+    }
+}

@@ -1,0 +1,66 @@
+//! `nearkin serve`: the real server, asked over real sockets.
+
+use super::*;
+
+#[path = "serve/abuse.rs"]
+mod abuse;
+#[path = "serve/http.rs"]
+mod http;
+#[path = "serve/routes.rs"]
+mod routes;
+#[path = "serve/stopping.rs"]
+mod stopping;
+
+use http::Server;
+
+#[test]
+fn an_address_for_others_needs_a_token() {
+    let scratch = Scratch::with_licences();
+    let ran = scratch.run("serve i --listen 0.0.0.0:0").ends_with(2);
+    ran.says(&["must bring a token", "--token-file", "127.0.0.1"]);
+    scratch.write("short", "secret\n");
+    let ran = scratch.run("serve i --listen 0.0.0.0:0 --token-file short").ends_with(2);
+    ran.says(&["fewer than 16 characters"]);
+    scratch.run("serve i --token-file none").ends_with(2).says(&["none"]);
+}
+
+#[test]
+fn what_cannot_be_served_is_said_at_the_start() {
+    let scratch = Scratch::with_licences();
+    scratch.run("serve nowhere --listen 127.0.0.1:0").ends_with(2).says(&["nearkin create"]);
+    scratch.run("create p --shingles words:3 --passages 64:32").ends_with(0);
+    scratch.run("serve p --listen 127.0.0.1:0").ends_with(2).says(&["of passages"]);
+    let server = Server::start(&scratch, &[]);
+    let taken = server.address.to_string();
+    scratch.run("create other").ends_with(0);
+    let ran = scratch.run(&format!("serve other --listen {taken}")).ends_with(2);
+    ran.says(&["cannot listen on", "port 0"]);
+    // It is the writer, and readers do not mind.
+    scratch.run("remove i docs/MIT.txt").ends_with(2);
+    scratch.run("query i --key docs/MIT.txt").ends_with(0);
+    server.stop();
+}
+
+#[cfg(unix)]
+#[test]
+fn the_examples_of_the_help_work() {
+    let scratch = Scratch::new();
+    scratch.run("create my.nearkin").ends_with(0);
+    scratch.write("token.txt", "0123456789abcdef0123456789abcdef\n");
+    let help = scratch.run("serve --help").ends_with(0).stdout;
+    let (_, examples) = help.split_once("\nExamples:").unwrap();
+    let examples: Vec<_> =
+        examples.lines().filter_map(|line| line.strip_prefix("  nearkin serve ")).collect();
+    assert_eq!(examples.len(), 3);
+    for example in examples {
+        // Fixed ports may be taken on the machine that tests.
+        let mut words: Vec<_> = example.split(' ').collect();
+        match words.iter().position(|word| *word == "--listen") {
+            Some(at) if words[at + 1].starts_with("0.0.0.0") => words[at + 1] = "0.0.0.0:0",
+            Some(at) => words[at + 1] = "127.0.0.1:0",
+            None => words.extend(["--listen", "127.0.0.1:0"]),
+        }
+        Server::with_arguments(&scratch, &words).stop();
+    }
+    assert!(scratch.run("--help").ends_with(0).stdout.contains("\n  serve"));
+}
