@@ -12,9 +12,11 @@ use nearkin::Keep;
 use crate::given::Given;
 use crate::time;
 
+mod report;
 mod table;
 mod transfer;
 
+pub(crate) use report::Report;
 pub(crate) use table::{Columns, TableGiven};
 pub(crate) use transfer::{Export, Import, Rebuild};
 
@@ -46,6 +48,7 @@ pub(crate) enum Command {
     Remove(Remove),
     Pairs(Pairs),
     Clusters(Clusters),
+    Report(Report),
     Stats(Stats),
     Verify(Verify),
     Compact(Compact),
