@@ -17,7 +17,12 @@ function fill(node, attributes, children) {
       node.setAttribute(name, value);
     }
   }
-  for (const child of children.flat()) {
+  return put(node, ...children);
+}
+
+// Appends what there is.
+function put(node, ...children) {
+  for (const child of children.flat(2)) {
     if (child != null) node.append(child);
   }
   return node;
@@ -36,9 +41,9 @@ const similar = (number) => number.toFixed(3);
 const plain = (number) => String(Math.round(number * 1000) / 1000);
 
 function percent(share) {
-  if (share > 0 && share < 0.001) return "under 0.1 %";
-  if (share < 1 && share > 0.999) return "over 99.9 %";
-  return (share * 100).toFixed(1).replace(/\.0$/, "") + " %";
+  if (share > 0 && share < 0.001) return "under 0.1\u00a0%";
+  if (share < 1 && share > 0.999) return "over 99.9\u00a0%";
+  return (share * 100).toFixed(1).replace(/\.0$/, "") + "\u00a0%";
 }
 
 const SECOND = 1000;
@@ -69,6 +74,11 @@ function spanned(ms) {
 
 // A key, set apart so that its letters cannot turn those around them.
 const keyOf = (text) => make("bdi", { class: "key" }, text);
+
+function emptied(id) {
+  at(id).replaceChildren();
+  return at(id);
+}
 
 // Tells whoever cannot see it.
 function say(text) {

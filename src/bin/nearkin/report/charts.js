@@ -172,7 +172,7 @@ function histogram() {
   };
   const points = groups.map((group, place) => ({ x: (x(place) + x(place + 1)) / 2, text: text(group) }));
   const first = groups.findIndex((group) => group.from >= start);
-  holder.append(
+  put(holder,
     make("p", null, `${counted(data.totals.pairs, "pair")} of similarity ${plain(data.threshold)} and above. `
       + "A heap just beside the threshold says that it cuts through documents of one kind: "
       + "a little lower or higher, and the clusters are others."),
@@ -204,7 +204,7 @@ function curve() {
   const near = Math.round(data.threshold * 100);
   const above = Math.min(100, near + 10);
   const T = plain(data.threshold);
-  at("curve").append(
+  put(at("curve"),
     make("p", null, `Signatures are cut into ${counted(bands, "band")} of ${counted(rows, "row")}; two documents are `
       + `compared if they share a band. Of pairs that are exactly ${T} alike ${percent(candidate)} are compared, and `
       + `${percent(returned)} come out at ${T} or more, for the estimate strays by ${plain(error)} (one standard error). `
@@ -226,9 +226,10 @@ function timeline() {
   const holder = at("timeline");
   const documents = data.totals.documents;
   if (spans.length < 2) {
-    holder.append(make("p", null, documents === 1 ? `The one document was added on ${time(first, SECOND)} UTC.`
-      : `All ${whole(documents)} documents were added between ${time(first, SECOND)} and ${time(last, SECOND)} UTC: `
-        + "there is no growth to show yet. A document counts when it was added or last replaced."));
+    put(holder, make("p", null, documents === 1 ? `The one document was added on ${time(first, SECOND)} UTC.`
+      : `All ${whole(documents)} documents were added `
+        + `${last - first < SECOND ? "at" : `from ${time(first, SECOND)} to`} ${time(last, SECOND)} UTC: there is no growth to show `
+        + "yet. A document counts when it was added or last replaced."));
     return;
   }
   const begin = spans[0][0];
@@ -260,7 +261,7 @@ function timeline() {
     return { x: (x(place) + x(place + 1)) / 2, text };
   });
   const later = data.totals.surplus;
-  holder.append(
+  put(holder,
     make("p", null, `From ${time(first, span)} to ${time(last, span)}, ${counted(documents, "document")}; `
       + `${whole(later)} of them came when a document of their cluster was there already.`),
     chart("Documents by the time they were added", `${count} bars; arrow keys read them.`, parts, points, count - 1),

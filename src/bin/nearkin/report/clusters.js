@@ -115,7 +115,7 @@ function openCluster(place) {
     const select = make("select", { id: side, on: { change: () => { pair[side] = Number(select.value); showPair(); } } }, options());
     return make("p", { class: "choice" }, make("label", { for: side }, name), select);
   };
-  at("cluster").replaceChildren(
+  put(emptied("cluster"),
     make("p", { class: "brand" }, `Cluster ${whole(place + 1)} by size`),
     title,
     make("p", null, `${counted(cluster.size, "document")}, added ${between(cluster.first, cluster.last)}; the key above is `
@@ -178,7 +178,7 @@ function showPair() {
     ? ` That is below ${plain(data.threshold)}: others between them connect the two.` : "";
   const facts = make("p", null, `${whole(equal)} of ${whole(data.hashes)} rows of their signatures are equal; the estimate `
     + `strays by ${similar(standardError(equal))} (one standard error).${below}`);
-  at("pair").replaceChildren(title, facts, ...sides(a, b));
+  put(emptied("pair"), title, facts, sides(a, b));
   say(`${title.textContent}: ${a.key} and ${b.key}`);
 }
 

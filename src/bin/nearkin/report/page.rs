@@ -19,7 +19,7 @@ const SCRIPT: &str = concat!(
     "})();\n"
 );
 const STYLE_SHA256: &str = "/d1xbBJxIJy9BBKxR5ulQbNAz0LWzneKJ7qmTmQB4nk=";
-const SCRIPT_SHA256: &str = "w/CLjh4yhQQ6W/NNawNWKQYzAo6gLnrHxFfcKCsr2R0=";
+const SCRIPT_SHA256: &str = "V3eKyy4o3DFOGvjAkqZE/zXd/W4Hgigikw1hwjBk+Yg=";
 
 /// The page that shows this.
 pub(super) fn html(data: &Data) -> Result<String, Failure> {
