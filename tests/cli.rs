@@ -33,6 +33,8 @@ mod help;
 mod passages;
 #[path = "cli/query.rs"]
 mod query;
+#[path = "cli/report.rs"]
+mod report;
 #[path = "cli/state.rs"]
 mod state;
 #[path = "cli/transactions.rs"]

@@ -31,7 +31,8 @@ const CONTRASTS: &str = r#"(() => {
     const drawn = node.namespaceURI.includes("svg");
     const [one, other] = [light(rgb(drawn ? style.fill : style.color)), light(below(node))];
     const contrast = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
-    if (contrast < 4.5) bad.push(`${node.tagName} ${node.textContent.slice(0, 30)}: ${contrast.toFixed(2)}`);
+    if (contrast >= 4.5) continue;
+    bad.push(`${node.tagName} ${node.textContent.slice(0, 30)}: ${contrast.toFixed(2)}`);
   }
   return bad;
 })()"#;

@@ -67,8 +67,10 @@ fn any_two_of_a_cluster_are_compared() {
         right.value = b; right.dispatchEvent(new Event("change"));
         const fold = document.getElementById("fold");
         if (fold && fold.getAttribute("aria-pressed") === "false") fold.click();
-        const side = (column) => [...document.querySelectorAll(`.texts tbody td:nth-child(${column})`)]
-          .map((cell) => [...cell.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data).join(" "))
+        const unmarked = (cell) =>
+          [...cell.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data).join(" ");
+        const cells = (column) => document.querySelectorAll(`.texts td:nth-child(${column})`);
+        const side = (column) => [...cells(column)].map(unmarked)
           .join(" ").split(/\s+/).filter(Boolean).join(" ");
         const marks = document.querySelectorAll(".texts del, .texts ins").length;
         if (side(1) !== side(2) || !side(1)) bad.push([a, b]);
@@ -207,7 +209,10 @@ fn pages_of_little_say_so() {
 /// Pictures for the documents, if `NEARKIN_PICTURES` names a folder for them.
 #[test]
 fn pictures() {
-    let Some(folder) = std::env::var_os("NEARKIN_PICTURES") else { return };
+    let Some(folder) = std::env::var_os("NEARKIN_PICTURES").filter(|folder| !folder.is_empty())
+    else {
+        return;
+    };
     let Some(mut browser) = Browser::start() else { return };
     let save = |browser: &mut Browser, name: &str| {
         fs::write(Path::new(&folder).join(name), browser.picture()).unwrap();

@@ -43,7 +43,7 @@ const plain = (number) => String(Math.round(number * 1000) / 1000);
 function percent(share) {
   if (share > 0 && share < 0.001) return "under 0.1\u00a0%";
   if (share < 1 && share > 0.999) return "over 99.9\u00a0%";
-  return (share * 100).toFixed(1).replace(/\.0$/, "") + "\u00a0%";
+  return (share * 100).toFixed(1).replace(/^(0|100)\.0$/, "$1") + "\u00a0%";
 }
 
 const SECOND = 1000;
@@ -67,7 +67,7 @@ const SPANS = [
 // "7 days", "1 hour".
 function spanned(ms) {
   for (const [name, unit] of SPANS) {
-    if (ms >= unit && ms % unit === 0) return ms === unit ? name : whole(ms / unit) + " " + name + "s";
+    if (ms >= unit && ms % unit === 0) return ms === unit ? `1 ${name}` : whole(ms / unit) + " " + name + "s";
   }
   return whole(ms) + " ms";
 }

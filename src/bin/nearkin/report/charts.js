@@ -20,8 +20,10 @@ const short = (number) =>
     : number >= 1e4 ? number / 1e3 + " k" : whole(number);
 
 // Counts from 0, by their logarithm where the largest would hide the others.
-function countScale(most, bottom, top) {
-  if (most >= 2000) {
+function countScale(counts, bottom, top) {
+  const some = counts.filter((count) => count > 0).sort((a, b) => a - b);
+  const most = some[some.length - 1];
+  if (most >= 100 && most > 12 * some[Math.floor(some.length / 2)]) {
     const decades = Math.ceil(Math.log10(most));
     const ticks = [];
     const step = Math.ceil(decades / 5);
@@ -147,7 +149,7 @@ function histogram() {
     const from = place < groups.length ? groups[place].from : counts.length;
     return EDGE.left + (from / counts.length) * (WIDTH - EDGE.left - EDGE.right);
   };
-  const scale = countScale(Math.max(...groups.map((group) => group.sum)), HEIGHT - EDGE.bottom, EDGE.top);
+  const scale = countScale(groups.map((group) => group.sum), HEIGHT - EDGE.bottom, EDGE.top);
   const parts = frame(scale.ticks, scale.y, short, "similarity",
     scale.logarithmic ? "pairs (logarithmic)" : "pairs");
   parts.push(...bars(groups, scale, x).flat());
@@ -173,13 +175,14 @@ function histogram() {
   const points = groups.map((group, place) => ({ x: (x(place) + x(place + 1)) / 2, text: text(group) }));
   const first = groups.findIndex((group) => group.from >= start);
   put(holder,
-    make("p", null, `${counted(data.totals.pairs, "pair")} of similarity ${plain(data.threshold)} and above. `
+    make("p", null, `${cut ? "At least " : ""}${counted(data.totals.pairs, "pair")} of similarity ${plain(data.threshold)} and above. `
       + "A heap just beside the threshold says that it cuts through documents of one kind: "
       + "a little lower or higher, and the clusters are others."),
     chart("Pairs by similarity", `${groups.length} bars; arrow keys read them.`, parts, points, Math.max(first, 0)),
     legend([["strong", "reach the threshold"],
       ["grey", "below it; the lower, the fewer of them this index finds at all"]]),
-    cut ? make("p", { class: "note" }, "Counting ended at 20,000,000 pairs; there are more.") : null,
+    cut ? make("p", { class: "note" }, "There are more: counting ended after 20,000,000 pairs, those of copies not "
+      + "counted one by one.") : null,
     folded("The numbers", table("Pairs by similarity", ["Similarity", "Pairs"],
       groups.filter((group) => group.sum).map((group) => [range(group), whole(group.sum)]))));
 }

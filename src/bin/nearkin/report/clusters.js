@@ -90,8 +90,8 @@ function spark(cluster) {
   const rects = cluster.growth.map(([start, came]) => draw("rect", {
     x: Math.round((start - begin) / cluster.span) * 12, width: 10, class: "strong",
     y: 40 - Math.max(1, (came / most) * 40), height: Math.max(1, (came / most) * 40) }));
-  const text = `Up to ${whole(most)} a ${spanned(cluster.span)}, from ${time(cluster.first, cluster.span)} `
-    + `to ${time(cluster.last, cluster.span)} UTC.`;
+  const text = `Each bar ${spanned(cluster.span)}, at most ${counted(most, "document")} in one; from `
+    + `${time(cluster.first, cluster.span)} to ${time(cluster.last, cluster.span)} UTC.`;
   return make("div", { class: "spark" },
     draw("svg", { viewBox: `0 0 ${count * 12} 41`, width: count * 12, height: 41, "aria-hidden": "true" },
       line(0, 40.5, count * 12, 40.5, "rule"), rects),
@@ -100,7 +100,9 @@ function spark(cluster) {
 
 function openCluster(place) {
   const cluster = data.clusters[place];
-  Object.assign(pair, { cluster, place, left: 0, right: 1 });
+  // The first that is no copy of the representative has something to show.
+  const other = cluster.documents.findIndex((_, member) => equalRows(cluster, 0, member) < data.hashes);
+  Object.assign(pair, { cluster, place, left: 0, right: Math.max(other, 1) });
   for (const button of at("list").querySelectorAll("button.row")) {
     const current = button.dataset.cluster === String(place);
     button.toggleAttribute("aria-current", current);
@@ -144,14 +146,14 @@ function members() {
     const compare = make("button", { type: "button", class: "quiet small", disabled: place === left,
       "aria-label": `Compare with ${document.key}`,
       on: { click: () => { pair.right = place; showPair(); at("pair").querySelector("h4").focus(); } } }, "Compare");
-    const alike = place === left ? "left" : similar(estimate(equalRows(cluster, left, place)));
+    const alike = place === left ? "left side" : similar(estimate(equalRows(cluster, left, place)));
     return make("tr", { class: place === left || place === right ? "current" : null },
       make("td", { class: "number" }, alike), make("th", { scope: "row" }, keyOf(document.key)),
       make("td", { class: "number" }, time(document.time, SECOND)), make("td", null, compare));
   });
-  const heads = ["Similarity to the left", "Document", "Added (UTC)", "Compare"];
+  const heads = ["Similarity", "Document", "Added (UTC)", "Compare"];
   at("members").replaceChildren(make("table", { class: "members" },
-    make("caption", { class: "unseen" }, "Documents of this cluster"),
+    make("caption", { class: "unseen" }, "Documents of this cluster, and their similarity to the one on the left side"),
     make("thead", null, make("tr", null, heads.map((text, column) =>
       make("th", { scope: "col", class: column % 2 ? null : "number" }, text)))), make("tbody", null, rows)));
 }

@@ -27,7 +27,7 @@ pub(crate) struct Data {
     /// The largest, largest first; equal ones by key.
     pub(crate) clusters: Vec<ClusterShown>,
     pub(super) texts: Vec<Text>,
-    pub(super) pairs: PairCounts,
+    pub(crate) pairs: PairCounts,
     pub(super) curve: Curve,
     pub(super) growth: Growth,
 }
@@ -43,7 +43,7 @@ pub(crate) struct Totals {
     pub(crate) surplus: u64,
     /// Those of the surplus that have the signature of another document.
     pub(crate) copies: u64,
-    /// Pairs at the threshold and above.
+    /// Pairs at the threshold and above, as far as they were counted.
     pub(crate) pairs: u64,
 }
 
@@ -128,7 +128,7 @@ pub(super) struct Text {
 
 /// How many pairs have how many equal rows.
 #[derive(Serialize)]
-pub(super) struct PairCounts {
+pub(crate) struct PairCounts {
     /// Equal rows of the first count. Below the threshold's they serve to show where it lies.
     pub(super) rows_first: u32,
     /// The least that reaches the threshold.
@@ -137,7 +137,7 @@ pub(super) struct PairCounts {
     /// The similarity of each count.
     pub(super) similarities: Vec<f64>,
     /// Whether counting ended before all were seen.
-    pub(super) cut: bool,
+    pub(crate) cut: bool,
 }
 
 #[derive(Serialize)]

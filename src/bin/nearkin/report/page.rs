@@ -18,8 +18,8 @@ const SCRIPT: &str = concat!(
     include_str!("page.js"),
     "})();\n"
 );
-const STYLE_SHA256: &str = "/d1xbBJxIJy9BBKxR5ulQbNAz0LWzneKJ7qmTmQB4nk=";
-const SCRIPT_SHA256: &str = "V3eKyy4o3DFOGvjAkqZE/zXd/W4Hgigikw1hwjBk+Yg=";
+const STYLE_SHA256: &str = "esj9qp6THYIPn0s3Ocze/Dgu9uV3qcEQnQ4fU7qMpM4=";
+const SCRIPT_SHA256: &str = "hudSso81lGcpm9ST3N2nvbZ9k/lmlehPuLriKgVgsPc=";
 
 /// The page that shows this.
 pub(super) fn html(data: &Data) -> Result<String, Failure> {

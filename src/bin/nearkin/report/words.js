@@ -95,13 +95,21 @@ function lacking(own, other) {
 
 const textOf = (words) => words.map(({ word, gap }) => word + gap).join("");
 
+// A run of words; the blanks behind its last one do not differ.
+function marked(words, differs) {
+  if (!words.length) return [];
+  const { gap } = words[words.length - 1];
+  const text = textOf(words);
+  return differs ? [[text.slice(0, text.length - gap.length), true], [gap, false]] : [[text, false]];
+}
+
 // Rows to be set side by side: each side a list of [text, differs]; or {folded: words left out}.
 function rowsOf(left, right, runs, foldEqual) {
   const rows = [{ left: [], right: [] }];
   const put = (a, b, differs) => {
     const row = rows[rows.length - 1];
-    if (a.length) row.left.push([textOf(a), differs]);
-    if (b.length) row.right.push([textOf(b), differs]);
+    row.left.push(...marked(a, differs));
+    row.right.push(...marked(b, differs));
   };
   const next = () => rows.push({ left: [], right: [] });
   // Equal words; where both texts end a line, so does the row.
@@ -122,8 +130,9 @@ function rowsOf(left, right, runs, foldEqual) {
       put(own, other, true);
       return;
     }
-    const before = place === 0 ? 0 : CONTEXT;
-    const after = place === runs.length - 1 ? 0 : CONTEXT;
+    // Where all is equal, its beginning and its end are shown.
+    const before = place === 0 && runs.length > 1 ? 0 : CONTEXT;
+    const after = place === runs.length - 1 && runs.length > 1 ? 0 : CONTEXT;
     if (!foldEqual || own.length < FOLD_MIN) {
       equal(own, other);
       return;
@@ -148,9 +157,9 @@ function compared(leftText, rightText, foldEqual) {
     return { rows: rowsOf(left, right, runs, foldEqual), left: count("a"), right: count("b"), aligned: true };
   }
   const [lackLeft, lackRight] = [lacking(a, b), lacking(b, a)];
-  const marked = (words, lack) => words.map((word, place) => [textOf([word]), lack[place]]);
+  const each = (words, lack) => words.flatMap((word, place) => marked([word], lack[place]));
   return {
-    rows: [{ left: marked(left, lackLeft), right: marked(right, lackRight) }],
+    rows: [{ left: each(left, lackLeft), right: each(right, lackRight) }],
     left: lackLeft.filter(Boolean).length,
     right: lackRight.filter(Boolean).length,
     aligned: false,
