@@ -52,7 +52,7 @@ pub(crate) fn page(browser: &mut Browser) {
 
 /// What a screen reader would come to and could not name.
 fn unnamed(browser: &mut Browser) -> Vec<String> {
-    let tree = browser.call("Accessibility.getFullAXTree", json!({}));
+    let tree = browser.call("Accessibility.getFullAXTree", &json!({}));
     let roles = [
         "button",
         "link",

@@ -78,19 +78,19 @@ impl Browser {
         });
         let (session, number, events) = (String::new(), 0, Vec::new());
         let mut browser = Self { child, to, from, session, number, events, _profile: profile };
-        let target = browser.call("Target.createTarget", json!({"url": "about:blank"}));
+        let target = browser.call("Target.createTarget", &json!({"url": "about:blank"}));
         let attach = json!({"targetId": target["targetId"], "flatten": true});
-        let attached = browser.call("Target.attachToTarget", attach);
-        browser.session = attached["sessionId"].as_str().unwrap().to_owned();
+        let attached = browser.call("Target.attachToTarget", &attach);
+        attached["sessionId"].as_str().unwrap().clone_into(&mut browser.session);
         for domain in ["Page", "Runtime", "Log", "Network", "Accessibility"] {
-            browser.call(&format!("{domain}.enable"), json!({}));
+            browser.call(&format!("{domain}.enable"), &json!({}));
         }
         Some(browser)
     }
 
     /// Asks for something and waits for the answer.
     #[track_caller]
-    pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
         self.number += 1;
         let mut message = json!({"id": self.number, "method": method, "params": params});
         if !self.session.is_empty() {
@@ -111,7 +111,7 @@ impl Browser {
     #[track_caller]
     pub(crate) fn value(&mut self, expression: &str) -> Value {
         let params = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
-        let mut answer = self.call("Runtime.evaluate", params);
+        let mut answer = self.call("Runtime.evaluate", &params);
         assert!(answer["exceptionDetails"].is_null(), "{expression}: {answer}");
         answer["result"]["value"].take()
     }
@@ -152,17 +152,17 @@ impl Browser {
     pub(crate) fn open(&mut self, path: &Path, size: (u32, u32), theme: &str) {
         self.events.clear();
         let scheme = json!([{"name": "prefers-color-scheme", "value": theme}]);
-        self.call("Emulation.setEmulatedMedia", json!({"features": scheme}));
+        self.call("Emulation.setEmulatedMedia", &json!({"features": scheme}));
         self.resize(size);
         let url = format!("file://{}", path.display());
-        self.call("Page.navigate", json!({"url": url}));
+        self.call("Page.navigate", &json!({"url": url}));
         self.wait_for("document.readyState === 'complete' && location.protocol === 'file:'");
     }
 
     pub(crate) fn resize(&mut self, (width, height): (u32, u32)) {
         let size = json!({"width": width, "height": height, "deviceScaleFactor": 1,
             "mobile": false});
-        self.call("Emulation.setDeviceMetricsOverride", size);
+        self.call("Emulation.setDeviceMetricsOverride", &size);
     }
 
     /// Presses a key, as a person does: whatever has the focus gets it.
@@ -186,7 +186,7 @@ impl Browser {
         for kind in ["keyDown", "keyUp"] {
             let event =
                 json!({"type": kind, "key": key, "windowsVirtualKeyCode": code, "text": text});
-            self.call("Input.dispatchKeyEvent", event);
+            self.call("Input.dispatchKeyEvent", &event);
         }
     }
 
@@ -217,7 +217,7 @@ impl Browser {
 
     /// A picture of the window, as PNG.
     pub(crate) fn picture(&mut self) -> Vec<u8> {
-        let shot = self.call("Page.captureScreenshot", json!({"format": "png"}));
+        let shot = self.call("Page.captureScreenshot", &json!({"format": "png"}));
         base64(shot["data"].as_str().unwrap())
     }
 }

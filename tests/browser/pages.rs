@@ -48,11 +48,11 @@ impl Scratch {
         let mut lines: Vec<Value> =
             lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         for (at, line) in lines.iter_mut().enumerate().skip(1) {
-            // The same every time: 550 days, more and more a day.
-            let at = at as u64;
-            let scattered = at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44;
-            let days = 550.0 * (scattered as f64 / f64::from(1 << 20)).sqrt();
-            line["time"] = json!(1_672_531_200_000 + (days * 86_400_000.0) as u64);
+            // The same every time: within 550 days, more and more of them a day.
+            let scattered = (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44;
+            let share = (scattered << 20).isqrt();
+            let ms = 1_672_531_200_000 + ((550 * 86_400_000 * share) >> 20);
+            line["time"] = json!(ms);
         }
         self.lines("spread.jsonl", &lines);
         self.run("import archive spread.jsonl");

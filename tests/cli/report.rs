@@ -98,7 +98,9 @@ fn a_page_loads_nothing_and_is_the_same_for_the_same_index() {
     for link in ["src=", "http://", "https://", "@import", "url("] {
         assert!(!head.contains(link), "{link}");
     }
-    pages.iter_mut().for_each(|data| data["made"] = Value::Null);
+    for data in &mut pages {
+        data["made"] = Value::Null;
+    }
     assert_eq!(pages[0], pages[1]);
     assert_eq!(pages[0]["title"], "Licences");
     assert!(!scratch.path("r.html.tmp").exists());

@@ -113,7 +113,6 @@ pub(super) enum TextState {
 }
 
 impl TextState {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
     fn is_unknown(&self) -> bool {
         *self == Self::Unknown
     }

@@ -79,7 +79,11 @@ impl Texts {
             return Ok(TextState::Changed);
         }
         let bytes = text.len();
-        text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
+        let most = TEXT_BYTES_MAX.min(bytes);
+        // A letter takes four bytes at most.
+        let end =
+            (0..4).map(|less| most.saturating_sub(less)).find(|at| text.is_char_boundary(*at));
+        text.truncate(end.unwrap_or(0));
         self.bytes += 8;
         let (all, spent) = (&mut self.all, &mut self.bytes);
         let place = self.places.entry((text, bytes)).or_insert_with_key(|(text, bytes)| {
