@@ -22,7 +22,11 @@ fn a_person_filters_opens_and_compares() {
     assert_eq!(browser.text("document.title"), "archive - near-duplicates");
     assert!(browser.shown("#lead").contains("could go"), "{}", browser.shown("#lead"));
     assert_eq!(browser.count("figure"), 3);
-    // By the keyboard alone: search, walk, open.
+    // By the keyboard alone: skip what is known, search, walk, open.
+    browser.press("Tab");
+    assert_eq!(browser.text(FOCUS), "skip");
+    let ring = "getComputedStyle(document.activeElement).outlineStyle";
+    assert_eq!(browser.text(ring), "solid", "the focus is seen");
     browser.press("/");
     assert_eq!(browser.text(FOCUS), "search");
     browser.write("about");
@@ -186,6 +190,20 @@ fn pages_of_little_say_so() {
     scratch.run("report one --out one.html");
     browser.open(&scratch.path("one.html"), WINDOW, "dark");
     assert!(browser.shown("#lead").contains("None of 1 document"));
+    checks::page(&mut browser);
+    // A threshold that the index was not built for is told.
+    let page = scratch.archive();
+    browser.open(&page, WINDOW, "light");
+    assert_eq!(browser.count(".warning"), 0);
+    scratch.run("report archive --threshold 0.3 --no-texts --out low.html");
+    browser.open(&scratch.path("low.html"), WINDOW, "dark");
+    assert!(browser.shown(".warning").contains("built for similarities of 0.7"));
+    browser.value("document.querySelector('button.row').click()");
+    assert!(browser.shown("#pair").contains("this page was made without texts"));
+    checks::page(&mut browser);
+    scratch.run("report archive --threshold 1 --from spdx.jsonl --out high.html");
+    browser.open(&scratch.path("high.html"), WINDOW, "light");
+    assert!(browser.shown("#similarity").contains("equal signatures"));
     checks::page(&mut browser);
     // Sets, whose texts are their items.
     let cart = |id: u32, items: &[&str]| json!({"id": id, "items": items});

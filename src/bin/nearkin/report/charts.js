@@ -259,7 +259,7 @@ function timeline() {
   let total = 0;
   const points = groups.map((group, place) => {
     total += group.documents;
-    const text = `${time(group.begin, span)}: ${counted(group.documents, "document")}, `
+    const text = `${spanned(span)} from ${time(group.begin, span)}: ${counted(group.documents, "document")}, `
       + `${whole(group.later)} like one that was there; ${whole(total)} in all by then`;
     return { x: (x(place) + x(place + 1)) / 2, text };
   });

@@ -20,6 +20,11 @@ function overview() {
     for (const part of ["clusters", "similarity", "growth"]) at(part).hidden = true;
     return;
   }
+  if (data.curve.candidate < 0.5) {
+    at("share").append(make("p", { class: "warning" }, `The index was built for similarities of ${plain(data.threshold_index)} and `
+      + `above. At ${plain(data.threshold)} it finds ${percent(data.curve.candidate)} of the pairs that are so alike, so what is `
+      + "counted here is too low: build one with a lower --threshold."));
+  }
   const strong = (text) => make("strong", null, text);
   if (!clusters) {
     lead.append("None of ", strong(counted(documents, "document")), ` is a near-duplicate of another at similarity ${plain(data.threshold)} and above.`);

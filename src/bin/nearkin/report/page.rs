@@ -18,8 +18,8 @@ const SCRIPT: &str = concat!(
     include_str!("page.js"),
     "})();\n"
 );
-const STYLE_SHA256: &str = "esj9qp6THYIPn0s3Ocze/Dgu9uV3qcEQnQ4fU7qMpM4=";
-const SCRIPT_SHA256: &str = "hudSso81lGcpm9ST3N2nvbZ9k/lmlehPuLriKgVgsPc=";
+const STYLE_SHA256: &str = "9HJnT8ZYlaDlfittSi0hPrrvcypMC6j26sH5ZhGQx28=";
+const SCRIPT_SHA256: &str = "F9X0psEOeJF9w6NrACQebL47qo2QO14hTJ1S2WYwCCE=";
 
 /// The page that shows this.
 pub(super) fn html(data: &Data) -> Result<String, Failure> {
