@@ -224,6 +224,24 @@ fn pages_of_little_say_so() {
     checks::page(&mut browser);
 }
 
+#[test]
+fn texts_that_differ_too_much_to_align_are_marked_all_the_same() {
+    let Some(mut browser) = Browser::start() else { return };
+    let scratch = Scratch::new();
+    let set =
+        |id: &str, from: u32| json!({"id": id, "items": (from..from + 2_000).collect::<Vec<_>>()});
+    scratch.lines("sets.jsonl", &[set("a", 0), set("b", 1_000)]);
+    scratch.run("add sets --jsonl sets.jsonl --items-field items --threshold 0.2");
+    scratch.run("report sets --from sets.jsonl --out r.html");
+    browser.open(&scratch.path("r.html"), WINDOW, "light");
+    browser.value("document.querySelector('button.row').click()");
+    let pair = browser.shown("#pair");
+    assert!(pair.contains("Too much differs to align"), "{}", &pair[..200]);
+    assert!(pair.contains("1,000 items only on the left, 1,000 only on the right"));
+    assert_eq!((browser.count("#pair del"), browser.count("#pair ins")), (1_000, 1_000));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
 /// Pictures for the documents, if `NEARKIN_PICTURES` names a folder for them.
 #[test]
 fn pictures() {

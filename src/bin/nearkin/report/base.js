@@ -58,16 +58,22 @@ function time(ms, span) {
   return text.slice(0, 10) + " " + text.slice(11, span >= 60 * SECOND ? 16 : 19);
 }
 const day = (ms) => time(ms, DAY);
-const between = (first, last) => (day(first) === day(last) ? day(first) : day(first) + " to " + day(last));
+const between = (first, last) =>
+  day(first) === day(last) ? day(first) : day(first) + " to " + day(last);
 
 const SPANS = [
-  ["year", 365 * DAY], ["day", DAY], ["hour", 3600 * SECOND], ["minute", 60 * SECOND], ["second", SECOND],
+  ["year", 365 * DAY],
+  ["day", DAY],
+  ["hour", 3600 * SECOND],
+  ["minute", 60 * SECOND],
+  ["second", SECOND],
 ];
 
 // "7 days", "1 hour".
 function spanned(ms) {
   for (const [name, unit] of SPANS) {
-    if (ms >= unit && ms % unit === 0) return ms === unit ? `1 ${name}` : whole(ms / unit) + " " + name + "s";
+    if (ms >= unit && ms % unit === 0)
+      return ms === unit ? `1 ${name}` : whole(ms / unit) + " " + name + "s";
   }
   return whole(ms) + " ms";
 }
@@ -87,12 +93,29 @@ function say(text) {
 
 // A table for those who would rather read numbers.
 function table(caption, heads, rows, attributes) {
-  const head = make("tr", null, heads.map((text, column) =>
-    make("th", { scope: "col", class: column ? "number" : null }, text)));
-  const body = rows.map((cells) => make("tr", null, cells.map((cell, column) =>
-    make(column ? "td" : "th", column ? { class: "number" } : { scope: "row" }, cell))));
-  return make("table", attributes, make("caption", null, caption),
-    make("thead", null, head), make("tbody", null, body));
+  const head = make(
+    "tr",
+    null,
+    heads.map((text, column) =>
+      make("th", { scope: "col", class: column ? "number" : null }, text),
+    ),
+  );
+  const body = rows.map((cells) =>
+    make(
+      "tr",
+      null,
+      cells.map((cell, column) =>
+        make(column ? "td" : "th", column ? { class: "number" } : { scope: "row" }, cell),
+      ),
+    ),
+  );
+  return make(
+    "table",
+    attributes,
+    make("caption", null, caption),
+    make("thead", null, head),
+    make("tbody", null, body),
+  );
 }
 
 const folded = (title, ...children) =>

@@ -14,12 +14,13 @@ const SCRIPT: &str = concat!(
     include_str!("base.js"),
     include_str!("charts.js"),
     include_str!("words.js"),
+    include_str!("pair.js"),
     include_str!("clusters.js"),
     include_str!("page.js"),
     "})();\n"
 );
 const STYLE_SHA256: &str = "9HJnT8ZYlaDlfittSi0hPrrvcypMC6j26sH5ZhGQx28=";
-const SCRIPT_SHA256: &str = "F9X0psEOeJF9w6NrACQebL47qo2QO14hTJ1S2WYwCCE=";
+const SCRIPT_SHA256: &str = "EAyTmhtGXsOhOwR93ikd448+VVVrdwye3gfwX4UwY3w=";
 
 /// The page that shows this.
 pub(super) fn html(data: &Data) -> Result<String, Failure> {

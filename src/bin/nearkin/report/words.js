@@ -12,16 +12,18 @@ const WORD = new RegExp(`([${ALONE}]|[^\\s${ALONE}]+)(\\s*)`, "gu");
 const ITEM = /([^\n]+)(\n*)/g;
 
 // Words (or items) with the blanks behind them.
-const split = (text) => Array.from(text.matchAll(data.shown.sets ? ITEM : WORD),
-  ([, word, gap]) => ({ word, gap }));
+const split = (text) =>
+  Array.from(text.matchAll(data.shown.sets ? ITEM : WORD), ([, word, gap]) => ({ word, gap }));
 
 // Numbers for words, so that comparing costs the same for all.
 function numbered(lists) {
   const numbers = new Map();
-  return lists.map((list) => Int32Array.from(list, ({ word }) => {
-    if (!numbers.has(word)) numbers.set(word, numbers.size);
-    return numbers.get(word);
-  }));
+  return lists.map((list) =>
+    Int32Array.from(list, ({ word }) => {
+      if (!numbers.has(word)) numbers.set(word, numbers.size);
+      return numbers.get(word);
+    }),
+  );
 }
 
 // Runs of equal and of differing words: {same, a: [from, to], b: [from, to]}, by the greedy
@@ -30,8 +32,12 @@ function aligned(a, b) {
   let head = 0;
   while (head < a.length && head < b.length && a[head] === b[head]) head += 1;
   let tail = 0;
-  while (tail < a.length - head && tail < b.length - head
-    && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail += 1;
+  while (
+    tail < a.length - head &&
+    tail < b.length - head &&
+    a[a.length - 1 - tail] === b[b.length - 1 - tail]
+  )
+    tail += 1;
   const steps = edits(a.subarray(head, a.length - tail), b.subarray(head, b.length - tail));
   if (!steps) return null;
   const runs = [];
@@ -100,7 +106,12 @@ function marked(words, differs) {
   if (!words.length) return [];
   const { gap } = words[words.length - 1];
   const text = textOf(words);
-  return differs ? [[text.slice(0, text.length - gap.length), true], [gap, false]] : [[text, false]];
+  return differs
+    ? [
+        [text.slice(0, text.length - gap.length), true],
+        [gap, false],
+      ]
+    : [[text, false]];
 }
 
 // Rows to be set side by side: each side a list of [text, differs]; or {folded: words left out}.
@@ -154,7 +165,12 @@ function compared(leftText, rightText, foldEqual) {
   if (runs) {
     const changed = runs.filter((run) => !run.same);
     const count = (side) => changed.reduce((sum, run) => sum + run[side][1] - run[side][0], 0);
-    return { rows: rowsOf(left, right, runs, foldEqual), left: count("a"), right: count("b"), aligned: true };
+    return {
+      rows: rowsOf(left, right, runs, foldEqual),
+      left: count("a"),
+      right: count("b"),
+      aligned: true,
+    };
   }
   const [lackLeft, lackRight] = [lacking(a, b), lacking(b, a)];
   const each = (words, lack) => words.flatMap((word, place) => marked([word], lack[place]));
