@@ -231,7 +231,7 @@ fn texts_that_differ_too_much_to_align_are_marked_all_the_same() {
     let set =
         |id: &str, from: u32| json!({"id": id, "items": (from..from + 2_000).collect::<Vec<_>>()});
     scratch.lines("sets.jsonl", &[set("a", 0), set("b", 1_000)]);
-    scratch.run("add sets --jsonl sets.jsonl --items-field items --threshold 0.2");
+    scratch.run("add sets --jsonl sets.jsonl --items-field items --threshold 0.2 --hashes 256");
     scratch.run("report sets --from sets.jsonl --out r.html");
     browser.open(&scratch.path("r.html"), WINDOW, "light");
     browser.value("document.querySelector('button.row').click()");
