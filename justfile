@@ -62,3 +62,8 @@ bench name:
 # Instructions of single operations against benches/instructions.tsv (needs valgrind).
 instructions *flags:
     cargo bench --bench instructions -- {{flags}}
+
+# Pages in a real browser (needs Chromium; NEARKIN_CHROMIUM names one). With a folder: pictures of
+# them, too.
+browser pictures="":
+    NEARKIN_PICTURES={{pictures}} cargo test --test browser -- --nocapture

@@ -33,6 +33,8 @@ mod help;
 mod passages;
 #[path = "cli/query.rs"]
 mod query;
+#[path = "cli/report.rs"]
+mod report;
 #[cfg(feature = "serve")]
 #[path = "cli/serve.rs"]
 mod serve;

@@ -12,11 +12,13 @@ use nearkin::Keep;
 use crate::given::Given;
 use crate::time;
 
+mod report;
 mod serve;
 mod table;
 mod transfer;
 mod ttl;
 
+pub(crate) use report::Report;
 pub(crate) use serve::Serve;
 pub(crate) use table::{Columns, TableGiven};
 pub(crate) use transfer::{Export, Import, Rebuild};
@@ -50,6 +52,7 @@ pub(crate) enum Command {
     Remove(Remove),
     Pairs(Pairs),
     Clusters(Clusters),
+    Report(Report),
     Stats(Stats),
     Verify(Verify),
     Compact(Compact),

@@ -174,6 +174,15 @@ impl Reading {
             .map_err(|reason| Skipped { origin, reason })
     }
 
+    /// A document's name, its signature, and its text to be shown: of a set its items.
+    pub(crate) fn signed_text(&self, raw: Raw) -> Result<(Vec<u8>, Signature, String), Skipped> {
+        let Raw { origin, body } = raw;
+        let read = |content: &Content| Ok((self.signature(content)?, shown(content)));
+        self.named(&origin, body, read)
+            .map(|(name, (signature, text))| (name, signature, text))
+            .map_err(|reason| Skipped { origin, reason })
+    }
+
     /// A text cut into passages.
     pub(crate) fn prepare(&self, raw: Raw, cutter: &Passages) -> Result<Prepared, Skipped> {
         let Raw { origin, body } = raw;
@@ -251,6 +260,20 @@ impl Reading {
             Content::Rows(rows) => self.sketcher.rows(rows, 0),
         };
         signature.map_err(|error| reason_of(&error))
+    }
+}
+
+/// A text as it is; the items of a set sorted, one a line.
+fn shown(content: &Content) -> String {
+    match content {
+        Content::Text(text) => text.clone(),
+        Content::Items(items) => {
+            let mut items: Vec<_> = items.iter().map(String::as_str).collect();
+            items.sort_unstable();
+            items.dedup();
+            items.join("\n")
+        }
+        Content::Rows(_) => String::new(),
     }
 }
 

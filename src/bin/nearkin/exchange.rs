@@ -11,6 +11,8 @@ mod parquet;
 mod parquet;
 mod target;
 
+pub(crate) use target::{Target, writing};
+
 use std::collections::BTreeMap;
 use std::path::Path;
 

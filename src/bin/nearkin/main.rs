@@ -23,6 +23,7 @@ mod pipeline;
 mod progress;
 mod query;
 mod remove;
+mod report;
 #[cfg(feature = "serve")]
 mod serve;
 #[cfg(not(feature = "serve"))]
@@ -80,6 +81,7 @@ fn run(command: Command, output: &mut Output) -> Result<Ended, Failure> {
         Command::Remove(args) => remove::run(args, output),
         Command::Pairs(args) => pairs::pairs(&args, output),
         Command::Clusters(args) => pairs::clusters(&args, output),
+        Command::Report(args) => report::run(&args, output),
         Command::Stats(args) => maintain::stats(&args, output),
         Command::Verify(args) => maintain::verify(&args, output),
         Command::Compact(args) => maintain::compact(&args, output),

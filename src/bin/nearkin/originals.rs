@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use nearkin::{Exact, Original};
+use nearkin::{Exact, Original, Signature};
 
 use crate::args::ExactGiven;
 use crate::content::{Origin, Raw, Reading};
@@ -73,17 +73,26 @@ impl Originals {
         original.as_deref().cloned()
     }
 
+    /// The signature that the document with a key has now, and its text: of a set its items,
+    /// sorted, one a line. None as with [`Originals::fetch`].
+    pub(crate) fn text(&self, key: &[u8]) -> Option<(Signature, String)> {
+        let (name, signature, text) = self.reading.signed_text(self.raw(key)?).ok()?;
+        (name == key).then_some((signature, text))
+    }
+
     fn read(&self, key: &[u8]) -> Option<Original> {
-        let raw = if self.files.is_empty() {
+        let (name, original) = self.reading.original(self.raw(key)?).ok()?;
+        (name == key).then_some(original)
+    }
+
+    fn raw(&self, key: &[u8]) -> Option<Raw> {
+        if self.files.is_empty() {
             let path = path_of(key);
             let body = files::read(&path);
-            Raw { origin: Origin::File { path, name: key.to_vec() }, body }
-        } else {
-            let (number, at) = self.lines.get(key)?;
-            open(&self.files[*number], *at).and_then(|mut lines| lines.next()).ok()??
-        };
-        let (name, original) = self.reading.original(raw).ok()?;
-        (name == key).then_some(original)
+            return Some(Raw { origin: Origin::File { path, name: key.to_vec() }, body });
+        }
+        let (number, at) = self.lines.get(key)?;
+        open(&self.files[*number], *at).and_then(|mut lines| lines.next()).ok()?
     }
 }
 

@@ -1,0 +1,122 @@
+// What all parts use: elements, numbers, times. Text gets into the page by textContent only.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const SVG = "http:" + "//www.w3.org/2000/svg";
+
+// The element with an id.
+const at = (id) => document.getElementById(id);
+
+// Children are elements or text.
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (name === "on") {
+      for (const [event, listener] of Object.entries(value)) node.addEventListener(event, listener);
+    } else if (value === true) {
+      node.setAttribute(name, "");
+    } else if (value !== false && value != null) {
+      node.setAttribute(name, value);
+    }
+  }
+  return put(node, ...children);
+}
+
+// Appends what there is.
+function put(node, ...children) {
+  for (const child of children.flat(2)) {
+    if (child != null) node.append(child);
+  }
+  return node;
+}
+
+const make = (tag, attributes, ...children) =>
+  fill(document.createElement(tag), attributes, children);
+const draw = (tag, attributes, ...children) =>
+  fill(document.createElementNS(SVG, tag), attributes, children);
+
+const wholeFormat = new Intl.NumberFormat("en-GB");
+const whole = (number) => wholeFormat.format(number);
+const counted = (number, one, many) =>
+  whole(number) + " " + (number === 1 ? one : many || one + "s");
+const similar = (number) => number.toFixed(3);
+const plain = (number) => String(Math.round(number * 1000) / 1000);
+
+function percent(share) {
+  if (share > 0 && share < 0.001) return "under 0.1\u00a0%";
+  if (share < 1 && share > 0.999) return "over 99.9\u00a0%";
+  return (share * 100).toFixed(1).replace(/^(0|100)\.0$/, "$1") + "\u00a0%";
+}
+
+const SECOND = 1000;
+const DAY = 86400 * SECOND;
+
+// A time in UTC, as precise as the span asks for. A time that no calendar has stays a number.
+function time(ms, span) {
+  const date = new Date(ms);
+  if (Number.isNaN(date.getTime()) || date.getUTCFullYear() > 9999) return whole(ms) + " ms";
+  const text = date.toISOString();
+  if (span >= DAY) return text.slice(0, 10);
+  return text.slice(0, 10) + " " + text.slice(11, span >= 60 * SECOND ? 16 : 19);
+}
+const day = (ms) => time(ms, DAY);
+const between = (first, last) =>
+  day(first) === day(last) ? day(first) : day(first) + " to " + day(last);
+
+const SPANS = [
+  ["year", 365 * DAY],
+  ["day", DAY],
+  ["hour", 3600 * SECOND],
+  ["minute", 60 * SECOND],
+  ["second", SECOND],
+];
+
+// "7 days", "1 hour".
+function spanned(ms) {
+  for (const [name, unit] of SPANS) {
+    if (ms >= unit && ms % unit === 0)
+      return ms === unit ? `1 ${name}` : whole(ms / unit) + " " + name + "s";
+  }
+  return whole(ms) + " ms";
+}
+
+// A key, set apart so that its letters cannot turn those around them.
+const keyOf = (text) => make("bdi", { class: "key" }, text);
+
+function emptied(id) {
+  at(id).replaceChildren();
+  return at(id);
+}
+
+// Tells whoever cannot see it.
+function say(text) {
+  at("said").textContent = text;
+}
+
+// A table for those who would rather read numbers.
+function table(caption, heads, rows, attributes) {
+  const head = make(
+    "tr",
+    null,
+    heads.map((text, column) =>
+      make("th", { scope: "col", class: column ? "number" : null }, text),
+    ),
+  );
+  const body = rows.map((cells) =>
+    make(
+      "tr",
+      null,
+      cells.map((cell, column) =>
+        make(column ? "td" : "th", column ? { class: "number" } : { scope: "row" }, cell),
+      ),
+    ),
+  );
+  return make(
+    "table",
+    attributes,
+    make("caption", null, caption),
+    make("thead", null, head),
+    make("tbody", null, body),
+  );
+}
+
+const folded = (title, ...children) =>
+  make("details", { class: "numbers" }, make("summary", null, title), children);

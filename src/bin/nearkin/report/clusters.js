@@ -1,0 +1,290 @@
+// The list of clusters, and one of them.
+
+const PAGE = 50;
+const searched = data.clusters.map((cluster) =>
+  cluster.documents.map((document) => document.key.toLowerCase()).join("\n"),
+);
+const list = { found: [], shown: 0 };
+
+const ORDERS = {
+  size: null,
+  new: (a, b) => b.last - a.last,
+  old: (a, b) => a.first - b.first,
+  key: (a, b) => (a.documents[0].key < b.documents[0].key ? -1 : 1),
+};
+
+function search() {
+  const words = at("search").value.trim().toLowerCase();
+  const order = ORDERS[at("order").value];
+  const places = data.clusters.map((_, place) => place);
+  list.found = words ? places.filter((place) => searched[place].includes(words)) : places;
+  if (order) list.found.sort((a, b) => order(data.clusters[a], data.clusters[b]) || a - b);
+  list.shown = 0;
+  list.words = words;
+  const all = counted(data.clusters.length, "cluster");
+  at("count").textContent = words ? `${whole(list.found.length)} of ${all}` : all;
+  at("list").replaceChildren();
+  if (!list.found.length) {
+    at("list").append(
+      make(
+        "p",
+        { class: "empty" },
+        "No key shown here holds that. Keys of smaller clusters, and of " +
+          "documents beyond those shown, are not searched.",
+      ),
+    );
+    return;
+  }
+  list.body = make("tbody");
+  const heads = ["Documents", "Representative", "First added", "Last added"];
+  at("list").append(
+    make(
+      "table",
+      { class: "clusters" },
+      make("caption", { class: "unseen" }, "Clusters; each opens below"),
+      make(
+        "thead",
+        null,
+        make(
+          "tr",
+          null,
+          heads.map((text, column) =>
+            make("th", { scope: "col", class: column === 1 ? null : "number" }, text),
+          ),
+        ),
+      ),
+      list.body,
+    ),
+  );
+  more();
+}
+
+function row(place) {
+  const cluster = data.clusters[place];
+  const key = cluster.documents[0].key;
+  const bar = make("span", { class: "bar", "aria-hidden": "true" });
+  bar.style.inlineSize = `${Math.max(2, (cluster.size / data.clusters[0].size) * 100)}%`;
+  const match =
+    list.words && !key.toLowerCase().includes(list.words)
+      ? cluster.documents.find((document) => document.key.toLowerCase().includes(list.words))
+      : null;
+  const open = make(
+    "button",
+    { type: "button", class: "row", title: key, "data-cluster": place, "aria-controls": "cluster" },
+    keyOf(key),
+  );
+  return make(
+    "tr",
+    null,
+    make("td", { class: "number size" }, make("span", null, whole(cluster.size)), bar),
+    make(
+      "th",
+      { scope: "row" },
+      open,
+      match ? make("small", null, "holds ", keyOf(match.key)) : null,
+    ),
+    make("td", { class: "number" }, day(cluster.first)),
+    make("td", { class: "number" }, day(cluster.last)),
+  );
+}
+
+function more() {
+  const next = list.found.slice(list.shown, list.shown + PAGE);
+  list.body.append(...next.map(row));
+  list.shown += next.length;
+  const left = list.found.length - list.shown;
+  const button = at("list").querySelector(".more");
+  if (button) button.remove();
+  if (left > 0) {
+    at("list").append(
+      make(
+        "button",
+        {
+          type: "button",
+          class: "more quiet",
+          on: {
+            click: () => {
+              const first = list.shown;
+              more();
+              list.body.rows[first].querySelector("button").focus();
+            },
+          },
+        },
+        `Show ${Math.min(left, PAGE)} more of ${whole(left)}`,
+      ),
+    );
+  }
+}
+
+// A small picture of how a cluster grew.
+function spark(cluster) {
+  const begin = cluster.growth[0][0];
+  const count =
+    Math.round((cluster.growth[cluster.growth.length - 1][0] - begin) / cluster.span) + 1;
+  const most = Math.max(...cluster.growth.map(([, came]) => came));
+  const rects = cluster.growth.map(([start, came]) =>
+    draw("rect", {
+      x: Math.round((start - begin) / cluster.span) * 12,
+      width: 10,
+      class: "strong",
+      y: 40 - Math.max(1, (came / most) * 40),
+      height: Math.max(1, (came / most) * 40),
+    }),
+  );
+  const text =
+    `Each bar ${spanned(cluster.span)}, at most ${counted(most, "document")} in one; from ` +
+    `${time(cluster.first, cluster.span)} to ${time(cluster.last, cluster.span)} UTC.`;
+  return make(
+    "div",
+    { class: "spark" },
+    draw(
+      "svg",
+      { viewBox: `0 0 ${count * 12} 41`, width: count * 12, height: 41, "aria-hidden": "true" },
+      line(0, 40.5, count * 12, 40.5, "rule"),
+      rects,
+    ),
+    make("p", { class: "note" }, text),
+  );
+}
+
+function openCluster(place) {
+  const cluster = data.clusters[place];
+  // The first that is no copy of the representative has something to show.
+  const other = cluster.documents.findIndex(
+    (_, member) => equalRows(cluster, 0, member) < data.hashes,
+  );
+  Object.assign(pair, { cluster, place, left: 0, right: Math.max(other, 1) });
+  for (const button of at("list").querySelectorAll("button.row")) {
+    const current = button.dataset.cluster === String(place);
+    button.toggleAttribute("aria-current", current);
+    if (current) button.setAttribute("aria-current", "true");
+    button.closest("tr").classList.toggle("current", current);
+  }
+  const shown = cluster.documents.length;
+  const sample =
+    shown < cluster.size
+      ? ` ${whole(shown)} of them are on this page, spread over the keys in order.`
+      : "";
+  const title = make(
+    "h3",
+    { id: "cluster-title", tabindex: "-1" },
+    keyOf(cluster.documents[0].key),
+  );
+  const options = () =>
+    cluster.documents.map((document, number) => make("option", { value: number }, document.key));
+  const choose = (side, name) => {
+    const select = make(
+      "select",
+      {
+        id: side,
+        on: {
+          change: () => {
+            pair[side] = Number(select.value);
+            showPair();
+          },
+        },
+      },
+      options(),
+    );
+    return make("p", { class: "choice" }, make("label", { for: side }, name), select);
+  };
+  put(
+    emptied("cluster"),
+    make("p", { class: "brand" }, `Cluster ${whole(place + 1)} by size`),
+    title,
+    make(
+      "p",
+      null,
+      `${counted(cluster.size, "document")}, added ${between(cluster.first, cluster.last)}; the key above is ` +
+        `the smallest of them and stands for all.${sample}`,
+    ),
+    cluster.growth.length > 1 ? spark(cluster) : null,
+    make("div", {
+      id: "members",
+      class: "list",
+      role: "region",
+      tabindex: "0",
+      "aria-label": "Documents of this cluster",
+    }),
+    make(
+      "div",
+      { class: "choices", role: "group", "aria-label": "Documents to compare" },
+      choose("left", "Compare"),
+      choose("right", "with"),
+    ),
+    make("div", { id: "pair" }),
+    make(
+      "p",
+      { class: "screen-only" },
+      make(
+        "button",
+        { type: "button", class: "quiet", on: { click: closeCluster } },
+        "Back to the list",
+      ),
+    ),
+  );
+  at("cluster").hidden = false;
+  showPair();
+  title.focus({ preventScroll: true });
+  at("cluster").scrollIntoView({ block: "start" });
+}
+
+function closeCluster() {
+  const button = at("list").querySelector(`button.row[data-cluster="${pair.place}"]`);
+  at("cluster").hidden = true;
+  (button || at("search")).focus();
+}
+
+// The arrow keys walk through the list.
+function walk(event) {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!step || event.target.matches("select")) return;
+  const rows = [...at("list").querySelectorAll("button.row")];
+  const next = rows.indexOf(document.activeElement) + step;
+  if (next >= 0 && next < rows.length) rows[next].focus();
+  else if (next < 0) at("search").focus();
+  event.preventDefault();
+}
+
+function browse() {
+  const { clusters, documents } = data.totals;
+  const shown = data.clusters.length;
+  const least = shown ? data.clusters[shown - 1].size : 0;
+  at("clusters-note").textContent = !clusters
+    ? documents
+      ? `No two documents are connected at similarity ${plain(data.threshold)} and above.`
+      : "There are none."
+    : `A cluster is what pairs of similarity ${plain(data.threshold)} and above connect. ` +
+      (shown < clusters
+        ? `Here are the ${whole(shown)} largest of ${whole(clusters)}; those left out have at most ` +
+          `${counted(least, "document")} each. The command nearkin clusters prints all.`
+        : "All of them are here.") +
+      (data.clusters.some(({ size, documents: members }) => members.length < size)
+        ? ` At most ${whole(data.shown.members_max)} documents of each are shown.`
+        : "");
+  if (!shown) return;
+  at("browser").hidden = false;
+  at("filter").addEventListener("submit", (event) => event.preventDefault());
+  let waiting = 0;
+  at("search").addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(search, 120);
+  });
+  at("order").addEventListener("change", search);
+  at("search").addEventListener("keydown", walk);
+  at("list").addEventListener("keydown", walk);
+  at("list").addEventListener("click", (event) => {
+    const button = event.target.closest("button.row");
+    if (button) openCluster(Number(button.dataset.cluster));
+  });
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.matches("input, select, textarea");
+    if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      at("search").focus();
+      event.preventDefault();
+    } else if (event.key === "Escape" && at("cluster").contains(event.target)) {
+      closeCluster();
+    }
+  });
+  search();
+}

@@ -1,0 +1,107 @@
+//! One file of HTML: the template with its style, script and data inside.
+//!
+//! Knows nothing of what is shown. The browser is told to run this style and this script and to
+//! load nothing at all: a policy names them by their SHA-256, which a test reckons again.
+
+use super::data::Data;
+use crate::failure::Failure;
+
+const TEMPLATE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+/// In strict mode, and one function: nothing of it is global.
+const SCRIPT: &str = concat!(
+    "(() => {\n\"use strict\";\n",
+    include_str!("base.js"),
+    include_str!("charts.js"),
+    include_str!("words.js"),
+    include_str!("pair.js"),
+    include_str!("clusters.js"),
+    include_str!("page.js"),
+    "})();\n"
+);
+const STYLE_SHA256: &str = "9HJnT8ZYlaDlfittSi0hPrrvcypMC6j26sH5ZhGQx28=";
+const SCRIPT_SHA256: &str = "EAyTmhtGXsOhOwR93ikd448+VVVrdwye3gfwX4UwY3w=";
+
+/// The page that shows this.
+pub(super) fn html(data: &Data) -> Result<String, Failure> {
+    let json = serde_json::to_string(data)
+        .map_err(|error| Failure::new(format!("the report cannot be written: {error}"), ""))?;
+    // The data comes last: what it holds is not looked through for places.
+    let mut page = TEMPLATE
+        .replace("@STYLE_SHA256@", STYLE_SHA256)
+        .replace("@SCRIPT_SHA256@", SCRIPT_SHA256)
+        .replace("@STYLE@", STYLE)
+        .replace("@SCRIPT@", SCRIPT);
+    let place = page.find("@DATA@").unwrap_or(page.len());
+    page.replace_range(place..(place + 6).min(page.len()), &harmless(&json));
+    Ok(page)
+}
+
+/// JSON that may stand inside HTML: without what ends a script or begins a comment, and without
+/// the two characters that are ends of lines to a script, but not to JSON.
+fn harmless(json: &str) -> String {
+    let mut text = String::with_capacity(json.len() + json.len() / 64);
+    for character in json.chars() {
+        match character {
+            '<' => text.push_str("\\u003c"),
+            '>' => text.push_str("\\u003e"),
+            '&' => text.push_str("\\u0026"),
+            '\u{2028}' => text.push_str("\\u2028"),
+            '\u{2029}' => text.push_str("\\u2029"),
+            // Outside strings JSON has none of these, so an escape is always inside one.
+            other => text.push(other),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sha2::{Digest as _, Sha256};
+
+    /// In the base 64 of RFC 4648.
+    fn sha256(text: &str) -> String {
+        const DIGITS: &[u8; 64] =
+            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let hash = Sha256::digest(text.as_bytes());
+        let mut base64 = String::new();
+        for three in hash.chunks(3) {
+            let bits = (0..3)
+                .fold(0, |bits, at| bits << 8 | u32::from(three.get(at).copied().unwrap_or(0)));
+            for at in 0..4 {
+                let digit = DIGITS[(bits >> (18 - 6 * at)) as usize & 63];
+                base64.push(if at > three.len() { '=' } else { char::from(digit) });
+            }
+        }
+        base64
+    }
+
+    #[test]
+    fn the_policy_names_this_style_and_this_script() {
+        let (style, script) = (sha256(STYLE), sha256(SCRIPT));
+        assert_eq!([STYLE_SHA256, SCRIPT_SHA256], [style.as_str(), script.as_str()]);
+        assert_eq!(sha256(""), "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
+    }
+
+    #[test]
+    fn the_template_has_each_place_once() {
+        for place in ["@STYLE_SHA256@", "@SCRIPT_SHA256@", "@STYLE@", "@SCRIPT@", "@DATA@"] {
+            assert_eq!(TEMPLATE.matches(place).count(), 1, "{place}");
+            assert!(!STYLE.contains(place) && !SCRIPT.contains(place), "{place}");
+        }
+        for text in [TEMPLATE, STYLE, SCRIPT] {
+            assert!(text.is_ascii() && !text.contains("http://") && !text.contains("https://"));
+        }
+        assert!(!SCRIPT.contains("innerHTML") && !SCRIPT.contains("</"));
+    }
+
+    #[test]
+    fn data_cannot_end_its_script() {
+        let json = serde_json::to_string("</script><!-- \u{2028}&amp;").unwrap();
+        let text = harmless(&json);
+        assert!(text.is_ascii() && !text.contains(['<', '>', '&']), "{text}");
+        let back: String = serde_json::from_str(&text).unwrap();
+        assert_eq!(back, "</script><!-- \u{2028}&amp;");
+    }
+}

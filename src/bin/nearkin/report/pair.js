@@ -1,0 +1,219 @@
+// The documents of a cluster, and two of them side by side.
+
+// The cluster that is open, and its two documents that are compared.
+const pair = { cluster: null, left: 0, right: 1, fold: true };
+
+// The estimate of the similarity, and one standard error of it, from equal rows.
+const estimate = (equal) =>
+  Math.max(0, (equal / data.hashes - data.collision) / (1 - data.collision));
+function standardError(equal) {
+  const share = (equal + 1) / (data.hashes + 2);
+  return Math.sqrt((share * (1 - share)) / data.hashes) / (1 - data.collision);
+}
+
+function equalRows(cluster, one, other) {
+  const [low, high] = [Math.min(one, other), Math.max(one, other)];
+  return low === high ? data.hashes : cluster.rows[(high * (high - 1)) / 2 + low];
+}
+
+function members() {
+  const { cluster, left, right } = pair;
+  const rows = cluster.documents.map((document, place) => {
+    const compare = make(
+      "button",
+      {
+        type: "button",
+        class: "quiet small",
+        disabled: place === left,
+        "aria-label": `Compare with ${document.key}`,
+        on: {
+          click: () => {
+            pair.right = place;
+            showPair();
+            at("pair").querySelector("h4").focus();
+          },
+        },
+      },
+      "Compare",
+    );
+    const alike = place === left ? "left side" : similar(estimate(equalRows(cluster, left, place)));
+    return make(
+      "tr",
+      { class: place === left || place === right ? "current" : null },
+      make("td", { class: "number" }, alike),
+      make("th", { scope: "row" }, keyOf(document.key)),
+      make("td", { class: "number" }, time(document.time, SECOND)),
+      make("td", null, compare),
+    );
+  });
+  const heads = ["Similarity", "Document", "Added (UTC)", "Compare"];
+  at("members").replaceChildren(
+    make(
+      "table",
+      { class: "members" },
+      make(
+        "caption",
+        { class: "unseen" },
+        "Documents of this cluster, and their similarity to the one on the left side",
+      ),
+      make(
+        "thead",
+        null,
+        make(
+          "tr",
+          null,
+          heads.map((text, column) =>
+            make("th", { scope: "col", class: column % 2 ? null : "number" }, text),
+          ),
+        ),
+      ),
+      make("tbody", null, rows),
+    ),
+  );
+}
+
+// Why a text is not here.
+function absent(document) {
+  const { texts_asked: asked, texts_possible: possible, sets } = data.shown;
+  if (!possible) return "its signature was made elsewhere, so this page cannot read it again";
+  if (document.text === "changed")
+    return "it has changed since it was added; add it again to compare it";
+  if (document.text === "missing")
+    return "it was not found by its key; make the page with --from FILE.jsonl, which holds the texts";
+  if (asked)
+    return "there was no place for more texts; with a smaller --clusters there is more for each";
+  return sets
+    ? "this page was made without the sets; --from FILE.jsonl puts them in"
+    : "this page was made without texts";
+}
+
+function showPair() {
+  const { cluster, left, right } = pair;
+  at("left").value = left;
+  at("right").value = right;
+  members();
+  const [a, b] = [cluster.documents[left], cluster.documents[right]];
+  const equal = equalRows(cluster, left, right);
+  const title = make(
+    "h4",
+    { tabindex: "-1" },
+    left === right ? "The same document twice" : `Similarity ${similar(estimate(equal))}`,
+  );
+  const below =
+    estimate(equal) < data.threshold - 1e-9
+      ? ` That is below ${plain(data.threshold)}: others between them connect the two.`
+      : "";
+  const facts = make(
+    "p",
+    null,
+    `${whole(equal)} of ${whole(data.hashes)} rows of their signatures are equal; the estimate ` +
+      `strays by ${similar(standardError(equal))} (one standard error).${below}`,
+  );
+  put(emptied("pair"), title, facts, sides(a, b));
+  say(`${title.textContent}: ${a.key} and ${b.key}`);
+}
+
+function sides(a, b) {
+  const held = (document) => document.text && typeof document.text === "object";
+  if (!held(a) || !held(b)) {
+    return [a, b]
+      .filter((document, place, both) => !held(document) && both.indexOf(document) === place)
+      .map((document) =>
+        make(
+          "p",
+          { class: "note absent" },
+          "No text of ",
+          keyOf(document.key),
+          ": ",
+          absent(document),
+          ".",
+        ),
+      );
+  }
+  const [left, right] = [data.texts[a.text.at], data.texts[b.text.at]];
+  const view = compared(left.text, right.text, pair.fold);
+  const what = data.shown.sets ? ["item", "items"] : ["word", "words"];
+  const cut = (text) => text.bytes > data.shown.text_bytes_max;
+  const equal = view.left + view.right === 0;
+  const parts = [];
+  let summary = equal
+    ? `All ${what[1]} are the same.`
+    : `${counted(view.left, ...what)} only on the left, ${whole(view.right)} only on the right.`;
+  if (equal && (cut(left) || cut(right)))
+    summary = `What is shown is the same, ${what[0]} by ${what[0]}; what differs may lie behind it.`;
+  if (!view.aligned)
+    summary =
+      "Too much differs to align the two; marked is what the other text lacks anywhere. " + summary;
+  parts.push(make("p", null, summary));
+  if (cut(left) || cut(right)) {
+    parts.push(
+      make(
+        "p",
+        { class: "note" },
+        `Long texts are cut: the first ${whole(data.shown.text_bytes_max)} bytes ` +
+          `of ${whole(left.bytes)} and ${whole(right.bytes)} are compared here.`,
+      ),
+    );
+  }
+  if (view.rows.some((row) => row.folded) || !pair.fold) {
+    parts.push(
+      make(
+        "p",
+        { class: "screen-only" },
+        make(
+          "button",
+          {
+            type: "button",
+            class: "quiet",
+            id: "fold",
+            "aria-pressed": String(!pair.fold),
+            on: {
+              click: () => {
+                pair.fold = !pair.fold;
+                showPair();
+                at("fold").focus();
+              },
+            },
+          },
+          pair.fold ? "Show what is equal, too" : "Fold what is equal",
+        ),
+      ),
+    );
+  }
+  parts.push(beside(a, b, view));
+  return parts;
+}
+
+function beside(a, b, view) {
+  const cell = (runs, tag) =>
+    make(
+      "td",
+      null,
+      runs.map(([text, differs]) => (differs ? make(tag, null, text) : text)),
+    );
+  const rows = view.rows.map((row) =>
+    row.folded
+      ? make(
+          "tr",
+          { class: "folded" },
+          make("td", { colspan: "2" }, counted(row.folded, "equal word"), " left out"),
+        )
+      : make("tr", null, cell(row.left, "del"), cell(row.right, "ins")),
+  );
+  return make(
+    "table",
+    { class: "texts" },
+    make("caption", { class: "unseen" }, "The two documents side by side; what differs is marked"),
+    make(
+      "thead",
+      null,
+      make(
+        "tr",
+        null,
+        make("th", { scope: "col" }, keyOf(a.key)),
+        make("th", { scope: "col" }, keyOf(b.key)),
+      ),
+    ),
+    make("tbody", null, rows),
+  );
+}

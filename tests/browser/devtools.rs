@@ -1,0 +1,250 @@
+//! A headless Chromium, driven through a pipe: its DevTools protocol needs no library for that.
+//!
+//! Knows the protocol, not the pages. Messages are JSON with a zero byte at the end, on the file
+//! descriptors 3 (to it) and 4 (from it); a shell puts our pipes there.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// Nothing takes longer, even on a slow machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where there may be a browser, unless `NEARKIN_CHROMIUM` names one.
+const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+
+/// A browser with one page open.
+pub(crate) struct Browser {
+    child: Child,
+    to: ChildStdin,
+    from: Receiver<Value>,
+    session: String,
+    number: u64,
+    /// All that happened: exceptions, messages on the console, requests.
+    events: Vec<Value>,
+    _profile: tempfile::TempDir,
+}
+
+/// The browser of this machine.
+fn program() -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os("NEARKIN_CHROMIUM") {
+        return Some(PathBuf::from(path));
+    }
+    let folders = std::env::var_os("PATH")?;
+    let folders: Vec<_> = std::env::split_paths(&folders).collect();
+    let paths = NAMES.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    paths.into_iter().find(|path| path.is_file())
+}
+
+impl Browser {
+    /// Starts one; none if there is none on this machine, which is said on stderr even where the
+    /// test harness keeps what tests print.
+    pub(crate) fn start() -> Option<Self> {
+        let Some(program) = program() else {
+            let what = "SKIPPED: no Chromium on this machine (NEARKIN_CHROMIUM names one), so that \
+                        no page was looked at";
+            let _ = writeln!(std::io::stderr(), "\n{what}\n");
+            return None;
+        };
+        let profile = tempfile::tempdir().unwrap();
+        // It only opens files that the tests made: no need for its sandbox, which containers
+        // often cannot give.
+        let mut child = Command::new("sh")
+            .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 >/dev/null 2>&1"])
+            .arg(program)
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe"])
+            .args(["--no-first-run", "--disable-background-networking", "--hide-scrollbars"])
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let to = child.stdin.take().unwrap();
+        let mut reader = BufReader::new(child.stdout.take().unwrap());
+        let (sender, from) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut message = Vec::new();
+            while reader.read_until(0, &mut message).is_ok_and(|length| length > 0) {
+                message.pop();
+                if sender.send(serde_json::from_slice(&message).unwrap()).is_err() {
+                    break;
+                }
+                message.clear();
+            }
+        });
+        let (session, number, events) = (String::new(), 0, Vec::new());
+        let mut browser = Self { child, to, from, session, number, events, _profile: profile };
+        let target = browser.call("Target.createTarget", &json!({"url": "about:blank"}));
+        let attach = json!({"targetId": target["targetId"], "flatten": true});
+        let attached = browser.call("Target.attachToTarget", &attach);
+        attached["sessionId"].as_str().unwrap().clone_into(&mut browser.session);
+        for domain in ["Page", "Runtime", "Log", "Network", "Accessibility"] {
+            browser.call(&format!("{domain}.enable"), &json!({}));
+        }
+        Some(browser)
+    }
+
+    /// Asks for something and waits for the answer.
+    #[track_caller]
+    pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
+        self.number += 1;
+        let mut message = json!({"id": self.number, "method": method, "params": params});
+        if !self.session.is_empty() {
+            message["sessionId"] = json!(self.session);
+        }
+        self.to.write_all(format!("{message}\0").as_bytes()).unwrap();
+        loop {
+            let mut answer = self.from.recv_timeout(PATIENCE).expect(method);
+            if answer["id"] == self.number {
+                assert!(answer["error"].is_null(), "{method}: {}", answer["error"]);
+                return answer["result"].take();
+            }
+            self.events.push(answer);
+        }
+    }
+
+    /// The value of an expression of JavaScript, awaited.
+    #[track_caller]
+    pub(crate) fn value(&mut self, expression: &str) -> Value {
+        let params = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
+        let mut answer = self.call("Runtime.evaluate", &params);
+        assert!(answer["exceptionDetails"].is_null(), "{expression}: {answer}");
+        answer["result"]["value"].take()
+    }
+
+    /// The same, as text.
+    #[track_caller]
+    pub(crate) fn text(&mut self, expression: &str) -> String {
+        let value = self.value(expression);
+        value.as_str().unwrap_or_else(|| panic!("{expression}: {value}")).to_owned()
+    }
+
+    /// The text that an element shows.
+    #[track_caller]
+    pub(crate) fn shown(&mut self, selector: &str) -> String {
+        self.text(&format!("document.querySelector({}).innerText", json!(selector)))
+    }
+
+    #[track_caller]
+    pub(crate) fn count(&mut self, selector: &str) -> u64 {
+        let count = format!("document.querySelectorAll({}).length", json!(selector));
+        self.value(&count).as_u64().unwrap()
+    }
+
+    /// Waits until an expression is true.
+    #[track_caller]
+    pub(crate) fn wait_for(&mut self, expression: &str) {
+        for _ in 0..600 {
+            if self.value(expression) == true {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("never: {expression}");
+    }
+
+    /// Opens a file in a window of this size, as systems that prefer a theme do.
+    #[track_caller]
+    pub(crate) fn open(&mut self, path: &Path, size: (u32, u32), theme: &str) {
+        self.events.clear();
+        let scheme = json!([{"name": "prefers-color-scheme", "value": theme}]);
+        self.call("Emulation.setEmulatedMedia", &json!({"features": scheme}));
+        self.resize(size);
+        let url = format!("file://{}", path.display());
+        self.call("Page.navigate", &json!({"url": url}));
+        self.wait_for("document.readyState === 'complete' && location.protocol === 'file:'");
+    }
+
+    pub(crate) fn resize(&mut self, (width, height): (u32, u32)) {
+        let size = json!({"width": width, "height": height, "deviceScaleFactor": 1,
+            "mobile": false});
+        self.call("Emulation.setDeviceMetricsOverride", &size);
+    }
+
+    /// Presses a key, as a person does: whatever has the focus gets it.
+    pub(crate) fn press(&mut self, key: &str) {
+        let text = match key {
+            "Enter" => "\r",
+            key if key.len() == 1 => key,
+            _ => "",
+        };
+        let code = match key {
+            "Enter" => 13,
+            "Escape" => 27,
+            "Tab" => 9,
+            "Home" => 36,
+            "ArrowLeft" => 37,
+            "ArrowUp" => 38,
+            "ArrowRight" => 39,
+            "ArrowDown" => 40,
+            _ => 0,
+        };
+        for kind in ["keyDown", "keyUp"] {
+            let event =
+                json!({"type": kind, "key": key, "windowsVirtualKeyCode": code, "text": text});
+            self.call("Input.dispatchKeyEvent", &event);
+        }
+    }
+
+    /// Types a word.
+    pub(crate) fn write(&mut self, word: &str) {
+        word.chars().for_each(|letter| self.press(&letter.to_string()));
+    }
+
+    /// Everything that a page must not do: errors, messages, and requests beyond itself.
+    pub(crate) fn complaints(&mut self) -> Vec<String> {
+        // What happened before this answer is heard before it.
+        self.value("1");
+        let complaint = |event: &Value| {
+            let params = &event["params"];
+            match event["method"].as_str().unwrap_or_default() {
+                "Runtime.exceptionThrown" => Some(params["exceptionDetails"].to_string()),
+                "Runtime.consoleAPICalled" => Some(params["args"].to_string()),
+                "Log.entryAdded" => Some(params["entry"].to_string()),
+                "Network.requestWillBeSent" if params["type"] != "Document" => {
+                    let url = params["request"]["url"].as_str().unwrap();
+                    (!url.starts_with("data:")).then(|| url.to_owned())
+                }
+                _ => None,
+            }
+        };
+        self.events.iter().filter_map(complaint).collect()
+    }
+
+    /// A picture of the window, as PNG.
+    pub(crate) fn picture(&mut self) -> Vec<u8> {
+        let shot = self.call("Page.captureScreenshot", &json!({"format": "png"}));
+        base64(shot["data"].as_str().unwrap())
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The bytes behind base 64.
+fn base64(text: &str) -> Vec<u8> {
+    let digit = |byte: u8| match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let digits = text.bytes().filter(|byte| *byte != b'=').map(digit).collect::<Vec<_>>();
+    let mut bytes = Vec::with_capacity(digits.len() * 3 / 4);
+    for four in digits.chunks(4) {
+        let bits = four.iter().fold(0_u32, |bits, digit| bits << 6 | u32::from(*digit));
+        let bits = bits << (6 * (4 - four.len()));
+        bytes.extend(&bits.to_be_bytes()[1..four.len()]);
+    }
+    bytes
+}

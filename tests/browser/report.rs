@@ -1,0 +1,276 @@
+//! `nearkin report`: its page.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::checks;
+use crate::devtools::Browser;
+use crate::pages::Scratch;
+
+const WINDOW: (u32, u32) = (1_200, 900);
+const PHONE: (u32, u32) = (360, 740);
+const FOCUS: &str = "document.activeElement.id || document.activeElement.className";
+
+#[test]
+fn a_person_filters_opens_and_compares() {
+    let Some(mut browser) = Browser::start() else { return };
+    let scratch = Scratch::new();
+    browser.open(&scratch.archive(), WINDOW, "light");
+    checks::page(&mut browser);
+    assert_eq!(browser.text("document.title"), "archive - near-duplicates");
+    assert!(browser.shown("#lead").contains("could go"), "{}", browser.shown("#lead"));
+    assert_eq!(browser.count("figure"), 3);
+    // By the keyboard alone: skip what is known, search, walk, open.
+    browser.press("Tab");
+    assert_eq!(browser.text(FOCUS), "skip");
+    let ring = "getComputedStyle(document.activeElement).outlineStyle";
+    assert_eq!(browser.text(ring), "solid", "the focus is seen");
+    browser.press("/");
+    assert_eq!(browser.text(FOCUS), "search");
+    browser.write("about");
+    browser.wait_for("document.getElementById('count').innerText.includes(' of ')");
+    let found = browser.count("button.row");
+    assert!((1..10).contains(&found), "{found}");
+    browser.press("ArrowDown");
+    assert_eq!(browser.text(FOCUS), "row");
+    browser.press("Enter");
+    assert_eq!(browser.text(FOCUS), "cluster-title");
+    let title = browser.shown("#cluster-title");
+    assert_eq!(title, "3.11/about.rst");
+    assert!(browser.shown("#pair h4").starts_with("Similarity 0."));
+    assert!(browser.count("#pair del") > 0 && browser.count("#pair ins") > 0);
+    checks::page(&mut browser);
+    browser.press("Escape");
+    assert_eq!(browser.text(FOCUS), "row");
+    assert_eq!(browser.value("document.getElementById('cluster').hidden"), true);
+    // What is found nowhere is said.
+    browser.press("/");
+    browser.write(" no such key");
+    browser.wait_for("document.querySelector('.empty') !== null");
+    assert_eq!(browser.count("button.row"), 0);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn any_two_of_a_cluster_are_compared() {
+    let Some(mut browser) = Browser::start() else { return };
+    let scratch = Scratch::new();
+    browser.open(&scratch.archive(), WINDOW, "light");
+    browser.value("document.querySelector('button.row').click()");
+    let members = browser.count("#members tbody tr");
+    assert!(members > 5, "{members}");
+    // Each pair of the largest cluster: the words that are not marked are the same on both sides.
+    let sound = r#"(() => {
+      const bad = [];
+      const [left, right] = ["left", "right"].map((id) => document.getElementById(id));
+      const most = Math.min(left.options.length, 6);
+      for (let a = 0; a < most; a += 1) for (let b = 0; b < most; b += 1) {
+        left.value = a; left.dispatchEvent(new Event("change"));
+        right.value = b; right.dispatchEvent(new Event("change"));
+        const fold = document.getElementById("fold");
+        if (fold && fold.getAttribute("aria-pressed") === "false") fold.click();
+        const unmarked = (cell) =>
+          [...cell.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data).join(" ");
+        const cells = (column) => document.querySelectorAll(`.texts td:nth-child(${column})`);
+        const side = (column) => [...cells(column)].map(unmarked)
+          .join(" ").split(/\s+/).filter(Boolean).join(" ");
+        const marks = document.querySelectorAll(".texts del, .texts ins").length;
+        if (side(1) !== side(2) || !side(1)) bad.push([a, b]);
+        if ((a === b) !== (marks === 0)) bad.push([a, b, marks]);
+      }
+      return bad;
+    })()"#;
+    assert_eq!(browser.value(sound), json!([]));
+    // A button in the list does it, too, and takes the reader to it.
+    browser.value("document.querySelectorAll('#members button')[3].click()");
+    assert_eq!(browser.value("document.getElementById('right').value"), "3");
+    assert_eq!(browser.text("document.activeElement.tagName"), "H4");
+    assert!(browser.shown("#said").starts_with("Similarity"), "{}", browser.shown("#said"));
+    checks::page(&mut browser);
+}
+
+#[test]
+fn charts_are_read_by_the_arrow_keys() {
+    let Some(mut browser) = Browser::start() else { return };
+    let scratch = Scratch::new();
+    browser.open(&scratch.archive(), WINDOW, "light");
+    for (chart, part) in [("#histogram", "pair"), ("#curve", "compared"), ("#timeline", "in all")] {
+        let value = format!("document.querySelector('{chart} .plot').ariaValueText");
+        browser.value(&format!("document.querySelector('{chart} .plot').focus()"));
+        browser.press("Home");
+        let first = browser.text(&value);
+        browser.press("ArrowRight");
+        let second = browser.text(&value);
+        assert!(first != second && second.contains(part), "{first}; {second}");
+        assert_eq!(browser.shown(&format!("{chart} .readout")), second);
+    }
+    let sum = "[...document.querySelectorAll('#timeline tbody tr')].map((row) => \
+               Number(row.cells[1].textContent.replace(/,/g, ''))).reduce((a, b) => a + b)";
+    assert_eq!(browser.value(sum), 800);
+}
+
+#[test]
+fn the_theme_is_the_systems_until_somebody_changes_it() {
+    let Some(mut browser) = Browser::start() else { return };
+    let scratch = Scratch::new();
+    let page = scratch.archive();
+    let ground = "getComputedStyle(document.body).backgroundColor";
+    browser.open(&page, WINDOW, "light");
+    let light = browser.text(ground);
+    browser.open(&page, WINDOW, "dark");
+    let dark = browser.text(ground);
+    assert_ne!(light, dark);
+    browser.value("document.querySelector('button.row').click()");
+    checks::page(&mut browser);
+    assert_eq!(browser.shown("#theme"), "Light theme");
+    browser.value("document.getElementById('theme').click()");
+    assert_eq!((browser.text(ground), browser.shown("#theme")), (light, "Dark theme".to_owned()));
+}
+
+#[test]
+fn a_page_fits_a_phone() {
+    let Some(mut browser) = Browser::start() else { return };
+    let scratch = Scratch::new();
+    let page = scratch.archive();
+    browser.open(&page, PHONE, "light");
+    browser.value("document.querySelector('button.row').click()");
+    checks::page(&mut browser);
+    // Charts are drawn again for another width.
+    let box_of = |browser: &mut Browser| {
+        browser.text("document.querySelector('#curve svg').getAttribute('viewBox')")
+    };
+    let narrow = box_of(&mut browser);
+    browser.resize(WINDOW);
+    browser.wait_for(&format!(
+        "document.querySelector('#curve svg').getAttribute('viewBox') !== '{narrow}'"
+    ));
+}
+
+#[test]
+fn hostile_keys_and_texts_are_only_shown() {
+    let Some(mut browser) = Browser::start() else { return };
+    let scratch = Scratch::new();
+    let hostile = [
+        "</script><script>window.harmed = 1</script>",
+        "<img src=x onerror=\"window.harmed = 2\">",
+        "\u{2028}\u{202e}<!-- \" ' & \u{0}\u{1b}[2J {{7*7}} ${alert(1)} __proto__",
+    ];
+    let words: Vec<_> = (0..90).map(|word| format!("word{word}")).collect();
+    let text = |key: &str| format!("{} {key} the rest", words.join(" "));
+    let document = |key: &&str| json!({"id": key, "text": text(key)});
+    scratch.lines("bad.jsonl", &hostile.iter().map(document).collect::<Vec<Value>>());
+    scratch.run("add i --jsonl bad.jsonl --threshold 0.5");
+    scratch.run("report i --from bad.jsonl --out r.html --title </title><script>harmed=3</script>");
+    browser.open(&scratch.path("r.html"), WINDOW, "light");
+    browser.value("document.querySelector('button.row').click()");
+    assert_eq!(browser.value("typeof window.harmed"), "undefined");
+    assert_eq!(browser.count("img") + browser.count("body script:not([type])"), 1);
+    let title = browser.shown("h1");
+    assert_eq!(title, "</title><script>harmed=3</script>");
+    let members = browser.shown("#members");
+    assert!(members.contains(hostile[0]) && members.contains(hostile[1]), "{members}");
+    assert!(members.contains("\\u{202e}<!--"), "{members}");
+    assert!(browser.shown(".texts").contains("window.harmed"), "texts are shown");
+    checks::page(&mut browser);
+}
+
+#[test]
+fn pages_of_little_say_so() {
+    let Some(mut browser) = Browser::start() else { return };
+    let scratch = Scratch::new();
+    scratch.run("create none");
+    scratch.run("report none --out none.html");
+    browser.open(&scratch.path("none.html"), WINDOW, "light");
+    assert!(browser.shown("#lead").contains("holds no documents"));
+    checks::page(&mut browser);
+    scratch.lines("one.jsonl", &[json!({"id": 1, "text": "only one of them"})]);
+    scratch.run("add one --jsonl one.jsonl");
+    scratch.run("report one --out one.html");
+    browser.open(&scratch.path("one.html"), WINDOW, "dark");
+    assert!(browser.shown("#lead").contains("None of 1 document"));
+    checks::page(&mut browser);
+    // A threshold that the index was not built for is told.
+    let page = scratch.archive();
+    browser.open(&page, WINDOW, "light");
+    assert_eq!(browser.count(".warning"), 0);
+    scratch.run("report archive --threshold 0.3 --no-texts --out low.html");
+    browser.open(&scratch.path("low.html"), WINDOW, "dark");
+    assert!(browser.shown(".warning").contains("built for similarities of 0.7"));
+    browser.value("document.querySelector('button.row').click()");
+    assert!(browser.shown("#pair").contains("this page was made without texts"));
+    checks::page(&mut browser);
+    scratch.run("report archive --threshold 1 --from spdx.jsonl --out high.html");
+    browser.open(&scratch.path("high.html"), WINDOW, "light");
+    assert!(browser.shown("#similarity").contains("equal signatures"));
+    checks::page(&mut browser);
+    // Sets, whose texts are their items.
+    let cart = |id: u32, items: &[&str]| json!({"id": id, "items": items});
+    let carts =
+        [cart(1, &["green tea", "milk", "rye", "salt"]), cart(2, &["green tea", "milk", "rye"])];
+    scratch.lines("carts.jsonl", &carts);
+    scratch.run("add carts --jsonl carts.jsonl --items-field items --threshold 0.3");
+    scratch.run("report carts --out carts.html");
+    browser.open(&scratch.path("carts.html"), WINDOW, "light");
+    browser.value("document.querySelector('button.row').click()");
+    assert!(browser.shown("#pair").contains("made without the sets"));
+    scratch.run("report carts --from carts.jsonl --out carts.html");
+    browser.open(&scratch.path("carts.html"), WINDOW, "light");
+    browser.value("document.querySelector('button.row').click()");
+    assert_eq!((browser.count("#pair del"), browser.count("#pair ins")), (1, 0));
+    assert_eq!(browser.shown("#pair del").trim(), "salt");
+    assert!(browser.shown("#pair").contains("1 item only on the left, 0 only on the right"));
+    checks::page(&mut browser);
+}
+
+#[test]
+fn texts_that_differ_too_much_to_align_are_marked_all_the_same() {
+    let Some(mut browser) = Browser::start() else { return };
+    let scratch = Scratch::new();
+    let set =
+        |id: &str, from: u32| json!({"id": id, "items": (from..from + 2_000).collect::<Vec<_>>()});
+    scratch.lines("sets.jsonl", &[set("a", 0), set("b", 1_000)]);
+    scratch.run("add sets --jsonl sets.jsonl --items-field items --threshold 0.2 --hashes 256");
+    scratch.run("report sets --from sets.jsonl --out r.html");
+    browser.open(&scratch.path("r.html"), WINDOW, "light");
+    browser.value("document.querySelector('button.row').click()");
+    let pair = browser.shown("#pair");
+    assert!(pair.contains("Too much differs to align"), "{}", &pair[..200]);
+    assert!(pair.contains("1,000 items only on the left, 1,000 only on the right"));
+    assert_eq!((browser.count("#pair del"), browser.count("#pair ins")), (1_000, 1_000));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// Pictures for the documents, if `NEARKIN_PICTURES` names a folder for them.
+#[test]
+fn pictures() {
+    let Some(folder) = std::env::var_os("NEARKIN_PICTURES").filter(|folder| !folder.is_empty())
+    else {
+        return;
+    };
+    let Some(mut browser) = Browser::start() else { return };
+    let save = |browser: &mut Browser, name: &str| {
+        fs::write(Path::new(&folder).join(name), browser.picture()).unwrap();
+    };
+    let scratch = Scratch::new();
+    let page = scratch.archive();
+    browser.open(&page, (1_200, 1_000), "light");
+    save(&mut browser, "report.png");
+    browser.value("document.getElementById('similarity').scrollIntoView({behavior: 'instant'})");
+    save(&mut browser, "report-charts.png");
+    let pair = "document.querySelectorAll('button.row')[4].click(); \
+                document.querySelector('#cluster').scrollIntoView({behavior: 'instant'})";
+    browser.value(pair);
+    save(&mut browser, "report-pair.png");
+    browser.open(&page, (1_200, 1_000), "dark");
+    save(&mut browser, "report-dark.png");
+    browser.open(&page, (390, 844), "light");
+    save(&mut browser, "report-narrow.png");
+    browser.value(pair);
+    save(&mut browser, "report-narrow-pair.png");
+    if let Some(page) = std::env::var_os("NEARKIN_PICTURE_OF") {
+        browser.open(Path::new(&page), (1_200, 1_000), "light");
+        save(&mut browser, "report-million.png");
+    }
+}
