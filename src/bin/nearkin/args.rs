@@ -12,9 +12,11 @@ use nearkin::Keep;
 use crate::given::Given;
 use crate::time;
 
+mod mirror;
 mod table;
 mod transfer;
 
+pub(crate) use mirror::Mirror;
 pub(crate) use table::{Columns, TableGiven};
 pub(crate) use transfer::{Export, Import, Rebuild};
 
@@ -42,6 +44,7 @@ pub(crate) enum Command {
     Create(Create),
     Add(Add),
     Admit(Admit),
+    Mirror(Mirror),
     Query(Query),
     Remove(Remove),
     Pairs(Pairs),

@@ -28,9 +28,15 @@ pub(crate) fn exists(dir: &Path) -> Result<bool, Failure> {
 /// Opens an index to add to it, after comparing the parameters given with its own.
 pub(crate) fn to_add(dir: &Path, given: &Given) -> Result<Index, Failure> {
     let index = to_change(dir)?;
-    let differences = given.differences(index.params());
+    check_given(index.params(), dir, given)?;
+    Ok(index)
+}
+
+/// Refuses parameters that are others than those of an index.
+pub(crate) fn check_given(params: &Params, dir: &Path, given: &Given) -> Result<(), Failure> {
+    let differences = given.differences(params);
     if differences.is_empty() {
-        return Ok(index);
+        return Ok(());
     }
     Err(Failure::new(
         format!("{} has other parameters: {}", dir.display(), differences.join("; ")),

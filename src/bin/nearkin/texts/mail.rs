@@ -1,0 +1,64 @@
+//! E-mail: one message, its subject and its text. Attachments are not read.
+
+use crate::content::Reason;
+
+/// How much of a file is looked at to see whether it is a message.
+const HEAD_BYTES: usize = 4 << 10;
+
+/// Header lines that other files with such lines do not have; a message has two of them.
+const TELLING: [&str; 9] = [
+    "from",
+    "date",
+    "message-id",
+    "received",
+    "return-path",
+    "delivered-to",
+    "mime-version",
+    "subject",
+    "to",
+];
+
+/// Whether bytes begin as a message does: with header lines only, of which two are telling.
+pub(crate) fn is_one(bytes: &[u8]) -> bool {
+    let head = bytes.get(..HEAD_BYTES).unwrap_or(bytes);
+    let mut told = 0;
+    for line in head.split(|byte| *byte == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() || told >= 3 {
+            break;
+        }
+        if line.starts_with(b" ") || line.starts_with(b"\t") {
+            continue;
+        }
+        let Some(end) = line.iter().position(|byte| *byte == b':') else { return false };
+        let name = &line[..end];
+        if name.is_empty() || !name.iter().all(|byte| byte.is_ascii_graphic()) {
+            return false;
+        }
+        let telling = TELLING.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
+        told += usize::from(telling);
+    }
+    told >= 2
+}
+
+/// Subject and text of a message.
+#[cfg(feature = "mail")]
+pub(crate) fn text(bytes: Vec<u8>) -> Result<String, Reason> {
+    super::guarded::guarded("e-mail", move || {
+        let message = mail_parser::MessageParser::default()
+            .parse(&bytes)
+            .ok_or_else(|| "no message".to_owned())?;
+        let mut text = message.subject().unwrap_or_default().to_owned();
+        for part in 0..message.text_body_count() {
+            text.push('\n');
+            text.push_str(&message.body_text(part).unwrap_or_default());
+        }
+        Ok(text)
+    })
+}
+
+/// None in this build.
+#[cfg(not(feature = "mail"))]
+pub(crate) fn text(_: Vec<u8>) -> Result<String, Reason> {
+    Err(super::not_built("e-mail", "mail"))
+}
