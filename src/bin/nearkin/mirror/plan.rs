@@ -73,25 +73,25 @@ pub(crate) fn check_folder(
     folder: &Folder,
     force: bool,
 ) -> Result<(), Failure> {
+    let here = folder.path.display();
     let mut of_another = 0;
     for document in documents.iter() {
         let Document { key, payload, .. } = document?;
         let Some(memo) = Memo::decode(&payload) else { continue };
-        let here = folder.path.display();
-        if !folder.holds(&key) {
-            if folder.holds_under_another_name(&key, memo.place) {
-                return Err(Failure::new(
-                    format!("the index has files of {here} under another name: {}", visible(&key)),
-                    "keys are paths as given: name the folder as it was named before, from the \
-                     same place",
-                ));
-            }
-        } else if folder.place(&key).is_some_and(|place| place != memo.place) {
-            of_another += 1;
+        if folder.place(&key) == Some(memo.place) {
+            continue;
         }
+        // Also of keys that lie in the folder: seen from `docs`, `docs/a` is `a`.
+        if folder.holds_under_another_name(&key, memo.place) {
+            return Err(Failure::new(
+                format!("the index has files of {here} under another name: {}", visible(&key)),
+                "keys are paths as given: name the folder as it was named before, from the \
+                 same place",
+            ));
+        }
+        of_another += u64::from(folder.is_there() && folder.holds(&key));
     }
     if of_another > 0 && !force {
-        let here = folder.path.display();
         return Err(Failure::new(
             format!(
                 "{here} is not the folder that {} of the index came from",

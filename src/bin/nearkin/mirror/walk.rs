@@ -179,7 +179,10 @@ fn found(entry: DirEntry) -> Option<Found> {
 fn unlisted(error: &ignore::Error, root: &Path) -> Option<Found> {
     let path = path_of(error).unwrap_or(root).to_path_buf();
     let gone = error.io_error().is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
-    let why = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
+    // The system's words alone; the path is said before them.
+    let code = error.io_error().and_then(io::Error::raw_os_error);
+    let why = code
+        .map_or_else(|| error.to_string(), |code| io::Error::from_raw_os_error(code).to_string());
     (!gone || path == root).then_some(Found::Unlisted { path, why })
 }
 
