@@ -267,6 +267,7 @@ fn the_cache_may_be_lost_or_damaged_and_the_catalog_too() {
     assert_eq!(count(&scratch.mirror("saved d").1, &["added", "unchanged"]), [0, 1]);
 }
 
+#[cfg(feature = "html")]
 #[test]
 fn what_was_mirrored_is_what_is_asked() {
     let scratch = Scratch::new();

@@ -42,7 +42,9 @@ use walk::{Rules, Scope};
 
 pub(crate) fn run(args: &Mirror, output: &mut Output) -> Result<Ended, Failure> {
     let folder = Folder::new(&args.folder)?;
-    if !folder.is_there() && !(args.force && opened::exists(&args.index)?) {
+    // Forced, an index may be emptied; one that is not there has nothing to lose.
+    let may_be_missing = args.force && opened::exists(&args.index)?;
+    if !folder.is_there() && !may_be_missing {
         return Err(Failure::new(
             format!("{} is not there", args.folder.display()),
             "is a disk not mounted? If the folder is gone for good, --force removes its documents",

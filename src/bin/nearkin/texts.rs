@@ -4,6 +4,7 @@
 //! that reads files uses this, so that what is asked is what was indexed.
 
 mod encoding;
+#[cfg(any(feature = "html", feature = "pdf", feature = "mail"))]
 mod guarded;
 mod html;
 mod mail;
@@ -12,8 +13,6 @@ mod pdf;
 use std::path::Path;
 
 use crate::content::Reason;
-
-pub(crate) use guarded::silence_parsers;
 
 /// Raised whenever a file's text may come out differently: then everything is read again.
 const VERSION: u16 = 1;
@@ -38,7 +37,7 @@ impl Format {
         if pdf::is_one(bytes) {
             return Self::Pdf;
         }
-        let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
+        let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
         match ending.as_ref().and_then(|ending| ending.to_str()) {
             Some("html" | "htm" | "xhtml") => Self::Html,
             Some("eml") => Self::Mail,
@@ -48,6 +47,12 @@ impl Format {
             _ => Self::Plain,
         }
     }
+}
+
+/// Keeps panics of parsers off the terminal: the file is named with the reason instead.
+pub(crate) fn silence_parsers() {
+    #[cfg(any(feature = "html", feature = "pdf", feature = "mail"))]
+    guarded::silence();
 }
 
 /// The text of a file.

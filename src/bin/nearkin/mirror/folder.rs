@@ -72,6 +72,7 @@ impl Folder {
     }
 
     /// A path that the system names, in the spelling of the folder.
+    #[cfg(feature = "watch")]
     pub(crate) fn spelled(&self, path: &Path) -> Option<PathBuf> {
         if path.starts_with(&self.path) {
             return Some(path.to_path_buf());

@@ -2,8 +2,6 @@
 //!
 //! Knows which documents an answer may name, not what is said of them.
 
-#![expect(clippy::disallowed_types, reason = "the scratch index lies in a folder of its own")]
-
 use std::collections::HashSet;
 use std::fs;
 use std::path::PathBuf;

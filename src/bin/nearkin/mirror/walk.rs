@@ -17,6 +17,7 @@ use crate::output;
 const IGNORE_FILE: &str = ".nearkinignore";
 
 /// The names of files that decide about others.
+#[cfg(feature = "watch")]
 pub(crate) const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", IGNORE_FILE];
 
 /// What is left out.
@@ -34,6 +35,7 @@ pub(crate) enum Scope {
     #[default]
     All,
     /// These paths and all below them, in the spelling of the folder.
+    #[cfg_attr(not(any(feature = "watch", test)), expect(dead_code, reason = "of --watch"))]
     Below(BTreeSet<PathBuf>),
 }
 

@@ -47,8 +47,8 @@ fn within(
     }
 }
 
-/// Keeps panics of parsers off the terminal: the file is named with the reason instead.
-pub(crate) fn silence_parsers() {
+/// Keeps panics of these threads off the terminal.
+pub(crate) fn silence() {
     let shown = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         if thread::current().name() != Some(NAME) {
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_panic_and_a_hang_are_reasons() {
-        silence_parsers();
+        silence();
         let reason = guarded("X", || panic!("on garbage")).unwrap_err();
         assert_eq!(reason, Reason::Format("X: its parser panicked".to_owned()));
         let sleeping = || {

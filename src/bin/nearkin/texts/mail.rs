@@ -32,7 +32,7 @@ pub(crate) fn is_one(bytes: &[u8]) -> bool {
         }
         let Some(end) = line.iter().position(|byte| *byte == b':') else { return false };
         let name = &line[..end];
-        if name.is_empty() || !name.iter().all(|byte| byte.is_ascii_graphic()) {
+        if name.is_empty() || !name.iter().all(u8::is_ascii_graphic) {
             return false;
         }
         let telling = TELLING.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));

@@ -124,11 +124,11 @@ fn pdf_of(line: &str) -> Vec<u8> {
     let mut pdf = "%PDF-1.4\n".to_owned();
     let mut table = String::new();
     for (at, object) in objects.iter().enumerate() {
-        table += &format!("{:010} 00000 n \n", pdf.len());
-        pdf += &format!("{} 0 obj\n{object}\nendobj\n", at + 1);
+        table.extend([format!("{:010} 00000 n \n", pdf.len())]);
+        pdf.extend([format!("{} 0 obj\n{object}\nendobj\n", at + 1)]);
     }
     let begin = pdf.len();
-    pdf += &format!("xref\n0 6\n0000000000 65535 f \n{table}");
-    pdf += &format!("trailer\n<< /Size 6 /Root 1 0 R >>\nstartxref\n{begin}\n%%EOF\n");
+    pdf.extend([format!("xref\n0 6\n0000000000 65535 f \n{table}")]);
+    pdf.extend([format!("trailer\n<< /Size 6 /Root 1 0 R >>\nstartxref\n{begin}\n%%EOF\n")]);
     pdf.into_bytes()
 }
