@@ -47,7 +47,7 @@ cp -a a.nearkin b.nearkin
 cmp dry wet && echo "a dry run says what a run does"
 echo "1,000 touched, 500 changed, 200 removed, 500 moved"; run a.nearkin folder
 echo "killed at eight places and run again, and undisturbed"
-for seconds in 0.1 0.3 0.5 0.7 0.9 1.2 1.5 1.8; do
+for seconds in 0.2 0.5 1 1.5 2 3 4 5; do
     timeout -s KILL "$seconds" "$nearkin" mirror c.nearkin folder > /dev/null 2>&1 || true
 done
 run c.nearkin folder

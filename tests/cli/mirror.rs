@@ -34,7 +34,7 @@ impl Scratch {
         let counts = objects.pop().unwrap();
         let line = |object: Value| {
             let word = |name: &str| object[name].as_str().unwrap_or_default().to_owned();
-            let like = object["near_duplicates"].as_array().into_iter().flatten();
+            let like = object["near_duplicate_of"].as_array().into_iter().flatten();
             let like: Vec<_> =
                 like.map(|found| found["key"].as_str().unwrap().to_owned()).collect();
             format!("{} {} {}{}", word("change"), word("key"), word("why"), like.join(" "))
@@ -243,6 +243,11 @@ fn names_of_any_bytes_pipes_and_loops_are_no_trouble() {
     ran.says(&["d/loop: not a file (a symbolic link)", "d/pipe: not a file", "2 not a file"]);
     let ran = scratch.run("query i d/a").ends_with(0);
     assert!(ran.stdout.contains(r"d/new\nline"), "{}", ran.stdout);
+    // The folder itself may be a link.
+    std::os::unix::fs::symlink("d", scratch.path("link")).unwrap();
+    let (lines, _) = scratch.mirror("j link");
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    scratch.run("mirror j d").ends_with(2).says(&["under another name", "link/"]);
 }
 
 #[test]
@@ -343,4 +348,21 @@ fn watching_goes_on_with_what_happens() {
     assert!(stopped.success());
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_eq!(scratch.documents("i").len(), 2);
+}
+
+#[cfg(all(target_os = "linux", feature = "watch"))]
+#[test]
+fn watching_ends_where_the_folder_does_and_is_not_kept_awake_by_its_index() {
+    let scratch = Scratch::new();
+    scratch.write("d/a", text(1));
+    let mut command = scratch.command(&["mirror", "d/i", "d", "--watch"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Long enough for a pass that the first run's own writing would have set off.
+    std::thread::sleep(Duration::from_secs(2));
+    fs::rename(scratch.path("d"), scratch.path("e")).unwrap();
+    let ran = Ran::new(child.wait_with_output().unwrap()).ends_with(2);
+    assert_eq!(ran.stdout, "added     d/a\n");
+    assert_eq!(ran.stderr.matches("file read").count(), 1, "{}", ran.stderr);
+    ran.says(&["watching d", "not there any more"]);
+    assert_eq!(scratch.documents("e/i").len(), 1);
 }

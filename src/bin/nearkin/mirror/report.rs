@@ -85,7 +85,7 @@ struct ChangeObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    near_duplicates: Option<Vec<DuplicateObject>>,
+    near_duplicate_of: Option<Vec<DuplicateObject>>,
 }
 
 /// Prints that a document was added or replaced, and what it is like.
@@ -100,12 +100,12 @@ pub(crate) fn put(
             key: lossy(&found.key).into_owned(),
             similarity: found.similarity,
         };
-        let near_duplicates = Some(matches.iter().map(object).collect());
+        let near_duplicate_of = Some(matches.iter().map(object).collect());
         return output.object(&ChangeObject {
             change,
             key: &lossy(key),
             why: None,
-            near_duplicates,
+            near_duplicate_of,
         });
     }
     let mut line = format!("{change:<8}  {}", visible(key));
@@ -122,7 +122,7 @@ pub(crate) fn removed(key: &[u8], why: &str, output: &mut Output) -> Result<(), 
     if output.json() {
         let (change, key) = ("removed", &*lossy(key));
         let why = Some(why);
-        return output.object(&ChangeObject { change, key, why, near_duplicates: None });
+        return output.object(&ChangeObject { change, key, why, near_duplicate_of: None });
     }
     output.line(format_args!("removed   {}  {why}", visible(key)))
 }

@@ -126,6 +126,12 @@ pub(super) fn watch(mirroring: &mut Mirroring<'_>, output: &mut Output) -> Resul
         let due = lock(&happened).take_if_due();
         if let Some(scope) = due {
             mirroring.pass(&scope, &stop, output)?;
+            if !path.is_dir() {
+                return Err(Failure::new(
+                    format!("{} is not there any more, and cannot be watched", path.display()),
+                    "its documents stay; run the command again once it is back",
+                ));
+            }
         }
     }
     output::note("stopped; the index holds all that was printed");

@@ -5,26 +5,20 @@ use crate::content::Reason;
 /// How much of a file is looked at to see whether it is a message.
 const HEAD_BYTES: usize = 4 << 10;
 
-/// Header lines that other files with such lines do not have; a message has two of them.
-const TELLING: [&str; 9] = [
-    "from",
-    "date",
-    "message-id",
-    "received",
-    "return-path",
-    "delivered-to",
-    "mime-version",
-    "subject",
-    "to",
-];
+/// Header lines that nothing but messages has; one of these must be there.
+const OF_MAIL: [&str; 5] =
+    ["message-id", "received", "return-path", "delivered-to", "mime-version"];
 
-/// Whether bytes begin as a message does: with header lines only, of which two are telling.
+/// Header lines that other files may have, too; one of these, or another of the others.
+const OF_LETTERS: [&str; 5] = ["from", "to", "date", "subject", "cc"];
+
+/// Whether bytes begin as a message does: with header lines only, of which two tell.
 pub(crate) fn is_one(bytes: &[u8]) -> bool {
     let head = bytes.get(..HEAD_BYTES).unwrap_or(bytes);
-    let mut told = 0;
+    let (mut of_mail, mut of_letters) = (0, 0);
     for line in head.split(|byte| *byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if line.is_empty() || told >= 3 {
+        if line.is_empty() || (of_mail > 0 && of_mail + of_letters > 1) {
             break;
         }
         if line.starts_with(b" ") || line.starts_with(b"\t") {
@@ -35,10 +29,11 @@ pub(crate) fn is_one(bytes: &[u8]) -> bool {
         if name.is_empty() || !name.iter().all(u8::is_ascii_graphic) {
             return false;
         }
-        let telling = TELLING.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
-        told += usize::from(telling);
+        let is = |known: &&str| name.eq_ignore_ascii_case(known.as_bytes());
+        of_mail += usize::from(OF_MAIL.iter().any(|known| is(known)));
+        of_letters += usize::from(OF_LETTERS.iter().any(|known| is(known)));
     }
-    told >= 2
+    of_mail > 0 && of_mail + of_letters > 1
 }
 
 /// Subject and text of a message.

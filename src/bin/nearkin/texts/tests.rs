@@ -85,12 +85,17 @@ fn mail_is_its_subject_and_text() {
     }
     let html = b"From: a@b\nDate: x\nContent-Type: text/html\n\n<p>Only <i>this</i></p>";
     assert_eq!(words("a.eml", html), "Only this");
-    let notes = b"Name: x\nVersion: 1\n\ntext";
-    assert_eq!(words("METADATA", notes), "Name: x Version: 1 text", "no mail");
-    assert_eq!(
-        words("notes", b"From: Ann\nTo be sure, this is prose."),
-        "From: Ann To be sure, this is prose."
-    );
+    let plain = [
+        "Name: x\nVersion: 1\n\ntext",
+        "From: Ann\nTo be sure, this is prose.",
+        "from: here\nto: there\ndate: today\n",
+        "Subject: a letter\nTo: you\n\nof old",
+    ];
+    for text in plain {
+        assert!(!words("notes", text.as_bytes()).is_empty(), "{text}");
+        assert_eq!(words("notes", text.as_bytes()), words("a.txt", text.as_bytes()));
+        assert!(words("notes", text.as_bytes()).contains(':'), "{text}");
+    }
 }
 
 #[cfg(feature = "pdf")]
