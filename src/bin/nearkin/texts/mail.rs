@@ -30,8 +30,8 @@ pub(crate) fn is_one(bytes: &[u8]) -> bool {
             return false;
         }
         let is = |known: &&str| name.eq_ignore_ascii_case(known.as_bytes());
-        of_mail += usize::from(OF_MAIL.iter().any(|known| is(known)));
-        of_letters += usize::from(OF_LETTERS.iter().any(|known| is(known)));
+        of_mail += usize::from(OF_MAIL.iter().any(&is));
+        of_letters += usize::from(OF_LETTERS.iter().any(&is));
     }
     of_mail > 0 && of_mail + of_letters > 1
 }
