@@ -29,6 +29,8 @@ mod exact;
 mod exchange;
 #[path = "cli/help.rs"]
 mod help;
+#[path = "cli/mirror.rs"]
+mod mirror;
 #[path = "cli/passages.rs"]
 mod passages;
 #[path = "cli/query.rs"]

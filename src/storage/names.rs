@@ -97,6 +97,12 @@ pub(crate) fn is_tmp(name: &str) -> bool {
     })
 }
 
+/// Whether a name is that of a cache which the command line keeps here (`nearkin mirror`): nothing
+/// of the engine's, never read or removed by it, and no sign that the folder is something else.
+pub(crate) fn is_cache(name: &str) -> bool {
+    matches!(name, "mirror.skipped" | "mirror.skipped.tmp")
+}
+
 /// The number and ending of a numbered file; `None` for any other name.
 pub(crate) fn parse(name: &str) -> Option<(u64, Ending)> {
     let (digits, ending) = name.split_once('.')?;

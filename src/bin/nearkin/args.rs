@@ -12,12 +12,14 @@ use nearkin::Keep;
 use crate::given::Given;
 use crate::time;
 
+mod mirror;
 mod report;
 mod serve;
 mod table;
 mod transfer;
 mod ttl;
 
+pub(crate) use mirror::Mirror;
 pub(crate) use report::Report;
 pub(crate) use serve::Serve;
 pub(crate) use table::{Columns, TableGiven};
@@ -48,6 +50,7 @@ pub(crate) enum Command {
     Create(Create),
     Add(Add),
     Admit(Admit),
+    Mirror(Mirror),
     Query(Query),
     Remove(Remove),
     Pairs(Pairs),
@@ -81,9 +84,10 @@ pub(crate) struct Create {
 ///
 /// Creates the index if there is none. A file is a document, whose key is its path as given,
 /// without `./`, `//` and `..`, and with `/` between folders; a folder stands for all files in
-/// it. Symbolic links inside folders are not followed. What is binary (a NUL byte in the first
-/// 8 KiB, or not UTF-8), empty, unreadable or above 64 MiB is skipped, counted and named, and so
-/// is a line that is no JSON object, lacks a field or is nested more than 127 deep. Integers from
+/// it. Symbolic links inside folders are not followed. HTML, PDF and e-mail are read as the text
+/// they hold, old encodings are guessed (docs/MIRROR.md says how). What is binary (a NUL byte in
+/// the first 8 KiB), empty, unreadable or above 64 MiB is skipped, counted and named, and so is a
+/// line that is no JSON object, lacks a field or is nested more than 127 deep. Integers from
 /// -2^63 to 2^64 - 1 can be read, larger ones as strings. Adding a key again replaces its
 /// document.
 ///

@@ -12,6 +12,7 @@ use crate::failure;
 use crate::lines::{Content, Fields};
 use crate::output;
 use crate::sets;
+use crate::texts;
 
 /// A larger file or line is skipped, so that memory stays bounded: sketching takes up to ten
 /// times a document's size.
@@ -25,9 +26,6 @@ pub(crate) const PASSAGE_KEY_BYTES_MAX: usize = KEY_BYTES_MAX - 4;
 
 /// The passages of a text must fit into one batch of the library.
 const PREPARED_BYTES_MAX: usize = 15 << 20;
-
-/// How much of a file is searched for a NUL byte.
-const BINARY_BYTES: usize = 8 << 10;
 
 /// Where a document was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,8 +62,10 @@ pub(crate) struct Skipped {
 /// Why a document is skipped, in the words of the summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// A NUL byte, or not UTF-8: which and where.
+    /// Not text: by what it is told.
     Binary(String),
+    /// A format that this build, or any, does not read, or a broken file of one that it does.
+    Format(String),
     /// Nothing that could be compared.
     Empty,
     /// The operating system's words.
@@ -77,6 +77,8 @@ pub(crate) enum Reason {
     BadLine(String),
     /// A key that the index cannot hold.
     BadKey(String),
+    /// Of `nearkin mirror`: there is a document that somebody else keeps.
+    Taken,
 }
 
 impl Reason {
@@ -84,12 +86,14 @@ impl Reason {
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Binary(_) => "binary",
+            Self::Format(_) => "unread format",
             Self::Empty => "empty",
             Self::Unreadable(_) => "unreadable",
             Self::TooLarge => "too large",
             Self::NotAFile(_) => "not a file",
             Self::BadLine(_) => "bad line",
             Self::BadKey(_) => "bad key",
+            Self::Taken => "taken",
         }
     }
 
@@ -98,8 +102,9 @@ impl Reason {
             Self::Empty => "nothing to compare".to_owned(),
             Self::TooLarge => format!("more than {}", output::bytes(DOCUMENT_BYTES_MAX as u64)),
             Self::NotAFile(what) => (*what).to_owned(),
+            Self::Taken => "its document has a payload of somebody's own, and stays".to_owned(),
             // It may quote what was read.
-            Self::BadLine(detail) => output::visible(detail.as_bytes()),
+            Self::BadLine(detail) | Self::Format(detail) => output::visible(detail.as_bytes()),
             Self::Binary(detail) | Self::Unreadable(detail) | Self::BadKey(detail) => {
                 detail.clone()
             }
@@ -236,7 +241,7 @@ impl Reading {
     ) -> Result<(Vec<u8>, T), Reason> {
         let body = body?;
         let (name, content) = match origin {
-            Origin::File { name, .. } => (name.clone(), Content::Text(text(body)?)),
+            Origin::File { path, name } => (name.clone(), Content::Text(texts::text(path, body)?)),
             Origin::Line { .. } => self.fields.parse(&body).map_err(Reason::BadLine)?,
             Origin::Set { key } => {
                 let items = sets::unpack(&body).map(String::from_utf8_lossy);
@@ -282,17 +287,6 @@ fn reason_of(error: &Error) -> Reason {
         ErrorKind::Empty => Reason::Empty,
         _ => Reason::BadLine(failure::with_causes(error)),
     }
-}
-
-/// A file's bytes as text, unless they are something else.
-fn text(bytes: Vec<u8>) -> Result<String, Reason> {
-    let head = bytes.get(..BINARY_BYTES).unwrap_or(&bytes);
-    if let Some(at) = head.iter().position(|byte| *byte == 0) {
-        return Err(Reason::Binary(format!("a NUL byte at {at}")));
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        Reason::Binary(format!("not UTF-8 at byte {}", error.utf8_error().valid_up_to()))
-    })
 }
 
 /// The key of a file: its path without `.`, empty parts and `folder/..`, with `/` between parts.
@@ -362,10 +356,7 @@ mod tests {
     fn binary_and_empty_files_say_which() {
         let skipped = |body: &[u8]| file(Ok(body.to_vec())).unwrap_err().to_string();
         assert_eq!(skipped(b"ab\0c"), "skipped a.txt: binary (a NUL byte at 2)");
-        assert_eq!(skipped(b"ab\xff"), "skipped a.txt: binary (not UTF-8 at byte 2)");
         assert_eq!(skipped(b" \n"), "skipped a.txt: empty (nothing to compare)");
-        let late = [vec![b'a'; BINARY_BYTES], vec![0]].concat();
-        assert!(file(Ok(late)).is_ok(), "a NUL byte beyond the first 8 KiB is text");
     }
 
     #[test]

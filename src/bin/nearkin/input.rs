@@ -21,6 +21,8 @@ pub(crate) enum Input {
     Walk(Files),
     /// Some files, under the names as given.
     Named { files: vec::IntoIter<PathBuf>, read: u64 },
+    /// Files that somebody has chosen and reads.
+    Listed { raws: Box<dyn Iterator<Item = Raw>>, total: u64, read: u64 },
     /// Lines of JSON.
     Lines(LineFiles),
     /// Sets of the rows of a table.
@@ -87,6 +89,10 @@ impl Input {
     pub(crate) fn next(&mut self) -> Result<Option<Raw>, Failure> {
         match self {
             Self::Walk(files) => Ok(files.next()),
+            Self::Listed { raws, read, .. } => {
+                *read += 1;
+                Ok(raws.next())
+            }
             Self::Lines(lines) => lines.next(),
             Self::Sets(sets) => {
                 Ok(sets.next()?.map(|(key, body)| Raw { origin: Origin::Set { key }, body }))
@@ -118,6 +124,7 @@ impl Input {
         match self {
             Self::Walk(files) => (Unit::Documents, Progress::is_visible().then(|| files.count())),
             Self::Named { files, .. } => (Unit::Documents, Some(files.len() as u64)),
+            Self::Listed { total, .. } => (Unit::Documents, Some(*total)),
             Self::Lines(lines) => (Unit::Bytes, lines.bytes),
             Self::Sets(_) => (Unit::Documents, None),
         }
@@ -127,7 +134,7 @@ impl Input {
     pub(crate) fn reached(&self) -> u64 {
         match self {
             Self::Walk(files) => files.files_read(),
-            Self::Named { read, .. } => *read,
+            Self::Named { read, .. } | Self::Listed { read, .. } => *read,
             Self::Lines(lines) => lines.bytes_read(),
             Self::Sets(sets) => sets.returned(),
         }

@@ -14,6 +14,7 @@ mod given;
 mod input;
 mod lines;
 mod maintain;
+mod mirror;
 mod opened;
 mod originals;
 mod output;
@@ -32,6 +33,7 @@ mod serve;
 mod sets;
 mod table;
 mod table_file;
+mod texts;
 mod time;
 mod transfer;
 
@@ -53,6 +55,7 @@ enum Ended {
 
 fn main() -> ExitCode {
     let args = Args::parse();
+    texts::silence_parsers();
     let mut output = Output::new(args.json);
     let ended = run(args.command, &mut output).and_then(|ended| {
         output.flush()?;
@@ -77,6 +80,7 @@ fn run(command: Command, output: &mut Output) -> Result<Ended, Failure> {
         Command::Create(args) => maintain::create(&args, output),
         Command::Add(args) => add::run(&args, output),
         Command::Admit(args) => admit::run(&args, output),
+        Command::Mirror(args) => mirror::run(&args, output),
         Command::Query(args) => query::run(args, output),
         Command::Remove(args) => remove::run(args, output),
         Command::Pairs(args) => pairs::pairs(&args, output),

@@ -38,6 +38,11 @@ pub(crate) fn expire(index: &Index, ttl: Option<Duration>) -> Result<u64, Failur
     Ok(index.remove_before(limit)?)
 }
 
+/// Opens an index that must exist to change it for a long time, over which documents expire.
+pub(crate) fn to_serve(dir: &Path, ttl: Option<Duration>) -> Result<Index, Failure> {
+    Index::open(dir, options(ttl)).map_err(not_opened)
+}
+
 /// Whether there is an index; an error if there is something else.
 pub(crate) fn exists(dir: &Path) -> Result<bool, Failure> {
     Index::exists(dir).map_err(not_opened)
@@ -46,9 +51,15 @@ pub(crate) fn exists(dir: &Path) -> Result<bool, Failure> {
 /// Opens an index to add to it, after comparing the parameters given with its own.
 pub(crate) fn to_add(dir: &Path, given: &Given, ttl: Option<Duration>) -> Result<Index, Failure> {
     let index = Index::open(dir, options(ttl)).map_err(not_opened)?;
-    let differences = given.differences(index.params());
+    check_given(index.params(), dir, given)?;
+    Ok(index)
+}
+
+/// Refuses parameters that are others than those of an index.
+pub(crate) fn check_given(params: &Params, dir: &Path, given: &Given) -> Result<(), Failure> {
+    let differences = given.differences(params);
     if differences.is_empty() {
-        return Ok(index);
+        return Ok(());
     }
     Err(Failure::new(
         format!("{} has other parameters: {}", dir.display(), differences.join("; ")),

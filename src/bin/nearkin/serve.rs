@@ -67,14 +67,15 @@ pub(crate) fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
              --token-file; or listen on 127.0.0.1",
         ));
     }
-    let index = opened::to_change(&args.index)?;
+    let index = opened::to_serve(&args.index, args.ttl.ttl)?;
     opened::check_of_documents(index.params(), "serve")?;
     let limits = Limits {
         body_bytes_max: args.body_bytes_max,
         requests_max: args.requests_max,
         timeout: Duration::from_secs(args.timeout),
     };
-    let shared = Arc::new(Shared::new(index, limits, token, args.listen.ip().is_loopback()));
+    let title = crate::report::name_of(&args.index);
+    let shared = Arc::new(Shared::new(index, title, limits, token, args.listen.ip().is_loopback()));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .max_blocking_threads(limits.requests_max)
         .enable_all()

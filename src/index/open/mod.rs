@@ -55,6 +55,7 @@ pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {
             || is(entry, names.parameters())
             || is(entry, names.catalog_copy())
             || names::is_tmp(&entry.name)
+            || names::is_cache(&entry.name)
             || (entry.is_dir && is(entry, names.wal_dir()))
             || (entry.is_dir && is(entry, names.segments_dir()));
         if !ours {

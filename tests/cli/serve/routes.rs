@@ -141,7 +141,8 @@ fn state_health_metrics_page_and_description() {
     assert_ne!(client.ask("GET", "/", None).text(), page.text(), "another nonce each time");
     let described = client.ask("GET", "/openapi.json", None).has(200).json();
     assert!(described["paths"]["/v1/query"]["post"].is_object());
-    client.ask("GET", "/report", None).fails(501, "not_implemented");
+    let report = client.ask("GET", "/report", None).has(200).text();
+    assert!(report.contains("<title>") && report.contains("docs/MIT.txt"), "{report}");
     client.ask("GET", "/nothing", None).fails(404, "no_route");
     client.ask("PATCH", "/v1/stats", None).fails(405, "method");
     client.ask("POST", "/v1/documents/a", None).fails(405, "method");

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::builder::RangedU64ValueParser;
 use clap::value_parser;
 
+use super::TtlGiven;
+
 /// Answer programs and browsers over HTTP, until it is told to stop
 ///
 /// JSON in and out, described by itself at /openapi.json and with examples in docs/SERVE.md; a page
@@ -46,4 +48,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N", default_value_t = 64)]
     #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub(crate) requests_max: usize,
+
+    #[command(flatten)]
+    pub(crate) ttl: TtlGiven,
 }

@@ -3,22 +3,39 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderName, StatusCode, header};
+use axum::response::IntoResponse;
+use nearkin::Snapshot;
 
 use super::refused::Refused;
 use super::shared::Shared;
+use crate::report::{self, Asked, Made};
 
-/// The page, made where it may block.
-pub(super) async fn report(State(shared): State<Arc<Shared>>) -> Response {
-    shared.work(|shared| page(&shared.index)).await.into_response()
+/// Clusters on the page, the largest ones: a megabyte or two.
+const CLUSTERS_MAX: usize = 1_000;
+
+/// The page, made where it may block. It brings its own policy for what may run in it.
+pub(super) async fn report(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
+    let made = shared.work(|shared| page(&shared.index.snapshot(), &shared.title)).await?;
+    let headers: [(HeaderName, &str); 2] = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CONTENT_SECURITY_POLICY, "frame-ancestors 'none'"),
+    ];
+    Ok::<_, Refused>((headers, made))
 }
 
-/// The one place to make it.
-fn page(_: &nearkin::Index) -> Result<String, Refused> {
-    Err(Refused::new(
-        StatusCode::NOT_IMPLEMENTED,
-        "not_implemented",
-        "this server does not make the report yet",
-    ))
+/// Without texts: they are wherever the clients have them.
+fn page(snapshot: &Snapshot, title: &str) -> Result<String, Refused> {
+    let asked = Asked {
+        title: title.to_owned(),
+        threshold: snapshot.params().threshold(),
+        clusters_max: CLUSTERS_MAX,
+        made: report::now_ms(),
+    };
+    let Made { html, .. } = report::make(snapshot, &asked, None).map_err(|failure| {
+        let status = StatusCode::INTERNAL_SERVER_ERROR;
+        Refused::new(status, "internal", failure.to_string().replacen("error: ", "", 1))
+            .advise("`nearkin verify INDEX` lists damage, if there is any")
+    })?;
+    Ok(html)
 }

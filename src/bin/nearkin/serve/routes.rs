@@ -104,7 +104,9 @@ mod tests {
                 serde_json::Value::Array(array) => array.iter().collect(),
                 _ => Vec::new(),
             };
-            inner.into_iter().for_each(|value| walk(value, all, count));
+            for value in inner {
+                walk(value, all, count);
+            }
         }
         let described: serde_json::Value = serde_json::from_str(page::OPENAPI).unwrap();
         let mut count = 0;

@@ -30,6 +30,8 @@ pub(super) struct Limits {
 /// What all requests share.
 pub(super) struct Shared {
     pub(super) index: Index,
+    /// The index's name, for people.
+    pub(super) title: String,
     pub(super) sketcher: Sketcher,
     pub(super) limits: Limits,
     pub(super) token: Option<Token>,
@@ -45,11 +47,18 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(index: Index, limits: Limits, token: Option<Token>, loopback: bool) -> Self {
+    pub(super) fn new(
+        index: Index,
+        title: String,
+        limits: Limits,
+        token: Option<Token>,
+        loopback: bool,
+    ) -> Self {
         let kib = limits.body_bytes_max.div_ceil(1024) * BODIES_MAX;
         Self {
             sketcher: index.sketcher(),
             index,
+            title,
             limits,
             token,
             loopback,

@@ -1,0 +1,303 @@
+//! Does what is planned: removes, reads, writes, and says what came of it.
+//!
+//! Batch by batch, each durable before its lines are printed.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nearkin::{Batch, Document, Params, Signature};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::folder::mark;
+use super::memo::{Memo, Stat};
+use super::plan::{Known, Plan, Planned};
+use super::report::{self, Counts};
+use super::store::Store;
+use super::told::{self, Told};
+use crate::content::{self, Origin, Raw, Reading, Reason, Sketched, Skipped};
+use crate::failure::Failure;
+use crate::files;
+use crate::input::Input;
+use crate::lines::Fields;
+use crate::output::Output;
+use crate::pipeline::{self, Pace};
+use crate::progress::{Progress, Unit};
+use crate::texts;
+
+/// Well below the 16 MiB that the library takes by default.
+const BATCH_BYTES_MAX: usize = 8 << 20;
+
+/// What an entry of a batch takes beside key and signature, generously.
+const ENTRY_BYTES: usize = 128;
+
+/// Removes of one batch.
+const BATCH_KEYS: usize = 1_000;
+
+/// A file that was read.
+struct Read {
+    sketched: Result<Sketched, Skipped>,
+    /// XXH3-128 of its bytes; none if there are none.
+    content: Option<u128>,
+    /// What the file system says of it now.
+    after: io::Result<Stat>,
+}
+
+/// What is said of a document once it is durable.
+enum Said {
+    Put {
+        change: &'static str,
+        key: Vec<u8>,
+        signature: Signature,
+    },
+    Removed {
+        key: Vec<u8>,
+        why: String,
+    },
+    /// Nothing, but others may be said to be like it from now on.
+    Kept {
+        key: Vec<u8>,
+    },
+}
+
+/// What a run needs from its beginning to its end.
+pub(crate) struct Run<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) told: &'a mut Told,
+    pub(crate) counts: &'a mut Counts,
+    pub(crate) output: &'a mut Output,
+    /// Most near-duplicates to name.
+    pub(crate) limit: usize,
+    /// Set when the user has seen enough: what is in work is finished.
+    pub(crate) stop: &'a AtomicBool,
+}
+
+impl Run<'_> {
+    /// Does all of it, or what comes before the stop.
+    pub(crate) fn carry_out(&mut self, plan: Plan, params: &Params) -> Result<(), Failure> {
+        let Plan { to_read, gone, unchanged, skipped_before, skipped, uncertain, .. } = plan;
+        self.counts.unchanged += unchanged;
+        self.counts.kept += uncertain;
+        for (kind, files) in skipped_before {
+            self.counts.skip_kind(kind, files);
+        }
+        for one in &skipped {
+            self.counts.skip(one);
+        }
+        content::notes(&skipped).iter().for_each(crate::output::note);
+        self.remove(&gone)?;
+        if to_read.is_empty() {
+            return self.output.flush();
+        }
+        let progress = Progress::unless_results_are_on_the_terminal(
+            "reading",
+            Unit::Documents,
+            Some(to_read.len() as u64),
+        );
+        let reading = Reading::new(nearkin::Sketcher::new(params), Fields::text("id", "text"));
+        let mut pending: HashSet<u128> = to_read.iter().map(|file| mark(&file.key)).collect();
+        let to_read = Arc::new(to_read);
+        let mut planned = to_read.iter();
+        let stop = self.stop;
+        pipeline::run(
+            &mut input(&to_read),
+            Pace::Full,
+            &progress,
+            |raw| read(&reading, raw),
+            |chunk| {
+                // In this order: asked first, `planned` would lose a file at each chunk's end.
+                let files = chunk.into_iter().zip(planned.by_ref());
+                self.chunk(files, &mut pending, &progress)?;
+                if stop.load(Ordering::Relaxed) { Err(stopped()) } else { Ok(()) }
+            },
+        )
+    }
+
+    /// Removes the documents whose files are gone, before others are compared with them.
+    fn remove(&mut self, gone: &[Vec<u8>]) -> Result<(), Failure> {
+        for keys in gone.chunks(BATCH_KEYS) {
+            self.store.write(&keys.iter().fold(Batch::new(), Batch::remove))?;
+            self.counts.removed += keys.len() as u64;
+            for key in keys {
+                report::removed(key, "gone", self.output)?;
+            }
+            self.output.flush()?;
+        }
+        Ok(())
+    }
+
+    fn chunk<'f>(
+        &mut self,
+        files: impl Iterator<Item = (Read, &'f Planned)>,
+        pending: &mut HashSet<u128>,
+        progress: &Progress,
+    ) -> Result<(), Failure> {
+        let (mut batch, mut bytes) = (Batch::new(), 0);
+        let (mut said, mut skipped) = (Vec::new(), Vec::new());
+        for (read, file) in files {
+            bytes += ENTRY_BYTES + file.key.len();
+            if bytes > BATCH_BYTES_MAX {
+                self.store.write(&std::mem::take(&mut batch))?;
+                bytes = ENTRY_BYTES + file.key.len();
+            }
+            let Read { sketched, content, after } = read;
+            self.counts.read += u64::from(content.is_some());
+            match (sketched, content) {
+                (Ok(sketched), Some(content)) => {
+                    bytes += sketched.signature.as_bytes().len();
+                    batch = self.put(batch, file, sketched, (content, after), &mut said)?;
+                }
+                (Err(one), _) => {
+                    batch = self.without_text(batch, file, &one, &after, &mut said);
+                    if !is_gone(&after) {
+                        self.counts.skip(&one);
+                        skipped.push(one);
+                    }
+                }
+                // A text without bytes: there is none.
+                (Ok(_), None) => {}
+            }
+        }
+        self.store.write(&batch)?;
+        for note in content::notes(&skipped) {
+            progress.note(note);
+        }
+        self.say(said, pending)
+    }
+
+    /// What becomes of a file that has a text.
+    fn put(
+        &mut self,
+        batch: Batch,
+        file: &Planned,
+        sketched: Sketched,
+        (content, after): (u128, io::Result<Stat>),
+        said: &mut Vec<Said>,
+    ) -> Result<Batch, Failure> {
+        let Sketched { name: key, signature } = sketched;
+        let steady = after.as_ref().is_ok_and(|after| *after == file.stat);
+        let stat = after.unwrap_or(file.stat);
+        let settled = steady && file.settled;
+        let memo = Memo { stat, settled, maker: texts::maker(), place: file.place, content };
+        // Only a document that is the same as before keeps the time it was put there.
+        let (same, time) = match file.known {
+            Known::Nothing => (false, 0),
+            Known::Ours { memo: old, time } if old.content != content => (false, time),
+            Known::Ours { memo: old, time } if old.maker == memo.maker => (true, time),
+            Known::Ours { time, .. } | Known::Others { time } => {
+                let documents = self.store.documents();
+                let old = documents.map(|documents| documents.signature(&key)).transpose()?;
+                (old.flatten().is_some_and(|old| old == signature), time)
+            }
+        };
+        if same {
+            self.counts.unchanged += 1;
+            said.push(Said::Kept { key: key.clone() });
+            let payload = memo.encode();
+            return Ok(batch.insert_document(&Document { key, payload, time, signature }));
+        }
+        let batch = batch.insert_with_payload(&key, &signature, memo.encode());
+        let change = if matches!(file.known, Known::Nothing) { "added" } else { "replaced" };
+        said.push(Said::Put { change, key, signature });
+        Ok(batch)
+    }
+
+    /// What becomes of a file that has none: its document goes, unless nobody can know.
+    fn without_text(
+        &mut self,
+        batch: Batch,
+        file: &Planned,
+        skipped: &Skipped,
+        after: &io::Result<Stat>,
+        said: &mut Vec<Said>,
+    ) -> Batch {
+        let ours = matches!(file.known, Known::Ours { .. });
+        let unknown = matches!(skipped.reason, Reason::Unreadable(_)) && !is_gone(after);
+        if !unknown && file.settled && after.as_ref().is_ok_and(|after| *after == file.stat) {
+            let mark = told::mark(&file.key, file.place, &file.stat);
+            self.told.tell(mark, skipped.reason.kind());
+        }
+        let key = file.key.clone();
+        if !ours || unknown {
+            self.counts.kept += u64::from(ours);
+            said.push(Said::Kept { key });
+            return batch;
+        }
+        let why = if is_gone(after) { "gone" } else { skipped.reason.kind() };
+        let batch = batch.remove(&key);
+        said.push(Said::Removed { key, why: why.to_owned() });
+        batch
+    }
+
+    /// Says what was written: each pair of near-duplicates once, with the later of the two.
+    fn say(&mut self, said: Vec<Said>, pending: &mut HashSet<u128>) -> Result<(), Failure> {
+        for one in said {
+            match one {
+                Said::Kept { key } => {
+                    pending.remove(&mark(&key));
+                }
+                Said::Removed { key, why } => {
+                    self.counts.removed += 1;
+                    pending.remove(&mark(&key));
+                    report::removed(&key, &why, self.output)?;
+                }
+                Said::Put { change, key, signature } => {
+                    let count = match change {
+                        "added" => &mut self.counts.added,
+                        _ => &mut self.counts.replaced,
+                    };
+                    *count += 1;
+                    let matches = match self.limit {
+                        0 => Vec::new(),
+                        limit => self.store.like(&key, &signature, limit, |other| {
+                            !pending.contains(&mark(other))
+                        })?,
+                    };
+                    pending.remove(&mark(&key));
+                    self.counts.near_duplicates += u64::from(!matches.is_empty());
+                    report::put(change, &key, &matches, self.output)?;
+                }
+            }
+        }
+        self.output.flush()
+    }
+}
+
+/// What a run that was stopped ends with; nobody reads it.
+fn stopped() -> Failure {
+    Failure::new("stopped", "run it again to go on")
+}
+
+/// The files to read, one after the other.
+fn input(to_read: &Arc<Vec<Planned>>) -> Input {
+    let (files, total) = (Arc::clone(to_read), to_read.len() as u64);
+    let raws = (0..files.len()).map(move |at| {
+        let file = &files[at];
+        Raw { origin: file.origin(), body: read_file(file) }
+    });
+    Input::Listed { raws: Box::new(raws), total, read: 0 }
+}
+
+/// A pipe that took the file's place would never end.
+fn read_file(file: &Planned) -> Result<Vec<u8>, Reason> {
+    match fs::symlink_metadata(&file.path) {
+        Ok(metadata) if metadata.is_file() => files::read(&file.path),
+        Ok(_) => Err(Reason::NotAFile("no file any more")),
+        Err(error) => Err(Reason::Unreadable(error.to_string())),
+    }
+}
+
+fn read(reading: &Reading, raw: Raw) -> Read {
+    let content = raw.body.as_ref().ok().map(|bytes| xxh3_128(bytes));
+    let after = match &raw.origin {
+        Origin::File { path, .. } => fs::symlink_metadata(path).map(|found| Stat::of(&found)),
+        _ => Err(io::Error::from(io::ErrorKind::Unsupported)),
+    };
+    Read { sketched: reading.sketch(raw), content, after }
+}
+
+fn is_gone(after: &io::Result<Stat>) -> bool {
+    after.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}

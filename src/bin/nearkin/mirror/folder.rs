@@ -1,0 +1,139 @@
+//! The folder that is followed: its spelling, which keys lie in it, and where it truly is.
+//!
+//! Knows names, and no file's content.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
+
+use crate::content::key_of;
+use crate::failure::Failure;
+
+/// A folder as the user spelled it.
+#[derive(Debug, Clone)]
+pub(crate) struct Folder {
+    pub(crate) path: PathBuf,
+    key: Vec<u8>,
+    /// With all links resolved; none if it is not there.
+    canonical: Option<PathBuf>,
+}
+
+impl Folder {
+    /// An error if it is something else, or cannot be looked at.
+    pub(crate) fn new(path: &Path) -> Result<Self, Failure> {
+        let canonical = match fs::canonicalize(path) {
+            Ok(canonical) => Some(canonical),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(Failure::reading(path, &error)),
+        };
+        if canonical.as_ref().is_some_and(|path| !path.is_dir()) {
+            return Err(Failure::new(
+                format!("{} is not a folder", path.display()),
+                "name the folder that the index is to follow; `nearkin add` takes files",
+            ));
+        }
+        Ok(Self { path: path.to_path_buf(), key: key_of(path), canonical })
+    }
+
+    pub(crate) fn is_there(&self) -> bool {
+        self.canonical.is_some()
+    }
+
+    /// The key without the folder's own, if it lies in it.
+    fn inside<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]> {
+        let rest = match self.key.as_slice() {
+            b"" => key,
+            b"/" => key.strip_prefix(b"/")?,
+            folder => key.strip_prefix(folder)?.strip_prefix(b"/")?,
+        };
+        let leaves = rest.is_empty() || rest.starts_with(b"/") || rest == b"..";
+        (!leaves && !rest.starts_with(b"../")).then_some(rest)
+    }
+
+    pub(crate) fn holds(&self, key: &[u8]) -> bool {
+        self.inside(key).is_some()
+    }
+
+    /// A hash of where the file with a key truly is; the same under every spelling of the folder.
+    /// None if the folder is not there or the key lies elsewhere.
+    pub(crate) fn place(&self, key: &[u8]) -> Option<u64> {
+        Some(place(self.canonical.as_ref()?, self.inside(key)?))
+    }
+
+    /// Whether a key that does not lie in the folder, as spelled, names a file that does.
+    pub(crate) fn holds_under_another_name(&self, key: &[u8], place_of_key: u64) -> bool {
+        let Some(canonical) = &self.canonical else { return false };
+        let starts =
+            key.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at + 1);
+        let mut ends = std::iter::once(0).chain(starts).map(|at| &key[at..]);
+        ends.any(|end| !end.is_empty() && place(canonical, end) == place_of_key)
+    }
+
+    /// A path that the system names, in the spelling of the folder.
+    #[cfg(feature = "watch")]
+    pub(crate) fn spelled(&self, path: &Path) -> Option<PathBuf> {
+        if path.starts_with(&self.path) {
+            return Some(path.to_path_buf());
+        }
+        let rest = path.strip_prefix(self.canonical.as_ref()?).ok()?;
+        Some(if rest.as_os_str().is_empty() { self.path.clone() } else { self.path.join(rest) })
+    }
+}
+
+fn place(folder: &Path, rest: &[u8]) -> u64 {
+    let folder = folder.as_os_str().as_encoded_bytes();
+    let folder = folder.strip_suffix(b"/").unwrap_or(folder);
+    xxh3_64(&[folder, b"/", rest].concat())
+}
+
+/// A name for a key in sets of keys: two of a billion keys share one with a chance of 10^-21.
+pub(crate) fn mark(key: &[u8]) -> u128 {
+    xxh3_128(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(key: &str, canonical: &str) -> Folder {
+        let canonical = Some(PathBuf::from(canonical));
+        Folder { path: key.into(), key: key.as_bytes().to_vec(), canonical }
+    }
+
+    #[test]
+    fn keys_lie_in_the_folder_or_not() {
+        for (name, inside, outside) in [
+            ("docs", ["docs/a", "docs/b/c"], ["docs", "docs2/a"]),
+            ("", ["a", "b/c"], ["/a", "../a"]),
+            ("..", ["../a", "../b/c"], ["../../a", "a"]),
+            ("/", ["/a", "/b/c"], ["a", "../a"]),
+            ("/x/y", ["/x/y/a", "/x/y/b/c"], ["/x/ya", "x/y/a"]),
+        ] {
+            let folder = folder(name, "/somewhere");
+            assert!(inside.iter().all(|key| folder.holds(key.as_bytes())), "{name}");
+            assert!(!outside.iter().any(|key| folder.holds(key.as_bytes())), "{name}");
+        }
+    }
+
+    #[test]
+    fn another_spelling_of_the_same_file_is_found() {
+        let place = folder("docs", "/home/ann/docs").place(b"docs/a/b.txt").unwrap();
+        for (name, canonical, same) in [
+            ("/home/ann/docs", "/home/ann/docs", true),
+            ("../docs/a", "/home/ann/docs/a", true),
+            ("", "/home/ann", true),
+            ("/", "/", true),
+            ("docs", "/home/bob/docs", false),
+            ("/home/ann/docs/c", "/home/ann/docs/c", false),
+        ] {
+            let other = folder(name, canonical);
+            let found = other.holds_under_another_name(b"docs/a/b.txt", place)
+                || other.holds_under_another_name(b"home/ann/docs/a/b.txt", place);
+            assert_eq!(found, same, "{name}");
+        }
+        let within = folder("docs/a", "/home/ann/docs/a");
+        assert_eq!(within.place(b"docs/a/b.txt"), Some(place), "a folder within");
+    }
+}

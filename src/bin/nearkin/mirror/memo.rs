@@ -1,0 +1,151 @@
+//! What is remembered of a file: the payload of its document.
+//!
+//! Pure: bytes and numbers, no file system but its metadata.
+
+use std::fs::Metadata;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What payloads begin with that `mirror` wrote.
+const MAGIC: [u8; 4] = *b"NKM1";
+
+/// A modification this recent may be followed by another one that leaves the time as it is: some
+/// file systems count in steps of 2 s, and clocks of network drives differ.
+const MODIFIED_STEP_NS: i64 = 2_000_000_000;
+
+/// The same of the change time, which no program can set: steps are those of the system's clock.
+const CHANGED_STEP_NS: i64 = 100_000_000;
+
+/// What the file system says of a file, without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stat {
+    pub(crate) bytes: u64,
+    /// Nanoseconds since 1970.
+    modified_ns: i64,
+    /// When the inode changed; 0 where there is no such thing.
+    changed_ns: i64,
+}
+
+impl Stat {
+    pub(crate) fn of(metadata: &Metadata) -> Self {
+        let modified_ns = metadata.modified().map_or(0, nanoseconds);
+        Self { bytes: metadata.len(), modified_ns, changed_ns: changed_ns(metadata) }
+    }
+
+    /// Whether a change after `now_ns` is sure to show.
+    pub(crate) fn is_settled(&self, now_ns: i64) -> bool {
+        self.modified_ns < now_ns.saturating_sub(MODIFIED_STEP_NS)
+            && self.changed_ns < now_ns.saturating_sub(CHANGED_STEP_NS)
+    }
+
+    /// 24 bytes.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.bytes.to_le_bytes().to_vec();
+        bytes.extend(self.modified_ns.to_le_bytes());
+        bytes.extend(self.changed_ns.to_le_bytes());
+        bytes
+    }
+}
+
+/// The clock, in nanoseconds since 1970.
+pub(crate) fn now_ns() -> i64 {
+    nanoseconds(SystemTime::now())
+}
+
+fn nanoseconds(time: SystemTime) -> i64 {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => i64::try_from(after.as_nanos()).unwrap_or(i64::MAX),
+        Err(before) => i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |ns| -ns),
+    }
+}
+
+#[cfg(unix)]
+fn changed_ns(metadata: &Metadata) -> i64 {
+    use std::os::unix::fs::MetadataExt as _;
+    metadata.ctime().saturating_mul(1_000_000_000).saturating_add(metadata.ctime_nsec())
+}
+
+#[cfg(not(unix))]
+fn changed_ns(_: &Metadata) -> i64 {
+    0
+}
+
+/// A file as it was when its document was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Memo {
+    pub(crate) stat: Stat,
+    /// Whether a later change would have shown in `stat`: if not, the file is read again.
+    pub(crate) settled: bool,
+    /// What made a text of it: see [`crate::texts::maker`].
+    pub(crate) maker: u16,
+    /// Hash of where it truly is, links resolved: see [`super::folder::Folder::place`].
+    pub(crate) place: u64,
+    /// XXH3-128 of its bytes.
+    pub(crate) content: u128,
+}
+
+impl Memo {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(self.maker.to_le_bytes());
+        bytes.extend([u8::from(self.settled), 0]);
+        bytes.extend(self.place.to_le_bytes());
+        bytes.extend(self.content.to_le_bytes());
+        bytes.extend(self.stat.encode());
+        bytes
+    }
+
+    /// None of a payload that `mirror` did not write.
+    pub(crate) fn decode(payload: &[u8]) -> Option<Self> {
+        let rest = payload.strip_prefix(&MAGIC)?;
+        let (maker, rest) = rest.split_first_chunk()?;
+        let ([settled, 0], rest) = rest.split_first_chunk()? else { return None };
+        let (place, rest) = rest.split_first_chunk()?;
+        let (content, rest) = rest.split_first_chunk()?;
+        let (bytes, rest) = rest.split_first_chunk()?;
+        let (modified, rest) = rest.split_first_chunk()?;
+        let (changed, rest) = rest.split_first_chunk()?;
+        let stat = Stat {
+            bytes: u64::from_le_bytes(*bytes),
+            modified_ns: i64::from_le_bytes(*modified),
+            changed_ns: i64::from_le_bytes(*changed),
+        };
+        rest.is_empty().then_some(Self {
+            stat,
+            settled: *settled == 1,
+            maker: u16::from_le_bytes(*maker),
+            place: u64::from_le_bytes(*place),
+            content: u128::from_le_bytes(*content),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_memo_is_read_as_it_was_written_and_nothing_else_is() {
+        let stat = Stat { bytes: 1 << 40, modified_ns: -5, changed_ns: i64::MAX };
+        let memo = Memo { stat, settled: true, maker: 0x1234, place: 7, content: 1 << 100 };
+        let payload = memo.encode();
+        assert_eq!(payload.len(), 56);
+        assert_eq!(Memo::decode(&payload), Some(memo));
+        for end in 0..payload.len() {
+            assert_eq!(Memo::decode(&payload[..end]), None);
+        }
+        assert_eq!(Memo::decode(&[&payload[..], b"x"].concat()), None);
+        assert_eq!(Memo::decode(b"somebody's own payload of at least fifty-six bytes, see?"), None);
+    }
+
+    #[test]
+    fn what_was_just_modified_is_not_settled() {
+        let now = now_ns();
+        let stat = |modified_ns, changed_ns| Stat { bytes: 1, modified_ns, changed_ns };
+        let second = 1_000_000_000;
+        assert!(stat(now - 3 * second, now - second).is_settled(now));
+        assert!(!stat(now - second, now - second).is_settled(now));
+        assert!(!stat(now - 3 * second, now).is_settled(now));
+        assert!(!stat(now + 9 * second, 0).is_settled(now), "from the future");
+        assert!(stat(-1, 0).is_settled(now), "before 1970");
+    }
+}

@@ -1,0 +1,224 @@
+//! What is to be done: the folder as it is now, held against the documents of the index.
+//!
+//! Decides by names, sizes and times only; reads no file's content and writes nothing.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
+
+use nearkin::{Document, Snapshot};
+
+use super::folder::{self, Folder};
+use super::memo::{self, Memo, Stat};
+use super::told::{self, Told};
+use super::walk::{Found, Rules, Scope, lies_below, walk};
+use crate::content::{Origin, Reason, Skipped, key_of};
+use crate::failure::Failure;
+use crate::output::{counted, visible};
+use crate::progress::{Progress, Unit};
+use crate::texts;
+
+/// What the index has of a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Known {
+    Nothing,
+    /// A document without a payload: of `nearkin add`, most likely.
+    Others {
+        time: u64,
+    },
+    /// A document that `mirror` put there.
+    Ours {
+        memo: Memo,
+        time: u64,
+    },
+}
+
+/// A file to read.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    pub(crate) path: PathBuf,
+    pub(crate) key: Vec<u8>,
+    pub(crate) stat: Stat,
+    /// Whether a change after `stat` was taken is sure to show.
+    pub(crate) settled: bool,
+    pub(crate) place: u64,
+    pub(crate) known: Known,
+}
+
+impl Planned {
+    pub(crate) fn origin(&self) -> Origin {
+        Origin::File { path: self.path.clone(), name: self.key.clone() }
+    }
+}
+
+/// What is to be done.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) to_read: Vec<Planned>,
+    /// Keys of documents whose files are gone.
+    pub(crate) gone: Vec<Vec<u8>>,
+    pub(crate) unchanged: u64,
+    /// Skipped already, by the kind of reason.
+    pub(crate) skipped_before: BTreeMap<&'static str, u64>,
+    /// Skipped now, without being read.
+    pub(crate) skipped: Vec<Skipped>,
+    /// Documents that stay because nobody knows about their files.
+    pub(crate) uncertain: u64,
+    /// Files that were seen.
+    pub(crate) files: u64,
+}
+
+/// Refuses to index a folder twice, or to take another one for it.
+pub(crate) fn check_folder(
+    documents: &Snapshot,
+    folder: &Folder,
+    force: bool,
+) -> Result<(), Failure> {
+    let here = folder.path.display();
+    let mut of_another = 0;
+    for document in documents.iter() {
+        let Document { key, payload, .. } = document?;
+        let Some(memo) = Memo::decode(&payload) else { continue };
+        if folder.place(&key) == Some(memo.place) {
+            continue;
+        }
+        // Also of keys that lie in the folder: seen from `docs`, `docs/a` is `a`.
+        if folder.holds_under_another_name(&key, memo.place) {
+            return Err(Failure::new(
+                format!("the index has files of {here} under another name: {}", visible(&key)),
+                "keys are paths as given: name the folder as it was named before, from the \
+                 same place",
+            ));
+        }
+        of_another += u64::from(folder.is_there() && folder.holds(&key));
+    }
+    if of_another > 0 && !force {
+        return Err(Failure::new(
+            format!(
+                "{here} is not the folder that {} of the index came from",
+                counted(of_another, "document")
+            ),
+            "run it where it was run before, or give the whole path and another index; if the \
+             folder was moved, --force takes it for the same",
+        ));
+    }
+    Ok(())
+}
+
+/// Looks at the folder and says what is to be done.
+pub(crate) fn plan(
+    documents: Option<&Snapshot>,
+    folder: &Folder,
+    rules: &Rules,
+    scope: &Scope,
+    told: &mut Told,
+) -> Result<Plan, Failure> {
+    let progress = Progress::start("looking", Unit::Documents, None);
+    let mut planning = Planning { documents, folder, told, plan: Plan::default() };
+    let (mut seen, mut unlisted) = (HashSet::new(), Vec::new());
+    if folder.is_there() {
+        for found in walk(folder, rules, scope) {
+            match found {
+                Found::File { path, stat } => {
+                    let key = key_of(&path);
+                    seen.insert(folder::mark(&key));
+                    planning.file(path, key, stat)?;
+                    progress.reached(planning.plan.files);
+                }
+                Found::Other { path, stat, reason } => planning.other(path, &stat, reason),
+                Found::Unlisted { path, why } => {
+                    let key = key_of(&path);
+                    planning.skip(path, key.clone(), Reason::Unreadable(why));
+                    unlisted.push(key);
+                }
+            }
+        }
+    }
+    let mut plan = planning.plan;
+    let keys = scope.keys();
+    for document in documents.into_iter().flat_map(Snapshot::iter) {
+        let Document { key, payload, .. } = document?;
+        let ours = folder.holds(&key) && keys.holds(&key) && Memo::decode(&payload).is_some();
+        if !ours || seen.contains(&folder::mark(&key)) {
+            continue;
+        }
+        if unlisted.iter().any(|above| lies_below(&key, above)) {
+            plan.uncertain += 1;
+        } else {
+            plan.gone.push(key);
+        }
+    }
+    // The order of an index is nobody's business.
+    plan.gone.sort_unstable();
+    Ok(plan)
+}
+
+struct Planning<'a> {
+    documents: Option<&'a Snapshot>,
+    folder: &'a Folder,
+    told: &'a mut Told,
+    plan: Plan,
+}
+
+impl Planning<'_> {
+    fn file(&mut self, path: PathBuf, key: Vec<u8>, stat: Stat) -> Result<(), Failure> {
+        self.plan.files += 1;
+        let settled = stat.is_settled(memo::now_ns());
+        let place = self.folder.place(&key).unwrap_or_default();
+        let document = match self.documents {
+            // A key that is too long has no document; that is said once it is read.
+            Some(documents) => documents.get(&key)?,
+            None => None,
+        };
+        let known = match document {
+            None => Known::Nothing,
+            Some(Document { payload, time, .. }) => match Memo::decode(&payload) {
+                Some(memo) => Known::Ours { memo, time },
+                None if payload.is_empty() => Known::Others { time },
+                None => {
+                    self.skip(path, key, Reason::Taken);
+                    return Ok(());
+                }
+            },
+        };
+        let is_unchanged = |memo: &Memo| {
+            memo.settled && memo.stat == stat && memo.place == place && memo.maker == texts::maker()
+        };
+        match &known {
+            Known::Ours { memo, .. } if is_unchanged(memo) => {
+                self.plan.unchanged += 1;
+                return Ok(());
+            }
+            Known::Ours { .. } => {}
+            _ => {
+                let mark = told::mark(&key, place, &stat);
+                if self.skipped_before(mark) {
+                    return Ok(());
+                }
+            }
+        }
+        self.plan.to_read.push(Planned { path, key, stat, settled, place, known });
+        Ok(())
+    }
+
+    fn other(&mut self, path: PathBuf, stat: &Stat, reason: Reason) {
+        let key = key_of(&path);
+        let place = self.folder.place(&key).unwrap_or_default();
+        let mark = told::mark(&key, place, stat);
+        if !self.skipped_before(mark) {
+            self.told.tell(mark, reason.kind());
+            self.skip(path, key, reason);
+        }
+    }
+
+    /// Whether a file was skipped already as it is; then that is still so.
+    fn skipped_before(&mut self, mark: u128) -> bool {
+        let Some(kind) = self.told.before(mark) else { return false };
+        self.told.tell(mark, kind);
+        *self.plan.skipped_before.entry(kind).or_default() += 1;
+        true
+    }
+
+    fn skip(&mut self, path: PathBuf, name: Vec<u8>, reason: Reason) {
+        self.plan.skipped.push(Skipped { origin: Origin::File { path, name }, reason });
+    }
+}

@@ -1,0 +1,128 @@
+//! What is said of a run: a line for each difference, and the counts.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use nearkin::Match;
+use serde::Serialize;
+
+use crate::content::Skipped;
+use crate::failure::Failure;
+use crate::output::{Output, counted, grouped, lossy, visible};
+
+/// What became of the files.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Counts {
+    pub(crate) added: u64,
+    pub(crate) replaced: u64,
+    pub(crate) removed: u64,
+    pub(crate) unchanged: u64,
+    pub(crate) skipped: u64,
+    /// Documents that stay because their files could not be looked at.
+    pub(crate) kept: u64,
+    /// Files whose content was read.
+    pub(crate) read: u64,
+    /// Added or replaced, and like another document.
+    pub(crate) near_duplicates: u64,
+    pub(crate) dry_run: bool,
+    #[serde(skip)]
+    pub(crate) kinds: BTreeMap<&'static str, u64>,
+}
+
+impl Counts {
+    pub(crate) fn skip(&mut self, skipped: &Skipped) {
+        self.skip_kind(skipped.reason.kind(), 1);
+    }
+
+    pub(crate) fn skip_kind(&mut self, kind: &'static str, files: u64) {
+        self.skipped += files;
+        *self.kinds.entry(kind).or_default() += files;
+    }
+
+    /// Whether anything is different from before.
+    pub(crate) fn is_change(&self) -> bool {
+        self.added + self.replaced + self.removed > 0
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.dry_run {
+            write!(f, "dry run, nothing was changed: ")?;
+        }
+        let added = counted(self.added, "document");
+        write!(f, "{added} added, {} replaced, ", grouped(self.replaced))?;
+        write!(f, "{} removed, ", grouped(self.removed))?;
+        write!(f, "{} unchanged, {} skipped", grouped(self.unchanged), grouped(self.skipped))?;
+        if !self.kinds.is_empty() {
+            let kinds: Vec<_> =
+                self.kinds.iter().map(|(k, n)| format!("{} {k}", grouped(*n))).collect();
+            write!(f, " ({})", kinds.join(", "))?;
+        }
+        write!(f, "; {} read", counted(self.read, "file"))?;
+        if self.near_duplicates > 0 {
+            let number = counted(self.near_duplicates, "near-duplicate");
+            write!(f, ", {number} among the added and replaced")?;
+        }
+        if self.kept > 0 {
+            let kept = counted(self.kept, "document");
+            write!(f, "; {kept} kept although their files could not be read")?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Serialize)]
+struct DuplicateObject {
+    key: String,
+    similarity: f64,
+}
+
+#[derive(Serialize)]
+struct ChangeObject<'a> {
+    change: &'a str,
+    key: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    near_duplicate_of: Option<Vec<DuplicateObject>>,
+}
+
+/// Prints that a document was added or replaced, and what it is like.
+pub(crate) fn put(
+    change: &str,
+    key: &[u8],
+    matches: &[Match],
+    output: &mut Output,
+) -> Result<(), Failure> {
+    if output.json() {
+        let object = |found: &Match| DuplicateObject {
+            key: lossy(&found.key).into_owned(),
+            similarity: found.similarity,
+        };
+        let near_duplicate_of = Some(matches.iter().map(object).collect());
+        return output.object(&ChangeObject {
+            change,
+            key: &lossy(key),
+            why: None,
+            near_duplicate_of,
+        });
+    }
+    let mut line = format!("{change:<8}  {}", visible(key));
+    let one = |found: &Match| format!("{} ({:.3})", visible(&found.key), found.similarity);
+    let names: Vec<_> = matches.iter().map(one).collect();
+    if !names.is_empty() {
+        line.extend(["  near-duplicate of ", &names.join(", ")]);
+    }
+    output.line(line)
+}
+
+/// Prints that a document was removed.
+pub(crate) fn removed(key: &[u8], why: &str, output: &mut Output) -> Result<(), Failure> {
+    if output.json() {
+        let (change, key) = ("removed", &*lossy(key));
+        let why = Some(why);
+        return output.object(&ChangeObject { change, key, why, near_duplicate_of: None });
+    }
+    output.line(format_args!("removed   {}  {why}", visible(key)))
+}

@@ -1,0 +1,131 @@
+//! Where changes go: into the index, or, for `--dry-run`, into a scratch one that is thrown away.
+//!
+//! Knows which documents an answer may name, not what is said of them.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::PathBuf;
+
+use nearkin::{Batch, Durability, Index, Match, Options, Params, Signature, Snapshot};
+
+use super::folder::mark;
+use crate::failure::Failure;
+
+/// How much more is asked for when what was found may not be named.
+const WIDER: usize = 16;
+
+/// An index that changes, or seems to.
+pub(crate) enum Store {
+    Index(Index),
+    Dry(Box<Dry>),
+}
+
+/// The index as it is, and beside it what would be added.
+pub(crate) struct Dry {
+    documents: Option<Snapshot>,
+    /// Keys of documents that would be gone or replaced.
+    gone: HashSet<u128>,
+    added: Index,
+    /// Removed when this is dropped; after `added`.
+    _scratch: Scratch,
+}
+
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What stays is in the system's folder for such things.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Store {
+    /// One that leaves the index as it is. `gone` names the documents that would be removed or
+    /// replaced.
+    pub(crate) fn dry(
+        documents: Option<Snapshot>,
+        params: &Params,
+        gone: HashSet<u128>,
+    ) -> Result<Self, Failure> {
+        let name = format!("nearkin-dry-run-{}-{}", std::process::id(), super::memo::now_ns());
+        let scratch = Scratch(std::env::temp_dir().join(name));
+        let options = Options::default().durability(Durability::OsBuffer);
+        let added = Index::create(&scratch.0, params, options)?;
+        Ok(Self::Dry(Box::new(Dry { documents, gone, added, _scratch: scratch })))
+    }
+
+    /// The documents that were there, to be compared with.
+    pub(crate) fn documents(&self) -> Option<Snapshot> {
+        match self {
+            Self::Index(index) => Some(index.snapshot()),
+            Self::Dry(dry) => dry.documents.clone(),
+        }
+    }
+
+    /// Writes a batch as one change.
+    pub(crate) fn write(&self, batch: &Batch) -> Result<(), Failure> {
+        let index = match self {
+            Self::Index(index) => index,
+            Self::Dry(dry) => &dry.added,
+        };
+        if !batch.is_empty() {
+            index.write(batch)?;
+        }
+        Ok(())
+    }
+
+    /// The documents most like one, without itself and those that may not be named; at most
+    /// `limit`, at the index's threshold.
+    pub(crate) fn like(
+        &self,
+        key: &[u8],
+        signature: &Signature,
+        limit: usize,
+        may_name: impl Fn(&[u8]) -> bool,
+    ) -> Result<Vec<Match>, Failure> {
+        let named = |found: &Match| found.key != key && may_name(&found.key);
+        match self {
+            Self::Index(index) => best(&index.snapshot(), signature, limit, named),
+            Self::Dry(dry) => {
+                let mut found = best(&dry.added.snapshot(), signature, limit, named)?;
+                if let Some(documents) = &dry.documents {
+                    // Also those that are not named: there, what is to be replaced still is.
+                    let stays = |found: &Match| !dry.gone.contains(&mark(&found.key));
+                    found.extend(best(documents, signature, limit, stays)?);
+                }
+                found.sort_by(|a, b| (b.equal_rows, &a.key).cmp(&(a.equal_rows, &b.key)));
+                found.truncate(limit);
+                Ok(found)
+            }
+        }
+    }
+
+    /// Makes all of it durable and reopening free of work.
+    pub(crate) fn close(self) -> Result<(), Failure> {
+        match self {
+            Self::Index(index) => Ok(index.close()?),
+            Self::Dry(_) => Ok(()),
+        }
+    }
+}
+
+/// The first matches that a condition holds of, however many others come before them.
+fn best(
+    documents: &Snapshot,
+    signature: &Signature,
+    limit: usize,
+    condition: impl Fn(&Match) -> bool,
+) -> Result<Vec<Match>, Failure> {
+    let mut asked = limit.saturating_add(1);
+    loop {
+        let answer = documents.query(signature).limit(asked).run()?;
+        let all = answer.matches.len() as u64 >= answer.found;
+        let mut matches = answer.matches;
+        matches.retain(&condition);
+        if all || matches.len() >= limit {
+            matches.truncate(limit);
+            return Ok(matches);
+        }
+        asked = asked.saturating_mul(WIDER);
+    }
+}

@@ -1,0 +1,224 @@
+//! What lies in the folder now, by the rules of what is left out. Reads no file but ignore files.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ignore::{DirEntry, Walk, WalkBuilder};
+
+use super::folder::Folder;
+use super::memo::Stat;
+use crate::content::{Reason, key_of};
+use crate::output;
+
+/// The tool's own ignore file; its syntax is that of .gitignore.
+const IGNORE_FILE: &str = ".nearkinignore";
+
+/// The names of files that decide about others.
+#[cfg(feature = "watch")]
+pub(crate) const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", IGNORE_FILE];
+
+/// What is left out.
+#[derive(Debug, Clone)]
+pub(crate) struct Rules {
+    pub(crate) hidden: bool,
+    pub(crate) no_ignore: bool,
+    /// The index, which may lie in the folder; none if it is not there.
+    pub(crate) index: Option<PathBuf>,
+}
+
+/// Which part of the folder is looked at.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Scope {
+    #[default]
+    All,
+    /// These paths and all below them, in the spelling of the folder.
+    #[cfg_attr(not(any(feature = "watch", test)), expect(dead_code, reason = "of --watch"))]
+    Below(BTreeSet<PathBuf>),
+}
+
+impl Scope {
+    pub(crate) fn is_all(&self) -> bool {
+        matches!(self, Self::All)
+    }
+
+    /// Whether a path is looked at.
+    fn holds(&self, path: &Path) -> bool {
+        match self {
+            Self::All => true,
+            Self::Below(paths) => paths.iter().any(|above| path.starts_with(above)),
+        }
+    }
+
+    /// Whether a folder may hold a path that is looked at.
+    fn enters(&self, folder: &Path) -> bool {
+        match self {
+            Self::All => true,
+            Self::Below(paths) => {
+                paths.iter().any(|path| path.starts_with(folder) || folder.starts_with(path))
+            }
+        }
+    }
+
+    /// The same by keys.
+    pub(crate) fn keys(&self) -> KeyScope {
+        KeyScope(match self {
+            Self::All => None,
+            Self::Below(paths) => Some(paths.iter().map(|path| key_of(path)).collect()),
+        })
+    }
+}
+
+/// Which keys are looked at.
+pub(crate) struct KeyScope(Option<Vec<Vec<u8>>>);
+
+impl KeyScope {
+    pub(crate) fn holds(&self, key: &[u8]) -> bool {
+        self.0.as_ref().is_none_or(|above| above.iter().any(|above| lies_below(key, above)))
+    }
+}
+
+/// Whether a key is `above` or a path below it.
+pub(crate) fn lies_below(key: &[u8], above: &[u8]) -> bool {
+    above.is_empty()
+        || key.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+}
+
+/// One thing that was found.
+pub(crate) enum Found {
+    File {
+        path: PathBuf,
+        stat: Stat,
+    },
+    /// No file, but a link or a device.
+    Other {
+        path: PathBuf,
+        stat: Stat,
+        reason: Reason,
+    },
+    /// What lies at or below this path could not be looked at.
+    Unlisted {
+        path: PathBuf,
+        why: String,
+    },
+}
+
+/// Everything in the folder, in the order of names.
+pub(crate) fn walk(folder: &Folder, rules: &Rules, scope: &Scope) -> impl Iterator<Item = Found> {
+    let root = folder.path.clone();
+    entries(folder, rules, scope).filter_map(move |entry| match entry {
+        Ok(entry) => {
+            if let Some(error) = entry.error() {
+                output::note(format!("an ignore file: {error}"));
+            }
+            found(entry)
+        }
+        Err(error) => unlisted(&error, &root),
+    })
+}
+
+fn entries(folder: &Folder, rules: &Rules, scope: &Scope) -> Walk {
+    let mut builder = WalkBuilder::new(&folder.path);
+    builder
+        .follow_links(false)
+        .hidden(!rules.hidden)
+        .ignore(!rules.no_ignore)
+        .git_ignore(!rules.no_ignore)
+        .git_exclude(!rules.no_ignore)
+        .parents(!rules.no_ignore)
+        .git_global(false)
+        .require_git(false)
+        .sort_by_file_name(std::cmp::Ord::cmp);
+    if !rules.no_ignore {
+        builder.add_custom_ignore_filename(IGNORE_FILE);
+    }
+    let (index, scope) = (rules.index.clone(), Arc::new(scope.clone()));
+    builder.filter_entry(move |entry| {
+        if entry.depth() == 0 {
+            return true;
+        }
+        if !entry.file_type().is_some_and(|kind| kind.is_dir()) {
+            return scope.holds(entry.path());
+        }
+        entry.file_name() != ".git"
+            && scope.enters(entry.path())
+            && !index.as_deref().is_some_and(|index| is_index(entry, index))
+    });
+    builder.build()
+}
+
+/// Whether a folder is the index, which is canonical. Names are compared first, since resolving a
+/// path costs system calls.
+fn is_index(entry: &DirEntry, index: &Path) -> bool {
+    Some(entry.file_name()) == index.file_name()
+        && fs::canonicalize(entry.path()).is_ok_and(|path| path == index)
+}
+
+fn found(entry: DirEntry) -> Option<Found> {
+    let kind = entry.file_type()?;
+    if entry.depth() == 0 || kind.is_dir() {
+        return None;
+    }
+    let path = entry.into_path();
+    let stat = match fs::symlink_metadata(&path) {
+        Ok(metadata) => Stat::of(&metadata),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        Err(error) => return Some(Found::Unlisted { path, why: error.to_string() }),
+    };
+    Some(if kind.is_file() {
+        Found::File { path, stat }
+    } else if kind.is_symlink() {
+        Found::Other { path, stat, reason: Reason::NotAFile("a symbolic link") }
+    } else {
+        Found::Other { path, stat, reason: Reason::NotAFile("a device, pipe or socket") }
+    })
+}
+
+/// What an error hides. A folder that has gone in the meantime hides nothing; the one that is
+/// followed hides everything, and so does an error of unknown place.
+fn unlisted(error: &ignore::Error, root: &Path) -> Option<Found> {
+    let path = path_of(error).unwrap_or(root).to_path_buf();
+    let gone = error.io_error().is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
+    // The system's words alone; the path is said before them.
+    let code = error.io_error().and_then(io::Error::raw_os_error);
+    let why = code
+        .map_or_else(|| error.to_string(), |code| io::Error::from_raw_os_error(code).to_string());
+    (!gone || path == root).then_some(Found::Unlisted { path, why })
+}
+
+fn path_of(error: &ignore::Error) -> Option<&Path> {
+    match error {
+        ignore::Error::WithPath { path, .. } => Some(path),
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => {
+            path_of(err)
+        }
+        ignore::Error::Loop { child, .. } => Some(child),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_is_some_paths_and_what_is_below() {
+        let scope = Scope::Below(["d/a", "d/b/c"].map(PathBuf::from).into());
+        for (path, holds, enters) in [
+            ("d", false, true),
+            ("d/a", true, true),
+            ("d/a/x", true, true),
+            ("d/ab", false, false),
+            ("d/b", false, true),
+            ("d/b/c/x", true, true),
+            ("d/b/d", false, false),
+        ] {
+            assert_eq!(scope.holds(Path::new(path)), holds, "{path}");
+            assert_eq!(scope.enters(Path::new(path)), enters, "{path}");
+            assert_eq!(scope.keys().holds(path.as_bytes()), holds, "{path}");
+        }
+        assert!(Scope::All.keys().holds(b"x"));
+    }
+}

@@ -1,0 +1,139 @@
+//! Texts of all formats, and garbage in place of them.
+
+use super::*;
+
+fn read(name: &str, bytes: &[u8]) -> Result<String, Reason> {
+    text(Path::new(name), bytes.to_vec())
+}
+
+fn words(name: &str, bytes: &[u8]) -> String {
+    read(name, bytes).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn kind(name: &str, bytes: &[u8]) -> &'static str {
+    read(name, bytes).unwrap_err().kind()
+}
+
+#[test]
+fn encodings_are_told_apart() {
+    let (cafe, plain) = ("Im Caf\u{e9} gibt es \u{201e}\u{c4}pfel\u{201c}", "plain text");
+    let utf_16 = |text: &str, order: fn(u16) -> [u8; 2]| {
+        text.encode_utf16().flat_map(order).collect::<Vec<u8>>()
+    };
+    let (little, big) = (utf_16(cafe, u16::to_le_bytes), utf_16(cafe, u16::to_be_bytes));
+    assert_eq!(words("a", cafe.as_bytes()), cafe);
+    assert_eq!(words("a", &[b"\xef\xbb\xbf", cafe.as_bytes()].concat()), cafe);
+    assert_eq!(words("a", &[b"\xff\xfe", &little[..]].concat()), cafe);
+    assert_eq!(words("a", &[b"\xfe\xff", &big[..]].concat()), cafe);
+    assert_eq!(words("a", &utf_16(plain, u16::to_le_bytes)), plain);
+    assert_eq!(words("a", &utf_16(plain, u16::to_be_bytes)), plain);
+    assert_eq!(
+        words("a", b"Im Caf\xe9 gibt es \x84\xc4pfel\x93 und mehr"),
+        cafe.to_owned() + " und mehr"
+    );
+    let japanese = "\u{65e5}\u{672c}\u{8a9e}\u{306e}\u{6587}\u{7ae0}\u{3067}\u{3059}";
+    let (bytes, _, _) = encoding_rs::SHIFT_JIS.encode(japanese);
+    assert_eq!(words("a", &bytes), japanese);
+}
+
+#[test]
+fn binary_files_say_why() {
+    assert_eq!(kind("a", b"ab\0c"), "binary");
+    assert_eq!(kind("a", b"\xff\xfea"), "binary");
+    assert_eq!(kind("a", b"\x1f\x8b\x08\x01\x02\xff\xfe\x03\x80"), "binary");
+    let late = [vec![b'a'; 8 << 10], vec![0]].concat();
+    assert!(read("a", &late).is_ok(), "a NUL byte beyond the first 8 KiB is text");
+}
+
+#[test]
+fn an_mbox_is_named_and_not_read() {
+    assert_eq!(kind("a.mbox", b"From a@b Sat Jan  3 01:05:34 1996\n"), "unread format");
+}
+
+#[cfg(feature = "html")]
+#[test]
+fn html_is_what_a_person_sees() {
+    let page = b"<!DOCTYPE html><title>T</title><style>x{}</style><script>y()</script>\
+        <p>One <b>two</b> <a href='http://e.example/'>three</a><table><tr><td>four<td>five</table>";
+    for name in ["a.html", "a.HTM", "page"] {
+        assert_eq!(words(name, page), "One two three four five");
+    }
+    let old = b"<html><head><meta charset=\"koi8-r\"></head><p>\xf0\xf2\xe9";
+    assert_eq!(words("a.html", old), "\u{41f}\u{420}\u{418}");
+    assert_eq!(kind("a.html", b"<p>a\0b"), "binary");
+}
+
+#[cfg(feature = "html")]
+#[test]
+fn deep_html_neither_hangs_nor_overflows() {
+    for tag in ["<div>", "<b>", "<table><tr><td>", "<ul><li>", "<blockquote>"] {
+        let page = tag.repeat(3_000) + "deep";
+        // Read or refused, but the process lives.
+        let _ = read("a.html", page.as_bytes());
+    }
+}
+
+#[cfg(feature = "mail")]
+#[test]
+fn mail_is_its_subject_and_text() {
+    let mail =
+        b"Return-Path: <a@b>\r\nFrom: A <a@b>\r\nSubject: =?utf-8?q?Caf=C3=A9?= at\r\n six\r\n\
+        Content-Type: text/plain; charset=iso-8859-1\r\nContent-Transfer-Encoding: \
+        quoted-printable\r\n\r\nMeet me =E9t the door.\r\n";
+    for name in ["a.eml", "1234.M5P.host:2,S"] {
+        assert_eq!(words(name, mail), "Caf\u{e9} at six Meet me \u{e9}t the door.");
+    }
+    let html = b"From: a@b\nDate: x\nContent-Type: text/html\n\n<p>Only <i>this</i></p>";
+    assert_eq!(words("a.eml", html), "Only this");
+    let plain = [
+        "Name: x\nVersion: 1\n\ntext",
+        "From: Ann\nTo be sure, this is prose.",
+        "from: here\nto: there\ndate: today\n",
+        "Subject: a letter\nTo: you\n\nof old",
+    ];
+    for text in plain {
+        assert!(!words("notes", text.as_bytes()).is_empty(), "{text}");
+        assert_eq!(words("notes", text.as_bytes()), words("a.txt", text.as_bytes()));
+        assert!(words("notes", text.as_bytes()).contains(':'), "{text}");
+    }
+}
+
+#[cfg(feature = "pdf")]
+#[test]
+fn pdf_is_its_text_and_garbage_is_named() {
+    let pdf = pdf_of("Permission is hereby granted");
+    assert_eq!(words("a.bin", &pdf), "Permission is hereby granted");
+    assert_eq!(kind("a.pdf", b"%PDF-1.7\nnothing of it"), "unread format");
+    // Every third byte turned, one at a time: read or refused.
+    for at in (0..pdf.len()).step_by(3) {
+        let mut damaged = pdf.clone();
+        damaged[at] ^= 0x15;
+        let _ = read("a.pdf", &damaged);
+    }
+}
+
+/// A small PDF of one page.
+#[cfg(feature = "pdf")]
+fn pdf_of(line: &str) -> Vec<u8> {
+    let content = format!("BT /F1 12 Tf 72 720 Td ({line}) Tj ET");
+    let objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_owned(),
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R \
+         /Resources << /Font << /F1 5 0 R >> >> >>"
+            .to_owned(),
+        format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()),
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
+            .to_owned(),
+    ];
+    let mut pdf = "%PDF-1.4\n".to_owned();
+    let mut table = String::new();
+    for (at, object) in objects.iter().enumerate() {
+        table.extend([format!("{:010} 00000 n \n", pdf.len())]);
+        pdf.extend([format!("{} 0 obj\n{object}\nendobj\n", at + 1)]);
+    }
+    let begin = pdf.len();
+    pdf.extend([format!("xref\n0 6\n0000000000 65535 f \n{table}")]);
+    pdf.extend([format!("trailer\n<< /Size 6 /Root 1 0 R >>\nstartxref\n{begin}\n%%EOF\n")]);
+    pdf.into_bytes()
+}
