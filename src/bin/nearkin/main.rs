@@ -5,8 +5,10 @@
 mod add;
 mod admit;
 mod args;
+mod checkpoint;
 mod content;
 mod copies;
+mod dedup;
 mod exchange;
 mod failure;
 mod files;
@@ -23,7 +25,9 @@ mod pipeline;
 mod progress;
 mod query;
 mod remove;
+mod resume;
 mod sets;
+mod source;
 mod table;
 mod table_file;
 mod time;
@@ -71,6 +75,7 @@ fn run(command: Command, output: &mut Output) -> Result<Ended, Failure> {
         Command::Create(args) => maintain::create(&args, output),
         Command::Add(args) => add::run(&args, output),
         Command::Admit(args) => admit::run(&args, output),
+        Command::Dedup(args) => dedup::run(&args, output),
         Command::Query(args) => query::run(args, output),
         Command::Remove(args) => remove::run(args, output),
         Command::Pairs(args) => pairs::pairs(&args, output),

@@ -1,0 +1,145 @@
+//! A file that is written in blocks, each packed by itself, so that it can be cut between two of
+//! them and gone on with, and is the same byte for byte as if it had not been.
+
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "writes the user's files, never the index's"
+)]
+
+use std::fs::{self, File};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::checkpoint;
+use crate::failure::Failure;
+
+/// A block ends at the first line that reaches this: large enough to be packed well.
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// A file that gets its name when it is whole.
+pub(super) struct Packed {
+    file: File,
+    path: PathBuf,
+    packing: Packing,
+    block: Vec<u8>,
+    /// Bytes of the file, without the block.
+    pub(super) bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Packing {
+    None,
+    Gzip,
+    Zstandard,
+}
+
+/// The name under which a file is written.
+fn tmp_of(path: &Path) -> PathBuf {
+    let mut tmp = path.as_os_str().to_owned();
+    tmp.push(".tmp");
+    PathBuf::from(tmp)
+}
+
+fn writing(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(
+        format!("cannot write {}: {error}", path.display()),
+        "remove the cause and run the command again: it goes on where it was",
+    )
+}
+
+impl Packed {
+    /// Opens what was written of a file, and cuts off what lies behind `bytes`. None if there is
+    /// less.
+    pub(super) fn open(path: &Path, bytes: u64) -> Result<Option<Self>, Failure> {
+        let failed = |error: io::Error| writing(path, &error);
+        let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
+        let packing = match ending.as_deref().and_then(std::ffi::OsStr::to_str) {
+            Some("gz") => Packing::Gzip,
+            Some("zst" | "zstd") => Packing::Zstandard,
+            _ => Packing::None,
+        };
+        let mut options = File::options();
+        let options = options.write(true).create(true).truncate(false);
+        let mut file = options.open(tmp_of(path)).map_err(failed)?;
+        if file.metadata().map_err(failed)?.len() < bytes {
+            return Ok(None);
+        }
+        file.set_len(bytes).map_err(failed)?;
+        file.seek(SeekFrom::End(0)).map_err(failed)?;
+        Ok(Some(Self { file, path: path.to_owned(), packing, block: Vec::new(), bytes }))
+    }
+
+    /// Writes a line without its end, and its end.
+    pub(super) fn line(&mut self, line: &[u8]) -> Result<(), Failure> {
+        self.block.extend_from_slice(line);
+        self.block.push(b'\n');
+        if self.block.len() < BLOCK_BYTES { Ok(()) } else { self.end_block() }
+    }
+
+    /// Ends the block: what comes next does not depend on what was before.
+    pub(super) fn end_block(&mut self) -> Result<(), Failure> {
+        if self.block.is_empty() {
+            return Ok(());
+        }
+        let packed = match self.packing {
+            Packing::None => Ok(std::mem::take(&mut self.block)),
+            Packing::Gzip => {
+                let level = flate2::Compression::default();
+                let mut encoder = flate2::write::GzEncoder::new(Vec::new(), level);
+                encoder.write_all(&self.block).and_then(|()| encoder.finish())
+            }
+            Packing::Zstandard => zstd::bulk::compress(&self.block, 3),
+        };
+        let written = packed.and_then(|mut packed| {
+            self.bytes += packed.len() as u64;
+            self.file.write_all(&packed)?;
+            if self.packing == Packing::None {
+                packed.clear();
+                self.block = packed;
+            }
+            self.block.clear();
+            Ok(())
+        });
+        written.map_err(|error| writing(&self.path, &error))
+    }
+
+    /// Makes durable all but the block.
+    pub(super) fn sync(&self) -> Result<(), Failure> {
+        self.file.sync_data().map_err(|error| writing(&self.path, &error))
+    }
+
+    /// Ends the file. A packed one without content is one empty block: no bytes are no such file.
+    pub(super) fn finish(mut self) -> Result<(), Failure> {
+        if self.bytes == 0 && self.block.is_empty() && self.packing != Packing::None {
+            let empty = match self.packing {
+                Packing::Gzip => {
+                    flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default())
+                        .finish()
+                }
+                _ => zstd::bulk::compress(&[], 3),
+            };
+            let written = empty.and_then(|empty| self.file.write_all(&empty));
+            written.map_err(|error| writing(&self.path, &error))?;
+        }
+        self.end_block()?;
+        self.file.sync_all().map_err(|error| writing(&self.path, &error))
+    }
+}
+
+/// Gives a finished file its name, unless it has it already.
+pub(super) fn publish(path: &Path) -> Result<(), Failure> {
+    let renamed = match fs::rename(tmp_of(path), path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && path.exists() => Ok(()),
+        renamed => renamed,
+    };
+    renamed
+        .and_then(|()| checkpoint::sync_folder(path))
+        .map_err(|error| writing(path, &error))
+}
+
+/// Removes what was written of a file that is not to be gone on with.
+pub(super) fn discard(path: &Path) {
+    // If that fails, opening it cuts it.
+    let _ = fs::remove_file(tmp_of(path));
+}
