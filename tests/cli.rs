@@ -23,12 +23,16 @@ mod add;
 mod admit;
 #[path = "cli/cookbook.rs"]
 mod cookbook;
+#[path = "cli/dedup.rs"]
+mod dedup;
 #[path = "cli/exact.rs"]
 mod exact;
 #[path = "cli/exchange.rs"]
 mod exchange;
 #[path = "cli/help.rs"]
 mod help;
+#[path = "cli/packed.rs"]
+mod packed;
 #[path = "cli/passages.rs"]
 mod passages;
 #[path = "cli/query.rs"]

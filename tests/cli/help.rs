@@ -3,9 +3,9 @@
 use super::*;
 
 /// In an order in which each finds what it needs.
-const COMMANDS: [&str; 15] = [
-    "create", "add", "admit", "query", "pairs", "clusters", "stats", "verify", "compact", "backup",
-    "salvage", "export", "import", "rebuild", "remove",
+const COMMANDS: [&str; 16] = [
+    "create", "add", "admit", "dedup", "query", "pairs", "clusters", "stats", "verify", "compact",
+    "backup", "salvage", "export", "import", "rebuild", "remove",
 ];
 
 #[test]

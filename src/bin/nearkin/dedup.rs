@@ -233,7 +233,7 @@ fn report(
     let saved = counts.bytes_read - counts.bytes_kept;
     let share = 100.0 * saved as f64 / counts.bytes_read.max(1) as f64;
     let of = output::bytes(counts.bytes_read);
-    rows.push((output::bytes(saved), format!("saved of {of} ({share:.1} %)")));
+    rows.push((String::new(), format!("saved: {} of {of} ({share:.1} %)", output::bytes(saved))));
     rows[0].0 = grouped(read);
     rows[0].1 = if read == 1 { "line read" } else { "lines read" }.to_owned();
     let width = rows.iter().map(|(number, _)| number.len()).max().unwrap_or(0);

@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn the_ending_says_what_a_file_is() {
-        let of = |name: &str| Format::of(Path::new(name)).ok();
+        let of = |name: &str| Format::of(Path::new(name), false).ok();
         assert_eq!((of("a.jsonl"), of("-")), (Some(Format::Lines), Some(Format::Lines)));
         assert_eq!(of("a.b.PARQUET"), Some(Format::Parquet));
         assert_eq!((of("a"), of("a.csv")), (None, None));

@@ -79,7 +79,11 @@ impl Fields {
         let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         let mut object: Map<String, Value> =
             serde_json::from_slice(line).map_err(|error| not_an_object(&error))?;
-        let key = match object.remove(&self.key) {
+        let name = &self.content;
+        // One field may be both.
+        let key =
+            if self.key == *name { object.get(name).cloned() } else { object.remove(&self.key) };
+        let key = match key {
             Some(Value::String(key)) => key.into_bytes(),
             Some(Value::Number(number)) if !number.is_f64() => number.to_string().into_bytes(),
             _ if self.key_optional => Vec::new(),
@@ -89,7 +93,6 @@ impl Fields {
             Some(_) => return Err(format!("{:?} is neither a string nor an integer", self.key)),
             None => return Err(format!("there is no {:?}", self.key)),
         };
-        let name = &self.content;
         let content = match (object.remove(name), self.kind) {
             (Some(Value::String(text)), Kind::Text) => Content::Text(text),
             (Some(Value::Array(items)), Kind::Items) => Content::Items(

@@ -58,8 +58,7 @@ impl Scratch {
             })
             .unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))
             .map_err(|error| unpacking(&source.name, &error))?;
-        io::copy(&mut source.reader, &mut file)
-            .map_err(|error| unpacking(&source.name, &error))?;
+        io::copy(&mut source.reader, &mut file).map_err(|error| unpacking(&source.name, &error))?;
         Ok(scratch)
     }
 }

@@ -13,12 +13,12 @@ mod rows;
 mod rows;
 
 use std::fs::File;
-use std::io::{self, BufReader, Cursor, Read, Seek as _, SeekFrom};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 
 use crate::failure::Failure;
 use crate::files::STDIN;
@@ -109,7 +109,10 @@ pub(crate) fn open(path: &Path, columns: &[&str]) -> Result<Source, Failure> {
             Failure::new(format!("cannot read stdin before line 1: {error}"), "")
         })?;
         if packing == Packing::Parquet {
-            return Err(Failure::new("stdin is a Parquet file", "name the file: it is not a stream"));
+            return Err(Failure::new(
+                "stdin is a Parquet file",
+                "name the file: it is not a stream",
+            ));
         }
         return Ok(Source { name: "stdin".to_owned(), reader, taken, plain: false });
     }
@@ -178,7 +181,7 @@ fn unpacked(mut packed: impl Read + 'static) -> io::Result<(Box<dyn Read>, Packi
     Ok(match packing {
         Packing::None | Packing::Parquet => (Box::new(whole), packing),
         Packing::Gzip => {
-            let inner = MultiGzDecoder::new(buffered(whole));
+            let inner = Members { member: Some(GzDecoder::new(buffered(whole))) };
             (Box::new(Unpacked { inner, packing }), packing)
         }
         Packing::Zstandard => {
@@ -186,6 +189,32 @@ fn unpacked(mut packed: impl Read + 'static) -> io::Result<(Box<dyn Read>, Packi
             (Box::new(Unpacked { inner, packing }), packing)
         }
     })
+}
+
+/// All members of gzip data. flate2's own reader of several takes what is behind them for one
+/// that is cut short, if it is short.
+struct Members<R> {
+    /// None at the end.
+    member: Option<GzDecoder<R>>,
+}
+
+impl<R: BufRead> Read for Members<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            let count = member.read(buffer)?;
+            if count > 0 || buffer.is_empty() {
+                return Ok(count);
+            }
+            let behind = member.get_mut().fill_buf()?.first().copied();
+            let packed = self.member.take().map(GzDecoder::into_inner);
+            match behind {
+                None => {}
+                Some(0x1f) => self.member = packed.map(GzDecoder::new),
+                Some(_) => return Err(io::Error::other("invalid gzip header")),
+            }
+        }
+        Ok(0)
+    }
 }
 
 /// Counts what is taken of a file.

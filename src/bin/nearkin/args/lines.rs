@@ -10,8 +10,8 @@ pub(crate) struct ExactGiven {
     #[arg(long)]
     pub(crate) exact: bool,
 
-    /// Find them in this file of JSON lines (packed or Parquet, too), by their keys [default: files, whose keys are paths];
-    /// may be repeated
+    /// Find them in this file of JSON lines (packed or Parquet, too), by their keys; may be
+    /// repeated [default: files, whose keys are paths]
     #[arg(long, value_name = "FILE", requires = "exact")]
     pub(crate) from: Vec<PathBuf>,
 
@@ -58,7 +58,8 @@ pub(crate) struct LinesGiven {
     #[arg(conflicts_with_all = ["text_field", "items_field"])]
     pub(crate) rows_field: Option<String>,
 
-    /// Stop with an error at the first line that would be skipped; what came before it is done
-    #[arg(long, requires = "jsonl")]
+    /// Stop with an error at the first line or file that would be skipped; what came before it is
+    /// done
+    #[arg(long)]
     pub(crate) strict: bool,
 }

@@ -3,7 +3,7 @@
 //! Those kept are in an index under their ranks, so that of equally similar ones the most
 //! preferred is named, and what was decided after the last checkpoint can be taken back.
 
-use nearkin::{Admit, Admission, Batch, Decision, Keep, Newcomer, Signature};
+use nearkin::{Admission, Admit, Batch, Decision, Keep, Newcomer, Signature};
 
 use super::ledger::{Entry, Kind, Verdict, Verdicts};
 use super::work::{Stage, Work};

@@ -160,11 +160,7 @@ impl Ledger {
         let mut found = Vec::with_capacity(numbers.len());
         for run in runs(numbers) {
             let first = run.iter().min().copied().unwrap_or(0);
-            let block = read_at(
-                self.entries.get_ref(),
-                first * bytes as u64,
-                run.len() * bytes,
-            )?;
+            let block = read_at(self.entries.get_ref(), first * bytes as u64, run.len() * bytes)?;
             for number in run {
                 let at = usize::try_from(number - first).unwrap_or(usize::MAX) * bytes;
                 let entry = Entry::decode(&block[at..at + bytes]);
@@ -219,7 +215,10 @@ pub(super) enum Verdict {
     None,
     Kept,
     /// Like a kept one, whose number it is.
-    Dropped { of: u64, equal_rows: u32 },
+    Dropped {
+        of: u64,
+        equal_rows: u32,
+    },
 }
 
 /// Bytes of a verdict.

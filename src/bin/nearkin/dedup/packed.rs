@@ -11,19 +11,25 @@ use std::fs::{self, File};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
+
 use crate::checkpoint;
 use crate::failure::Failure;
 
 /// A block ends at the first line that reaches this: large enough to be packed well.
 const BLOCK_BYTES: usize = 1 << 20;
 
+/// Blocks packed together, on all cores.
+const BLOCKS: usize = 8;
+
 /// A file that gets its name when it is whole.
 pub(super) struct Packed {
     file: File,
     path: PathBuf,
     packing: Packing,
-    block: Vec<u8>,
-    /// Bytes of the file, without the block.
+    /// Those that are not written yet; all but the last are full.
+    blocks: Vec<Vec<u8>>,
+    /// Bytes of the file, without these.
     pub(super) bytes: u64,
 }
 
@@ -32,6 +38,21 @@ enum Packing {
     None,
     Gzip,
     Zstandard,
+}
+
+impl Packing {
+    fn pack(self, block: Vec<u8>) -> io::Result<Vec<u8>> {
+        match self {
+            Self::None => Ok(block),
+            Self::Gzip => {
+                let level = flate2::Compression::default();
+                let mut encoder = flate2::write::GzEncoder::new(Vec::new(), level);
+                encoder.write_all(&block)?;
+                encoder.finish()
+            }
+            Self::Zstandard => zstd::bulk::compress(&block, 3),
+        }
+    }
 }
 
 /// The name under which a file is written.
@@ -67,60 +88,49 @@ impl Packed {
         }
         file.set_len(bytes).map_err(failed)?;
         file.seek(SeekFrom::End(0)).map_err(failed)?;
-        Ok(Some(Self { file, path: path.to_owned(), packing, block: Vec::new(), bytes }))
+        Ok(Some(Self { file, path: path.to_owned(), packing, blocks: Vec::new(), bytes }))
     }
 
     /// Writes a line without its end, and its end.
     pub(super) fn line(&mut self, line: &[u8]) -> Result<(), Failure> {
-        self.block.extend_from_slice(line);
-        self.block.push(b'\n');
-        if self.block.len() < BLOCK_BYTES { Ok(()) } else { self.end_block() }
+        let Some(block) = self.blocks.last_mut().filter(|block| block.len() < BLOCK_BYTES) else {
+            if self.blocks.len() == BLOCKS {
+                self.end_block()?;
+            }
+            self.blocks.push(Vec::with_capacity(BLOCK_BYTES + BLOCK_BYTES / 8));
+            return self.line(line);
+        };
+        block.extend_from_slice(line);
+        block.push(b'\n');
+        // A few long lines are as much as many short ones.
+        if block.len() < BLOCKS * BLOCK_BYTES { Ok(()) } else { self.end_block() }
     }
 
     /// Ends the block: what comes next does not depend on what was before.
     pub(super) fn end_block(&mut self) -> Result<(), Failure> {
-        if self.block.is_empty() {
-            return Ok(());
-        }
-        let packed = match self.packing {
-            Packing::None => Ok(std::mem::take(&mut self.block)),
-            Packing::Gzip => {
-                let level = flate2::Compression::default();
-                let mut encoder = flate2::write::GzEncoder::new(Vec::new(), level);
-                encoder.write_all(&self.block).and_then(|()| encoder.finish())
+        let blocks = std::mem::take(&mut self.blocks);
+        let packing = self.packing;
+        let packed: Vec<_> = blocks.into_par_iter().map(|block| packing.pack(block)).collect();
+        let write = || {
+            for block in packed {
+                let block = block?;
+                self.file.write_all(&block)?;
+                self.bytes += block.len() as u64;
             }
-            Packing::Zstandard => zstd::bulk::compress(&self.block, 3),
-        };
-        let written = packed.and_then(|mut packed| {
-            self.bytes += packed.len() as u64;
-            self.file.write_all(&packed)?;
-            if self.packing == Packing::None {
-                packed.clear();
-                self.block = packed;
-            }
-            self.block.clear();
             Ok(())
-        });
-        written.map_err(|error| writing(&self.path, &error))
+        };
+        write().map_err(|error| writing(&self.path, &error))
     }
 
-    /// Makes durable all but the block.
+    /// Makes durable what was written.
     pub(super) fn sync(&self) -> Result<(), Failure> {
         self.file.sync_data().map_err(|error| writing(&self.path, &error))
     }
 
     /// Ends the file. A packed one without content is one empty block: no bytes are no such file.
     pub(super) fn finish(mut self) -> Result<(), Failure> {
-        if self.bytes == 0 && self.block.is_empty() && self.packing != Packing::None {
-            let empty = match self.packing {
-                Packing::Gzip => {
-                    flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default())
-                        .finish()
-                }
-                _ => zstd::bulk::compress(&[], 3),
-            };
-            let written = empty.and_then(|empty| self.file.write_all(&empty));
-            written.map_err(|error| writing(&self.path, &error))?;
+        if self.bytes == 0 && self.blocks.is_empty() {
+            self.blocks.push(Vec::new());
         }
         self.end_block()?;
         self.file.sync_all().map_err(|error| writing(&self.path, &error))
@@ -133,9 +143,7 @@ pub(super) fn publish(path: &Path) -> Result<(), Failure> {
         Err(error) if error.kind() == io::ErrorKind::NotFound && path.exists() => Ok(()),
         renamed => renamed,
     };
-    renamed
-        .and_then(|()| checkpoint::sync_folder(path))
-        .map_err(|error| writing(path, &error))
+    renamed.and_then(|()| checkpoint::sync_folder(path)).map_err(|error| writing(path, &error))
 }
 
 /// Removes what was written of a file that is not to be gone on with.

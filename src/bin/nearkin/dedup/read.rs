@@ -73,11 +73,7 @@ pub(super) fn input(asked: &Asked<'_>, work: &Work) -> Result<LineFiles, Failure
 }
 
 /// Reads a line, and looks for it in the archive.
-fn read(
-    asked: &Asked<'_>,
-    reading: &Reading,
-    raw: Raw,
-) -> nearkin::Result<Result<Read, Skipped>> {
+fn read(asked: &Asked<'_>, reading: &Reading, raw: Raw) -> nearkin::Result<Result<Read, Skipped>> {
     let origin = raw.origin.clone();
     let sketched = match reading.sketch(raw) {
         Ok(sketched) => sketched,

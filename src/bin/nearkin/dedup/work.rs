@@ -168,6 +168,11 @@ impl Work {
         Ok(Self { folder, state: State::new(plan), kept, ledger, stored: Instant::now() })
     }
 
+    /// Whether the run does this; not if the input has changed since.
+    pub(super) fn is_of(&self, plan: &Plan) -> bool {
+        self.state.plan == *plan
+    }
+
     /// Whether it is time for a checkpoint.
     pub(super) fn is_due(&self) -> bool {
         self.stored.elapsed() >= BETWEEN_CHECKPOINTS

@@ -69,7 +69,7 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
             progress.reached(lines.bytes_taken());
         }
     }
-    if work.state.done < work.ledger.count {
+    if work.state.done < work.ledger.count || !work.is_of(&asked.plan()?) {
         return Err(changed());
     }
     out.finish()?;

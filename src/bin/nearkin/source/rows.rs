@@ -80,7 +80,11 @@ impl Column {
 }
 
 /// The columns that are wanted and can be had, in the order of the file.
-fn columns(schema: &SchemaDescriptor, wanted: &[&str], path: &Path) -> Result<Vec<Column>, Failure> {
+fn columns(
+    schema: &SchemaDescriptor,
+    wanted: &[&str],
+    path: &Path,
+) -> Result<Vec<Column>, Failure> {
     let mut leaves: BTreeMap<&str, usize> = BTreeMap::new();
     for leaf in schema.columns() {
         *leaves.entry(leaf.path().parts()[0].as_str()).or_default() += 1;
@@ -247,5 +251,91 @@ impl Read for Rows {
         buffer[..count].copy_from_slice(&rest[..count]);
         self.given += count;
         Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
+    use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+    use ::parquet::schema::parser::parse_message_type;
+
+    fn column<T: DataType>(
+        group: &mut SerializedRowGroupWriter<'_, File>,
+        values: &[T::T],
+        levels: (&[i16], &[i16]),
+    ) {
+        let mut column = group.next_column().unwrap().unwrap();
+        let (present, repeated) = levels;
+        let some = |levels: &'static [i16]| Some(levels).filter(|levels| !levels.is_empty());
+        let (present, repeated) = (present.to_vec().leak(), repeated.to_vec().leak());
+        column.typed::<T>().write_batch(values, some(present), some(repeated)).unwrap();
+        column.close().unwrap();
+    }
+
+    fn bytes(texts: &[&str]) -> Vec<ByteArray> {
+        texts.iter().map(|text| ByteArray::from(*text)).collect()
+    }
+
+    /// Two row groups of three rows each, of all kinds of columns.
+    fn write(path: &Path) {
+        let schema = "message m {
+            required binary id (UTF8);
+            optional binary text (UTF8);
+            required int32 number (INTEGER(32, false));
+            optional group items (LIST) { repeated group list { optional binary element (UTF8); } }
+            repeated int64 plain;
+            required double share;
+            required group deep { required int64 a; required int64 b; }
+        }";
+        let schema = Arc::new(parse_message_type(schema).unwrap());
+        let file = File::create(path).unwrap();
+        let mut writer = SerializedFileWriter::new(file, schema, Arc::default()).unwrap();
+        for _ in 0..2 {
+            let mut group = writer.next_row_group().unwrap();
+            column::<ByteArrayType>(&mut group, &bytes(&["a", "b\n", "c"]), (&[], &[]));
+            column::<ByteArrayType>(&mut group, &bytes(&["one", "two"]), (&[1, 0, 1], &[]));
+            column::<Int32Type>(&mut group, &[1, -1, 3], (&[], &[]));
+            // [x, null], null, []
+            let levels: (&[i16], &[i16]) = (&[3, 2, 0, 1], &[0, 1, 0, 0]);
+            column::<ByteArrayType>(&mut group, &bytes(&["x"]), levels);
+            // [], [-7, 8], [9]
+            column::<Int64Type>(&mut group, &[-7, 8, 9], (&[0, 1, 1, 1], &[0, 0, 1, 0]));
+            column::<DoubleType>(&mut group, &[0.5, f64::NAN, 2.0], (&[], &[]));
+            for _ in 0..2 {
+                column::<Int64Type>(&mut group, &[1, 2, 3], (&[], &[]));
+            }
+            group.close().unwrap();
+        }
+        writer.close().unwrap();
+    }
+
+    fn read(path: &Path, wanted: &[&str]) -> String {
+        let mut text = String::new();
+        Rows::open(path, wanted, Arc::default()).unwrap().read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn rows_are_lines_of_json() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("rows.parquet");
+        write(&path);
+        let all = "{\"id\":\"a\",\"text\":\"one\",\"number\":1,\"items\":[\"x\",null],\
+            \"plain\":[],\"share\":0.5}\n\
+            {\"id\":\"b\\n\",\"text\":null,\"number\":4294967295,\"items\":[],\"plain\":[-7,8],\
+            \"share\":null}\n\
+            {\"id\":\"c\",\"text\":\"two\",\"number\":3,\"items\":[],\"plain\":[9],\"share\":2.0}\n";
+        assert_eq!(read(&path, &[]), all.repeat(2));
+        let two = "{\"id\":\"a\",\"plain\":[]}\n{\"id\":\"b\\n\",\"plain\":[-7,8]}\n\
+            {\"id\":\"c\",\"plain\":[9]}\n";
+        assert_eq!(read(&path, &["plain", "id"]), two.repeat(2));
+        let wrong = |wanted: &str| {
+            let rows = Rows::open(&path, &[wanted], Arc::default());
+            rows.err().unwrap().to_string()
+        };
+        assert!(wrong("typo").contains("no column \"typo\", only deep, id, items"));
+        assert!(wrong("deep").contains("another type"));
     }
 }
