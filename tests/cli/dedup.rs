@@ -13,11 +13,12 @@ fn lines(count: u64) -> String {
         let word = |at: u64| (like * 31 + at * at * 17) % 997;
         let text: Vec<_> = (0..20 + like % 9).map(|at| format!("w{}", word(at))).collect();
         let last = if line % 10 == 9 { "other" } else { "last" };
-        lines += &match line % 1_000 {
+        let object = match line % 1_000 {
             500 => "no JSON\n".to_owned(),
             700 => format!("{{\"id\":{line},\"text\":\"\"}}\n"),
             _ => format!("{{\"id\":\"k{line}\",\"text\":\"{} {last}\"}}\n", text.join(" ")),
         };
+        lines.push_str(&object);
     }
     lines
 }
@@ -78,32 +79,32 @@ fn what_is_dropped_is_said_with_what_it_is_like() {
 
 /// The definition in docs/DEDUP.md, by all pairs of the documents that are left in question.
 fn by_definition(scratch: &Scratch, keep: &str, archive: &BTreeSet<u64>) -> BTreeSet<u64> {
-    let mut like: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+    let mut alike: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
     for pair in scratch.run("pairs all.nearkin --threshold 0.6 --json").ends_with(0).objects() {
         let key = |name: &str| pair[name].as_str().unwrap().parse::<u64>().unwrap();
         let (a, b) = (key("a"), key("b"));
-        like.entry(a).or_default().insert(b);
-        like.entry(b).or_default().insert(a);
+        alike.entry(a).or_default().insert(b);
+        alike.entry(b).or_default().insert(a);
     }
     scratch.run("export all.nearkin --out all.jsonl").ends_with(0);
     let mut order: Vec<(i64, u64)> = Vec::new();
     for document in objects(&text(scratch, "all.jsonl")).iter().skip(1) {
-        let line = document["key"].as_str().unwrap().parse::<u64>().unwrap();
+        let number = document["key"].as_str().unwrap().parse::<u64>().unwrap();
         let by = match keep {
             "first" => 0,
-            "newest" => -line.cast_signed(),
+            "newest" => -number.cast_signed(),
             _ => -document["shingle_count"].as_i64().unwrap(),
         };
-        order.push((by, line));
+        order.push((by, number));
     }
     order.sort_unstable();
     let mut kept = BTreeSet::new();
-    for (_, line) in order {
+    for (_, number) in order {
         let none = BTreeSet::new();
-        let like = like.get(&line).unwrap_or(&none);
-        let in_archive = archive.contains(&line) || !like.is_disjoint(archive);
+        let like = alike.get(&number).unwrap_or(&none);
+        let in_archive = archive.contains(&number) || !like.is_disjoint(archive);
         if !in_archive && like.is_disjoint(&kept) {
-            kept.insert(line);
+            kept.insert(number);
         }
     }
     kept
@@ -256,6 +257,7 @@ fn what_cannot_be_asked_for_is_refused_before_anything_is_made() {
         ("dedup in.jsonl --out i", "is no file"),
         ("dedup - - --out o", "only once"),
         ("dedup typo.jsonl --out o", "typo.jsonl"),
+        ("dedup /dev/null --out o", "cannot be read twice"),
         ("dedup in.jsonl --out o --index typo", "typo"),
         ("dedup in.jsonl --out o --index i --shingles chars:5", "other signatures"),
         ("dedup in.jsonl --out o --index i --items-field x", "words:3"),

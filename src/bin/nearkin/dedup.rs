@@ -25,7 +25,7 @@ use crate::given::Given;
 use crate::input;
 use crate::lines::Fields;
 use crate::opened;
-use crate::output::{self, Output, counted, grouped};
+use crate::output::{self, Output, grouped};
 use crate::progress::{Progress, Unit};
 
 use work::{Plan, Stage, Work};
@@ -65,7 +65,12 @@ impl<'a> Asked<'a> {
             PathBuf::from(name)
         });
         for path in &args.files {
-            files::length(path)?;
+            if files::length(path)?.is_none() && path.as_os_str() != files::STDIN {
+                return Err(Failure::new(
+                    format!("{} cannot be read twice", path.display()),
+                    "give a stream to stdin, and name it `-`",
+                ));
+            }
         }
         check_out(&args.out, &args.files)?;
         check_out(&dropped, &args.files)?;
@@ -216,12 +221,13 @@ fn report(
     }
     let kinds = counts.kinds.iter().map(|(kind, count)| format!("{} {kind}", grouped(*count)));
     let kinds: Vec<_> = kinds.collect();
-    let of_what = match kinds.is_empty() {
-        true => "skipped".to_owned(),
-        false => format!("skipped: {}", kinds.join(", ")),
+    let of_what = if kinds.is_empty() {
+        "skipped".to_owned()
+    } else {
+        format!("skipped: {}", kinds.join(", "))
     };
     let mut rows = vec![
-        (counted(read, "line"), "read".to_owned()),
+        (grouped(read), if read == 1 { "line read" } else { "lines read" }.to_owned()),
         (grouped(kept), format!("kept in {}", args.out.display())),
         (grouped(dropped), "dropped: like a kept one".to_owned()),
     ];
@@ -234,8 +240,6 @@ fn report(
     let share = 100.0 * saved as f64 / counts.bytes_read.max(1) as f64;
     let of = output::bytes(counts.bytes_read);
     rows.push((String::new(), format!("saved: {} of {of} ({share:.1} %)", output::bytes(saved))));
-    rows[0].0 = grouped(read);
-    rows[0].1 = if read == 1 { "line read" } else { "lines read" }.to_owned();
     let width = rows.iter().map(|(number, _)| number.len()).max().unwrap_or(0);
     for (number, what) in rows {
         output.line(format_args!("{number:>width$}  {what}"))?;

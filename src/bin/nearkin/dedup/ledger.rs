@@ -6,7 +6,7 @@
 #![expect(clippy::disallowed_types, reason = "writes the work folder of a run, never an index")]
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufWriter, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
 /// Bytes of an entry before its signature.
@@ -200,11 +200,18 @@ fn open_cut(path: &Path, bytes: u64) -> io::Result<Option<File>> {
     Ok(Some(file))
 }
 
-fn read_at(mut file: &File, at: u64, bytes: usize) -> io::Result<Vec<u8>> {
+/// Leaves the place where is read or written next as it is, or not: nobody appends any more.
+fn read_at(file: &File, at: u64, bytes: usize) -> io::Result<Vec<u8>> {
     let mut block = vec![0; bytes];
-    file.seek(SeekFrom::Start(at))?;
-    file.read_exact(&mut block)?;
-    // Whoever appends next does so at the end.
+    #[cfg(unix)]
+    std::os::unix::fs::FileExt::read_exact_at(file, &mut block, at)?;
+    #[cfg(not(unix))]
+    {
+        use std::io::Read as _;
+        let mut file = file;
+        file.seek(SeekFrom::Start(at))?;
+        file.read_exact(&mut block)?;
+    }
     Ok(block)
 }
 
@@ -288,6 +295,7 @@ impl Verdicts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read as _;
 
     fn entry(line: u64) -> Entry {
         Entry {

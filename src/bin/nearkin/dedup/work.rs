@@ -2,8 +2,6 @@
 //!
 //! Knows which files are in it and when they may be gone on with.
 
-#![expect(clippy::disallowed_types, reason = "writes the work folder of a run")]
-
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -243,8 +243,17 @@ impl Column {
 
 impl Read for Rows {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.given == self.text.len() && !self.fill().map_err(io::Error::other)? {
-            return Ok(0);
+        if self.given == self.text.len() {
+            let filled = self.fill().map_err(|error| match error.to_string() {
+                said if said.contains("Disabled feature") => io::Error::other(format!(
+                    "its columns are packed by {}, and only Snappy and unpacked ones can be read",
+                    said.rsplit(' ').next().unwrap_or_default()
+                )),
+                said => io::Error::other(said),
+            })?;
+            if !filled {
+                return Ok(0);
+            }
         }
         let rest = &self.text[self.given..];
         let count = rest.len().min(buffer.len());
@@ -326,7 +335,8 @@ mod tests {
             \"plain\":[],\"share\":0.5}\n\
             {\"id\":\"b\\n\",\"text\":null,\"number\":4294967295,\"items\":[],\"plain\":[-7,8],\
             \"share\":null}\n\
-            {\"id\":\"c\",\"text\":\"two\",\"number\":3,\"items\":[],\"plain\":[9],\"share\":2.0}\n";
+            {\"id\":\"c\",\"text\":\"two\",\"number\":3,\"items\":[],\"plain\":[9],\
+            \"share\":2.0}\n";
         assert_eq!(read(&path, &[]), all.repeat(2));
         let two = "{\"id\":\"a\",\"plain\":[]}\n{\"id\":\"b\\n\",\"plain\":[-7,8]}\n\
             {\"id\":\"c\",\"plain\":[9]}\n";
