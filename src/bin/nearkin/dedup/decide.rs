@@ -3,7 +3,11 @@
 //! Those kept are in an index under their ranks, so that of equally similar ones the most
 //! preferred is named, and what was decided after the last checkpoint can be taken back.
 
-use nearkin::{Admission, Admit, Batch, Decision, Keep, Newcomer, Signature};
+use std::collections::HashMap;
+
+use ahash::RandomState;
+use nearkin::{Answer, Batch, Keep, Params, Signature};
+use rayon::prelude::*;
 
 use super::ledger::{Entry, Kind, Verdict, Verdicts};
 use super::work::{Stage, Work};
@@ -12,6 +16,9 @@ use crate::failure::Failure;
 
 /// Documents decided on together.
 const CHUNK: u64 = 4_096;
+
+/// Documents that a core looks up at a time.
+const TOGETHER: usize = 128;
 
 /// Removes in one batch.
 const REMOVES: usize = 10_000;
@@ -137,35 +144,122 @@ fn decide(
     for (rank, Entry { kind, shingles, signature, .. }) in (begin..end).zip(entries) {
         if kind == Kind::Document {
             let signature = Signature::from_bytes(work.kept.params(), &signature, shingles)?;
-            documents.push((key_of(rank), signature));
+            documents.push((rank, signature));
         }
     }
-    let newcomers: Vec<_> =
-        documents.iter().map(|(key, signature)| Newcomer::new(key, signature)).collect();
-    let terms = Admit::at(asked.params.threshold()).limit(1);
-    let admissions = work.kept.admit_all(&newcomers, &terms)?;
+    let found = stored(asked, work, &documents)?;
+    let mut fresh = Fresh::new(work.kept.params(), asked.params.threshold());
+    let mut kept = Batch::new();
     let mut decided = vec![Verdict::None; numbers.len()];
-    for ((key, _), admission) in documents.iter().zip(&admissions) {
-        let verdict = verdict(admission, order);
-        match verdict {
-            Verdict::Kept => work.state.counts.kept += 1,
-            _ => work.state.counts.dropped += 1,
-        }
-        let at = usize::try_from(rank_of(key) - begin).unwrap_or(usize::MAX);
-        decided[at] = verdict;
+    for ((rank, signature), found) in documents.iter().zip(found) {
+        // Of equally similar ones the most preferred: what is stored was kept before.
+        let like = match (found, fresh.like(signature.as_bytes())) {
+            (Some(stored), Some(fresh)) if fresh.1 > stored.1 => Some(fresh),
+            (stored, fresh) => stored.or(fresh),
+        };
+        let at = usize::try_from(rank - begin).unwrap_or(usize::MAX);
+        decided[at] = if let Some((of, equal_rows)) = like {
+            work.state.counts.dropped += 1;
+            Verdict::Dropped { of: order.line(of), equal_rows }
+        } else {
+            work.state.counts.kept += 1;
+            fresh.push(*rank, signature.as_bytes());
+            kept = kept.insert(key_of(*rank), signature);
+            Verdict::Kept
+        };
+    }
+    if !kept.is_empty() {
+        work.kept.write(kept)?;
     }
     verdicts.write(&numbers, &decided).map_err(|error| work.failed(&error))
 }
 
-fn verdict(admission: &Admission, order: &Order) -> Verdict {
-    match &admission.decision {
-        Decision::Rejected { duplicates } => match duplicates.first() {
-            Some(found) => Verdict::Dropped {
-                of: order.line(rank_of(&found.key)),
-                equal_rows: found.equal_rows,
-            },
-            None => Verdict::Kept,
-        },
-        Decision::Admitted { .. } => Verdict::Kept,
+/// A rank, and how many rows are equal.
+type Like = (u64, u32);
+
+/// Of each document, the most similar of those kept in chunks before; on all cores.
+fn stored(
+    asked: &Asked<'_>,
+    work: &Work,
+    documents: &[(u64, Signature)],
+) -> Result<Vec<Option<Like>>, Failure> {
+    let snapshot = work.kept.snapshot();
+    let some = |some: &[(u64, Signature)]| {
+        let signatures: Vec<_> = some.iter().map(|(_, signature)| signature.clone()).collect();
+        let queries = snapshot.queries(&signatures).threshold(asked.params.threshold());
+        let first = |answer: Answer| {
+            answer.matches.first().map(|found| (rank_of(&found.key), found.equal_rows))
+        };
+        Ok(queries.limit(1).run()?.into_iter().map(first).collect::<Vec<_>>())
+    };
+    let found: nearkin::Result<Vec<_>> = documents.par_chunks(TOGETHER).map(some).collect();
+    Ok(found?.concat())
+}
+
+/// Those kept in this chunk, which the index does not hold yet: found by the same law, which is
+/// that a band is equal and enough rows are.
+struct Fresh<'a> {
+    ranks: Vec<u64>,
+    signatures: Vec<&'a [u8]>,
+    /// By the number of a band and its bytes: who had it last.
+    bands: HashMap<(usize, &'a [u8]), usize, RandomState>,
+    /// Of each band of each of them: who had it before.
+    before: Vec<Option<usize>>,
+    band_bytes: usize,
+    band_count: usize,
+    lane_bytes: usize,
+    equal_rows_min: u32,
+}
+
+impl<'a> Fresh<'a> {
+    fn new(params: &Params, threshold: f64) -> Self {
+        Self {
+            ranks: Vec::new(),
+            signatures: Vec::new(),
+            bands: HashMap::default(),
+            before: Vec::new(),
+            band_bytes: params.band_bytes(),
+            band_count: params.bands(),
+            lane_bytes: if params.lane_bits() == 8 { 1 } else { 2 },
+            equal_rows_min: params.equal_rows_min(threshold),
+        }
+    }
+
+    fn bands(&self, signature: &'a [u8]) -> impl Iterator<Item = (usize, &'a [u8])> + use<'a> {
+        signature.chunks_exact(self.band_bytes).take(self.band_count).enumerate()
+    }
+
+    fn push(&mut self, rank: u64, signature: &'a [u8]) {
+        let at = self.ranks.len();
+        for band in self.bands(signature) {
+            self.before.push(self.bands.insert(band, at));
+        }
+        self.ranks.push(rank);
+        self.signatures.push(signature);
+    }
+
+    /// The most similar one, of equally similar ones the first.
+    fn like(&self, signature: &'a [u8]) -> Option<Like> {
+        let mut best: Option<Like> = None;
+        for band in self.bands(signature) {
+            let mut next = self.bands.get(&band).copied();
+            while let Some(at) = next {
+                next = self.before[at * self.band_count + band.0];
+                let equal_rows = self.equal_rows(self.signatures[at], signature);
+                let found = (self.ranks[at], equal_rows);
+                let is_better = best.is_none_or(|(rank, most)| {
+                    equal_rows > most || (equal_rows == most && found.0 < rank)
+                });
+                if equal_rows >= self.equal_rows_min && is_better {
+                    best = Some(found);
+                }
+            }
+        }
+        best
+    }
+
+    fn equal_rows(&self, one: &[u8], other: &[u8]) -> u32 {
+        let rows = one.chunks_exact(self.lane_bytes).zip(other.chunks_exact(self.lane_bytes));
+        u32::try_from(rows.filter(|(one, other)| one == other).count()).unwrap_or(u32::MAX)
     }
 }
