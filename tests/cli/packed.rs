@@ -196,4 +196,8 @@ fn a_file_or_an_index_that_changed_is_added_from_the_beginning() {
     // Other fields, other lines: nothing to go on with.
     let ran = scratch.run("add i --jsonl l.jsonl --text-field id --json").ends_with(0);
     assert!(!ran.stderr.contains("resuming"), "{}", ran.stderr);
+    // The note is no reason to take an index that lost its catalog for something else.
+    fs::copy(scratch.path("empty/parameters"), scratch.path("i/adding")).unwrap();
+    fs::remove_file(scratch.path("i/catalog.redb")).unwrap();
+    scratch.run("add i --jsonl l.jsonl").ends_with(2).says(&["lost its catalog"]);
 }
