@@ -23,6 +23,8 @@ mod add;
 mod admit;
 #[path = "cli/cookbook.rs"]
 mod cookbook;
+#[path = "cli/dedup.rs"]
+mod dedup;
 #[path = "cli/exact.rs"]
 mod exact;
 #[path = "cli/exchange.rs"]
@@ -31,6 +33,8 @@ mod exchange;
 mod help;
 #[path = "cli/mirror.rs"]
 mod mirror;
+#[path = "cli/packed.rs"]
+mod packed;
 #[path = "cli/passages.rs"]
 mod passages;
 #[path = "cli/query.rs"]

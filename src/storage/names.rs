@@ -29,6 +29,8 @@ pub(crate) const TMP: &str = "tmp";
 const CATALOG: &str = "catalog.redb";
 const CATALOG_COPY: &str = "catalog.copy";
 const PARAMETERS: &str = "parameters";
+/// What the command line notes for itself while it adds lines: nothing to the index.
+const ADDING: &str = "adding";
 
 /// The paths of one index.
 #[derive(Debug, Clone)]
@@ -62,6 +64,11 @@ impl Names {
         self.root.join(CATALOG_COPY)
     }
 
+    /// Where an interrupted `nearkin add` goes on; the engine never reads it.
+    pub(crate) fn adding(&self) -> PathBuf {
+        self.root.join(ADDING)
+    }
+
     pub(crate) fn wal_dir(&self) -> PathBuf {
         self.root.join("wal")
     }
@@ -92,7 +99,7 @@ pub(crate) fn tmp_of(path: &Path) -> PathBuf {
 /// called `*.tmp` is somebody's, and must not be swept.
 pub(crate) fn is_tmp(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(whole, ending)| {
-        let root = [CATALOG, CATALOG_COPY, PARAMETERS].contains(&whole);
+        let root = [CATALOG, CATALOG_COPY, PARAMETERS, ADDING].contains(&whole);
         ending == TMP && (root || parse(whole).is_some())
     })
 }
@@ -134,7 +141,7 @@ mod tests {
         for name in ["", "7.seg", "+000000007.seg", "0000000007.sega", "0000000007.seg.tmp", "a"] {
             assert_eq!(parse(name), None, "{name}");
         }
-        assert!(is_tmp("catalog.redb.tmp") && is_tmp("catalog.copy.tmp"));
+        assert!(is_tmp("catalog.redb.tmp") && is_tmp("catalog.copy.tmp") && is_tmp("adding.tmp"));
         for name in ["notes.tmp", "tmp", ".tmp", "7.seg.tmp", "0000000007.seg.tmp.tmp"] {
             assert!(!is_tmp(name), "{name}");
         }

@@ -3,9 +3,9 @@
 use super::*;
 
 /// In an order in which each finds what it needs.
-const COMMANDS: [&str; 17] = [
-    "create", "add", "admit", "mirror", "query", "pairs", "clusters", "report", "stats", "verify",
-    "compact", "backup", "salvage", "export", "import", "rebuild", "remove",
+const COMMANDS: [&str; 18] = [
+    "create", "add", "admit", "dedup", "mirror", "query", "pairs", "clusters", "report", "stats",
+    "verify", "compact", "backup", "salvage", "export", "import", "rebuild", "remove",
 ];
 
 #[test]

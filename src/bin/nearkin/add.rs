@@ -15,13 +15,14 @@ use crate::content::{self, Reading, Sketched, Skipped};
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::given::Given;
-use crate::input::{self, Input};
+use crate::input::{self, Input, Position};
 use crate::lines::Fields;
 use crate::opened;
 use crate::output::{self, Output, counted, grouped};
 use crate::passages;
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
+use crate::resume::Resume;
 use crate::table_file;
 
 /// Well below the 16 MiB that the library takes by default, whatever it adds to each document.
@@ -46,30 +47,63 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
         open(&args.index, &args.given, args.ttl, sets, |params| fields(args, params))?;
     let mut input = match input {
         Input::Walk(files) => Input::Walk(files.except(&args.index)),
-        others => others,
+        others => others.of_fields(&fields),
     };
+    let resume = Resume::find(&args.index, &args.lines.jsonl, &fields, &index, &mut input)?;
+    let safe = Safe { resume: resume.as_ref(), strict: args.lines.strict };
     let reading = Reading::new(index.sketcher(), fields);
     let (unit, total) = input.size();
     let progress = Progress::start("adding", unit, total);
     if index.params().passages().is_some() {
-        let ended = passages::add(index, &reading, &mut input, &progress, &mut counts);
+        let ended = passages::add(index, &reading, &mut input, &progress, &mut counts, &safe);
         drop(progress);
         return report(ended, &counts, output);
     }
-    let ended = pipeline::run(
+    let ended = pipeline::run_with_positions(
         &mut input,
         Pace::Full,
         &progress,
         |raw| reading.sketch(raw),
-        |chunk| write(&index, chunk, &mut counts, &progress),
+        |chunk, position| {
+            let (chunk, ended) = content::strictly(safe.strict, chunk);
+            write(&index, chunk, &mut counts, &progress).and(ended)?;
+            safe.reached(position, &index);
+            Ok(())
+        },
     );
     drop(progress);
+    if ended.is_ok() {
+        safe.finish();
+    }
     let ended = ended.and_then(|()| {
         counts.expired = args.ttl.ttl.is_some().then_some(opened::expire(&index, args.ttl.ttl)?);
         // A flush that fails has lost nothing: the documents are in the WAL.
         Ok(index.close()?)
     });
     report(ended, &counts, output)
+}
+
+/// What a run does to lose nothing.
+pub(crate) struct Safe<'a> {
+    resume: Option<&'a Resume>,
+    /// The first document that would be skipped is an error.
+    pub(crate) strict: bool,
+}
+
+impl Safe<'_> {
+    /// All before a position of the input is durable.
+    pub(crate) fn reached(&self, position: Option<Position>, index: &Index) {
+        if let Some(resume) = self.resume {
+            resume.reached(position, index);
+        }
+    }
+
+    /// All of the input is.
+    pub(crate) fn finish(&self) {
+        if let Some(resume) = self.resume {
+            resume.finish();
+        }
+    }
 }
 
 /// Says what became of all.

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
     opened::warn_if_missed(index.params(), Some(least));
     let mut input = match input {
         Input::Walk(files) => Input::Walk(files.except(&args.index)),
-        lines => lines,
+        lines => lines.of_fields(&fields),
     };
     let reading = Reading::new(index.sketcher(), fields);
     let (unit, total) = input.size();
@@ -53,7 +53,10 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
         Pace::Prompt,
         &progress,
         |raw| reading.sketch(raw),
-        |chunk| admit(&index, &terms, chunk, &mut counts, &progress, output),
+        |chunk| {
+            let (chunk, ended) = content::strictly(args.lines.strict, chunk);
+            admit(&index, &terms, chunk, &mut counts, &progress, output).and(ended)
+        },
     );
     drop(progress);
     // A flush that fails has lost nothing: the documents are in the WAL.

@@ -12,6 +12,8 @@ use nearkin::Keep;
 use crate::given::Given;
 use crate::time;
 
+mod dedup;
+mod lines;
 mod mirror;
 mod report;
 mod serve;
@@ -19,6 +21,8 @@ mod table;
 mod transfer;
 mod ttl;
 
+pub(crate) use dedup::Dedup;
+pub(crate) use lines::{ExactGiven, LinesGiven};
 pub(crate) use mirror::Mirror;
 pub(crate) use report::Report;
 pub(crate) use serve::Serve;
@@ -51,6 +55,7 @@ pub(crate) enum Command {
     Add(Add),
     Admit(Admit),
     Mirror(Mirror),
+    Dedup(Dedup),
     Query(Query),
     Remove(Remove),
     Pairs(Pairs),
@@ -239,59 +244,6 @@ pub(crate) struct Query {
     #[arg(long, value_name = "N", default_value_t = 10)]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) limit: usize,
-}
-
-/// Verifying by the documents themselves
-#[derive(Debug, clap::Args)]
-pub(crate) struct ExactGiven {
-    /// Read the documents that are found again, and say how similar they are exactly; `stale` if
-    /// one has changed since it was added, `missing` if it cannot be read
-    #[arg(long)]
-    pub(crate) exact: bool,
-
-    /// Find them in this file of JSON lines, by their keys [default: files, whose keys are paths];
-    /// may be repeated
-    #[arg(long, value_name = "FILE", requires = "exact")]
-    pub(crate) from: Vec<PathBuf>,
-
-    /// Field of these lines that holds the key [default: id]
-    #[arg(long, value_name = "NAME", requires = "from")]
-    pub(crate) from_key_field: Option<String>,
-
-    /// Field of these lines that holds the text or the items [default: text, items]
-    #[arg(long, value_name = "NAME", requires = "from")]
-    pub(crate) from_field: Option<String>,
-
-    /// Least exact similarity to print, 0 to 1; what is stale or missing is printed all the same
-    #[arg(long, value_name = "T", value_parser = similarity, requires = "exact")]
-    pub(crate) at_least: Option<f64>,
-}
-
-/// Documents as lines of JSON
-#[derive(Debug, clap::Args)]
-pub(crate) struct LinesGiven {
-    /// Read documents from the JSON objects in FILE, one a line; `-` is stdin; may be repeated
-    #[arg(long, value_name = "FILE")]
-    pub(crate) jsonl: Vec<PathBuf>,
-
-    /// Field that holds a document's key, a string or an integer [default: id]
-    #[arg(long, value_name = "NAME", requires = "jsonl")]
-    pub(crate) key_field: Option<String>,
-
-    /// Field that holds its text [default: text]
-    #[arg(long, value_name = "NAME", requires = "jsonl")]
-    pub(crate) text_field: Option<String>,
-
-    /// Field that holds its items instead, an array of strings and integers; a new index then
-    /// has `--shingles items`, and `items` is the default for such an index
-    #[arg(long, value_name = "NAME", requires = "jsonl", conflicts_with = "text_field")]
-    pub(crate) items_field: Option<String>,
-
-    /// Field that holds the rows of a signature made elsewhere, an array of integers from 0 to
-    /// 2^64 - 1, for an index with `--scheme external:NAME` [default for such an index: rows]
-    #[arg(long, value_name = "NAME", requires = "jsonl")]
-    #[arg(conflicts_with_all = ["text_field", "items_field"])]
-    pub(crate) rows_field: Option<String>,
 }
 
 /// Remove documents by their keys, or those that are older than a time

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use nearkin::{Error, ErrorKind, Original, Passages, Prepared, Signature, Sketcher};
 
-use crate::failure;
+use crate::failure::{self, Failure};
 use crate::lines::{Content, Fields};
 use crate::output;
 use crate::sets;
@@ -97,7 +97,7 @@ impl Reason {
         }
     }
 
-    fn detail(&self) -> String {
+    pub(crate) fn detail(&self) -> String {
         match self {
             Self::Empty => "nothing to compare".to_owned(),
             Self::TooLarge => format!("more than {}", output::bytes(DOCUMENT_BYTES_MAX as u64)),
@@ -116,6 +116,26 @@ impl std::fmt::Display for Skipped {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&notes(std::slice::from_ref(self)).concat())
     }
+}
+
+/// The documents of a chunk up to the first that is skipped, if that is an error; and the error.
+pub(crate) fn strictly<T>(
+    strict: bool,
+    mut chunk: Vec<Result<T, Skipped>>,
+) -> (Vec<Result<T, Skipped>>, Result<(), Failure>) {
+    let Some(first) = chunk.iter().position(Result::is_err).filter(|_| strict) else {
+        return (chunk, Ok(()));
+    };
+    let skipped = chunk.drain(first..).next().and_then(Result::err);
+    (chunk, skipped.map_or(Ok(()), |one| Err(stopped_at(&one))))
+}
+
+/// That a document is skipped, as an error.
+pub(crate) fn stopped_at(skipped: &Skipped) -> Failure {
+    Failure::new(
+        skipped.to_string().replacen("skipped", "--strict: stopped at", 1),
+        "mend or remove the line, or leave out --strict to pass over such lines",
+    )
 }
 
 /// What to say of skipped documents: one note each, and one for a run of lines with the same
@@ -219,6 +239,11 @@ impl Reading {
         self.named(&origin, body, read).map_err(|reason| Skipped { origin, reason })
     }
 
+    /// The fields that are read of a line.
+    pub(crate) fn columns(&self) -> [&str; 2] {
+        self.fields.names()
+    }
+
     /// The key of a line, if it has one.
     pub(crate) fn key(&self, raw: &Raw) -> Option<Vec<u8>> {
         Some(self.fields.parse(raw.body.as_ref().ok()?).ok()?.0)
@@ -250,6 +275,7 @@ impl Reading {
         };
         match name.len() {
             1..=KEY_BYTES_MAX => Ok((name, make(&content)?)),
+            _ if self.fields.is_key_optional() => Ok((name, make(&content)?)),
             length => Err(Reason::BadKey(format!(
                 "it has {}; 1 to {KEY_BYTES_MAX} can be stored",
                 output::counted(length as u64, "byte")

@@ -34,13 +34,16 @@ enum Format {
 }
 
 impl Format {
-    fn of(path: &Path) -> Result<Self, Failure> {
+    /// `reads`: also of files that are only read.
+    fn of(path: &Path, reads: bool) -> Result<Self, Failure> {
         if path.as_os_str() == "-" {
             return Ok(Self::Lines);
         }
         let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
         match ending.as_deref().and_then(std::ffi::OsStr::to_str) {
             Some("jsonl" | "ndjson") => Ok(Self::Lines),
+            // Told by its first bytes when it is opened.
+            Some("gz" | "zst" | "zstd") if reads => Ok(Self::Lines),
             Some("parquet") => Ok(Self::Parquet),
             _ => Err(Failure::new(
                 format!("{} is neither a .jsonl nor a .parquet file", path.display()),
@@ -161,7 +164,7 @@ pub(crate) enum Writer {
 impl Writer {
     /// Begins a file; nothing has its name before [`Writer::finish`].
     pub(crate) fn create(path: &Path, header: &Header, params: &Params) -> Result<Self, Failure> {
-        Ok(match Format::of(path)? {
+        Ok(match Format::of(path, false)? {
             Format::Lines => Self::Lines(lines::Writer::create(path, header)?),
             Format::Parquet => {
                 Self::Parquet(Box::new(parquet::Writer::create(path, header, params)?))
@@ -193,7 +196,7 @@ pub(crate) enum Reader {
 impl Reader {
     /// Opens a file and reads its header.
     pub(crate) fn open(path: &Path) -> Result<(Header, Self), Failure> {
-        Ok(match Format::of(path)? {
+        Ok(match Format::of(path, true)? {
             Format::Lines => {
                 let (header, reader) = lines::Reader::open(path)?;
                 (header, Self::Lines(reader))
@@ -259,7 +262,7 @@ mod tests {
 
     #[test]
     fn the_ending_says_what_a_file_is() {
-        let of = |name: &str| Format::of(Path::new(name)).ok();
+        let of = |name: &str| Format::of(Path::new(name), false).ok();
         assert_eq!((of("a.jsonl"), of("-")), (Some(Format::Lines), Some(Format::Lines)));
         assert_eq!(of("a.b.PARQUET"), Some(Format::Parquet));
         assert_eq!((of("a"), of("a.csv")), (None, None));

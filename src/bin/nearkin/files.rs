@@ -5,7 +5,7 @@
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
 use std::fs::{self, File};
-use std::io::{Read, Seek as _, SeekFrom};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::vec;
 
@@ -13,9 +13,10 @@ use walkdir::{DirEntry, WalkDir};
 
 use crate::content::{self, DOCUMENT_BYTES_MAX, Origin, Raw, Reason};
 use crate::failure::Failure;
+use crate::source;
 
 /// The path that stands for stdin.
-const STDIN: &str = "-";
+pub(crate) const STDIN: &str = "-";
 
 /// Every file of some paths, one after the other, folders in the order of their names.
 pub(crate) struct Files {
@@ -136,21 +137,11 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Reason> {
     if bytes.len() > DOCUMENT_BYTES_MAX { Err(Reason::TooLarge) } else { Ok(bytes) }
 }
 
-/// Opens a file of lines, or stdin for `-`: a name for messages, and the reader.
+/// Opens a file of lines, or stdin for `-`, unpacking what is packed: a name for messages, and
+/// the reader.
 pub(crate) fn open(path: &Path) -> Result<(String, Box<dyn Read>), Failure> {
-    if path.as_os_str() == STDIN {
-        return Ok(("stdin".to_owned(), Box::new(std::io::stdin())));
-    }
-    let file = File::open(path).map_err(|error| Failure::reading(path, &error))?;
-    Ok((path.display().to_string(), Box::new(file)))
-}
-
-/// Opens a file that can be read from any place, from byte `at` on.
-pub(crate) fn open_at(path: &Path, at: u64) -> Result<(String, Box<dyn Read>), Failure> {
-    let fail = |error| Failure::reading(path, &error);
-    let mut file = File::open(path).map_err(fail)?;
-    file.seek(SeekFrom::Start(at)).map_err(fail)?;
-    Ok((path.display().to_string(), Box::new(file)))
+    let source = source::open(path, &[])?;
+    Ok((source.name, source.reader))
 }
 
 /// How many bytes a file of lines has, if that is known before it is read. An error if it is not

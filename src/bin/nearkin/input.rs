@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::vec;
 
 use nearkin::{Params, Scheme, Shingles};
+use serde::{Deserialize, Serialize};
 
 use crate::args::{ExactGiven, LinesGiven};
 use crate::content::{Origin, Raw};
@@ -31,32 +32,95 @@ pub(crate) enum Input {
 
 /// Files of lines, read one after the other.
 pub(crate) struct LineFiles {
-    files: vec::IntoIter<PathBuf>,
+    files: Vec<PathBuf>,
+    /// What is wanted of Parquet files; nothing: all that can be had.
+    columns: Vec<String>,
+    /// A copy of stdin, to be read instead of it.
+    stdin_copy: Option<PathBuf>,
+    /// Where the next line is.
+    position: Position,
     lines: Option<Lines>,
-    /// Bytes of all files, if they are known.
+    /// Bytes of all files, packed or not as they are, if they are known.
     bytes: Option<u64>,
     /// Bytes of the files that are done.
     bytes_done: u64,
 }
 
+/// A place in files of lines, all of it counted from 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Position {
+    pub(crate) file: usize,
+    pub(crate) line: u64,
+    /// Of the lines as they are unpacked.
+    pub(crate) byte: u64,
+}
+
 impl LineFiles {
-    fn next(&mut self) -> Result<Option<Raw>, Failure> {
+    /// An error if one of the files is not there.
+    pub(crate) fn new(files: Vec<PathBuf>) -> Result<Self, Failure> {
+        let mut bytes = Some(0);
+        for path in &files {
+            bytes = bytes.zip(files::length(path)?).map(|(sum, length)| sum + length);
+        }
+        let (columns, position) = (Vec::new(), Position::default());
+        let (lines, stdin_copy) = (None, None);
+        Ok(Self { files, columns, stdin_copy, position, lines, bytes, bytes_done: 0 })
+    }
+
+    /// The same, but that what stdin gave is read from a copy of it.
+    pub(crate) fn with_stdin_in(mut self, copy: PathBuf) -> Self {
+        self.stdin_copy = Some(copy);
+        self
+    }
+
+    pub(crate) fn next(&mut self) -> Result<Option<Raw>, Failure> {
         loop {
             if let Some(lines) = &mut self.lines {
-                if let Some(raw) = lines.next()? {
-                    return Ok(Some(raw));
+                let raw = lines.next()?;
+                (self.position.line, self.position.byte) = (lines.lines_read(), lines.bytes_read());
+                if raw.is_some() {
+                    return Ok(raw);
                 }
-                self.bytes_done += lines.bytes_read();
+                self.bytes_done += lines.bytes_taken();
                 self.lines = None;
+                self.position = Position { file: self.position.file + 1, line: 0, byte: 0 };
             }
-            let Some(path) = self.files.next() else { return Ok(None) };
-            let (name, reader) = files::open(&path)?;
-            self.lines = Some(Lines::new(&name, reader));
+            let Some(path) = self.files.get(self.position.file) else { return Ok(None) };
+            let columns: Vec<_> = self.columns.iter().map(String::as_str).collect();
+            let Position { line, byte, .. } = self.position;
+            self.lines = Some(match &self.stdin_copy {
+                Some(copy) if path.as_os_str() == files::STDIN => {
+                    Lines::open_at(copy, &columns, (line, byte))?.named("stdin")
+                }
+                _ => Lines::open_at(path, &columns, (line, byte))?,
+            });
         }
     }
 
-    fn bytes_read(&self) -> u64 {
-        self.bytes_done + self.lines.as_ref().map_or(0, Lines::bytes_read)
+    /// Bytes of all files, if they are known.
+    pub(crate) fn bytes(&self) -> Option<u64> {
+        self.bytes
+    }
+
+    /// Bytes taken of all files.
+    pub(crate) fn bytes_taken(&self) -> u64 {
+        self.bytes_done + self.lines.as_ref().map_or(0, Lines::bytes_taken)
+    }
+
+    /// Where the next line is.
+    pub(crate) fn position(&self) -> Position {
+        self.position
+    }
+
+    /// Goes on from a position where these files, or the same ones, once were.
+    pub(crate) fn go_to(&mut self, position: Position) -> Result<(), Failure> {
+        self.lines = None;
+        self.position = position;
+        self.bytes_done = 0;
+        for path in self.files.iter().take(position.file) {
+            self.bytes_done += files::length(path)?.unwrap_or(0);
+        }
+        Ok(())
     }
 
     fn would_wait(&self) -> bool {
@@ -72,18 +136,24 @@ impl Input {
 
     /// Lines of some files; an error if one of them is not there.
     pub(crate) fn lines(paths: Vec<PathBuf>) -> Result<Self, Failure> {
-        let mut bytes = Some(0);
-        for path in &paths {
-            bytes = bytes.zip(files::length(path)?).map(|(sum, length)| sum + length);
+        LineFiles::new(paths).map(Self::Lines)
+    }
+
+    /// The same, of which only some fields matter.
+    pub(crate) fn of_fields(mut self, fields: &Fields) -> Self {
+        if let Self::Lines(lines) = &mut self {
+            lines.columns = fields.names().map(str::to_owned).to_vec();
         }
-        let files = paths.into_iter();
-        Ok(Self::Lines(LineFiles { files, lines: None, bytes, bytes_done: 0 }))
+        self
     }
 
     #[cfg(test)]
     pub(crate) fn of(lines: Lines) -> Self {
-        let files = Vec::new().into_iter();
-        Self::Lines(LineFiles { files, lines: Some(lines), bytes: None, bytes_done: 0 })
+        let (files, columns, position) = (Vec::new(), Vec::new(), Position::default());
+        let lines = Some(lines);
+        let (stdin_copy, bytes) = (None, None);
+        let bytes_done = 0;
+        Self::Lines(LineFiles { files, columns, stdin_copy, position, lines, bytes, bytes_done })
     }
 
     pub(crate) fn next(&mut self) -> Result<Option<Raw>, Failure> {
@@ -107,6 +177,14 @@ impl Input {
                     },
                 }))
             }
+        }
+    }
+
+    /// Where the next line is, if these are lines.
+    pub(crate) fn position(&self) -> Option<Position> {
+        match self {
+            Self::Lines(lines) => Some(lines.position()),
+            _ => None,
         }
     }
 
@@ -135,7 +213,7 @@ impl Input {
         match self {
             Self::Walk(files) => files.files_read(),
             Self::Named { read, .. } | Self::Listed { read, .. } => *read,
-            Self::Lines(lines) => lines.bytes_read(),
+            Self::Lines(lines) => lines.bytes_taken(),
             Self::Sets(sets) => sets.returned(),
         }
     }

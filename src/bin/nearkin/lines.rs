@@ -3,12 +3,16 @@
 //! Knows JSON, not signatures.
 
 use std::io::{BufRead as _, BufReader, Read};
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
 use crate::content::{DOCUMENT_BYTES_MAX, Origin, Raw, Reason};
 use crate::failure::Failure;
+use crate::source;
 
 /// A document's content.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,7 +24,7 @@ pub(crate) enum Content {
 }
 
 /// What the lines of a file hold beside the key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Kind {
     Text,
     Items,
@@ -28,11 +32,13 @@ enum Kind {
 }
 
 /// The names of the fields that matter.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fields {
     key: String,
     content: String,
     kind: Kind,
+    /// Without a key, or with one that is no key, a line has the empty one.
+    key_optional: bool,
 }
 
 impl Fields {
@@ -49,7 +55,22 @@ impl Fields {
     }
 
     fn new(key: &str, content: &str, kind: Kind) -> Self {
-        Self { key: key.to_owned(), content: content.to_owned(), kind }
+        Self { key: key.to_owned(), content: content.to_owned(), kind, key_optional: false }
+    }
+
+    /// The same, but that lines need no key.
+    pub(crate) fn with_key_optional(self) -> Self {
+        Self { key_optional: true, ..self }
+    }
+
+    /// Whether lines need no key, and any string is one.
+    pub(crate) fn is_key_optional(&self) -> bool {
+        self.key_optional
+    }
+
+    /// The fields that are read.
+    pub(crate) fn names(&self) -> [&str; 2] {
+        [&self.key, &self.content]
     }
 
     /// Key and content of a line, or what is wrong with it.
@@ -58,16 +79,20 @@ impl Fields {
         let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         let mut object: Map<String, Value> =
             serde_json::from_slice(line).map_err(|error| not_an_object(&error))?;
-        let key = match object.remove(&self.key) {
+        let name = &self.content;
+        // One field may be both.
+        let key =
+            if self.key == *name { object.get(name).cloned() } else { object.remove(&self.key) };
+        let key = match key {
             Some(Value::String(key)) => key.into_bytes(),
             Some(Value::Number(number)) if !number.is_f64() => number.to_string().into_bytes(),
+            _ if self.key_optional => Vec::new(),
             Some(Value::Number(number)) if is_beyond_integers(&number) => {
                 return Err(format!("{:?} is {TOO_LARGE}", self.key));
             }
             Some(_) => return Err(format!("{:?} is neither a string nor an integer", self.key)),
             None => return Err(format!("there is no {:?}", self.key)),
         };
-        let name = &self.content;
         let content = match (object.remove(name), self.kind) {
             (Some(Value::String(text)), Kind::Text) => Content::Text(text),
             (Some(Value::Array(items)), Kind::Items) => Content::Items(
@@ -134,6 +159,8 @@ pub(crate) struct Lines {
     bytes_max: usize,
     number: u64,
     bytes_read: u64,
+    /// Of a file that may be packed: bytes as they lie in it.
+    taken: Option<Arc<AtomicU64>>,
 }
 
 impl Lines {
@@ -143,12 +170,41 @@ impl Lines {
 
     fn with_bytes_max(name: &str, reader: Box<dyn Read>, bytes_max: usize) -> Self {
         let reader = BufReader::with_capacity(256 << 10, reader);
-        Self { reader, name: name.into(), bytes_max, number: 0, bytes_read: 0 }
+        Self { reader, name: name.into(), bytes_max, number: 0, bytes_read: 0, taken: None }
     }
 
-    /// Bytes taken so far.
+    /// Opens a file, packed or not, to read it from line `number` and byte `at` on, both counted
+    /// from 0 and of the lines as they are unpacked; `columns` are those wanted of Parquet.
+    pub(crate) fn open_at(
+        path: &Path,
+        columns: &[&str],
+        (number, at): (u64, u64),
+    ) -> Result<Self, Failure> {
+        let source = source::open_at(path, columns, at)?;
+        let mut lines = Self::new(&source.name, source.reader);
+        (lines.number, lines.bytes_read) = (number, at);
+        lines.taken = Some(source.taken);
+        Ok(lines)
+    }
+
+    /// The same under another name.
+    pub(crate) fn named(self, name: &str) -> Self {
+        Self { name: name.into(), ..self }
+    }
+
+    /// Bytes read so far, unpacked.
     pub(crate) fn bytes_read(&self) -> u64 {
         self.bytes_read
+    }
+
+    /// Lines read so far, blank ones included.
+    pub(crate) fn lines_read(&self) -> u64 {
+        self.number
+    }
+
+    /// Bytes read so far as they lie in the file.
+    pub(crate) fn bytes_taken(&self) -> u64 {
+        self.taken.as_ref().map_or(self.bytes_read, |taken| taken.load(Ordering::Relaxed))
     }
 
     /// Whether no whole line is at hand, so that the next one may have to be waited for.

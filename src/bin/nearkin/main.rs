@@ -5,8 +5,10 @@
 mod add;
 mod admit;
 mod args;
+mod checkpoint;
 mod content;
 mod copies;
+mod dedup;
 mod exchange;
 mod failure;
 mod files;
@@ -25,12 +27,14 @@ mod progress;
 mod query;
 mod remove;
 mod report;
+mod resume;
 #[cfg(feature = "serve")]
 mod serve;
 #[cfg(not(feature = "serve"))]
 #[path = "serve/no_serve.rs"]
 mod serve;
 mod sets;
+mod source;
 mod table;
 mod table_file;
 mod texts;
@@ -81,6 +85,7 @@ fn run(command: Command, output: &mut Output) -> Result<Ended, Failure> {
         Command::Add(args) => add::run(&args, output),
         Command::Admit(args) => admit::run(&args, output),
         Command::Mirror(args) => mirror::run(&args, output),
+        Command::Dedup(args) => dedup::run(&args, output),
         Command::Query(args) => query::run(args, output),
         Command::Remove(args) => remove::run(args, output),
         Command::Pairs(args) => pairs::pairs(&args, output),

@@ -2,7 +2,15 @@
 //!
 //! Knows how to find a document by its key, not what is done with it.
 
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "writes temporary files, never the index's"
+)]
+
 use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,6 +21,7 @@ use crate::content::{Origin, Raw, Reading};
 use crate::failure::Failure;
 use crate::files;
 use crate::lines::Lines;
+use crate::source::{self, Source};
 
 /// Documents kept at hand: pairs name the same ones again and again.
 const KEPT_MAX: usize = 1_024;
@@ -26,12 +35,53 @@ pub(crate) struct Originals {
     lines: HashMap<Vec<u8>, (usize, u64)>,
     kept: Mutex<HashMap<Vec<u8>, Option<Arc<Original>>>>,
     least: f64,
+    /// Kept as long as `files` names them.
+    _scratch: Vec<Scratch>,
+}
+
+/// A file among the temporary ones, gone when this is dropped.
+struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    /// The lines of a source, unpacked.
+    fn of(mut source: Source) -> Result<Self, Failure> {
+        let base = std::env::temp_dir();
+        let (scratch, mut file) = (0_u32..)
+            .find_map(|attempt| {
+                let path = base.join(format!("nearkin-from-{}-{attempt}", std::process::id()));
+                match File::create_new(&path) {
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
+                    created => Some(created.map(|file| (Self { path }, file))),
+                }
+            })
+            .unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))
+            .map_err(|error| unpacking(&source.name, &error))?;
+        io::copy(&mut source.reader, &mut file).map_err(|error| unpacking(&source.name, &error))?;
+        Ok(scratch)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What is left of it lies among temporary files.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn unpacking(name: &str, error: &io::Error) -> Failure {
+    Failure::new(
+        format!("cannot unpack {name} to {}: {error}", std::env::temp_dir().display()),
+        "name a folder with more room in the environment's TMPDIR, or unpack it before",
+    )
 }
 
 impl Originals {
     /// Looks through the files of lines, if there are any: takes a key and 24 bytes for each.
+    /// What is packed is unpacked to a file among the temporary ones, to be read from any place.
     pub(crate) fn new(reading: Reading, given: &ExactGiven) -> Result<Self, Failure> {
-        let mut lines = HashMap::new();
+        let (mut lines, mut files, mut scratch) = (HashMap::new(), Vec::new(), Vec::new());
         for (number, path) in given.from.iter().enumerate() {
             if files::length(path)?.is_none() {
                 return Err(Failure::new(
@@ -39,7 +89,15 @@ impl Originals {
                     "--from needs a file on disk",
                 ));
             }
-            let mut file = open(path, 0)?;
+            let source = source::open(path, &reading.columns())?;
+            if source.plain {
+                files.push(path.clone());
+            } else {
+                let unpacked = Scratch::of(source)?;
+                files.push(unpacked.path.clone());
+                scratch.push(unpacked);
+            }
+            let mut file = open(&files[number], 0)?;
             loop {
                 let at = file.bytes_read();
                 let Some(raw) = file.next()? else { break };
@@ -49,8 +107,7 @@ impl Originals {
             }
         }
         let least = given.at_least.unwrap_or(0.0);
-        let files = given.from.clone();
-        Ok(Self { reading, files, lines, kept: Mutex::default(), least })
+        Ok(Self { reading, files, lines, kept: Mutex::default(), least, _scratch: scratch })
     }
 
     /// The least exact similarity that is asked for.
@@ -97,8 +154,8 @@ impl Originals {
 }
 
 fn open(path: &Path, at: u64) -> Result<Lines, Failure> {
-    let (name, reader) = files::open_at(path, at)?;
-    Ok(Lines::new(&name, reader))
+    // Numbers of lines are not said here.
+    Lines::open_at(path, &[], (0, at))
 }
 
 /// The path that a key is.

@@ -6,7 +6,7 @@ use nearkin::{Contained, Index, PassageAnswer, PassageIndex, PassageView, Prepar
 use serde::Serialize;
 
 use crate::Ended;
-use crate::add::Counts;
+use crate::add::{Counts, Safe};
 use crate::args::Query;
 use crate::content::{self, Raw, Reading, Skipped};
 use crate::failure::Failure;
@@ -29,16 +29,23 @@ pub(crate) fn add(
     input: &mut Input,
     progress: &Progress,
     counts: &mut Counts,
+    safe: &Safe<'_>,
 ) -> Result<(), Failure> {
     let index = PassageIndex::new(index)?;
     let cutter = index.cutter();
-    pipeline::run(
+    pipeline::run_with_positions(
         input,
         Pace::Full,
         progress,
         |raw| reading.prepare(raw, cutter),
-        |chunk| write(&index, chunk, counts, progress),
+        |chunk, position| {
+            let (chunk, ended) = content::strictly(safe.strict, chunk);
+            write(&index, chunk, counts, progress).and(ended)?;
+            safe.reached(position, index.index());
+            Ok(())
+        },
     )?;
+    safe.finish();
     Ok(index.close()?)
 }
 

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::content::{Origin, Raw};
 use crate::failure::Failure;
-use crate::input::Input;
+use crate::input::{Input, Position};
 use crate::progress::Progress;
 
 /// A chunk ends at the first document that reaches one of these. At most five chunks are about
@@ -27,6 +27,9 @@ pub(crate) enum Pace {
     Prompt,
 }
 
+/// Some documents, or what became of them, and where the input was behind them.
+type Chunk<T> = (Vec<T>, Option<Position>);
+
 /// Runs `work` on every document of `input`, on all cores, and hands the results to `sink`,
 /// chunk by chunk, in the order of the input. If reading fails, what was read before reaches
 /// `sink` all the same; if `sink` fails, reading ends.
@@ -37,19 +40,32 @@ pub(crate) fn run<T: Send>(
     work: impl Fn(Raw) -> T + Sync,
     mut sink: impl FnMut(Vec<T>) -> Result<(), Failure> + Send,
 ) -> Result<(), Failure> {
+    run_with_positions(input, pace, progress, work, |chunk, _| sink(chunk))
+}
+
+/// The same; `sink` also gets where the input was behind each chunk, if it is one of lines.
+pub(crate) fn run_with_positions<T: Send>(
+    input: &mut Input,
+    pace: Pace,
+    progress: &Progress,
+    work: impl Fn(Raw) -> T + Sync,
+    mut sink: impl FnMut(Vec<T>, Option<Position>) -> Result<(), Failure> + Send,
+) -> Result<(), Failure> {
     thread::scope(|scope| {
-        let (to_work, chunks) = sync_channel::<Vec<Raw>>(1);
-        let (to_sink, results) = sync_channel::<Vec<T>>(1);
+        let (to_work, chunks) = sync_channel::<Chunk<Raw>>(1);
+        let (to_sink, results) = sync_channel::<Chunk<T>>(1);
         let work = &work;
         let worker = scope.spawn(move || {
-            for chunk in chunks {
+            for (chunk, position) in chunks {
                 let done: Vec<T> = chunk.into_par_iter().map(work).collect();
-                if to_sink.send(done).is_err() {
+                if to_sink.send((done, position)).is_err() {
                     return;
                 }
             }
         });
-        let writer = scope.spawn(move || results.into_iter().try_for_each(&mut sink));
+        let writer = scope.spawn(move || {
+            results.into_iter().try_for_each(|(chunk, position)| sink(chunk, position))
+        });
         let read = feed(input, pace, progress, &to_work);
         // Hanging up is how the other threads learn that this was all.
         drop(to_work);
@@ -63,16 +79,17 @@ fn feed(
     input: &mut Input,
     pace: Pace,
     progress: &Progress,
-    to_work: &SyncSender<Vec<Raw>>,
+    to_work: &SyncSender<Chunk<Raw>>,
 ) -> Result<(), Failure> {
     let mut chunk = Vec::new();
     let mut bytes = 0;
     loop {
+        let position = input.position();
         let raw = match input.next() {
             Ok(Some(raw)) => raw,
             ended => {
                 // Nobody takes it only if the sink failed, and then that is the error.
-                let _ = to_work.send(chunk);
+                let _ = to_work.send((chunk, position));
                 return ended.map(|_| ());
             }
         };
@@ -81,7 +98,7 @@ fn feed(
         chunk.push(raw);
         let full = bytes >= CHUNK_BYTES || chunk.len() >= CHUNK_DOCUMENTS;
         if full || (pace == Pace::Prompt && input.would_wait()) {
-            if to_work.send(std::mem::take(&mut chunk)).is_err() {
+            if to_work.send((std::mem::take(&mut chunk), input.position())).is_err() {
                 return Ok(());
             }
             bytes = 0;

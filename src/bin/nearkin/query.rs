@@ -38,6 +38,7 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
         threshold: args.threshold,
         limit: args.limit,
         candidates_max: args.max_candidates,
+        strict: args.lines.strict,
     };
     if let Some(key) = &args.key {
         return by_keys(&asking, &[key.as_encoded_bytes()], output);
@@ -47,14 +48,14 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
         return by_keys(&asking, &keys, output);
     }
     let fields = input::fields(&args.lines, index.params())?;
-    let reading = Reading::new(index.sketcher(), fields);
+    let reading = Reading::new(index.sketcher(), fields.clone());
     if let Some(text) = &args.text {
         return by_text(&asking, text, output);
     }
     let input = if args.lines.jsonl.is_empty() {
         Input::named(args.files)
     } else {
-        Input::lines(args.lines.jsonl)?
+        Input::lines(args.lines.jsonl)?.of_fields(&fields)
     };
     by_content(&asking, &reading, input, output)
 }
@@ -67,6 +68,7 @@ struct Asking<'a> {
     threshold: Option<f64>,
     limit: usize,
     candidates_max: Option<usize>,
+    strict: bool,
 }
 
 impl Asking<'_> {
@@ -232,6 +234,10 @@ fn by_content(
                 Ok((name, answer)) => {
                     tally.count(&answer.answer);
                     print_block(&name, &answer, output)?;
+                }
+                Err(one) if asking.strict => {
+                    output.flush()?;
+                    return Err(content::stopped_at(&one));
                 }
                 Err(one) => {
                     tally.skip(&one);

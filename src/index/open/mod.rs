@@ -54,6 +54,7 @@ pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {
         let ours = is(entry, names.lock())
             || is(entry, names.parameters())
             || is(entry, names.catalog_copy())
+            || is(entry, names.adding())
             || names::is_tmp(&entry.name)
             || names::is_cache(&entry.name)
             || (entry.is_dir && is(entry, names.wal_dir()))

@@ -1,0 +1,157 @@
+//! How far a long run has come, in a small file: so that the next one goes on from there.
+//!
+//! Knows how such a file is written, and what tells whether an input is still the same. Does not
+//! know what is in it.
+
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "writes notes of the tool's own runs, never the index's files"
+)]
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::failure::Failure;
+use crate::files::STDIN;
+
+/// How much of an input is hashed.
+const HEAD_BYTES: u64 = 64 << 10;
+
+/// What tells whether a file is still the one that was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct InputFile {
+    pub(crate) path: PathBuf,
+    bytes: u64,
+    /// Nanoseconds since 1970; 0 where the file system does not say.
+    modified: u128,
+    /// Of its first 64 KiB.
+    head: u64,
+}
+
+impl InputFile {
+    /// None of what cannot be read twice: stdin, a pipe. An error if it cannot be read.
+    pub(crate) fn of(path: &Path) -> Result<Option<Self>, Failure> {
+        if path.as_os_str() == STDIN {
+            return Ok(None);
+        }
+        let failed = |error: io::Error| Failure::reading(path, &error);
+        let metadata = fs::metadata(path).map_err(failed)?;
+        if !metadata.is_file() {
+            return Ok(None);
+        }
+        let mut head = Vec::new();
+        let file = File::open(path).map_err(failed)?;
+        file.take(HEAD_BYTES).read_to_end(&mut head).map_err(failed)?;
+        let since = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        Ok(Some(Self {
+            path: fs::canonicalize(path).map_err(failed)?,
+            bytes: metadata.len(),
+            modified: since.map_or(0, |since| since.as_nanos()),
+            head: xxh3_64(&head),
+        }))
+    }
+
+    /// All of some files; none if one of them cannot be read twice.
+    pub(crate) fn all(paths: &[PathBuf]) -> Result<Option<Vec<Self>>, Failure> {
+        paths.iter().map(|path| Self::of(path)).collect()
+    }
+}
+
+/// Writes what a run has come to. Whoever reads it finds this, or what was there before: a file
+/// half written does not carry its own hash. `synced`: it also survives a power cut.
+pub(crate) fn store(path: &Path, state: &impl Serialize, synced: bool) -> Result<(), Failure> {
+    let line = serde_json::to_string(state).map_err(|error| writing(path, &error.into()))?;
+    let write = || {
+        let mut tmp = path.as_os_str().to_owned();
+        tmp.push(".tmp");
+        let mut file = File::create(&tmp)?;
+        writeln!(file, "{line}\n{:016x}", xxh3_64(line.as_bytes()))?;
+        if synced {
+            file.sync_all()?;
+        }
+        fs::rename(&tmp, path)?;
+        if synced { sync_folder(path) } else { Ok(()) }
+    };
+    write().map_err(|error| writing(path, &error))
+}
+
+/// What was stored; none if there is no file, or none that is whole and of this kind.
+pub(crate) fn load<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    let text = fs::read_to_string(path).ok()?;
+    let (line, hash) = text.strip_suffix('\n')?.rsplit_once('\n')?;
+    if hash != format!("{:016x}", xxh3_64(line.as_bytes())) {
+        return None;
+    }
+    serde_json::from_str(line).ok()
+}
+
+/// Removes the file, if it is there, so that not even a power cut brings it back.
+pub(crate) fn remove(path: &Path) {
+    if fs::remove_file(path).is_ok() {
+        // What a failure means is seen by whoever next writes to the folder.
+        let _ = sync_folder(path);
+    }
+}
+
+/// Makes durable which files there are beside this one.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    // Other systems cannot open folders, and need not.
+    if !cfg!(unix) {
+        return Ok(());
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+fn writing(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(format!("cannot write {}: {error}", path.display()), "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_whole_is_loaded() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run");
+        assert_eq!(load::<Vec<u64>>(&path), None);
+        for synced in [false, true] {
+            store(&path, &[1_u64, 2], synced).unwrap();
+            assert_eq!(load::<Vec<u64>>(&path), Some(vec![1, 2]));
+        }
+        let whole = fs::read(&path).unwrap();
+        for end in 0..whole.len() {
+            fs::write(&path, &whole[..end]).unwrap();
+            assert_eq!(load::<Vec<u64>>(&path), None, "{end}");
+        }
+        fs::write(&path, vec![0; whole.len()]).unwrap();
+        assert_eq!(load::<Vec<u64>>(&path), None);
+        remove(&path);
+        remove(&path);
+    }
+
+    #[test]
+    fn a_file_that_changed_is_another_input() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("in");
+        let file = |text: &str| {
+            fs::write(&path, text).unwrap();
+            InputFile::of(&path).unwrap().unwrap()
+        };
+        let first = file("one");
+        assert_eq!(InputFile::of(&path).unwrap().unwrap(), first);
+        assert_ne!(file("three"), first);
+        assert_ne!(file("two"), first);
+        assert_eq!(InputFile::of(Path::new("-")).unwrap(), None);
+        assert!(InputFile::all(&[path.clone(), dir.path().join("typo")]).is_err());
+        assert_eq!(InputFile::all(&[path, "-".into()]).unwrap(), None);
+    }
+}

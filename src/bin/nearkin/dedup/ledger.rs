@@ -1,0 +1,364 @@
+//! What is known of every line of the input, in two files of the work folder: entries of one
+//! length, and the texts that they point at (keys, and why a line was skipped).
+//!
+//! Entries are appended in the order of the input and read in any. Knows no indexes.
+
+#![expect(clippy::disallowed_types, reason = "writes the work folder of a run, never an index")]
+
+use std::fs::File;
+use std::io::{self, BufWriter, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+
+/// Bytes of an entry before its signature.
+const HEAD_BYTES: usize = 40;
+
+/// What a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A document, to be decided on.
+    Document,
+    /// One that is like a document of the archive.
+    Archived,
+    /// Nothing that could be compared.
+    Skipped,
+}
+
+/// What is known of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) kind: Kind,
+    /// Which input file, and which line of it, counted from 1.
+    pub(super) file: u32,
+    pub(super) line: u64,
+    pub(super) shingles: u32,
+    /// With the document of the archive.
+    pub(super) equal_rows: u32,
+    /// Its key; of a skipped line the kind of reason.
+    pub(super) key: Text,
+    /// The key of the document in the archive; of a skipped line the reason.
+    pub(super) other: Text,
+    /// Of a document; else zeros.
+    pub(super) signature: Vec<u8>,
+}
+
+/// Where a text lies among the texts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Text {
+    begin: u64,
+    bytes: u32,
+}
+
+/// A number's bytes in an entry, little-endian.
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    bytes[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    bytes[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+impl Entry {
+    fn encode(&self, out: &mut Vec<u8>, signature_bytes: usize) {
+        let kind: u32 = match self.kind {
+            Kind::Document => 1,
+            Kind::Archived => 2,
+            Kind::Skipped => 3,
+        };
+        out.extend_from_slice(&kind.to_le_bytes());
+        out.extend_from_slice(&self.file.to_le_bytes());
+        out.extend_from_slice(&self.line.to_le_bytes());
+        out.extend_from_slice(&self.key.begin.to_le_bytes());
+        for number in [self.key.bytes, self.other.bytes, self.shingles, self.equal_rows] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        let end = out.len() + signature_bytes;
+        out.extend_from_slice(&self.signature);
+        out.resize(end, 0);
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let kind = match u32_at(bytes, 0) {
+            1 => Kind::Document,
+            2 => Kind::Archived,
+            3 => Kind::Skipped,
+            _ => return None,
+        };
+        let key = Text { begin: u64_at(bytes, 16), bytes: u32_at(bytes, 24) };
+        let begin = key.begin.checked_add(u64::from(key.bytes))?;
+        Some(Self {
+            kind,
+            file: u32_at(bytes, 4),
+            line: u64_at(bytes, 8),
+            shingles: u32_at(bytes, 32),
+            equal_rows: u32_at(bytes, 36),
+            key,
+            other: Text { begin, bytes: u32_at(bytes, 28) },
+            signature: bytes[HEAD_BYTES..].to_vec(),
+        })
+    }
+}
+
+/// The two files.
+pub(super) struct Ledger {
+    entries: BufWriter<File>,
+    texts: BufWriter<File>,
+    signature_bytes: usize,
+    /// How many entries there are, and bytes of texts.
+    pub(super) count: u64,
+    pub(super) texts_bytes: u64,
+    buffer: Vec<u8>,
+}
+
+impl Ledger {
+    /// Opens the files in a folder, or makes them, and cuts off what lies behind `count` entries
+    /// and `texts_bytes` of texts. None if there is less.
+    pub(super) fn open(
+        folder: &Path,
+        signature_bytes: usize,
+        (count, texts_bytes): (u64, u64),
+    ) -> io::Result<Option<Self>> {
+        let entry_bytes = (HEAD_BYTES + signature_bytes) as u64;
+        let entries = open_cut(&folder.join("lines"), count * entry_bytes)?;
+        let texts = open_cut(&folder.join("texts"), texts_bytes)?;
+        let (Some(entries), Some(texts)) = (entries, texts) else { return Ok(None) };
+        let writer = |file| BufWriter::with_capacity(1 << 20, file);
+        let (entries, texts) = (writer(entries), writer(texts));
+        let buffer = Vec::new();
+        Ok(Some(Self { entries, texts, signature_bytes, count, texts_bytes, buffer }))
+    }
+
+    /// Appends an entry; where its texts lie is filled in.
+    pub(super) fn push(&mut self, mut entry: Entry, key: &[u8], other: &[u8]) -> io::Result<()> {
+        let length = |text: &[u8]| u32::try_from(text.len()).unwrap_or(u32::MAX);
+        entry.key = Text { begin: self.texts_bytes, bytes: length(key) };
+        entry.other = Text { begin: 0, bytes: length(other) };
+        self.texts.write_all(key)?;
+        self.texts.write_all(other)?;
+        self.texts_bytes += (key.len() + other.len()) as u64;
+        self.buffer.clear();
+        entry.encode(&mut self.buffer, self.signature_bytes);
+        self.count += 1;
+        self.entries.write_all(&self.buffer)
+    }
+
+    /// Hands all that was appended over to the operating system; before anything is read.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.entries.flush()?;
+        self.texts.flush()
+    }
+
+    /// Makes durable what was appended.
+    pub(super) fn sync(&mut self) -> io::Result<()> {
+        self.flush()?;
+        self.texts.get_ref().sync_data()?;
+        self.entries.get_ref().sync_data()
+    }
+
+    /// Some entries, by their numbers; in one go if they lie side by side.
+    pub(super) fn entries(&self, numbers: &[u64]) -> io::Result<Vec<Entry>> {
+        let bytes = HEAD_BYTES + self.signature_bytes;
+        let mut found = Vec::with_capacity(numbers.len());
+        for run in runs(numbers) {
+            let first = run.iter().min().copied().unwrap_or(0);
+            let block = read_at(self.entries.get_ref(), first * bytes as u64, run.len() * bytes)?;
+            for number in run {
+                let at = usize::try_from(number - first).unwrap_or(usize::MAX) * bytes;
+                let entry = Entry::decode(&block[at..at + bytes]);
+                found.push(entry.ok_or_else(|| io::Error::other("an entry is damaged"))?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// A text.
+    pub(super) fn text(&self, text: Text) -> io::Result<Vec<u8>> {
+        read_at(self.texts.get_ref(), text.begin, text.bytes as usize)
+    }
+}
+
+/// Cuts numbers into runs that rise by one, or fall by one.
+pub(super) fn runs(numbers: &[u64]) -> impl Iterator<Item = &[u64]> {
+    let mut rest = numbers;
+    std::iter::from_fn(move || {
+        let first = *rest.first()?;
+        let rising = rest.iter().zip(first..).take_while(|(number, next)| **number == *next);
+        let falling = rest.iter().zip((0..=first).rev()).take_while(|(number, n)| **number == *n);
+        let (run, behind) = rest.split_at(rising.count().max(falling.count()));
+        rest = behind;
+        Some(run)
+    })
+}
+
+fn open_cut(path: &Path, bytes: u64) -> io::Result<Option<File>> {
+    let mut file =
+        File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+    if file.metadata()?.len() < bytes {
+        return Ok(None);
+    }
+    file.set_len(bytes)?;
+    file.seek(SeekFrom::End(0))?;
+    Ok(Some(file))
+}
+
+/// Leaves the place where is read or written next as it is, or not: nobody appends any more.
+fn read_at(file: &File, at: u64, bytes: usize) -> io::Result<Vec<u8>> {
+    let mut block = vec![0; bytes];
+    #[cfg(unix)]
+    std::os::unix::fs::FileExt::read_exact_at(file, &mut block, at)?;
+    #[cfg(not(unix))]
+    {
+        use std::io::Read as _;
+        let mut file = file;
+        file.seek(SeekFrom::Start(at))?;
+        file.read_exact(&mut block)?;
+    }
+    Ok(block)
+}
+
+/// What was decided on a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Not a document, or not decided on.
+    None,
+    Kept,
+    /// Like a kept one, whose number it is.
+    Dropped {
+        of: u64,
+        equal_rows: u32,
+    },
+}
+
+/// Bytes of a verdict.
+pub(super) const VERDICT_BYTES: u64 = 16;
+
+impl Verdict {
+    fn encode(self) -> [u8; 16] {
+        let (kind, equal_rows, of) = match self {
+            Self::None => (0, 0, 0),
+            Self::Kept => (1, 0, 0),
+            Self::Dropped { of, equal_rows } => (2_u64, equal_rows, of),
+        };
+        (u128::from(of) << 64 | u128::from(u64::from(equal_rows) << 32 | kind)).to_le_bytes()
+    }
+
+    pub(super) fn decode(bytes: [u8; 16]) -> Self {
+        match u32_at(&bytes, 0) {
+            1 => Self::Kept,
+            2 => Self::Dropped { of: u64_at(&bytes, 8), equal_rows: u32_at(&bytes, 4) },
+            _ => Self::None,
+        }
+    }
+}
+
+/// The verdicts on all lines, by their numbers.
+pub(super) struct Verdicts {
+    file: File,
+}
+
+impl Verdicts {
+    /// Opens the file in a folder, or makes it; of so many lines.
+    pub(super) fn open(folder: &Path, lines: u64) -> io::Result<Self> {
+        let path = folder.join("verdicts");
+        let file =
+            File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+        file.set_len(lines * VERDICT_BYTES)?;
+        Ok(Self { file })
+    }
+
+    pub(super) fn write(&mut self, numbers: &[u64], verdicts: &[Verdict]) -> io::Result<()> {
+        let mut written = 0;
+        for run in runs(numbers) {
+            let mut block: Vec<_> =
+                verdicts[written..written + run.len()].iter().map(|one| one.encode()).collect();
+            if run.len() > 1 && run[0] > run[1] {
+                block.reverse();
+            }
+            let first = run.iter().min().copied().unwrap_or(0);
+            self.file.seek(SeekFrom::Start(first * VERDICT_BYTES))?;
+            self.file.write_all(block.as_flattened())?;
+            written += run.len();
+        }
+        Ok(())
+    }
+
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    /// All verdicts from one on.
+    pub(super) fn read_from(mut self, number: u64) -> io::Result<io::BufReader<File>> {
+        self.file.seek(SeekFrom::Start(number * VERDICT_BYTES))?;
+        Ok(io::BufReader::with_capacity(256 << 10, self.file))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read as _;
+
+    fn entry(line: u64) -> Entry {
+        Entry {
+            kind: Kind::Document,
+            file: 7,
+            line,
+            shingles: 9,
+            equal_rows: 0,
+            key: Text::default(),
+            other: Text::default(),
+            signature: vec![u8::try_from(line % 251).unwrap(); 16],
+        }
+    }
+
+    #[test]
+    fn entries_come_back_in_any_order_and_what_is_behind_is_cut() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = |counts| Ledger::open(dir.path(), 16, counts).unwrap();
+        let mut ledger = open((0, 0)).unwrap();
+        for line in 0..100 {
+            ledger.push(entry(line), format!("key {line}").as_bytes(), b"other").unwrap();
+        }
+        ledger.sync().unwrap();
+        for numbers in [vec![3, 4, 5], vec![9, 8, 7, 6], vec![50, 2, 3, 1, 0, 99]] {
+            let found = ledger.entries(&numbers).unwrap();
+            for (number, entry) in numbers.iter().zip(found) {
+                assert_eq!((entry.line, entry.file, entry.shingles), (*number, 7, 9));
+                assert_eq!(entry.signature[0], u8::try_from(*number).unwrap());
+                let key = String::from_utf8(ledger.text(entry.key).unwrap()).unwrap();
+                assert_eq!(key, format!("key {number}"));
+                assert_eq!(ledger.text(entry.other).unwrap(), b"other");
+            }
+        }
+        let (count, texts) = (ledger.count, ledger.texts_bytes);
+        drop(ledger);
+        assert!(open((count + 1, texts)).is_none() && open((count, texts + 1)).is_none());
+        let mut ledger = open((2, 22)).unwrap();
+        ledger.push(entry(5), b"k", b"").unwrap();
+        ledger.flush().unwrap();
+        assert_eq!(ledger.entries(&[2]).unwrap()[0].line, 5);
+    }
+
+    #[test]
+    fn verdicts_come_back_whatever_the_order_they_were_written_in() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut verdicts = Verdicts::open(dir.path(), 6).unwrap();
+        let dropped = |of| Verdict::Dropped { of, equal_rows: 128 };
+        verdicts.write(&[5, 4, 3], &[Verdict::Kept, dropped(5), dropped(1 << 40)]).unwrap();
+        verdicts.write(&[0, 2], &[dropped(0), Verdict::Kept]).unwrap();
+        let mut reader = verdicts.read_from(0).unwrap();
+        let mut bytes = [0; 16];
+        let expected =
+            [dropped(0), Verdict::None, Verdict::Kept, dropped(1 << 40), dropped(5), Verdict::Kept];
+        for expected in expected {
+            reader.read_exact(&mut bytes).unwrap();
+            assert_eq!(Verdict::decode(bytes), expected);
+        }
+    }
+
+    #[test]
+    fn runs_rise_or_fall_by_one() {
+        let found: Vec<_> = runs(&[1, 2, 3, 9, 8, 7, 4, 0]).collect();
+        assert_eq!(found, [&[1, 2, 3][..], &[9, 8, 7], &[4], &[0]]);
+        assert_eq!(runs(&[]).count(), 0);
+    }
+}

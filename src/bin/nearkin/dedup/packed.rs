@@ -1,0 +1,153 @@
+//! A file that is written in blocks, each packed by itself, so that it can be cut between two of
+//! them and gone on with, and is the same byte for byte as if it had not been.
+
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "writes the user's files, never the index's"
+)]
+
+use std::fs::{self, File};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use crate::checkpoint;
+use crate::failure::Failure;
+
+/// A block ends at the first line that reaches this: large enough to be packed well.
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// Blocks packed together, on all cores.
+const BLOCKS: usize = 8;
+
+/// A file that gets its name when it is whole.
+pub(super) struct Packed {
+    file: File,
+    path: PathBuf,
+    packing: Packing,
+    /// Those that are not written yet; all but the last are full.
+    blocks: Vec<Vec<u8>>,
+    /// Bytes of the file, without these.
+    pub(super) bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Packing {
+    None,
+    Gzip,
+    Zstandard,
+}
+
+impl Packing {
+    fn pack(self, block: Vec<u8>) -> io::Result<Vec<u8>> {
+        match self {
+            Self::None => Ok(block),
+            Self::Gzip => {
+                let level = flate2::Compression::default();
+                let mut encoder = flate2::write::GzEncoder::new(Vec::new(), level);
+                encoder.write_all(&block)?;
+                encoder.finish()
+            }
+            Self::Zstandard => zstd::bulk::compress(&block, 3),
+        }
+    }
+}
+
+/// The name under which a file is written.
+fn tmp_of(path: &Path) -> PathBuf {
+    let mut tmp = path.as_os_str().to_owned();
+    tmp.push(".tmp");
+    PathBuf::from(tmp)
+}
+
+fn writing(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(
+        format!("cannot write {}: {error}", path.display()),
+        "remove the cause and run the command again: it goes on where it was",
+    )
+}
+
+impl Packed {
+    /// Opens what was written of a file, and cuts off what lies behind `bytes`. None if there is
+    /// less.
+    pub(super) fn open(path: &Path, bytes: u64) -> Result<Option<Self>, Failure> {
+        let failed = |error: io::Error| writing(path, &error);
+        let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
+        let packing = match ending.as_deref().and_then(std::ffi::OsStr::to_str) {
+            Some("gz") => Packing::Gzip,
+            Some("zst" | "zstd") => Packing::Zstandard,
+            _ => Packing::None,
+        };
+        let mut options = File::options();
+        let options = options.write(true).create(true).truncate(false);
+        let mut file = options.open(tmp_of(path)).map_err(failed)?;
+        if file.metadata().map_err(failed)?.len() < bytes {
+            return Ok(None);
+        }
+        file.set_len(bytes).map_err(failed)?;
+        file.seek(SeekFrom::End(0)).map_err(failed)?;
+        Ok(Some(Self { file, path: path.to_owned(), packing, blocks: Vec::new(), bytes }))
+    }
+
+    /// Writes a line without its end, and its end.
+    pub(super) fn line(&mut self, line: &[u8]) -> Result<(), Failure> {
+        let Some(block) = self.blocks.last_mut().filter(|block| block.len() < BLOCK_BYTES) else {
+            if self.blocks.len() == BLOCKS {
+                self.end_block()?;
+            }
+            self.blocks.push(Vec::with_capacity(BLOCK_BYTES + BLOCK_BYTES / 8));
+            return self.line(line);
+        };
+        block.extend_from_slice(line);
+        block.push(b'\n');
+        // A few long lines are as much as many short ones.
+        if block.len() < BLOCKS * BLOCK_BYTES { Ok(()) } else { self.end_block() }
+    }
+
+    /// Ends the block: what comes next does not depend on what was before.
+    pub(super) fn end_block(&mut self) -> Result<(), Failure> {
+        let blocks = std::mem::take(&mut self.blocks);
+        let packing = self.packing;
+        let packed: Vec<_> = blocks.into_par_iter().map(|block| packing.pack(block)).collect();
+        let write = || {
+            for block in packed {
+                let block = block?;
+                self.file.write_all(&block)?;
+                self.bytes += block.len() as u64;
+            }
+            Ok(())
+        };
+        write().map_err(|error| writing(&self.path, &error))
+    }
+
+    /// Makes durable what was written.
+    pub(super) fn sync(&self) -> Result<(), Failure> {
+        self.file.sync_data().map_err(|error| writing(&self.path, &error))
+    }
+
+    /// Ends the file. A packed one without content is one empty block: no bytes are no such file.
+    pub(super) fn finish(mut self) -> Result<(), Failure> {
+        if self.bytes == 0 && self.blocks.is_empty() {
+            self.blocks.push(Vec::new());
+        }
+        self.end_block()?;
+        self.file.sync_all().map_err(|error| writing(&self.path, &error))
+    }
+}
+
+/// Gives a finished file its name, unless it has it already.
+pub(super) fn publish(path: &Path) -> Result<(), Failure> {
+    let renamed = match fs::rename(tmp_of(path), path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && path.exists() => Ok(()),
+        renamed => renamed,
+    };
+    renamed.and_then(|()| checkpoint::sync_folder(path)).map_err(|error| writing(path, &error))
+}
+
+/// Removes what was written of a file that is not to be gone on with.
+pub(super) fn discard(path: &Path) {
+    // If that fails, opening it cuts it.
+    let _ = fs::remove_file(tmp_of(path));
+}

@@ -1,0 +1,218 @@
+//! The folder beside OUT where a run keeps what it has come to.
+//!
+//! Knows which files are in it and when they may be gone on with.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nearkin::{Durability, ErrorKind, Index, Options, Reader};
+use serde::{Deserialize, Serialize};
+
+use super::ledger::Ledger;
+use super::{Asked, Counts, packed};
+use crate::checkpoint::{self, InputFile};
+use crate::failure::Failure;
+use crate::files::STDIN;
+use crate::input::Position;
+use crate::lines::Fields;
+use crate::output;
+
+/// What is lost at most to an interruption, but for what a sync takes.
+const BETWEEN_CHECKPOINTS: Duration = Duration::from_millis(500);
+
+/// What a run does; a run that does something else starts from the beginning.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Plan {
+    pub(super) version: u32,
+    /// None if they cannot be read twice.
+    pub(super) files: Option<Vec<InputFile>>,
+    pub(super) fields: Fields,
+    /// Their id.
+    pub(super) params: String,
+    pub(super) threshold: String,
+    pub(super) keep: String,
+    pub(super) archive: Option<Archive>,
+    pub(super) dropped: PathBuf,
+}
+
+/// Which state of which index: another one gives other answers.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Archive {
+    path: PathBuf,
+    change: u64,
+    documents: u64,
+}
+
+impl Archive {
+    pub(super) fn of(path: &Path, archive: &Reader) -> Result<Self, Failure> {
+        let path = fs::canonicalize(path).map_err(|error| Failure::reading(path, &error))?;
+        Ok(Self { path, change: archive.change(), documents: archive.len() })
+    }
+}
+
+/// What tells whether inputs have changed; an error if stdin is named more than once.
+pub(super) fn input_files(paths: &[PathBuf]) -> Result<Option<Vec<InputFile>>, Failure> {
+    if paths.iter().filter(|path| path.as_os_str() == STDIN).count() > 1 {
+        return Err(Failure::new("stdin (`-`) can be read only once", ""));
+    }
+    InputFile::all(paths)
+}
+
+/// What is being done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Stage {
+    Read,
+    Decide,
+    Write,
+    /// Files only have to be given their names.
+    Publish,
+}
+
+/// How far the run has come.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct State {
+    plan: Plan,
+    pub(super) stage: Stage,
+    pub(super) counts: Counts,
+    /// In the input: of reading, then of writing.
+    pub(super) position: Position,
+    /// File and line of the last entry.
+    pub(super) place: (u32, u64),
+    /// Entries of the ledger, and bytes of its texts.
+    pub(super) ledger: (u64, u64),
+    /// Ranks that are decided on, or lines that are written.
+    pub(super) done: u64,
+    /// Bytes of OUT and of DROPPED.
+    pub(super) out_bytes: u64,
+    pub(super) dropped_bytes: u64,
+}
+
+impl State {
+    fn new(plan: Plan) -> Self {
+        Self {
+            plan,
+            stage: Stage::Read,
+            counts: Counts::default(),
+            position: Position::default(),
+            place: (0, 0),
+            ledger: (0, 0),
+            done: 0,
+            out_bytes: 0,
+            dropped_bytes: 0,
+        }
+    }
+}
+
+/// An open work folder.
+pub(super) struct Work {
+    pub(super) folder: PathBuf,
+    pub(super) state: State,
+    /// The documents that are kept, by their ranks. Open from the beginning: its lock keeps a
+    /// second run out.
+    pub(super) kept: Index,
+    pub(super) ledger: Ledger,
+    stored: Instant,
+}
+
+fn options() -> Options {
+    // Made durable at checkpoints.
+    Options::default().durability(Durability::OsBuffer)
+}
+
+impl Work {
+    /// Opens the folder of an interrupted run of the same plan, or begins one.
+    pub(super) fn open(asked: &Asked<'_>) -> Result<Self, Failure> {
+        let mut folder = asked.args.out.as_os_str().to_owned();
+        folder.push(".nearkin-work");
+        let folder = PathBuf::from(folder);
+        let failed = |error: io::Error| working(&folder, &error);
+        let plan = asked.plan()?;
+        let opened = match Index::open(folder.join("kept"), options()) {
+            Err(error) if error.kind() == ErrorKind::Locked => {
+                return Err(Failure::new(
+                    format!("another run is writing {}", asked.args.out.display()),
+                    "wait for it, or write to another file",
+                ));
+            }
+            opened => opened.ok(),
+        };
+        let state: Option<State> = checkpoint::load(&folder.join("state"));
+        let signature_bytes = asked.params.signature_bytes();
+        if let (Some(kept), Some(state)) = (opened, state) {
+            let same = state.plan == plan && plan.files.is_some();
+            let whole = || Ledger::open(&folder, signature_bytes, state.ledger).map_err(failed);
+            match if same { whole()? } else { None } {
+                Some(ledger) => {
+                    output::note(format!("going on with the run in {}", folder.display()));
+                    return Ok(Self { folder, state, kept, ledger, stored: Instant::now() });
+                }
+                None => output::note(format!(
+                    "the run in {} was of other input or options: starting from the beginning",
+                    folder.display()
+                )),
+            }
+        }
+        if folder.exists() {
+            fs::remove_dir_all(&folder).map_err(failed)?;
+        }
+        fs::create_dir(&folder).map_err(failed)?;
+        let kept = Index::create(folder.join("kept"), &asked.params, options())?;
+        let ledger = Ledger::open(&folder, signature_bytes, (0, 0)).map_err(failed)?;
+        let Some(ledger) = ledger else { return Err(Failure::new("the ledger is gone", "")) };
+        packed::discard(&asked.args.out);
+        packed::discard(&asked.dropped);
+        Ok(Self { folder, state: State::new(plan), kept, ledger, stored: Instant::now() })
+    }
+
+    /// Whether the run does this; not if the input has changed since.
+    pub(super) fn is_of(&self, plan: &Plan) -> bool {
+        self.state.plan == *plan
+    }
+
+    /// Whether it is time for a checkpoint.
+    pub(super) fn is_due(&self) -> bool {
+        self.stored.elapsed() >= BETWEEN_CHECKPOINTS
+    }
+
+    /// Makes the state durable; what it speaks of must be.
+    pub(super) fn store(&mut self) -> Result<(), Failure> {
+        checkpoint::store(&self.folder.join("state"), &self.state, true)?;
+        self.stored = Instant::now();
+        Ok(())
+    }
+
+    /// Goes on to another stage.
+    pub(super) fn enter(&mut self, stage: Stage) -> Result<(), Failure> {
+        self.state.stage = stage;
+        self.state.position = Position::default();
+        self.state.done = 0;
+        self.store()
+    }
+
+    /// Where stdin is copied to, to be read twice.
+    pub(super) fn stdin(&self) -> PathBuf {
+        self.folder.join("stdin")
+    }
+
+    pub(super) fn failed(&self, error: &io::Error) -> Failure {
+        working(&self.folder, error)
+    }
+
+    /// Removes the folder.
+    pub(super) fn finish(self) -> Result<Counts, Failure> {
+        let Self { folder, state, kept, .. } = self;
+        drop(kept);
+        fs::remove_dir_all(&folder).map_err(|error| working(&folder, &error))?;
+        Ok(state.counts)
+    }
+}
+
+fn working(folder: &Path, error: &io::Error) -> Failure {
+    Failure::new(
+        format!("cannot work in {}: {error}", folder.display()),
+        "remove the cause and run the command again; without that folder it starts from the \
+         beginning",
+    )
+}

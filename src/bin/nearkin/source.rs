@@ -1,0 +1,332 @@
+//! A file of lines as it lies on disk, or comes from stdin: plain, packed by gzip or Zstandard
+//! (told by its first bytes, whatever its name), or the rows of a Parquet file as lines of JSON.
+//!
+//! Knows packing, not what stands on a line. Memory stays bounded, whatever the data claims: gzip
+//! needs 32 KiB, Zstandard the window of a frame, of which more than 128 MiB are refused.
+
+#![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
+
+#[cfg(not(feature = "parquet"))]
+#[path = "source/no_rows.rs"]
+mod rows;
+#[cfg(feature = "parquet")]
+mod rows;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek as _, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flate2::bufread::GzDecoder;
+
+use crate::failure::Failure;
+use crate::files::STDIN;
+
+/// What a decoder reads at once.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// An opened file of lines.
+pub(crate) struct Source {
+    /// For messages: the file's name, or stdin.
+    pub(crate) name: String,
+    /// The lines, unpacked.
+    pub(crate) reader: Box<dyn Read>,
+    /// How many bytes of the file were taken so far, packed as they are.
+    pub(crate) taken: Arc<AtomicU64>,
+    /// Whether the lines are the very bytes of a file, which can be read from any place.
+    pub(crate) plain: bool,
+}
+
+/// How the content of a file is packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Packing {
+    None,
+    Gzip,
+    Zstandard,
+    Parquet,
+}
+
+impl Packing {
+    /// By the first bytes, up to four; no line of JSON begins like any of these.
+    fn of(head: &[u8]) -> Self {
+        match head {
+            [0x1f, 0x8b, ..] => Self::Gzip,
+            // A frame, or a skippable one before it.
+            [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Self::Zstandard,
+            b"PAR1" => Self::Parquet,
+            _ => Self::None,
+        }
+    }
+
+    /// Whether the bytes may be the first of more that say how the rest is packed.
+    fn may_follow(head: &[u8]) -> bool {
+        head.len() < 4
+            && Self::of(head) == Self::None
+            && match head {
+                [] => true,
+                [first, rest @ ..] => {
+                    let rests: &[&[u8]] = match *first {
+                        0x1f => &[b"\x8b"],
+                        0x28 => &[b"\xb5\x2f\xfd"],
+                        b'P' => &[b"\x2a\x4d\x18", b"AR1"],
+                        0x51..=0x5f => &[b"\x2a\x4d\x18"],
+                        _ => &[],
+                    };
+                    rests.iter().any(|whole| whole.starts_with(rest))
+                }
+            }
+    }
+
+    /// What the ending of a name promises.
+    fn promised(path: &Path) -> Self {
+        let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
+        match ending.as_deref().and_then(std::ffi::OsStr::to_str) {
+            Some("gz") => Self::Gzip,
+            Some("zst" | "zstd") => Self::Zstandard,
+            Some("parquet") => Self::Parquet,
+            _ => Self::None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::None => "plain",
+            Self::Gzip => "gzip",
+            Self::Zstandard => "Zstandard",
+            Self::Parquet => "Parquet",
+        }
+    }
+}
+
+/// Opens a file of lines, or stdin for `-`. `columns` are those wanted of a Parquet file; if there
+/// are none, all that JSON can hold are.
+pub(crate) fn open(path: &Path, columns: &[&str]) -> Result<Source, Failure> {
+    let taken = Arc::new(AtomicU64::new(0));
+    if path.as_os_str() == STDIN {
+        let stdin = Counted { inner: io::stdin(), taken: Arc::clone(&taken) };
+        let (reader, packing) = unpacked(stdin).map_err(|error| {
+            Failure::new(format!("cannot read stdin before line 1: {error}"), "")
+        })?;
+        if packing == Packing::Parquet {
+            return Err(Failure::new(
+                "stdin is a Parquet file",
+                "name the file: it is not a stream",
+            ));
+        }
+        return Ok(Source { name: "stdin".to_owned(), reader, taken, plain: false });
+    }
+    let name = path.display().to_string();
+    let failed = |error: io::Error| Failure::reading(path, &error);
+    let file = Counted { inner: File::open(path).map_err(failed)?, taken: Arc::clone(&taken) };
+    let (reader, packing) = unpacked(file).map_err(failed)?;
+    let promised = Packing::promised(path);
+    if promised != Packing::None && promised != packing {
+        let what = promised.name();
+        return Err(Failure::new(
+            format!("{name} is not what its name says: its first bytes are not those of {what}"),
+            "was it cut short or unpacked already? Its content is told by its first bytes: under \
+             another name it is read as it is",
+        ));
+    }
+    let plain = packing == Packing::None;
+    if packing == Packing::Parquet {
+        let rows = rows::Rows::open(path, columns, Arc::clone(&taken))?;
+        return Ok(Source { name, reader: Box::new(rows), taken, plain });
+    }
+    Ok(Source { name, reader, taken, plain })
+}
+
+/// The same from byte `at` of the lines on: at once where they are plain, else by unpacking what
+/// lies before.
+pub(crate) fn open_at(path: &Path, columns: &[&str], at: u64) -> Result<Source, Failure> {
+    let mut source = open(path, columns)?;
+    if at == 0 {
+        return Ok(source);
+    }
+    let failed = |error: io::Error| Failure::reading(path, &error);
+    if source.plain {
+        let mut file = File::open(path).map_err(failed)?;
+        file.seek(SeekFrom::Start(at)).map_err(failed)?;
+        source.taken = Arc::new(AtomicU64::new(at));
+        let taken = Arc::clone(&source.taken);
+        source.reader = Box::new(Counted { inner: file, taken });
+        return Ok(source);
+    }
+    let passed = io::copy(&mut (&mut source.reader).take(at), &mut io::sink()).map_err(failed)?;
+    if passed < at {
+        return Err(Failure::new(
+            format!("{} ends before byte {at} of its lines", path.display()),
+            "it has changed since it was read first: run the command again",
+        ));
+    }
+    Ok(source)
+}
+
+/// Unpacks what is packed.
+fn unpacked(mut packed: impl Read + 'static) -> io::Result<(Box<dyn Read>, Packing)> {
+    let mut head = Vec::with_capacity(4);
+    while Packing::may_follow(&head) {
+        let (mut bytes, begin) = ([0; 4], head.len());
+        match packed.read(&mut bytes[begin..]) {
+            Ok(0) => break,
+            Ok(count) => head.extend_from_slice(&bytes[begin..begin + count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let packing = Packing::of(&head);
+    let whole = Cursor::new(head).chain(packed);
+    let buffered = |whole| BufReader::with_capacity(BUFFER_BYTES, whole);
+    Ok(match packing {
+        Packing::None | Packing::Parquet => (Box::new(whole), packing),
+        Packing::Gzip => {
+            let inner = Members { member: Some(GzDecoder::new(buffered(whole))) };
+            (Box::new(Unpacked { inner, packing }), packing)
+        }
+        Packing::Zstandard => {
+            let inner = zstd::stream::read::Decoder::with_buffer(buffered(whole))?;
+            (Box::new(Unpacked { inner, packing }), packing)
+        }
+    })
+}
+
+/// All members of gzip data. flate2's own reader of several takes what is behind them for one
+/// that is cut short, if it is short.
+struct Members<R> {
+    /// None at the end.
+    member: Option<GzDecoder<R>>,
+}
+
+impl<R: BufRead> Read for Members<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            let count = member.read(buffer)?;
+            if count > 0 || buffer.is_empty() {
+                return Ok(count);
+            }
+            let behind = member.get_mut().fill_buf()?.first().copied();
+            let packed = self.member.take().map(GzDecoder::into_inner);
+            match behind {
+                None => {}
+                Some(0x1f) => self.member = packed.map(GzDecoder::new),
+                Some(_) => return Err(io::Error::other("invalid gzip header")),
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// Counts what is taken of a file.
+struct Counted<R> {
+    inner: R,
+    taken: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.taken.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+/// Says of what is wrong with packed data what it means.
+struct Unpacked<R> {
+    inner: R,
+    packing: Packing,
+}
+
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.inner.read(buffer).map_err(|error| explained(&error, self.packing))
+    }
+}
+
+fn explained(error: &io::Error, packing: Packing) -> io::Error {
+    let name = packing.name();
+    let said = error.to_string();
+    let message = match error.kind() {
+        io::ErrorKind::Interrupted => said,
+        io::ErrorKind::UnexpectedEof => format!("the {name} data is cut short"),
+        _ if said.contains("incomplete frame") => format!("the {name} data is cut short"),
+        _ if said.contains("invalid gzip header") || said.contains("Unknown frame descriptor") => {
+            format!("there is something else behind the {name} data")
+        }
+        _ if said.contains("too much memory") => {
+            format!("the {name} data needs more than 128 MiB of memory; unpack it before")
+        }
+        _ if error.raw_os_error().is_some() => said,
+        _ => format!("the {name} data is damaged: {said}"),
+    };
+    io::Error::new(error.kind(), message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    fn read(bytes: Vec<u8>) -> (Packing, String, Option<String>) {
+        let (mut reader, packing) = unpacked(Cursor::new(bytes)).unwrap();
+        let mut found = Vec::new();
+        let mut buffer = [0; 7];
+        let error = loop {
+            match reader.read(&mut buffer) {
+                Ok(0) => break None,
+                Ok(count) => found.extend_from_slice(&buffer[..count]),
+                Err(error) => break Some(error.to_string()),
+            }
+        };
+        (packing, String::from_utf8(found).unwrap(), error)
+    }
+
+    fn gzip(text: &str) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn zstandard(text: &str) -> Vec<u8> {
+        zstd::encode_all(text.as_bytes(), 1).unwrap()
+    }
+
+    #[test]
+    fn all_members_and_frames_are_read() {
+        for (packing, pack) in
+            [(Packing::Gzip, gzip as fn(&str) -> Vec<u8>), (Packing::Zstandard, zstandard)]
+        {
+            let two = [pack("one\n"), pack(""), pack("two\n")].concat();
+            assert_eq!(read(two.clone()), (packing, "one\ntwo\n".to_owned(), None));
+            let skippable = [b"\x5a\x2a\x4d\x18\x02\0\0\0ab".to_vec(), two].concat();
+            if packing == Packing::Zstandard {
+                assert_eq!(read(skippable).1, "one\ntwo\n");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_behind_sound_data_is_said_and_the_data_read() {
+        for pack in [gzip as fn(&str) -> Vec<u8>, zstandard] {
+            let whole = [pack("one\n"), pack(&"two\n".repeat(1_000))].concat();
+            for end in pack("one\n").len() + 4..whole.len() {
+                let (_, text, error) = read(whole[..end].to_vec());
+                assert!(text.starts_with("one\n"), "{end}");
+                let error = error.unwrap();
+                assert!(error.contains("is cut short"), "{end}: {error}");
+            }
+            let garbage = [pack("one\n"), b"garbage".to_vec()].concat();
+            let (_, text, error) = read(garbage);
+            assert_eq!(text, "one\n");
+            assert!(error.as_ref().unwrap().contains("something else behind"), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn lines_of_json_are_read_as_they_are() {
+        for text in ["", "{", "{}", "P", "PA", "PAR2", "(", "\u{50}*M", "{\"id\":1}\n"] {
+            assert_eq!(read(text.as_bytes().to_vec()), (Packing::None, text.to_owned(), None));
+        }
+        assert!(!Packing::may_follow(b"{") && !Packing::may_follow(b"PX"));
+    }
+}

@@ -1,0 +1,351 @@
+//! The rows of a Parquet file as lines of JSON: an object of the wanted columns for each.
+//!
+//! Reads one row group after the other, and of it some rows at a time: memory is a page of each
+//! column and these rows.
+
+#![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ::parquet::basic::{ConvertedType, LogicalType, Repetition, Type as Physical};
+use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use ::parquet::data_type::DataType;
+use ::parquet::errors::ParquetError;
+use ::parquet::file::reader::{FileReader as _, SerializedFileReader};
+use ::parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
+use serde_json::Value;
+
+use crate::failure::Failure;
+
+/// Rows read at once.
+const READ_ROWS: usize = 256;
+
+/// The rows of a file.
+pub(crate) struct Rows {
+    file: SerializedFileReader<File>,
+    columns: Vec<Column>,
+    /// The row group that is read after this one.
+    group_next: usize,
+    /// Of the row group being read, in order of `columns`; empty between row groups.
+    readers: Vec<ColumnReader>,
+    /// Lines, and how many of their bytes were given out.
+    text: Vec<u8>,
+    given: usize,
+    taken: Arc<AtomicU64>,
+}
+
+/// A column that lines of JSON can hold.
+#[derive(Debug)]
+struct Column {
+    name: String,
+    place: usize,
+    unsigned: bool,
+    /// The greatest definition level: at it there is a value.
+    present: i16,
+    /// For a list: from which definition level on there is an item, if only a missing one.
+    item: Option<i16>,
+}
+
+impl Column {
+    /// None where values are neither text, numbers, truth values nor lists of these.
+    fn of(leaf: &ColumnDescriptor, place: usize) -> Option<Self> {
+        let parts = leaf.path().parts();
+        let (levels, present) = (leaf.max_rep_level(), leaf.max_def_level());
+        let decimal = matches!(leaf.logical_type_ref(), Some(LogicalType::Decimal { .. }))
+            || leaf.converted_type() == ConvertedType::DECIMAL;
+        let structure = levels > 1 || (levels == 0 && parts.len() > 1) || parts.len() > 3;
+        if structure || decimal || leaf.physical_type() == Physical::INT96 {
+            return None;
+        }
+        let optional = leaf.self_type().get_basic_info().repetition() == Repetition::OPTIONAL;
+        let unsigned = [
+            ConvertedType::UINT_8,
+            ConvertedType::UINT_16,
+            ConvertedType::UINT_32,
+            ConvertedType::UINT_64,
+        ];
+        Some(Self {
+            name: parts.first()?.clone(),
+            place,
+            unsigned: unsigned.contains(&leaf.converted_type()),
+            present,
+            item: (levels == 1).then_some(present - i16::from(optional)),
+        })
+    }
+}
+
+/// The columns that are wanted and can be had, in the order of the file.
+fn columns(
+    schema: &SchemaDescriptor,
+    wanted: &[&str],
+    path: &Path,
+) -> Result<Vec<Column>, Failure> {
+    let mut leaves: BTreeMap<&str, usize> = BTreeMap::new();
+    for leaf in schema.columns() {
+        *leaves.entry(leaf.path().parts()[0].as_str()).or_default() += 1;
+    }
+    for name in wanted {
+        if !leaves.contains_key(name) {
+            let names: Vec<_> = leaves.keys().copied().collect();
+            return Err(Failure::new(
+                format!("{} has no column {name:?}, only {}", path.display(), names.join(", ")),
+                "say which are meant: --key-field NAME --text-field NAME",
+            ));
+        }
+    }
+    let mut found = Vec::new();
+    for (place, leaf) in schema.columns().iter().enumerate() {
+        let name = leaf.path().parts()[0].as_str();
+        if !wanted.is_empty() && !wanted.contains(&name) {
+            continue;
+        }
+        // Of several leaves a column is a structure or a map.
+        match Column::of(leaf, place).filter(|_| leaves[name] == 1) {
+            Some(column) => found.push(column),
+            None if wanted.is_empty() => {}
+            None => {
+                return Err(Failure::new(
+                    format!("the column {name:?} of {} is of another type", path.display()),
+                    "text, integers and lists of these can be read",
+                ));
+            }
+        }
+    }
+    Ok(found)
+}
+
+impl Rows {
+    pub(crate) fn open(
+        path: &Path,
+        wanted: &[&str],
+        taken: Arc<AtomicU64>,
+    ) -> Result<Self, Failure> {
+        let file = File::open(path).map_err(|error| Failure::reading(path, &error))?;
+        let file = SerializedFileReader::new(file).map_err(|error| {
+            Failure::new(format!("cannot read {}: {error}", path.display()), "")
+        })?;
+        let schema = file.metadata().file_metadata().schema_descr();
+        let columns = columns(schema, wanted, path)?;
+        let (readers, text) = (Vec::new(), Vec::new());
+        Ok(Self { file, columns, group_next: 0, readers, text, given: 0, taken })
+    }
+
+    /// Makes lines of the next rows; false at the end.
+    fn fill(&mut self) -> Result<bool, ParquetError> {
+        self.text.clear();
+        self.given = 0;
+        while self.text.is_empty() {
+            if self.readers.is_empty() {
+                if self.group_next >= self.file.num_row_groups() || self.columns.is_empty() {
+                    return Ok(false);
+                }
+                let group = self.file.get_row_group(self.group_next)?;
+                self.group_next += 1;
+                let readers = self.columns.iter().map(|one| group.get_column_reader(one.place));
+                self.readers = readers.collect::<Result<_, _>>()?;
+                let bytes = u64::try_from(group.metadata().compressed_size()).unwrap_or(0);
+                self.taken.fetch_add(bytes, Ordering::Relaxed);
+            }
+            let mut read = Vec::with_capacity(self.columns.len());
+            for (column, reader) in self.columns.iter().zip(&mut self.readers) {
+                read.push(column.values(reader)?.into_iter());
+            }
+            let rows = read[0].len();
+            if read.iter().any(|values| values.len() != rows) {
+                return Err(ParquetError::General("columns differ in length".to_owned()));
+            }
+            if rows == 0 {
+                self.readers.clear();
+            }
+            for _ in 0..rows {
+                self.line(&mut read)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Makes a line of the next value of each column.
+    fn line(&mut self, values: &mut [std::vec::IntoIter<Value>]) -> Result<(), ParquetError> {
+        let failed = |error: serde_json::Error| ParquetError::General(error.to_string());
+        for (at, (column, values)) in self.columns.iter().zip(values).enumerate() {
+            self.text.push(if at == 0 { b'{' } else { b',' });
+            serde_json::to_writer(&mut self.text, &column.name).map_err(failed)?;
+            self.text.push(b':');
+            serde_json::to_writer(&mut self.text, &values.next()).map_err(failed)?;
+        }
+        self.text.extend_from_slice(b"}\n");
+        Ok(())
+    }
+}
+
+impl Column {
+    /// The next rows' values: null where there is none.
+    fn values(&self, reader: &mut ColumnReader) -> Result<Vec<Value>, ParquetError> {
+        let text = |bytes: &[u8]| std::str::from_utf8(bytes).map_or(Value::Null, Value::from);
+        match reader {
+            ColumnReader::ByteArrayColumnReader(column) => self.read(column, |v| text(v.data())),
+            ColumnReader::FixedLenByteArrayColumnReader(column) => {
+                self.read(column, |value| text(value.data()))
+            }
+            ColumnReader::Int32ColumnReader(column) if self.unsigned => {
+                self.read(column, |value| Value::from(value.cast_unsigned()))
+            }
+            ColumnReader::Int32ColumnReader(column) => self.read(column, |v| Value::from(*v)),
+            ColumnReader::Int64ColumnReader(column) if self.unsigned => {
+                self.read(column, |value| Value::from(value.cast_unsigned()))
+            }
+            ColumnReader::Int64ColumnReader(column) => self.read(column, |v| Value::from(*v)),
+            ColumnReader::BoolColumnReader(column) => self.read(column, |v| Value::from(*v)),
+            ColumnReader::FloatColumnReader(column) => self.read(column, |v| Value::from(*v)),
+            ColumnReader::DoubleColumnReader(column) => self.read(column, |v| Value::from(*v)),
+            ColumnReader::Int96ColumnReader(_) => {
+                Err(ParquetError::General(format!("the column {:?} is of another type", self.name)))
+            }
+        }
+    }
+
+    fn read<T: DataType>(
+        &self,
+        column: &mut ColumnReaderImpl<T>,
+        value: impl Fn(&T::T) -> Value,
+    ) -> Result<Vec<Value>, ParquetError> {
+        let (mut values, mut present, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
+        column.read_records(READ_ROWS, Some(&mut present), Some(&mut repeated), &mut values)?;
+        let mut values = values.iter().map(value);
+        if self.present == 0 {
+            return Ok(values.collect());
+        }
+        let mut rows: Vec<Value> = Vec::new();
+        for (at, level) in present.iter().enumerate() {
+            let found = (*level == self.present).then(|| values.next()).flatten();
+            let found = found.unwrap_or(Value::Null);
+            let Some(item) = self.item else {
+                rows.push(found);
+                continue;
+            };
+            if repeated.get(at).is_none_or(|again| *again == 0) {
+                rows.push(Value::Array(Vec::new()));
+            }
+            if *level >= item
+                && let Some(Value::Array(items)) = rows.last_mut()
+            {
+                items.push(found);
+            }
+        }
+        Ok(rows)
+    }
+}
+
+impl Read for Rows {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.given == self.text.len() {
+            let filled = self.fill().map_err(|error| match error.to_string() {
+                said if said.contains("Disabled feature") => io::Error::other(format!(
+                    "its columns are packed by {}, and only Snappy and unpacked ones can be read",
+                    said.rsplit(' ').next().unwrap_or_default()
+                )),
+                said => io::Error::other(said),
+            })?;
+            if !filled {
+                return Ok(0);
+            }
+        }
+        let rest = &self.text[self.given..];
+        let count = rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&rest[..count]);
+        self.given += count;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
+    use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+    use ::parquet::schema::parser::parse_message_type;
+
+    fn column<T: DataType>(
+        group: &mut SerializedRowGroupWriter<'_, File>,
+        values: &[T::T],
+        levels: (&[i16], &[i16]),
+    ) {
+        let mut column = group.next_column().unwrap().unwrap();
+        let (present, repeated) = levels;
+        let some = |levels: &'static [i16]| Some(levels).filter(|levels| !levels.is_empty());
+        let (present, repeated) = (present.to_vec().leak(), repeated.to_vec().leak());
+        column.typed::<T>().write_batch(values, some(present), some(repeated)).unwrap();
+        column.close().unwrap();
+    }
+
+    fn bytes(texts: &[&str]) -> Vec<ByteArray> {
+        texts.iter().map(|text| ByteArray::from(*text)).collect()
+    }
+
+    /// Two row groups of three rows each, of all kinds of columns.
+    fn write(path: &Path) {
+        let schema = "message m {
+            required binary id (UTF8);
+            optional binary text (UTF8);
+            required int32 number (INTEGER(32, false));
+            optional group items (LIST) { repeated group list { optional binary element (UTF8); } }
+            repeated int64 plain;
+            required double share;
+            required group deep { required int64 a; required int64 b; }
+        }";
+        let schema = Arc::new(parse_message_type(schema).unwrap());
+        let file = File::create(path).unwrap();
+        let mut writer = SerializedFileWriter::new(file, schema, Arc::default()).unwrap();
+        for _ in 0..2 {
+            let mut group = writer.next_row_group().unwrap();
+            column::<ByteArrayType>(&mut group, &bytes(&["a", "b\n", "c"]), (&[], &[]));
+            column::<ByteArrayType>(&mut group, &bytes(&["one", "two"]), (&[1, 0, 1], &[]));
+            column::<Int32Type>(&mut group, &[1, -1, 3], (&[], &[]));
+            // [x, null], null, []
+            let levels: (&[i16], &[i16]) = (&[3, 2, 0, 1], &[0, 1, 0, 0]);
+            column::<ByteArrayType>(&mut group, &bytes(&["x"]), levels);
+            // [], [-7, 8], [9]
+            column::<Int64Type>(&mut group, &[-7, 8, 9], (&[0, 1, 1, 1], &[0, 0, 1, 0]));
+            column::<DoubleType>(&mut group, &[0.5, f64::NAN, 2.0], (&[], &[]));
+            for _ in 0..2 {
+                column::<Int64Type>(&mut group, &[1, 2, 3], (&[], &[]));
+            }
+            group.close().unwrap();
+        }
+        writer.close().unwrap();
+    }
+
+    fn read(path: &Path, wanted: &[&str]) -> String {
+        let mut text = String::new();
+        Rows::open(path, wanted, Arc::default()).unwrap().read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn rows_are_lines_of_json() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("rows.parquet");
+        write(&path);
+        let all = "{\"id\":\"a\",\"text\":\"one\",\"number\":1,\"items\":[\"x\",null],\
+            \"plain\":[],\"share\":0.5}\n\
+            {\"id\":\"b\\n\",\"text\":null,\"number\":4294967295,\"items\":[],\"plain\":[-7,8],\
+            \"share\":null}\n\
+            {\"id\":\"c\",\"text\":\"two\",\"number\":3,\"items\":[],\"plain\":[9],\
+            \"share\":2.0}\n";
+        assert_eq!(read(&path, &[]), all.repeat(2));
+        let two = "{\"id\":\"a\",\"plain\":[]}\n{\"id\":\"b\\n\",\"plain\":[-7,8]}\n\
+            {\"id\":\"c\",\"plain\":[9]}\n";
+        assert_eq!(read(&path, &["plain", "id"]), two.repeat(2));
+        let wrong = |wanted: &str| {
+            let rows = Rows::open(&path, &[wanted], Arc::default());
+            rows.err().unwrap().to_string()
+        };
+        assert!(wrong("typo").contains("no column \"typo\", only deep, id, items"));
+        assert!(wrong("deep").contains("another type"));
+    }
+}

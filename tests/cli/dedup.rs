@@ -1,0 +1,292 @@
+//! `nearkin dedup`: what is dropped, what is said of it, and that a run goes on where it was.
+
+use super::*;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// Lines, of which every fifth is like an earlier one, and some are of no use.
+fn lines(count: u64) -> String {
+    let mut lines = String::new();
+    for line in 0..count {
+        let like = if line % 5 == 4 { line * line % 7_919 % line } else { line };
+        let word = |at: u64| (like * 31 + at * at * 17) % 99_991;
+        let text: Vec<_> = (0..20 + like % 9).map(|at| format!("w{}", word(at))).collect();
+        let last = if line % 10 == 9 { "other" } else { "last" };
+        let object = match line % 1_000 {
+            500 => "no JSON\n".to_owned(),
+            700 => format!("{{\"id\":{line},\"text\":\"\"}}\n"),
+            _ => format!("{{\"id\":\"k{line}\",\"text\":\"{} {last}\"}}\n", text.join(" ")),
+        };
+        lines.push_str(&object);
+    }
+    lines
+}
+
+fn objects(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn text(scratch: &Scratch, name: &str) -> String {
+    fs::read_to_string(scratch.path(name)).unwrap()
+}
+
+#[test]
+fn what_is_dropped_is_said_with_what_it_is_like() {
+    let scratch = Scratch::new();
+    let a = "{\"id\":\"a\",\"text\":\"the first of all these texts\"}\r\n";
+    let b = "{\"text\":\"quite another one, without a key\", \"x\": 1.50}\n";
+    let bad = "\nno JSON\n{\"id\":\"e\",\"text\":\" \"}\n";
+    let again = "{\"id\":7,\"text\":\"The first of ALL these texts!\"}";
+    scratch.write("in.jsonl", [a, b, bad, again].concat());
+    let ran = scratch.run("dedup in.jsonl in.jsonl --out out.jsonl").ends_with(0).says(&[
+        "skipped in.jsonl line 4: bad line (not JSON",
+        "skipped in.jsonl line 5: empty",
+        "why is in out.jsonl.dropped.jsonl",
+    ]);
+    // Byte for byte, each with an end.
+    assert_eq!(text(&scratch, "out.jsonl"), [a, b].concat());
+    let dropped = text(&scratch, "out.jsonl.dropped.jsonl");
+    let dropped: Vec<_> = dropped.lines().collect();
+    assert!(dropped[0].starts_with(
+        "{\"file\":\"in.jsonl\",\"line\":4,\"skipped\":\"bad line\",\"reason\":\"not JSON: "
+    ));
+    assert_eq!(
+        dropped[2],
+        "{\"key\":\"7\",\"file\":\"in.jsonl\",\"line\":6,\"of_key\":\"a\",\"of_file\":\"in.jsonl\",\
+         \"of_line\":1,\"similarity\":1.0,\"in_index\":false}"
+    );
+    // The second time the file is named: the same key, another document.
+    assert!(
+        dropped[3].starts_with("{\"key\":\"a\",\"file\":\"in.jsonl\",\"line\":1,\"of_key\":\"a\"")
+    );
+    assert!(
+        dropped[4].starts_with("{\"key\":null,\"file\":\"in.jsonl\",\"line\":2,\"of_key\":null")
+    );
+    let table: Vec<_> = ran.stdout.lines().map(str::trim_start).collect();
+    assert_eq!(
+        table[..4],
+        [
+            "10  lines read",
+            "2  kept in out.jsonl",
+            "4  dropped: like a kept one",
+            "4  skipped: 2 bad line, 2 empty",
+        ]
+    );
+    assert!(!scratch.path("out.jsonl.nearkin-work").exists());
+    assert!(!scratch.path("out.jsonl.tmp").exists());
+}
+
+/// The definition in docs/DEDUP.md, by all pairs of the documents that are left in question.
+fn by_definition(scratch: &Scratch, keep: &str, archive: &BTreeSet<u64>) -> BTreeSet<u64> {
+    let mut alike: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+    for pair in scratch.run("pairs all.nearkin --threshold 0.6 --json").ends_with(0).objects() {
+        let key = |name: &str| pair[name].as_str().unwrap().parse::<u64>().unwrap();
+        let (a, b) = (key("a"), key("b"));
+        alike.entry(a).or_default().insert(b);
+        alike.entry(b).or_default().insert(a);
+    }
+    scratch.run("export all.nearkin --out all.jsonl").ends_with(0);
+    let mut order: Vec<(i64, u64)> = Vec::new();
+    for document in objects(&text(scratch, "all.jsonl")).iter().skip(1) {
+        let number = document["key"].as_str().unwrap().parse::<u64>().unwrap();
+        let by = match keep {
+            "first" => 0,
+            "newest" => -number.cast_signed(),
+            _ => -document["shingle_count"].as_i64().unwrap(),
+        };
+        order.push((by, number));
+    }
+    order.sort_unstable();
+    let mut kept = BTreeSet::new();
+    for (_, number) in order {
+        let none = BTreeSet::new();
+        let like = alike.get(&number).unwrap_or(&none);
+        let in_archive = archive.contains(&number) || !like.is_disjoint(archive);
+        if !in_archive && like.is_disjoint(&kept) {
+            kept.insert(number);
+        }
+    }
+    kept
+}
+
+#[test]
+fn the_kept_lines_are_those_of_the_definition() {
+    let scratch = Scratch::new();
+    // More than are decided on together.
+    let usable = |line: &&str| line.starts_with("{\"id\":\"k");
+    let made: String = lines(9_000).split_inclusive('\n').filter(usable).collect();
+    let documents = objects(&(fs::read_to_string(data("spdx.jsonl")).unwrap() + &made));
+    let count = documents.len() as u64;
+    let line = |(at, document): (usize, &Value)| {
+        format!("{}\n", serde_json::json!({"id": at, "text": document["text"]}))
+    };
+    let all: Vec<String> = documents.iter().enumerate().map(line).collect();
+    let archive: BTreeSet<u64> = (0..count).filter(|at| at % 10 == 3).collect();
+    scratch.write("in.jsonl", all.concat());
+    let archived: Vec<_> =
+        archive.iter().map(|at| all[usize::try_from(*at).unwrap()].as_str()).collect();
+    scratch.write("archive.jsonl", archived.concat());
+    scratch.run("add all.nearkin --jsonl in.jsonl --threshold 0.6").ends_with(0);
+    scratch.run("add archive.nearkin --jsonl archive.jsonl --threshold 0.6").ends_with(0);
+    let kept = |name: &str| -> BTreeSet<u64> {
+        objects(&text(&scratch, name)).iter().map(|one| one["id"].as_u64().unwrap()).collect()
+    };
+    let mut all_kept = BTreeSet::new();
+    for keep in ["first", "newest", "longest"] {
+        let out = format!("dedup in.jsonl --out out.jsonl --keep {keep}");
+        scratch.run(&format!("{out} --threshold 0.6")).ends_with(0);
+        let expected = by_definition(&scratch, keep, &BTreeSet::new());
+        assert_eq!(kept("out.jsonl"), expected, "{keep}");
+        all_kept.insert(expected.clone());
+        // Who is named as what a dropped one is like was kept.
+        for why in objects(&text(&scratch, "out.jsonl.dropped.jsonl")) {
+            let of: u64 = why["of_key"].as_str().unwrap().parse().unwrap();
+            assert!(expected.contains(&of) && why["of_line"] == of + 1, "{why}");
+            assert!(why["similarity"].as_f64().unwrap() >= 0.6 - 1e-9, "{why}");
+        }
+        let ran = scratch.run(&format!("{out} --index archive.nearkin --json")).ends_with(0);
+        assert_eq!(kept("out.jsonl"), by_definition(&scratch, keep, &archive), "{keep}");
+        assert!(ran.objects()[0]["dropped_for_index"].as_u64().unwrap() >= archive.len() as u64);
+        let whys = objects(&text(&scratch, "out.jsonl.dropped.jsonl"));
+        let mut whys = whys.iter().filter(|why| why["in_index"] == true);
+        assert!(
+            whys.all(|why| archive.contains(&why["of_key"].as_str().unwrap().parse().unwrap()))
+        );
+    }
+    assert_eq!(all_kept.len(), 3, "the three keep different lines");
+    let stats = scratch.run("stats archive.nearkin --json").ends_with(0).objects();
+    assert_eq!(stats[0]["documents"], archive.len(), "the archive is not changed");
+}
+
+#[test]
+fn a_crowd_of_equal_documents_is_one() {
+    let scratch = Scratch::new();
+    scratch.write("in.jsonl", equal_lines(50_000));
+    for (keep, line) in [("first", 1), ("newest", 50_000), ("longest", 1)] {
+        let arguments = format!("dedup in.jsonl --out out.jsonl --keep {keep} --json");
+        let ran = scratch.run(&arguments).ends_with(0);
+        assert_eq!(ran.objects()[0]["kept"], 1);
+        let whys = text(&scratch, "out.jsonl.dropped.jsonl");
+        assert_eq!(objects(&whys)[70]["of_line"], line);
+    }
+}
+
+/// Runs a command, killing it again and again; how often.
+fn kill_and_finish(scratch: &Scratch, arguments: &str) -> u32 {
+    let arguments: Vec<_> = arguments.split(' ').collect();
+    let mut delay = Duration::from_millis(60);
+    for kills in 0.. {
+        let mut command = scratch.command(&arguments);
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(delay);
+        if let Some(status) = child.try_wait().unwrap() {
+            assert!(status.success());
+            return kills;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // Some way into the pass, more of it each time, so that it ends at last.
+        delay += Duration::from_millis(60);
+    }
+    unreachable!("it ends")
+}
+
+#[test]
+fn a_run_killed_again_and_again_writes_what_an_undisturbed_one_does() {
+    let scratch = Scratch::new();
+    scratch.write("in.jsonl", lines(60_000));
+    let mut kills = 0;
+    for (keep, out) in [("first", "a.jsonl"), ("newest", "a.jsonl.gz"), ("longest", "a.jsonl.zst")]
+    {
+        let whole = format!("dedup in.jsonl --out whole-{out} --keep {keep} --dropped whole-d.gz");
+        scratch.run(&whole).ends_with(0);
+        let killed = format!("dedup in.jsonl --out {out} --keep {keep} --dropped d.gz");
+        kills += kill_and_finish(&scratch, &killed);
+        let bytes = |name: &str| fs::read(scratch.path(name)).unwrap();
+        assert!(bytes(out) == bytes(&format!("whole-{out}")), "{keep}");
+        assert!(bytes("d.gz") == bytes("whole-d.gz"), "{keep}");
+        assert!(!scratch.path(&format!("{out}.nearkin-work")).exists());
+        // What is packed can be read again, and nothing of it is like another.
+        let again = scratch.run(&format!("dedup {out} --out again.jsonl --json")).ends_with(0);
+        let counts = &again.objects()[0];
+        assert_eq!((&counts["dropped"], &counts["skipped"]), (&0.into(), &0.into()), "{keep}");
+    }
+    assert!(kills >= 3, "{kills}");
+}
+
+#[test]
+fn a_run_of_other_input_or_options_starts_from_the_beginning() {
+    let scratch = Scratch::new();
+    let (mut texts, more) = (lines(100), "{\"id\":\"bad\"}\n");
+    texts += more;
+    scratch.write("in.jsonl", &texts);
+    let strict = "dedup in.jsonl --out out.jsonl --strict";
+    scratch.run(strict).ends_with(2).says(&[
+        "--strict: stopped at in.jsonl line 101: bad line (there is no \"text\")",
+        "the same command goes on",
+    ]);
+    assert!(!scratch.path("out.jsonl").exists(), "it is not there before it is whole");
+    assert!(scratch.path("out.jsonl.nearkin-work").exists());
+    scratch.write("in.jsonl", lines(200));
+    let ran = scratch.run("dedup in.jsonl --out out.jsonl --json").ends_with(0);
+    assert_eq!(ran.objects()[0]["read"], 200);
+    // Stdin cannot be read twice: each run begins.
+    for _ in 0..2 {
+        let ran = scratch.run_with_stdin("dedup - --out s.jsonl --json", lines(50).as_bytes());
+        assert_eq!(ran.ends_with(0).objects()[0]["read"], 50);
+        let why = objects(&text(&scratch, "s.jsonl.dropped.jsonl"));
+        assert_eq!(why[0]["file"], "stdin");
+    }
+}
+
+#[test]
+fn what_cannot_be_asked_for_is_refused_before_anything_is_made() {
+    let scratch = Scratch::new();
+    scratch.write("in.jsonl", lines(10));
+    scratch.run("add i --jsonl in.jsonl").ends_with(0);
+    scratch.run("add p --jsonl in.jsonl --passages 10:5").ends_with(0);
+    scratch.run("create e --scheme external:x").ends_with(0);
+    for (arguments, said) in [
+        ("dedup in.jsonl --out in.jsonl", "is an input"),
+        ("dedup in.jsonl --out ./in.jsonl", "is an input"),
+        ("dedup in.jsonl --out o --dropped in.jsonl", "is an input"),
+        ("dedup in.jsonl --out o --dropped o", "same file"),
+        ("dedup in.jsonl --out -", "is no file"),
+        ("dedup in.jsonl --out i", "is no file"),
+        ("dedup - - --out o", "only once"),
+        ("dedup typo.jsonl --out o", "typo.jsonl"),
+        ("dedup /dev/null --out o", "cannot be read twice"),
+        ("dedup in.jsonl --out o --index typo", "typo"),
+        ("dedup in.jsonl --out o --index i --shingles chars:5", "other signatures"),
+        ("dedup in.jsonl --out o --index i --items-field x", "words:3"),
+        ("dedup in.jsonl --out o --index p", "passages"),
+        ("dedup in.jsonl --out o --passages 10:5", "passages"),
+        ("dedup in.jsonl --out o --index e", "made elsewhere"),
+        ("dedup in.jsonl --out no/such/o", "no/such/o"),
+    ] {
+        scratch.run(arguments).ends_with(2).says(&[said]);
+        assert!(!scratch.path("o").exists() && !scratch.path("o.nearkin-work").exists());
+    }
+    assert_eq!(text(&scratch, "in.jsonl"), lines(10));
+}
+
+#[test]
+fn sets_and_empty_inputs_are_as_good_as_texts() {
+    let scratch = Scratch::new();
+    scratch.write("sets", "{\"items\":[1,2,3]}\n{\"items\":[\"3\",2,1]}\n{\"items\":[9]}\n");
+    let ran = scratch.run("dedup sets --items-field items --out o.jsonl --json").ends_with(0);
+    assert_eq!(ran.objects()[0]["kept"], 2);
+    scratch.write("none.jsonl", "\n");
+    for out in ["n.jsonl", "n.jsonl.gz", "n.jsonl.zst"] {
+        let arguments = format!("dedup none.jsonl --out {out} --keep longest --dropped d{out}");
+        scratch.run(&arguments).ends_with(0);
+        let ran = scratch.run(&format!("dedup {out} d{out} --out again --json")).ends_with(0);
+        assert_eq!(ran.objects()[0]["read"], 0);
+    }
+}

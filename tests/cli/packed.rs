@@ -1,0 +1,203 @@
+//! Lines that are packed, damaged, or rows of Parquet; and adding that goes on where it was.
+
+use super::*;
+
+use std::time::{Duration, Instant};
+
+fn line(id: usize) -> String {
+    format!("{{\"id\":\"k{id}\",\"text\":\"text number {id} of {} and of others\"}}\n", id * id)
+}
+
+fn lines(count: usize) -> String {
+    (0..count).map(line).collect()
+}
+
+/// Packs as `nearkin dedup` does: several members or frames.
+fn pack(scratch: &Scratch, plain: &str, packed: &str) {
+    let arguments = format!("dedup {plain} --out {packed} --threshold 1 --hashes 512");
+    scratch.run(&arguments).ends_with(0);
+}
+
+fn inserted(ran: &Ran) -> u64 {
+    ran.objects()[0]["inserted"].as_u64().unwrap()
+}
+
+#[test]
+fn packed_lines_are_read_wherever_lines_are() {
+    let scratch = Scratch::new();
+    scratch.write("l.jsonl", lines(300));
+    for packed in ["l.jsonl.gz", "l.jsonl.zst"] {
+        pack(&scratch, "l.jsonl", packed);
+        let bytes = fs::read(scratch.path(packed)).unwrap();
+        let index = format!("i-{packed}");
+        // Whatever the name, and twice the same: several members.
+        scratch.write("unnamed", [bytes.clone(), bytes.clone()].concat());
+        let ran = scratch.run(&format!("add {index} --jsonl unnamed --json")).ends_with(0);
+        assert_eq!(inserted(&ran), 300);
+        let ran = scratch.run_with_stdin(&format!("add {index} --jsonl - --json"), &bytes);
+        assert_eq!(ran.ends_with(0).objects()[0]["unchanged"], 300);
+        let ran = scratch.run(&format!("query {index} --jsonl {packed} --limit 1 --json"));
+        assert_eq!(ran.ends_with(0).objects().len(), 300);
+        let ran = scratch.run(&format!("query {index} --key k7 --exact --from {packed} --json"));
+        ran.ends_with(0);
+        scratch
+            .write("two.jsonl", "{\"id\":\"k7\",\"text\":\"text number 7 of 49 and of others\"}");
+        let ran = scratch.run(&format!(
+            "query {index} --jsonl two.jsonl --limit 1 --threshold 1 --exact --from {packed} --json"
+        ));
+        assert_eq!(ran.ends_with(0).objects()[0]["exact"], 1.0);
+    }
+    scratch.run("export i-l.jsonl.gz --out e.jsonl").ends_with(0);
+    let export = fs::read(scratch.path("e.jsonl")).unwrap();
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(&export).unwrap();
+    scratch.write("e.jsonl.gz", encoder.finish().unwrap());
+    assert_eq!(inserted(&scratch.run("import j e.jsonl.gz --json").ends_with(0)), 300);
+}
+
+#[test]
+fn damaged_packing_names_file_and_line_and_loses_nothing_before() {
+    let scratch = Scratch::new();
+    scratch.write("l.jsonl", lines(300));
+    for (at, packed) in ["l.jsonl.gz", "l.jsonl.zst"].into_iter().enumerate() {
+        pack(&scratch, "l.jsonl", packed);
+        let bytes = fs::read(scratch.path(packed)).unwrap();
+        let whole = bytes.len();
+        let name = |kind: &str| format!("{kind}-{packed}");
+        // A sound member, and half of one.
+        scratch.write(&name("cut"), [&bytes[..], &bytes[..whole / 2]].concat());
+        scratch.write(&name("more"), [&bytes[..], b"garbage"].concat());
+        scratch.write(&name("false"), "{}\n");
+        for (kind, said) in [("cut", "is cut short"), ("more", "something else behind")] {
+            let ran = scratch.run(&format!("add {kind}{at} --jsonl {}", name(kind))).ends_with(2);
+            ran.says(&[said, &name(kind), "after line ", "safe in the index: 300 documents"]);
+            let stats = scratch.run(&format!("stats {kind}{at} --json")).ends_with(0);
+            assert_eq!(stats.objects()[0]["documents"], 300);
+        }
+        scratch.run(&format!("add x --jsonl {}", name("false"))).ends_with(2).says(&["its name"]);
+    }
+}
+
+#[test]
+fn strictly_the_first_bad_line_is_an_error_and_what_came_before_is_done() {
+    let scratch = Scratch::new();
+    scratch.write("l", line(1) + "garbage\n" + &line(2));
+    scratch
+        .run("add i --jsonl l --strict")
+        .ends_with(2)
+        .says(&["--strict: stopped at l line 2: bad line", "safe in the index: 1 document"]);
+    let ran = scratch.run("query i --jsonl l --strict --json").ends_with(2).says(&["l line 2"]);
+    assert_eq!(ran.objects().len(), 1);
+    let ran = scratch.run("admit j --jsonl l --strict --json").ends_with(2).says(&["l line 2"]);
+    assert_eq!(ran.objects().len(), 1);
+    scratch.run("add p --jsonl l --strict --passages 4:2").ends_with(2).says(&["l line 2"]);
+    scratch.write("docs/blank.txt", " ");
+    scratch.run("add i docs --strict").ends_with(2).says(&["stopped at docs/blank.txt: empty"]);
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn rows_of_parquet_are_lines() {
+    let scratch = Scratch::new();
+    scratch.write("l.jsonl", lines(300));
+    scratch.run("add i --jsonl l.jsonl").ends_with(0);
+    scratch.run("export i --out e.parquet").ends_with(0);
+    let fields = "--key-field key --text-field key";
+    let ran = scratch.run(&format!("add j --parquet e.parquet {fields} --json")).ends_with(0);
+    assert_eq!(inserted(&ran), 300);
+    let ran = scratch.run(&format!("add j --jsonl e.parquet {fields} --json")).ends_with(0);
+    assert_eq!(ran.objects()[0]["unchanged"], 300);
+    scratch.run("add j --parquet e.parquet").ends_with(2).says(&["no column \"id\"", "payload"]);
+    let out = scratch.run(&format!("dedup e.parquet {fields} --out o.jsonl --json")).ends_with(0);
+    assert_eq!(out.objects()[0]["read"], 300);
+    let first = fs::read_to_string(scratch.path("o.jsonl")).unwrap();
+    let first: Value = serde_json::from_str(first.lines().next().unwrap()).unwrap();
+    assert!(first["time"].is_u64() && first["key"].is_string(), "all columns: {first}");
+    let bytes = fs::read(scratch.path("e.parquet")).unwrap();
+    scratch.write("cut.parquet", &bytes[..bytes.len() / 2]);
+    scratch.run(&format!("add k --parquet cut.parquet {fields}")).ends_with(2).says(&["cut"]);
+    scratch.run_with_stdin("add k --jsonl -", &bytes).ends_with(2).says(&["Parquet"]);
+}
+
+/// Adds a file, killed once some of it is noted as done; the number of documents then.
+fn killed(scratch: &Scratch, file: &str) {
+    let mut command = scratch.command(&["add", "i", "--jsonl", file]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let started = Instant::now();
+    while !scratch.path("i/adding").exists() {
+        assert!(started.elapsed() < Duration::from_secs(60), "it notes nothing");
+        assert!(child.try_wait().unwrap().is_none(), "it ends before it is killed");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn adding_goes_on_where_it_was_killed() {
+    let scratch = Scratch::new();
+    let all = lines(100_000);
+    scratch.write("l.jsonl", &all);
+    scratch.write("m.jsonl", line(100_001));
+    pack(&scratch, "m.jsonl", "m.jsonl.gz");
+    for file in ["l.jsonl", "l.jsonl.zst"] {
+        if file != "l.jsonl" {
+            scratch.write(file, zstd::encode_all(all.as_bytes(), 1).unwrap());
+        }
+        killed(&scratch, file);
+        // Whoever looks at the index is not disturbed by the note.
+        for arguments in ["verify i", "stats i", "backup i copy", "stats copy"] {
+            scratch.run(arguments).ends_with(0);
+        }
+        assert!(!scratch.path("copy/adding").exists());
+        let ran = scratch.run(&format!("add i --jsonl {file} --json")).ends_with(0);
+        let ran = ran.says(&["resuming at line ", file]);
+        let counts = &ran.objects()[0];
+        let read = inserted(&ran) + counts["unchanged"].as_u64().unwrap();
+        assert!(read < 100_000, "{read} lines were read again");
+        let stats = scratch.run("stats i --json").ends_with(0);
+        assert_eq!(stats.objects()[0]["documents"], 100_000);
+        assert!(!scratch.path("i/adding").exists());
+        for folder in ["i", "copy"] {
+            fs::remove_dir_all(scratch.path(folder)).unwrap();
+        }
+    }
+    // A file that was finished is added again.
+    killed(&scratch, "l.jsonl");
+    fs::remove_dir_all(scratch.path("i")).unwrap();
+    scratch.run("add i --jsonl l.jsonl").ends_with(0);
+    let ran = scratch.run("add i --jsonl l.jsonl --json").ends_with(0);
+    assert_eq!(ran.objects()[0]["unchanged"], 100_000);
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
+fn a_file_or_an_index_that_changed_is_added_from_the_beginning() {
+    let scratch = Scratch::new();
+    let all = lines(60_000);
+    scratch.write("l.jsonl", &all);
+    scratch.run("create i").ends_with(0);
+    scratch.run("backup i empty").ends_with(0);
+    killed(&scratch, "l.jsonl");
+    scratch.write("l.jsonl", all.clone() + &line(60_001));
+    let ran = scratch.run("add i --jsonl l.jsonl --json").ends_with(0);
+    let ran = ran.says(&["has changed", "from the beginning"]);
+    let unchanged = ran.objects()[0]["unchanged"].as_u64().unwrap();
+    assert_eq!(inserted(&ran) + unchanged, 60_001);
+    assert!(unchanged > 0);
+    // An older state of the index, with the note of the newer one beside it.
+    fs::remove_dir_all(scratch.path("i")).unwrap();
+    scratch.run("backup empty i").ends_with(0);
+    killed(&scratch, "l.jsonl");
+    fs::copy(scratch.path("i/adding"), scratch.path("empty/adding")).unwrap();
+    let ran = scratch.run("add empty --jsonl l.jsonl --json").ends_with(0);
+    let ran = ran.says(&["has changed", "from the beginning"]);
+    assert_eq!(inserted(&ran), 60_001);
+    // Other fields, other lines: nothing to go on with.
+    let ran = scratch.run("add i --jsonl l.jsonl --text-field id --json").ends_with(0);
+    assert!(!ran.stderr.contains("resuming"), "{}", ran.stderr);
+    // The note is no reason to take an index that lost its catalog for something else.
+    fs::copy(scratch.path("empty/parameters"), scratch.path("i/adding")).unwrap();
+    fs::remove_file(scratch.path("i/catalog.redb")).unwrap();
+    scratch.run("add i --jsonl l.jsonl").ends_with(2).says(&["lost its catalog"]);
+}
