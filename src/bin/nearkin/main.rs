@@ -49,6 +49,9 @@ use args::{Args, Command};
 use failure::Failure;
 use output::Output;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How a command that worked ended: the process's exit status (2 is an error).
 enum Ended {
     /// Done as asked; also when nothing matched.
