@@ -15,10 +15,12 @@ use crate::time;
 mod table;
 mod transfer;
 mod ttl;
+mod tune;
 
 pub(crate) use table::{Columns, TableGiven};
 pub(crate) use transfer::{Export, Import, Rebuild};
 pub(crate) use ttl::TtlGiven;
+pub(crate) use tune::Tune;
 
 /// Finds near-duplicates: an index on disk of the MinHash signatures of documents.
 ///
@@ -56,6 +58,7 @@ pub(crate) enum Command {
     Export(Export),
     Import(Import),
     Rebuild(Rebuild),
+    Tune(Tune),
 }
 
 /// Create an empty index

@@ -28,6 +28,7 @@ mod table;
 mod table_file;
 mod time;
 mod transfer;
+mod tune;
 
 use std::process::ExitCode;
 
@@ -83,5 +84,6 @@ fn run(command: Command, output: &mut Output) -> Result<Ended, Failure> {
         Command::Export(args) => transfer::export(&args, output),
         Command::Import(args) => transfer::import(&args, output),
         Command::Rebuild(args) => transfer::rebuild(&args, output),
+        Command::Tune(args) => tune::run(&args, output),
     }
 }
