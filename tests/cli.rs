@@ -50,6 +50,8 @@ mod state;
 mod transactions;
 #[path = "cli/truth.rs"]
 mod truth;
+#[path = "cli/tune.rs"]
+mod tune;
 
 /// A scratch folder, gone at the end of the test, in which commands are run.
 struct Scratch {

@@ -3,9 +3,9 @@
 use super::*;
 
 /// In an order in which each finds what it needs.
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 19] = [
     "create", "add", "admit", "dedup", "mirror", "query", "pairs", "clusters", "report", "stats",
-    "verify", "compact", "backup", "salvage", "export", "import", "rebuild", "remove",
+    "verify", "compact", "backup", "salvage", "export", "import", "rebuild", "remove", "tune",
 ];
 
 #[test]
@@ -17,6 +17,7 @@ fn every_example_works() {
     fs::copy(data("pydocs.jsonl"), scratch.path("papers.jsonl")).unwrap();
     scratch.write("carts.jsonl", "{\"id\":1,\"items\":[\"tea\",2]}\n");
     scratch.write("seen.csv", "user,film\nann,Alien\nbob,Heat\nann,Brazil\n");
+    scratch.write("pairs.tsv", "3.11/about.rst\t3.13/about.rst\n");
     scratch.write("keys.txt", "3.11/about.rst\n3.13/about.rst\n");
     for command in COMMANDS {
         let help = scratch.run(&format!("{command} --help")).ends_with(0).stdout;

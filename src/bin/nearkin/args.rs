@@ -20,6 +20,7 @@ mod serve;
 mod table;
 mod transfer;
 mod ttl;
+mod tune;
 
 pub(crate) use dedup::Dedup;
 pub(crate) use lines::{ExactGiven, LinesGiven};
@@ -29,6 +30,7 @@ pub(crate) use serve::Serve;
 pub(crate) use table::{Columns, TableGiven};
 pub(crate) use transfer::{Export, Import, Rebuild};
 pub(crate) use ttl::TtlGiven;
+pub(crate) use tune::Tune;
 
 /// Finds near-duplicates: an index on disk of the MinHash signatures of documents.
 ///
@@ -70,6 +72,7 @@ pub(crate) enum Command {
     Import(Import),
     Rebuild(Rebuild),
     Serve(Serve),
+    Tune(Tune),
 }
 
 /// Create an empty index

@@ -121,6 +121,17 @@ impl Given {
         self
     }
 
+    /// The similarity that was given.
+    pub(crate) fn threshold(&self) -> Option<f64> {
+        self.threshold
+    }
+
+    /// The same for another similarity.
+    pub(crate) fn with_threshold(mut self, threshold: f64) -> Self {
+        self.threshold = Some(threshold);
+        self
+    }
+
     /// The parameters of a new index.
     pub(crate) fn params(&self) -> Result<Params, Failure> {
         let mut builder = Params::builder();

@@ -40,6 +40,7 @@ mod table_file;
 mod texts;
 mod time;
 mod transfer;
+mod tune;
 
 use std::process::ExitCode;
 
@@ -103,5 +104,6 @@ fn run(command: Command, output: &mut Output) -> Result<Ended, Failure> {
         Command::Import(args) => transfer::import(&args, output),
         Command::Rebuild(args) => transfer::rebuild(&args, output),
         Command::Serve(args) => serve::run(&args, output),
+        Command::Tune(args) => tune::run(&args, output),
     }
 }

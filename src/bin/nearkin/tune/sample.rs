@@ -1,0 +1,206 @@
+//! What bands come to on documents: how many others each is compared with, and how many of the
+//! pairs that are known to be duplicates.
+//!
+//! Compares signatures row by row, every document asked about with every other one: no bucket
+//! tables, so it can be wrong about nothing that these could be.
+
+use std::collections::HashMap;
+
+use nearkin::Signature;
+use rayon::prelude::*;
+
+use super::choices::Choice;
+
+/// Documents that are compared with all others.
+const QUERIES_MAX: usize = 500;
+
+/// The documents: signatures with rows of 16 bits, whose high bytes are the rows of 8 bits.
+#[derive(Debug, Default)]
+pub(super) struct Sample {
+    rows: Vec<Vec<u16>>,
+    places: HashMap<Vec<u8>, usize>,
+}
+
+/// Two keys.
+pub(super) type Pair = (Vec<u8>, Vec<u8>);
+
+/// What one choice comes to.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Cost {
+    /// Pairs of a query and another document that are compared.
+    pub(super) compared: u64,
+    /// Of these, pairs that do not reach the threshold.
+    pub(super) in_vain: u64,
+}
+
+/// What the choices come to.
+#[derive(Debug, Default)]
+pub(super) struct Costs {
+    pub(super) queries: u64,
+    /// Pairs of a query and another document.
+    pub(super) pairs: u64,
+    /// In order of the choices.
+    pub(super) each: Vec<Cost>,
+}
+
+impl Sample {
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Adds a document, or puts it in the place of the one with this key.
+    pub(super) fn add(&mut self, key: Vec<u8>, signature: &Signature) {
+        let rows = signature.as_bytes().as_chunks().0.iter().map(|row| u16::from_le_bytes(*row));
+        let rows = rows.collect();
+        match self.places.get(&key) {
+            Some(&place) => self.rows[place] = rows,
+            None => {
+                self.places.insert(key, self.rows.len());
+                self.rows.push(rows);
+            }
+        }
+    }
+
+    /// Compares some documents, evenly chosen, with all others.
+    pub(super) fn costs(&self, choices: &[Choice]) -> Costs {
+        let count = self.rows.len();
+        let queries = count.min(QUERIES_MAX);
+        let bars = bars(choices);
+        let none = || vec![Cost::default(); choices.len()];
+        let costs = (0..queries).into_par_iter().map(|query| {
+            let query = query * count / queries;
+            let mut costs = none();
+            for other in (0..count).filter(|other| *other != query) {
+                let agreement = Agreement::of(&self.rows[query], &self.rows[other]);
+                for (cost, (choice, bar)) in costs.iter_mut().zip(choices.iter().zip(&bars)) {
+                    if agreement.shares_a_band(choice) {
+                        cost.compared += 1;
+                        cost.in_vain += u64::from(agreement.equal_rows(choice) < *bar);
+                    }
+                }
+            }
+            costs
+        });
+        let sum = |mut sums: Vec<Cost>, costs: Vec<Cost>| {
+            for (sum, cost) in sums.iter_mut().zip(costs) {
+                sum.compared += cost.compared;
+                sum.in_vain += cost.in_vain;
+            }
+            sums
+        };
+        let costs = costs.reduce(none, sum);
+        let pairs = (queries * count.saturating_sub(1)) as u64;
+        Costs { queries: queries as u64, pairs, each: costs }
+    }
+
+    /// Of pairs of keys, those whose documents are here.
+    pub(super) fn agreements(&self, pairs: &[Pair]) -> Vec<Agreement> {
+        let rows = |key: &Vec<u8>| self.places.get(key).map(|place| &self.rows[*place]);
+        let known = pairs.iter().filter_map(|(a, b)| Some((rows(a)?, rows(b)?)));
+        known.map(|(a, b)| Agreement::of(a, b)).collect()
+    }
+}
+
+/// The least equal rows that reach each choice's threshold.
+fn bars(choices: &[Choice]) -> Vec<u32> {
+    let bar = |choice: &Choice| choice.params.equal_rows_min(choice.params.threshold());
+    choices.iter().map(bar).collect()
+}
+
+/// Which rows of two signatures are equal: a bit each, whole and in their high bytes.
+#[derive(Debug, Clone)]
+pub(super) struct Agreement {
+    whole: Vec<u64>,
+    high: Vec<u64>,
+}
+
+impl Agreement {
+    fn of(a: &[u16], b: &[u16]) -> Self {
+        let bits = |equal: fn(u16, u16) -> bool| {
+            let word = |(a, b): (&[u16], &[u16])| {
+                a.iter().zip(b).rev().fold(0, |word, (a, b)| word << 1 | u64::from(equal(*a, *b)))
+            };
+            a.chunks(64).zip(b.chunks(64)).map(word).collect()
+        };
+        Self { whole: bits(|a, b| a == b), high: bits(|a, b| a >> 8 == b >> 8) }
+    }
+
+    fn of_choice(&self, choice: &Choice) -> &[u64] {
+        if choice.params.lane_bits() == 8 { &self.high } else { &self.whole }
+    }
+
+    pub(super) fn equal_rows(&self, choice: &Choice) -> u32 {
+        self.of_choice(choice).iter().map(|word| word.count_ones()).sum()
+    }
+
+    pub(super) fn shares_a_band(&self, choice: &Choice) -> bool {
+        let words = self.of_choice(choice);
+        let rows = choice.params.rows_per_band();
+        // Most pairs of documents have nothing in common.
+        if (self.equal_rows(choice) as usize) < rows {
+            return false;
+        }
+        let is_equal = |row: usize| words[row / 64] >> (row % 64) & 1 == 1;
+        let mut bands = (0..choice.params.bands()).map(|band| band * rows..(band + 1) * rows);
+        bands.any(|mut band| band.all(is_equal))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::choices;
+    use super::*;
+    use nearkin::{Batch, Index, Options, Params, Sketcher};
+
+    #[test]
+    fn counts_are_those_of_an_index() {
+        let words = |from: u32| {
+            let words: Vec<_> = (from..from + 40).map(|word| format!("w{word}")).collect();
+            words.join(" ")
+        };
+        let texts: Vec<String> = (0..300).map(|text| words(text % 50 * 12)).collect();
+        let params = Params::for_threshold(0.6).build().unwrap();
+        let choices = choices::around(&params).unwrap();
+        let wide = Sketcher::new(&params.to_builder().lane_bits(16).build().unwrap());
+        let mut sample = Sample::default();
+        for (key, text) in texts.iter().enumerate() {
+            sample.add(key.to_string().into_bytes(), &wide.text(text).unwrap());
+        }
+        let costs = sample.costs(&choices);
+        assert_eq!((costs.queries, costs.pairs), (300, 300 * 299));
+        let scratch = tempfile::tempdir().unwrap();
+        for (at, (choice, cost)) in choices.iter().zip(&costs.each).enumerate() {
+            let dir = scratch.path().join(at.to_string());
+            let index = Index::create(dir, &choice.params, Options::default()).unwrap();
+            let sketcher = index.sketcher();
+            let mut batch = Batch::new();
+            for (key, text) in texts.iter().enumerate() {
+                batch = batch.insert(key.to_string(), &sketcher.text(text).unwrap());
+            }
+            index.write(batch).unwrap();
+            let found = |threshold: f64| {
+                let found = |key: usize| {
+                    let key = key.to_string();
+                    index.query_key(&key).threshold(threshold).run().unwrap().found
+                };
+                (0..texts.len()).map(found).sum::<u64>()
+            };
+            assert_eq!(cost.compared, found(0.0), "{}", choice.name());
+            assert_eq!(cost.compared - cost.in_vain, found(0.6), "{}", choice.name());
+        }
+    }
+
+    #[test]
+    fn a_key_given_twice_is_one_document() {
+        let sketcher = Sketcher::new(&Params::builder().lane_bits(16).build().unwrap());
+        let mut sample = Sample::default();
+        for text in ["one two three", "four five six"] {
+            sample.add(b"k".to_vec(), &sketcher.text(text).unwrap());
+        }
+        sample.add(b"l".to_vec(), &sketcher.text("four five six").unwrap());
+        let pairs = [(b"k".to_vec(), b"l".to_vec()), (b"k".to_vec(), b"none".to_vec())];
+        let agreements = sample.agreements(&pairs);
+        assert_eq!((sample.len(), agreements.len()), (2, 1));
+        assert_eq!(agreements[0].whole, [u64::MAX; 2]);
+    }
+}

@@ -1,0 +1,93 @@
+//! `nearkin tune`: what it says of bands is what an index then does.
+
+use super::*;
+
+fn recommended(objects: &[Value]) -> &Value {
+    let mut all = objects.iter().filter(|object| object["recommended"] == true);
+    let one = all.next().expect("one is recommended");
+    assert!(all.next().is_none(), "only one");
+    one
+}
+
+#[test]
+fn the_recommendation_without_documents_is_the_rule() {
+    let scratch = Scratch::new();
+    let ran = scratch.run("tune --threshold 0.8 --json").ends_with(0);
+    let objects = ran.objects();
+    let one = recommended(&objects);
+    assert_eq!((&one["bands"], &one["rows_per_band"]), (&13.into(), &7.into()));
+    assert!(one["compared_at_threshold"].as_f64().unwrap() >= 0.95);
+    assert!(one.get("compared_per_query").is_none(), "nothing was compared");
+    let ran = scratch.run("tune --threshold 0.8").ends_with(0);
+    assert!(ran.stdout.contains("\n>  13 x 7 "), "{}", ran.stdout);
+    assert!(ran.stdout.ends_with("nearkin create my.nearkin --threshold 0.8\n"), "{}", ran.stdout);
+    ran.says(&["nearkin tune docs"]);
+    // Its last line works as it stands.
+    scratch.run("create my.nearkin --threshold 0.8").ends_with(0);
+    let ran = scratch.run("tune --threshold 0.5 --bands 32 --rows-per-band 3").ends_with(0);
+    assert!(ran.stdout.contains("--bands 32 --rows-per-band 3"), "{}", ran.stdout);
+}
+
+#[test]
+fn known_pairs_choose_the_threshold_and_are_counted() {
+    let scratch = Scratch::new();
+    fs::copy(data("pydocs.jsonl"), scratch.path("docs.jsonl")).unwrap();
+    let labels = fs::read_to_string(data("pydocs.labels.tsv")).unwrap();
+    // Those that are really alike: the same page in two versions that changed little.
+    let exact = fs::read_to_string(data("pydocs.word3.tsv")).unwrap();
+    let alike: Vec<(String, String)> = exact
+        .lines()
+        .map(|line| line.split('\t').collect::<Vec<_>>())
+        .filter(|cells| cells[2].parse::<f64>().is_ok_and(|similarity| similarity >= 0.8))
+        .map(|cells| (cells[0].to_owned(), cells[1].to_owned()))
+        .collect();
+    assert!(alike.len() > 30, "{}", alike.len());
+    let lines: String = alike.iter().flat_map(|(a, b)| [a, "\t", b, "\t1\n"]).collect();
+    scratch.write("known.tsv", lines);
+    let ran = scratch.run("tune --jsonl docs.jsonl --known known.tsv --json").ends_with(0);
+    let objects = ran.objects();
+    let one = recommended(&objects);
+    let threshold = one["threshold"].as_f64().unwrap();
+    assert!((0.7..=0.9).contains(&threshold), "{threshold}");
+    assert!(one["known_found"].as_f64().unwrap() > 0.9, "{one}");
+    assert_eq!(one["sampled"], 350);
+    ran.says(&["of your pairs 5 % are less similar than"]);
+    // What it counted is what an index of these parameters returns.
+    let given = format!(
+        "add i --jsonl docs.jsonl --threshold {threshold} --bands {} --rows-per-band {}",
+        one["bands"], one["rows_per_band"]
+    );
+    scratch.run(&given).ends_with(0);
+    let pairs = scratch.run("pairs i --json").ends_with(0).objects();
+    let found = |(a, b): &&(String, String)| {
+        let is = |object: &Value| {
+            let pair = (object["a"].as_str().unwrap(), object["b"].as_str().unwrap());
+            pair == (a.as_str(), b.as_str()) || pair == (b.as_str(), a.as_str())
+        };
+        pairs.iter().any(is)
+    };
+    let share = alike.iter().filter(found).count() as f64 / alike.len() as f64;
+    assert!((share - one["known_found"].as_f64().unwrap()).abs() < 1e-9, "{share} {one}");
+    assert!(!labels.is_empty());
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let scratch = Scratch::with_licences();
+    scratch.write("known.tsv", "docs/MIT.txt\tnowhere\n");
+    scratch.run("tune --known known.tsv").ends_with(2).says(&["there are none", "tune docs"]);
+    scratch.run("tune docs --known known.tsv").ends_with(2).says(&["none of the 1 pair"]);
+    scratch.write("bad.tsv", "a\tb\nonly one\n");
+    scratch.run("tune docs --known bad.tsv").ends_with(2).says(&["after 1 pair", "a tab between"]);
+    scratch.run("tune nowhere").ends_with(2).says(&["nowhere"]);
+    scratch.run("tune docs/MIT.txt").ends_with(2).says(&["1 document to look at"]);
+    scratch.run("tune --passages 40:20").ends_with(2).says(&["of passages"]);
+    scratch.run("tune --sample 1").ends_with(2);
+    scratch.run("tune --threshold 0.01").ends_with(2).says(&["0.01"]);
+    scratch.run("tune docs --svg no/such/folder.svg").ends_with(2).says(&["no/such/folder.svg"]);
+    let ran = scratch.run("tune docs --svg curve.svg").ends_with(0);
+    ran.says(&["5 documents are few"]);
+    let picture = fs::read_to_string(scratch.path("curve.svg")).unwrap();
+    assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"), "{picture}");
+    assert_eq!(picture.matches("class=\"strong\"").count(), 3, "curve, legend, threshold");
+}
