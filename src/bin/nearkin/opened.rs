@@ -100,9 +100,10 @@ pub(crate) fn describe(params: &Params) -> String {
     )
 }
 
-/// Warns when pairs at the threshold asked for are more often missed than found.
+/// Warns when pairs at the threshold asked for are more often missed than found. At zero whoever
+/// asks wants the best of what there is, and no more.
 pub(crate) fn warn_if_missed(params: &Params, threshold: Option<f64>) {
-    let Some(threshold) = threshold else { return };
+    let Some(threshold) = threshold.filter(|threshold| *threshold > 0.0) else { return };
     let chance = params.candidate_probability(threshold);
     if chance < 0.5 {
         output::note(format!(
