@@ -57,6 +57,9 @@ pub(super) struct BlockFile {
     /// One bit per block of the body: it was read and its CRC was right since open. What is
     /// checked therefore lies in the body.
     checked: Vec<AtomicU64>,
+    /// The same: the disk was asked for it by a look-up. Asking is a call of the system, and a
+    /// batch asks for the same block again and again before it reads any.
+    asked: Vec<AtomicU64>,
     /// The blocks of the CRC table, copied once checked.
     crc_table: Vec<OnceLock<Box<Block>>>,
 }
@@ -96,6 +99,7 @@ impl BlockFile {
             body_bytes,
             map,
             checked: (0..blocks.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
+            asked: (0..blocks.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
             crc_table: tail.roots.iter().map(|_| OnceLock::new()).collect(),
             tail,
         })
@@ -180,8 +184,14 @@ impl BlockFile {
     pub(super) fn ask_first(&self, offset: u64, count: usize) {
         let Some(map) = &self.map else { return };
         let begin = usize::try_from(offset).unwrap_or(usize::MAX);
-        if !is_set(&self.checked, begin / BLOCK_BYTES) {
-            return self.ask_disk(map, offset, count);
+        let block = begin / BLOCK_BYTES;
+        if !is_set(&self.checked, block) {
+            let bit = 1 << (block % 64);
+            let is_new = |word: &AtomicU64| word.fetch_or(bit, Ordering::Relaxed) & bit == 0;
+            if self.asked.get(block / 64).is_some_and(is_new) {
+                self.ask_disk(map, offset, count);
+            }
+            return;
         }
         let bytes = map.bytes();
         for place in [begin, begin.wrapping_add(count).wrapping_sub(1)] {
