@@ -84,6 +84,8 @@ fn copy_of(files: &Files) -> Sim {
         // It is there already, or was empty.
         let _ = sim.create_dir(&Path::new(DIR).join(folder));
     }
+    // As it was on the disk that this is a copy of: an index makes its folders durably.
+    sim.sync_dir(Path::new(DIR)).expect("a folder");
     sim
 }
 
