@@ -74,7 +74,7 @@ fn what_is_dropped_is_said_with_what_it_is_like() {
         ]
     );
     assert!(!scratch.path("out.jsonl.nearkin-work").exists());
-    assert!(!scratch.path("out.jsonl.tmp").exists());
+    assert!(!scratch.path("out.jsonl.nearkin-tmp").exists());
 }
 
 /// The definition in docs/DEDUP.md, by all pairs of the documents that are left in question.
@@ -274,6 +274,33 @@ fn what_cannot_be_asked_for_is_refused_before_anything_is_made() {
         assert!(!scratch.path("o").exists() && !scratch.path("o.nearkin-work").exists());
     }
     assert_eq!(text(&scratch, "in.jsonl"), lines(10));
+}
+
+#[test]
+fn no_file_of_another_is_written_over() {
+    let scratch = Scratch::new();
+    // An input that is called as other tools call their unfinished files.
+    scratch.write("o.tmp", lines(10));
+    scratch.write("o.nearkin-tmp", lines(10));
+    for arguments in [
+        "dedup o.nearkin-tmp --out o",
+        "dedup ./o.nearkin-tmp --out o",
+        "dedup o.tmp o.nearkin-tmp --out p --dropped o",
+    ] {
+        scratch.run(arguments).ends_with(2).says(&["o.nearkin-tmp is an input"]);
+    }
+    for arguments in [
+        "dedup o.tmp --out a --dropped ./a",
+        "dedup o.tmp --out a --dropped a.nearkin-tmp",
+        "dedup o.tmp --out a.nearkin-tmp --dropped a",
+    ] {
+        scratch.run(arguments).ends_with(2).says(&["same file"]);
+    }
+    scratch.run("dedup o.tmp --out o --dropped d").ends_with(0);
+    scratch.run("dedup o --out a --dropped a.tmp").ends_with(0);
+    assert_eq!(text(&scratch, "a"), text(&scratch, "o"));
+    assert_eq!(text(&scratch, "a.tmp"), "", "nothing was dropped");
+    assert_eq!(text(&scratch, "o.tmp"), lines(10));
 }
 
 #[test]

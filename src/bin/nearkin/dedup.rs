@@ -74,7 +74,9 @@ impl<'a> Asked<'a> {
         }
         check_out(&args.out, &args.files)?;
         check_out(&dropped, &args.files)?;
-        if same(&args.out, &dropped) {
+        let [out_tmp, dropped_tmp] = [&args.out, &dropped].map(|path| packed::tmp_of(path));
+        let pairs = [(&args.out, &dropped), (&out_tmp, &dropped), (&args.out, &dropped_tmp)];
+        if pairs.iter().any(|(one, other)| same(one, other)) {
             return Err(Failure::new("--out and --dropped are the same file", "name two files"));
         }
         let archive = args.index.as_deref().map(opened::to_read).transpose()?;
@@ -149,16 +151,25 @@ fn params(args: &Dedup, archive: Option<&Reader>) -> Result<Params, Failure> {
     Ok(params)
 }
 
-/// Whether two paths are one file.
+/// Whether two paths are one file, which need not be there yet.
 fn same(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().ok();
-    one == other || real(one).is_some_and(|one| real(other) == Some(one))
+    let place = |path: &Path| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        Some(real(folder.unwrap_or(Path::new(".")))?.join(path.file_name()?))
+    };
+    one == other
+        || real(one).is_some_and(|one| real(other) == Some(one))
+        || place(one).is_some_and(|one| place(other) == Some(one))
 }
 
 fn check_out(path: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
     let name = path.display();
-    if inputs.iter().any(|input| same(input, path)) {
-        return Err(Failure::new(format!("{name} is an input"), "write to another file"));
+    // Until it is whole it has another name, and what has that one is lost.
+    let is_written = |input: &PathBuf| same(input, path) || same(input, &packed::tmp_of(path));
+    if let Some(input) = inputs.iter().find(|input| is_written(input)) {
+        let input = input.display();
+        return Err(Failure::new(format!("{input} is an input"), "write to another file"));
     }
     if path.exists() && !path.is_file() || path.as_os_str() == files::STDIN {
         return Err(Failure::new(

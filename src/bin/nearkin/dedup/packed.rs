@@ -55,10 +55,10 @@ impl Packing {
     }
 }
 
-/// The name under which a file is written.
-fn tmp_of(path: &Path) -> PathBuf {
+/// The name under which a file is written: one that nobody else gives, for it is overwritten.
+pub(super) fn tmp_of(path: &Path) -> PathBuf {
     let mut tmp = path.as_os_str().to_owned();
-    tmp.push(".tmp");
+    tmp.push(".nearkin-tmp");
     PathBuf::from(tmp)
 }
 
