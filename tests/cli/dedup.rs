@@ -277,6 +277,31 @@ fn what_cannot_be_asked_for_is_refused_before_anything_is_made() {
 }
 
 #[test]
+fn of_runs_that_begin_at_once_for_one_file_one_works() {
+    let scratch = Scratch::new();
+    scratch.write("in.jsonl", lines(2_000));
+    scratch.run("dedup in.jsonl --out alone.jsonl").ends_with(0);
+    for _ in 0..10 {
+        let begin = |_| {
+            let mut command = scratch.command(&["dedup", "in.jsonl", "--out", "o.jsonl"]);
+            command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let runs: Vec<_> = (0..4).map(begin).collect();
+        let mut done = 0;
+        for run in runs {
+            let ran = run.wait_with_output().unwrap();
+            let said = String::from_utf8_lossy(&ran.stderr);
+            assert!(ran.status.success() || said.contains("another run is writing"), "{said}");
+            done += u32::from(ran.status.success());
+        }
+        assert!(done >= 1);
+        assert_eq!(text(&scratch, "o.jsonl"), text(&scratch, "alone.jsonl"));
+        assert!(!scratch.path("o.jsonl.nearkin-work").exists());
+        fs::remove_file(scratch.path("o.jsonl")).unwrap();
+    }
+}
+
+#[test]
 fn no_file_of_another_is_written_over() {
     let scratch = Scratch::new();
     // An input that is called as other tools call their unfinished files.
