@@ -72,11 +72,11 @@ impl<'a> Asked<'a> {
                 ));
             }
         }
-        check_out(&args.out, &args.files)?;
-        check_out(&dropped, &args.files)?;
-        let [out_tmp, dropped_tmp] = [&args.out, &dropped].map(|path| packed::tmp_of(path));
+        check_out(&args.out, args)?;
+        check_out(&dropped, args)?;
+        let [out_tmp, dropped_tmp] = [&args.out, &dropped].map(|path| files::unfinished(path));
         let pairs = [(&args.out, &dropped), (&out_tmp, &dropped), (&args.out, &dropped_tmp)];
-        if pairs.iter().any(|(one, other)| same(one, other)) {
+        if pairs.iter().any(|(one, other)| files::are_same(one, other)) {
             return Err(Failure::new("--out and --dropped are the same file", "name two files"));
         }
         let archive = args.index.as_deref().map(opened::to_read).transpose()?;
@@ -151,25 +151,17 @@ fn params(args: &Dedup, archive: Option<&Reader>) -> Result<Params, Failure> {
     Ok(params)
 }
 
-/// Whether two paths are one file, which need not be there yet.
-fn same(one: &Path, other: &Path) -> bool {
-    let real = |path: &Path| path.canonicalize().ok();
-    let place = |path: &Path| {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        Some(real(folder.unwrap_or(Path::new(".")))?.join(path.file_name()?))
-    };
-    one == other
-        || real(one).is_some_and(|one| real(other) == Some(one))
-        || place(one).is_some_and(|one| place(other) == Some(one))
-}
-
-fn check_out(path: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
+fn check_out(path: &Path, args: &Dedup) -> Result<(), Failure> {
     let name = path.display();
     // Until it is whole it has another name, and what has that one is lost.
-    let is_written = |input: &PathBuf| same(input, path) || same(input, &packed::tmp_of(path));
-    if let Some(input) = inputs.iter().find(|input| is_written(input)) {
+    let tmp = files::unfinished(path);
+    let is_written = |input: &&PathBuf| [path, &tmp].iter().any(|out| files::are_same(input, out));
+    if let Some(input) = args.files.iter().find(is_written) {
         let input = input.display();
         return Err(Failure::new(format!("{input} is an input"), "write to another file"));
+    }
+    if args.index.as_deref().is_some_and(|index| files::lies_in(path, index)) {
+        return Err(Failure::new(format!("{name} lies in the index"), "write to another folder"));
     }
     if path.exists() && !path.is_file() || path.as_os_str() == files::STDIN {
         return Err(Failure::new(
