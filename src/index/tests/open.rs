@@ -1,4 +1,6 @@
-//! What opening costs, counted at the disk.
+//! What opening costs, counted at the disk; and that no copy of the catalog misleads it.
+
+#![expect(clippy::disallowed_methods, reason = "damages files on purpose")]
 
 use crate::index::options::{Durability, Maintenance};
 use crate::sketch::Signature;
