@@ -74,7 +74,7 @@ fn what_is_dropped_is_said_with_what_it_is_like() {
         ]
     );
     assert!(!scratch.path("out.jsonl.nearkin-work").exists());
-    assert!(!scratch.path("out.jsonl.tmp").exists());
+    assert!(!scratch.path("out.jsonl.nearkin-tmp").exists());
 }
 
 /// The definition in docs/DEDUP.md, by all pairs of the documents that are left in question.
@@ -263,6 +263,8 @@ fn what_cannot_be_asked_for_is_refused_before_anything_is_made() {
         ("dedup typo.jsonl --out o", "typo.jsonl"),
         ("dedup /dev/null --out o", "cannot be read twice"),
         ("dedup in.jsonl --out o --index typo", "typo"),
+        ("dedup in.jsonl --out i/catalog.redb --index i", "lies in the index"),
+        ("dedup in.jsonl --out o --dropped i/parameters --index i", "lies in the index"),
         ("dedup in.jsonl --out o --index i --shingles chars:5", "other signatures"),
         ("dedup in.jsonl --out o --index i --items-field x", "words:3"),
         ("dedup in.jsonl --out o --index p", "passages"),
@@ -274,6 +276,58 @@ fn what_cannot_be_asked_for_is_refused_before_anything_is_made() {
         assert!(!scratch.path("o").exists() && !scratch.path("o.nearkin-work").exists());
     }
     assert_eq!(text(&scratch, "in.jsonl"), lines(10));
+}
+
+#[test]
+fn of_runs_that_begin_at_once_for_one_file_one_works() {
+    let scratch = Scratch::new();
+    scratch.write("in.jsonl", lines(2_000));
+    scratch.run("dedup in.jsonl --out alone.jsonl").ends_with(0);
+    for _ in 0..10 {
+        let begin = |_| {
+            let mut command = scratch.command(&["dedup", "in.jsonl", "--out", "o.jsonl"]);
+            command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let runs: Vec<_> = (0..4).map(begin).collect();
+        let mut done = 0;
+        for run in runs {
+            let ran = run.wait_with_output().unwrap();
+            let said = String::from_utf8_lossy(&ran.stderr);
+            assert!(ran.status.success() || said.contains("another run is writing"), "{said}");
+            done += u32::from(ran.status.success());
+        }
+        assert!(done >= 1);
+        assert_eq!(text(&scratch, "o.jsonl"), text(&scratch, "alone.jsonl"));
+        assert!(!scratch.path("o.jsonl.nearkin-work").exists());
+        fs::remove_file(scratch.path("o.jsonl")).unwrap();
+    }
+}
+
+#[test]
+fn no_file_of_another_is_written_over() {
+    let scratch = Scratch::new();
+    // An input that is called as other tools call their unfinished files.
+    scratch.write("o.tmp", lines(10));
+    scratch.write("o.nearkin-tmp", lines(10));
+    for arguments in [
+        "dedup o.nearkin-tmp --out o",
+        "dedup ./o.nearkin-tmp --out o",
+        "dedup o.tmp o.nearkin-tmp --out p --dropped o",
+    ] {
+        scratch.run(arguments).ends_with(2).says(&["o.nearkin-tmp is an input"]);
+    }
+    for arguments in [
+        "dedup o.tmp --out a --dropped ./a",
+        "dedup o.tmp --out a --dropped a.nearkin-tmp",
+        "dedup o.tmp --out a.nearkin-tmp --dropped a",
+    ] {
+        scratch.run(arguments).ends_with(2).says(&["same file"]);
+    }
+    scratch.run("dedup o.tmp --out o --dropped d").ends_with(0);
+    scratch.run("dedup o --out a --dropped a.tmp").ends_with(0);
+    assert_eq!(text(&scratch, "a"), text(&scratch, "o"));
+    assert_eq!(text(&scratch, "a.tmp"), "", "nothing was dropped");
+    assert_eq!(text(&scratch, "o.tmp"), lines(10));
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn what_is_exported_comes_back_exactly() {
     for ending in endings() {
         let ran = scratch.run(&format!("export i --out e.{ending} --json")).ends_with(0);
         assert_eq!(ran.stdout, format!("{{\"exported\":\"e.{ending}\",\"documents\":8}}\n"));
-        assert!(!scratch.path(&format!("e.{ending}.tmp")).exists());
+        assert!(!scratch.path(&format!("e.{ending}.nearkin-tmp")).exists());
         let ran = scratch.run(&format!("import {ending}.nearkin e.{ending}")).ends_with(0);
         ran.says(&["created", "words:3"]);
         assert_eq!(exported(&scratch, &format!("{ending}.nearkin")), lines);

@@ -173,6 +173,22 @@ fn what_is_excluded_is_left_out_and_removed() {
 }
 
 #[test]
+fn rules_that_cannot_be_read_are_not_passed_over_in_silence() {
+    let scratch = Scratch::new();
+    scratch.write("d/a.txt", text(1));
+    scratch.write("d/b/private.log", text(2));
+    // As an editor of long ago, and as PowerShell, write it.
+    scratch.write("d/.gitignore", b"*.txt\n# g\xe9n\xe9ral\n*.log\n");
+    scratch.write("d/b/.ignore", b"\xff\xfe*\0.\0l\0o\0g\0");
+    let ran = scratch.run("mirror i d").ends_with(0);
+    let ran =
+        ran.says(&["d/.gitignore is not UTF-8 at line 2", "d/b/.ignore is not UTF-8 at line 1"]);
+    assert!(ran.stdout.contains("b/private.log") && !ran.stdout.contains("a.txt"));
+    let ran = scratch.run("mirror i d --no-ignore").ends_with(0);
+    assert!(!ran.stderr.contains("UTF-8"), "{}", ran.stderr);
+}
+
+#[test]
 fn documents_of_others_stay() {
     let scratch = Scratch::new();
     scratch.write_old(&[("d/a", &text(1)), ("d/b", &text(2)), ("c/a", &text(3))]);

@@ -103,7 +103,7 @@ fn a_page_loads_nothing_and_is_the_same_for_the_same_index() {
     }
     assert_eq!(pages[0], pages[1]);
     assert_eq!(pages[0]["title"], "Licences");
-    assert!(!scratch.path("r.html.tmp").exists());
+    assert!(!scratch.path("r.html.nearkin-tmp").exists());
 }
 
 #[cfg(unix)]
@@ -198,7 +198,7 @@ fn lines_hold_texts_and_long_ones_are_cut() {
     let shown = text["text"].as_str().unwrap();
     assert!(long.starts_with(shown) && (16_300..=16_384).contains(&shown.len()), "{}", shown.len());
     scratch.run("report i --from nowhere.jsonl --out s.html").ends_with(2).says(&["nowhere.jsonl"]);
-    assert!(!scratch.path("s.html").exists() && !scratch.path("s.html.tmp").exists());
+    assert!(!scratch.path("s.html").exists() && !scratch.path("s.html.nearkin-tmp").exists());
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn passages_and_places_that_cannot_be_written_are_refused() {
     scratch.run("report i --out nowhere/r.html").ends_with(2).says(&["nowhere/r.html"]);
     scratch.run("report i").ends_with(2).says(&["--out"]);
     scratch.run("report none --out r.html").ends_with(2).says(&["nearkin create"]);
-    assert!(!scratch.path("r.html").exists() && !scratch.path("r.html.tmp").exists());
+    assert!(!scratch.path("r.html").exists() && !scratch.path("r.html.nearkin-tmp").exists());
 }
 
 #[test]
@@ -292,4 +292,23 @@ fn times_that_no_calendar_has_are_survived() {
     let data = scratch.report("odd");
     assert_eq!(data["growth"]["last"], u64::MAX);
     assert!(data["growth"]["spans"].as_array().unwrap().len() <= 60);
+}
+
+#[test]
+fn a_report_is_not_written_over_what_it_is_made_of() {
+    let scratch = Scratch::new();
+    let line = "{\"id\":\"a\",\"text\":\"the only text of all these\"}\n";
+    scratch.write("in.jsonl", line);
+    scratch.run("add i --jsonl in.jsonl").ends_with(0);
+    for (out, said) in [
+        ("in.jsonl", "in.jsonl is an input"),
+        ("./in.jsonl", "in.jsonl is an input"),
+        ("i/catalog.redb", "i/catalog.redb lies in the index"),
+        ("i/segments/r.html", "lies in the index"),
+    ] {
+        let arguments = format!("report i --from in.jsonl --out {out}");
+        scratch.run(&arguments).ends_with(2).says(&[said]);
+    }
+    assert_eq!(scratch.page("in.jsonl"), line);
+    scratch.run("verify i").ends_with(0);
 }

@@ -72,9 +72,11 @@ impl<'a> Asked<'a> {
                 ));
             }
         }
-        check_out(&args.out, &args.files)?;
-        check_out(&dropped, &args.files)?;
-        if same(&args.out, &dropped) {
+        check_out(&args.out, args)?;
+        check_out(&dropped, args)?;
+        let [out_tmp, dropped_tmp] = [&args.out, &dropped].map(|path| files::unfinished(path));
+        let pairs = [(&args.out, &dropped), (&out_tmp, &dropped), (&args.out, &dropped_tmp)];
+        if pairs.iter().any(|(one, other)| files::are_same(one, other)) {
             return Err(Failure::new("--out and --dropped are the same file", "name two files"));
         }
         let archive = args.index.as_deref().map(opened::to_read).transpose()?;
@@ -149,16 +151,17 @@ fn params(args: &Dedup, archive: Option<&Reader>) -> Result<Params, Failure> {
     Ok(params)
 }
 
-/// Whether two paths are one file.
-fn same(one: &Path, other: &Path) -> bool {
-    let real = |path: &Path| path.canonicalize().ok();
-    one == other || real(one).is_some_and(|one| real(other) == Some(one))
-}
-
-fn check_out(path: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
+fn check_out(path: &Path, args: &Dedup) -> Result<(), Failure> {
     let name = path.display();
-    if inputs.iter().any(|input| same(input, path)) {
-        return Err(Failure::new(format!("{name} is an input"), "write to another file"));
+    // Until it is whole it has another name, and what has that one is lost.
+    let tmp = files::unfinished(path);
+    let is_written = |input: &&PathBuf| [path, &tmp].iter().any(|out| files::are_same(input, out));
+    if let Some(input) = args.files.iter().find(is_written) {
+        let input = input.display();
+        return Err(Failure::new(format!("{input} is an input"), "write to another file"));
+    }
+    if args.index.as_deref().is_some_and(|index| files::lies_in(path, index)) {
+        return Err(Failure::new(format!("{name} lies in the index"), "write to another folder"));
     }
     if path.exists() && !path.is_file() || path.as_os_str() == files::STDIN {
         return Err(Failure::new(

@@ -18,6 +18,33 @@ use crate::source;
 /// The path that stands for stdin.
 pub(crate) const STDIN: &str = "-";
 
+/// What a file is called until it is whole: a name that nobody else gives, for it is overwritten.
+pub(crate) fn unfinished(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".nearkin-tmp");
+    PathBuf::from(name)
+}
+
+/// Whether two paths are one file, which need not be there yet.
+pub(crate) fn are_same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    one == other
+        || real(one).is_some_and(|one| real(other) == Some(one))
+        || place(one).is_some_and(|one| place(other) == Some(one))
+}
+
+/// Whether a file, which need not be there yet, lies in a folder or below.
+pub(crate) fn lies_in(path: &Path, folder: &Path) -> bool {
+    let folder = folder.canonicalize();
+    folder.is_ok_and(|folder| place(path).is_some_and(|path| path.starts_with(folder)))
+}
+
+/// A path whose folder has all links resolved.
+fn place(path: &Path) -> Option<PathBuf> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    Some(folder.unwrap_or(Path::new(".")).canonicalize().ok()?.join(path.file_name()?))
+}
+
 /// Every file of some paths, one after the other, folders in the order of their names.
 pub(crate) struct Files {
     roots: vec::IntoIter<PathBuf>,

@@ -39,6 +39,7 @@ pub(crate) fn expire(index: &Index, ttl: Option<Duration>) -> Result<u64, Failur
 }
 
 /// Opens an index that must exist to change it for a long time, over which documents expire.
+#[cfg(feature = "serve")]
 pub(crate) fn to_serve(dir: &Path, ttl: Option<Duration>) -> Result<Index, Failure> {
     Index::open(dir, options(ttl)).map_err(not_opened)
 }

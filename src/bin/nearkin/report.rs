@@ -20,6 +20,7 @@ use crate::args::Report;
 use crate::content::Reading;
 use crate::exchange::{Target, writing};
 use crate::failure::Failure;
+use crate::files;
 use crate::input;
 use crate::opened;
 use crate::originals::Originals;
@@ -85,6 +86,7 @@ pub(crate) fn run(args: &Report, output: &mut Output) -> Result<Ended, Failure> 
     let index = opened::to_read(&args.index)?;
     opened::check_of_documents(index.params(), "report")?;
     opened::warn_if_missed(index.params(), args.threshold);
+    check_out(args)?;
     let originals = originals(args, &index)?;
     let asked = Asked {
         title: args.title.clone().unwrap_or_else(|| name_of(&args.index)),
@@ -99,6 +101,19 @@ pub(crate) fn run(args: &Report, output: &mut Output) -> Result<Ended, Failure> 
     target.finish()?;
     say(args, &data, html.len() as u64, output)?;
     Ok(Ended::Well)
+}
+
+/// Refuses to write over what is read.
+fn check_out(args: &Report) -> Result<(), Failure> {
+    let what = if args.from.iter().any(|from| files::are_same(from, &args.out)) {
+        "is an input"
+    } else if files::lies_in(&args.out, &args.index) {
+        "lies in the index"
+    } else {
+        return Ok(());
+    };
+    let out = args.out.display();
+    Err(Failure::new(format!("{out} {what}"), "write the report to another file"))
 }
 
 /// Where the texts are; none where there can be none, or none are wanted.

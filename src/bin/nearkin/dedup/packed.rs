@@ -15,6 +15,7 @@ use rayon::prelude::*;
 
 use crate::checkpoint;
 use crate::failure::Failure;
+use crate::files;
 
 /// A block ends at the first line that reaches this: large enough to be packed well.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -55,13 +56,6 @@ impl Packing {
     }
 }
 
-/// The name under which a file is written.
-fn tmp_of(path: &Path) -> PathBuf {
-    let mut tmp = path.as_os_str().to_owned();
-    tmp.push(".tmp");
-    PathBuf::from(tmp)
-}
-
 fn writing(path: &Path, error: &io::Error) -> Failure {
     Failure::new(
         format!("cannot write {}: {error}", path.display()),
@@ -82,7 +76,7 @@ impl Packed {
         };
         let mut options = File::options();
         let options = options.write(true).create(true).truncate(false);
-        let mut file = options.open(tmp_of(path)).map_err(failed)?;
+        let mut file = options.open(files::unfinished(path)).map_err(failed)?;
         if file.metadata().map_err(failed)?.len() < bytes {
             return Ok(None);
         }
@@ -139,7 +133,7 @@ impl Packed {
 
 /// Gives a finished file its name, unless it has it already.
 pub(super) fn publish(path: &Path) -> Result<(), Failure> {
-    let renamed = match fs::rename(tmp_of(path), path) {
+    let renamed = match fs::rename(files::unfinished(path), path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && path.exists() => Ok(()),
         renamed => renamed,
     };
@@ -149,5 +143,5 @@ pub(super) fn publish(path: &Path) -> Result<(), Failure> {
 /// Removes what was written of a file that is not to be gone on with.
 pub(super) fn discard(path: &Path) {
     // If that fails, opening it cuts it.
-    let _ = fs::remove_file(tmp_of(path));
+    let _ = fs::remove_file(files::unfinished(path));
 }

@@ -2,12 +2,18 @@
 //!
 //! Knows which files are in it and when they may be gone on with.
 
-use std::fs;
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "keeps the work folder of a run, never an index"
+)]
+
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use nearkin::{Durability, ErrorKind, Index, Options, Reader};
+use nearkin::{Durability, Index, Options, Reader};
 use serde::{Deserialize, Serialize};
 
 use super::ledger::Ledger;
@@ -21,6 +27,9 @@ use crate::output;
 
 /// What is lost at most to an interruption, but for what a sync takes.
 const BETWEEN_CHECKPOINTS: Duration = Duration::from_millis(500);
+
+/// The file whose lock says that a run works in the folder.
+const LOCK: &str = "lock";
 
 /// What a run does; a run that does something else starts from the beginning.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -109,11 +118,12 @@ impl State {
 pub(super) struct Work {
     pub(super) folder: PathBuf,
     pub(super) state: State,
-    /// The documents that are kept, by their ranks. Open from the beginning: its lock keeps a
-    /// second run out.
+    /// The documents that are kept, by their ranks.
     pub(super) kept: Index,
     pub(super) ledger: Ledger,
     stored: Instant,
+    /// Held from before anything in the folder is read or removed: it keeps a second run out.
+    lock: File,
 }
 
 fn options() -> Options {
@@ -129,15 +139,13 @@ impl Work {
         let folder = PathBuf::from(folder);
         let failed = |error: io::Error| working(&folder, &error);
         let plan = asked.plan()?;
-        let opened = match Index::open(folder.join("kept"), options()) {
-            Err(error) if error.kind() == ErrorKind::Locked => {
-                return Err(Failure::new(
-                    format!("another run is writing {}", asked.args.out.display()),
-                    "wait for it, or write to another file",
-                ));
-            }
-            opened => opened.ok(),
+        let Some(lock) = lock(&folder).map_err(failed)? else {
+            return Err(Failure::new(
+                format!("another run is writing {}", asked.args.out.display()),
+                "wait for it, or write to another file",
+            ));
         };
+        let opened = Index::open(folder.join("kept"), options()).ok();
         let state: Option<State> = checkpoint::load(&folder.join("state"));
         let signature_bytes = asked.params.signature_bytes();
         if let (Some(kept), Some(state)) = (opened, state) {
@@ -146,7 +154,7 @@ impl Work {
             match if same { whole()? } else { None } {
                 Some(ledger) => {
                     output::note(format!("going on with the run in {}", folder.display()));
-                    return Ok(Self { folder, state, kept, ledger, stored: Instant::now() });
+                    return Ok(Self { folder, state, kept, ledger, stored: Instant::now(), lock });
                 }
                 None => output::note(format!(
                     "the run in {} was of other input or options: starting from the beginning",
@@ -154,16 +162,14 @@ impl Work {
                 )),
             }
         }
-        if folder.exists() {
-            fs::remove_dir_all(&folder).map_err(failed)?;
-        }
-        fs::create_dir(&folder).map_err(failed)?;
+        empty(&folder).map_err(failed)?;
         let kept = Index::create(folder.join("kept"), &asked.params, options())?;
         let ledger = Ledger::open(&folder, signature_bytes, (0, 0)).map_err(failed)?;
         let Some(ledger) = ledger else { return Err(Failure::new("the ledger is gone", "")) };
         packed::discard(&asked.args.out);
         packed::discard(&asked.dropped);
-        Ok(Self { folder, state: State::new(plan), kept, ledger, stored: Instant::now() })
+        let (state, stored) = (State::new(plan), Instant::now());
+        Ok(Self { folder, state, kept, ledger, stored, lock })
     }
 
     /// Whether the run does this; not if the input has changed since.
@@ -202,11 +208,88 @@ impl Work {
 
     /// Removes the folder.
     pub(super) fn finish(self) -> Result<Counts, Failure> {
-        let Self { folder, state, kept, .. } = self;
-        drop(kept);
-        fs::remove_dir_all(&folder).map_err(|error| working(&folder, &error))?;
+        let Self { folder, state, kept, ledger, lock, .. } = self;
+        drop((kept, ledger));
+        let removed = empty(&folder).and_then(|()| {
+            // Held until its name is gone. Where an open file keeps its name, it is let go before.
+            let held = cfg!(unix).then_some(lock);
+            fs::remove_file(folder.join(LOCK))?;
+            drop(held);
+            match fs::remove_dir(&folder) {
+                // Somebody has begun the next run there.
+                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                removed => removed,
+            }
+        });
+        removed.map_err(|error| working(&folder, &error))?;
         Ok(state.counts)
     }
+}
+
+/// Makes the folder if there is none, and takes its lock. None if another run has it.
+fn lock(folder: &Path) -> io::Result<Option<File>> {
+    loop {
+        match fs::create_dir(folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        let path = folder.join(LOCK);
+        let mut options = File::options();
+        let lock = match options.write(true).create(true).truncate(false).open(&path) {
+            // The run that had it has come to its end between the two.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !is_dangling(folder) => {
+                continue;
+            }
+            opened => opened?,
+        };
+        match lock.try_lock() {
+            // Nor may it be a file that this run has removed meanwhile.
+            Ok(()) if is_at(&lock, &path)? => return Ok(Some(lock)),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+}
+
+/// Whether something of this name is there that leads nowhere.
+fn is_dangling(folder: &Path) -> bool {
+    fs::symlink_metadata(folder).is_ok() && !folder.exists()
+}
+
+/// Whether an open file is the one that has this name.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+    let own = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(there) => Ok((there.dev(), there.ino()) == (own.dev(), own.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// An open file keeps its name there.
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(true)
+}
+
+/// Removes all that is in the folder, but the lock.
+fn empty(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name() == LOCK {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 fn working(folder: &Path, error: &io::Error) -> Failure {

@@ -11,6 +11,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
+use crate::files;
 
 /// Where an export goes. Dropped before it is finished, it leaves nothing behind.
 pub(crate) struct Target {
@@ -27,9 +28,7 @@ impl Target {
             let file = File::options().write(true).open(path).map_err(failed)?;
             return Ok(Self { file, path: path.to_owned(), tmp: None });
         }
-        let mut tmp = path.as_os_str().to_owned();
-        tmp.push(".tmp");
-        let tmp = PathBuf::from(tmp);
+        let tmp = files::unfinished(path);
         let file = File::create(&tmp).map_err(failed)?;
         Ok(Self { file, path: path.to_owned(), tmp: Some(tmp) })
     }

@@ -1,5 +1,7 @@
 //! What lies in the folder now, by the rules of what is left out. Reads no file but ignore files.
 
+#![expect(clippy::disallowed_methods, reason = "reads the user's ignore files")]
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -17,7 +19,6 @@ use crate::output;
 const IGNORE_FILE: &str = ".nearkinignore";
 
 /// The names of files that decide about others.
-#[cfg(feature = "watch")]
 pub(crate) const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", IGNORE_FILE];
 
 /// What is left out.
@@ -108,8 +109,13 @@ pub(crate) enum Found {
 /// Everything in the folder, in the order of names.
 pub(crate) fn walk(folder: &Folder, rules: &Rules, scope: &Scope) -> impl Iterator<Item = Found> {
     let root = folder.path.clone();
+    // Once a run, not with every event.
+    let says_unread = !rules.no_ignore && scope.is_all();
     entries(folder, rules, scope).filter_map(move |entry| match entry {
         Ok(entry) => {
+            if says_unread && entry.file_type().is_some_and(|kind| kind.is_dir()) {
+                unread_rules(entry.path()).iter().for_each(output::note);
+            }
             if let Some(error) = entry.error() {
                 output::note(format!("an ignore file: {error}"));
             }
@@ -117,6 +123,29 @@ pub(crate) fn walk(folder: &Folder, rules: &Rules, scope: &Scope) -> impl Iterat
         }
         Err(error) => unlisted(&error, &root),
     })
+}
+
+/// What is wrong with the ignore files of a folder. The walk itself passes over what it cannot read
+/// of them without a word, and then takes what should be left out.
+fn unread_rules(folder: &Path) -> Vec<String> {
+    let wrong = |name: &str| {
+        let path = folder.join(name);
+        let name = path.display();
+        match fs::read(&path) {
+            Ok(bytes) => {
+                let valid = std::str::from_utf8(&bytes).err()?.valid_up_to();
+                let line = bytes[..valid].split(|byte| *byte == b'\n').count();
+                Some(format!(
+                    "warning: {name} is not UTF-8 at line {line}: what is below does not count"
+                ))
+            }
+            Err(_) if !path.is_file() => None,
+            Err(error) => {
+                Some(format!("warning: {name} cannot be read ({error}): no rule of it counts"))
+            }
+        }
+    };
+    IGNORE_FILES.iter().filter_map(|name| wrong(name)).collect()
 }
 
 fn entries(folder: &Folder, rules: &Rules, scope: &Scope) -> Walk {

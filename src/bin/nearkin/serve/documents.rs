@@ -24,7 +24,10 @@ fn key_of(uri: &Uri) -> Result<Vec<u8>, Refused> {
     let mut at = 0;
     while let Some(&byte) = text.get(at) {
         if byte == b'%' {
-            let digits = text.get(at + 1..at + 3).and_then(|two| std::str::from_utf8(two).ok());
+            let digits = text.get(at + 1..at + 3);
+            // A sign is read as part of a number.
+            let digits = digits.filter(|two| two.iter().all(u8::is_ascii_hexdigit));
+            let digits = digits.and_then(|two| std::str::from_utf8(two).ok());
             let Some(value) = digits.and_then(|two| u8::from_str_radix(two, 16).ok()) else {
                 return Err(Refused::invalid("the path holds a % without two digits behind it"));
             };
@@ -134,7 +137,9 @@ mod tests {
         assert_eq!(key("/v1/documents/a").unwrap(), b"a");
         assert_eq!(key("/v1/documents/docs/a%2Fb%20c+d?x=1").unwrap(), b"docs/a/b c+d");
         assert_eq!(key("/v1/documents/%ff%00").unwrap(), [0xff, 0]);
-        for bad in ["/v1/documents/a%", "/v1/documents/a%2", "/v1/documents/%zz"] {
+        for bad in
+            ["/v1/documents/a%", "/v1/documents/a%2", "/v1/documents/%zz", "/v1/documents/%+1"]
+        {
             assert_eq!(key(bad), None, "{bad}");
         }
     }

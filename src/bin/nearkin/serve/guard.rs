@@ -111,10 +111,20 @@ fn host<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<&'a str> {
 
 /// Whether a host, with or without port, can only be this machine.
 fn is_loopback_name(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
+    let (name, port) = match host.strip_prefix('[') {
+        Some(rest) => match rest.split_once(']') {
+            Some((name, port)) if name.contains(':') => (name, port),
+            _ => return false,
+        },
+        None => host.split_at(host.find(':').unwrap_or(host.len())),
     };
+    // Whatever else stands behind the name makes it another one.
+    let digits = port.strip_prefix(':').unwrap_or(port);
+    if !digits.bytes().all(|byte| byte.is_ascii_digit())
+        || digits.len() == port.len() && !port.is_empty()
+    {
+        return false;
+    }
     if name.eq_ignore_ascii_case("localhost") {
         return true;
     }
@@ -155,6 +165,12 @@ mod tests {
             "",
             "::1",
             "2130706433",
+            "[::1].evil.example",
+            "[::1]evil.example:80",
+            "[::1",
+            "[127.0.0.1]",
+            "localhost:80@evil.example",
+            "localhost:80:80",
         ] {
             assert!(!is_loopback_name(bad), "{bad}");
         }
