@@ -3,9 +3,27 @@
 use super::*;
 
 /// In an order in which each finds what it needs.
-const COMMANDS: [&str; 18] = [
-    "create", "add", "admit", "dedup", "mirror", "query", "pairs", "clusters", "report", "stats",
-    "verify", "compact", "backup", "salvage", "export", "import", "rebuild", "remove",
+const COMMANDS: [&str; 20] = [
+    "create",
+    "add",
+    "admit",
+    "dedup",
+    "mirror",
+    "query",
+    "pairs",
+    "clusters",
+    "report",
+    "stats",
+    "verify",
+    "compact",
+    "backup",
+    "salvage",
+    "export",
+    "import",
+    "rebuild",
+    "remove",
+    "completions",
+    "man",
 ];
 
 #[test]

@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Parser, Subcommand};
 use nearkin::Keep;
 
@@ -14,6 +15,7 @@ use crate::time;
 
 mod dedup;
 mod lines;
+mod manual;
 mod mirror;
 mod report;
 mod serve;
@@ -23,6 +25,7 @@ mod ttl;
 
 pub(crate) use dedup::Dedup;
 pub(crate) use lines::{ExactGiven, LinesGiven};
+pub(crate) use manual::{Completions, Man};
 pub(crate) use mirror::Mirror;
 pub(crate) use report::Report;
 pub(crate) use serve::Serve;
@@ -70,6 +73,8 @@ pub(crate) enum Command {
     Import(Import),
     Rebuild(Rebuild),
     Serve(Serve),
+    Completions(Completions),
+    Man(Man),
 }
 
 /// Create an empty index
@@ -163,7 +168,7 @@ pub(crate) struct Admit {
 
     /// What stays of a document and its duplicates: the first, the newest (all duplicates are
     /// removed), or the longest (the new one if it has more shingles than each of them)
-    #[arg(long, value_name = "WHICH", default_value = "first", value_parser = keep)]
+    #[arg(long, value_name = "WHICH", default_value = "first", value_parser = keep())]
     pub(crate) keep: Keep,
 
     /// Most duplicates or related documents to name for each
@@ -395,14 +400,13 @@ fn similarity(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Reads which of a document and its duplicates stays.
-fn keep(text: &str) -> Result<Keep, String> {
-    match text {
-        "first" => Ok(Keep::First),
-        "newest" => Ok(Keep::Newest),
-        "longest" => Ok(Keep::Longest),
-        _ => Err("must be first, newest or longest".to_owned()),
-    }
+/// Which of a document and its duplicates stays; shells complete it.
+fn keep() -> impl TypedValueParser<Value = Keep> {
+    PossibleValuesParser::new(["first", "newest", "longest"]).map(|name| match name.as_str() {
+        "newest" => Keep::Newest,
+        "longest" => Keep::Longest,
+        _ => Keep::First,
+    })
 }
 
 #[cfg(test)]

@@ -15,12 +15,22 @@ pub(crate) struct Failure {
     message: String,
     /// What to do next; empty when the message says it.
     advice: String,
-    broken_pipe: bool,
+    kind: Kind,
+}
+
+/// What sets a failure apart from an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Error,
+    /// Nobody reads the results any more.
+    BrokenPipe,
+    /// The user has told the command to end.
+    Interrupted,
 }
 
 impl Failure {
     pub(crate) fn new(message: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { message: message.into(), advice: advice.into(), broken_pipe: false }
+        Self { message: message.into(), advice: advice.into(), kind: Kind::Error }
     }
 
     /// The operating system refused to read what the user named.
@@ -33,12 +43,33 @@ impl Failure {
         Self {
             message: format!("cannot print the results: {error}"),
             advice: String::new(),
-            broken_pipe: error.kind() == io::ErrorKind::BrokenPipe,
+            kind: match error.kind() {
+                io::ErrorKind::BrokenPipe => Kind::BrokenPipe,
+                _ => Kind::Error,
+            },
+        }
+    }
+
+    /// A signal came, and the command ended before its work was done.
+    pub(crate) fn interrupted() -> Self {
+        Self {
+            message: "interrupted".to_owned(),
+            advice: "run the same command again to go on".to_owned(),
+            kind: Kind::Interrupted,
         }
     }
 
     pub(crate) fn is_broken_pipe(&self) -> bool {
-        self.broken_pipe
+        self.kind == Kind::BrokenPipe
+    }
+
+    pub(crate) fn is_interruption(&self) -> bool {
+        self.kind == Kind::Interrupted
+    }
+
+    /// Replaces the advice if this is an interruption.
+    pub(crate) fn advise_if_interrupted(self, advice: &str) -> Self {
+        if self.is_interruption() { self.advise(advice) } else { self }
     }
 
     /// Replaces the advice by one that fits better.
@@ -61,6 +92,8 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let advice = match error.kind() {
+            // Only our callbacks cancel anything, and only on a signal.
+            ErrorKind::Cancelled => return Self::interrupted(),
             ErrorKind::Corrupt => "`nearkin verify INDEX` lists all damage",
             ErrorKind::Unsupported => "use a newer version of nearkin",
             ErrorKind::Unsettled => "run the command again",
@@ -88,7 +121,8 @@ pub(crate) fn with_causes(error: &Error) -> String {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", self.message)?;
+        let prefix = if self.is_interruption() { "" } else { "error: " };
+        write!(f, "{prefix}{}", self.message)?;
         for line in self.advice.lines() {
             write!(f, "\n  {line}")?;
         }

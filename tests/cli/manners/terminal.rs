@@ -1,0 +1,3 @@
+//! On a terminal, and off it: colours, widths.
+
+use super::*;
