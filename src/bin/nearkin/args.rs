@@ -37,10 +37,12 @@ pub(crate) use ttl::TtlGiven;
 ///
 /// INDEX is a folder that nearkin makes and keeps. Results go to stdout, everything else to
 /// stderr. Exit status: 0 done (also when nothing matched), 1 `verify` found damage or a key to
-/// remove was missing, 2 error.
+/// remove was missing, 2 error, 130 ended by Ctrl-C or SIGTERM: run the same command again.
 #[derive(Debug, Parser)]
 #[command(name = "nearkin", version, max_term_width = 100)]
-#[command(after_help = "Start with:\n  nearkin add my.nearkin docs\n  nearkin pairs my.nearkin")]
+#[command(after_help = "Start with:\n  nearkin add my.nearkin docs\n  \
+    nearkin pairs my.nearkin --sort\n  nearkin report my.nearkin --out report.html\n\n\
+    `nearkin COMMAND --help` has examples of each.")]
 pub(crate) struct Args {
     /// Print one JSON object a line instead of text for people
     ///
@@ -52,18 +54,20 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
+/// In the order of the help: what brings documents in, what asks, what keeps an index.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Create(Create),
     Add(Add),
-    Admit(Admit),
     Mirror(Mirror),
+    Admit(Admit),
     Dedup(Dedup),
     Query(Query),
-    Remove(Remove),
     Pairs(Pairs),
     Clusters(Clusters),
     Report(Report),
+    Serve(Serve),
+    Create(Create),
+    Remove(Remove),
     Stats(Stats),
     Verify(Verify),
     Compact(Compact),
@@ -72,7 +76,6 @@ pub(crate) enum Command {
     Export(Export),
     Import(Import),
     Rebuild(Rebuild),
-    Serve(Serve),
     Completions(Completions),
     Man(Man),
 }

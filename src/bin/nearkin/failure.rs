@@ -35,7 +35,19 @@ impl Failure {
 
     /// The operating system refused to read what the user named.
     pub(crate) fn reading(name: &Path, error: &io::Error) -> Self {
-        Self::new(format!("cannot read {}: {error}", name.display()), "")
+        let advice = match error.kind() {
+            io::ErrorKind::NotFound => "is the name right, and the folder that you are in?",
+            io::ErrorKind::PermissionDenied => "see its permissions, and who you are to the system",
+            io::ErrorKind::IsADirectory => "name a file in it",
+            _ => "",
+        };
+        Self::new(format!("cannot read {}: {error}", name.display()), advice)
+    }
+
+    /// The operating system refused to write what the user named.
+    pub(crate) fn writing(name: &Path, error: &io::Error) -> Self {
+        let message = format!("cannot write {}: {error}", name.display());
+        Self::new(message, advice_on_writing(error))
     }
 
     /// Results could not be printed. A closed pipe is told apart: it is no error.
@@ -94,16 +106,46 @@ impl From<Error> for Failure {
         let advice = match error.kind() {
             // Only our callbacks cancel anything, and only on a signal.
             ErrorKind::Cancelled => return Self::interrupted(),
-            ErrorKind::Corrupt => "`nearkin verify INDEX` lists all damage",
+            ErrorKind::Corrupt => {
+                "`nearkin verify INDEX` lists all damage, `nearkin salvage INDEX NEW` saves the rest"
+            }
+            ErrorKind::Locked => {
+                "what only reads works meanwhile: query, pairs, clusters, report, stats, backup, ..."
+            }
             ErrorKind::Unsupported => "use a newer version of nearkin",
             ErrorKind::Unsettled => "run the command again",
-            ErrorKind::Io => "remove the cause and run the command again",
+            ErrorKind::Io => advice_on_io(&error),
             ErrorKind::Unknown | ErrorKind::Poisoned => {
                 "run the command again: it sees what was written and goes on from there"
             }
             _ => "",
         };
         Self::new(with_causes(&error), advice)
+    }
+}
+
+/// By what the operating system said.
+fn advice_on_io(error: &Error) -> &'static str {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    match cause.map_or("", advice_on_writing) {
+        "" => "remove the cause and run the command again",
+        advice => advice,
+    }
+}
+
+/// What to do where something could not be written; nothing if that is not known.
+fn advice_on_writing(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free some space there and run the command again; nothing that was written is lost"
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "this place cannot be written to: make it so, or choose another"
+        }
+        io::ErrorKind::NotFound => "make its folder first, or choose another place",
+        io::ErrorKind::IsADirectory => "it is a folder: name a file in it",
+        io::ErrorKind::AlreadyExists => "a file has that name: choose another",
+        _ => "",
     }
 }
 

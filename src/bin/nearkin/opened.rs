@@ -144,6 +144,17 @@ pub(crate) fn check_of_documents(params: &Params, what: &str) -> Result<(), Fail
     }
 }
 
+/// Why a second index could not be made.
+pub(crate) fn not_made(error: Error) -> Failure {
+    let is_there = error.kind() == ErrorKind::Invalid;
+    let failure = Failure::from(error);
+    if is_there {
+        failure.advise("the new folder must not be there yet, or be empty: choose another name")
+    } else {
+        failure
+    }
+}
+
 /// Why an index could not be opened, and what to do.
 pub(crate) fn not_opened(error: Error) -> Failure {
     let kind = error.kind();

@@ -52,10 +52,12 @@ impl<const N: usize> Table<N> {
             return self.print(cells, output);
         }
         for (width, cell) in self.widths.iter_mut().zip(&cells) {
-            let cell_width = cell.width();
-            if cell_width <= output.width().unwrap_or(WIDTH_MAX) {
-                *width = cell_width.max(*width);
-            }
+            let cell_width = match output.width() {
+                Some(room) => cell.width().min(room),
+                None if cell.width() > WIDTH_MAX => 0,
+                None => cell.width(),
+            };
+            *width = cell_width.max(*width);
         }
         self.held.push(cells);
         if self.held.len() == ROWS_HELD_MAX { self.release(output) } else { Ok(()) }

@@ -78,8 +78,12 @@ pub(crate) fn import(args: &Import, output: &mut Output) -> Result<Ended, Failur
     let mut importing = Importing { dir: &args.index, index: None, counts: Counts::default() };
     let ended = args.sources.iter().try_for_each(|source| importing.source(source));
     let Importing { index, counts, .. } = importing;
-    opened::close(ended, || index.map_or(Ok(()), Index::close))
-        .map_err(|failure| failure.after(&format!("before that, safe in the index: {counts}")))?;
+    opened::close(ended, || index.map_or(Ok(()), Index::close)).map_err(|failure| {
+        if counts.is_none() && !failure.is_interruption() {
+            return failure;
+        }
+        failure.after(&format!("before that, safe in the index: {counts}"))
+    })?;
     if output.json() {
         output.object(&counts)?;
     } else {
@@ -104,9 +108,18 @@ impl Importing<'_> {
         let same = source.canonicalize().ok().zip(self.dir.canonicalize().ok());
         if same.is_some_and(|(source, dir)| source == dir) {
             let source = source.display();
-            return Err(Failure::new(format!("{source} would be imported into itself"), ""));
+            return Err(Failure::new(
+                format!("{source} would be imported into itself"),
+                "name another index, or a file that `nearkin export` wrote",
+            ));
         }
-        let from = opened::to_read(source)?;
+        let from = opened::to_read(source).map_err(|failure| {
+            let name = source.display();
+            failure.advise(&format!(
+                "a source is an index or a file that `nearkin export` wrote; `nearkin add INDEX \
+                 {name}` adds the files of a folder"
+            ))
+        })?;
         opened::check_of_documents(from.params(), "import")?;
         let index = open(&mut self.index, self.dir, from.params(), source)?;
         let progress = Progress::start("importing", Unit::Documents, Some(from.len()));
@@ -188,6 +201,11 @@ fn open<'a>(
 }
 
 impl Counts {
+    /// Whether nothing was done.
+    fn is_none(&self) -> bool {
+        self.inserted + self.replaced + self.unchanged == 0
+    }
+
     fn write(&mut self, index: &Index, batch: Batch) -> Result<(), Failure> {
         if batch.is_empty() {
             return Ok(());
@@ -234,11 +252,10 @@ pub(crate) fn rebuild(args: &Rebuild, output: &mut Output) -> Result<Ended, Fail
 }
 
 fn not_rebuilt(error: Error) -> Failure {
-    let needs_texts = error.kind() == ErrorKind::Mismatch;
-    let failure = Failure::from(error);
-    if needs_texts {
-        failure.advise("add the texts to a new index: `nearkin add NEW PATH...`")
-    } else {
-        failure
+    match error.kind() {
+        ErrorKind::Mismatch => {
+            Failure::from(error).advise("add the texts to a new index: `nearkin add NEW PATH...`")
+        }
+        _ => opened::not_made(error),
     }
 }
