@@ -48,6 +48,31 @@ fn bash_completes_commands_options_and_values() {
     assert_eq!(complete("nearkin admit i --keep n"), "newest");
 }
 
+/// Each names what to do, and not what would be wrong there.
+#[test]
+fn errors_say_what_to_do_next() {
+    let scratch = Scratch::with_licences();
+    for (arguments, words) in [
+        ("add i nope", "is the name right"),
+        ("add i --jsonl nope", "is the name right"),
+        ("query i nope", "--key takes a stored document"),
+        ("report i --out nope/r.html", "make its folder first"),
+        ("report i --out docs", "name a file"),
+        ("export i --out x.txt", "give it one of these"),
+        ("export i --out nope/x.jsonl", "make its folder first"),
+        ("import x docs", "nearkin add INDEX docs"),
+        ("import i i", "name another index"),
+        ("backup i docs", "choose another name"),
+        ("rebuild i i", "choose another name"),
+        ("salvage docs x", "is docs the folder of an index"),
+        ("man --out docs/MIT.txt", "choose another"),
+    ] {
+        let ran = scratch.run(arguments).ends_with(2).says(&[words]);
+        assert!(!ran.stderr.contains("0 documents inserted"), "{arguments}: {}", ran.stderr);
+        assert_eq!(ran.stdout, "", "{arguments}");
+    }
+}
+
 #[test]
 fn every_shell_gets_a_script_and_takes_it() {
     let scratch = Scratch::new();

@@ -36,7 +36,11 @@ struct BackedUpObject<'a> {
 pub(crate) fn backup(args: &Backup, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::end_at_once(again(&args.folder));
     let index = opened::to_read(&args.index)?;
-    index.backup(&args.folder).map_err(opened::not_made)?;
+    index.backup(&args.folder).map_err(|error| {
+        let begun = error.kind() == ErrorKind::Io;
+        let failure = opened::not_made(error);
+        if begun { failure.advise(&again(&args.folder)) } else { failure }
+    })?;
     let (backup, documents) = (&args.folder.display().to_string(), index.len());
     if output.json() {
         output.object(&BackedUpObject { backup, documents })?;

@@ -101,7 +101,7 @@ fn sections(text: &str) -> String {
         match line.strip_suffix(':') {
             Some(title) if !line.starts_with(' ') => {
                 let begin = if page.is_empty() { "" } else { ".fi\n" };
-                page.push_str(&format!("{begin}.SH \"{}\"\n.nf\n", title.to_uppercase()));
+                page.extend([begin, ".SH \"", &title.to_uppercase(), "\"\n.nf\n"]);
             }
             _ => {
                 page.push_str(&line.trim_start().replace('\\', "\\e").replace('-', "\\-"));

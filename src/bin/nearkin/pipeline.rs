@@ -73,8 +73,8 @@ pub(crate) fn run_with_positions<T: Send>(
         let read = feed(input, pace, progress, &to_work);
         // Hanging up is how the other threads learn that this was all.
         drop(to_work);
-        let worked = end(worker);
-        end(writer).and(read).and(worked)
+        let sketched = end(worker);
+        end(writer).and(read).and(sketched)
     })
 }
 

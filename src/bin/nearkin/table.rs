@@ -49,7 +49,7 @@ impl<const N: usize> Table<N> {
 
     pub(crate) fn row(&mut self, cells: [String; N], output: &mut Output) -> Result<(), Failure> {
         if self.printing {
-            return self.print(cells, output);
+            return self.print(&cells, output);
         }
         for (width, cell) in self.widths.iter_mut().zip(&cells) {
             let cell_width = match output.width() {
@@ -71,9 +71,9 @@ impl<const N: usize> Table<N> {
     fn release(&mut self, output: &mut Output) -> Result<(), Failure> {
         self.printing = true;
         self.widths = self.fitting(self.widths, output.width());
-        self.print(self.columns.map(|(title, _)| title.to_owned()), output)?;
+        self.print(&self.columns.map(|(title, _)| title.to_owned()), output)?;
         for cells in std::mem::take(&mut self.held) {
-            self.print(cells, output)?;
+            self.print(&cells, output)?;
         }
         Ok(())
     }
@@ -93,9 +93,9 @@ impl<const N: usize> Table<N> {
         widths
     }
 
-    fn print(&self, cells: [String; N], output: &mut Output) -> Result<(), Failure> {
+    fn print(&self, cells: &[String; N], output: &mut Output) -> Result<(), Failure> {
         let mut widths = self.widths;
-        for (width, cell) in widths.iter_mut().zip(&cells) {
+        for (width, cell) in widths.iter_mut().zip(cells) {
             *width = cell.width().max(*width);
         }
         let room = self.fitting(widths, output.width());

@@ -236,7 +236,7 @@ pub(crate) fn rebuild(args: &Rebuild, output: &mut Output) -> Result<Ended, Fail
     let documents =
         Index::rebuild_with(&from, &args.out, &params, options, &mut progress.callback()).map_err(
             |error| {
-                let again = format!("remove {}, then run it again", args.out.display());
+                let again = format!("remove {} and run the command again", args.out.display());
                 not_rebuilt(error).advise_if_interrupted(&again)
             },
         )?;

@@ -136,8 +136,8 @@ fn writers_that_are_interrupted_go_on_as_if_undisturbed() {
     for (number, line) in lines(4_000).lines().enumerate() {
         scratch.write(&format!("d/{number}.txt"), line);
     }
-    let keys: String = (0..30_000).step_by(2).map(|id| format!("{id}\n")).collect();
-    scratch.write("keys", keys);
+    let keys: Vec<_> = (0..30_000).step_by(2).map(|id: u32| id.to_string()).collect();
+    scratch.write("keys", keys.join("\n"));
     for (arguments, whole) in [
         ("add i --jsonl l.jsonl", "add w --jsonl l.jsonl"),
         ("mirror m d", "mirror mw d"),
@@ -186,6 +186,6 @@ fn readers_that_are_interrupted_leave_nothing_behind() {
         disturbed(&scratch, arguments, Some("i"));
         let names = fs::read_dir(scratch.dir.path()).unwrap();
         let left = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        assert!(left.into_iter().all(|name| !name.ends_with(".tmp")), "{arguments}");
+        assert!(left.into_iter().all(|name| !name.contains(".tmp")), "{arguments}");
     }
 }

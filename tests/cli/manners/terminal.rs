@@ -123,7 +123,8 @@ fn help_fits_forty_columns() {
 fn a_bar_is_only_where_it_can_be_seen() {
     let scratch = Scratch::new();
     let line = "{\"id\":1,\"text\":\"a b c d\"}";
-    let wait = format!("echo '{line}'; sleep 1.2; echo '{line}'; sleep 0.3");
+    let again = format!("; sleep 0.3; echo '{line}'").repeat(2);
+    let wait = format!("echo '{line}'; sleep 1.2; echo '{line}'{again}");
     let nearkin = env!("CARGO_BIN_EXE_nearkin");
     let whole = format!("-V; ({wait}) | {nearkin} add i --jsonl -");
     let Some(shown) = on_a_terminal(&scratch, 60, &whole) else { return };
@@ -132,5 +133,5 @@ fn a_bar_is_only_where_it_can_be_seen() {
     let shown = on_a_terminal(&scratch, 60, &dumb).unwrap();
     assert!(!shown.contains(ESCAPE), "{shown:?}");
     let piped = ran(&scratch, "sh", &["-c", &format!("({wait}) | {nearkin} add i --jsonl - 2>&1")]);
-    assert_eq!(piped, "0 documents inserted, 0 replaced, 2 unchanged, 0 skipped\n");
+    assert!(piped.starts_with("0 documents inserted, ") && piped.lines().count() == 1, "{piped}");
 }
