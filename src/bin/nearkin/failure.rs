@@ -107,10 +107,10 @@ impl From<Error> for Failure {
             // Only our callbacks cancel anything, and only on a signal.
             ErrorKind::Cancelled => return Self::interrupted(),
             ErrorKind::Corrupt => {
-                "`nearkin verify INDEX` lists all damage, `nearkin salvage INDEX NEW` saves the rest"
+                "`nearkin verify INDEX` lists damage, `nearkin salvage INDEX NEW` saves the rest"
             }
             ErrorKind::Locked => {
-                "what only reads works meanwhile: query, pairs, clusters, report, stats, backup, ..."
+                "what only reads works meanwhile: query, pairs, clusters, report, stats, backup ..."
             }
             ErrorKind::Unsupported => "use a newer version of nearkin",
             ErrorKind::Unsettled => "run the command again",
