@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_text_is_cut_in_the_middle() {
         assert_eq!(cut("docs/a/very/long/path.txt", 15), "docs/a...th.txt");
-        assert_eq!(cut("docs/a/very/long/path.txt", 8), "do....txt");
+        assert_eq!(cut("docs/a/very/long/path.txt", 8), "do...txt");
     }
 
     #[test]
