@@ -31,6 +31,8 @@ mod exact;
 mod exchange;
 #[path = "cli/help.rs"]
 mod help;
+#[path = "cli/manners.rs"]
+mod manners;
 #[path = "cli/mirror.rs"]
 mod mirror;
 #[path = "cli/packed.rs"]

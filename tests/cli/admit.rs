@@ -86,6 +86,6 @@ fn a_relation_closer_than_a_duplicate_is_refused() {
     scratch.write("a.txt", FOX);
     let ran = scratch.run("admit i a.txt --reject 0.5 --relate 0.6").ends_with(2);
     ran.says(&["--relate 0.6 is above --reject 0.5"]);
-    scratch.run("admit i a.txt --keep best").ends_with(2).says(&["first, newest or longest"]);
+    scratch.run("admit i a.txt --keep best").ends_with(2).says(&["first, newest, longest"]);
     assert!(!scratch.path("i").exists());
 }

@@ -3,9 +3,28 @@
 use super::*;
 
 /// In an order in which each finds what it needs.
-const COMMANDS: [&str; 19] = [
-    "create", "add", "admit", "dedup", "mirror", "query", "pairs", "clusters", "report", "stats",
-    "verify", "compact", "backup", "salvage", "export", "import", "rebuild", "remove", "tune",
+const COMMANDS: [&str; 21] = [
+    "create",
+    "add",
+    "admit",
+    "dedup",
+    "mirror",
+    "query",
+    "pairs",
+    "clusters",
+    "report",
+    "stats",
+    "verify",
+    "compact",
+    "backup",
+    "salvage",
+    "export",
+    "import",
+    "rebuild",
+    "remove",
+    "tune",
+    "completions",
+    "man",
 ];
 
 #[test]

@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::files::Files;
 use crate::given::Given;
 use crate::input::{self, Input, Position};
+use crate::interrupt;
 use crate::lines::Fields;
 use crate::opened;
 use crate::output::{self, Output, counted, grouped};
@@ -32,6 +33,7 @@ const BATCH_BYTES_MAX: usize = 8 << 20;
 const ENTRY_BYTES: usize = 64;
 
 pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
     let mut counts = Counts::default();
     let input = if let Some(path) = &args.table.transactions {
         let (sets, unfit) = table_file::read(path, &args.table)?;
@@ -77,10 +79,9 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
     }
     let ended = ended.and_then(|()| {
         counts.expired = args.ttl.ttl.is_some().then_some(opened::expire(&index, args.ttl.ttl)?);
-        // A flush that fails has lost nothing: the documents are in the WAL.
-        Ok(index.close()?)
+        Ok(())
     });
-    report(ended, &counts, output)
+    report(opened::close(ended, || index.close()), &counts, output)
 }
 
 /// What a run does to lose nothing.

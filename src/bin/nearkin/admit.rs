@@ -15,12 +15,14 @@ use crate::content::{self, Reading, Sketched, Skipped};
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::input::{self, Input};
+use crate::interrupt;
 use crate::opened;
 use crate::output::{self, Output, counted, grouped, lossy, visible};
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
 
 pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
     let terms = terms(args)?;
     let input = if args.lines.jsonl.is_empty() {
         Input::Walk(Files::new(args.paths.clone())?)
@@ -59,12 +61,11 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
         },
     );
     drop(progress);
-    // A flush that fails has lost nothing: the documents are in the WAL.
-    ended
-        .and_then(|()| {
-            counts.expired = opened::expire(&index, args.ttl.ttl)?;
-            Ok(index.close()?)
-        })
+    let ended = ended.and_then(|()| {
+        counts.expired = opened::expire(&index, args.ttl.ttl)?;
+        Ok(())
+    });
+    opened::close(ended, || index.close())
         .map_err(|failure| failure.after(&format!("before that, safe in the index: {counts}")))?;
     output.flush()?;
     output::note(counts);

@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Parser, Subcommand};
 use nearkin::Keep;
 
@@ -14,6 +15,7 @@ use crate::time;
 
 mod dedup;
 mod lines;
+mod manual;
 mod mirror;
 mod report;
 mod serve;
@@ -24,6 +26,7 @@ mod tune;
 
 pub(crate) use dedup::Dedup;
 pub(crate) use lines::{ExactGiven, LinesGiven};
+pub(crate) use manual::{Completions, Man};
 pub(crate) use mirror::Mirror;
 pub(crate) use report::Report;
 pub(crate) use serve::Serve;
@@ -36,10 +39,12 @@ pub(crate) use tune::Tune;
 ///
 /// INDEX is a folder that nearkin makes and keeps. Results go to stdout, everything else to
 /// stderr. Exit status: 0 done (also when nothing matched), 1 `verify` found damage or a key to
-/// remove was missing, 2 error.
+/// remove was missing, 2 error, 130 ended by Ctrl-C or SIGTERM: run the same command again.
 #[derive(Debug, Parser)]
 #[command(name = "nearkin", version, max_term_width = 100)]
-#[command(after_help = "Start with:\n  nearkin add my.nearkin docs\n  nearkin pairs my.nearkin")]
+#[command(after_help = "Start with:\n  nearkin add my.nearkin docs\n  \
+    nearkin pairs my.nearkin --sort\n  nearkin report my.nearkin --out report.html\n\n\
+    `nearkin COMMAND --help` has examples of each.")]
 pub(crate) struct Args {
     /// Print one JSON object a line instead of text for people
     ///
@@ -51,18 +56,20 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
+/// In the order of the help: what brings documents in, what asks, what keeps an index.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Create(Create),
     Add(Add),
-    Admit(Admit),
     Mirror(Mirror),
+    Admit(Admit),
     Dedup(Dedup),
     Query(Query),
-    Remove(Remove),
     Pairs(Pairs),
     Clusters(Clusters),
     Report(Report),
+    Serve(Serve),
+    Create(Create),
+    Remove(Remove),
     Stats(Stats),
     Verify(Verify),
     Compact(Compact),
@@ -71,8 +78,9 @@ pub(crate) enum Command {
     Export(Export),
     Import(Import),
     Rebuild(Rebuild),
-    Serve(Serve),
     Tune(Tune),
+    Completions(Completions),
+    Man(Man),
 }
 
 /// Create an empty index
@@ -166,7 +174,7 @@ pub(crate) struct Admit {
 
     /// What stays of a document and its duplicates: the first, the newest (all duplicates are
     /// removed), or the longest (the new one if it has more shingles than each of them)
-    #[arg(long, value_name = "WHICH", default_value = "first", value_parser = keep)]
+    #[arg(long, value_name = "WHICH", default_value = "first", value_parser = keep())]
     pub(crate) keep: Keep,
 
     /// Most duplicates or related documents to name for each
@@ -398,14 +406,13 @@ fn similarity(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Reads which of a document and its duplicates stays.
-fn keep(text: &str) -> Result<Keep, String> {
-    match text {
-        "first" => Ok(Keep::First),
-        "newest" => Ok(Keep::Newest),
-        "longest" => Ok(Keep::Longest),
-        _ => Err("must be first, newest or longest".to_owned()),
-    }
+/// Which of a document and its duplicates stays; shells complete it.
+fn keep() -> impl TypedValueParser<Value = Keep> {
+    PossibleValuesParser::new(["first", "newest", "longest"]).map(|name| match name.as_str() {
+        "newest" => Keep::Newest,
+        "longest" => Keep::Longest,
+        _ => Keep::First,
+    })
 }
 
 #[cfg(test)]

@@ -2,14 +2,30 @@
 //!
 //! Knows what is said of them, not how they are made.
 
-use nearkin::{Index, Options};
+use std::path::Path;
+
+use nearkin::{Error, ErrorKind, Index, Options};
 use serde::Serialize;
 
 use crate::Ended;
 use crate::args::{Backup, Salvage};
 use crate::failure::{self, Failure};
+use crate::interrupt;
 use crate::opened;
 use crate::output::{self, Output, counted};
+
+/// What to do with a copy that was not finished.
+fn again(folder: &Path) -> String {
+    format!("remove {}, which is not whole, and run the command again", folder.display())
+}
+
+fn not_salvaged(error: Error, index: &Path) -> Failure {
+    if error.kind() == ErrorKind::Corrupt {
+        let advice = format!("is {} the folder of an index, with its files?", index.display());
+        return Failure::from(error).advise(&advice);
+    }
+    opened::not_made(error)
+}
 
 #[derive(Serialize)]
 struct BackedUpObject<'a> {
@@ -18,8 +34,13 @@ struct BackedUpObject<'a> {
 }
 
 pub(crate) fn backup(args: &Backup, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::end_at_once(again(&args.folder));
     let index = opened::to_read(&args.index)?;
-    index.backup(&args.folder)?;
+    index.backup(&args.folder).map_err(|error| {
+        let begun = error.kind() == ErrorKind::Io;
+        let failure = opened::not_made(error);
+        if begun { failure.advise(&again(&args.folder)) } else { failure }
+    })?;
     let (backup, documents) = (&args.folder.display().to_string(), index.len());
     if output.json() {
         output.object(&BackedUpObject { backup, documents })?;
@@ -41,7 +62,9 @@ struct SalvagedObject {
 
 pub(crate) fn salvage(args: &Salvage, output: &mut Output) -> Result<Ended, Failure> {
     let params = args.given.params()?;
-    let report = Index::salvage(&args.index, &args.out, Some(&params), Options::default())?;
+    interrupt::end_at_once(again(&args.out));
+    let report = Index::salvage(&args.index, &args.out, Some(&params), Options::default())
+        .map_err(|error| not_salvaged(error, &args.index))?;
     let whole = report.problems.is_empty() && !report.catalog_lost;
     if output.json() {
         output.object(&SalvagedObject {
@@ -64,8 +87,11 @@ pub(crate) fn salvage(args: &Salvage, output: &mut Output) -> Result<Ended, Fail
             ))?;
         }
         output.flush()?;
-        for problem in &report.problems {
-            output::note(failure::with_causes(problem));
+        let problems: Vec<_> = report.problems.iter().map(failure::with_causes).collect();
+        for same in problems.chunk_by(|one, next| one == next) {
+            let times =
+                if same.len() > 1 { format!(" ({} times)", same.len()) } else { String::new() };
+            output::note(format!("{}{times}", same[0]));
         }
     }
     Ok(if whole { Ended::Well } else { Ended::Amiss })

@@ -23,9 +23,10 @@ use crate::failure::Failure;
 use crate::files;
 use crate::given::Given;
 use crate::input;
+use crate::interrupt;
 use crate::lines::Fields;
 use crate::opened;
-use crate::output::{self, Output, grouped};
+use crate::output::{self, Output, counted, grouped};
 use crate::progress::{Progress, Unit};
 
 use work::{Plan, Stage, Work};
@@ -40,21 +41,44 @@ struct Asked<'a> {
 }
 
 pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
     let asked = Asked::new(args)?;
     let mut work = Work::open(&asked)?;
-    if work.state.stage == Stage::Read {
-        read::run(&asked, &mut work)?;
-    }
-    if work.state.stage == Stage::Decide {
-        decide::run(&asked, &mut work)?;
-    }
-    if work.state.stage == Stage::Write {
-        write::run(&asked, &mut work)?;
-    }
+    passes(&asked, &mut work).map_err(|failure| {
+        let reached = reached(&work);
+        let go_on = if failure.is_interruption() { "" } else { ": the same command goes on there" };
+        failure.after(&format!("{reached}{go_on}"))
+    })?;
     packed::publish(&asked.dropped)?;
     packed::publish(&args.out)?;
     let counts = work.finish()?;
     report(&counts, args, &asked.dropped, output)
+}
+
+/// What is still to be done of the three.
+fn passes(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
+    if work.state.stage == Stage::Read {
+        read::run(asked, work)?;
+    }
+    if work.state.stage == Stage::Decide {
+        decide::run(asked, work)?;
+    }
+    if work.state.stage == Stage::Write {
+        write::run(asked, work)?;
+    }
+    Ok(())
+}
+
+/// How far a run has come that ends too early.
+fn reached(work: &Work) -> String {
+    let read = counted(work.state.counts.read, "line");
+    let done = grouped(work.state.done);
+    let doing = match work.state.stage {
+        Stage::Read => format!("{read} read"),
+        Stage::Decide => format!("all {read} read, {done} decided on"),
+        Stage::Write | Stage::Publish => format!("all {read} decided on, {done} written"),
+    };
+    format!("before that: {doing}; nothing is lost")
 }
 
 impl<'a> Asked<'a> {

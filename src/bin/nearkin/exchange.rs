@@ -47,7 +47,7 @@ impl Format {
             Some("parquet") => Ok(Self::Parquet),
             _ => Err(Failure::new(
                 format!("{} is neither a .jsonl nor a .parquet file", path.display()),
-                "",
+                "the ending of its name says which: give it one of these",
             )),
         }
     }

@@ -15,17 +15,39 @@ pub(crate) struct Failure {
     message: String,
     /// What to do next; empty when the message says it.
     advice: String,
-    broken_pipe: bool,
+    kind: Kind,
+}
+
+/// What sets a failure apart from an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Error,
+    /// Nobody reads the results any more.
+    BrokenPipe,
+    /// The user has told the command to end.
+    Interrupted,
 }
 
 impl Failure {
     pub(crate) fn new(message: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { message: message.into(), advice: advice.into(), broken_pipe: false }
+        Self { message: message.into(), advice: advice.into(), kind: Kind::Error }
     }
 
     /// The operating system refused to read what the user named.
     pub(crate) fn reading(name: &Path, error: &io::Error) -> Self {
-        Self::new(format!("cannot read {}: {error}", name.display()), "")
+        let advice = match error.kind() {
+            io::ErrorKind::NotFound => "is the name right, and the folder that you are in?",
+            io::ErrorKind::PermissionDenied => "see its permissions, and who you are to the system",
+            io::ErrorKind::IsADirectory => "name a file in it",
+            _ => "",
+        };
+        Self::new(format!("cannot read {}: {error}", name.display()), advice)
+    }
+
+    /// The operating system refused to write what the user named.
+    pub(crate) fn writing(name: &Path, error: &io::Error) -> Self {
+        let message = format!("cannot write {}: {error}", name.display());
+        Self::new(message, advice_on_writing(error))
     }
 
     /// Results could not be printed. A closed pipe is told apart: it is no error.
@@ -33,12 +55,33 @@ impl Failure {
         Self {
             message: format!("cannot print the results: {error}"),
             advice: String::new(),
-            broken_pipe: error.kind() == io::ErrorKind::BrokenPipe,
+            kind: match error.kind() {
+                io::ErrorKind::BrokenPipe => Kind::BrokenPipe,
+                _ => Kind::Error,
+            },
+        }
+    }
+
+    /// A signal came, and the command ended before its work was done.
+    pub(crate) fn interrupted() -> Self {
+        Self {
+            message: "interrupted".to_owned(),
+            advice: "run the same command again to go on".to_owned(),
+            kind: Kind::Interrupted,
         }
     }
 
     pub(crate) fn is_broken_pipe(&self) -> bool {
-        self.broken_pipe
+        self.kind == Kind::BrokenPipe
+    }
+
+    pub(crate) fn is_interruption(&self) -> bool {
+        self.kind == Kind::Interrupted
+    }
+
+    /// Replaces the advice if this is an interruption.
+    pub(crate) fn advise_if_interrupted(self, advice: &str) -> Self {
+        if self.is_interruption() { self.advise(advice) } else { self }
     }
 
     /// Replaces the advice by one that fits better.
@@ -61,16 +104,48 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let advice = match error.kind() {
-            ErrorKind::Corrupt => "`nearkin verify INDEX` lists all damage",
+            // Only our callbacks cancel anything, and only on a signal.
+            ErrorKind::Cancelled => return Self::interrupted(),
+            ErrorKind::Corrupt => {
+                "`nearkin verify INDEX` lists damage, `nearkin salvage INDEX NEW` saves the rest"
+            }
+            ErrorKind::Locked => {
+                "what only reads works meanwhile: query, pairs, clusters, report, stats, backup ..."
+            }
             ErrorKind::Unsupported => "use a newer version of nearkin",
             ErrorKind::Unsettled => "run the command again",
-            ErrorKind::Io => "remove the cause and run the command again",
+            ErrorKind::Io => advice_on_io(&error),
             ErrorKind::Unknown | ErrorKind::Poisoned => {
                 "run the command again: it sees what was written and goes on from there"
             }
             _ => "",
         };
         Self::new(with_causes(&error), advice)
+    }
+}
+
+/// By what the operating system said.
+fn advice_on_io(error: &Error) -> &'static str {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    match cause.map_or("", advice_on_writing) {
+        "" => "remove the cause and run the command again",
+        advice => advice,
+    }
+}
+
+/// What to do where something could not be written; nothing if that is not known.
+fn advice_on_writing(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free some space there and run the command again; nothing that was written is lost"
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "this place cannot be written to: make it so, or choose another"
+        }
+        io::ErrorKind::NotFound => "make its folder first, or choose another place",
+        io::ErrorKind::IsADirectory => "it is a folder: name a file in it",
+        io::ErrorKind::AlreadyExists => "a file has that name: choose another",
+        _ => "",
     }
 }
 
@@ -88,7 +163,8 @@ pub(crate) fn with_causes(error: &Error) -> String {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", self.message)?;
+        let prefix = if self.is_interruption() { "" } else { "error: " };
+        write!(f, "{prefix}{}", self.message)?;
         for line in self.advice.lines() {
             write!(f, "\n  {line}")?;
         }

@@ -14,8 +14,10 @@ mod failure;
 mod files;
 mod given;
 mod input;
+mod interrupt;
 mod lines;
 mod maintain;
+mod manual;
 mod mirror;
 mod opened;
 mod originals;
@@ -74,11 +76,12 @@ fn main() -> ExitCode {
         // The reader of our output has seen enough (`nearkin pairs | head`).
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
+            let status = if failure.is_interruption() { interrupt::STATUS } else { 2 };
             // What was found before the failure is printed before its message. If even that
             // fails, the message is still the more useful one.
             let _ = output.flush();
             output::note(&failure);
-            ExitCode::from(2)
+            ExitCode::from(status)
         }
     }
 }
@@ -105,5 +108,7 @@ fn run(command: Command, output: &mut Output) -> Result<Ended, Failure> {
         Command::Rebuild(args) => transfer::rebuild(&args, output),
         Command::Serve(args) => serve::run(&args, output),
         Command::Tune(args) => tune::run(&args, output),
+        Command::Completions(args) => manual::completions(&args, output),
+        Command::Man(args) => manual::man(&args, output),
     }
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::Ended;
 use crate::args::{Compact, Create, Stats, Verify};
 use crate::failure::{self, Failure};
+use crate::interrupt;
 use crate::opened;
 use crate::output::{self, Output, counted, grouped};
 use crate::progress::{Progress, Unit};
@@ -238,13 +239,17 @@ struct VerifiedObject {
 }
 
 pub(crate) fn verify(args: &Verify, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
     let verified = match check(&args.index) {
         Ok(verified) => verified,
         // Damage that nothing can be read behind is damage found all the same.
         Err(error) if error.kind() == ErrorKind::Corrupt => {
             VerifiedObject { ok: false, documents: 0, problems: vec![failure::with_causes(&error)] }
         }
-        Err(error) => return Err(opened::not_opened(error)),
+        Err(error) => {
+            let again = "not all was checked; run the command again to the end";
+            return Err(opened::not_opened(error).advise_if_interrupted(again));
+        }
     };
     if output.json() {
         output.object(&verified)?;
@@ -289,6 +294,7 @@ struct CompactedObject {
 }
 
 pub(crate) fn compact(args: &Compact, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
     let index = opened::to_change(&args.index)?;
     if args.ttl.ttl.is_some() {
         opened::check_of_documents(index.params(), "compact --ttl")?;
@@ -296,10 +302,13 @@ pub(crate) fn compact(args: &Compact, output: &mut Output) -> Result<Ended, Fail
     let before = index.stats()?;
     let expired = opened::expire(&index, args.ttl.ttl)?;
     let progress = Progress::start("compacting", Unit::Documents, Some(0));
-    index.compact_with(&mut progress.callback())?;
+    let ended = index.compact_with(&mut progress.callback()).map_err(Failure::from);
     drop(progress);
     let after = index.stats()?;
-    index.close()?;
+    opened::close(ended, || index.close()).map_err(|failure| {
+        let again = "the index is as it was; run the command again to compact it";
+        failure.advise_if_interrupted(again)
+    })?;
     if output.json() {
         output.object(&CompactedObject {
             documents: after.documents,

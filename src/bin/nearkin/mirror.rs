@@ -20,7 +20,6 @@ use no_watch as watch;
 
 use std::collections::HashSet;
 use std::fs;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use nearkin::{Params, Scheme, Shingles, Snapshot};
 
@@ -29,6 +28,7 @@ use crate::add;
 use crate::args::{Mirror, TtlGiven};
 use crate::content;
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::lines::Fields;
 use crate::opened;
 use crate::output::{self, Output, counted};
@@ -41,6 +41,7 @@ use told::Told;
 use walk::{Rules, Scope};
 
 pub(crate) fn run(args: &Mirror, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
     let folder = Folder::new(&args.folder)?;
     // Forced, an index may be emptied; one that is not there has nothing to lose.
     let may_be_missing = args.force && opened::exists(&args.index)?;
@@ -61,12 +62,12 @@ pub(crate) fn run(args: &Mirror, output: &mut Output) -> Result<Ended, Failure> 
     let told = Told::read(&args.index, &content::key_of(&args.folder));
     let mut mirroring =
         Mirroring { args, folder, rules: rules(args), params, store: Store::Index(index), told };
-    if args.watch {
-        watch::watch(&mut mirroring, output)?;
+    let ended = if args.watch {
+        watch::watch(&mut mirroring, output)
     } else {
-        mirroring.pass(&Scope::All, &AtomicBool::new(false), output)?;
-    }
-    mirroring.store.close()?;
+        mirroring.pass(&Scope::All, output)
+    };
+    opened::close(ended, || mirroring.store.close())?;
     Ok(Ended::Well)
 }
 
@@ -111,27 +112,18 @@ fn dry_run(args: &Mirror, folder: &Folder, output: &mut Output) -> Result<Ended,
     let gone: HashSet<u128> = keys.map(|key| folder::mark(key)).collect();
     let store = Store::dry(documents, &params, gone)?;
     let mut counts = Counts { dry_run: true, ..Counts::default() };
-    let run = Run {
-        store: &store,
-        told: &mut told,
-        counts: &mut counts,
-        output,
-        limit: args.limit,
-        stop: &AtomicBool::new(false),
-    };
+    let run =
+        Run { store: &store, told: &mut told, counts: &mut counts, output, limit: args.limit };
     carry_out(run, planned, &params)?;
     summarise(&counts, output)?;
     Ok(Ended::Well)
 }
 
 fn carry_out(mut run: Run<'_>, planned: Plan, params: &Params) -> Result<(), Failure> {
-    let ended = run.carry_out(planned, params);
-    match ended {
-        Err(_) if run.stop.load(Ordering::Relaxed) => Ok(()),
-        ended => ended.map_err(|failure| {
-            failure.after(&format!("before that, safe in the index: {}", run.counts))
-        }),
-    }
+    run.carry_out(planned, params).map_err(|failure| {
+        let where_to = if run.counts.dry_run { "" } else { ", safe in the index" };
+        failure.after(&format!("before that{where_to}: {}", run.counts))
+    })
 }
 
 fn summarise(counts: &Counts, output: &mut Output) -> Result<(), Failure> {
@@ -170,12 +162,7 @@ struct Mirroring<'a> {
 
 impl Mirroring<'_> {
     /// Makes the index follow what changed in a part of the folder.
-    fn pass(
-        &mut self,
-        scope: &Scope,
-        stop: &AtomicBool,
-        output: &mut Output,
-    ) -> Result<Counts, Failure> {
+    fn pass(&mut self, scope: &Scope, output: &mut Output) -> Result<(), Failure> {
         let documents: Option<Snapshot> = self.store.documents();
         let planned = plan(documents.as_ref(), &self.folder, &self.rules, scope, &mut self.told)?;
         drop(documents);
@@ -189,17 +176,20 @@ impl Mirroring<'_> {
             counts: &mut counts,
             output,
             limit: self.args.limit,
-            stop,
         };
-        carry_out(run, planned, &self.params)?;
-        let all = scope.is_all() && !stop.load(Ordering::Relaxed);
+        let ended = carry_out(run, planned, &self.params);
+        if ended.as_ref().is_err_and(|failure| !failure.is_interruption()) {
+            return ended;
+        }
+        let all = scope.is_all() && ended.is_ok();
         if let Err(error) = self.told.write(all) {
             // Only a cache: what it would have said is found out again.
             output::note(format!("skipped files were not remembered: {error}"));
         }
+        ended?;
         if scope.is_all() || counts.is_change() {
             summarise(&counts, output)?;
         }
-        Ok(counts)
+        Ok(())
     }
 }

@@ -30,6 +30,25 @@ fn options(ttl: Option<Duration>) -> Options {
     }
 }
 
+/// Closes an index after all was done, or as much as there was before a signal. Not after another
+/// failure: closing would only fail again, and loses nothing by being left out.
+pub(crate) fn close<E>(
+    ended: Result<(), Failure>,
+    close: impl FnOnce() -> Result<(), E>,
+) -> Result<(), Failure>
+where
+    Failure: From<E>,
+{
+    match ended {
+        Err(failure) if !failure.is_interruption() => Err(failure),
+        // A flush that fails has lost nothing, either: the documents are in the WAL.
+        ended => {
+            close()?;
+            ended
+        }
+    }
+}
+
 /// Removes what is older than that, however much it is; how many documents.
 pub(crate) fn expire(index: &Index, ttl: Option<Duration>) -> Result<u64, Failure> {
     let Some(ttl) = ttl else { return Ok(0) };
@@ -124,6 +143,17 @@ pub(crate) fn check_of_documents(params: &Params, what: &str) -> Result<(), Fail
             format!("the index is of passages ({windows}), and {what} needs one of documents"),
             "add the texts to another index, created without --passages",
         )),
+    }
+}
+
+/// Why a second index could not be made.
+pub(crate) fn not_made(error: Error) -> Failure {
+    let is_there = error.kind() == ErrorKind::Invalid;
+    let failure = Failure::from(error);
+    if is_there {
+        failure.advise("the new folder must not be there yet, or be empty: choose another name")
+    } else {
+        failure
     }
 }
 

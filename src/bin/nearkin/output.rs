@@ -15,11 +15,20 @@ use crate::failure::Failure;
 pub(crate) struct Output {
     stdout: BufWriter<io::Stdout>,
     json: bool,
+    /// Columns of the terminal, if that is where results go.
+    width: Option<usize>,
 }
 
 impl Output {
     pub(crate) fn new(json: bool) -> Self {
-        Self { stdout: BufWriter::with_capacity(64 << 10, io::stdout()), json }
+        let width = terminal_size::terminal_size_of(io::stdout());
+        let width = width.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0);
+        Self { stdout: BufWriter::with_capacity(64 << 10, io::stdout()), json, width }
+    }
+
+    /// How many columns a line may take; none where nobody sees lines: in files and pipes.
+    pub(crate) fn width(&self) -> Option<usize> {
+        self.width
     }
 
     /// Whether `--json` was given: then print with [`Output::object`] only.
@@ -40,6 +49,11 @@ impl Output {
             .map_err(|error| Failure::printing(&error))
     }
 
+    /// Prints bytes as they are.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.stdout.write_all(bytes).map_err(|error| Failure::printing(&error))
+    }
+
     /// Hands over what was printed so far to whoever reads it.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         self.stdout.flush().map_err(|error| Failure::printing(&error))
@@ -51,6 +65,12 @@ impl Output {
 pub(crate) fn note(text: impl Display) {
     // Nobody is left to tell that nobody listens.
     let _ = writeln!(io::stderr(), "nearkin: {text}");
+}
+
+/// The same on a line of its own, whatever stands on the terminal's.
+pub(crate) fn note_below(text: impl Display) {
+    // As above.
+    let _ = writeln!(io::stderr(), "\nnearkin: {text}");
 }
 
 /// Says so if not all matches (or whatever they are) are shown, and what shows them.

@@ -12,6 +12,7 @@ use crate::args::{Clusters, Pairs};
 use crate::content::Reading;
 use crate::failure::Failure;
 use crate::input;
+use crate::interrupt;
 use crate::opened;
 use crate::originals::{self, ExactFields, Originals};
 use crate::output::{self, Output, counted, grouped, lossy, visible};
@@ -32,6 +33,7 @@ struct PairObject<'a> {
 }
 
 pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
     let index = opened::to_read(&args.index)?;
     opened::check_of_documents(index.params(), "pairs")?;
     opened::warn_if_missed(index.params(), args.threshold);
@@ -57,6 +59,7 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
     let mut sorted = Vec::new();
     while let Some(pair) = found.next() {
         progress.reached(found.progress().done);
+        interrupt::check().map_err(unfinished)?;
         if args.sort {
             sorted.push(pair?);
         } else {
@@ -77,6 +80,11 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
         output::note(format!("{pairs} of similarity {threshold} and above"));
     }
     Ok(Ended::Well)
+}
+
+/// Nothing was written, so there is nothing to go on with.
+fn unfinished(failure: Failure) -> Failure {
+    failure.advise_if_interrupted("not all was found; run the command again to the end")
 }
 
 #[derive(Serialize)]
@@ -108,6 +116,7 @@ fn collapsed(
     let (mut sorted, mut crowds, mut pairs) = (Vec::new(), 0, 0);
     while let Some(one) = found.next() {
         progress.reached(found.progress().done);
+        interrupt::check().map_err(unfinished)?;
         let one = one?;
         match one {
             Collapsed::Crowd { .. } => crowds += 1,
@@ -248,16 +257,19 @@ struct ClusterObject<'a> {
 }
 
 pub(crate) fn clusters(args: &Clusters, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
     let index = opened::to_read(&args.index)?;
     opened::check_of_documents(index.params(), "clusters")?;
     opened::warn_if_missed(index.params(), args.threshold);
     let threshold = args.threshold.unwrap_or_else(|| index.params().threshold());
     let progress = Progress::start("clustering", Unit::Documents, Some(index.len()));
-    let clusters = index.clusters_with(threshold, &mut progress.callback())?;
+    let clusters = index.clusters_with(threshold, &mut progress.callback());
+    let clusters = clusters.map_err(|error| unfinished(error.into()))?;
     drop(progress);
     let (mut count, mut documents) = (0, 0);
     for cluster in clusters {
         let cluster = cluster?;
+        interrupt::check().map_err(unfinished)?;
         count += 1;
         documents += cluster.size();
         print_cluster(&cluster, output)?;

@@ -33,7 +33,7 @@ pub(crate) fn add(
 ) -> Result<(), Failure> {
     let index = PassageIndex::new(index)?;
     let cutter = index.cutter();
-    pipeline::run_with_positions(
+    let ended = pipeline::run_with_positions(
         input,
         Pace::Full,
         progress,
@@ -44,9 +44,11 @@ pub(crate) fn add(
             safe.reached(position, index.index());
             Ok(())
         },
-    )?;
-    safe.finish();
-    Ok(index.close()?)
+    );
+    if ended.is_ok() {
+        safe.finish();
+    }
+    opened::close(ended, || index.close())
 }
 
 fn write(

@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use crate::content::{Origin, Raw};
 use crate::failure::Failure;
 use crate::input::{Input, Position};
+use crate::interrupt;
 use crate::progress::Progress;
 
 /// A chunk ends at the first document that reaches one of these. At most five chunks are about
@@ -32,7 +33,8 @@ type Chunk<T> = (Vec<T>, Option<Position>);
 
 /// Runs `work` on every document of `input`, on all cores, and hands the results to `sink`,
 /// chunk by chunk, in the order of the input. If reading fails, what was read before reaches
-/// `sink` all the same; if `sink` fails, reading ends.
+/// `sink` all the same; if `sink` fails, reading ends. A signal ends it after the chunks that are
+/// in work.
 pub(crate) fn run<T: Send>(
     input: &mut Input,
     pace: Pace,
@@ -57,11 +59,13 @@ pub(crate) fn run_with_positions<T: Send>(
         let work = &work;
         let worker = scope.spawn(move || {
             for (chunk, position) in chunks {
+                interrupt::check()?;
                 let done: Vec<T> = chunk.into_par_iter().map(work).collect();
                 if to_sink.send((done, position)).is_err() {
-                    return;
+                    break;
                 }
             }
+            Ok(())
         });
         let writer = scope.spawn(move || {
             results.into_iter().try_for_each(|(chunk, position)| sink(chunk, position))
@@ -69,8 +73,8 @@ pub(crate) fn run_with_positions<T: Send>(
         let read = feed(input, pace, progress, &to_work);
         // Hanging up is how the other threads learn that this was all.
         drop(to_work);
-        end(worker);
-        end(writer).and(read)
+        let sketched = end(worker);
+        end(writer).and(read).and(sketched)
     })
 }
 
@@ -85,7 +89,10 @@ fn feed(
     let mut bytes = 0;
     loop {
         let position = input.position();
-        let raw = match input.next() {
+        let next = input.next();
+        // Before a line that stdin was cut in is taken for one.
+        interrupt::check()?;
+        let raw = match next {
             Ok(Some(raw)) => raw,
             ended => {
                 // Nobody takes it only if the sink failed, and then that is the error.

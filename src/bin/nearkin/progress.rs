@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
+use crate::interrupt;
 use crate::output;
 
 /// What takes less time shows nothing.
@@ -80,12 +81,12 @@ impl Progress {
         }
     }
 
-    /// A callback for the library's long operations.
+    /// A callback for the library's long operations, which a signal breaks off.
     pub(crate) fn callback(&self) -> impl FnMut(nearkin::Progress) -> ControlFlow<()> + '_ {
         |progress| {
             self.bar.set_length(progress.total);
             self.reached(progress.done);
-            ControlFlow::Continue(())
+            if interrupt::came() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         }
     }
 

@@ -291,7 +291,10 @@ fn answer(asking: &Asking<'_>, reading: &Reading, raw: Raw) -> nearkin::Result<A
 }
 
 fn not_asked(skipped: &Skipped) -> Failure {
-    Failure::new(skipped.to_string().replacen("skipped", "cannot ask for the like of", 1), "")
+    Failure::new(
+        skipped.to_string().replacen("skipped", "cannot ask for the like of", 1),
+        "a file is asked with; --key takes a stored document, --text a text",
+    )
 }
 
 #[derive(Serialize)]

@@ -12,6 +12,7 @@ use crate::args::Remove;
 use crate::content::{KEY_BYTES_MAX, PASSAGE_KEY_BYTES_MAX, key_of};
 use crate::failure::Failure;
 use crate::files;
+use crate::interrupt;
 use crate::lines::Lines;
 use crate::opened;
 use crate::output::{Output, counted, grouped, visible};
@@ -22,8 +23,12 @@ const BATCH_KEYS: usize = 1_000;
 
 pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
     if let Some(time) = args.before {
+        let advice =
+            "what was removed by now stays removed; run the same command again for the rest";
+        interrupt::end_at_once(advice.to_owned());
         return remove_before(&args.index, time, output);
     }
+    interrupt::listen();
     // Before the index is opened: a file that is not there changes nothing.
     let bytes = args.from.as_deref().map(files::length).transpose()?.flatten();
     let from = args.from.as_deref().map(files::open).transpose()?;
@@ -47,7 +52,7 @@ pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
         .and_then(|()| removing.write());
     let counts = removing.counts;
     drop(progress);
-    ended.and_then(|()| target.close()).map_err(|failure| {
+    opened::close(ended, || target.close()).map_err(|failure| {
         failure.after(&format!("before that: {} removed", counted(counts.removed, "document")))
     })?;
     if output.json() {
@@ -118,12 +123,11 @@ impl Target {
         }
     }
 
-    fn close(self) -> Result<(), Failure> {
+    fn close(self) -> nearkin::Result<()> {
         match self {
             Self::Documents(index) => index.close(),
             Self::Passages(index) => index.close(),
         }
-        .map_err(Failure::from)
     }
 }
 
@@ -138,6 +142,7 @@ struct Removing<'a> {
 impl Removing<'_> {
     fn lines(&mut self, mut lines: Lines) -> Result<(), Failure> {
         while let Some(raw) = lines.next()? {
+            interrupt::check()?;
             self.progress.reached(lines.bytes_read());
             match raw.body {
                 // Lines may end as on Windows; a key that ends in CR can be given as an argument.
@@ -158,7 +163,11 @@ impl Removing<'_> {
             // No document can have it, and the library would refuse the whole batch.
             self.missing(format!("no key has {}", counted(key.len() as u64, "byte")));
         }
-        if self.keys.len() >= BATCH_KEYS { self.write() } else { Ok(()) }
+        if self.keys.len() < BATCH_KEYS {
+            return Ok(());
+        }
+        self.write()?;
+        interrupt::check()
     }
 
     fn write(&mut self) -> Result<(), Failure> {

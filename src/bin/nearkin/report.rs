@@ -22,6 +22,7 @@ use crate::exchange::{Target, writing};
 use crate::failure::Failure;
 use crate::files;
 use crate::input;
+use crate::interrupt;
 use crate::opened;
 use crate::originals::Originals;
 use crate::output::{self, Output, bytes, counted, grouped, visible};
@@ -83,6 +84,7 @@ struct ReportObject<'a> {
 }
 
 pub(crate) fn run(args: &Report, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
     let index = opened::to_read(&args.index)?;
     opened::check_of_documents(index.params(), "report")?;
     opened::warn_if_missed(index.params(), args.threshold);
@@ -96,7 +98,10 @@ pub(crate) fn run(args: &Report, output: &mut Output) -> Result<Ended, Failure> 
     };
     // Before the work, so that a wrong path costs nothing.
     let mut target = Target::create(&args.out)?;
-    let Made { html, data } = make(&index, &asked, originals.as_ref())?;
+    let made = make(&index, &asked, originals.as_ref());
+    let Made { html, data } = made.map_err(|failure| {
+        failure.advise_if_interrupted("nothing was written; run the command again to the end")
+    })?;
     target.write_all(html.as_bytes()).map_err(|error| writing(&args.out, &error))?;
     target.finish()?;
     say(args, &data, html.len() as u64, output)?;

@@ -22,6 +22,7 @@ use flate2::bufread::GzDecoder;
 
 use crate::failure::Failure;
 use crate::files::STDIN;
+use crate::interrupt::Stdin;
 
 /// What a decoder reads at once.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -104,7 +105,7 @@ impl Packing {
 pub(crate) fn open(path: &Path, columns: &[&str]) -> Result<Source, Failure> {
     let taken = Arc::new(AtomicU64::new(0));
     if path.as_os_str() == STDIN {
-        let stdin = Counted { inner: io::stdin(), taken: Arc::clone(&taken) };
+        let stdin = Counted { inner: Stdin::new(), taken: Arc::clone(&taken) };
         let (reader, packing) = unpacked(stdin).map_err(|error| {
             Failure::new(format!("cannot read stdin before line 1: {error}"), "")
         })?;

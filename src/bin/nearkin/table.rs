@@ -1,8 +1,9 @@
 //! A table that is printed while it is still being made.
 //!
-//! Knows columns and their widths, not what they mean.
+//! Knows columns and their widths, not what they mean. On a terminal no row is wider than it: long
+//! cells are cut in the middle. Anywhere else everything is printed whole.
 
-use std::fmt::Write as _;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::failure::Failure;
 use crate::output::Output;
@@ -10,13 +11,22 @@ use crate::output::Output;
 /// Rows that are held back to find how wide the columns are; later rows may stick out.
 const ROWS_HELD_MAX: usize = 200;
 
-/// A wider cell does not push all others to the right, only those of its own row.
+/// Off the terminal a wider cell does not push all others to the right, only those of its own row.
 const WIDTH_MAX: usize = 60;
+
+/// What a cell is never cut below.
+const WIDTH_MIN: usize = 8;
+
+/// Between two columns.
+const GAP: &str = "  ";
+
+/// Stands for what was cut out.
+const CUT: &str = "...";
 
 /// A column's title, and whether its cells are numbers, which stand at the right.
 pub(crate) type Column = (&'static str, Align);
 
-/// The side at which a column's cells stand.
+/// The side at which a column's cells stand. Those at the right are never cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
     Left,
@@ -42,10 +52,12 @@ impl<const N: usize> Table<N> {
             return self.print(&cells, output);
         }
         for (width, cell) in self.widths.iter_mut().zip(&cells) {
-            let cell_width = cell.chars().count();
-            if cell_width <= WIDTH_MAX {
-                *width = cell_width.max(*width);
-            }
+            let cell_width = match output.width() {
+                Some(room) => cell.width().min(room),
+                None if cell.width() > WIDTH_MAX => 0,
+                None => cell.width(),
+            };
+            *width = cell_width.max(*width);
         }
         self.held.push(cells);
         if self.held.len() == ROWS_HELD_MAX { self.release(output) } else { Ok(()) }
@@ -58,6 +70,7 @@ impl<const N: usize> Table<N> {
 
     fn release(&mut self, output: &mut Output) -> Result<(), Failure> {
         self.printing = true;
+        self.widths = self.fitting(self.widths, output.width());
         self.print(&self.columns.map(|(title, _)| title.to_owned()), output)?;
         for cells in std::mem::take(&mut self.held) {
             self.print(&cells, output)?;
@@ -65,19 +78,95 @@ impl<const N: usize> Table<N> {
         Ok(())
     }
 
-    fn print(&self, cells: &[String; N], output: &mut Output) -> Result<(), Failure> {
-        let mut line = String::new();
-        for ((cell, width), (_, align)) in cells.iter().zip(self.widths).zip(self.columns) {
-            if !line.is_empty() {
-                line.push_str("  ");
+    /// The widths that make a row fit: the widest of those that may be cut give way.
+    fn fitting(&self, mut widths: [usize; N], room: Option<usize>) -> [usize; N] {
+        let Some(room) = room else { return widths };
+        let gaps = GAP.len() * N.saturating_sub(1);
+        while widths.iter().sum::<usize>() + gaps > room {
+            let columns = widths.iter_mut().zip(self.columns);
+            let left = columns.filter(|(_, (_, align))| *align == Align::Left);
+            match left.map(|(width, _)| width).max() {
+                Some(width) if *width > WIDTH_MIN => *width -= 1,
+                _ => break,
             }
-            let written = match align {
-                Align::Left => write!(line, "{cell:<width$}"),
-                Align::Right => write!(line, "{cell:>width$}"),
-            };
-            // A `String` takes everything.
-            written.map_err(|error| Failure::new(error.to_string(), ""))?;
+        }
+        widths
+    }
+
+    fn print(&self, cells: &[String; N], output: &mut Output) -> Result<(), Failure> {
+        let mut widths = self.widths;
+        for (width, cell) in widths.iter_mut().zip(cells) {
+            *width = cell.width().max(*width);
+        }
+        let room = self.fitting(widths, output.width());
+        let mut line = String::new();
+        for (at, cell) in cells.iter().enumerate() {
+            if at > 0 {
+                line.push_str(GAP);
+            }
+            let cell = if cell.width() > room[at] { cut(cell, room[at]) } else { cell.clone() };
+            let blanks = " ".repeat(self.widths[at].saturating_sub(cell.width()));
+            match self.columns[at].1 {
+                Align::Left => line.extend([cell, blanks]),
+                Align::Right => line.extend([blanks, cell]),
+            }
         }
         output.line(line.trim_end())
+    }
+}
+
+/// A text without its middle, in so many columns of a terminal: names differ at both ends.
+fn cut(text: &str, width: usize) -> String {
+    let half = width.saturating_sub(CUT.len()) / 2;
+    let mut used = 0;
+    let fits = |used: &mut usize, most: usize, one: char| {
+        *used += one.width().unwrap_or(0);
+        *used <= most
+    };
+    let head: String = text.chars().take_while(|one| fits(&mut used, half, *one)).collect();
+    let room = width.saturating_sub(CUT.len() + head.width());
+    let mut used = 0;
+    let tail: Vec<char> =
+        text.chars().rev().take_while(|one| fits(&mut used, room, *one)).collect();
+    // A mark without its letter would stand on the last dot.
+    let tail = tail.into_iter().rev().skip_while(|one| one.width() == Some(0));
+    head + CUT + &tail.collect::<String>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table<3> {
+        Table::new([("similarity", Align::Right), ("a", Align::Left), ("b", Align::Left)])
+    }
+
+    #[test]
+    fn a_text_is_cut_in_the_middle() {
+        assert_eq!(cut("docs/a/very/long/path.txt", 15), "docs/a...th.txt");
+        assert_eq!(cut("docs/a/very/long/path.txt", 8), "do...txt");
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns() {
+        let wide = "\u{6f22}".repeat(20);
+        assert_eq!(cut(&wide, 12).width(), 11, "half of one cannot be shown");
+        assert_eq!(cut(&wide, 11).width(), 11);
+        // A letter and its accent stay together.
+        let accents = "e\u{301}".repeat(20);
+        for width in 8..20 {
+            let cut = cut(&accents, width);
+            assert!(cut.width() <= width && !cut.contains(".\u{301}"), "{cut}");
+        }
+    }
+
+    #[test]
+    fn the_widest_cells_give_way() {
+        let table = table();
+        assert_eq!(table.fitting([10, 50, 20], None), [10, 50, 20]);
+        assert_eq!(table.fitting([10, 50, 20], Some(84)), [10, 50, 20]);
+        assert_eq!(table.fitting([10, 50, 20], Some(60)), [10, 26, 20]);
+        assert_eq!(table.fitting([10, 50, 20], Some(40)), [10, 13, 13]);
+        assert_eq!(table.fitting([10, 50, 20], Some(9)), [10, 8, 8], "numbers are never cut");
     }
 }

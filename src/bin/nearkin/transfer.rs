@@ -11,6 +11,7 @@ use crate::Ended;
 use crate::args::{Export, Import, Rebuild};
 use crate::exchange::{Header, Reader, Writer};
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::opened;
 use crate::output::{self, Output, counted, grouped};
 use crate::progress::{Progress, Unit};
@@ -25,6 +26,7 @@ struct ExportedObject<'a> {
 }
 
 pub(crate) fn export(args: &Export, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
     let index = opened::to_read(&args.index)?;
     opened::check_of_documents(index.params(), "export")?;
     let mut writer =
@@ -32,6 +34,10 @@ pub(crate) fn export(args: &Export, output: &mut Output) -> Result<Ended, Failur
     let progress = Progress::start("exporting", Unit::Documents, Some(index.len()));
     let mut documents = 0;
     for document in index.iter() {
+        interrupt::check().map_err(|failure| {
+            let again = "nothing was left behind; run the command again to the end";
+            failure.advise_if_interrupted(again)
+        })?;
         writer.write(document?)?;
         documents += 1;
         progress.reached(documents);
@@ -68,13 +74,16 @@ impl std::fmt::Display for Counts {
 }
 
 pub(crate) fn import(args: &Import, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
     let mut importing = Importing { dir: &args.index, index: None, counts: Counts::default() };
     let ended = args.sources.iter().try_for_each(|source| importing.source(source));
     let Importing { index, counts, .. } = importing;
-    let closed = index.map_or(Ok(()), Index::close);
-    ended
-        .and_then(|()| Ok(closed?))
-        .map_err(|failure| failure.after(&format!("before that, safe in the index: {counts}")))?;
+    opened::close(ended, || index.map_or(Ok(()), Index::close)).map_err(|failure| {
+        if counts.is_none() && !failure.is_interruption() {
+            return failure;
+        }
+        failure.after(&format!("before that, safe in the index: {counts}"))
+    })?;
     if output.json() {
         output.object(&counts)?;
     } else {
@@ -99,9 +108,18 @@ impl Importing<'_> {
         let same = source.canonicalize().ok().zip(self.dir.canonicalize().ok());
         if same.is_some_and(|(source, dir)| source == dir) {
             let source = source.display();
-            return Err(Failure::new(format!("{source} would be imported into itself"), ""));
+            return Err(Failure::new(
+                format!("{source} would be imported into itself"),
+                "name another index, or a file that `nearkin export` wrote",
+            ));
         }
-        let from = opened::to_read(source)?;
+        let from = opened::to_read(source).map_err(|failure| {
+            let name = source.display();
+            failure.advise(&format!(
+                "a source is an index or a file that `nearkin export` wrote; `nearkin add INDEX \
+                 {name}` adds the files of a folder"
+            ))
+        })?;
         opened::check_of_documents(from.params(), "import")?;
         let index = open(&mut self.index, self.dir, from.params(), source)?;
         let progress = Progress::start("importing", Unit::Documents, Some(from.len()));
@@ -120,7 +138,9 @@ impl Importing<'_> {
         let progress = Progress::start("importing", Unit::Documents, header.documents());
         let (mut batch, mut documents) = (Batch::new(), 0);
         let read = loop {
-            match reader.next(&params) {
+            let next = reader.next(&params);
+            interrupt::check()?;
+            match next {
                 Ok(Some(document)) => {
                     batch = batch.insert_document(&document);
                     documents += 1;
@@ -181,6 +201,11 @@ fn open<'a>(
 }
 
 impl Counts {
+    /// Whether nothing was done.
+    fn is_none(&self) -> bool {
+        self.inserted + self.replaced + self.unchanged == 0
+    }
+
     fn write(&mut self, index: &Index, batch: Batch) -> Result<(), Failure> {
         if batch.is_empty() {
             return Ok(());
@@ -200,6 +225,7 @@ struct RebuiltObject<'a> {
 }
 
 pub(crate) fn rebuild(args: &Rebuild, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
     let from = opened::to_read(&args.index)?;
     let params = args.given.changed(from.params())?;
     for warning in params.warnings() {
@@ -208,8 +234,12 @@ pub(crate) fn rebuild(args: &Rebuild, output: &mut Output) -> Result<Ended, Fail
     let progress = Progress::start("rebuilding", Unit::Documents, Some(from.len()));
     let options = Options::default();
     let documents =
-        Index::rebuild_with(&from, &args.out, &params, options, &mut progress.callback())
-            .map_err(not_rebuilt)?;
+        Index::rebuild_with(&from, &args.out, &params, options, &mut progress.callback()).map_err(
+            |error| {
+                let again = format!("remove {} and run the command again", args.out.display());
+                not_rebuilt(error).advise_if_interrupted(&again)
+            },
+        )?;
     drop(progress);
     let rebuilt = &args.out.display().to_string();
     if output.json() {
@@ -222,11 +252,10 @@ pub(crate) fn rebuild(args: &Rebuild, output: &mut Output) -> Result<Ended, Fail
 }
 
 fn not_rebuilt(error: Error) -> Failure {
-    let needs_texts = error.kind() == ErrorKind::Mismatch;
-    let failure = Failure::from(error);
-    if needs_texts {
-        failure.advise("add the texts to a new index: `nearkin add NEW PATH...`")
-    } else {
-        failure
+    match error.kind() {
+        ErrorKind::Mismatch => {
+            Failure::from(error).advise("add the texts to a new index: `nearkin add NEW PATH...`")
+        }
+        _ => opened::not_made(error),
     }
 }

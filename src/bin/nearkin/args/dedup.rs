@@ -41,7 +41,7 @@ pub(crate) struct Dedup {
 
     /// What stays of documents like each other: the first, the newest (the last line), or the
     /// longest (with the most shingles)
-    #[arg(long, value_name = "WHICH", default_value = "first", value_parser = keep)]
+    #[arg(long, value_name = "WHICH", default_value = "first", value_parser = keep())]
     pub(crate) keep: Keep,
 
     /// Field that holds a document's key, named in DROPPED; need not be there [default: id]

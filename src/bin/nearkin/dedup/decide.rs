@@ -13,6 +13,7 @@ use super::ledger::{Entry, Kind, Verdict, Verdicts};
 use super::work::{Stage, Work};
 use super::{Asked, bar};
 use crate::failure::Failure;
+use crate::interrupt;
 
 /// Documents decided on together.
 const CHUNK: u64 = 4_096;
@@ -101,6 +102,7 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
             work.store()?;
         }
         progress.reached(end);
+        interrupt::check()?;
     }
     work.enter(Stage::Write)
 }

@@ -16,6 +16,7 @@ use crate::content::{self, Origin, Raw, Reading, Skipped};
 use crate::failure::Failure;
 use crate::files::STDIN;
 use crate::input::{Input, LineFiles, Position};
+use crate::interrupt;
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
 use crate::source;
@@ -54,9 +55,7 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
     );
     drop(progress);
     let position = input.position().unwrap_or_default();
-    ended.map_err(|failure| {
-        failure.after("nothing is lost: the same command goes on from the last checkpoint")
-    })?;
+    ended?;
     checkpoint(work, position, true)?;
     work.enter(Stage::Decide)
 }
@@ -68,6 +67,7 @@ pub(super) fn input(asked: &Asked<'_>, work: &Work) -> Result<LineFiles, Failure
         let mut stdin = source::open(STDIN.as_ref(), &[])?.reader;
         let copied = File::create(&copy).and_then(|mut file| io::copy(&mut stdin, &mut file));
         copied.map_err(|error| Failure::new(format!("cannot copy stdin: {error}"), ""))?;
+        interrupt::check()?;
     }
     LineFiles::new(asked.args.files.clone()).map(|lines| lines.with_stdin_in(copy))
 }

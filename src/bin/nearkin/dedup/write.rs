@@ -12,6 +12,7 @@ use super::{Asked, read};
 use crate::content::{Raw, Reason};
 use crate::failure::Failure;
 use crate::input::{LineFiles, Position};
+use crate::interrupt;
 use crate::output::lossy;
 use crate::progress::{Progress, Unit};
 
@@ -56,6 +57,7 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
     let (mut since, total) = (0, lines.bytes());
     let progress = Progress::start("writing", Unit::Bytes, total);
     while let Some(raw) = lines.next()? {
+        interrupt::check()?;
         if work.state.done == work.ledger.count {
             return Err(changed());
         }

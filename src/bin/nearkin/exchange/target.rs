@@ -67,5 +67,5 @@ impl Drop for Target {
 
 /// The operating system refused to write what the user named.
 pub(crate) fn writing(path: &Path, error: &io::Error) -> Failure {
-    Failure::new(format!("cannot write {}: {error}", path.display()), "")
+    Failure::writing(path, error)
 }

@@ -6,7 +6,6 @@ use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use nearkin::{Batch, Document, Params, Signature};
 use xxhash_rust::xxh3::xxh3_128;
@@ -21,6 +20,7 @@ use crate::content::{self, Origin, Raw, Reading, Reason, Sketched, Skipped};
 use crate::failure::Failure;
 use crate::files;
 use crate::input::Input;
+use crate::interrupt;
 use crate::lines::Fields;
 use crate::output::Output;
 use crate::pipeline::{self, Pace};
@@ -70,12 +70,10 @@ pub(crate) struct Run<'a> {
     pub(crate) output: &'a mut Output,
     /// Most near-duplicates to name.
     pub(crate) limit: usize,
-    /// Set when the user has seen enough: what is in work is finished.
-    pub(crate) stop: &'a AtomicBool,
 }
 
 impl Run<'_> {
-    /// Does all of it, or what comes before the stop.
+    /// Does all of it, or what is in work when a signal comes.
     pub(crate) fn carry_out(&mut self, plan: Plan, params: &Params) -> Result<(), Failure> {
         let Plan { to_read, gone, unchanged, skipped_before, skipped, uncertain, .. } = plan;
         self.counts.unchanged += unchanged;
@@ -100,7 +98,6 @@ impl Run<'_> {
         let mut pending: HashSet<u128> = to_read.iter().map(|file| mark(&file.key)).collect();
         let to_read = Arc::new(to_read);
         let mut planned = to_read.iter();
-        let stop = self.stop;
         pipeline::run(
             &mut input(&to_read),
             Pace::Full,
@@ -109,8 +106,7 @@ impl Run<'_> {
             |chunk| {
                 // In this order: asked first, `planned` would lose a file at each chunk's end.
                 let files = chunk.into_iter().zip(planned.by_ref());
-                self.chunk(files, &mut pending, &progress)?;
-                if stop.load(Ordering::Relaxed) { Err(stopped()) } else { Ok(()) }
+                self.chunk(files, &mut pending, &progress)
             },
         )
     }
@@ -124,6 +120,7 @@ impl Run<'_> {
                 report::removed(key, "gone", self.output)?;
             }
             self.output.flush()?;
+            interrupt::check()?;
         }
         Ok(())
     }
@@ -263,11 +260,6 @@ impl Run<'_> {
         }
         self.output.flush()
     }
-}
-
-/// What a run that was stopped ends with; nobody reads it.
-fn stopped() -> Failure {
-    Failure::new("stopped", "run it again to go on")
 }
 
 /// The files to read, one after the other.

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,6 +15,7 @@ use super::folder::Folder;
 use super::walk::{IGNORE_FILES, Scope};
 use crate::args::Mirror;
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::output::{self, Output};
 
 /// So long nothing must happen before what happened is looked at: programs write in parts.
@@ -103,10 +103,6 @@ pub(super) fn check(_: &Mirror) -> Result<(), Failure> {
 
 /// A run, and then whatever happens.
 pub(super) fn watch(mirroring: &mut Mirroring<'_>, output: &mut Output) -> Result<(), Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let set = Arc::clone(&stop);
-    ctrlc::set_handler(move || set.store(true, Ordering::Relaxed))
-        .map_err(|error| Failure::new(format!("cannot wait for Ctrl-C: {error}"), ""))?;
     let happened = Arc::new(Mutex::new(Happened::default()));
     let folder = mirroring.folder.clone();
     let (path, shared) = (folder.path.clone(), Arc::clone(&happened));
@@ -117,15 +113,17 @@ pub(super) fn watch(mirroring: &mut Mirroring<'_>, output: &mut Output) -> Resul
     })
     .map_err(|error| refused(&error))?;
     watcher.watch(&path, RecursiveMode::Recursive).map_err(|error| refused(&error))?;
-    mirroring.pass(&Scope::All, &stop, output)?;
-    if !stop.load(Ordering::Relaxed) {
-        output::note(format!("watching {}; Ctrl-C ends it", path.display()));
-    }
-    while !stop.load(Ordering::Relaxed) {
+    // Not yet what was asked for: a signal here interrupts.
+    mirroring.pass(&Scope::All, output)?;
+    output::note(format!("watching {}; Ctrl-C ends it", path.display()));
+    while !interrupt::came() {
         thread::sleep(PAUSE);
         let due = lock(&happened).take_if_due();
         if let Some(scope) = due {
-            mirroring.pass(&scope, &stop, output)?;
+            match mirroring.pass(&scope, output) {
+                Err(failure) if failure.is_interruption() => break,
+                ended => ended?,
+            }
             if !path.is_dir() {
                 return Err(Failure::new(
                     format!("{} is not there any more, and cannot be watched", path.display()),

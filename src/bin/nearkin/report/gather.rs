@@ -12,6 +12,7 @@ use super::data::{
 };
 use super::{Asked, texts};
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::opened;
 use crate::originals::Originals;
 use crate::output::visible;
@@ -279,6 +280,7 @@ fn pairs(snapshot: &Snapshot, threshold: f64, totals: &mut Totals) -> Result<Pai
     let (mut seen, mut cut) = (0, false);
     while let Some(one) = found.next() {
         progress.reached(found.progress().done);
+        interrupt::check()?;
         match one? {
             Collapsed::Crowd { count: size, .. } => {
                 totals.copies += size - 1;
@@ -305,6 +307,7 @@ fn growth(snapshot: &Snapshot, mut later: Vec<u64>) -> Result<Growth, Failure> {
     let mut times = Vec::new();
     for document in snapshot.iter() {
         let Document { time, .. } = document?;
+        interrupt::check()?;
         times.push(time);
         progress.reached(times.len() as u64);
     }

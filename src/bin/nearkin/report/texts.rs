@@ -8,6 +8,7 @@ use nearkin::Snapshot;
 
 use super::data::{ClusterShown, Shown, Text, TextState};
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::originals::Originals;
 use crate::progress::{Progress, Unit};
 
@@ -41,6 +42,7 @@ pub(super) fn read(
                 if texts.bytes >= TEXTS_BYTES_MAX {
                     return Ok(texts.all);
                 }
+                interrupt::check()?;
                 document.text = texts.text_of(snapshot, originals, key)?;
                 match document.text {
                     TextState::At(_) => shown.texts += 1,

@@ -1,0 +1,191 @@
+//! Ctrl-C and SIGTERM in the middle: what is there is whole, the user is told how far it came and
+//! what to do, and the same command goes on.
+#![cfg(unix)]
+
+use std::process::Child;
+use std::thread;
+use std::time::Duration;
+
+use super::*;
+
+/// The status of a command that a signal ended.
+const INTERRUPTED: i32 = 130;
+
+fn lines(count: usize) -> String {
+    let words = |id: usize| (0..40).map(move |at| format!("w{} ", (id / 3 * 31 + at * at) % 5_000));
+    let line = |id| format!("{{\"id\":{id},\"text\":\"{}{id}\"}}\n", words(id).collect::<String>());
+    (0..count).map(line).collect()
+}
+
+fn signal(child: &Child, name: &str) {
+    let kill = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+}
+
+impl Scratch {
+    fn start(&self, arguments: &str) -> Child {
+        let mut command = self.command(&arguments.split(' ').collect::<Vec<_>>());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    }
+
+    /// Runs a command and interrupts it after some time. None if that was before it could hear.
+    fn interrupted_after(&self, arguments: &str, delay: Duration) -> Option<Ran> {
+        let mut command = self.command(&arguments.split(' ').collect::<Vec<_>>());
+        // Not a pipe: a full one would keep it from its end.
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        thread::sleep(delay);
+        signal(&child, "-INT");
+        let output = child.wait_with_output().unwrap();
+        output.status.code().is_some().then(|| Ran::new(output))
+    }
+
+    fn count(&self, index: &str) -> u64 {
+        let stats = self.run(&format!("stats {index} --json"));
+        if stats.status == 0 { stats.objects()[0]["documents"].as_u64().unwrap() } else { 0 }
+    }
+
+    /// Keys and signatures of all documents; not the times, which are of the run.
+    fn content(&self, index: &str) -> Vec<String> {
+        let exported = self.run(&format!("export {index} --out -")).ends_with(0);
+        let documents = exported.objects().into_iter().skip(1);
+        let mut content: Vec<_> =
+            documents.map(|one| format!("{} {}", one["key"], one["signature"])).collect();
+        content.sort_unstable();
+        content
+    }
+}
+
+/// Deterministic: it waits for the next line, which never comes.
+#[test]
+fn a_signal_ends_add_while_it_waits_for_stdin() {
+    for (name, arguments) in
+        [("-INT", "add i --jsonl -"), ("-TERM", "add i --jsonl -"), ("-INT", "admit i --jsonl -")]
+    {
+        let scratch = Scratch::new();
+        let text = lines(10_000);
+        let mut child = scratch.start(arguments);
+        // Whoever admits prints: nobody must wait for that.
+        let mut stdout = child.stdout.take().unwrap();
+        let reader = thread::spawn(move || std::io::copy(&mut stdout, &mut std::io::sink()));
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(text.as_bytes()).unwrap();
+        stdin.write_all(b"{\"id\":\"half a li").unwrap();
+        while scratch.count("i") < 1_000 {
+            thread::sleep(Duration::from_millis(10));
+        }
+        signal(&child, name);
+        let ran = Ran::new(child.wait_with_output().unwrap()).ends_with(INTERRUPTED);
+        drop(stdin);
+        reader.join().unwrap().unwrap();
+        assert!(!ran.stderr.contains("error") && !ran.stderr.contains("half"), "{}", ran.stderr);
+        let ran = ran.says(&["stopping", "interrupted\n", "safe in the index: ", "same command"]);
+        let stored = scratch.count("i");
+        let told = ran.stderr.split("safe in the index: ").nth(1).unwrap();
+        let told: String = told.chars().take_while(|one| *one != ' ').collect();
+        assert_eq!(told.replace(',', "").parse(), Ok(stored), "{}", ran.stderr);
+        scratch.run("verify i").ends_with(0);
+        let stats = scratch.run("stats i --json").objects();
+        assert_eq!(stats[0]["changes_replayed"], 0, "it was closed: nothing is left to replay");
+    }
+}
+
+#[test]
+fn a_second_signal_ends_at_once() {
+    let scratch = Scratch::new();
+    scratch.write("l.jsonl", lines(40_000));
+    let child = scratch.start("add i --jsonl l.jsonl");
+    while scratch.count("i") == 0 {
+        thread::sleep(Duration::from_millis(2));
+    }
+    signal(&child, "-INT");
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(INTERRUPTED));
+    scratch.run("verify i").ends_with(0);
+    scratch.run("add i --jsonl l.jsonl").ends_with(0);
+    assert_eq!(scratch.count("i"), 40_000);
+}
+
+/// A command that is interrupted again and again, each time a little later, and run to its end,
+/// leaves what it leaves undisturbed. Returns how often it was interrupted.
+fn disturbed(scratch: &Scratch, arguments: &str, index: Option<&str>) -> usize {
+    let mut interrupted = 0;
+    let mut delay = Duration::from_millis(8);
+    loop {
+        if let Some(ran) = scratch.interrupted_after(arguments, delay) {
+            if ran.status == 0 {
+                return interrupted;
+            }
+            let ran = ran.ends_with(INTERRUPTED).says(&["interrupted\n", "command again"]);
+            assert!(!ran.stderr.contains("error"), "{arguments}: {}", ran.stderr);
+            interrupted += 1;
+            if let Some(index) = index.filter(|index| scratch.path(index).exists()) {
+                scratch.run(&format!("verify {index}")).ends_with(0);
+            }
+        }
+        delay = delay * 3 / 2;
+    }
+}
+
+#[test]
+fn writers_that_are_interrupted_go_on_as_if_undisturbed() {
+    let scratch = Scratch::new();
+    scratch.write("l.jsonl", lines(30_000));
+    for (number, line) in lines(4_000).lines().enumerate() {
+        scratch.write(&format!("d/{number}.txt"), line);
+    }
+    let keys: Vec<_> = (0..30_000).step_by(2).map(|id: u32| id.to_string()).collect();
+    scratch.write("keys", keys.join("\n"));
+    for (arguments, whole) in [
+        ("add i --jsonl l.jsonl", "add w --jsonl l.jsonl"),
+        ("mirror m d", "mirror mw d"),
+        ("import c i", "import cw w"),
+        ("compact i", "compact w"),
+        ("dedup l.jsonl --out o.jsonl", "dedup l.jsonl --out ow.jsonl"),
+    ] {
+        scratch.run(whole).ends_with(0);
+        let names = [arguments, whole].map(|line| line.split(' ').nth(1).unwrap());
+        let is_index = names[0] != names[1];
+        let times = disturbed(&scratch, arguments, is_index.then_some(names[0]));
+        if arguments.starts_with("add") {
+            assert!(times > 0, "{arguments} was never interrupted");
+        }
+        if is_index {
+            let [disturbed, whole] = names.map(|index| scratch.content(index));
+            assert!(disturbed == whole, "{arguments}");
+        } else {
+            let [disturbed, whole] =
+                ["o.jsonl", "ow.jsonl"].map(|out| fs::read(scratch.path(out)).unwrap());
+            assert!(disturbed == whole, "{arguments}");
+        }
+    }
+    // What is removed already is missing the next time, so the status is 1.
+    let again = scratch.interrupted_after("remove i --from keys", Duration::from_millis(15));
+    if let Some(ran) = again.filter(|ran| ran.status == INTERRUPTED) {
+        ran.says(&["before that: ", "documents removed", "same command"]);
+    }
+    scratch.run("verify i").ends_with(0);
+    assert!(scratch.run("remove i --from keys").status < 2);
+    assert_eq!(scratch.count("i"), 15_000);
+}
+
+#[test]
+fn readers_that_are_interrupted_leave_nothing_behind() {
+    let scratch = Scratch::new();
+    scratch.write("l.jsonl", lines(30_000));
+    scratch.run("add i --jsonl l.jsonl").ends_with(0);
+    for arguments in [
+        "pairs i --sort",
+        "clusters i",
+        "verify i",
+        "report i --out r.html",
+        "export i --out e.jsonl",
+    ] {
+        disturbed(&scratch, arguments, Some("i"));
+        let names = fs::read_dir(scratch.dir.path()).unwrap();
+        let left = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        assert!(left.into_iter().all(|name| !name.contains(".tmp")), "{arguments}");
+    }
+}
