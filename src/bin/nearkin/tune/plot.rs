@@ -109,7 +109,8 @@ pub(super) fn svg(title: &str, curves: &[Curve<'_>], threshold: f64) -> String {
         let dashes = if curve.strong { "none" } else { DASHES[at % DASHES.len()] };
         add(format!("<path class=\"{class}\" stroke-dasharray=\"{dashes}\" d=\"{path}\"/>"));
         add(format!(
-            "<path class=\"{class}\" stroke-dasharray=\"{dashes}\" d=\"M632 {line}h34\"/><text x=\"672\" y=\"{}\">{}</text>",
+            "<path class=\"{class}\" stroke-dasharray=\"{dashes}\" d=\"M632 {line}h34\"/>\
+             <text x=\"672\" y=\"{}\">{}</text>",
             line + 5.0,
             escaped(&curve.name)
         ));
