@@ -13,7 +13,11 @@ fn on_a_terminal(scratch: &Scratch, columns: usize, arguments: &str) -> Option<S
     let line = format!("stty cols {columns} rows 24; {nearkin} {arguments}");
     let mut command = Command::new("script");
     command.args(["-qec", &line, "/dev/null"]).current_dir(scratch.dir.path());
-    command.stdin(Stdio::null()).env("TERM", "xterm").env_remove("NO_COLOR");
+    command.stdin(Stdio::null()).env("TERM", "xterm");
+    // What decides about colours besides: where CI is set, even a dumb terminal gets them.
+    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
+        command.env_remove(name);
+    }
     let output = command.output().unwrap();
     Some(String::from_utf8(output.stdout).unwrap().replace("\r\n", "\n"))
 }

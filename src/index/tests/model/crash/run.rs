@@ -1,6 +1,7 @@
 //! One run of a script: until its end, or until the disk stops.
 
 use super::super::bench::{Backup, Bench, End, doc};
+use super::super::model::Model;
 use super::super::script::{Edit, Op};
 use super::script::{HASHES, Script, Second, Step};
 use crate::format::wal::{LoggedOperation, RecordBuilder, RecordKind};
@@ -195,17 +196,17 @@ impl Run {
             // Durable, or so it was told.
             self.bench.durable = self.bench.durable.max(*change);
         }
-        result?;
-        let mut after = self.bench.model.clone();
-        match second {
-            Second::Same => drop(after.write(&self.bench.batch(first, time).1)),
-            Second::Write(edits) => drop(after.write(&self.bench.batch(edits, time).1)),
-            Second::Admit(how) => {
-                let (key, lanes, payload) = &how.newcomers[0];
-                let new = doc(&self.bench.signature(lanes), payload, time);
-                after.admit(&self.bench.law, key, &new, how);
+        if let Err(error) = result {
+            // Where the first is in doubt, so is what the second appended behind it.
+            let may_be_there = self.bench.sim.is_stopped() || error.kind() != ErrorKind::Io;
+            if let Some(one) = self.bench.in_doubt.take_if(|_| may_be_there) {
+                let both = self.with_second(one.clone(), first, second, time);
+                self.bench.history.insert(one.change, one);
+                self.bench.in_doubt = Some(both);
             }
+            return Err(error);
         }
+        let after = self.with_second(self.bench.model.clone(), first, second, time);
         if after.change == self.bench.model.change {
             return Ok(());
         }
@@ -223,6 +224,20 @@ impl Run {
         }
         // The second caller's turn: it syncs for itself.
         self.bench.index().sync().map(drop)
+    }
+
+    /// A model with what the second of two callers does.
+    fn with_second(&self, mut model: Model, first: &[Edit], second: &Second, time: u64) -> Model {
+        match second {
+            Second::Same => drop(model.write(&self.bench.batch(first, time).1)),
+            Second::Write(edits) => drop(model.write(&self.bench.batch(edits, time).1)),
+            Second::Admit(how) => {
+                let (key, lanes, payload) = &how.newcomers[0];
+                let new = doc(&self.bench.signature(lanes), payload, time);
+                model.admit(&self.bench.law, key, &new, how);
+            }
+        }
+        model
     }
 
     /// A backup; what somebody writes meanwhile happens when the first file is linked, or never.
