@@ -91,15 +91,19 @@ function say(text) {
   at("said").textContent = text;
 }
 
+// A table: what it is called, its heads, each with whether numbers stand below it, and its body.
+function tableOf(attributes, caption, heads, body) {
+  const head = heads.map(([content, number]) =>
+    make("th", { scope: "col", class: number ? "number" : null }, content),
+  );
+  return make("table", attributes, caption, make("thead", null, make("tr", null, head)), body);
+}
+
+// The name of a table that is plain to those who see it.
+const unseenCaption = (text) => make("caption", { class: "unseen" }, text);
+
 // A table for those who would rather read numbers.
 function table(caption, heads, rows, attributes) {
-  const head = make(
-    "tr",
-    null,
-    heads.map((text, column) =>
-      make("th", { scope: "col", class: column ? "number" : null }, text),
-    ),
-  );
   const body = rows.map((cells) =>
     make(
       "tr",
@@ -109,11 +113,10 @@ function table(caption, heads, rows, attributes) {
       ),
     ),
   );
-  return make(
-    "table",
+  return tableOf(
     attributes,
     make("caption", null, caption),
-    make("thead", null, head),
+    heads.map((text, column) => [text, column > 0]),
     make("tbody", null, body),
   );
 }

@@ -36,26 +36,9 @@ function search() {
     return;
   }
   list.body = make("tbody");
-  const heads = ["Documents", "Representative", "First added", "Last added"];
-  at("list").append(
-    make(
-      "table",
-      { class: "clusters" },
-      make("caption", { class: "unseen" }, "Clusters; each opens below"),
-      make(
-        "thead",
-        null,
-        make(
-          "tr",
-          null,
-          heads.map((text, column) =>
-            make("th", { scope: "col", class: column === 1 ? null : "number" }, text),
-          ),
-        ),
-      ),
-      list.body,
-    ),
-  );
+  const heads = [["Documents", true], ["Representative"], ["First added", true], ["Last added", true]];
+  const caption = unseenCaption("Clusters; each opens below");
+  at("list").append(tableOf({ class: "clusters" }, caption, heads, list.body));
   more();
 }
 

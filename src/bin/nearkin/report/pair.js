@@ -46,30 +46,12 @@ function members() {
       make("td", null, compare),
     );
   });
-  const heads = ["Similarity", "Document", "Added (UTC)", "Compare"];
-  at("members").replaceChildren(
-    make(
-      "table",
-      { class: "members" },
-      make(
-        "caption",
-        { class: "unseen" },
-        "Documents of this cluster, and their similarity to the one on the left side",
-      ),
-      make(
-        "thead",
-        null,
-        make(
-          "tr",
-          null,
-          heads.map((text, column) =>
-            make("th", { scope: "col", class: column % 2 ? null : "number" }, text),
-          ),
-        ),
-      ),
-      make("tbody", null, rows),
-    ),
+  const heads = [["Similarity", true], ["Document"], ["Added (UTC)", true], ["Compare"]];
+  const caption = unseenCaption(
+    "Documents of this cluster, and their similarity to the one on the left side",
   );
+  const body = make("tbody", null, rows);
+  at("members").replaceChildren(tableOf({ class: "members" }, caption, heads, body));
 }
 
 // Why a text is not here.
@@ -200,20 +182,10 @@ function beside(a, b, view) {
         )
       : make("tr", null, cell(row.left, "del"), cell(row.right, "ins")),
   );
-  return make(
-    "table",
+  return tableOf(
     { class: "texts" },
-    make("caption", { class: "unseen" }, "The two documents side by side; what differs is marked"),
-    make(
-      "thead",
-      null,
-      make(
-        "tr",
-        null,
-        make("th", { scope: "col" }, keyOf(a.key)),
-        make("th", { scope: "col" }, keyOf(b.key)),
-      ),
-    ),
+    unseenCaption("The two documents side by side; what differs is marked"),
+    [[keyOf(a.key)], [keyOf(b.key)]],
     make("tbody", null, rows),
   );
 }
