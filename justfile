@@ -61,7 +61,7 @@ bench name:
 
 # Instructions of single operations against benches/instructions.tsv (needs valgrind).
 instructions *flags:
-    cargo bench --bench instructions -- {{flags}}
+    cargo bench --bench instructions --no-default-features -- {{flags}}
 
 # Pages in a real browser (needs Chromium; NEARKIN_CHROMIUM names one). With a folder: pictures of
 # them, too.

@@ -119,6 +119,19 @@ fn rows_of_parquet_are_lines() {
     scratch.run_with_stdin("add k --jsonl -", &bytes).ends_with(2).says(&["Parquet"]);
 }
 
+#[cfg(feature = "parquet")]
+#[test]
+fn columns_of_parquet_may_be_packed() {
+    let scratch = Scratch::new();
+    for packing in ["zstd", "gzip"] {
+        let file = data(&format!("rows.{packing}.parquet")).display().to_string();
+        let ran = scratch.run(&format!("add {packing} --parquet {file} --json")).ends_with(0);
+        assert_eq!(inserted(&ran), 3, "{packing}");
+    }
+    let refused = format!("add brotli --parquet {}", data("rows.brotli.parquet").display());
+    scratch.run(&refused).ends_with(2).says(&["brotli", "Zstandard"]);
+}
+
 /// Adds a file, killed once some of it is noted as done; the number of documents then.
 fn killed(scratch: &Scratch, file: &str) {
     let mut command = scratch.command(&["add", "i", "--jsonl", file]);
