@@ -33,7 +33,7 @@ use std::time::Instant;
 /// States that are made of the disk at each cut, those after a kill and a second cut not counted.
 const STATES: usize = 32;
 /// What CI does.
-const STATES_DEFAULT: u64 = 60_000;
+const STATES_DEFAULT: u64 = 20_000;
 const PARTS: u64 = 2;
 
 /// Cuts one script at one operation, and judges what that leaves. False if the script ended
