@@ -40,6 +40,11 @@ use shared::{Limits, Shared};
 /// How long answers may take to reach those who asked, once all are made.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// Threads that work on requests; what finds none waits. The allocator keeps a few pages of every size
+/// for each: with one for every request that is let in, 64, that was most of the server's memory, and
+/// it took an hour to fill. Enough for their writes to share a sync.
+const THREADS_MAX: usize = 16;
+
 /// How often it is looked whether all is done.
 const TICK: Duration = Duration::from_millis(20);
 
@@ -77,7 +82,7 @@ pub(crate) fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
     let title = crate::report::name_of(&args.index);
     let shared = Arc::new(Shared::new(index, title, limits, token, args.listen.ip().is_loopback()));
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .max_blocking_threads(limits.requests_max)
+        .max_blocking_threads(limits.requests_max.min(THREADS_MAX))
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("cannot start the server: {error}"), ""))?;
