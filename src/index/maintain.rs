@@ -79,7 +79,7 @@ impl Core {
     }
 
     fn has_too_many_segments(&self) -> bool {
-        self.state().segments.len() > self.options.tier_segments_max * LAGGING_TIERS
+        self.state().segments.len() > self.options.tier_segments_max.saturating_mul(LAGGING_TIERS)
     }
 
     /// Writes an empty record that carries the horizon, if no record does yet: so that damage
@@ -169,6 +169,33 @@ fn run(core: &Weak<Core>, patience: Duration) {
                     break;
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::index::options::{Durability, Maintenance};
+    use crate::{Index, Options, Params, Sketcher};
+
+    #[test]
+    fn tiers_without_a_bound_never_lag() {
+        let folder = tempfile::tempdir().unwrap();
+        let params = Params::for_threshold(0.7).build().unwrap();
+        for maintenance in [Maintenance::Inline, Maintenance::Background] {
+            let options = Options::default()
+                .durability(Durability::OsBuffer)
+                .maintenance(maintenance)
+                .tier_segments_max(usize::MAX);
+            let path = folder.path().join(format!("{maintenance:?}"));
+            let index = Index::create(path, &params, options).unwrap();
+            let signature = Sketcher::new(&params).text("a text").unwrap();
+            for key in 0..3_u8 {
+                index.insert([key], &signature).unwrap();
+                index.flush().unwrap();
+            }
+            assert_eq!(index.stats().unwrap().segments, 3);
+            index.close().unwrap();
         }
     }
 }
