@@ -19,6 +19,12 @@ const NEVER: u64 = u64::MAX;
 /// As many dead documents are not worth a flush of their own.
 const DEAD_DOCS_MIN: u32 = 16_384;
 
+/// Steps applied per hold of the lock, so that readers get in between.
+const STEPS_PER_HOLD: usize = 4;
+/// Steps whose places in the tables are asked of the memory together: as many as the first cache
+/// holds.
+const STEPS_TOGETHER: usize = 32;
+
 /// How often a reader looks whether the writer has let go before it sleeps: some 20 microseconds.
 /// (Under the schedule explorer one look is as good as many.)
 const TRIES: u32 = if cfg!(shuttle) { 1 } else { 400 };
@@ -133,9 +139,17 @@ impl Memtable {
     }
 
     /// Applies a change, or part of one: readers see it once they are told that `change` is
-    /// visible. Callers apply a large change in parts, so that readers get in between.
+    /// visible. Readers get in between.
     pub(crate) fn apply(&self, change: u64, steps: &[Step<'_>]) {
         self.touched.store(true, Ordering::Release);
+        for together in steps.chunks(STEPS_TOGETHER) {
+            // Nobody else writes, so that waiting for the memory keeps no reader out.
+            self.read().touch(together);
+            together.chunks(STEPS_PER_HOLD).for_each(|steps| self.apply_part(change, steps));
+        }
+    }
+
+    fn apply_part(&self, change: u64, steps: &[Step<'_>]) {
         let mut content = self.write();
         // All tables hold as many documents, so that they are full together.
         if content.tables.last().is_some_and(|table| table.is_full_for(steps.len())) {
@@ -222,6 +236,18 @@ impl Content {
             for step in steps {
                 if let Step::Birth(document) = step {
                     table.push(mix(document.table_keys[number], secret));
+                }
+            }
+        }
+    }
+
+    /// Brings what `enter` will change into the cache: all of it at once, where that would wait
+    /// for one line after the other.
+    fn touch(&self, steps: &[Step<'_>]) {
+        for (number, table) in self.tables.iter().enumerate() {
+            for step in steps {
+                if let Step::Birth(document) = step {
+                    table.touch(mix(document.table_keys[number], self.secret));
                 }
             }
         }

@@ -76,6 +76,12 @@ impl Table {
         self.older.push(std::mem::replace(&mut self.heads[bucket], entry));
     }
 
+    /// Reads what `push` will change, for the sake of the cache.
+    #[inline]
+    pub(super) fn touch(&self, hash: u32) {
+        std::hint::black_box(self.heads.get(self.bucket(hash)).copied());
+    }
+
     /// The documents whose hash is this one, newest first.
     #[inline]
     pub(super) fn documents(&self, hash: u32) -> impl Iterator<Item = u32> + '_ {
