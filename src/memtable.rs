@@ -11,6 +11,7 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use ahash::RandomState;
 use std::collections::HashMap;
+use std::ops::Range;
 use table::Table;
 
 /// The change at which a live document dies: none yet.
@@ -73,6 +74,8 @@ pub(crate) struct Content {
     /// One per band, and one of keys.
     tables: Vec<Table>,
     segment_deaths: HashMap<(u64, u32), u64, RandomState>,
+    /// Room for so many is made at the first birth.
+    documents_expected: u32,
     signature_bytes: usize,
     /// Mixed into every hash.
     secret: u64,
@@ -107,6 +110,7 @@ impl Memtable {
             texts: Vec::new(),
             tables: (0..tables).map(|_| Table::for_documents(documents_expected)).collect(),
             segment_deaths: HashMap::default(),
+            documents_expected,
             signature_bytes,
             secret,
         };
@@ -176,6 +180,7 @@ impl Memtable {
     pub(crate) fn expect(&self, documents: u32) {
         let mut content = self.write();
         if content.documents.is_empty() {
+            content.documents_expected = documents;
             content.tables.fill_with(|| Table::for_documents(documents));
         }
     }
@@ -214,6 +219,11 @@ impl Content {
     fn give_birth(&mut self, change: u64, document: &NewDocument<'_>) {
         assert_eq!(document.signature.len(), self.signature_bytes, "a signature of this index");
         assert_eq!(document.table_keys.len(), self.tables.len(), "a hash per table");
+        if self.documents.is_empty() {
+            // The system gives the memory when it is used; growing would copy it again and again.
+            self.documents.reserve(index(self.documents_expected));
+            self.signatures.reserve(index(self.documents_expected) * self.signature_bytes);
+        }
         self.documents.push(Entry {
             born: change,
             died: NEVER,
@@ -267,6 +277,12 @@ impl Content {
     pub(crate) fn signature(&self, ordinal: u32) -> &[u8] {
         let begin = index(ordinal) * self.signature_bytes;
         &self.signatures[begin..begin + self.signature_bytes]
+    }
+
+    /// Of consecutive documents, one after the other.
+    pub(crate) fn signatures(&self, ordinals: Range<u32>) -> &[u8] {
+        let (begin, end) = (index(ordinals.start), index(ordinals.end));
+        &self.signatures[begin * self.signature_bytes..end * self.signature_bytes]
     }
 
     pub(crate) fn key(&self, ordinal: u32) -> &[u8] {

@@ -69,6 +69,7 @@ impl Table {
     pub(super) fn push(&mut self, hash: u32) {
         if self.heads.is_empty() {
             self.heads = vec![NONE; 1 << self.bits];
+            self.older.reserve(1 << self.bits);
         }
         let ordinal = u32::try_from(self.older.len()).unwrap_or(NONE);
         let entry = self.entry(hash, ordinal);

@@ -1,0 +1,114 @@
+//! How a flush goes through a merge: all at once, with its tables computed from the memtable, and
+//! that beside the writing where there is a processor to spare.
+//!
+//! Only computing moves to the other thread: every file operation stays where and in the order it
+//! was, and what is written is the same to the byte.
+
+use crate::Result;
+use crate::format::bytes::index;
+use crate::index::core::Core;
+use crate::index::merge::{Merge, run};
+use crate::memtable::Memtable;
+use crate::segment::{Built, Need, Rebuild, Run, Shape};
+use crate::sketch::key_hash;
+use crate::sync::{mpsc, thread};
+
+/// Fewer documents are not worth a thread.
+const DOCS_MIN: usize = 8 * 1024;
+/// Documents fed at once: what is read of them for one band is still in the cache for the next.
+const FED_DOCS_MAX: u32 = 2 * 1024;
+/// Of the memory of a merge, the part in which tables are computed, inverse; half of it is for runs
+/// that wait to be written.
+const COMPUTING_SHARE_INVERSE: usize = 8;
+
+/// The documents of a flush.
+#[derive(Debug, Clone, Copy)]
+struct Births<'a> {
+    memtable: &'a Memtable,
+    live: &'a [u32],
+    shape: &'a Shape,
+    memory_bytes: usize,
+}
+
+impl Merge {
+    /// Does all of a merge whose only input are these documents of a memtable, and publishes it.
+    pub(crate) fn flush(mut self, core: &Core, memtable: &Memtable, live: &[u32]) -> Result<Built> {
+        let memory_bytes = core.options.merge_bytes_max;
+        let births = Births { memtable, live, shape: &core.shape, memory_bytes };
+        let (sender, receiver) = mpsc::sync_channel(memory_bytes / 2 / Run::BYTES + 1);
+        thread::scope(|scope| {
+            // Goes with this closure, also when that fails: then nobody takes another run, and the
+            // other thread ends.
+            let receiver = receiver;
+            let give = move |run: &mut Run| sender.send(std::mem::take(run));
+            let beside = live.len() >= DOCS_MIN
+                && start(scope, move || {
+                    let _ = births.compute(give);
+                });
+            self.copy(usize::MAX)?;
+            if beside {
+                return receiver.iter().try_for_each(|run| self.push_run(&run));
+            }
+            births.compute(|run| self.push_run(run))
+        })?;
+        self.finish()
+    }
+
+    fn push_run(&mut self, run: &Run) -> Result<()> {
+        self.builder.push_run(run).map(|_| ())
+    }
+}
+
+impl Births<'_> {
+    /// Computes all tables and gives out their runs, in order, until `give` fails.
+    fn compute<E>(
+        &self,
+        mut give: impl FnMut(&mut Run) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let docs = u32::try_from(self.live.len()).unwrap_or(u32::MAX);
+        let memory_bytes = self.memory_bytes / COMPUTING_SHARE_INVERSE;
+        let mut rebuild = Rebuild::new(self.shape, docs, memory_bytes);
+        let (mut run, mut hashes) = (Run::default(), Vec::new());
+        loop {
+            match rebuild.need() {
+                Need::Done => return Ok(()),
+                Need::Emit => {
+                    rebuild.emit(&mut run);
+                    give(&mut run)?;
+                }
+                // The lock is held briefly: a backup flushes what others still write to.
+                Need::Signatures { from } => {
+                    let mut next = self::run(&self.live[index(from)..]);
+                    next.end = next.end.min(next.start + FED_DOCS_MAX);
+                    rebuild.signatures(self.memtable.read().signatures(next));
+                }
+                Need::Keys { from } => {
+                    let content = self.memtable.read();
+                    let next = self.live[index(from)..].iter().take(index(FED_DOCS_MAX));
+                    let seed = self.shape.key_seed;
+                    hashes.clear();
+                    hashes.extend(next.map(|ordinal| key_hash(content.key(*ordinal), seed)));
+                    drop(content);
+                    rebuild.keys(&hashes);
+                }
+            }
+        }
+    }
+}
+
+/// Starts a thread for work of its own, if there is a processor for it and the system has a thread.
+#[cfg(not(all(shuttle, test)))]
+fn start<'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    work: impl FnOnce() + Send + 'scope,
+) -> bool {
+    let name = "nearkin-tables".to_owned();
+    thread::available_parallelism().is_ok_and(|processors| processors.get() > 1)
+        && thread::Builder::new().name(name).spawn_scoped(scope, work).is_ok()
+}
+
+/// The schedule explorer has one processor.
+#[cfg(all(shuttle, test))]
+fn start<'scope>(_: &'scope thread::Scope<'scope, '_>, _: impl FnOnce() + Send + 'scope) -> bool {
+    false
+}
