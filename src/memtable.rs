@@ -20,11 +20,10 @@ const NEVER: u64 = u64::MAX;
 /// As many dead documents are not worth a flush of their own.
 const DEAD_DOCS_MIN: u32 = 16_384;
 
-/// Steps applied per hold of the lock, so that readers get in between.
-const STEPS_PER_HOLD: usize = 4;
-/// Steps whose places in the tables are asked of the memory together: as many as the first cache
-/// holds.
-const STEPS_TOGETHER: usize = 32;
+/// Steps taken down per hold of the lock, so that readers get in between.
+const STEPS_PER_HOLD: usize = 8;
+/// Entries made in tables per hold.
+const ENTRIES_PER_HOLD: usize = 64;
 
 /// How often a reader looks whether the writer has let go before it sleeps: some 20 microseconds.
 /// (Under the schedule explorer one look is as good as many.)
@@ -146,34 +145,32 @@ impl Memtable {
     /// visible. Readers get in between.
     pub(crate) fn apply(&self, change: u64, steps: &[Step<'_>]) {
         self.touched.store(true, Ordering::Release);
-        for together in steps.chunks(STEPS_TOGETHER) {
-            // Nobody else writes, so that waiting for the memory keeps no reader out.
-            self.read().touch(together);
-            together.chunks(STEPS_PER_HOLD).for_each(|steps| self.apply_part(change, steps));
-        }
-    }
-
-    fn apply_part(&self, change: u64, steps: &[Step<'_>]) {
-        let mut content = self.write();
         // All tables hold as many documents, so that they are full together.
-        if content.tables.last().is_some_and(|table| table.is_full_for(steps.len())) {
-            drop(content);
+        let is_full = |table: &Table| table.is_full_for(steps.len());
+        if self.read().tables.last().is_some_and(is_full) {
             self.grow(steps.len());
-            content = self.write();
         }
-        for step in steps {
-            match *step {
-                Step::Birth(document) => content.give_birth(change, &document),
-                Step::Death(ordinal) => {
-                    content.documents[index(ordinal)].died = change;
-                    content.dead += 1;
-                }
-                Step::SegmentDeath { segment, ordinal } => {
-                    content.segment_deaths.entry((segment, ordinal)).or_insert(change);
-                }
+        for steps in steps.chunks(STEPS_PER_HOLD) {
+            self.write().take_down(change, steps);
+        }
+        // Only now, so that whoever finds an ordinal in a table finds its document. Table by table:
+        // the next entries of one lie in pages whose addresses are at hand.
+        let tables = (ENTRIES_PER_HOLD / steps.len().max(1)).clamp(1, self.tables);
+        let parts = (0..self.tables).step_by(tables).flat_map(|first| {
+            let tables = first..self.tables.min(first + tables);
+            steps.chunks(ENTRIES_PER_HOLD).map(move |steps| (tables.clone(), steps))
+        });
+        let mut following = parts.clone();
+        if let Some((tables, steps)) = following.next() {
+            self.read().ask_for(tables, steps);
+        }
+        for (tables, steps) in parts {
+            let mut content = self.write();
+            if let Some((tables, steps)) = following.next() {
+                content.ask_for(tables, steps);
             }
+            content.enter(tables, steps);
         }
-        content.enter(steps);
     }
 
     /// Makes an empty one as large as one made for so many documents.
@@ -215,7 +212,30 @@ impl Memtable {
     }
 }
 
+fn births<'a>(steps: &'a [Step<'a>]) -> impl Iterator<Item = &'a NewDocument<'a>> {
+    steps.iter().filter_map(|step| match step {
+        Step::Birth(document) => Some(document),
+        Step::Death(_) | Step::SegmentDeath { .. } => None,
+    })
+}
+
 impl Content {
+    /// All of a change but the entries in the tables.
+    fn take_down(&mut self, change: u64, steps: &[Step<'_>]) {
+        for step in steps {
+            match *step {
+                Step::Birth(document) => self.give_birth(change, &document),
+                Step::Death(ordinal) => {
+                    self.documents[index(ordinal)].died = change;
+                    self.dead += 1;
+                }
+                Step::SegmentDeath { segment, ordinal } => {
+                    self.segment_deaths.entry((segment, ordinal)).or_insert(change);
+                }
+            }
+        }
+    }
+
     fn give_birth(&mut self, change: u64, document: &NewDocument<'_>) {
         assert_eq!(document.signature.len(), self.signature_bytes, "a signature of this index");
         assert_eq!(document.table_keys.len(), self.tables.len(), "a hash per table");
@@ -238,27 +258,23 @@ impl Content {
         self.texts.extend_from_slice(document.payload);
     }
 
-    /// Enters births into the tables, one table after the other: a part of the lines of one fits
-    /// into the cache, and none of its entries waits for another.
-    fn enter(&mut self, steps: &[Step<'_>]) {
-        let secret = self.secret;
-        for (number, table) in self.tables.iter_mut().enumerate() {
-            for step in steps {
-                if let Step::Birth(document) = step {
-                    table.push(mix(document.table_keys[number], secret));
-                }
+    /// Asks the memory for all that `enter` will change, where that would wait for one line after
+    /// the other.
+    fn ask_for(&self, tables: Range<usize>, steps: &[Step<'_>]) {
+        for number in tables {
+            let table = &self.tables[number];
+            for document in births(steps) {
+                table.ask_for(mix(document.table_keys[number], self.secret));
             }
         }
     }
 
-    /// Brings what `enter` will change into the cache: all of it at once, where that would wait
-    /// for one line after the other.
-    fn touch(&self, steps: &[Step<'_>]) {
-        for (number, table) in self.tables.iter().enumerate() {
-            for step in steps {
-                if let Step::Birth(document) = step {
-                    table.touch(mix(document.table_keys[number], self.secret));
-                }
+    /// Enters births into these tables: none of the entries of one waits for another.
+    fn enter(&mut self, tables: Range<usize>, steps: &[Step<'_>]) {
+        for number in tables {
+            let table = &mut self.tables[number];
+            for document in births(steps) {
+                table.push(mix(document.table_keys[number], self.secret));
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::wal::AppendError;
 use crate::{Error, ErrorKind, Result};
 
 /// Effects handed to the memtable at once.
-const EFFECTS_TOGETHER: usize = 32;
+const EFFECTS_TOGETHER: usize = 1024;
 /// The memory of a record up to this size is kept for the next.
 const RECORD_BYTES_KEPT: u64 = 1 << 20;
 
@@ -151,7 +151,7 @@ impl Core {
     /// Applies a change to the memtable, in parts; nobody sees it before it is shown.
     pub(crate) fn apply(&self, before: &Snapshot, change: u64, effects: &[Effect<'_>]) {
         let tables = self.params.bands() + 1;
-        let mut keys = Vec::with_capacity(EFFECTS_TOGETHER * tables);
+        let mut keys = Vec::with_capacity(effects.len().min(EFFECTS_TOGETHER) * tables);
         for part in effects.chunks(EFFECTS_TOGETHER) {
             keys.clear();
             for Effect { operation, key_hash, .. } in part {

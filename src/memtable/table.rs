@@ -3,6 +3,7 @@
 //! Knows no document. Two hashes may look the same to it: the caller compares the bytes.
 
 use crate::format::bytes::index;
+use crate::storage::Map;
 
 /// No document: ordinals stop short of all ones.
 const NONE: u32 = u32::MAX;
@@ -77,10 +78,12 @@ impl Table {
         self.older.push(std::mem::replace(&mut self.heads[bucket], entry));
     }
 
-    /// Reads what `push` will change, for the sake of the cache.
+    /// Asks the memory for what `push` will change.
     #[inline]
-    pub(super) fn touch(&self, hash: u32) {
-        std::hint::black_box(self.heads.get(self.bucket(hash)).copied());
+    pub(super) fn ask_for(&self, hash: u32) {
+        if let Some(head) = self.heads.get(self.bucket(hash)) {
+            Map::prefetch(head);
+        }
     }
 
     /// The documents whose hash is this one, newest first.

@@ -40,14 +40,23 @@ impl Merge {
             // Goes with this closure, also when that fails: then nobody takes another run, and the
             // other thread ends.
             let receiver = receiver;
-            let give = move |run: &mut Run| sender.send(std::mem::take(run));
+            let (spares_in, spares) = mpsc::channel::<Run>();
+            let give = move |run: &mut Run| {
+                let spare = spares.try_recv().unwrap_or_default();
+                sender.send(std::mem::replace(run, spare))
+            };
             let beside = live.len() >= DOCS_MIN
                 && start(scope, move || {
                     let _ = births.compute(give);
                 });
             self.copy(usize::MAX)?;
             if beside {
-                return receiver.iter().try_for_each(|run| self.push_run(&run));
+                for run in &receiver {
+                    self.push_run(&run)?;
+                    // For its memory; nobody wants it once the last is computed.
+                    let _ = spares_in.send(run);
+                }
+                return Ok(());
             }
             births.compute(|run| self.push_run(run))
         })?;
