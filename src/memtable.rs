@@ -150,12 +150,18 @@ impl Memtable {
         if self.read().tables.last().is_some_and(is_full) {
             self.grow(steps.len());
         }
+        let tables = (ENTRIES_PER_HOLD / steps.len().max(1)).clamp(1, self.tables);
+        if tables == self.tables {
+            let mut content = self.write();
+            content.take_down(change, steps);
+            content.enter(0..tables, steps);
+            return;
+        }
         for steps in steps.chunks(STEPS_PER_HOLD) {
             self.write().take_down(change, steps);
         }
         // Only now, so that whoever finds an ordinal in a table finds its document. Table by table:
         // the next entries of one lie in pages whose addresses are at hand.
-        let tables = (ENTRIES_PER_HOLD / steps.len().max(1)).clamp(1, self.tables);
         let parts = (0..self.tables).step_by(tables).flat_map(|first| {
             let tables = first..self.tables.min(first + tables);
             steps.chunks(ENTRIES_PER_HOLD).map(move |steps| (tables.clone(), steps))
@@ -411,6 +417,30 @@ mod tests {
         assert_eq!(content.find_key(b"a", 100, 40_000), Some(39_999));
         // How many documents were looked at.
         assert_eq!(content.bucket(2, 100).position(|ordinal| ordinal == 39_999), Some(0));
+    }
+
+    #[test]
+    fn a_change_is_the_same_in_one_part_and_in_many() {
+        let keys: Vec<[u64; 3]> = (0..700_u64).map(|at| [at % 97, at % 7, at << 40]).collect();
+        let names: Vec<[u8; 4]> = (0..700_u32).map(u32::to_le_bytes).collect();
+        let steps: Vec<Step<'_>> =
+            names.iter().zip(&keys).map(|(name, keys)| document(name, b"sig1", keys)).collect();
+        let [whole, single] = [(); 2].map(|()| Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0));
+        whole.apply(1, &steps);
+        steps.iter().for_each(|step| single.apply(1, std::slice::from_ref(step)));
+        let (whole, single) = (whole.read(), single.read());
+        assert_eq!(whole.document_count(), 700);
+        for (table, at) in (0..3).flat_map(|table| (0..700).map(move |at| (table, at))) {
+            let bucket = |content: &Content| -> Vec<u32> {
+                content.bucket(table, keys[at][table]).collect()
+            };
+            assert!(!bucket(&whole).is_empty());
+            assert_eq!(bucket(&whole), bucket(&single), "table {table}, {at}");
+        }
+        for (ordinal, (name, keys)) in (0..).zip(names.iter().zip(&keys)) {
+            assert_eq!(whole.find_key(name, keys[2], 1), Some(ordinal));
+            assert_eq!(whole.find_key(name, keys[2], 0), None);
+        }
     }
 
     #[test]

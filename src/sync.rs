@@ -2,8 +2,8 @@
 //! `--cfg shuttle`, that of the schedule explorer, which then decides at each of them who goes on.
 //!
 //! Whatever one thread of the engine may wait for another at, or tells it by, comes from here:
-//! locks, condition variables, channels, threads, and atomics that others go by. What comes from `std`
-//! directly has to give its reason, which is one of two: only one thread ever touches it (the
+//! locks, condition variables, channels, threads, and atomics that others go by. What comes from
+//! `std` directly has to give its reason, which is one of two: only one thread ever touches it (the
 //! catalog's backend inside a commit), or it is a cache in which a lost race costs time only (the
 //! checked bits of blocks). Nothing else belongs here; nothing here is written by us.
 //!

@@ -35,7 +35,8 @@ impl Merge {
     pub(crate) fn flush(mut self, core: &Core, memtable: &Memtable, live: &[u32]) -> Result<Built> {
         let memory_bytes = core.options.merge_bytes_max;
         let births = Births { memtable, live, shape: &core.shape, memory_bytes };
-        let (sender, receiver) = mpsc::sync_channel(memory_bytes / 2 / Run::BYTES + 1);
+        let runs_ahead = (memory_bytes / 2 / Run::BYTES).clamp(1, live.len().max(1));
+        let (sender, receiver) = mpsc::sync_channel(runs_ahead);
         thread::scope(|scope| {
             // Goes with this closure, also when that fails: then nobody takes another run, and the
             // other thread ends.
@@ -120,4 +121,102 @@ fn start<'scope>(
 #[cfg(all(shuttle, test))]
 fn start<'scope>(_: &'scope thread::Scope<'scope, '_>, _: impl FnOnce() + Send + 'scope) -> bool {
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memtable::{NewDocument, Step};
+    use crate::segment::Builder;
+    use crate::storage::{Disk, OpenMode, Storage};
+    use crate::sync::Arc;
+    use std::path::Path;
+
+    const SHAPE: Shape = Shape {
+        signature_bytes: 16,
+        band_bytes: 4,
+        bands: 3,
+        key_seed: 7,
+        uuid: [1; 16],
+        params_id: 5,
+    };
+
+    /// The bytes of a segment of these documents, whose tables come from `memory`, or, without,
+    /// from what is read back.
+    fn built(
+        path: &Path,
+        memtable: &Memtable,
+        live: &[u32],
+        memory: Option<(usize, bool)>,
+    ) -> Vec<u8> {
+        let storage: Arc<dyn Storage> = Arc::new(Disk::default());
+        let docs = u32::try_from(live.len()).unwrap();
+        let mut builder = Builder::create(&storage, path, 3, &SHAPE, docs, 1 << 20).unwrap();
+        {
+            let content = memtable.read();
+            for ordinal in live {
+                builder.push_signatures(content.signature(*ordinal)).unwrap();
+            }
+            for ordinal in live {
+                builder.push_document(content.key(*ordinal), content.payload(*ordinal)).unwrap();
+            }
+            live.iter().for_each(|ordinal| builder.push_time(content.time(*ordinal)).unwrap());
+            live.iter().for_each(|_| builder.push_shingle_count(1).unwrap());
+        }
+        match memory {
+            None => while !builder.step(1 << 30).unwrap() {},
+            Some((memory_bytes, beside)) => {
+                let births = Births { memtable, live, shape: &SHAPE, memory_bytes };
+                let (sender, receiver) = mpsc::sync_channel(2);
+                thread::scope(|scope| {
+                    let give = move |run: &mut Run| sender.send(std::mem::take(run));
+                    if beside && start(scope, move || births.compute(give).unwrap()) {
+                        for run in &receiver {
+                            builder.push_run(&run).unwrap();
+                        }
+                    } else {
+                        births.compute(|run| builder.push_run(run).map(|_| ())).unwrap();
+                    }
+                });
+            }
+        }
+        let length = builder.finish().unwrap().listed.length;
+        let mut bytes = vec![0; usize::try_from(length).unwrap()];
+        let file = storage.open(path, OpenMode::Read).unwrap();
+        file.read_at(&mut bytes, 0).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn tables_from_memory_are_those_read_back_to_the_byte() {
+        let folder = tempfile::tempdir().unwrap();
+        let memtable = Memtable::new(SHAPE.signature_bytes, SHAPE.bands, 11, 0);
+        for at in 0..20_000_u32 {
+            let mut signature = [0; 16];
+            for (place, byte) in signature.iter_mut().enumerate() {
+                let mixed = (u64::from(at / 3) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                *byte = mixed.rotate_left(u32::try_from(place).unwrap() * 5).to_le_bytes()[7];
+            }
+            memtable.apply(
+                1,
+                &[Step::Birth(NewDocument {
+                    key: &at.to_le_bytes(),
+                    payload: b"",
+                    time: u64::from(at),
+                    shingle_count: 1,
+                    signature: &signature,
+                    table_keys: &[0, 0, 0, u64::from(at)],
+                })],
+            );
+        }
+        let all: Vec<u32> = (0..20_000).collect();
+        let gaps: Vec<u32> = (0..20_000).filter(|at| at % 1_000 != 7 && at % 5_003 > 2).collect();
+        for live in [&all[..], &gaps, &all[..1]] {
+            let expected = built(&folder.path().join("a"), &memtable, live, None);
+            for memory in [(1 << 26, true), (1 << 26, false), (1 << 16, true), (1 << 20, false)] {
+                let found = built(&folder.path().join("b"), &memtable, live, Some(memory));
+                assert!(found == expected, "{} documents, {memory:?}", live.len());
+            }
+        }
+    }
 }
