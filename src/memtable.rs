@@ -427,7 +427,9 @@ mod tests {
             names.iter().zip(&keys).map(|(name, keys)| document(name, b"sig1", keys)).collect();
         let [whole, single] = [(); 2].map(|()| Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0));
         whole.apply(1, &steps);
-        steps.iter().for_each(|step| single.apply(1, std::slice::from_ref(step)));
+        for step in &steps {
+            single.apply(1, std::slice::from_ref(step));
+        }
         let (whole, single) = (whole.read(), single.read());
         assert_eq!(whole.document_count(), 700);
         for (table, at) in (0..3).flat_map(|table| (0..700).map(move |at| (table, at))) {

@@ -17,8 +17,8 @@ use crate::sync::{mpsc, thread};
 const DOCS_MIN: usize = 8 * 1024;
 /// Documents fed at once: what is read of them for one band is still in the cache for the next.
 const FED_DOCS_MAX: u32 = 2 * 1024;
-/// Of the memory of a merge, the part in which tables are computed, inverse; half of it is for runs
-/// that wait to be written.
+/// Of the memory of a merge, the part in which tables are computed, inverse, unless a single table
+/// needs more; half of it is for runs that wait to be written.
 const COMPUTING_SHARE_INVERSE: usize = 8;
 
 /// The documents of a flush.
@@ -76,7 +76,10 @@ impl Births<'_> {
         mut give: impl FnMut(&mut Run) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
         let docs = u32::try_from(self.live.len()).unwrap_or(u32::MAX);
-        let memory_bytes = self.memory_bytes / COMPUTING_SHARE_INVERSE;
+        // Its collected keys and its entries.
+        let table_bytes = self.live.len().saturating_mul(2 * 8);
+        let share_bytes = self.memory_bytes / COMPUTING_SHARE_INVERSE;
+        let memory_bytes = share_bytes.max(table_bytes.min(self.memory_bytes / 2));
         let mut rebuild = Rebuild::new(self.shape, docs, memory_bytes);
         let (mut run, mut hashes) = (Run::default(), Vec::new());
         loop {
@@ -160,8 +163,12 @@ mod tests {
             for ordinal in live {
                 builder.push_document(content.key(*ordinal), content.payload(*ordinal)).unwrap();
             }
-            live.iter().for_each(|ordinal| builder.push_time(content.time(*ordinal)).unwrap());
-            live.iter().for_each(|_| builder.push_shingle_count(1).unwrap());
+            for ordinal in live {
+                builder.push_time(content.time(*ordinal)).unwrap();
+            }
+            for _ in live {
+                builder.push_shingle_count(1).unwrap();
+            }
         }
         match memory {
             None => while !builder.step(1 << 30).unwrap() {},
