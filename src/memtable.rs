@@ -11,6 +11,7 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use ahash::RandomState;
 use std::collections::HashMap;
+use std::ops::Range;
 use table::Table;
 
 /// The change at which a live document dies: none yet.
@@ -18,6 +19,11 @@ const NEVER: u64 = u64::MAX;
 
 /// As many dead documents are not worth a flush of their own.
 const DEAD_DOCS_MIN: u32 = 16_384;
+
+/// Steps taken down per hold of the lock, so that readers get in between.
+const STEPS_PER_HOLD: usize = 8;
+/// Entries made in tables per hold.
+const ENTRIES_PER_HOLD: usize = 64;
 
 /// How often a reader looks whether the writer has let go before it sleeps: some 20 microseconds.
 /// (Under the schedule explorer one look is as good as many.)
@@ -67,6 +73,8 @@ pub(crate) struct Content {
     /// One per band, and one of keys.
     tables: Vec<Table>,
     segment_deaths: HashMap<(u64, u32), u64, RandomState>,
+    /// Room for so many is made at the first birth.
+    documents_expected: u32,
     signature_bytes: usize,
     /// Mixed into every hash.
     secret: u64,
@@ -101,6 +109,7 @@ impl Memtable {
             texts: Vec::new(),
             tables: (0..tables).map(|_| Table::for_documents(documents_expected)).collect(),
             segment_deaths: HashMap::default(),
+            documents_expected,
             signature_bytes,
             secret,
         };
@@ -133,35 +142,48 @@ impl Memtable {
     }
 
     /// Applies a change, or part of one: readers see it once they are told that `change` is
-    /// visible. Callers apply a large change in parts, so that readers get in between.
+    /// visible. Readers get in between.
     pub(crate) fn apply(&self, change: u64, steps: &[Step<'_>]) {
         self.touched.store(true, Ordering::Release);
-        let mut content = self.write();
         // All tables hold as many documents, so that they are full together.
-        if content.tables.last().is_some_and(|table| table.is_full_for(steps.len())) {
-            drop(content);
+        let is_full = |table: &Table| table.is_full_for(steps.len());
+        if self.read().tables.last().is_some_and(is_full) {
             self.grow(steps.len());
-            content = self.write();
         }
-        for step in steps {
-            match *step {
-                Step::Birth(document) => content.give_birth(change, &document),
-                Step::Death(ordinal) => {
-                    content.documents[index(ordinal)].died = change;
-                    content.dead += 1;
-                }
-                Step::SegmentDeath { segment, ordinal } => {
-                    content.segment_deaths.entry((segment, ordinal)).or_insert(change);
-                }
+        let tables = (ENTRIES_PER_HOLD / steps.len().max(1)).clamp(1, self.tables);
+        if tables == self.tables {
+            let mut content = self.write();
+            content.take_down(change, steps);
+            content.enter(0..tables, steps);
+            return;
+        }
+        for steps in steps.chunks(STEPS_PER_HOLD) {
+            self.write().take_down(change, steps);
+        }
+        // Only now, so that whoever finds an ordinal in a table finds its document. Table by table:
+        // the next entries of one lie in pages whose addresses are at hand.
+        let parts = (0..self.tables).step_by(tables).flat_map(|first| {
+            let tables = first..self.tables.min(first + tables);
+            steps.chunks(ENTRIES_PER_HOLD).map(move |steps| (tables.clone(), steps))
+        });
+        let mut following = parts.clone();
+        if let Some((tables, steps)) = following.next() {
+            self.read().ask_for(tables, steps);
+        }
+        for (tables, steps) in parts {
+            let mut content = self.write();
+            if let Some((tables, steps)) = following.next() {
+                content.ask_for(tables, steps);
             }
+            content.enter(tables, steps);
         }
-        content.enter(steps);
     }
 
     /// Makes an empty one as large as one made for so many documents.
     pub(crate) fn expect(&self, documents: u32) {
         let mut content = self.write();
         if content.documents.is_empty() {
+            content.documents_expected = documents;
             content.tables.fill_with(|| Table::for_documents(documents));
         }
     }
@@ -196,10 +218,38 @@ impl Memtable {
     }
 }
 
+fn births<'a>(steps: &'a [Step<'a>]) -> impl Iterator<Item = &'a NewDocument<'a>> {
+    steps.iter().filter_map(|step| match step {
+        Step::Birth(document) => Some(document),
+        Step::Death(_) | Step::SegmentDeath { .. } => None,
+    })
+}
+
 impl Content {
+    /// All of a change but the entries in the tables.
+    fn take_down(&mut self, change: u64, steps: &[Step<'_>]) {
+        for step in steps {
+            match *step {
+                Step::Birth(document) => self.give_birth(change, &document),
+                Step::Death(ordinal) => {
+                    self.documents[index(ordinal)].died = change;
+                    self.dead += 1;
+                }
+                Step::SegmentDeath { segment, ordinal } => {
+                    self.segment_deaths.entry((segment, ordinal)).or_insert(change);
+                }
+            }
+        }
+    }
+
     fn give_birth(&mut self, change: u64, document: &NewDocument<'_>) {
         assert_eq!(document.signature.len(), self.signature_bytes, "a signature of this index");
         assert_eq!(document.table_keys.len(), self.tables.len(), "a hash per table");
+        if self.documents.is_empty() {
+            // The system gives the memory when it is used; growing would copy it again and again.
+            self.documents.reserve(index(self.documents_expected));
+            self.signatures.reserve(index(self.documents_expected) * self.signature_bytes);
+        }
         self.documents.push(Entry {
             born: change,
             died: NEVER,
@@ -214,15 +264,23 @@ impl Content {
         self.texts.extend_from_slice(document.payload);
     }
 
-    /// Enters births into the tables, one table after the other: a part of the lines of one fits
-    /// into the cache, and none of its entries waits for another.
-    fn enter(&mut self, steps: &[Step<'_>]) {
-        let secret = self.secret;
-        for (number, table) in self.tables.iter_mut().enumerate() {
-            for step in steps {
-                if let Step::Birth(document) = step {
-                    table.push(mix(document.table_keys[number], secret));
-                }
+    /// Asks the memory for all that `enter` will change, where that would wait for one line after
+    /// the other.
+    fn ask_for(&self, tables: Range<usize>, steps: &[Step<'_>]) {
+        for number in tables {
+            let table = &self.tables[number];
+            for document in births(steps) {
+                table.ask_for(mix(document.table_keys[number], self.secret));
+            }
+        }
+    }
+
+    /// Enters births into these tables: none of the entries of one waits for another.
+    fn enter(&mut self, tables: Range<usize>, steps: &[Step<'_>]) {
+        for number in tables {
+            let table = &mut self.tables[number];
+            for document in births(steps) {
+                table.push(mix(document.table_keys[number], self.secret));
             }
         }
     }
@@ -241,6 +299,12 @@ impl Content {
     pub(crate) fn signature(&self, ordinal: u32) -> &[u8] {
         let begin = index(ordinal) * self.signature_bytes;
         &self.signatures[begin..begin + self.signature_bytes]
+    }
+
+    /// Of consecutive documents, one after the other.
+    pub(crate) fn signatures(&self, ordinals: Range<u32>) -> &[u8] {
+        let (begin, end) = (index(ordinals.start), index(ordinals.end));
+        &self.signatures[begin * self.signature_bytes..end * self.signature_bytes]
     }
 
     pub(crate) fn key(&self, ordinal: u32) -> &[u8] {
@@ -353,6 +417,32 @@ mod tests {
         assert_eq!(content.find_key(b"a", 100, 40_000), Some(39_999));
         // How many documents were looked at.
         assert_eq!(content.bucket(2, 100).position(|ordinal| ordinal == 39_999), Some(0));
+    }
+
+    #[test]
+    fn a_change_is_the_same_in_one_part_and_in_many() {
+        let keys: Vec<[u64; 3]> = (0..700_u64).map(|at| [at % 97, at % 7, at << 40]).collect();
+        let names: Vec<[u8; 4]> = (0..700_u32).map(u32::to_le_bytes).collect();
+        let steps: Vec<Step<'_>> =
+            names.iter().zip(&keys).map(|(name, keys)| document(name, b"sig1", keys)).collect();
+        let [whole, single] = [(); 2].map(|()| Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0));
+        whole.apply(1, &steps);
+        for step in &steps {
+            single.apply(1, std::slice::from_ref(step));
+        }
+        let (whole, single) = (whole.read(), single.read());
+        assert_eq!(whole.document_count(), 700);
+        for (table, at) in (0..3).flat_map(|table| (0..700).map(move |at| (table, at))) {
+            let bucket = |content: &Content| -> Vec<u32> {
+                content.bucket(table, keys[at][table]).collect()
+            };
+            assert!(!bucket(&whole).is_empty());
+            assert_eq!(bucket(&whole), bucket(&single), "table {table}, {at}");
+        }
+        for (ordinal, (name, keys)) in (0..).zip(names.iter().zip(&keys)) {
+            assert_eq!(whole.find_key(name, keys[2], 1), Some(ordinal));
+            assert_eq!(whole.find_key(name, keys[2], 0), None);
+        }
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! `--cfg shuttle`, that of the schedule explorer, which then decides at each of them who goes on.
 //!
 //! Whatever one thread of the engine may wait for another at, or tells it by, comes from here:
-//! locks, condition variables, threads, and atomics that others go by. What comes from `std`
-//! directly has to give its reason, which is one of two: only one thread ever touches it (the
+//! locks, condition variables, channels, threads, and atomics that others go by. What comes from
+//! `std` directly has to give its reason, which is one of two: only one thread ever touches it (the
 //! catalog's backend inside a commit), or it is a cache in which a lost race costs time only (the
 //! checked bits of blocks). Nothing else belongs here; nothing here is written by us.
 //!
@@ -12,19 +12,19 @@
 
 #[cfg(not(all(shuttle, test)))]
 mod chosen {
-    pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, atomic};
+    pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, atomic, mpsc};
     pub(crate) use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
     pub(crate) use std::thread;
 }
 
 #[cfg(all(shuttle, test))]
 mod chosen {
-    pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard, atomic};
+    pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard, atomic, mpsc};
     pub(crate) use shuttle::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
     pub(crate) use shuttle::thread;
 }
 
 pub(crate) use chosen::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
-pub(crate) use chosen::{atomic, thread};
+pub(crate) use chosen::{atomic, mpsc, thread};
 // The explorer has none of its own: counting owners is no place where threads meet.
 pub(crate) use std::sync::{Arc, PoisonError, TryLockError, Weak};

@@ -13,8 +13,8 @@ use crate::memtable::{NewDocument, Step};
 use crate::wal::AppendError;
 use crate::{Error, ErrorKind, Result};
 
-/// Steps applied to the memtable per hold of its lock, so that readers get in between.
-const STEPS_PER_HOLD: usize = 4;
+/// Effects handed to the memtable at once.
+const EFFECTS_TOGETHER: usize = 1024;
 /// The memory of a record up to this size is kept for the next.
 const RECORD_BYTES_KEPT: u64 = 1 << 20;
 
@@ -151,8 +151,8 @@ impl Core {
     /// Applies a change to the memtable, in parts; nobody sees it before it is shown.
     pub(crate) fn apply(&self, before: &Snapshot, change: u64, effects: &[Effect<'_>]) {
         let tables = self.params.bands() + 1;
-        let mut keys = Vec::with_capacity(STEPS_PER_HOLD * tables);
-        for part in effects.chunks(STEPS_PER_HOLD) {
+        let mut keys = Vec::with_capacity(effects.len().min(EFFECTS_TOGETHER) * tables);
+        for part in effects.chunks(EFFECTS_TOGETHER) {
             keys.clear();
             for Effect { operation, key_hash, .. } in part {
                 if let LoggedOperation::Insert { signature, .. } = operation {

@@ -3,6 +3,7 @@
 //! Knows no document. Two hashes may look the same to it: the caller compares the bytes.
 
 use crate::format::bytes::index;
+use crate::storage::Map;
 
 /// No document: ordinals stop short of all ones.
 const NONE: u32 = u32::MAX;
@@ -69,11 +70,20 @@ impl Table {
     pub(super) fn push(&mut self, hash: u32) {
         if self.heads.is_empty() {
             self.heads = vec![NONE; 1 << self.bits];
+            self.older.reserve(1 << self.bits);
         }
         let ordinal = u32::try_from(self.older.len()).unwrap_or(NONE);
         let entry = self.entry(hash, ordinal);
         let bucket = self.bucket(hash);
         self.older.push(std::mem::replace(&mut self.heads[bucket], entry));
+    }
+
+    /// Asks the memory for what `push` will change.
+    #[inline]
+    pub(super) fn ask_for(&self, hash: u32) {
+        if let Some(head) = self.heads.get(self.bucket(hash)) {
+            Map::prefetch(head);
+        }
     }
 
     /// The documents whose hash is this one, newest first.

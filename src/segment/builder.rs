@@ -1,4 +1,5 @@
-//! Writes one segment, section by section, and computes its bucket tables from what it wrote.
+//! Writes one segment, section by section, and computes its bucket tables from what it wrote; or
+//! is given them by who has the signatures at hand.
 //!
 //! Knows nothing of where documents come from. Holds 4.2 bytes per document beside its bounded
 //! buffers, and 4 per block of the file; nothing that grows with the text.
@@ -56,7 +57,10 @@ enum Phase {
 #[derive(Debug)]
 struct Tables {
     layout: SegmentLayout,
-    rebuild: Rebuild,
+    /// None while nobody has asked for a step: the runs may come from elsewhere.
+    rebuild: Option<Rebuild>,
+    /// Tables that are written.
+    ended: u32,
     run: Run,
     directories: Stream,
     fingerprints: Stream,
@@ -155,30 +159,36 @@ impl Builder {
         assert!(self.phase == Phase::Tables, "tables come after all documents");
         let mut spent = 0;
         loop {
-            let tables = self.tables.as_ref().expect("made when the phase began");
-            spent += match tables.rebuild.need() {
+            spent += match self.rebuild().need() {
                 Need::Done => return Ok(true),
                 Need::Emit => self.emit()?,
                 Need::Signatures { from } => self.feed_signatures(from)?,
                 Need::Keys { from } => self.feed_keys(from)?,
             };
             if spent >= budget_bytes {
-                let tables = self.tables.as_ref().expect("as above");
-                return Ok(tables.rebuild.need() == Need::Done);
+                return Ok(self.rebuild().need() == Need::Done);
             }
         }
     }
 
+    fn rebuild(&mut self) -> &mut Rebuild {
+        let tables = self.tables.as_mut().expect("made when the phase began");
+        let new = || Rebuild::new(&self.shape, self.docs, self.memory_bytes);
+        tables.rebuild.get_or_insert_with(new)
+    }
+
     /// The part of the tables that is done, from 0 to 1.
     pub(crate) fn share_done(&self) -> f64 {
-        self.tables.as_ref().map_or(0.0, |tables| tables.rebuild.share_done())
+        self.tables
+            .as_ref()
+            .map_or(0.0, |tables| tables.rebuild.as_ref().map_or(0.0, Rebuild::share_done))
     }
 
     /// Publishes the file: afterwards it is whole, durable and under its name. After an error it
     /// is not listed anywhere, and whatever of it is left is swept at the next open.
     pub(crate) fn finish(mut self) -> Result<Built> {
         let mut tables = self.tables.take().expect("tables are done before the segment is");
-        assert!(tables.rebuild.need() == Need::Done, "tables are done before the segment is");
+        assert!(tables.ended == self.shape.tables(), "tables are done before the segment is");
         let mut output = self.output.take().expect("finished once");
         let properties = self.properties();
         let body_bytes = tables.layout.body_bytes;
@@ -269,7 +279,8 @@ impl Builder {
         let output = self.output.as_mut().expect("only finish takes it");
         self.main.flush(output)?;
         self.tables = Some(Tables {
-            rebuild: Rebuild::new(&self.shape, self.docs, self.memory_bytes),
+            rebuild: None,
+            ended: 0,
             run: Run::default(),
             directories: Stream::at(directories.offset),
             fingerprints: Stream::at(tables.offset),
@@ -290,7 +301,8 @@ impl Builder {
         let begin = signatures.offset + wide(index(from) * stride);
         let range = begin..begin + wide(count * stride);
         output.read_back(range, self.main.position(), &mut tables.chunk)?;
-        tables.rebuild.signatures(&tables.chunk);
+        let rebuild = tables.rebuild.as_mut().expect("it has asked for them");
+        rebuild.signatures(&tables.chunk);
         Ok(tables.chunk.len())
     }
 
@@ -315,7 +327,7 @@ impl Builder {
             let key_bytes = usize::from(u16_of(document));
             tables.hashes.push(key_hash(&document[2..2 + key_bytes], self.shape.key_seed));
         }
-        tables.rebuild.keys(&tables.hashes);
+        tables.rebuild.as_mut().expect("it has asked for them").keys(&tables.hashes);
         Ok(tables.chunk.len())
     }
 
@@ -328,16 +340,28 @@ impl Builder {
         base + u64::from(self.starts[index(ordinal)])
     }
 
-    /// Writes the next run of entries.
+    /// Computes and writes the next run of entries.
     fn emit(&mut self) -> Result<usize> {
-        let output = self.output.as_mut().expect("only finish takes it");
         let tables = self.tables.as_mut().expect("in the last phase");
-        let run = &mut tables.run;
-        tables.rebuild.emit(run);
+        let mut run = std::mem::take(&mut tables.run);
+        tables.rebuild.as_mut().expect("it has one ready").emit(&mut run);
+        let pushed = self.push_run(&run);
+        let tables = self.tables.as_mut().expect("as above");
+        tables.run = run;
+        pushed
+    }
+
+    /// Last, where the caller has a [`Rebuild`] of its own, and instead of `step`: the next run of
+    /// entries. Returns its bytes.
+    pub(crate) fn push_run(&mut self, run: &Run) -> Result<usize> {
+        let output = self.output.as_mut().expect("only finish takes it");
+        let tables = self.tables.as_mut().expect("tables come after all documents");
+        assert!(run.table == tables.ended, "runs come in order");
         tables.directories.push(&run.directory, output)?;
         tables.fingerprints.push(&run.fingerprints, output)?;
         tables.ordinals.push(&run.ordinals, output)?;
         if run.ends_table {
+            tables.ended += 1;
             let [.., section, _] = &tables.layout.sections;
             let next = section.offset + u64::from(run.table + 1) * tables.layout.table_stride;
             let ordinals = next - tables.layout.table_stride + tables.layout.table_ordinals;

@@ -26,6 +26,7 @@ pub(crate) use builder::{Builder, Built};
 pub(crate) use dead::{Dead, Ranks, write_dead};
 pub(crate) use look_up::{LookUp, Tables};
 pub(crate) use reader::Segment;
+pub(crate) use tables::{Need, Rebuild, Run};
 pub(crate) use verify::Watch;
 pub(crate) use walk::Entry;
 

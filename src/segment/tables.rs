@@ -1,7 +1,8 @@
 //! Bucket tables: which entry a key makes, and how tables are computed from signatures and keys.
 //!
 //! Knows no file: [`Rebuild`] says what it needs, is fed, and gives out finished runs of entries.
-//! The builder writes them; `verify` compares them with what the file holds.
+//! The builder writes them, or who flushes has it write them; `verify` compares them with what the
+//! file holds.
 
 use super::Shape;
 use crate::format::blocks::groups_of;
@@ -33,7 +34,7 @@ pub(super) fn u64_of(bytes: &[u8]) -> u64 {
 
 /// What [`Rebuild`] waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Need {
+pub(crate) enum Need {
     /// The signatures from this ordinal on: any whole number of them.
     Signatures { from: u32 },
     /// `key_hash` of the keys from this ordinal on: any number of them.
@@ -46,7 +47,7 @@ pub(super) enum Need {
 
 /// Finished entries: consecutive groups of one table.
 #[derive(Debug, Default)]
-pub(super) struct Run {
+pub(crate) struct Run {
     pub(super) table: u32,
     pub(super) first_group: u32,
     /// The entry at which the first group begins.
@@ -62,6 +63,24 @@ pub(super) struct Run {
 /// Entries after which a run ends.
 const RUN_ENTRIES: usize = 8 * 1024;
 
+impl Run {
+    /// About how much memory one takes: its entries, and a word of the directory for every 16.
+    pub(crate) const BYTES: usize = RUN_ENTRIES * (2 + 4) + RUN_ENTRIES / 4;
+
+    /// Empties it; one that has no memory yet gets it in one piece.
+    fn clear(&mut self) {
+        self.directory.clear();
+        self.fingerprints.clear();
+        self.ordinals.clear();
+        if self.ordinals.capacity() == 0 {
+            // The last group may lead beyond the end.
+            self.directory.reserve(RUN_ENTRIES / 4);
+            self.fingerprints.reserve(RUN_ENTRIES * 2 + 256);
+            self.ordinals.reserve(RUN_ENTRIES * 4 + 512);
+        }
+    }
+}
+
 /// Computes all tables of a segment in bounded memory. If the memory allows it, the keys of a batch
 /// of tables are collected in one pass, and then each table is made from its own keys alone: count
 /// the groups, scatter the entries, all within the cache. A table too large for that is made in
@@ -69,7 +88,7 @@ const RUN_ENTRIES: usize = 8 * 1024;
 /// (One group is never divided: a crowd of documents that share a band takes 8 bytes each,
 /// whatever the bound.)
 #[derive(Debug)]
-pub(super) struct Rebuild {
+pub(crate) struct Rebuild {
     docs: u32,
     groups: u32,
     bands: u32,
@@ -113,7 +132,7 @@ enum Stage {
 
 impl Rebuild {
     /// Of memory, `memory_bytes` are used, or more if that is too little to make progress.
-    pub(super) fn new(shape: &Shape, docs: u32, memory_bytes: usize) -> Self {
+    pub(crate) fn new(shape: &Shape, docs: u32, memory_bytes: usize) -> Self {
         let bands = u32::try_from(shape.bands).expect("bands are at most rows");
         let mut rebuild = Self {
             docs,
@@ -149,7 +168,7 @@ impl Rebuild {
         }
     }
 
-    pub(super) fn need(&self) -> Need {
+    pub(crate) fn need(&self) -> Need {
         match self.stage {
             Stage::Done => Need::Done,
             Stage::Emit => Need::Emit,
@@ -159,7 +178,7 @@ impl Rebuild {
     }
 
     /// Feeds the signatures asked for.
-    pub(super) fn signatures(&mut self, signatures: &[u8]) {
+    pub(crate) fn signatures(&mut self, signatures: &[u8]) {
         assert!(matches!(self.need(), Need::Signatures { .. }), "fed what was not asked for");
         let count = signatures.len() / self.signature_bytes;
         let mut keys = std::mem::take(&mut self.scratch);
@@ -177,7 +196,7 @@ impl Rebuild {
     }
 
     /// Feeds the hashes of keys asked for.
-    pub(super) fn keys(&mut self, hashes: &[u64]) {
+    pub(crate) fn keys(&mut self, hashes: &[u64]) {
         assert!(matches!(self.need(), Need::Keys { .. }), "fed what was not asked for");
         self.feed(0, hashes);
         self.fed(hashes.len());
@@ -308,14 +327,12 @@ impl Rebuild {
     }
 
     /// Puts the next run into `run`. Only when `need` says `Emit`.
-    pub(super) fn emit(&mut self, run: &mut Run) {
+    pub(crate) fn emit(&mut self, run: &mut Run) {
         assert!(self.stage == Stage::Emit, "no run is ready");
         run.table = self.first + self.table;
         run.first_group = self.group;
         run.first_entry = self.entry;
-        run.directory.clear();
-        run.fingerprints.clear();
-        run.ordinals.clear();
+        run.clear();
         run.ends_table = false;
         while self.group < self.group_end && run.ordinals.len() < RUN_ENTRIES * 4 {
             let end = self.cursors[index(self.group)];

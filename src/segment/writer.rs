@@ -57,7 +57,17 @@ impl Stream {
         self.offset + wide(self.buffer.len())
     }
 
+    #[inline]
     pub(super) fn push(&mut self, bytes: &[u8], output: &mut Output) -> Result<()> {
+        if self.buffer.len() + bytes.len() < BUFFER_BYTES {
+            self.buffer.extend_from_slice(bytes);
+            return Ok(());
+        }
+        self.push_and_write(bytes, output)
+    }
+
+    #[inline(never)]
+    fn push_and_write(&mut self, bytes: &[u8], output: &mut Output) -> Result<()> {
         for part in bytes.chunks(BUFFER_BYTES) {
             self.buffer.extend_from_slice(part);
             if self.buffer.len() >= BUFFER_BYTES {

@@ -27,18 +27,19 @@ impl Map {
         Ok(Self::Mapped(map))
     }
 
-    /// Asks for the line of memory with this byte of the map to be brought into the cache.
+    /// Asks for the line of memory with this value to be brought into the cache: a byte of a map,
+    /// or anything else.
     #[inline]
-    pub(crate) fn prefetch(byte: &u8) {
+    pub(crate) fn prefetch<T>(value: &T) {
         #[cfg(target_arch = "x86_64")]
         {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            // SAFETY: the address is that of a byte that is borrowed, and a prefetch changes
+            // SAFETY: the address is that of a value that is borrowed, and a prefetch changes
             // nothing that the program can see; it is part of x86-64.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(byte).cast()) };
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) };
         }
         #[cfg(not(target_arch = "x86_64"))]
-        let _ = byte;
+        let _ = value;
     }
 
     /// Asks the disk for these bytes, without waiting. A wish: where the system does not take

@@ -1,6 +1,7 @@
 //! The flush: what the memtable holds becomes a segment and dead files, the floor moves, and a
 //! new WAL begins. All under the write lock; readers go on.
 
+use crate::format::bytes::wide;
 use crate::format::catalog::WalEntry;
 use crate::format::wal::RECORDS_BEGIN;
 use crate::index::core::{Core, Writer};
@@ -140,16 +141,18 @@ impl Core {
     }
 
     /// An empty one that is likely to hold as much as the last, or as much more as the next log
-    /// is longer.
+    /// is longer, but no more than what it may take.
     fn next_memtable(&self, writer: &Writer, before: &Snapshot) -> Memtable {
         let documents = u64::from(before.state.memtable.read().document_count());
+        let bytes_each = wide(before.state.memtable.bytes()) / documents.max(1);
+        let most = wide(self.options.memtable_bytes_max) / bytes_each.max(1);
         let length = writer.wal.as_ref().map_or(writer.wal_bytes, Wal::length);
         let times = (writer.wal_bytes / length.max(1)).clamp(1, 2);
         Memtable::new(
             self.params.signature_bytes(),
             self.params.bands(),
             (self.options.random)(),
-            u32::try_from(documents * times).unwrap_or(u32::MAX),
+            u32::try_from((documents * times).min(most)).unwrap_or(u32::MAX),
         )
     }
 
@@ -221,7 +224,7 @@ impl Core {
         draft: &mut Draft,
     ) -> Result<()> {
         let memtable = Arc::clone(&before.state.memtable);
-        let live: Vec<u32> = {
+        let live: Arc<[u32]> = {
             let content = memtable.read();
             let all = 0..content.document_count();
             all.filter(|ordinal| content.is_live(*ordinal, before.visible)).collect()
@@ -230,9 +233,9 @@ impl Core {
             return Ok(());
         }
         let number = writer.next_number();
-        let mut merge = Merge::begin(self, number, vec![Input::Memtable { memtable, live }])?;
-        while !merge.step(usize::MAX)? {}
-        let built = open_built(self, &merge.finish()?)?;
+        let input = Input::Memtable { memtable: Arc::clone(&memtable), live: Arc::clone(&live) };
+        let merge = Merge::begin(self, number, vec![input])?;
+        let built = open_built(self, &merge.flush(self, &memtable, &live)?)?;
         draft.adopt(&built);
         draft.segments.push(Arc::new(built));
         Ok(())

@@ -3,6 +3,7 @@
 //! Copies what is live from its inputs, in their order, section by section, then has the tables
 //! built. It can be interrupted anywhere. It does not know why it merges, nor commits anything.
 
+mod beside;
 pub(crate) mod compaction;
 pub(crate) mod draft;
 pub(crate) mod flush;
@@ -17,6 +18,7 @@ use crate::index::read::state::LiveSegment;
 use crate::memtable::Memtable;
 use crate::segment::{Builder, Built, Ranks};
 use crate::storage::names::Ending;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Signatures copied at once.
@@ -26,7 +28,7 @@ const RUN_DOCS_MAX: u32 = 8192;
 #[derive(Debug)]
 pub(crate) enum Input {
     /// The live documents of a memtable that is not written to meanwhile.
-    Memtable { memtable: Arc<Memtable>, live: Vec<u32> },
+    Memtable { memtable: Arc<Memtable>, live: Arc<[u32]> },
     /// What was live in a segment when the merge began.
     Segment { live: Arc<LiveSegment>, ranks: Arc<Ranks> },
 }
@@ -97,10 +99,18 @@ impl Merge {
 
     /// Does about `budget` bytes of work; true when only `finish` is left.
     pub(crate) fn step(&mut self, budget: usize) -> Result<bool> {
+        match self.copy(budget)? {
+            Some(left) => self.builder.step(left.max(1)),
+            None => Ok(false),
+        }
+    }
+
+    /// Copies all sections, or as many bytes as `budget` says; then there is none of it left.
+    fn copy(&mut self, budget: usize) -> Result<Option<usize>> {
         let mut left = budget;
         while self.pass != Pass::Tables {
             if left == 0 {
-                return Ok(false);
+                return Ok(None);
             }
             let Some(input) = self.inputs.get(self.input) else {
                 (self.pass, self.input) = (self.pass.next(), 0);
@@ -113,7 +123,7 @@ impl Merge {
             let moved = copy(&mut self.builder, self.pass, input, &mut self.position, left)?;
             left = left.saturating_sub(moved);
         }
-        self.builder.step(left.max(1))
+        Ok(Some(left))
     }
 
     /// Publishes the segment.
@@ -150,8 +160,13 @@ fn copy(
             let content = memtable.read();
             while moved < budget && *position < live.len() {
                 let ordinal = live[*position];
+                let mut docs = 1;
                 moved += match pass {
-                    Pass::Signatures => push_signatures(builder, content.signature(ordinal))?,
+                    Pass::Signatures => {
+                        let run = run(&live[*position..]);
+                        docs = run.len();
+                        push_signatures(builder, content.signatures(run))?
+                    }
                     Pass::Documents => {
                         push_document(builder, content.key(ordinal), content.payload(ordinal))?
                     }
@@ -160,7 +175,7 @@ fn copy(
                         push_shingle_count(builder, content.shingle_count(ordinal))?
                     }
                 };
-                *position += 1;
+                *position += docs;
             }
         }
         Input::Segment { live, ranks } => {
@@ -194,6 +209,14 @@ fn copy(
         }
     }
     Ok(moved)
+}
+
+/// The first of these ordinals and those that follow it without a gap, up to a bound.
+fn run(live: &[u32]) -> Range<u32> {
+    let Some(first) = live.first().copied() else { return 0..0 };
+    let follows = |(ordinal, expected): &(&u32, u32)| **ordinal == *expected;
+    let most = first.saturating_add(RUN_DOCS_MAX);
+    first..live.iter().zip(first..most).take_while(follows).last().map_or(first, |(_, at)| at + 1)
 }
 
 fn push_signatures(builder: &mut Builder, signatures: &[u8]) -> Result<usize> {

@@ -1,0 +1,229 @@
+//! How a flush goes through a merge: all at once, with its tables computed from the memtable, and
+//! that beside the writing where there is a processor to spare.
+//!
+//! Only computing moves to the other thread: every file operation stays where and in the order it
+//! was, and what is written is the same to the byte.
+
+use crate::Result;
+use crate::format::bytes::index;
+use crate::index::core::Core;
+use crate::index::merge::{Merge, run};
+use crate::memtable::Memtable;
+use crate::segment::{Built, Need, Rebuild, Run, Shape};
+use crate::sketch::key_hash;
+use crate::sync::{mpsc, thread};
+
+/// Fewer documents are not worth a thread.
+const DOCS_MIN: usize = 8 * 1024;
+/// Documents fed at once: what is read of them for one band is still in the cache for the next.
+const FED_DOCS_MAX: u32 = 2 * 1024;
+/// Of the memory of a merge, the part in which tables are computed, inverse, unless a single table
+/// needs more; half of it is for runs that wait to be written.
+const COMPUTING_SHARE_INVERSE: usize = 8;
+
+/// The documents of a flush.
+#[derive(Debug, Clone, Copy)]
+struct Births<'a> {
+    memtable: &'a Memtable,
+    live: &'a [u32],
+    shape: &'a Shape,
+    memory_bytes: usize,
+}
+
+impl Merge {
+    /// Does all of a merge whose only input are these documents of a memtable, and publishes it.
+    pub(crate) fn flush(mut self, core: &Core, memtable: &Memtable, live: &[u32]) -> Result<Built> {
+        let memory_bytes = core.options.merge_bytes_max;
+        let births = Births { memtable, live, shape: &core.shape, memory_bytes };
+        let runs_ahead = (memory_bytes / 2 / Run::BYTES).clamp(1, live.len().max(1));
+        let (sender, receiver) = mpsc::sync_channel(runs_ahead);
+        thread::scope(|scope| {
+            // Goes with this closure, also when that fails: then nobody takes another run, and the
+            // other thread ends.
+            let receiver = receiver;
+            let (spares_in, spares) = mpsc::channel::<Run>();
+            let give = move |run: &mut Run| {
+                let spare = spares.try_recv().unwrap_or_default();
+                sender.send(std::mem::replace(run, spare))
+            };
+            let beside = live.len() >= DOCS_MIN
+                && start(scope, move || {
+                    let _ = births.compute(give);
+                });
+            self.copy(usize::MAX)?;
+            if beside {
+                for run in &receiver {
+                    self.push_run(&run)?;
+                    // For its memory; nobody wants it once the last is computed.
+                    let _ = spares_in.send(run);
+                }
+                return Ok(());
+            }
+            births.compute(|run| self.push_run(run))
+        })?;
+        self.finish()
+    }
+
+    fn push_run(&mut self, run: &Run) -> Result<()> {
+        self.builder.push_run(run).map(|_| ())
+    }
+}
+
+impl Births<'_> {
+    /// Computes all tables and gives out their runs, in order, until `give` fails.
+    fn compute<E>(
+        &self,
+        mut give: impl FnMut(&mut Run) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let docs = u32::try_from(self.live.len()).unwrap_or(u32::MAX);
+        // Its collected keys and its entries.
+        let table_bytes = self.live.len().saturating_mul(2 * 8);
+        let share_bytes = self.memory_bytes / COMPUTING_SHARE_INVERSE;
+        let memory_bytes = share_bytes.max(table_bytes.min(self.memory_bytes / 2));
+        let mut rebuild = Rebuild::new(self.shape, docs, memory_bytes);
+        let (mut run, mut hashes) = (Run::default(), Vec::new());
+        loop {
+            match rebuild.need() {
+                Need::Done => return Ok(()),
+                Need::Emit => {
+                    rebuild.emit(&mut run);
+                    give(&mut run)?;
+                }
+                // The lock is held briefly: a backup flushes what others still write to.
+                Need::Signatures { from } => {
+                    let mut next = self::run(&self.live[index(from)..]);
+                    next.end = next.end.min(next.start + FED_DOCS_MAX);
+                    rebuild.signatures(self.memtable.read().signatures(next));
+                }
+                Need::Keys { from } => {
+                    let content = self.memtable.read();
+                    let next = self.live[index(from)..].iter().take(index(FED_DOCS_MAX));
+                    let seed = self.shape.key_seed;
+                    hashes.clear();
+                    hashes.extend(next.map(|ordinal| key_hash(content.key(*ordinal), seed)));
+                    drop(content);
+                    rebuild.keys(&hashes);
+                }
+            }
+        }
+    }
+}
+
+/// Starts a thread for work of its own, if there is a processor for it and the system has a thread.
+#[cfg(not(all(shuttle, test)))]
+fn start<'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    work: impl FnOnce() + Send + 'scope,
+) -> bool {
+    let name = "nearkin-tables".to_owned();
+    thread::available_parallelism().is_ok_and(|processors| processors.get() > 1)
+        && thread::Builder::new().name(name).spawn_scoped(scope, work).is_ok()
+}
+
+/// The schedule explorer has one processor.
+#[cfg(all(shuttle, test))]
+fn start<'scope>(_: &'scope thread::Scope<'scope, '_>, _: impl FnOnce() + Send + 'scope) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memtable::{NewDocument, Step};
+    use crate::segment::Builder;
+    use crate::storage::{Disk, OpenMode, Storage};
+    use crate::sync::Arc;
+    use std::path::Path;
+
+    const SHAPE: Shape = Shape {
+        signature_bytes: 16,
+        band_bytes: 4,
+        bands: 3,
+        key_seed: 7,
+        uuid: [1; 16],
+        params_id: 5,
+    };
+
+    /// The bytes of a segment of these documents, whose tables come from `memory`, or, without,
+    /// from what is read back.
+    fn built(
+        path: &Path,
+        memtable: &Memtable,
+        live: &[u32],
+        memory: Option<(usize, bool)>,
+    ) -> Vec<u8> {
+        let storage: Arc<dyn Storage> = Arc::new(Disk::default());
+        let docs = u32::try_from(live.len()).unwrap();
+        let mut builder = Builder::create(&storage, path, 3, &SHAPE, docs, 1 << 20).unwrap();
+        {
+            let content = memtable.read();
+            for ordinal in live {
+                builder.push_signatures(content.signature(*ordinal)).unwrap();
+            }
+            for ordinal in live {
+                builder.push_document(content.key(*ordinal), content.payload(*ordinal)).unwrap();
+            }
+            for ordinal in live {
+                builder.push_time(content.time(*ordinal)).unwrap();
+            }
+            for _ in live {
+                builder.push_shingle_count(1).unwrap();
+            }
+        }
+        match memory {
+            None => while !builder.step(1 << 30).unwrap() {},
+            Some((memory_bytes, beside)) => {
+                let births = Births { memtable, live, shape: &SHAPE, memory_bytes };
+                let (sender, receiver) = mpsc::sync_channel(2);
+                thread::scope(|scope| {
+                    let give = move |run: &mut Run| sender.send(std::mem::take(run));
+                    if beside && start(scope, move || births.compute(give).unwrap()) {
+                        for run in &receiver {
+                            builder.push_run(&run).unwrap();
+                        }
+                    } else {
+                        births.compute(|run| builder.push_run(run).map(|_| ())).unwrap();
+                    }
+                });
+            }
+        }
+        let length = builder.finish().unwrap().listed.length;
+        let mut bytes = vec![0; usize::try_from(length).unwrap()];
+        let file = storage.open(path, OpenMode::Read).unwrap();
+        file.read_at(&mut bytes, 0).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn tables_from_memory_are_those_read_back_to_the_byte() {
+        let folder = tempfile::tempdir().unwrap();
+        let memtable = Memtable::new(SHAPE.signature_bytes, SHAPE.bands, 11, 0);
+        for at in 0..20_000_u32 {
+            let mut signature = [0; 16];
+            for (place, byte) in signature.iter_mut().enumerate() {
+                let mixed = (u64::from(at / 3) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                *byte = mixed.rotate_left(u32::try_from(place).unwrap() * 5).to_le_bytes()[7];
+            }
+            memtable.apply(
+                1,
+                &[Step::Birth(NewDocument {
+                    key: &at.to_le_bytes(),
+                    payload: b"",
+                    time: u64::from(at),
+                    shingle_count: 1,
+                    signature: &signature,
+                    table_keys: &[0, 0, 0, u64::from(at)],
+                })],
+            );
+        }
+        let all: Vec<u32> = (0..20_000).collect();
+        let gaps: Vec<u32> = (0..20_000).filter(|at| at % 1_000 != 7 && at % 5_003 > 2).collect();
+        for live in [&all[..], &gaps, &all[..1]] {
+            let expected = built(&folder.path().join("a"), &memtable, live, None);
+            for memory in [(1 << 26, true), (1 << 26, false), (1 << 16, true), (1 << 20, false)] {
+                let found = built(&folder.path().join("b"), &memtable, live, Some(memory));
+                assert!(found == expected, "{} documents, {memory:?}", live.len());
+            }
+        }
+    }
+}
