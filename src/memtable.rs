@@ -11,7 +11,9 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use ahash::RandomState;
 use std::collections::HashMap;
+use std::ops::Range;
 use table::Table;
+pub(crate) use table::Walk;
 
 /// The change at which a live document dies: none yet.
 const NEVER: u64 = u64::MAX;
@@ -44,6 +46,8 @@ pub(crate) enum Step<'a> {
     Death(u32),
     /// A document of a segment dies.
     SegmentDeath { segment: u64, ordinal: u32 },
+    /// What follows is of the next change.
+    NextChange,
 }
 
 /// The in-memory source of recent documents. One writer, any number of readers.
@@ -132,9 +136,9 @@ impl Memtable {
         self.content.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Applies a change, or part of one: readers see it once they are told that `change` is
-    /// visible. Callers apply a large change in parts, so that readers get in between.
-    pub(crate) fn apply(&self, change: u64, steps: &[Step<'_>]) {
+    /// Applies a change, or part of one, or several: readers see it once they are told that
+    /// `change` is visible. Callers apply a large change in parts, so that readers get in between.
+    pub(crate) fn apply(&self, mut change: u64, steps: &[Step<'_>]) {
         self.touched.store(true, Ordering::Release);
         let mut content = self.write();
         // All tables hold as many documents, so that they are full together.
@@ -153,6 +157,7 @@ impl Memtable {
                 Step::SegmentDeath { segment, ordinal } => {
                     content.segment_deaths.entry((segment, ordinal)).or_insert(change);
                 }
+                Step::NextChange => change += 1,
             }
         }
         content.enter(steps);
@@ -269,6 +274,20 @@ impl Content {
         self.tables[table].documents(mix(key, self.secret))
     }
 
+    /// Tells, of several hashes in one table, which documents of a range of ordinals have each of
+    /// them, as [`Content::bucket`] does: the memory works on all of them at once.
+    pub(crate) fn buckets(
+        &self,
+        table: usize,
+        keys: impl Iterator<Item = u64>,
+        ordinals: Range<u32>,
+        walk: &mut Walk,
+        tell: impl FnMut(usize, u32),
+    ) {
+        let hashes = keys.map(|key| mix(key, self.secret));
+        self.tables[table].walk(hashes, ordinals, walk, tell);
+    }
+
     /// The live document with this key, for a reader who sees changes up to `visible`.
     pub(crate) fn find_key(&self, key: &[u8], key_hash: u64, visible: u64) -> Option<u32> {
         let table = self.tables.len() - 1;
@@ -325,6 +344,14 @@ mod tests {
         assert_eq!(content.bucket(0, 7).collect::<Vec<_>>(), [1, 0]);
         assert_eq!(content.bucket(1, 9).collect::<Vec<_>>(), [1]);
         assert_eq!(content.bucket(1, 7).count(), 0);
+        let told = |ordinals| {
+            let mut told = Vec::new();
+            let tell = |nth, ordinal| told.push((nth, ordinal));
+            content.buckets(0, [8, 7].into_iter(), ordinals, &mut Walk::default(), tell);
+            told
+        };
+        assert_eq!(told(0..u32::MAX), [(1, 1), (1, 0)]);
+        assert_eq!((told(1..u32::MAX), told(0..1)), (vec![(1, 1)], vec![(1, 0)]));
         assert_eq!(content.signature(1), b"sig2");
         assert_eq!(content.payload(0), b"pay");
     }
