@@ -222,7 +222,7 @@ impl Core {
         for newcomer in newcomers {
             let logged = newcomer.logged(now);
             self.check_operation(&logged, newcomer.signature.id())?;
-            self.check_record(&[logged])?;
+            self.check_record(&logged, &[])?;
             operations.push(logged);
         }
         let mut admissions = Vec::with_capacity(operations.len());
@@ -268,27 +268,23 @@ impl Core {
         decided.and(written)
     }
 
-    /// Refuses what does not fit into one record.
-    fn check_record(&self, operations: &[LoggedOperation<'_>]) -> Result<()> {
-        let (bytes, bytes_max) = (record_bytes(operations), self.options.batch_bytes_max);
+    /// The bytes of the record that a newcomer makes, in the place of other documents; an error if
+    /// that is too long.
+    fn check_record(&self, newcomer: &LoggedOperation<'_>, removed: &[Match]) -> Result<usize> {
+        let own = match newcomer {
+            LoggedOperation::Insert { payload, signature, .. } => payload.len() + signature.len(),
+            LoggedOperation::Remove { .. } => 0,
+        };
+        let removes = removed.iter().map(|found| 20 + found.key.len()).sum::<usize>();
+        let bytes = 32 + 20 + newcomer.key().len() + own + removes;
+        let bytes_max = self.options.batch_bytes_max;
         if bytes <= bytes_max {
-            return Ok(());
+            return Ok(bytes);
         }
-        let replaced = operations.len().saturating_sub(1);
         Err(Error::invalid(format!(
-            "the newcomer, in the place of {replaced} documents, takes {bytes} bytes, \
-             batch_bytes_max is {bytes_max}; raise it, or remove some of them first"
+            "the newcomer, in the place of {} documents, takes {bytes} bytes, \
+             batch_bytes_max is {bytes_max}; raise it, or remove some of them first",
+            removed.len()
         )))
     }
-}
-
-/// What a record of these takes in the log.
-fn record_bytes(operations: &[LoggedOperation<'_>]) -> usize {
-    let bytes = operations.iter().map(|operation| match operation {
-        LoggedOperation::Insert { key, payload, signature, .. } => {
-            20 + key.len() + payload.len() + signature.len()
-        }
-        LoggedOperation::Remove { key } => 20 + key.len(),
-    });
-    32 + bytes.sum::<usize>()
 }

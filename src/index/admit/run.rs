@@ -6,7 +6,7 @@
 //! on the state before all of them as on the state just before it.
 
 use super::foreseen::{Foreseen, Together};
-use super::{Admission, Decision, Keep, Terms, record_bytes};
+use super::{Admission, Decision, Keep, Terms};
 use crate::Result;
 use crate::format::wal::LoggedOperation;
 use crate::index::batch::Outcome;
@@ -104,14 +104,11 @@ impl<'a> Run<'a> {
         }
         let removed = self.before.rank(duplicates, usize::MAX)?;
         let related = self.before.rank(related, limit)?;
-        let mut operations = Vec::with_capacity(removed.len() + 1);
-        operations.extend(removed.iter().map(|found| LoggedOperation::Remove { key: &found.key }));
-        operations.push(*newcomer);
-        self.core.check_record(&operations)?;
+        let bytes = self.core.check_record(newcomer, &removed)?;
         let seed = self.core.params.seed();
         self.waiting_keys.extend(removed.iter().map(|found| key_hash(&found.key, seed)));
         self.waiting_keys.push(self.together.key_hashes[at]);
-        self.waiting_bytes += record_bytes(&operations);
+        self.waiting_bytes += bytes;
         self.waiting_bits |= 1 << at;
         let outcome = Outcome::Unchanged;
         self.waiting.push((at, Decision::Admitted { related, outcome, removed }));

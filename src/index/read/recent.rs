@@ -45,16 +45,19 @@ impl<'a> Recent<'a> {
     ) {
         let mut walk = Walk::default();
         let first = probes.start;
+        // Of each probe the document that was found last: it mostly shares more than one band.
+        let mut last_found = vec![u32::MAX; probes.len()];
         let keys = &self.band_keys[first * self.bands..probes.end * self.bands];
         for (band, number) in (0..self.bands).zip(0..) {
             let keys = keys.iter().skip(band).step_by(self.bands).copied();
             content.buckets(band, keys, ordinals.clone(), &mut walk, |nth, ordinal| {
-                if !content.is_live(ordinal, LAST) {
+                if last_found[nth] == ordinal || !content.is_live(ordinal, LAST) {
                     return;
                 }
                 let probe = u32::try_from(first + nth).unwrap_or(u32::MAX);
                 let signature = content.signature(ordinal);
                 if let Some(equal_rows) = self.asked.score(probe, (number, number), signature) {
+                    last_found[nth] = ordinal;
                     let place = Place { source: self.source, ordinal };
                     found.push(Found { probe, place, equal_rows });
                 }
@@ -73,18 +76,20 @@ impl<'a> Recent<'a> {
         // Chains of the BandKeys in a few slots: newest first, counted from 1.
         let mut slots = [0_u32; 1 << SLOT_BITS];
         let mut older = Vec::with_capacity(self.band_keys.len());
-        for (at, key) in self.band_keys.iter().enumerate() {
-            let (probe, band) = (at / self.bands, at % self.bands);
+        let bands = (0..count).flat_map(|probe| (0..self.bands).map(move |band| (probe, band)));
+        for ((at, key), (probe, band)) in self.band_keys.iter().enumerate().zip(bands) {
             let spread = (key ^ wide(band)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             let slot = usize::try_from(spread >> (64 - SLOT_BITS)).unwrap_or(0);
             let number = u32::try_from(at + 1).unwrap_or(0);
             let mut next = std::mem::replace(&mut slots[slot], number);
             older.push(next);
             while let Some(other) = next.checked_sub(1).map(index) {
-                let earlier = other / self.bands;
-                let is_same = other % self.bands == band && self.band_keys[other] == *key;
-                if is_same && alike[probe] >> earlier & 1 == 0 && self.are_alike(probe, earlier) {
-                    alike[probe] |= 1 << earlier;
+                if self.band_keys[other] == *key && other % self.bands == band {
+                    let earlier = other / self.bands;
+                    let is_news = earlier != probe && alike[probe] >> earlier & 1 == 0;
+                    if is_news && self.are_alike(probe, earlier) {
+                        alike[probe] |= 1 << earlier;
+                    }
                 }
                 next = older[other];
             }
