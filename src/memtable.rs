@@ -5,6 +5,8 @@
 //! change is visible: the reader says up to which change it sees.
 
 mod table;
+#[cfg(test)]
+mod tests;
 
 use crate::format::bytes::index;
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +15,7 @@ use ahash::RandomState;
 use std::collections::HashMap;
 use std::ops::Range;
 use table::Table;
+pub(crate) use table::Walk;
 
 /// The change at which a live document dies: none yet.
 const NEVER: u64 = u64::MAX;
@@ -50,6 +53,8 @@ pub(crate) enum Step<'a> {
     Death(u32),
     /// A document of a segment dies.
     SegmentDeath { segment: u64, ordinal: u32 },
+    /// What follows is of the next change.
+    NextChange,
 }
 
 /// The in-memory source of recent documents. One writer, any number of readers.
@@ -141,9 +146,9 @@ impl Memtable {
         self.content.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Applies a change, or part of one: readers see it once they are told that `change` is
-    /// visible. Readers get in between.
-    pub(crate) fn apply(&self, change: u64, steps: &[Step<'_>]) {
+    /// Applies a change, or part of one, or several: readers see it once they are told that
+    /// `change` is visible. Readers get in between.
+    pub(crate) fn apply(&self, mut change: u64, steps: &[Step<'_>]) {
         self.touched.store(true, Ordering::Release);
         // All tables hold as many documents, so that they are full together.
         let is_full = |table: &Table| table.is_full_for(steps.len());
@@ -158,7 +163,7 @@ impl Memtable {
             return;
         }
         for steps in steps.chunks(STEPS_PER_HOLD) {
-            self.write().take_down(change, steps);
+            change = self.write().take_down(change, steps);
         }
         // Only now, so that whoever finds an ordinal in a table finds its document. Table by table:
         // the next entries of one lie in pages whose addresses are at hand.
@@ -221,13 +226,13 @@ impl Memtable {
 fn births<'a>(steps: &'a [Step<'a>]) -> impl Iterator<Item = &'a NewDocument<'a>> {
     steps.iter().filter_map(|step| match step {
         Step::Birth(document) => Some(document),
-        Step::Death(_) | Step::SegmentDeath { .. } => None,
+        Step::Death(_) | Step::SegmentDeath { .. } | Step::NextChange => None,
     })
 }
 
 impl Content {
-    /// All of a change but the entries in the tables.
-    fn take_down(&mut self, change: u64, steps: &[Step<'_>]) {
+    /// All of a change, or of several, but the entries in the tables; returns the last of them.
+    fn take_down(&mut self, mut change: u64, steps: &[Step<'_>]) -> u64 {
         for step in steps {
             match *step {
                 Step::Birth(document) => self.give_birth(change, &document),
@@ -238,8 +243,10 @@ impl Content {
                 Step::SegmentDeath { segment, ordinal } => {
                     self.segment_deaths.entry((segment, ordinal)).or_insert(change);
                 }
+                Step::NextChange => change += 1,
             }
         }
+        change
     }
 
     fn give_birth(&mut self, change: u64, document: &NewDocument<'_>) {
@@ -290,6 +297,12 @@ impl Content {
         u32::try_from(self.documents.len()).unwrap_or(u32::MAX)
     }
 
+    /// Documents that all tables have. The others are of a change that is being applied: tables are
+    /// entered in order, and documents in each of them.
+    pub(crate) fn entered_count(&self) -> u32 {
+        self.tables.last().map_or(0, Table::count)
+    }
+
     /// Whether a document is live for a reader who sees changes up to `visible`.
     pub(crate) fn is_live(&self, ordinal: u32, visible: u64) -> bool {
         let entry = &self.documents[index(ordinal)];
@@ -333,6 +346,20 @@ impl Content {
         self.tables[table].documents(mix(key, self.secret))
     }
 
+    /// Tells, of several hashes in one table, which documents of a range of ordinals have each of
+    /// them, as [`Content::bucket`] does: the memory works on all of them at once.
+    pub(crate) fn buckets(
+        &self,
+        table: usize,
+        keys: impl Iterator<Item = u64>,
+        ordinals: Range<u32>,
+        walk: &mut Walk,
+        tell: impl FnMut(usize, u32),
+    ) {
+        let hashes = keys.map(|key| mix(key, self.secret));
+        self.tables[table].walk(hashes, ordinals, walk, tell);
+    }
+
     /// The live document with this key, for a reader who sees changes up to `visible`.
     pub(crate) fn find_key(&self, key: &[u8], key_hash: u64, visible: u64) -> Option<u32> {
         let table = self.tables.len() - 1;
@@ -363,97 +390,4 @@ fn mix(key: u64, secret: u64) -> u32 {
     // a chance of 2^(1-n) at most, whoever chose them.
     let product = (key ^ secret.rotate_left(32)).wrapping_mul(secret | 1);
     u32::try_from(product >> 32).unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn document<'a>(key: &'a [u8], signature: &'a [u8], table_keys: &'a [u64]) -> Step<'a> {
-        let (payload, time, shingle_count) = (&b"pay"[..], 5, 9);
-        Step::Birth(NewDocument { key, payload, time, shingle_count, signature, table_keys })
-    }
-
-    #[test]
-    fn a_reader_sees_what_lived_at_its_change() {
-        let memtable = Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0);
-        memtable.apply(1, &[document(b"a", b"sig1", &[7, 8, 100])]);
-        memtable.apply(2, &[Step::Death(0), document(b"a", b"sig2", &[7, 9, 100])]);
-        memtable.apply(3, &[Step::Death(1)]);
-        let content = memtable.read();
-        assert_eq!(content.find_key(b"a", 100, 0), None);
-        assert_eq!(content.find_key(b"a", 100, 1), Some(0));
-        assert_eq!(content.find_key(b"a", 100, 2), Some(1));
-        assert_eq!(content.find_key(b"a", 100, 3), None);
-        assert_eq!(content.find_key(b"b", 100, 2), None);
-        assert_eq!(content.bucket(0, 7).collect::<Vec<_>>(), [1, 0]);
-        assert_eq!(content.bucket(1, 9).collect::<Vec<_>>(), [1]);
-        assert_eq!(content.bucket(1, 7).count(), 0);
-        assert_eq!(content.signature(1), b"sig2");
-        assert_eq!(content.payload(0), b"pay");
-    }
-
-    #[test]
-    fn the_newest_version_of_a_key_that_is_seen_decides() {
-        let memtable = Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0);
-        memtable.apply(1, &[document(b"a", b"sig1", &[7, 8, 100])]);
-        memtable.apply(3, &[document(b"a", b"sig2", &[7, 8, 100])]);
-        memtable.apply(4, &[Step::Death(1)]);
-        let content = memtable.read();
-        assert_eq!(content.find_key(b"a", 100, 2), Some(0));
-        // The first has not died, which no writer does: what it takes to see who was asked.
-        assert_eq!(content.find_key(b"a", 100, 4), None);
-    }
-
-    #[test]
-    fn the_newest_of_many_versions_of_a_key_is_found_first() {
-        let memtable = Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0);
-        memtable.apply(1, &[document(b"a", b"sig1", &[7, 8, 100])]);
-        for (change, dying) in (2..=40_000).zip(0..) {
-            memtable.apply(change, &[Step::Death(dying), document(b"a", b"sig1", &[7, 8, 100])]);
-            assert_eq!(memtable.is_mostly_dead(), change > u64::from(DEAD_DOCS_MIN));
-        }
-        let content = memtable.read();
-        assert_eq!(content.find_key(b"a", 100, 40_000), Some(39_999));
-        // How many documents were looked at.
-        assert_eq!(content.bucket(2, 100).position(|ordinal| ordinal == 39_999), Some(0));
-    }
-
-    #[test]
-    fn a_change_is_the_same_in_one_part_and_in_many() {
-        let keys: Vec<[u64; 3]> = (0..700_u64).map(|at| [at % 97, at % 7, at << 40]).collect();
-        let names: Vec<[u8; 4]> = (0..700_u32).map(u32::to_le_bytes).collect();
-        let steps: Vec<Step<'_>> =
-            names.iter().zip(&keys).map(|(name, keys)| document(name, b"sig1", keys)).collect();
-        let [whole, single] = [(); 2].map(|()| Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0));
-        whole.apply(1, &steps);
-        for step in &steps {
-            single.apply(1, std::slice::from_ref(step));
-        }
-        let (whole, single) = (whole.read(), single.read());
-        assert_eq!(whole.document_count(), 700);
-        for (table, at) in (0..3).flat_map(|table| (0..700).map(move |at| (table, at))) {
-            let bucket = |content: &Content| -> Vec<u32> {
-                content.bucket(table, keys[at][table]).collect()
-            };
-            assert!(!bucket(&whole).is_empty());
-            assert_eq!(bucket(&whole), bucket(&single), "table {table}, {at}");
-        }
-        for (ordinal, (name, keys)) in (0..).zip(names.iter().zip(&keys)) {
-            assert_eq!(whole.find_key(name, keys[2], 1), Some(ordinal));
-            assert_eq!(whole.find_key(name, keys[2], 0), None);
-        }
-    }
-
-    #[test]
-    fn the_first_death_of_a_segment_document_counts() {
-        let memtable = Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0);
-        memtable.apply(4, &[Step::SegmentDeath { segment: 3, ordinal: 1 }]);
-        memtable.apply(9, &[Step::SegmentDeath { segment: 3, ordinal: 1 }]);
-        let content = memtable.read();
-        assert!(!content.segment_death(3, 1, 3));
-        assert!(content.segment_death(3, 1, 4));
-        assert!(!content.segment_death(2, 1, 4));
-        assert!(!memtable.is_untouched());
-    }
 }

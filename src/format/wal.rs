@@ -121,6 +121,25 @@ impl RecordHeader {
             && seeded_crc(salt, offset, body) == self.body_crc
     }
 
+    /// Writes this header, with length and checksum of the body, into a record that is to stand
+    /// at `offset`.
+    fn seal(&self, record: &mut [u8], salt: u64, offset: u64) {
+        let Some((header, body)) = record.split_at_mut_checked(Self::BYTES) else { return };
+        let body_bytes = u32::try_from(body.len()).unwrap_or(u32::MAX);
+        let (crc_bytes, covered) = header.split_at_mut(4);
+        let fields: [&[u8]; 5] = [
+            &seeded_crc(salt, offset, body).to_le_bytes(),
+            &body_bytes.to_le_bytes(),
+            &[self.kind as u8, 0, 0, 0],
+            &self.change.to_le_bytes(),
+            &self.horizon.to_le_bytes(),
+        ];
+        for (place, byte) in covered.iter_mut().zip(fields.into_iter().flatten()) {
+            *place = *byte;
+        }
+        crc_bytes.copy_from_slice(&seeded_crc(salt, offset, covered).to_le_bytes());
+    }
+
     /// From the beginning of this record to the earliest place of the next.
     pub(crate) fn record_bytes(&self) -> u64 {
         let bytes = wide(Self::BYTES).saturating_add(u64::from(self.body_bytes));
@@ -155,21 +174,33 @@ impl<'a> LoggedOperation<'a> {
     }
 }
 
-/// A record under construction: its bytes are laid out once, in place.
+/// A record under construction, or several, one behind the other: their bytes are laid out once,
+/// in place.
 #[derive(Debug, Default)]
 pub(crate) struct RecordBuilder {
     bytes: Vec<u8>,
+    /// Where each ends but the last.
+    ends: Vec<usize>,
 }
 
 impl RecordBuilder {
     pub(crate) fn new() -> Self {
-        Self { bytes: vec![0; RecordHeader::BYTES] }
+        Self { bytes: vec![0; RecordHeader::BYTES], ends: Vec::new() }
     }
 
     /// Begins a new record in the memory of the last.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.resize(RecordHeader::BYTES, 0);
+        self.ends.clear();
+    }
+
+    /// Ends this record, and begins another behind it.
+    pub(crate) fn begin_next(&mut self) {
+        let end = self.bytes.len();
+        self.ends.push(end);
+        self.bytes
+            .resize(end.next_multiple_of(RECORD_ALIGN).saturating_add(RecordHeader::BYTES), 0);
     }
 
     /// Adds an operation. Lengths were checked when the batch was: key 1 to 4,096 bytes, payload
@@ -193,12 +224,13 @@ impl RecordBuilder {
         self.bytes.extend_from_slice(payload);
     }
 
-    /// Bytes the record will take in the file.
+    /// Bytes the records will take in the file.
     pub(crate) fn record_bytes(&self) -> u64 {
         wide(self.bytes.len().next_multiple_of(RECORD_ALIGN))
     }
 
-    /// Fills in the header for the place the record gets, pads, and returns the bytes.
+    /// Fills in the headers for the place the first record gets and the number of its change,
+    /// pads, and returns the bytes.
     pub(crate) fn seal(
         &mut self,
         kind: RecordKind,
@@ -208,27 +240,27 @@ impl RecordBuilder {
         offset: u64,
     ) -> &[u8] {
         let length = self.bytes.len();
-        let (header, body) = self.bytes.split_at_mut(RecordHeader::BYTES);
-        let body_bytes = u32::try_from(body.len()).unwrap_or(u32::MAX);
-        let (crc_bytes, covered) = header.split_at_mut(4);
-        let fields: [&[u8]; 5] = [
-            &seeded_crc(salt, offset, body).to_le_bytes(),
-            &body_bytes.to_le_bytes(),
-            &[kind as u8, 0, 0, 0],
-            &change.to_le_bytes(),
-            &horizon.to_le_bytes(),
-        ];
-        for (place, byte) in covered.iter_mut().zip(fields.into_iter().flatten()) {
-            *place = *byte;
+        let mut begin = 0;
+        for (&end, change) in self.ends.iter().chain([&length]).zip(change..) {
+            let header = RecordHeader { kind, body_bytes: 0, body_crc: 0, change, horizon };
+            if let Some(record) = self.bytes.get_mut(begin..end) {
+                header.seal(record, salt, offset.saturating_add(wide(begin)));
+            }
+            begin = end.next_multiple_of(RECORD_ALIGN);
         }
-        crc_bytes.copy_from_slice(&seeded_crc(salt, offset, covered).to_le_bytes());
         let end = length.next_multiple_of(RECORD_ALIGN);
         self.bytes.resize(end.saturating_add(RecordHeader::BYTES), 0);
         self.bytes.split_at(end).0
     }
 
-    /// The sealed record, and zeros where the next one's header will be: so that whatever the file
-    /// held before, a header that is there was begun after this record.
+    /// From the beginning of the first record to the end of the last one's header.
+    pub(crate) fn headers_bytes(&self) -> usize {
+        let begin = self.ends.last().map_or(0, |end| end.next_multiple_of(RECORD_ALIGN));
+        begin.saturating_add(RecordHeader::BYTES)
+    }
+
+    /// The sealed records, and zeros where the next header will be: so that whatever the file
+    /// held before, a header that is there was begun after these records.
     pub(crate) fn sealed_and_end(&self) -> &[u8] {
         &self.bytes
     }

@@ -3,21 +3,18 @@
 //!
 //! Decides under the write lock, by the law on the applied state; writes through `write.rs`.
 
-use crate::format::bytes::index;
+mod foreseen;
+mod run;
+
 use crate::format::wal::LoggedOperation;
 use crate::index::batch::Outcome;
-use crate::index::core::{Core, Writer};
-use crate::index::plan::key_hashes;
+use crate::index::core::Core;
 use crate::index::read::Match;
-use crate::index::read::search::{Found, Search};
 use crate::index::read::state::Snapshot;
-use crate::index::view::Held;
 use crate::sketch::Signature;
-use crate::sync::Arc;
 use crate::{Error, Result};
-
-/// Newcomers whose like is looked for together, and decided in one hold of the write lock.
-const TOGETHER: usize = 8;
+use foreseen::{Foreseen, Together};
+use run::Run;
 
 /// On what terms newcomers are admitted.
 ///
@@ -212,36 +209,6 @@ impl Admission {
     }
 }
 
-/// What segments hold that is like newcomers, as long as the state is this one.
-struct Foreseen {
-    state: Arc<Held>,
-    /// In order of the signatures.
-    found: Vec<Found>,
-    /// Which of the signatures the first one was.
-    begin: usize,
-}
-
-impl Foreseen {
-    fn of(
-        snapshot: &Snapshot,
-        signatures: &[&[u8]],
-        begin: usize,
-        relate_min: u32,
-    ) -> Result<Self> {
-        let signatures = &signatures[begin..];
-        let found = Search::new(snapshot, signatures.len()).in_segments(signatures, relate_min)?;
-        Ok(Self { state: Arc::clone(&snapshot.state), found, begin })
-    }
-
-    /// What was found for one of the signatures.
-    fn of_signature(&self, at: usize) -> Vec<Found> {
-        let at = at - self.begin;
-        let first = self.found.partition_point(|found| index(found.probe) < at);
-        let rest = &self.found[first..];
-        rest.iter().take_while(|found| index(found.probe) == at).copied().collect()
-    }
-}
-
 impl Core {
     /// Decides on newcomers, one after the other. See [`crate::Index::admit_all`].
     pub(crate) fn admit_all(
@@ -255,14 +222,18 @@ impl Core {
         for newcomer in newcomers {
             let logged = newcomer.logged(now);
             self.check_operation(&logged, newcomer.signature.id())?;
-            self.check_record(&[logged])?;
+            self.check_record(&logged, &[])?;
             operations.push(logged);
         }
         let mut admissions = Vec::with_capacity(operations.len());
         let mut last = None;
-        let decided = operations
-            .chunks(TOGETHER)
-            .try_for_each(|some| self.admit_some(some, terms, &mut admissions, &mut last));
+        let mut rest = &operations[..];
+        let mut decided = Ok(());
+        while decided.is_ok() && !rest.is_empty() {
+            let count = admissions.len();
+            decided = self.admit_some(rest, terms, &mut admissions, &mut last);
+            rest = &rest[admissions.len() - count..];
+        }
         // What was decided before something failed is settled all the same: others may see it.
         if let Some(last) = last {
             planted!(RejectionNotAwaited => if !admissions.iter().any(Admission::is_admitted) {
@@ -274,7 +245,7 @@ impl Core {
         decided.map(|()| admissions)
     }
 
-    /// Decides on a few newcomers; `last` is the last change that an answer rests on.
+    /// Decides on the first of some newcomers; `last` is the last change that an answer rests on.
     fn admit_some(
         &self,
         operations: &[LoggedOperation<'_>],
@@ -282,99 +253,38 @@ impl Core {
         admissions: &mut Vec<Admission>,
         last: &mut Option<u64>,
     ) -> Result<()> {
-        let mut signatures = Vec::with_capacity(operations.len());
-        for operation in operations {
-            if let LoggedOperation::Insert { signature, .. } = operation {
-                signatures.push(*signature);
-            }
-        }
-        let relate_min = terms.relate_min;
-        let mut foreseen = Foreseen::of(&self.snapshot(), &signatures, 0, relate_min)?;
+        let together = Together::of(&self.params, operations);
+        let snapshot = self.snapshot();
+        let foreseen = Foreseen::of(&snapshot, &together, 0, terms.relate_min)?;
+        let alike = together.recent(&snapshot, terms.relate_min).alike();
+        let end = foreseen.end();
         let mut writer = self.writer();
-        for (at, operation) in operations.iter().enumerate() {
-            self.group.refuse_if_poisoned()?;
-            let before = self.applied(&writer);
-            if !Arc::ptr_eq(&before.state, &foreseen.state) {
-                foreseen = Foreseen::of(&before, &signatures, at, relate_min)?;
-            }
-            let found = foreseen.of_signature(at);
-            let found = Search::new(&before, 1).completed(signatures[at], relate_min, found);
-            let decision = self.decide(&mut writer, &before, operation, found, terms)?;
-            *last = Some(writer.change);
-            admissions.push(Admission { decision, change: before.visible });
-        }
-        Ok(())
+        self.group.refuse_if_poisoned()?;
+        let mut run = Run::new(self, &mut writer, (&together, &alike), foreseen, terms);
+        let decided = (0..end).try_for_each(|at| run.decide(at));
+        let written = run.write();
+        *last = run.last().or(*last);
+        admissions.append(&mut run.admissions);
+        decided.and(written)
     }
 
-    /// Decides on a newcomer, given what is like it before, and writes what that comes to.
-    fn decide(
-        &self,
-        writer: &mut Writer,
-        before: &Snapshot,
-        newcomer: &LoggedOperation<'_>,
-        mut found: Vec<Found>,
-        terms: Terms,
-    ) -> Result<Decision> {
-        if !found.is_empty() {
-            let itself = before.locate(newcomer.key())?;
-            found.retain(|found| Some(found.place) != itself);
-        }
-        found.sort_unstable_by_key(|found| found.equal_rows);
-        let least = found.partition_point(|found| found.equal_rows < terms.reject_min);
-        let (related, duplicates) = found.split_at_mut(least);
-        if !stays(before, newcomer, duplicates, terms.keep)? {
-            let duplicates = before.rank(duplicates, terms.limit)?;
-            return Ok(Decision::Rejected { duplicates });
-        }
-        let removed = before.rank(duplicates, usize::MAX)?;
-        let related = before.rank(related, terms.limit)?;
-        let mut operations = Vec::with_capacity(removed.len() + 1);
-        operations.extend(removed.iter().map(|found| LoggedOperation::Remove { key: &found.key }));
-        operations.push(*newcomer);
-        self.check_record(&operations)?;
-        let key_hashes = key_hashes(&self.params, &operations);
-        let written = self.write_locked(writer, &operations, &key_hashes)?;
-        let outcome = written.outcomes.last().copied().unwrap_or(Outcome::Unchanged);
-        Ok(Decision::Admitted { related, outcome, removed })
-    }
-
-    /// Refuses what does not fit into one record.
-    fn check_record(&self, operations: &[LoggedOperation<'_>]) -> Result<()> {
-        let bytes = operations.iter().map(|operation| match operation {
-            LoggedOperation::Insert { key, payload, signature, .. } => {
-                20 + key.len() + payload.len() + signature.len()
-            }
-            LoggedOperation::Remove { key } => 20 + key.len(),
-        });
-        let (bytes, bytes_max) = (32 + bytes.sum::<usize>(), self.options.batch_bytes_max);
+    /// The bytes of the record that a newcomer makes, in the place of other documents; an error if
+    /// that is too long.
+    fn check_record(&self, newcomer: &LoggedOperation<'_>, removed: &[Match]) -> Result<usize> {
+        let own = match newcomer {
+            LoggedOperation::Insert { payload, signature, .. } => payload.len() + signature.len(),
+            LoggedOperation::Remove { .. } => 0,
+        };
+        let removes = removed.iter().map(|found| 20 + found.key.len()).sum::<usize>();
+        let bytes = 32 + 20 + newcomer.key().len() + own + removes;
+        let bytes_max = self.options.batch_bytes_max;
         if bytes <= bytes_max {
-            return Ok(());
+            return Ok(bytes);
         }
-        let replaced = operations.len().saturating_sub(1);
         Err(Error::invalid(format!(
-            "the newcomer, in the place of {replaced} documents, takes {bytes} bytes, \
-             batch_bytes_max is {bytes_max}; raise it, or remove some of them first"
+            "the newcomer, in the place of {} documents, takes {bytes} bytes, \
+             batch_bytes_max is {bytes_max}; raise it, or remove some of them first",
+            removed.len()
         )))
-    }
-}
-
-/// Whether the newcomer is the one that stays.
-fn stays(
-    before: &Snapshot,
-    newcomer: &LoggedOperation<'_>,
-    duplicates: &[Found],
-    keep: Keep,
-) -> Result<bool> {
-    match (keep, newcomer) {
-        (Keep::Newest, _) => Ok(true),
-        (Keep::Longest, LoggedOperation::Insert { shingle_count, .. }) => {
-            for duplicate in duplicates {
-                if before.shingle_count(duplicate.place)? >= *shingle_count {
-                    return Ok(false);
-                }
-            }
-            Ok(true)
-        }
-        _ => Ok(duplicates.is_empty()),
     }
 }

@@ -1,13 +1,14 @@
 //! The write path: check, decide, append, apply, and wait for what `Ok` promises.
 
+use crate::format::bytes::wide;
 use crate::format::wal::{
     KEY_BYTES_MAX, LoggedOperation, PAYLOAD_BYTES_MAX, RecordBuilder, RecordKind,
 };
-use crate::index::batch::{Batch, Operation, Written};
+use crate::index::batch::{Batch, Operation, Outcome, Written};
 use crate::index::core::{Core, Writer};
 use crate::index::durable::Mark;
 use crate::index::options::Durability;
-use crate::index::plan::{Effect, key_hashes, plan};
+use crate::index::plan::{Effect, key_hashes, plan, take_effect};
 use crate::index::read::state::{Place, Snapshot, band_keys, other_parameters};
 use crate::memtable::{NewDocument, Step};
 use crate::wal::AppendError;
@@ -76,11 +77,24 @@ impl Core {
         Ok(())
     }
 
+    /// Writes operations as one change.
     pub(crate) fn write_locked(
         &self,
         writer: &mut Writer,
         operations: &[LoggedOperation<'_>],
         key_hashes: &[u64],
+    ) -> Result<Written> {
+        self.write_changes(writer, operations, key_hashes, &[operations.len()])
+    }
+
+    /// Writes operations as several changes, in one append: `ends` is where the operations of each
+    /// end. Those of different changes must be on different keys. What comes to nothing is none.
+    pub(crate) fn write_changes(
+        &self,
+        writer: &mut Writer,
+        operations: &[LoggedOperation<'_>],
+        key_hashes: &[u64],
+        ends: &[usize],
     ) -> Result<Written> {
         self.group.refuse_if_poisoned()?;
         let mut before = self.applied(writer);
@@ -89,20 +103,20 @@ impl Core {
             return Ok(Written { change: writer.change, outcomes: plan.outcomes });
         }
         let mut record = std::mem::take(&mut writer.record);
-        record.clear();
-        plan.effective(operations).for_each(|operation| record.push(operation));
+        let ends = lay_out(operations, &plan.outcomes, ends, &mut record);
         if self.make_room(writer, record.record_bytes(), plan.reserve(operations))? {
             // The same documents die, but a flush has moved them.
             before = self.applied(writer);
             plan = self::plan(&before, operations, key_hashes)?;
         }
-        let change = writer.change + 1;
+        let first = writer.change + 1;
         let horizon = self.group.horizon();
-        let end = self.append(writer, &mut record, RecordKind::Change, change, horizon)?;
+        let end = self.append(writer, &mut record, RecordKind::Change, first, horizon)?;
         if record.record_bytes() <= RECORD_BYTES_KEPT {
             writer.record = record;
         }
-        self.apply(&before, change, &plan.effects(operations, key_hashes));
+        self.apply(&before, first, &plan.effects(operations, key_hashes), &ends);
+        let change = writer.change + wide(ends.len());
         writer.change = change;
         writer.documents = plan.documents_after(writer.documents);
         let mark = Mark { end, change, documents: writer.documents };
@@ -114,7 +128,7 @@ impl Core {
         Ok(Written { change, outcomes: plan.outcomes })
     }
 
-    /// Appends a record; what cannot be rolled back poisons.
+    /// Appends a record, or several; what cannot be rolled back poisons.
     pub(crate) fn append(
         &self,
         writer: &mut Writer,
@@ -148,11 +162,20 @@ impl Core {
         }
     }
 
-    /// Applies a change to the memtable, in parts; nobody sees it before it is shown.
-    pub(crate) fn apply(&self, before: &Snapshot, change: u64, effects: &[Effect<'_>]) {
+    /// Applies changes to the memtable, in parts, the first of which is `change`; `ends` is where
+    /// the effects of each end, but for the last. Nobody sees them before they are shown.
+    pub(crate) fn apply(
+        &self,
+        before: &Snapshot,
+        mut change: u64,
+        effects: &[Effect<'_>],
+        ends: &[usize],
+    ) {
         let tables = self.params.bands() + 1;
         let mut keys = Vec::with_capacity(effects.len().min(EFFECTS_TOGETHER) * tables);
-        for part in effects.chunks(EFFECTS_TOGETHER) {
+        let mut ends = ends.iter().copied().peekable();
+        let parts = effects.chunks(EFFECTS_TOGETHER).zip((0..).step_by(EFFECTS_TOGETHER));
+        for (part, begin) in parts {
             keys.clear();
             for Effect { operation, key_hash, .. } in part {
                 if let LoggedOperation::Insert { signature, .. } = operation {
@@ -160,20 +183,62 @@ impl Core {
                     keys.push(*key_hash);
                 }
             }
-            let steps = steps(before, part, keys.chunks_exact(tables));
+            let mut ended = 0;
+            let is_next = |at| {
+                let is_next = ends.next_if_eq(&(begin + at)).is_some();
+                ended += u64::from(is_next);
+                is_next
+            };
+            let steps = steps(before, part, keys.chunks_exact(tables), is_next);
             before.state.memtable.apply(change, &steps);
+            change += ended;
         }
     }
 }
 
-/// The deaths and births that operations come to.
+/// Lays out the operations that change something as a record for each change; `ends` is where the
+/// operations of each end. Returns where those end that change something.
+fn lay_out(
+    operations: &[LoggedOperation<'_>],
+    outcomes: &[Outcome],
+    ends: &[usize],
+    record: &mut RecordBuilder,
+) -> Vec<usize> {
+    record.clear();
+    let (mut begin, mut count) = (0, 0);
+    let mut effective_ends = Vec::with_capacity(ends.len());
+    for &end in ends {
+        let first = count;
+        for (operation, outcome) in operations[begin..end].iter().zip(&outcomes[begin..end]) {
+            if take_effect(std::slice::from_ref(outcome)) {
+                if count == first && count > 0 {
+                    record.begin_next();
+                }
+                record.push(operation);
+                count += 1;
+            }
+        }
+        if count > first {
+            effective_ends.push(count);
+        }
+        begin = end;
+    }
+    effective_ends
+}
+
+/// The deaths and births that operations come to. `is_next` says whether one of them is the first
+/// of a change that is not the first.
 fn steps<'a>(
     before: &Snapshot,
     part: &[Effect<'a>],
     mut keys: impl Iterator<Item = &'a [u64]>,
+    mut is_next: impl FnMut(usize) -> bool,
 ) -> Vec<Step<'a>> {
-    let mut steps = Vec::with_capacity(part.len() * 2);
-    for effect in part {
+    let mut steps = Vec::with_capacity(part.len() * 3);
+    for (at, effect) in part.iter().enumerate() {
+        if is_next(at) {
+            steps.push(Step::NextChange);
+        }
         if let Some(Place { source, ordinal }) = effect.dying {
             steps.push(match before.state.segments.get(source) {
                 Some(live) => Step::SegmentDeath { segment: live.number(), ordinal },

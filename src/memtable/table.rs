@@ -4,6 +4,7 @@
 
 use crate::format::bytes::index;
 use crate::storage::Map;
+use std::ops::Range;
 
 /// No document: ordinals stop short of all ones.
 const NONE: u32 = u32::MAX;
@@ -24,6 +25,11 @@ pub(super) struct Table {
     /// By document: the next older one in its bucket.
     older: Vec<u32>,
 }
+
+/// The chains that are walked together, for their memory: of which hash, what its entries look
+/// like, and the next entry.
+#[derive(Debug, Default)]
+pub(crate) struct Walk(Vec<(usize, u32, u32)>);
 
 impl Table {
     /// An empty table that takes no memory yet; later, enough for `documents` at once.
@@ -102,6 +108,46 @@ impl Table {
             }
             None
         })
+    }
+
+    /// Tells which documents of a range of ordinals have each of some hashes, newest first.
+    pub(super) fn walk(
+        &self,
+        hashes: impl Iterator<Item = u32>,
+        ordinals: Range<u32>,
+        Walk(chains): &mut Walk,
+        mut tell: impl FnMut(usize, u32),
+    ) {
+        let mask = (1 << self.bits) - 1;
+        chains.clear();
+        if self.heads.is_empty() {
+            return;
+        }
+        // All heads, then all next ones: no look into memory waits for another.
+        chains.extend(
+            hashes
+                .enumerate()
+                .map(|(nth, hash)| (nth, self.entry(hash, 0), self.heads[self.bucket(hash)])),
+        );
+        while !chains.is_empty() {
+            // An older one has a smaller ordinal.
+            chains.retain_mut(|(nth, wanted, entry)| {
+                let ordinal = *entry & mask;
+                if *entry == NONE || ordinal < ordinals.start {
+                    return false;
+                }
+                if *entry & !mask == *wanted && ordinal < ordinals.end {
+                    tell(*nth, ordinal);
+                }
+                *entry = self.older[index(ordinal)];
+                true
+            });
+        }
+    }
+
+    /// Documents entered.
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.older.len()).unwrap_or(u32::MAX)
     }
 
     /// Memory taken.

@@ -4,7 +4,8 @@
 //! is in work: whoever works asks [`came`] between two steps.
 
 use std::io::{self, Cursor, IsTerminal as _, Read};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
@@ -69,28 +70,45 @@ fn say(text: &str) {
     }
 }
 
+/// How many blocks are read ahead: as much as a chunk of documents takes.
+const BLOCKS_AHEAD: usize = 64;
+
 /// Stdin, which ends when a signal comes: else a command would wait for the next line first.
 pub(crate) struct Stdin {
     blocks: Receiver<io::Result<Vec<u8>>>,
     block: Cursor<Vec<u8>>,
+    /// How many of the blocks that were read ahead have the end of a line.
+    ends_ahead: Arc<AtomicUsize>,
 }
 
 impl Stdin {
     pub(crate) fn new() -> Self {
-        let (sender, blocks) = sync_channel(4);
+        let (sender, blocks) = sync_channel(BLOCKS_AHEAD);
+        let ends_ahead = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&ends_ahead);
         // It is never waited for: nobody can end its reading but the end of the process.
-        thread::spawn(move || read_stdin(&sender));
-        Self { blocks, block: Cursor::default() }
+        thread::spawn(move || read_stdin(&sender, &counted));
+        Self { blocks, block: Cursor::default(), ends_ahead }
+    }
+
+    /// A count that is not 0 as long as the end of a line was read and not yet taken.
+    pub(crate) fn ends_ahead(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.ends_ahead)
     }
 }
 
-fn read_stdin(sender: &SyncSender<io::Result<Vec<u8>>>) {
+fn has_end(block: &[u8]) -> usize {
+    usize::from(block.contains(&b'\n'))
+}
+
+fn read_stdin(sender: &SyncSender<io::Result<Vec<u8>>>, ends_ahead: &AtomicUsize) {
     loop {
         let mut block = vec![0; BLOCK_BYTES];
         let read = match io::stdin().lock().read(&mut block) {
             Ok(0) => return,
             Ok(bytes) => {
                 block.truncate(bytes);
+                ends_ahead.fetch_add(has_end(&block), Ordering::Relaxed);
                 Ok(block)
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -111,7 +129,10 @@ impl Read for Stdin {
                 return Ok(read);
             }
             match self.blocks.recv_timeout(PAUSE) {
-                Ok(block) => self.block = Cursor::new(block?),
+                Ok(block) => {
+                    self.block = Cursor::new(block?);
+                    self.ends_ahead.fetch_sub(has_end(self.block.get_ref()), Ordering::Relaxed);
+                }
                 Err(RecvTimeoutError::Timeout) if !came() => {}
                 Err(_) => return Ok(0),
             }

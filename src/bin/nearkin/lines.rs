@@ -5,7 +5,7 @@
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
@@ -161,6 +161,8 @@ pub(crate) struct Lines {
     bytes_read: u64,
     /// Of a file that may be packed: bytes as they lie in it.
     taken: Option<Arc<AtomicU64>>,
+    /// Of stdin: not 0 as long as more lines than are at hand here were read.
+    ends_ahead: Option<Arc<AtomicUsize>>,
 }
 
 impl Lines {
@@ -170,7 +172,8 @@ impl Lines {
 
     fn with_bytes_max(name: &str, reader: Box<dyn Read>, bytes_max: usize) -> Self {
         let reader = BufReader::with_capacity(256 << 10, reader);
-        Self { reader, name: name.into(), bytes_max, number: 0, bytes_read: 0, taken: None }
+        let (taken, ends_ahead) = (None, None);
+        Self { reader, name: name.into(), bytes_max, number: 0, bytes_read: 0, taken, ends_ahead }
     }
 
     /// Opens a file, packed or not, to read it from line `number` and byte `at` on, both counted
@@ -184,6 +187,7 @@ impl Lines {
         let mut lines = Self::new(&source.name, source.reader);
         (lines.number, lines.bytes_read) = (number, at);
         lines.taken = Some(source.taken);
+        lines.ends_ahead = source.ends_ahead;
         Ok(lines)
     }
 
@@ -209,7 +213,8 @@ impl Lines {
 
     /// Whether no whole line is at hand, so that the next one may have to be waited for.
     pub(crate) fn would_wait(&self) -> bool {
-        !self.reader.buffer().contains(&b'\n')
+        let none_ahead = |ahead: &Arc<AtomicUsize>| ahead.load(Ordering::Relaxed) == 0;
+        !self.reader.buffer().contains(&b'\n') && self.ends_ahead.as_ref().is_none_or(none_ahead)
     }
 
     /// The next line that is not blank, without its end.
@@ -239,10 +244,11 @@ impl Lines {
                     ));
                 }
             };
-            let end = buffer.iter().position(|byte| *byte == b'\n');
-            let (part, used) = match end {
-                Some(end) => (&buffer[..end], end + 1),
-                None => (buffer, buffer.len()),
+            // The fastest search for a byte that the standard library has: it cannot fail.
+            let used = (&mut &*buffer).skip_until(b'\n').unwrap_or(buffer.len());
+            let (part, is_end) = match buffer[..used].strip_suffix(b"\n") {
+                Some(line) => (line, true),
+                None => (&buffer[..used], false),
             };
             length += part.len();
             if length <= self.bytes_max {
@@ -252,7 +258,7 @@ impl Lines {
             }
             self.reader.consume(used);
             self.bytes_read += used as u64;
-            if end.is_some() || used == 0 {
+            if is_end || used == 0 {
                 if used == 0 && length == 0 {
                     return Ok(None);
                 }
@@ -278,6 +284,18 @@ mod tests {
         }
         assert_eq!(lines.bytes_read(), text.len() as u64);
         found
+    }
+
+    #[test]
+    fn nobody_waits_for_a_line_that_was_read_ahead() {
+        let text = "{\"id\":1}\n{\"id\"";
+        let mut lines = Lines::new("test", Box::new(Cursor::new(text)));
+        let ends_ahead = Arc::new(AtomicUsize::new(1));
+        lines.ends_ahead = Some(Arc::clone(&ends_ahead));
+        assert!(lines.next().unwrap().is_some());
+        assert!(!lines.would_wait());
+        ends_ahead.store(0, Ordering::Relaxed);
+        assert!(lines.would_wait(), "what is at hand is no whole line");
     }
 
     #[test]

@@ -89,6 +89,10 @@ pub(crate) fn lossy(key: &[u8]) -> Cow<'_, str> {
 /// A key for people: as [`lossy`], and what would break a table's lines, command the terminal or
 /// turn the order of what is shown around is escaped.
 pub(crate) fn visible(key: &[u8]) -> String {
+    // Most keys: a byte each, and nothing to escape.
+    if key.iter().all(|byte| matches!(byte, b' '..=b'~')) {
+        return lossy(key).into_owned();
+    }
     let mut text = String::with_capacity(key.len());
     for character in lossy(key).chars() {
         if character.is_control() || is_layout(character) {

@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use flate2::bufread::GzDecoder;
 
@@ -37,6 +37,8 @@ pub(crate) struct Source {
     pub(crate) taken: Arc<AtomicU64>,
     /// Whether the lines are the very bytes of a file, which can be read from any place.
     pub(crate) plain: bool,
+    /// Of stdin, as of [`Stdin::ends_ahead`]; none of what is packed.
+    pub(crate) ends_ahead: Option<Arc<AtomicUsize>>,
 }
 
 /// How the content of a file is packed.
@@ -105,7 +107,9 @@ impl Packing {
 pub(crate) fn open(path: &Path, columns: &[&str]) -> Result<Source, Failure> {
     let taken = Arc::new(AtomicU64::new(0));
     if path.as_os_str() == STDIN {
-        let stdin = Counted { inner: Stdin::new(), taken: Arc::clone(&taken) };
+        let stdin = Stdin::new();
+        let ends_ahead = stdin.ends_ahead();
+        let stdin = Counted { inner: stdin, taken: Arc::clone(&taken) };
         let (reader, packing) = unpacked(stdin).map_err(|error| {
             Failure::new(format!("cannot read stdin before line 1: {error}"), "")
         })?;
@@ -115,7 +119,9 @@ pub(crate) fn open(path: &Path, columns: &[&str]) -> Result<Source, Failure> {
                 "name the file: it is not a stream",
             ));
         }
-        return Ok(Source { name: "stdin".to_owned(), reader, taken, plain: false });
+        // Of what is packed nobody knows how many lines a block comes to.
+        let ends_ahead = (packing == Packing::None).then_some(ends_ahead);
+        return Ok(Source { name: "stdin".to_owned(), reader, taken, plain: false, ends_ahead });
     }
     let name = path.display().to_string();
     let failed = |error: io::Error| Failure::reading(path, &error);
@@ -133,9 +139,10 @@ pub(crate) fn open(path: &Path, columns: &[&str]) -> Result<Source, Failure> {
     let plain = packing == Packing::None;
     if packing == Packing::Parquet {
         let rows = rows::Rows::open(path, columns, Arc::clone(&taken))?;
-        return Ok(Source { name, reader: Box::new(rows), taken, plain });
+        let reader = Box::new(rows);
+        return Ok(Source { name, reader, taken, plain, ends_ahead: None });
     }
-    Ok(Source { name, reader, taken, plain })
+    Ok(Source { name, reader, taken, plain, ends_ahead: None })
 }
 
 /// The same from byte `at` of the lines on: at once where they are plain, else by unpacking what

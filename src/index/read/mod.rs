@@ -7,6 +7,7 @@ mod clusters;
 mod exact;
 mod pairs;
 pub(crate) mod query;
+pub(crate) mod recent;
 pub(crate) mod search;
 pub(crate) mod state;
 mod sweep;

@@ -4,11 +4,11 @@
 //! It goes in steps, each of which asks the memory for what the next will read, over all bands of
 //! all segments (and of all signatures asked for together) at once.
 
-use crate::Result;
 use crate::format::bytes::index;
 use crate::index::read::state::{Place, Snapshot, band_keys};
 use crate::segment::{LookUp, Tables};
 use crate::sketch::Agreement;
+use crate::{Params, Result};
 
 /// Look-ups on their way at once. More do not fit into the first cache beside what they read.
 const LOOK_UPS_MAX: usize = 256;
@@ -26,19 +26,24 @@ pub(crate) struct Found {
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
-struct Asked<'s> {
-    signatures: &'s [&'s [u8]],
+pub(super) struct Asked<'s> {
+    pub(super) signatures: &'s [&'s [u8]],
     equal_rows_min: u32,
     band_rows: usize,
     lane_bits: u32,
 }
 
-impl Asked<'_> {
+impl<'s> Asked<'s> {
+    pub(super) fn new(params: &Params, signatures: &'s [&'s [u8]], equal_rows_min: u32) -> Self {
+        let (band_rows, lane_bits) = (params.rows_per_band(), params.lane_bits());
+        Self { signatures, equal_rows_min, band_rows, lane_bits }
+    }
+
     /// The equal rows of a candidate that was found in `first_band` and in all up to `last_band`
     /// that it shares in truth, if it counts there: there are enough, and the first band that is
     /// really equal is one of those (else it counts where that one was looked up).
     #[inline]
-    fn score(&self, probe: u32, bands: (u32, u32), candidate: &[u8]) -> Option<u32> {
+    pub(super) fn score(&self, probe: u32, bands: (u32, u32), candidate: &[u8]) -> Option<u32> {
         let (bits, least) = (self.lane_bits, self.equal_rows_min);
         let agreement = Agreement::of(self.signatures[index(probe)], candidate, bits, least)?;
         let shared = first_shared_band(&agreement, index(bands.1), self.band_rows)?;
@@ -142,13 +147,18 @@ impl<'a> Search<'a> {
 
     /// What segments hold that satisfies the law for a signature, but for deaths since the floor:
     /// it follows from the state alone, whatever change the snapshot sees. In order of the
-    /// signatures.
+    /// signatures, whose BandKeys are given. (What the memtable has tells
+    /// [`Recent`](super::recent::Recent).)
     pub(crate) fn in_segments(
         &mut self,
         signatures: &[&[u8]],
+        band_keys: &[u64],
         equal_rows_min: u32,
     ) -> Result<Vec<Found>> {
-        let asked = self.begin(signatures, equal_rows_min);
+        let asked = Asked::new(self.snapshot.params(), signatures, equal_rows_min);
+        self.found.clear();
+        self.band_keys.clear();
+        self.band_keys.extend_from_slice(band_keys);
         self.search_segments(asked)?;
         self.found.sort_unstable_by_key(|found| found.probe);
         Ok(std::mem::take(&mut self.found))
@@ -159,23 +169,8 @@ impl<'a> Search<'a> {
         &mut self.found
     }
 
-    /// The rest of it: completes what `in_segments` found for one signature.
-    pub(crate) fn completed(
-        &mut self,
-        signature: &[u8],
-        equal_rows_min: u32,
-        in_segments: Vec<Found>,
-    ) -> Vec<Found> {
-        let signatures = &[signature];
-        let asked = self.begin(signatures, equal_rows_min);
-        self.found = in_segments;
-        self.search_memtable(asked);
-        std::mem::take(&mut self.found)
-    }
-
     fn begin<'s>(&mut self, signatures: &'s [&'s [u8]], equal_rows_min: u32) -> Asked<'s> {
         let params = self.snapshot.params();
-        let (band_rows, lane_bits) = (params.rows_per_band(), params.lane_bits());
         self.found.clear();
         self.band_keys.clear();
         for signature in signatures {
@@ -185,7 +180,7 @@ impl<'a> Search<'a> {
             self.bounds.0.clear();
             self.bounds.0.resize(signatures.len(), (self.candidates_max, false));
         }
-        Asked { signatures, equal_rows_min, band_rows, lane_bits }
+        Asked::new(params, signatures, equal_rows_min)
     }
 
     fn search_segments(&mut self, asked: Asked<'_>) -> Result<()> {

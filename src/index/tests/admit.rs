@@ -6,7 +6,7 @@ use crate::index::plan::key_hashes;
 use crate::planted::{Bug, Planted};
 use crate::sketch::Signature;
 use crate::storage::sim::Sim;
-use crate::{Admit, Decision, ErrorKind, Index, Keep, Match, Newcomer, Outcome};
+use crate::{Admission, Admit, Decision, ErrorKind, Index, Keep, Match, Newcomer, Outcome};
 use std::path::Path;
 
 fn index(sim: &Sim) -> Index {
@@ -131,6 +131,47 @@ fn of_a_stream_each_sees_those_before() {
     }
     assert_eq!((index.len(), index.snapshot().change()), (10, 10), "each is a change of its own");
     assert!(index.admit_all(&[], &Admit::at(0.9)).expect("nothing to do").is_empty());
+}
+
+/// Newcomers that depend on each other in every way: by likeness, by their keys, by what is removed
+/// for them; and logs so small that they are full in between.
+fn admitted_by(together: usize, keep: Keep) -> Vec<Admission> {
+    let sim = Sim::new();
+    let mut options = options();
+    (options.wal_bytes_min, options.wal_bytes_max) = (8 << 10, 16 << 10);
+    let index = Index::create_on(disk(&sim), Path::new(DIR), &params(), options).expect("created");
+    let mut state = 9_u64;
+    let mut below = |bound: u64| {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (state >> 33) % bound
+    };
+    let mut newcomers = Vec::new();
+    for _ in 0..1_500 {
+        let (key, value) = (below(200), u8::try_from(below(80)).expect("small"));
+        let changed = [0, 0, 1, 4, 9][usize::try_from(below(5)).expect("small")];
+        let shingles = u32::try_from(below(9)).expect("small");
+        newcomers.push((format!("{key}"), near(value, changed, shingles)));
+    }
+    let terms = Admit::at(0.9).relate(0.5).keep(keep);
+    let mut admissions = Vec::new();
+    for some in newcomers.chunks(together) {
+        let some: Vec<_> = some.iter().map(|(key, s)| Newcomer::new(key, s)).collect();
+        admissions.extend(index.admit_all(&some, &terms).expect("decided"));
+    }
+    let found = index.verify().expect("verified");
+    assert!(found.problems.is_empty(), "{:?}", found.problems);
+    assert!(index.stats().expect("read").segments > 1, "no log was full");
+    admissions
+}
+
+#[test]
+fn many_newcomers_in_one_call_are_decided_on_as_if_they_came_one_by_one() {
+    for keep in [Keep::First, Keep::Newest, Keep::Longest] {
+        let one_by_one = admitted_by(1, keep);
+        for together in [2, 7, 64, 65, 1_500] {
+            assert!(admitted_by(together, keep) == one_by_one, "{keep:?}, {together} together");
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,113 @@
+//! Tests of the memtable, and of what its readers see.
+
+use super::*;
+
+fn document<'a>(key: &'a [u8], signature: &'a [u8], table_keys: &'a [u64]) -> Step<'a> {
+    let (payload, time, shingle_count) = (&b"pay"[..], 5, 9);
+    Step::Birth(NewDocument { key, payload, time, shingle_count, signature, table_keys })
+}
+
+#[test]
+fn a_reader_sees_what_lived_at_its_change() {
+    let memtable = Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0);
+    memtable.apply(1, &[document(b"a", b"sig1", &[7, 8, 100])]);
+    memtable.apply(2, &[Step::Death(0), document(b"a", b"sig2", &[7, 9, 100])]);
+    memtable.apply(3, &[Step::Death(1)]);
+    let content = memtable.read();
+    assert_eq!(content.find_key(b"a", 100, 0), None);
+    assert_eq!(content.find_key(b"a", 100, 1), Some(0));
+    assert_eq!(content.find_key(b"a", 100, 2), Some(1));
+    assert_eq!(content.find_key(b"a", 100, 3), None);
+    assert_eq!(content.find_key(b"b", 100, 2), None);
+    assert_eq!(content.bucket(0, 7).collect::<Vec<_>>(), [1, 0]);
+    assert_eq!(content.bucket(1, 9).collect::<Vec<_>>(), [1]);
+    assert_eq!(content.bucket(1, 7).count(), 0);
+    let told = |ordinals| {
+        let mut told = Vec::new();
+        let tell = |nth, ordinal| told.push((nth, ordinal));
+        content.buckets(0, [8, 7].into_iter(), ordinals, &mut Walk::default(), tell);
+        told
+    };
+    assert_eq!(told(0..u32::MAX), [(1, 1), (1, 0)]);
+    assert_eq!((told(1..u32::MAX), told(0..1)), (vec![(1, 1)], vec![(1, 0)]));
+    assert_eq!(content.signature(1), b"sig2");
+    assert_eq!(content.payload(0), b"pay");
+}
+
+#[test]
+fn the_newest_version_of_a_key_that_is_seen_decides() {
+    let memtable = Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0);
+    memtable.apply(1, &[document(b"a", b"sig1", &[7, 8, 100])]);
+    memtable.apply(3, &[document(b"a", b"sig2", &[7, 8, 100])]);
+    memtable.apply(4, &[Step::Death(1)]);
+    let content = memtable.read();
+    assert_eq!(content.find_key(b"a", 100, 2), Some(0));
+    // The first has not died, which no writer does: what it takes to see who was asked.
+    assert_eq!(content.find_key(b"a", 100, 4), None);
+}
+
+#[test]
+fn the_newest_of_many_versions_of_a_key_is_found_first() {
+    let memtable = Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0);
+    memtable.apply(1, &[document(b"a", b"sig1", &[7, 8, 100])]);
+    for (change, dying) in (2..=40_000).zip(0..) {
+        memtable.apply(change, &[Step::Death(dying), document(b"a", b"sig1", &[7, 8, 100])]);
+        assert_eq!(memtable.is_mostly_dead(), change > u64::from(DEAD_DOCS_MIN));
+    }
+    let content = memtable.read();
+    assert_eq!(content.find_key(b"a", 100, 40_000), Some(39_999));
+    // How many documents were looked at.
+    assert_eq!(content.bucket(2, 100).position(|ordinal| ordinal == 39_999), Some(0));
+}
+
+#[test]
+fn a_change_is_the_same_in_one_part_and_in_many() {
+    let keys: Vec<[u64; 3]> = (0..700_u64).map(|at| [at % 97, at % 7, at << 40]).collect();
+    let names: Vec<[u8; 4]> = (0..700_u32).map(u32::to_le_bytes).collect();
+    let steps: Vec<Step<'_>> =
+        names.iter().zip(&keys).map(|(name, keys)| document(name, b"sig1", keys)).collect();
+    let [whole, single] = [(); 2].map(|()| Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0));
+    whole.apply(1, &steps);
+    for step in &steps {
+        single.apply(1, std::slice::from_ref(step));
+    }
+    let (whole, single) = (whole.read(), single.read());
+    assert_eq!(whole.document_count(), 700);
+    for (table, at) in (0..3).flat_map(|table| (0..700).map(move |at| (table, at))) {
+        let bucket =
+            |content: &Content| -> Vec<u32> { content.bucket(table, keys[at][table]).collect() };
+        assert!(!bucket(&whole).is_empty());
+        assert_eq!(bucket(&whole), bucket(&single), "table {table}, {at}");
+    }
+    for (ordinal, (name, keys)) in (0..).zip(names.iter().zip(&keys)) {
+        assert_eq!(whole.find_key(name, keys[2], 1), Some(ordinal));
+        assert_eq!(whole.find_key(name, keys[2], 0), None);
+    }
+}
+
+#[test]
+fn a_document_counts_as_entered_once_it_is_in_all_tables() {
+    let memtable = Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0);
+    let steps =
+        [document(b"a", b"sig1", &[7, 8, 9]), Step::NextChange, document(b"b", b"sig2", &[7; 3])];
+    assert_eq!(memtable.write().take_down(4, &steps), 5);
+    for (tables, entered) in [(0..1, 0), (1..2, 0), (2..3, 2)] {
+        memtable.write().enter(tables, &steps);
+        let content = memtable.read();
+        assert_eq!((content.document_count(), content.entered_count()), (2, entered));
+    }
+    let content = memtable.read();
+    assert!(content.is_live(0, 4) && !content.is_live(1, 4) && content.is_live(1, 5));
+}
+
+#[test]
+fn the_first_death_of_a_segment_document_counts() {
+    let memtable = Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0);
+    memtable.apply(4, &[Step::SegmentDeath { segment: 3, ordinal: 1 }]);
+    memtable.apply(9, &[Step::SegmentDeath { segment: 3, ordinal: 1 }]);
+    let content = memtable.read();
+    assert!(!content.segment_death(3, 1, 3));
+    assert!(content.segment_death(3, 1, 4));
+    assert!(!content.segment_death(2, 1, 4));
+    assert!(!memtable.is_untouched());
+}
