@@ -166,6 +166,11 @@ impl Memtable {
         }
     }
 
+    /// Makes room for deaths of documents of segments, so that it need not be made again and again.
+    pub(crate) fn expect_deaths(&self, count: usize) {
+        self.write().segment_deaths.reserve(count);
+    }
+
     /// Makes room for more documents, a table at a time, so that readers get in between.
     fn grow(&self, count: usize) {
         for table in 0..self.tables {
@@ -218,6 +223,9 @@ impl Content {
     /// into the cache, and none of its entries waits for another.
     fn enter(&mut self, steps: &[Step<'_>]) {
         let secret = self.secret;
+        if !steps.iter().any(|step| matches!(step, Step::Birth(_))) {
+            return;
+        }
         for (number, table) in self.tables.iter_mut().enumerate() {
             for step in steps {
                 if let Step::Birth(document) = step {

@@ -3,7 +3,7 @@
 use crate::format::wal::{
     KEY_BYTES_MAX, LoggedOperation, PAYLOAD_BYTES_MAX, RecordBuilder, RecordKind,
 };
-use crate::index::batch::{Batch, Operation, Written};
+use crate::index::batch::{Batch, Written};
 use crate::index::core::{Core, Writer};
 use crate::index::durable::Mark;
 use crate::index::options::Durability;
@@ -15,6 +15,8 @@ use crate::{Error, ErrorKind, Result};
 
 /// Steps applied to the memtable per hold of its lock, so that readers get in between.
 const STEPS_PER_HOLD: usize = 4;
+/// Deaths applied per hold: they take as long as a few births.
+const DEATHS_PER_HOLD: usize = 64;
 /// The memory of a record up to this size is kept for the next.
 const RECORD_BYTES_KEPT: u64 = 1 << 20;
 
@@ -47,11 +49,13 @@ impl Core {
             )));
         }
         let time = (self.options.clock)();
-        let log = |operation: Operation<'a>| {
+        let mut operations = Vec::with_capacity(batch.len());
+        for operation in batch.operations() {
             let logged = operation.logged(time);
-            self.check_operation(&logged, operation.signature_id).map(|()| logged)
-        };
-        batch.operations().map(log).collect()
+            self.check_operation(&logged, operation.signature_id)?;
+            operations.push(logged);
+        }
+        Ok(operations)
     }
 
     /// Refuses what cannot be written here. `signature_id` is what the signature was made with.
@@ -150,6 +154,11 @@ impl Core {
 
     /// Applies a change to the memtable, in parts; nobody sees it before it is shown.
     pub(crate) fn apply(&self, before: &Snapshot, change: u64, effects: &[Effect<'_>]) {
+        let is_removal =
+            |effect: &Effect<'_>| matches!(effect.operation, LoggedOperation::Remove { .. });
+        if effects.iter().all(is_removal) {
+            return bury(before, change, effects);
+        }
         let tables = self.params.bands() + 1;
         let mut keys = Vec::with_capacity(STEPS_PER_HOLD * tables);
         for part in effects.chunks(STEPS_PER_HOLD) {
@@ -163,6 +172,14 @@ impl Core {
             let steps = steps(before, part, keys.chunks_exact(tables));
             before.state.memtable.apply(change, &steps);
         }
+    }
+}
+
+/// Applies a change of removals alone: much less work each, so that many go into one hold.
+fn bury(before: &Snapshot, change: u64, effects: &[Effect<'_>]) {
+    before.state.memtable.expect_deaths(effects.len());
+    for part in effects.chunks(DEATHS_PER_HOLD) {
+        before.state.memtable.apply(change, &steps(before, part, std::iter::empty()));
     }
 }
 
