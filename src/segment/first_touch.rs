@@ -1,7 +1,7 @@
 //! First touches of many look-ups together: blocks that lie side by side are fetched at once.
 //!
-//! They are checked in the map, once the system has brought them, which turns a disk that fails into
-//! an error and no signal; nothing is copied. Where it refuses, by read.
+//! They are checked in the map, once the system has brought them, which turns a disk that fails
+//! into an error and no signal; nothing is copied. Where it refuses, by read.
 //!
 //! Says nothing of what is wrong with a block: one that cannot be read, or whose checksum does not
 //! match, stays unchecked, and whoever reads it is told.
