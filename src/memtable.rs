@@ -25,6 +25,8 @@ const DEAD_DOCS_MIN: u32 = 16_384;
 
 /// Steps taken down per hold of the lock, so that readers get in between.
 const STEPS_PER_HOLD: usize = 8;
+/// The same where all of them are deaths: that many take as long as a few births.
+const DEATHS_PER_HOLD: usize = 64;
 /// Entries made in tables per hold.
 const ENTRIES_PER_HOLD: usize = 64;
 
@@ -150,6 +152,13 @@ impl Memtable {
     /// `change` is visible. Readers get in between.
     pub(crate) fn apply(&self, mut change: u64, steps: &[Step<'_>]) {
         self.touched.store(true, Ordering::Release);
+        if births(steps).next().is_none() {
+            self.write().segment_deaths.reserve(steps.len());
+            for steps in steps.chunks(DEATHS_PER_HOLD) {
+                change = self.write().take_down(change, steps);
+            }
+            return;
+        }
         // All tables hold as many documents, so that they are full together.
         let is_full = |table: &Table| table.is_full_for(steps.len());
         if self.read().tables.last().is_some_and(is_full) {

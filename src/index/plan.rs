@@ -3,23 +3,21 @@
 //! Reads; writes nothing. The keys of a change are looked up together, source by source, so that
 //! the memory works on many at once.
 
+use crate::format::bytes::index;
 use crate::format::wal::LoggedOperation;
 use crate::index::batch::Outcome;
 use crate::index::read::state::{Place, Snapshot};
+use crate::segment::{FirstTouch, LOOK_UPS_TOGETHER};
 use crate::sketch::key_hash;
 use crate::wal::Reserve;
 use crate::{Params, Result};
-use std::collections::HashMap;
-
-/// Documents whose keys have been asked for at once.
-const TOGETHER: usize = 32;
 
 /// What each operation of a change comes to.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) outcomes: Vec<Outcome>,
-    /// Where the version lies that dies, if one does.
-    dying: Vec<Option<Place>>,
+    /// Where the live version of each key lies, if there is one: what takes effect ends it.
+    places: Vec<Option<Place>>,
 }
 
 /// An operation that changes something.
@@ -44,27 +42,40 @@ pub(crate) fn plan(
     key_hashes: &[u64],
 ) -> Result<Plan> {
     let count = operations.len();
-    let mut plan = Plan { outcomes: vec![Outcome::Missing; count], dying: vec![None; count] };
-    let mut wanted: Vec<usize> = (0..count).collect();
+    let mut outcomes = vec![Outcome::Missing; count];
     if count > 1 {
-        let mut last: HashMap<&[u8], usize, ahash::RandomState> = HashMap::default();
-        last.reserve(count);
-        for (at, operation) in operations.iter().enumerate() {
-            if let Some(earlier) = last.insert(operation.key(), at) {
-                plan.outcomes[earlier] = Outcome::Superseded;
-            }
-        }
-        wanted.retain(|at| plan.outcomes[*at] != Outcome::Superseded);
+        supersede(operations, &mut outcomes);
     }
-    let deciding = wanted.clone();
+    let wanted = (0..count).filter(|at| outcomes[*at] != Outcome::Superseded).collect();
     let places = locate_all(before, operations, key_hashes, wanted)?;
-    for at in deciding {
-        plan.outcomes[at] = decide(before, &operations[at], places[at])?;
-        if matches!(plan.outcomes[at], Outcome::Replaced | Outcome::Removed) {
-            plan.dying[at] = places[at];
+    for (at, outcome) in outcomes.iter_mut().enumerate() {
+        if *outcome != Outcome::Superseded {
+            *outcome = decide(before, &operations[at], places[at])?;
         }
     }
-    Ok(plan)
+    Ok(Plan { outcomes, places })
+}
+
+/// Marks all operations on a key but the last.
+fn supersede(operations: &[LoggedOperation<'_>], outcomes: &mut [Outcome]) {
+    // A hash table of the last operation on each key: its number, from 1; at most half full, and
+    // four bytes a slot, so that it costs little to make. The hashes are not those of the key
+    // table: whoever chooses keys could choose them to be equal.
+    let hasher = ahash::RandomState::default();
+    let mask = (2 * operations.len()).next_power_of_two() - 1;
+    let mut last = vec![0_u32; mask + 1];
+    for (operation, number) in operations.iter().zip(1..) {
+        let key = operation.key();
+        let mut slot = usize::try_from(hasher.hash_one(key) >> 32).unwrap_or(0) & mask;
+        while let Some(earlier) = index(last[slot]).checked_sub(1) {
+            if operations[earlier].key() == key {
+                outcomes[earlier] = Outcome::Superseded;
+                break;
+            }
+            slot = (slot + 1) & mask;
+        }
+        last[slot] = number;
+    }
 }
 
 /// The places of the live documents that have the keys of the `wanted` operations.
@@ -91,17 +102,20 @@ fn locate_all(
         live.segment.look_up_all(table_of_keys, &hashes, &mut |nth, ordinal| {
             candidates.push((wanted[nth], ordinal));
         })?;
-        for candidates in candidates.chunks(TOGETHER) {
+        let first_touch = &mut FirstTouch::of(candidates.len());
+        for candidates in candidates.chunks(LOOK_UPS_TOGETHER) {
             for (_, ordinal) in candidates {
-                live.segment.ask_for_document(*ordinal);
+                live.segment.ask_for_start(*ordinal, first_touch);
             }
+            live.segment.check_noted(first_touch);
             for (_, ordinal) in candidates {
-                live.segment.ask_for_key(*ordinal)?;
+                live.segment.ask_for_key_of_many(*ordinal, first_touch)?;
             }
+            live.segment.check_noted(first_touch);
             for &(at, ordinal) in candidates {
                 let dead = live.is_dead(ordinal)?
                     || content.segment_death(live.number(), ordinal, before.visible);
-                if !dead && *live.segment.document(ordinal)?.key == *operations[at].key() {
+                if !dead && live.segment.has_key(ordinal, operations[at].key())? {
                     places[at] = Some(Place { source, ordinal });
                 }
             }
@@ -168,9 +182,11 @@ impl Plan {
         let effect = |at: usize| Effect {
             operation: operations[at],
             key_hash: key_hashes[at],
-            dying: self.dying[at],
+            dying: self.places[at],
         };
-        self.effective_at().map(effect).collect()
+        let mut effects = Vec::with_capacity(operations.len());
+        effects.extend(self.effective_at().map(effect));
+        effects
     }
 
     /// Whether the reserve of the log is there for it: who only removes makes room.
@@ -191,5 +207,28 @@ impl Plan {
             Outcome::Removed => documents.saturating_sub(1),
             _ => documents,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_operations_on_a_key_all_but_the_last_are_superseded() {
+        let keys: Vec<String> =
+            (0..900).map(|number| format!("{}", number * number % 64)).collect();
+        let remove = |key: &'static str| LoggedOperation::Remove { key: key.as_bytes() };
+        let operations: Vec<_> =
+            keys.iter().map(|key| LoggedOperation::Remove { key: key.as_bytes() }).collect();
+        let mut outcomes = vec![Outcome::Missing; keys.len()];
+        supersede(&operations, &mut outcomes);
+        for (at, outcome) in outcomes.iter().enumerate() {
+            let comes_again = keys[at + 1..].contains(&keys[at]);
+            assert_eq!(*outcome == Outcome::Superseded, comes_again, "operation {at}");
+        }
+        let mut outcomes = [Outcome::Missing; 3];
+        supersede(&[remove("a"), remove("b"), remove("c")], &mut outcomes);
+        assert_eq!(outcomes, [Outcome::Missing; 3]);
     }
 }

@@ -4,7 +4,7 @@ use crate::format::bytes::wide;
 use crate::format::wal::{
     KEY_BYTES_MAX, LoggedOperation, PAYLOAD_BYTES_MAX, RecordBuilder, RecordKind,
 };
-use crate::index::batch::{Batch, Operation, Outcome, Written};
+use crate::index::batch::{Batch, Outcome, Written};
 use crate::index::core::{Core, Writer};
 use crate::index::durable::Mark;
 use crate::index::options::Durability;
@@ -48,11 +48,13 @@ impl Core {
             )));
         }
         let time = (self.options.clock)();
-        let log = |operation: Operation<'a>| {
+        let mut operations = Vec::with_capacity(batch.len());
+        for operation in batch.operations() {
             let logged = operation.logged(time);
-            self.check_operation(&logged, operation.signature_id).map(|()| logged)
-        };
-        batch.operations().map(log).collect()
+            self.check_operation(&logged, operation.signature_id)?;
+            operations.push(logged);
+        }
+        Ok(operations)
     }
 
     /// Refuses what cannot be written here. `signature_id` is what the signature was made with.

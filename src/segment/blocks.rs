@@ -3,6 +3,7 @@
 //! Knows blocks and bytes; not what any section holds.
 
 use super::checked::{Checked, is_set};
+use super::first_touch::FirstTouch;
 use crate::format::blocks::{BLOCK_BYTES, Footer, Section, Tail};
 use crate::format::bytes::{narrow, wide};
 use crate::format::header::FileHeader;
@@ -156,7 +157,13 @@ impl BlockFile {
     /// the disk. Believes nothing: a wrong place is found when it is read.
     #[inline]
     pub(super) fn ask_for(&self, offset: u64, count: usize) {
-        self.asked_of(self.checked(), offset, count);
+        self.asked_of(self.checked(), offset, count, &mut FirstTouch::Ask);
+    }
+
+    /// As `ask_for`, of many look-ups.
+    #[inline]
+    pub(super) fn ask_for_of_many(&self, offset: u64, count: usize, touch: &mut FirstTouch) {
+        self.asked_of(self.checked(), offset, count, touch);
     }
 
     /// As `ask_for`, and the bytes themselves if they can be had already, to be read later.
@@ -166,9 +173,10 @@ impl BlockFile {
         checked: Checked<'a>,
         offset: u64,
         count: usize,
+        touch: &mut FirstTouch,
     ) -> Option<&'a [u8]> {
         let Some(bytes) = checked.bytes(offset, count) else {
-            self.ask_first(offset, count);
+            self.ask_first(offset, count, touch);
             return None;
         };
         // Two lines: who wants more has it brought by the first reads.
@@ -181,14 +189,21 @@ impl BlockFile {
 
     /// Asks for what is not at hand: not checked, or in two blocks.
     #[inline(never)]
-    pub(super) fn ask_first(&self, offset: u64, count: usize) {
+    pub(super) fn ask_first(&self, offset: u64, count: usize, touch: &mut FirstTouch) {
         let Some(map) = &self.map else { return };
         let begin = usize::try_from(offset).unwrap_or(usize::MAX);
         let block = begin / BLOCK_BYTES;
+        if let FirstTouch::Note(noted) = touch {
+            let last = begin.saturating_add(count.saturating_sub(1)) / BLOCK_BYTES;
+            for block in block..=last.min(self.blocks().saturating_sub(1)) {
+                if !is_set(&self.checked, block) && self.is_news(block) {
+                    noted.blocks.push(block);
+                }
+            }
+            return;
+        }
         if !is_set(&self.checked, block) {
-            let bit = 1 << (block % 64);
-            let is_new = |word: &AtomicU64| word.fetch_or(bit, Ordering::Relaxed) & bit == 0;
-            if self.asked.get(block / 64).is_some_and(is_new) {
+            if self.is_news(block) {
                 self.ask_disk(map, offset, count);
             }
             return;
@@ -199,6 +214,28 @@ impl BlockFile {
                 Map::prefetch(byte);
             }
         }
+    }
+
+    /// Whether a block was never asked for: it is now.
+    fn is_news(&self, block: usize) -> bool {
+        let bit = 1 << (block % 64);
+        let is_new = |word: &AtomicU64| word.fetch_or(bit, Ordering::Relaxed) & bit == 0;
+        self.asked.get(block / 64).is_some_and(is_new)
+    }
+
+    /// Asks the disk for all from the first of these blocks to the last.
+    pub(super) fn ask_disk_for(&self, run: &[usize]) {
+        if let (Some(map), [first, ..], [.., last]) = (&self.map, run, run) {
+            map.will_need(first * BLOCK_BYTES, (last + 1 - first) * BLOCK_BYTES);
+        }
+    }
+
+    /// All from the first of these blocks on as they are on the disk, not checked, if the map can
+    /// bring them.
+    pub(super) fn bring(&self, run: &[usize]) -> Option<&[u8]> {
+        let (Some(map), [first, ..], [.., last]) = (&self.map, run, run) else { return None };
+        let (begin, end) = (first * BLOCK_BYTES, (last + 1) * BLOCK_BYTES);
+        if map.bring(begin, end - begin) { map.bytes().get(begin..end) } else { None }
     }
 
     /// Asks the disk for a part of the body and for the checksums of all of it: what the first
@@ -302,8 +339,13 @@ impl BlockFile {
         // By read and not through the map: a disk that fails is then an error and no signal.
         let mut bytes = [0; BLOCK_BYTES];
         self.fetch(block, &mut bytes)?;
-        self.checked[block / 64].fetch_or(1 << (block % 64), Ordering::Relaxed);
+        self.set_checked(block);
         Ok(())
+    }
+
+    /// Notes that a block was read and its checksum was right.
+    pub(super) fn set_checked(&self, block: usize) {
+        self.checked[block / 64].fetch_or(1 << (block % 64), Ordering::Relaxed);
     }
 
     /// Checks every block of the body as its first touch would, many with each read, and has the
@@ -345,7 +387,7 @@ impl BlockFile {
     }
 
     /// Holds the bytes of a block against its checksum.
-    fn check_block(&self, block: usize, bytes: &[u8]) -> Result<()> {
+    pub(super) fn check_block(&self, block: usize, bytes: &[u8]) -> Result<()> {
         let index = block / CRCS_PER_BLOCK;
         let crcs = if let Some(crcs) = self.crc_table[index].get() {
             crcs
@@ -370,7 +412,7 @@ impl BlockFile {
         Ok(bytes)
     }
 
-    fn read_disk(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
+    pub(super) fn read_disk(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
         self.file.read_at(bytes, offset).map_err(|error| Error::io("read", &self.path, error))
     }
 }

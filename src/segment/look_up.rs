@@ -4,6 +4,7 @@
 //! will read. So whoever has many look-ups takes the first step of all, then the second of all,
 //! and waits for memory once a step instead of once a look-up.
 
+use super::first_touch::FirstTouch;
 use super::reader::Segment;
 use super::tables::{key_hash, split};
 use crate::Result;
@@ -23,8 +24,9 @@ const _: () = assert!(ENDS_ENTRIES as usize == 2 * WINDOW);
 /// Ordinals asked for at once: who has more reads a long time anyway.
 const ORDINALS_MAX: u32 = 64;
 
-/// Keys looked up together.
-const TOGETHER: usize = 32;
+/// Keys looked up together: what they touch first is read together, so the more the better; but
+/// what they have asked the memory for must fit into the first cache.
+pub(crate) const LOOK_UPS_TOGETHER: usize = 256;
 
 /// In which tables the keys of a list are looked up.
 #[derive(Debug, Clone, Copy)]
@@ -65,7 +67,13 @@ enum Next<'a> {
 impl Segment {
     /// The first step: look-ups of these keys; asks for the directories.
     #[inline(never)]
-    pub(crate) fn look_up<'a>(&'a self, tables: Tables, keys: &[u64], out: &mut Vec<LookUp<'a>>) {
+    pub(crate) fn look_up<'a>(
+        &'a self,
+        tables: Tables,
+        keys: &[u64],
+        first_touch: &mut FirstTouch,
+        out: &mut Vec<LookUp<'a>>,
+    ) {
         let checked = self.blocks.checked();
         let [.., directories] = &self.layout.sections;
         let (first, step) = self.first_and_step(tables, keys);
@@ -81,7 +89,7 @@ impl Segment {
                     Next::Directory(words)
                 }
                 None => {
-                    self.blocks.ask_first(at, 8);
+                    self.blocks.ask_first(at, 8, first_touch);
                     Next::Unknown
                 }
             };
@@ -94,8 +102,10 @@ impl Segment {
     pub(crate) fn find_groups<'a>(
         &'a self,
         tables: Tables,
+        first_touch: &mut FirstTouch,
         look_ups: &mut [LookUp<'a>],
     ) -> Result<()> {
+        self.blocks.check_noted(first_touch);
         let checked = self.blocks.checked();
         let [.., first_table, _] = &self.layout.sections;
         let (first, step) = self.first_and_step(tables, look_ups);
@@ -121,16 +131,17 @@ impl Segment {
                 Map::prefetch(&tail[tail.len() - 1]);
             } else {
                 look_up.next = Next::Unknown;
-                self.ask_for_entries(look_up.at, entries);
+                self.ask_for_entries(look_up.at, entries, first_touch);
             }
         }
         Ok(())
     }
 
     #[inline(never)]
-    fn ask_for_entries(&self, at: u64, entries: u32) {
+    fn ask_for_entries(&self, at: u64, entries: u32, first_touch: &mut FirstTouch) {
         if entries > 0 {
-            self.blocks.ask_first(at, 2 * index(entries.min(SCAN_ENTRIES)));
+            let bytes = 2 * index(entries.min(SCAN_ENTRIES));
+            self.blocks.ask_first(at, bytes, first_touch);
         }
     }
 
@@ -141,8 +152,10 @@ impl Segment {
     pub(crate) fn match_fingerprints<'a>(
         &'a self,
         first: u32,
+        first_touch: &mut FirstTouch,
         look_ups: &mut [LookUp<'a>],
     ) -> Result<usize> {
+        self.blocks.check_noted(first_touch);
         let mut matching = 0;
         for (at, number) in (0..look_ups.len()).zip(first..) {
             let look_up = &look_ups[at];
@@ -154,7 +167,7 @@ impl Segment {
                 _ => self.match_first(look_up)?,
             };
             if run.start < run.end {
-                look_ups[matching] = self.matched(look_up, run, number);
+                look_ups[matching] = self.matched(look_up, run, number, first_touch);
                 matching += 1;
             }
         }
@@ -163,13 +176,19 @@ impl Segment {
 
     /// A look-up with these entries of its group, which are asked for.
     #[inline]
-    fn matched<'a>(&'a self, look_up: &LookUp<'a>, run: Range<u32>, number: u32) -> LookUp<'a> {
+    fn matched<'a>(
+        &'a self,
+        look_up: &LookUp<'a>,
+        run: Range<u32>,
+        number: u32,
+        first_touch: &mut FirstTouch,
+    ) -> LookUp<'a> {
         let (begin, end) = (look_up.begin + run.start, look_up.begin + run.end);
         // From the fingerprints of the group back to those of the table.
         let table = look_up.at - 2 * u64::from(look_up.begin);
         let at = table + self.layout.table_ordinals + 4 * u64::from(begin);
         let bytes = 4 * index((end - begin).min(ORDINALS_MAX));
-        let next = match self.blocks.asked_of(self.blocks.checked(), at, bytes) {
+        let next = match self.blocks.asked_of(self.blocks.checked(), at, bytes, first_touch) {
             Some(ordinals) if end - begin <= ORDINALS_MAX => Next::Ordinals(ordinals),
             _ => Next::Unknown,
         };
@@ -226,6 +245,34 @@ impl Segment {
         self.blocks.ask_for(times.offset + 8 * u64::from(ordinal), 8);
     }
 
+    /// Asks for what says where a document lies, as one of many.
+    #[inline]
+    pub(crate) fn ask_for_start(&self, ordinal: u32, first_touch: &mut FirstTouch) {
+        let [_, _, _, starts, ..] = &self.layout.sections;
+        // Up to the next one's, but for the last.
+        let bytes = if ordinal + 1 < self.docs() { 8 } else { 4 };
+        let at = starts.offset + 4 * u64::from(ordinal);
+        self.blocks.ask_for_of_many(at, bytes, first_touch);
+    }
+
+    /// Asks for the key of a document, as one of many.
+    #[inline]
+    pub(crate) fn ask_for_key_of_many(
+        &self,
+        ordinal: u32,
+        first_touch: &mut FirstTouch,
+    ) -> Result<()> {
+        let at = self.documents().offset + self.start(ordinal)?;
+        self.blocks.ask_for_of_many(at, 64, first_touch);
+        Ok(())
+    }
+
+    /// Reads and checks what was noted.
+    #[inline]
+    pub(crate) fn check_noted(&self, first_touch: &mut FirstTouch) {
+        self.blocks.check_noted(first_touch);
+    }
+
     /// Asks for the key of a document and what follows it in its line of memory.
     #[inline]
     pub(crate) fn ask_for_key(&self, ordinal: u32) -> Result<()> {
@@ -248,15 +295,17 @@ impl Segment {
         take: &mut dyn FnMut(usize, u32),
     ) -> Result<()> {
         let tables = Tables::One(u32::try_from(table).unwrap_or(u32::MAX));
-        let mut look_ups = Vec::with_capacity(keys.len().min(TOGETHER));
-        for (part, keys) in keys.chunks(TOGETHER).enumerate() {
+        let first_touch = &mut FirstTouch::of(keys.len());
+        let mut look_ups = Vec::with_capacity(keys.len().min(LOOK_UPS_TOGETHER));
+        for (part, keys) in keys.chunks(LOOK_UPS_TOGETHER).enumerate() {
             look_ups.clear();
-            self.look_up(tables, keys, &mut look_ups);
-            self.find_groups(tables, &mut look_ups)?;
-            let matching = self.match_fingerprints(0, &mut look_ups)?;
+            self.look_up(tables, keys, first_touch, &mut look_ups);
+            self.find_groups(tables, first_touch, &mut look_ups)?;
+            let matching = self.match_fingerprints(0, first_touch, &mut look_ups)?;
+            self.blocks.check_noted(first_touch);
             for look_up in &look_ups[..matching] {
                 self.take_ordinals(look_up, |ordinal| {
-                    take(part * TOGETHER + index(look_up.number), ordinal);
+                    take(part * LOOK_UPS_TOGETHER + index(look_up.number), ordinal);
                     Ok(())
                 })?;
             }

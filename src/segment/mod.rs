@@ -9,6 +9,7 @@ mod checked;
 #[cfg(test)]
 mod damage_tests;
 mod dead;
+mod first_touch;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod forge;
 mod look_up;
@@ -24,7 +25,8 @@ pub use blocks::ReadMode;
 pub(crate) use blocks::{Listed, describe};
 pub(crate) use builder::{Builder, Built};
 pub(crate) use dead::{Dead, Ranks, write_dead};
-pub(crate) use look_up::{LookUp, Tables};
+pub(crate) use first_touch::FirstTouch;
+pub(crate) use look_up::{LOOK_UPS_TOGETHER, LookUp, Tables};
 pub(crate) use reader::Segment;
 pub(crate) use tables::{Need, Rebuild, Run};
 pub(crate) use verify::Watch;

@@ -137,7 +137,8 @@ impl Segment {
         super::verify::segment(self, dead, watch)
     }
 
-    pub(super) fn has_key(&self, ordinal: u32, key: &[u8]) -> Result<bool> {
+    /// Whether this is the key of a document.
+    pub(crate) fn has_key(&self, ordinal: u32, key: &[u8]) -> Result<bool> {
         let bytes = self.document_bytes(ordinal)?;
         let key_bytes = self.key_bytes(ordinal, &bytes)?;
         Ok(bytes[2..2 + key_bytes] == *key)

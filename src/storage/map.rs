@@ -66,6 +66,19 @@ impl Map {
         let _ = count;
     }
 
+    /// Has these bytes at hand, read from the disk and entered into the page tables. Where this
+    /// says so, they can be read without a signal, however ill the disk: as long as memory does
+    /// not get short, which holds for every other byte of a map, too. Else nothing is known.
+    pub(crate) fn bring(&self, offset: usize, count: usize) -> bool {
+        #[cfg(target_os = "linux")]
+        if let Self::Mapped(map) = self {
+            // A disk that fails is an error here; kernels before 5.14 refuse.
+            return map.advise_range(memmap2::Advice::PopulateRead, offset, count).is_ok();
+        }
+        let _ = (offset, count);
+        false
+    }
+
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {

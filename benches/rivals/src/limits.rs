@@ -1,5 +1,5 @@
 //! What the machine allows: the reads and writes that no design like ours can do without, and
-//! nothing else. No index, no checks, no answer: a line of the report that misses its target is
+//! nothing else. No index, no answer: a line of the report that misses its target is
 //! held against these.
 
 use crate::clock::{Latencies, time};
@@ -13,6 +13,12 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Condvar, Mutex};
 use std::time::Instant;
+
+mod removals;
+use removals::removals_alone;
+
+/// Of as many documents as stage `text` has.
+pub const REMOVALS_ALONE: &str = "1,000 removals: blocks read and checked, a record synced";
 
 /// Entries that share a word of a directory.
 const GROUP: usize = 20;
@@ -38,8 +44,8 @@ pub fn run(options: &Options, results: &mut Results) -> Result<()> {
         let folder = fresh_folder(options, "limits")?;
         let log = log_alone(&folder.join("log"), options.ours)?;
         note("a log alone, batches of 1,000", "documents/s", log);
-        let removals = removals_alone(&folder.join("removals"))?;
-        note("a log alone, a record of 1,000 removals", "ms", removals * 1e3);
+        let removals = removals_alone(&folder.join("removals"), options.texts as usize)?;
+        note(REMOVALS_ALONE, "ms", removals * 1e3);
         let singles = options.singles * WRITERS;
         let alone = group_commit(&folder.join("one"), 1, options.singles)?;
         note("a log alone, single records, one thread", "1/s", alone);
@@ -155,22 +161,6 @@ fn log_alone(path: &Path, documents: u32) -> Result<f64> {
         Ok(())
     })?;
     Ok(batches as f64 * f64::from(BATCH) / seconds)
-}
-
-/// The median of the seconds that one write of what 1,000 removals are in a log, and a sync, take.
-fn removals_alone(path: &Path) -> Result<f64> {
-    let record = vec![7; REMOVAL_BYTES * BATCH as usize];
-    let file = prepared(path, 1 << 20)?;
-    let mut taken = Vec::new();
-    for at in 0..(1 << 20) / record.len() as u64 {
-        let (seconds, ()) = time(|| {
-            file.write_all_at(&record, at * record.len() as u64)?;
-            Ok(file.sync_data()?)
-        })?;
-        taken.push(seconds);
-    }
-    taken.sort_by(f64::total_cmp);
-    Ok(taken[taken.len() / 2])
 }
 
 /// A file that is there and full of zeros.

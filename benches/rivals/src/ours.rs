@@ -180,21 +180,42 @@ impl Ours<'_> {
         Ok(())
     }
 
-    /// Queries while one thread inserts as fast as it can, with merges running.
-    fn busy(&mut self, folder: &Path) -> Result<()> {
-        let engine = Nearkin::open(folder)?;
+    /// The limit of the next: nobody writes to the index that is asked, but the same is written to
+    /// a copy of it. The two share the machine, and the bytes of a file as long as the copy has it;
+    /// no lock and no memtable.
+    fn beside(&mut self, engine: &Nearkin) -> Result<()> {
+        let folder = self.folder.join("another");
+        std::fs::create_dir_all(&folder)?;
+        engine.index.backup(folder.join("index"))?;
+        let another = Nearkin::open(&folder)?;
+        let (latencies, _) = self.while_written(engine, &another)?;
+        let p99 = latencies.quantile_us(0.99);
+        self.note("hit p99 beside a writer of another index", "us", p99);
+        Box::new(another).close()?;
+        Ok(std::fs::remove_dir_all(folder)?)
+    }
+
+    /// Queries while one thread inserts as fast as it can, and what its batches took.
+    fn while_written(&self, asked: &Nearkin, written: &Nearkin) -> Result<(Latencies, Latencies)> {
         let stored = self.options.ours / 5 * 4;
         let hits = made::hits(self.options.queries, stored);
         let done = AtomicBool::new(false);
-        let (latencies, stalls) = std::thread::scope(|scope| {
-            let writer = scope.spawn(|| write_on(&engine, self.options.ours, stored / 2, &done));
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| write_on(written, self.options.ours, stored / 2, &done));
             let mut seconds = Vec::new();
             while !done.load(Ordering::Relaxed) {
-                seconds.extend(ask_each_anew(&engine, &hits, &done)?);
+                seconds.extend(ask_each_anew(asked, &hits, &done)?);
             }
             let stalls = writer.join().map_err(|_| "the writer panicked")??;
-            crate::results::Result::Ok((Latencies::new(seconds), stalls))
-        })?;
+            Ok((Latencies::new(seconds), stalls))
+        })
+    }
+
+    /// Queries while one thread writes to the same index, with merges running.
+    fn busy(&mut self, folder: &Path) -> Result<()> {
+        let engine = Nearkin::open(folder)?;
+        self.beside(&engine)?;
+        let (latencies, stalls) = self.while_written(&engine, &engine)?;
         self.note("hit p50 while a writer runs", "us", latencies.quantile_us(0.5));
         self.note("hit p99 while a writer runs", "us", latencies.quantile_us(0.99));
         self.note("longest wait of the writer", "ms", stalls.quantile_us(1.0) / 1e3);

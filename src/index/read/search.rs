@@ -6,7 +6,7 @@
 
 use crate::format::bytes::index;
 use crate::index::read::state::{Place, Snapshot, band_keys};
-use crate::segment::{LookUp, Tables};
+use crate::segment::{FirstTouch, LookUp, Tables};
 use crate::sketch::Agreement;
 use crate::{Params, Result};
 
@@ -201,20 +201,22 @@ impl<'a> Search<'a> {
         let segments = &self.snapshot.state.segments;
         let bands = self.bands;
         self.look_ups.clear();
+        let first_touch = &mut FirstTouch::Ask;
         for task in tasks.clone() {
             let (probe, source) = (task / segments.len(), task % segments.len());
             let keys = &self.band_keys[probe * bands..][..bands];
-            segments[source].segment.look_up(Tables::Bands, keys, &mut self.look_ups);
+            let segment = &segments[source].segment;
+            segment.look_up(Tables::Bands, keys, first_touch, &mut self.look_ups);
         }
         let of_tasks = || tasks.clone().map(|task| &segments[task % segments.len()].segment);
         for (segment, look_ups) in of_tasks().zip(self.look_ups.chunks_exact_mut(bands)) {
-            segment.find_groups(Tables::Bands, look_ups)?;
+            segment.find_groups(Tables::Bands, first_touch, look_ups)?;
         }
         let mut matching = 0;
         for (nth, segment) in of_tasks().enumerate() {
             let begin = nth * bands;
             let look_ups = &mut self.look_ups[begin..begin + bands];
-            let matched = segment.match_fingerprints(count(begin), look_ups)?;
+            let matched = segment.match_fingerprints(count(begin), first_touch, look_ups)?;
             self.look_ups.copy_within(begin..begin + matched, matching);
             matching += matched;
         }

@@ -1,0 +1,238 @@
+//! First touches of many look-ups together: blocks that lie side by side are fetched at once.
+//!
+//! They are checked in the map, once the system has brought them, which turns a disk that fails
+//! into an error and no signal; nothing is copied. Where it refuses, by read.
+//!
+//! Says nothing of what is wrong with a block: one that cannot be read, or whose checksum does not
+//! match, stays unchecked, and whoever reads it is told.
+
+use super::blocks::BlockFile;
+use crate::format::blocks::BLOCK_BYTES;
+use crate::format::bytes::wide;
+
+/// Blocks read at once where the map cannot bring them: as many as the second cache holds beside
+/// what is done with them.
+const BLOCKS_PER_READ: usize = 16;
+
+/// Blocks this far apart are fetched at once: another call costs more than what lies between.
+const STEP_MAX: usize = 3;
+
+/// What a step of look-ups does about blocks that were not checked yet.
+#[derive(Debug)]
+pub(crate) enum FirstTouch {
+    /// Asks the disk for each at once, and does not wait.
+    Ask,
+    /// Notes them, once each, to be fetched together before the next step.
+    Note(Noted),
+}
+
+/// Blocks that were noted, and memory to read them into, if need be.
+#[derive(Debug, Default)]
+pub(crate) struct Noted {
+    pub(super) blocks: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+impl FirstTouch {
+    /// For so many look-ups.
+    pub(crate) fn of(look_ups: usize) -> Self {
+        if look_ups > BLOCKS_PER_READ { Self::Note(Noted::default()) } else { Self::Ask }
+    }
+}
+
+impl BlockFile {
+    /// Fetches and checks the blocks that were noted.
+    #[inline]
+    pub(super) fn check_noted(&self, first_touch: &mut FirstTouch) {
+        if let FirstTouch::Note(noted) = first_touch
+            && !noted.blocks.is_empty()
+        {
+            self.check_together(&mut noted.blocks, &mut noted.bytes);
+            noted.blocks.clear();
+        }
+    }
+
+    #[cold]
+    fn check_together(&self, blocks: &mut [usize], bytes: &mut Vec<u8>) {
+        blocks.sort_unstable();
+        let runs = || Runs { blocks, blocks_max: usize::MAX };
+        if runs().nth(1).is_some() {
+            // So that a disk that is far away works on all of them at once.
+            runs().for_each(|run| self.ask_disk_for(run));
+        }
+        for run in runs() {
+            if let Some(brought) = self.bring(run) {
+                self.check_run(run, brought);
+                continue;
+            }
+            for run in (Runs { blocks: run, blocks_max: BLOCKS_PER_READ }) {
+                let count = span(run) * BLOCK_BYTES;
+                bytes.resize(bytes.len().max(count), 0);
+                if self.read_disk(&mut bytes[..count], wide(run[0] * BLOCK_BYTES)).is_ok() {
+                    self.check_run(run, bytes);
+                }
+            }
+        }
+    }
+
+    /// Checks blocks; these are the bytes from the first of them on.
+    fn check_run(&self, run: &[usize], bytes: &[u8]) {
+        for &block in run {
+            let begin = (block - run[0]) * BLOCK_BYTES;
+            if self.check_block(block, &bytes[begin..begin + BLOCK_BYTES]).is_ok() {
+                self.set_checked(block);
+            }
+        }
+    }
+}
+
+/// How many blocks lie from the first of these to the last.
+fn span(run: &[usize]) -> usize {
+    match run {
+        [first, .., last] => last + 1 - first,
+        _ => run.len(),
+    }
+}
+
+/// Ascending blocks, in runs that lie near each other.
+struct Runs<'a> {
+    blocks: &'a [usize],
+    blocks_max: usize,
+}
+
+impl<'a> Iterator for Runs<'a> {
+    type Item = &'a [usize];
+
+    fn next(&mut self) -> Option<&'a [usize]> {
+        let first = *self.blocks.first()?;
+        let is_near =
+            |pair: &&[usize]| pair[1] - pair[0] <= STEP_MAX && pair[1] - first < self.blocks_max;
+        let count = 1 + self.blocks.windows(2).take_while(is_near).count();
+        let (run, rest) = self.blocks.split_at(count);
+        self.blocks = rest;
+        Some(run)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{MODES, Model, Place, shape};
+    use super::super::{ReadMode, Segment};
+    use super::*;
+    use crate::storage::OpenMode;
+    use crate::storage::Storage;
+    use crate::storage::sim::Sim;
+    use crate::{ErrorKind, Result};
+    use std::path::Path;
+    use std::sync::Arc;
+
+    /// Which documents have each of the model's keys, as a change of many operations asks.
+    fn located(model: &Model, segment: &Segment) -> Result<Vec<(usize, u32)>> {
+        let table = model.shape.bands;
+        let hashes: Vec<u64> =
+            (0..model.keys.len()).map(|doc| model.table_key(table, doc)).collect();
+        let mut candidates = Vec::new();
+        segment.look_up_all(table, &hashes, &mut |nth, ordinal| candidates.push((nth, ordinal)))?;
+        let touch = &mut FirstTouch::of(candidates.len());
+        for (_, ordinal) in &candidates {
+            segment.ask_for_start(*ordinal, touch);
+        }
+        segment.check_noted(touch);
+        for (_, ordinal) in &candidates {
+            segment.ask_for_key_of_many(*ordinal, touch)?;
+        }
+        segment.check_noted(touch);
+        let mut found = Vec::new();
+        for (nth, ordinal) in candidates {
+            if segment.has_key(ordinal, &model.keys[nth])? {
+                found.push((nth, ordinal));
+            }
+        }
+        Ok(found)
+    }
+
+    fn by_definition(model: &Model) -> Vec<(usize, u32)> {
+        let with = |(nth, key): (usize, &Vec<u8>)| {
+            let key = key.clone();
+            let has = move |(_, other): &(u32, &Vec<u8>)| **other == key;
+            (0..).zip(&model.keys).filter(has).map(move |(ordinal, _)| (nth, ordinal))
+        };
+        model.keys.iter().enumerate().flat_map(with).collect()
+    }
+
+    /// A segment whose table of keys takes several blocks.
+    fn model() -> Model {
+        Model::random(5, 2500, shape(24, 4), 3)
+    }
+
+    #[test]
+    fn runs_are_of_near_blocks_and_bounded() {
+        let runs = |blocks: &[usize], blocks_max| {
+            Runs { blocks, blocks_max }.map(<[usize]>::to_vec).collect::<Vec<_>>()
+        };
+        assert_eq!(runs(&[], 9), [[0; 0]; 0]);
+        assert_eq!(runs(&[1, 2, 5, 9, 10], 9), [vec![1, 2, 5], vec![9, 10]]);
+        assert_eq!(runs(&[1, 2, 3, 4], 2), [[1, 2], [3, 4]]);
+        assert_eq!((span(&[]), span(&[7]), span(&[7, 9])), (0, 1, 3));
+    }
+
+    #[test]
+    fn what_is_touched_together_is_found() {
+        let place = Place::new();
+        let sim: Arc<dyn Storage> = Arc::new(Sim::new());
+        let model = model();
+        // A disk whose maps can be brought, and one where they cannot.
+        for (disk, path) in [(place.disk.clone(), place.path("a.seg")), (sim, "a.seg".into())] {
+            let listed = model.build(&disk, &path, 1 << 20, 1 << 20).listed;
+            for mode in MODES {
+                let segment =
+                    Segment::open(&*disk, &path, &listed, &model.shape, mode).expect("opens");
+                for _ in 0..2 {
+                    assert_eq!(located(&model, &segment).expect("sound"), by_definition(&model));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn damage_to_what_is_touched_together_is_an_error() {
+        let place = Place::new();
+        let sim: Arc<dyn Storage> = Arc::new(Sim::new());
+        let model = model();
+        let expected = by_definition(&model);
+        for (disk, path) in [(place.disk.clone(), place.path("a.seg")), (sim, "a.seg".into())] {
+            let built = model.build(&disk, &path, 1 << 20, 1 << 20);
+            let errors = damaged_in_turn(&model, &*disk, &path, &built.listed, &expected);
+            // Directory, fingerprints and ordinals of the keys, where documents lie, the documents.
+            assert!(errors > 20, "only {errors} blocks mattered");
+        }
+    }
+
+    /// How many blocks matter: with each damaged in turn there is an error or the answer.
+    fn damaged_in_turn(
+        model: &Model,
+        disk: &dyn Storage,
+        path: &Path,
+        listed: &super::super::Listed,
+        expected: &[(usize, u32)],
+    ) -> usize {
+        let file = disk.open(path, OpenMode::ReadWrite).expect("opened");
+        let open = || Segment::open(disk, path, listed, &model.shape, ReadMode::Mmap);
+        let blocks = open().expect("opens").blocks.blocks();
+        let mut errors = 0;
+        for at in (0..blocks).map(|block| wide(block * BLOCK_BYTES) + 1000) {
+            let mut byte = [0];
+            file.read_at(&mut byte, at).expect("read");
+            file.write_at(&[byte[0] ^ 4], at).expect("written");
+            match located(model, &open().expect("opens")) {
+                Ok(found) => assert_eq!(found, expected),
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Corrupt);
+                    errors += 1;
+                }
+            }
+            file.write_at(&byte, at).expect("written");
+        }
+        errors
+    }
+}
