@@ -275,8 +275,8 @@ impl Core {
             LoggedOperation::Insert { payload, signature, .. } => payload.len() + signature.len(),
             LoggedOperation::Remove { .. } => 0,
         };
-        let removes = removed.iter().map(|found| 20 + found.key.len()).sum::<usize>();
-        let bytes = 32 + 20 + newcomer.key().len() + own + removes;
+        let others = removed.iter().map(|found| 20 + found.key.len()).sum::<usize>();
+        let bytes = 32 + 20 + newcomer.key().len() + own + others;
         let bytes_max = self.options.batch_bytes_max;
         if bytes <= bytes_max {
             return Ok(bytes);
