@@ -40,9 +40,9 @@ use shared::{Limits, Shared};
 /// How long answers may take to reach those who asked, once all are made.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Threads that work on requests; what finds none waits. The allocator keeps a few pages of every size
-/// for each: with one for every request that is let in, 64, that was most of the server's memory, and
-/// it took an hour to fill. Enough for their writes to share a sync.
+/// Threads that work on requests; what finds none waits. The allocator keeps a few pages of every
+/// size for each: with one for every request that is let in, 64, that was most of the server's
+/// memory, and it took an hour to fill. Enough for their writes to share a sync.
 const THREADS_MAX: usize = 16;
 
 /// How often it is looked whether all is done.

@@ -246,7 +246,7 @@ impl Read for Rows {
         if self.given == self.text.len() {
             let filled = self.fill().map_err(|error| match error.to_string() {
                 said if said.contains("Disabled feature") => io::Error::other(format!(
-                    "its columns are packed by {}; write it again with Snappy, Zstandard, gzip or none",
+                    "its columns are packed by {}; Snappy, Zstandard, gzip and none can be read",
                     said.rsplit(' ').next().unwrap_or_default()
                 )),
                 said => io::Error::other(said),
