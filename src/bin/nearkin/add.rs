@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::Ended;
 use crate::args::{Add, TtlGiven};
-use crate::content::{self, Reading, Sketched, Skipped};
+use crate::content::{Reading, Sketched};
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::given::Given;
@@ -23,6 +23,7 @@ use crate::output::{self, Output, counted, grouped};
 use crate::passages;
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
+use crate::raw::{self, Skipped};
 use crate::resume::Resume;
 use crate::table_file;
 
@@ -67,7 +68,7 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
         &progress,
         |raw| reading.sketch(raw),
         |chunk, position| {
-            let (chunk, ended) = content::strictly(safe.strict, chunk);
+            let (chunk, ended) = raw::strictly(safe.strict, chunk);
             write(&index, chunk, &mut counts, &progress).and(ended)?;
             safe.reached(position, &index);
             Ok(())
@@ -185,7 +186,7 @@ fn write(
         bytes += entry;
         batch = batch.insert(name, &signature);
     }
-    for note in content::notes(&skipped) {
+    for note in raw::notes(&skipped) {
         progress.note(note);
     }
     counts.write(index, batch)
@@ -259,7 +260,7 @@ impl fmt::Display for Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::content::{Origin, Reason};
+    use crate::raw::{Origin, Reason};
 
     #[test]
     fn the_summary_says_what_was_skipped_and_why() {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::Ended;
 use crate::add;
 use crate::args::Admit;
-use crate::content::{self, Reading, Sketched, Skipped};
+use crate::content::{Reading, Sketched};
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::input::{self, Input};
@@ -20,6 +20,7 @@ use crate::opened;
 use crate::output::{self, Output, counted, grouped, lossy, visible};
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
+use crate::raw::{self, Skipped};
 
 pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
@@ -56,7 +57,7 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
         &progress,
         |raw| reading.sketch(raw),
         |chunk| {
-            let (chunk, ended) = content::strictly(args.lines.strict, chunk);
+            let (chunk, ended) = raw::strictly(args.lines.strict, chunk);
             admit(&index, &terms, chunk, &mut counts, &progress, output).and(ended)
         },
     );
@@ -109,7 +110,7 @@ fn admit(
         print(&document.name, admission, output)?;
     }
     counts.skipped += skipped.len() as u64;
-    for note in content::notes(&skipped) {
+    for note in raw::notes(&skipped) {
         progress.note(note);
     }
     output.flush()

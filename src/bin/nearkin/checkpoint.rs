@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::failure::Failure;
-use crate::files::STDIN;
+use crate::raw::STDIN;
 
 /// How much of an input is hashed.
 const HEAD_BYTES: u64 = 64 << 10;

@@ -28,6 +28,7 @@ use crate::lines::Fields;
 use crate::opened;
 use crate::output::{self, Output, counted, grouped};
 use crate::progress::{Progress, Unit};
+use crate::raw;
 
 use work::{Plan, Stage, Work};
 
@@ -89,7 +90,7 @@ impl<'a> Asked<'a> {
             PathBuf::from(name)
         });
         for path in &args.files {
-            if files::length(path)?.is_none() && path.as_os_str() != files::STDIN {
+            if files::length(path)?.is_none() && path.as_os_str() != raw::STDIN {
                 return Err(Failure::new(
                     format!("{} cannot be read twice", path.display()),
                     "give a stream to stdin, and name it `-`",
@@ -119,7 +120,7 @@ impl<'a> Asked<'a> {
     /// An input file's name.
     fn name(&self, file: u32) -> String {
         match self.args.files.get(file as usize) {
-            Some(path) if path.as_os_str() == files::STDIN => "stdin".to_owned(),
+            Some(path) if path.as_os_str() == raw::STDIN => "stdin".to_owned(),
             Some(path) => path.display().to_string(),
             None => String::new(),
         }
@@ -187,7 +188,7 @@ fn check_out(path: &Path, args: &Dedup) -> Result<(), Failure> {
     if args.index.as_deref().is_some_and(|index| files::lies_in(path, index)) {
         return Err(Failure::new(format!("{name} lies in the index"), "write to another folder"));
     }
-    if path.exists() && !path.is_file() || path.as_os_str() == files::STDIN {
+    if path.exists() && !path.is_file() || path.as_os_str() == raw::STDIN {
         return Err(Failure::new(
             format!("{name} is no file"),
             "a file is needed, that gets its name when it is whole",

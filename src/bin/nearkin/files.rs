@@ -11,12 +11,9 @@ use std::vec;
 
 use walkdir::{DirEntry, WalkDir};
 
-use crate::content::{self, DOCUMENT_BYTES_MAX, Origin, Raw, Reason};
 use crate::failure::Failure;
+use crate::raw::{self, DOCUMENT_BYTES_MAX, Origin, Raw, Reason, STDIN};
 use crate::source;
-
-/// The path that stands for stdin.
-pub(crate) const STDIN: &str = "-";
 
 /// What a file is called until it is whole: a name that nobody else gives, for it is overwritten.
 pub(crate) fn unfinished(path: &Path) -> PathBuf {
@@ -88,7 +85,7 @@ impl Files {
         let (path, file) = self.next_entry()?;
         self.read += 1;
         let body = file.and_then(|()| read(&path));
-        Some(Raw { origin: Origin::File { name: content::key_of(&path), path }, body })
+        Some(Raw { origin: Origin::File { name: raw::key_of(&path), path }, body })
     }
 
     fn entries(mut self) -> impl Iterator<Item = (PathBuf, Result<(), Reason>)> {

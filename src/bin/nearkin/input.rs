@@ -9,11 +9,11 @@ use nearkin::{Params, Scheme, Shingles};
 use serde::{Deserialize, Serialize};
 
 use crate::args::{ExactGiven, LinesGiven};
-use crate::content::{Origin, Raw};
 use crate::failure::Failure;
 use crate::files::{self, Files};
 use crate::lines::{Fields, Lines};
 use crate::progress::{Progress, Unit};
+use crate::raw::{self, Origin, Raw};
 use crate::sets::Sets;
 
 /// A source of documents, read one after the other.
@@ -89,7 +89,7 @@ impl LineFiles {
             let columns: Vec<_> = self.columns.iter().map(String::as_str).collect();
             let Position { line, byte, .. } = self.position;
             self.lines = Some(match &self.stdin_copy {
-                Some(copy) if path.as_os_str() == files::STDIN => {
+                Some(copy) if path.as_os_str() == raw::STDIN => {
                     Lines::open_at(copy, &columns, (line, byte))?.named("stdin")
                 }
                 _ => Lines::open_at(path, &columns, (line, byte))?,

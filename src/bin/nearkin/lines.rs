@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
-use crate::content::{DOCUMENT_BYTES_MAX, Origin, Raw, Reason};
 use crate::failure::Failure;
+use crate::raw::{DOCUMENT_BYTES_MAX, Origin, Raw, Reason};
 use crate::source;
 
 /// A document's content.

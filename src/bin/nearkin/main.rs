@@ -27,6 +27,7 @@ mod passages;
 mod pipeline;
 mod progress;
 mod query;
+mod raw;
 mod remove;
 mod report;
 mod resume;

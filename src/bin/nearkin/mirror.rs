@@ -26,12 +26,12 @@ use nearkin::{Params, Scheme, Shingles, Snapshot};
 use crate::Ended;
 use crate::add;
 use crate::args::{Mirror, TtlGiven};
-use crate::content;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::lines::Fields;
 use crate::opened;
 use crate::output::{self, Output, counted};
+use crate::raw;
 use carry_out::Run;
 use folder::Folder;
 use plan::{Plan, check_folder, plan};
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Mirror, output: &mut Output) -> Result<Ended, Failure> 
     let (index, _) = add::open(&args.index, &args.given, TtlGiven::default(), false, fields)?;
     check_folder(&index.snapshot(), &folder, args.force)?;
     let params = index.params().clone();
-    let told = Told::read(&args.index, &content::key_of(&args.folder));
+    let told = Told::read(&args.index, &raw::key_of(&args.folder));
     let mut mirroring =
         Mirroring { args, folder, rules: rules(args), params, store: Store::Index(index), told };
     let ended = if args.watch {
@@ -105,7 +105,7 @@ fn dry_run(args: &Mirror, folder: &Folder, output: &mut Output) -> Result<Ended,
     if let Some(documents) = &documents {
         check_folder(documents, folder, args.force)?;
     }
-    let mut told = Told::read(&args.index, &content::key_of(&args.folder));
+    let mut told = Told::read(&args.index, &raw::key_of(&args.folder));
     let planned = plan(documents.as_ref(), folder, &rules(args), &Scope::All, &mut told)?;
     check_not_empty(&planned, folder, args.force)?;
     let keys = planned.to_read.iter().map(|file| &file.key).chain(&planned.gone);

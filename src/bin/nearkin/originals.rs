@@ -17,10 +17,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use nearkin::{Exact, Original, Signature};
 
 use crate::args::ExactGiven;
-use crate::content::{Origin, Raw, Reading};
+use crate::content::Reading;
 use crate::failure::Failure;
 use crate::files;
 use crate::lines::Lines;
+use crate::raw::{Origin, Raw};
 use crate::source::{self, Source};
 
 /// Documents kept at hand: pairs name the same ones again and again.

@@ -8,13 +8,14 @@ use serde::Serialize;
 use crate::Ended;
 use crate::add::{Counts, Safe};
 use crate::args::Query;
-use crate::content::{self, Raw, Reading, Skipped};
+use crate::content::Reading;
 use crate::failure::Failure;
 use crate::input::{self, Input};
 use crate::opened;
 use crate::output::{self, Output, counted, grouped, lossy, visible};
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
+use crate::raw::{self, Raw, Skipped};
 
 /// Well below the 16 MiB that the library takes by default, unless one text has more.
 const BATCH_BYTES_MAX: usize = 4 << 20;
@@ -39,7 +40,7 @@ pub(crate) fn add(
         progress,
         |raw| reading.prepare(raw, cutter),
         |chunk, position| {
-            let (chunk, ended) = content::strictly(safe.strict, chunk);
+            let (chunk, ended) = raw::strictly(safe.strict, chunk);
             write(&index, chunk, counts, progress).and(ended)?;
             safe.reached(position, index.index());
             Ok(())
@@ -75,7 +76,7 @@ fn write(
             }
         }
     }
-    for note in content::notes(&skipped) {
+    for note in raw::notes(&skipped) {
         progress.note(note);
     }
     counts.count(&index.write(&texts)?);
@@ -161,7 +162,7 @@ fn by_content(
             }
         }
         failed += skipped.len() as u64;
-        for note in content::notes(&skipped) {
+        for note in raw::notes(&skipped) {
             progress.note(note);
         }
         output.flush()

@@ -7,11 +7,11 @@ use std::thread::{self, ScopedJoinHandle};
 
 use rayon::prelude::*;
 
-use crate::content::{Origin, Raw};
 use crate::failure::Failure;
 use crate::input::{Input, Position};
 use crate::interrupt;
 use crate::progress::Progress;
+use crate::raw::{Origin, Raw};
 
 /// A chunk ends at the first document that reaches one of these. At most five chunks are about
 /// at once: being read, waiting, worked on, waiting, and being written.

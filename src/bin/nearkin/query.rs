@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::Ended;
 use crate::args::Query;
-use crate::content::{self, Origin, Raw, Reading, Reason, Skipped};
+use crate::content::Reading;
 use crate::failure::{self, Failure};
 use crate::input::{self, Input};
 use crate::opened;
@@ -18,6 +18,7 @@ use crate::output::{self, Output, counted, grouped, lossy, visible};
 use crate::passages;
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
+use crate::raw::{self, Origin, Raw, Reason, Skipped};
 use crate::table::{Align, Table};
 
 pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
@@ -237,7 +238,7 @@ fn by_content(
                 }
                 Err(one) if asking.strict => {
                     output.flush()?;
-                    return Err(content::stopped_at(&one));
+                    return Err(raw::stopped_at(&one));
                 }
                 Err(one) => {
                     tally.skip(&one);
@@ -245,7 +246,7 @@ fn by_content(
                 }
             }
         }
-        for note in content::notes(&skipped) {
+        for note in raw::notes(&skipped) {
             progress.note(note);
         }
         output.flush()

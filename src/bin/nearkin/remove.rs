@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use crate::Ended;
 use crate::args::Remove;
-use crate::content::{KEY_BYTES_MAX, PASSAGE_KEY_BYTES_MAX, key_of};
 use crate::failure::Failure;
 use crate::files;
 use crate::interrupt;
@@ -17,6 +16,7 @@ use crate::lines::Lines;
 use crate::opened;
 use crate::output::{Output, counted, grouped, visible};
 use crate::progress::{Progress, Unit};
+use crate::raw::{KEY_BYTES_MAX, PASSAGE_KEY_BYTES_MAX, key_of};
 
 /// Keys of one batch: with the longest keys about 4 MiB.
 const BATCH_KEYS: usize = 1_000;

@@ -10,8 +10,8 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::PathBuf;
 
-use crate::content::{DOCUMENT_BYTES_MAX, Reason};
 use crate::failure::Failure;
+use crate::raw::{DOCUMENT_BYTES_MAX, Reason};
 
 /// Memory for rows before they go to a file.
 const ROWS_BYTES_MAX: usize = 128 << 20;

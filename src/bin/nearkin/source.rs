@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use flate2::bufread::GzDecoder;
 
 use crate::failure::Failure;
-use crate::files::STDIN;
 use crate::interrupt::Stdin;
+use crate::raw::STDIN;
 
 /// What a decoder reads at once.
 const BUFFER_BYTES: usize = 256 << 10;

@@ -7,11 +7,11 @@ use std::path::Path;
 use csv::{ByteRecord, ReaderBuilder};
 
 use crate::args::{Columns, TableGiven};
-use crate::content::DOCUMENT_BYTES_MAX;
 use crate::failure::Failure;
 use crate::files;
 use crate::output;
 use crate::progress::{Progress, Unit};
+use crate::raw::DOCUMENT_BYTES_MAX;
 use crate::sets::{Grouping, Sets};
 
 /// The sets that the rows of a table make, and how many rows were of no use.

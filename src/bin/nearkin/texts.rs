@@ -12,7 +12,7 @@ mod pdf;
 
 use std::path::Path;
 
-use crate::content::Reason;
+use crate::raw::Reason;
 
 /// Raised whenever a file's text may come out differently: then everything is read again.
 const VERSION: u16 = 1;

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::Ended;
 use crate::args::Tune;
-use crate::content::{self, Reading, Sketched};
+use crate::content::{Reading, Sketched};
 use crate::exchange::{Target, writing};
 use crate::failure::Failure;
 use crate::files::{self, Files};
@@ -24,6 +24,7 @@ use crate::lines::Lines;
 use crate::output::{self, Output, counted, grouped};
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
+use crate::raw;
 use crate::table::{Align, Table};
 
 use choices::Choice;
@@ -141,7 +142,7 @@ fn read(
                 Err(one) => skipped.push(one),
             }
         }
-        for note in content::notes(&skipped) {
+        for note in raw::notes(&skipped) {
             progress.note(note);
         }
         Ok(())

@@ -12,13 +12,14 @@ use nearkin::Signature;
 use super::Asked;
 use super::ledger::{Entry, Kind, Text};
 use super::work::{Stage, Work};
-use crate::content::{self, Origin, Raw, Reading, Skipped};
+use crate::content::Reading;
 use crate::failure::Failure;
-use crate::files::STDIN;
 use crate::input::{Input, LineFiles, Position};
 use crate::interrupt;
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
+use crate::raw::STDIN;
+use crate::raw::{self, Origin, Raw, Skipped};
 use crate::source;
 
 /// A line that is a document.
@@ -44,7 +45,7 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
         |raw| read(asked, &reading, raw),
         |chunk, position| {
             let chunk = chunk.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
-            let (chunk, ended) = content::strictly(asked.args.strict, chunk);
+            let (chunk, ended) = raw::strictly(asked.args.strict, chunk);
             append(asked, work, chunk, &progress)?;
             ended?;
             if let Some(position) = position {
@@ -115,7 +116,7 @@ fn append(
         };
         pushed.map_err(|error| work.failed(&error))?;
     }
-    for note in content::notes(&skipped) {
+    for note in raw::notes(&skipped) {
         progress.note(note);
     }
     Ok(())

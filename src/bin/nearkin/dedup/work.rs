@@ -20,10 +20,10 @@ use super::ledger::Ledger;
 use super::{Asked, Counts, packed};
 use crate::checkpoint::{self, InputFile};
 use crate::failure::Failure;
-use crate::files::STDIN;
 use crate::input::Position;
 use crate::lines::Fields;
 use crate::output;
+use crate::raw::STDIN;
 
 /// What is lost at most to an interruption, but for what a sync takes.
 const BETWEEN_CHECKPOINTS: Duration = Duration::from_millis(500);

@@ -9,12 +9,12 @@ use super::ledger::{Entry, Kind, Verdict, Verdicts};
 use super::packed::{self, Packed};
 use super::work::{Stage, Work};
 use super::{Asked, read};
-use crate::content::{Raw, Reason};
 use crate::failure::Failure;
 use crate::input::{LineFiles, Position};
 use crate::interrupt;
 use crate::output::lossy;
 use crate::progress::{Progress, Unit};
+use crate::raw::{Raw, Reason};
 
 /// A checkpoint is behind the first line that reaches so many bytes of the input: by the input
 /// alone, so that packed files are the same whether a run was interrupted or not.

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Header;
 use super::target::{Target, writing};
-use crate::content::Origin;
 use crate::failure::{self, Failure};
 use crate::files;
 use crate::lines::Lines;
+use crate::raw::Origin;
 
 /// A document as it stands on a line.
 #[derive(Serialize, Deserialize)]

@@ -16,7 +16,7 @@ use super::plan::{Known, Plan, Planned};
 use super::report::{self, Counts};
 use super::store::Store;
 use super::told::{self, Told};
-use crate::content::{self, Origin, Raw, Reading, Reason, Sketched, Skipped};
+use crate::content::{Reading, Sketched};
 use crate::failure::Failure;
 use crate::files;
 use crate::input::Input;
@@ -25,6 +25,7 @@ use crate::lines::Fields;
 use crate::output::Output;
 use crate::pipeline::{self, Pace};
 use crate::progress::{Progress, Unit};
+use crate::raw::{self, Origin, Raw, Reason, Skipped};
 use crate::texts;
 
 /// Well below the 16 MiB that the library takes by default.
@@ -84,7 +85,7 @@ impl Run<'_> {
         for one in &skipped {
             self.counts.skip(one);
         }
-        content::notes(&skipped).iter().for_each(crate::output::note);
+        raw::notes(&skipped).iter().for_each(crate::output::note);
         self.remove(&gone)?;
         if to_read.is_empty() {
             return self.output.flush();
@@ -158,7 +159,7 @@ impl Run<'_> {
             }
         }
         self.store.write(&batch)?;
-        for note in content::notes(&skipped) {
+        for note in raw::notes(&skipped) {
             progress.note(note);
         }
         self.say(said, pending)

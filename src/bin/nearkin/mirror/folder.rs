@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-use crate::content::key_of;
 use crate::failure::Failure;
+use crate::raw::key_of;
 
 /// A folder as the user spelled it.
 #[derive(Debug, Clone)]

@@ -11,10 +11,10 @@ use super::folder::{self, Folder};
 use super::memo::{self, Memo, Stat};
 use super::told::{self, Told};
 use super::walk::{Found, Rules, Scope, lies_below, walk};
-use crate::content::{Origin, Reason, Skipped, key_of};
 use crate::failure::Failure;
 use crate::output::{counted, visible};
 use crate::progress::{Progress, Unit};
+use crate::raw::{Origin, Reason, Skipped, key_of};
 use crate::texts;
 
 /// What the index has of a file.

@@ -6,9 +6,9 @@ use std::fmt;
 use nearkin::Match;
 use serde::Serialize;
 
-use crate::content::Skipped;
 use crate::failure::Failure;
 use crate::output::{Output, counted, grouped, lossy, visible};
+use crate::raw::Skipped;
 
 /// What became of the files.
 #[derive(Debug, Clone, Default, Serialize)]

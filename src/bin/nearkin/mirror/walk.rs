@@ -12,8 +12,8 @@ use ignore::{DirEntry, Walk, WalkBuilder};
 
 use super::folder::Folder;
 use super::memo::Stat;
-use crate::content::{Reason, key_of};
 use crate::output;
+use crate::raw::{Reason, key_of};
 
 /// The tool's own ignore file; its syntax is that of .gitignore.
 const IGNORE_FILE: &str = ".nearkinignore";

@@ -3,7 +3,7 @@
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
-use crate::content::Reason;
+use crate::raw::Reason;
 
 /// How much of a file is searched for what only binary files have.
 const HEAD_BYTES: usize = 8 << 10;

@@ -6,7 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::content::Reason;
+use crate::raw::Reason;
 
 /// A parser that takes longer is left alone, and the file skipped.
 const TIME_MAX: Duration = Duration::from_secs(30);

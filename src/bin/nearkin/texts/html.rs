@@ -3,7 +3,7 @@
 use encoding_rs::Encoding;
 
 use super::encoding;
-use crate::content::Reason;
+use crate::raw::Reason;
 
 /// Where an encoding is said, if it is: browsers look as far.
 const HEAD_BYTES: usize = 1_024;

@@ -1,6 +1,6 @@
 //! E-mail: one message, its subject and its text. Attachments are not read.
 
-use crate::content::Reason;
+use crate::raw::Reason;
 
 /// How much of a file is looked at to see whether it is a message.
 const HEAD_BYTES: usize = 4 << 10;

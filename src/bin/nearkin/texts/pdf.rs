@@ -1,6 +1,6 @@
 //! PDF: its layer of text. Pictures of pages have none.
 
-use crate::content::Reason;
+use crate::raw::Reason;
 
 /// Readers accept some bytes before the header; most often there are none.
 const BEGIN: &[u8] = b"%PDF-";
