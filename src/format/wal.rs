@@ -240,9 +240,11 @@ impl RecordBuilder {
         offset: u64,
     ) -> &[u8] {
         let length = self.bytes.len();
-        let mut begin = 0;
-        for (&end, change) in self.ends.iter().chain([&length]).zip(change..) {
+        let (mut begin, mut change) = (0, change);
+        for &end in self.ends.iter().chain([&length]) {
             let header = RecordHeader { kind, body_bytes: 0, body_crc: 0, change, horizon };
+            // Tests forge logs with the last of all numbers.
+            change = change.wrapping_add(1);
             if let Some(record) = self.bytes.get_mut(begin..end) {
                 header.seal(record, salt, offset.saturating_add(wide(begin)));
             }
