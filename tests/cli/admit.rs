@@ -1,6 +1,8 @@
 //! `nearkin admit`: what is let in, what is turned away, and what is said of it.
 
 use super::*;
+use std::io::{BufRead as _, BufReader};
+use std::time::Duration;
 
 const FOX: &str = "the quick brown fox jumps over the lazy dog and runs into the deep dark wood";
 
@@ -88,4 +90,31 @@ fn a_relation_closer_than_a_duplicate_is_refused() {
     ran.says(&["--relate 0.6 is above --reject 0.5"]);
     scratch.run("admit i a.txt --keep best").ends_with(2).says(&["first, newest, longest"]);
     assert!(!scratch.path("i").exists());
+}
+
+/// Whoever sends a line and waits for what is decided gets it, also if a blank line follows.
+#[test]
+fn a_line_is_decided_on_before_the_next_one_comes() {
+    let scratch = Scratch::new();
+    let mut command = scratch.command(&["admit", "i", "--jsonl", "-", "--json"]);
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let (sender, told) = std::sync::mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        for line in BufReader::new(stdout).lines() {
+            if sender.send(line.unwrap()).is_err() {
+                break;
+            }
+        }
+    });
+    for (at, end) in ["", "\n", "\r\n", " \n\n"].into_iter().enumerate() {
+        let text = format!("{FOX} {at}");
+        stdin.write_all((line(&format!("k{at}"), &text) + end).as_bytes()).unwrap();
+        let told = told.recv_timeout(Duration::from_secs(30));
+        assert!(told.is_ok_and(|told| told.contains(&format!("k{at}"))), "{at} {end:?}");
+    }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+    reader.join().unwrap();
 }

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::failure::Failure;
+use crate::lines;
 use crate::output;
 
 /// The exit status of a command that a signal ended: that of a shell for SIGINT.
@@ -98,7 +99,7 @@ impl Stdin {
 }
 
 fn has_end(block: &[u8]) -> usize {
-    usize::from(block.contains(&b'\n'))
+    usize::from(lines::has_line(block))
 }
 
 fn read_stdin(sender: &SyncSender<io::Result<Vec<u8>>>, ends_ahead: &AtomicUsize) {

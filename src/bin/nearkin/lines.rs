@@ -151,6 +151,13 @@ fn not_an_object(error: &serde_json::Error) -> String {
     }
 }
 
+/// Whether a line ends in these bytes that is not blank: those are passed over, and what follows
+/// them may have to be waited for.
+pub(crate) fn has_line(bytes: &[u8]) -> bool {
+    let end = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
+    !bytes[..end].trim_ascii_start().is_empty()
+}
+
 /// Reads line after line; a line too long is passed over without being held.
 pub(crate) struct Lines {
     reader: BufReader<Box<dyn Read>>,
@@ -214,7 +221,7 @@ impl Lines {
     /// Whether no whole line is at hand, so that the next one may have to be waited for.
     pub(crate) fn would_wait(&self) -> bool {
         let none_ahead = |ahead: &Arc<AtomicUsize>| ahead.load(Ordering::Relaxed) == 0;
-        !self.reader.buffer().contains(&b'\n') && self.ends_ahead.as_ref().is_none_or(none_ahead)
+        !has_line(self.reader.buffer()) && self.ends_ahead.as_ref().is_none_or(none_ahead)
     }
 
     /// The next line that is not blank, without its end.
@@ -296,6 +303,16 @@ mod tests {
         assert!(!lines.would_wait());
         ends_ahead.store(0, Ordering::Relaxed);
         assert!(lines.would_wait(), "what is at hand is no whole line");
+    }
+
+    #[test]
+    fn a_blank_line_at_hand_is_no_line() {
+        for (text, is_line) in [("\n", false), (" \r\n\n", false), ("\na\n", true), ("a", false)] {
+            assert_eq!(has_line(text.as_bytes()), is_line, "{text:?}");
+            let mut lines = Lines::new("test", Box::new(Cursor::new(format!("first\n{text}"))));
+            assert!(lines.next().unwrap().is_some());
+            assert_eq!(lines.would_wait(), !is_line, "{text:?}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::planted::{Bug, Planted};
 use crate::sketch::Signature;
 use crate::storage::sim::Sim;
 use crate::{Admission, Admit, Decision, ErrorKind, Index, Keep, Match, Newcomer, Outcome};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 fn index(sim: &Sim) -> Index {
@@ -224,4 +225,42 @@ fn a_power_cut_after_a_rejection_never_loses_both_copies() {
 fn a_rejection_that_does_not_wait_is_caught() {
     let _planted = Planted::new(Bug::RejectionNotAwaited);
     assert!(copies_lost() > 0);
+}
+
+/// Twice as many newcomers as stay, all far apart: those of the second round take the places of
+/// those of the first, one each, and each round is written in one append. Of what is left of that,
+/// whatever was cut, nothing may be there without all that was decided before it.
+#[test]
+fn of_a_run_that_was_cut_a_prefix_is_left() {
+    let sim = Sim::new();
+    let options = options().durability(crate::Durability::OsBuffer);
+    let index = Index::create_on(disk(&sim), Path::new(DIR), &params(), options).expect("created");
+    let terms = Admit::at(0.8).keep(Keep::Newest);
+    let (mut live, mut states) = (BTreeSet::new(), vec![BTreeSet::new()]);
+    index.sync().expect("synced");
+    for round in 0..2 {
+        let newcomer = |at: u8| (format!("{round}-{at:02}"), near(at * 4 + 1, round, 1));
+        let some: Vec<(String, Signature)> = (0..24).map(newcomer).collect();
+        let new: Vec<_> = some.iter().map(|(key, one)| Newcomer::new(key, one)).collect();
+        let told = index.admit_all(&new, &terms).expect("decided");
+        for (admission, (key, _)) in told.iter().zip(&some) {
+            let (_, _, removed) = admitted(&admission.decision);
+            assert!(removed.iter().all(|key| live.remove(*key)), "{removed:?}");
+            live.insert(key.clone());
+            states.push(live.clone());
+        }
+    }
+    assert_eq!(live.len(), 24);
+    let mut lengths = BTreeSet::new();
+    for cut in sim.crash_states(7, 1_000) {
+        let index =
+            Index::open_on(disk(&cut), Path::new(DIR), super::copies::options()).expect("opens");
+        let key = |stored: crate::Result<crate::Document>| {
+            String::from_utf8(stored.expect("read").key).expect("text")
+        };
+        let found: BTreeSet<String> = index.snapshot().iter().map(key).collect();
+        let length = states.iter().position(|state| *state == found);
+        lengths.insert(length.unwrap_or_else(|| panic!("no prefix: {found:?}")));
+    }
+    assert!(lengths.len() > 2, "runs were cut within: {lengths:?}");
 }

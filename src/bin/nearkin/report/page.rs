@@ -20,7 +20,7 @@ const SCRIPT: &str = concat!(
     "})();\n"
 );
 const STYLE_SHA256: &str = "9HJnT8ZYlaDlfittSi0hPrrvcypMC6j26sH5ZhGQx28=";
-const SCRIPT_SHA256: &str = "EAyTmhtGXsOhOwR93ikd448+VVVrdwye3gfwX4UwY3w=";
+const SCRIPT_SHA256: &str = "JTa3DP2NIwqKeqmRM1gDJn2Xus2inbhWkW6oJvTiKGM=";
 
 /// The page that shows this.
 pub(super) fn html(data: &Data) -> Result<String, Failure> {
