@@ -5,7 +5,7 @@ use super::super::script::Rng;
 use super::cut_script;
 use super::judge::{Figures, Seen};
 use super::run::Run;
-use super::script::{Script, script};
+use super::script::{Script, Step, script};
 use crate::planted::{Bug, Planted};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -14,36 +14,52 @@ const SCRIPTS: u64 = 24;
 /// States after which a bug counts as missed.
 const STATES_MAX: u64 = 200_000;
 
-/// The scripts, and how many operations of the disk each makes.
-fn scripts() -> Vec<(Script, u64)> {
+/// A script, how many operations of the disk it makes, and which of them while two callers came.
+struct Measured {
+    script: Script,
+    ops: u64,
+    together: Vec<u64>,
+}
+
+fn scripts() -> Vec<Measured> {
     let measured = |number| {
         let script = script(number);
-        let mut run = Run::new(&script, u64::MAX);
-        assert!(run.go(&script, &mut |_, _| {}), "no cut was planned");
-        let ops = run.ops();
-        (script, ops)
+        let (mut run, mut together) = (Run::new(&script, u64::MAX), Vec::new());
+        assert!(run.begin(), "no cut was planned");
+        for step in &script.steps {
+            let before = run.ops();
+            assert!(run.step(step), "no cut was planned");
+            if matches!(step, Step::Together { .. }) {
+                together.extend(before..=run.ops());
+            }
+        }
+        Measured { ops: run.ops(), script, together }
     };
     (1..=SCRIPTS).map(measured).collect()
 }
 
 /// Runs the campaign with a bug; what was done until it was caught, if it was. Damage on purpose
 /// is left to the bugs that only damage can show.
-fn hunt(bug: Bug, scripts: &[(Script, u64)]) -> Option<Figures> {
+fn hunt(bug: Bug, scripts: &[Measured]) -> Option<Figures> {
     let _planted = Planted::new(bug);
     let needs_damage =
         [Bug::RowCrcNotChecked, Bug::SweepWithoutCatalog, Bug::DamageIsTornTail].contains(&bug);
     // Three bugs lie between callers that come at once: not every script has two.
     let needs_company = [Bug::IdleNotAwaited, Bug::HorizonAfterSync].contains(&bug);
     let needs_newcomer = bug == Bug::RejectionNotAwaited;
-    let fits = |(script, _): &&(Script, u64)| {
+    let fits = |Measured { script, .. }: &&Measured| {
         (!needs_company || script.has_company()) && (!needs_newcomer || script.has_newcomer())
     };
     let mut rng = Rng::new(7);
     let mut figures = Figures::default();
     while figures.states < STATES_MAX {
-        for (script, ops) in scripts.iter().filter(fits) {
+        for Measured { script, ops, together } in scripts.iter().filter(fits) {
             // A bug may make more of them.
-            let cut = rng.next() % (ops + 40);
+            let mut cut = rng.next() % (ops + 40);
+            // These show only if the power goes within, or right after, the very sync not waited for.
+            if (needs_company || needs_newcomer) && !together.is_empty() {
+                cut = together[usize::try_from(cut).unwrap_or(0) % together.len()];
+            }
             let mut seen = Seen::new();
             let attempt = || cut_script(script, cut, needs_damage, &mut figures, &mut seen);
             if catch_unwind(AssertUnwindSafe(attempt)).is_err() {

@@ -50,13 +50,21 @@ impl Run {
         self.before + self.bench.sim.ops()
     }
 
-    /// Does the script; false if the disk stopped before its end.
-    pub(super) fn go(&mut self, script: &Script, at: &mut impl FnMut(usize, &Step)) -> bool {
+    /// Makes the index; false if the disk stopped.
+    pub(super) fn begin(&mut self) -> bool {
         match self.bench.make() {
             Err(_) if self.bench.sim.is_stopped() => return false,
             made => made.expect("an index on a sound disk"),
         }
         self.made = true;
+        true
+    }
+
+    /// Does the script; false if the disk stopped before its end.
+    pub(super) fn go(&mut self, script: &Script, at: &mut impl FnMut(usize, &Step)) -> bool {
+        if !self.begin() {
+            return false;
+        }
         for (number, step) in script.steps.iter().enumerate() {
             at(number, step);
             if !self.step(step) {
