@@ -62,12 +62,6 @@ impl Script {
         let asks = |step: &Step| matches!(step, Step::Together { second: Second::Same, .. });
         self.steps.iter().any(asks)
     }
-
-    /// Whether a second caller may be turned away for what the first has just written.
-    pub(super) fn has_newcomer(&self) -> bool {
-        let asks = |step: &Step| matches!(step, Step::Together { second: Second::Admit(_), .. });
-        self.steps.iter().any(asks)
-    }
 }
 
 /// The smallest signature with several bands.
