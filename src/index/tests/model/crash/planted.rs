@@ -53,7 +53,7 @@ fn hunt(bug: Bug, scripts: &[Measured]) -> Option<Figures> {
         for Measured { script, ops, together } in scripts.iter().filter(fits) {
             // A bug may make more of them.
             let mut cut = rng.next() % (ops + 40);
-            // These show only if the power goes within, or right after, the very sync not waited for.
+            // These show only if the power goes at, or right after, the sync not waited for.
             if needs_company && !together.is_empty() {
                 cut = together[usize::try_from(cut).unwrap_or(0) % together.len()];
             }
