@@ -15,12 +15,14 @@ use crate::Result;
 use crate::format::bytes::index;
 use crate::index::core::Core;
 use crate::index::read::state::LiveSegment;
-use crate::memtable::Memtable;
+use crate::memtable::{Content, Memtable};
 use crate::segment::{Builder, Built, Ranks};
 use crate::storage::names::Ending;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Documents of a memtable copied per hold of its lock.
+const DOCS_PER_HOLD: usize = 256;
 /// Signatures copied at once.
 const RUN_DOCS_MAX: u32 = 8192;
 
@@ -157,25 +159,8 @@ fn copy(
     let mut moved = 0;
     match input {
         Input::Memtable { memtable, live } => {
-            let content = memtable.read();
             while moved < budget && *position < live.len() {
-                let ordinal = live[*position];
-                let mut docs = 1;
-                moved += match pass {
-                    Pass::Signatures => {
-                        let run = run(&live[*position..]);
-                        docs = run.len();
-                        push_signatures(builder, content.signatures(run))?
-                    }
-                    Pass::Documents => {
-                        push_document(builder, content.key(ordinal), content.payload(ordinal))?
-                    }
-                    Pass::Times => push_time(builder, content.time(ordinal))?,
-                    Pass::ShingleCounts | Pass::Tables => {
-                        push_shingle_count(builder, content.shingle_count(ordinal))?
-                    }
-                };
-                *position += docs;
+                moved += copy_some(builder, pass, &memtable.read(), live, position)?;
             }
         }
         Input::Segment { live, ranks } => {
@@ -207,6 +192,36 @@ fn copy(
             }
             *position = index(next);
         }
+    }
+    Ok(moved)
+}
+
+/// Copies some documents from `position` on, few enough that whoever writes to the memtable beside a
+/// backup of it does not wait for long; returns the bytes.
+fn copy_some(
+    builder: &mut Builder,
+    pass: Pass,
+    content: &Content,
+    live: &[u32],
+    position: &mut usize,
+) -> Result<usize> {
+    let rest = &live[*position..];
+    if pass == Pass::Signatures {
+        let run = run(rest);
+        *position += run.len();
+        return push_signatures(builder, content.signatures(run));
+    }
+    let some = &rest[..rest.len().min(DOCS_PER_HOLD)];
+    *position += some.len();
+    let mut moved = 0;
+    for &ordinal in some {
+        moved += match pass {
+            Pass::Documents => {
+                push_document(builder, content.key(ordinal), content.payload(ordinal))?
+            }
+            Pass::Times => push_time(builder, content.time(ordinal))?,
+            _ => push_shingle_count(builder, content.shingle_count(ordinal))?,
+        };
     }
     Ok(moved)
 }
