@@ -9,13 +9,12 @@ mod table;
 mod tests;
 
 use crate::format::bytes::index;
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use ahash::RandomState;
 use std::collections::HashMap;
 use std::ops::Range;
-use table::Table;
-pub(crate) use table::Walk;
+use table::{Chain, Table};
 
 /// The change at which a live document dies: none yet.
 const NEVER: u64 = u64::MAX;
@@ -64,6 +63,8 @@ pub(crate) enum Step<'a> {
 pub(crate) struct Memtable {
     content: RwLock<Content>,
     tables: usize,
+    /// Readers that found it locked.
+    waiting: AtomicU32,
     /// Whether anything was ever applied; told before a change is visible to anybody.
     touched: AtomicBool,
 }
@@ -86,6 +87,11 @@ pub(crate) struct Content {
     /// Mixed into every hash.
     secret: u64,
 }
+
+/// The chains that [`Content::buckets`] walks together, kept for their memory: the place of each
+/// among the hashes, its table, and where it is.
+#[derive(Debug, Default)]
+pub(crate) struct Walk(Vec<(usize, usize, Chain)>);
 
 #[derive(Debug)]
 struct Entry {
@@ -120,13 +126,24 @@ impl Memtable {
             signature_bytes,
             secret,
         };
-        Self { content: RwLock::new(content), tables, touched: AtomicBool::new(false) }
+        let (waiting, touched) = (AtomicU32::new(0), AtomicBool::new(false));
+        Self { content: RwLock::new(content), tables, waiting, touched }
     }
 
     /// The content, for reading; a writer waits while the guard lives.
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, Content> {
-        // The writer applies a part of a change in a few microseconds: less than it takes to go
-        // to sleep and to be woken.
+        if let Ok(content) = self.content.try_read() {
+            return content;
+        }
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let content = self.read_in_turn();
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        content
+    }
+
+    fn read_in_turn(&self) -> RwLockReadGuard<'_, Content> {
+        // The writer holds it for a microsecond or two: less than it takes to go to sleep and to be
+        // woken.
         for _ in 0..TRIES {
             if let Ok(content) = self.content.try_read() {
                 return content;
@@ -144,7 +161,16 @@ impl Memtable {
         !self.touched.load(Ordering::Acquire)
     }
 
+    /// The content, for writing. A writer takes it hundreds of times for one change, and would be
+    /// back before a reader has noticed that it was free: who waits goes first, but for one that
+    /// does not come because the system has taken its processor away.
     fn write(&self) -> RwLockWriteGuard<'_, Content> {
+        for _ in 0..TRIES {
+            if self.waiting.load(Ordering::Relaxed) == 0 {
+                break;
+            }
+            std::hint::spin_loop();
+        }
         self.content.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -355,18 +381,42 @@ impl Content {
         self.tables[table].documents(mix(key, self.secret))
     }
 
-    /// Tells, of several hashes in one table, which documents of a range of ordinals have each of
-    /// them, as [`Content::bucket`] does: the memory works on all of them at once.
+    /// Tells which documents of a range of ordinals have each of several hashes, as
+    /// [`Content::bucket`] does: the memory works on all of them at once. Each comes with its
+    /// table; `tell` gets the hash's place among them, and says whether to go on with it.
     pub(crate) fn buckets(
         &self,
-        table: usize,
-        keys: impl Iterator<Item = u64>,
+        keys: impl Iterator<Item = (usize, u64)>,
         ordinals: Range<u32>,
-        walk: &mut Walk,
-        tell: impl FnMut(usize, u32),
+        Walk(chains): &mut Walk,
+        mut tell: impl FnMut(usize, u32) -> bool,
     ) {
-        let hashes = keys.map(|key| mix(key, self.secret));
-        self.tables[table].walk(hashes, ordinals, walk, tell);
+        chains.clear();
+        // All heads, then all next ones: no look into memory waits for another.
+        chains.extend(keys.enumerate().map(|(nth, (table, key))| {
+            (nth, table, self.tables[table].chain(mix(key, self.secret)))
+        }));
+        while !chains.is_empty() {
+            chains.retain_mut(|(nth, table, chain)| {
+                let table = &self.tables[*table];
+                match table.at(*chain) {
+                    // An older one has a smaller ordinal.
+                    Some((ordinal, has_it)) if ordinal >= ordinals.start => {
+                        table.go_on(chain);
+                        !has_it || ordinal >= ordinals.end || tell(*nth, ordinal)
+                    }
+                    _ => false,
+                }
+            });
+        }
+    }
+
+    /// Asks the memory for where [`Content::find_key`] begins.
+    #[inline]
+    pub(crate) fn ask_for_key(&self, key_hash: u64) {
+        if let Some(table) = self.tables.last() {
+            table.ask_for(mix(key_hash, self.secret));
+        }
     }
 
     /// The live document with this key, for a reader who sees changes up to `visible`.

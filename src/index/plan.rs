@@ -88,11 +88,16 @@ fn locate_all(
     let mut places = vec![None; operations.len()];
     let content = before.state.memtable.read();
     let source = before.state.segments.len();
-    wanted.retain(|&at| {
-        let found = content.find_key(operations[at].key(), key_hashes[at], before.visible);
-        places[at] = found.map(|ordinal| Place { source, ordinal });
-        found.is_none()
-    });
+    for wanted in wanted.chunks(LOOK_UPS_TOGETHER) {
+        for &at in wanted {
+            content.ask_for_key(key_hashes[at]);
+        }
+        for &at in wanted {
+            let found = content.find_key(operations[at].key(), key_hashes[at], before.visible);
+            places[at] = found.map(|ordinal| Place { source, ordinal });
+        }
+    }
+    wanted.retain(|at| places[*at].is_none());
     let table_of_keys = before.params().bands();
     let (mut hashes, mut candidates) = (Vec::new(), Vec::new());
     for (source, live) in before.state.segments.iter().enumerate().rev() {

@@ -4,7 +4,6 @@
 
 use crate::format::bytes::index;
 use crate::storage::Map;
-use std::ops::Range;
 
 /// No document: ordinals stop short of all ones.
 const NONE: u32 = u32::MAX;
@@ -26,10 +25,13 @@ pub(super) struct Table {
     older: Vec<u32>,
 }
 
-/// The chains that are walked together, for their memory: of which hash, what its entries look
-/// like, and the next entry.
-#[derive(Debug, Default)]
-pub(crate) struct Walk(Vec<(usize, u32, u32)>);
+/// A place in the chain of a hash.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chain {
+    /// What the hash's entries look like, but for the ordinal.
+    wanted: u32,
+    entry: u32,
+}
 
 impl Table {
     /// An empty table that takes no memory yet; later, enough for `documents` at once.
@@ -95,53 +97,38 @@ impl Table {
     /// The documents whose hash is this one, newest first.
     #[inline]
     pub(super) fn documents(&self, hash: u32) -> impl Iterator<Item = u32> + '_ {
-        let mask = (1 << self.bits) - 1;
-        let wanted = self.entry(hash, 0);
-        let mut next = self.heads.get(self.bucket(hash)).copied().unwrap_or(NONE);
+        let mut chain = self.chain(hash);
         std::iter::from_fn(move || {
-            while next != NONE {
-                let entry = next;
-                next = self.older[index(entry & mask)];
-                if entry & !mask == wanted {
-                    return Some(entry & mask);
+            while let Some((ordinal, has_it)) = self.at(chain) {
+                self.go_on(&mut chain);
+                if has_it {
+                    return Some(ordinal);
                 }
             }
             None
         })
     }
 
-    /// Tells which documents of a range of ordinals have each of some hashes, newest first.
-    pub(super) fn walk(
-        &self,
-        hashes: impl Iterator<Item = u32>,
-        ordinals: Range<u32>,
-        Walk(chains): &mut Walk,
-        mut tell: impl FnMut(usize, u32),
-    ) {
+    /// The chain of a hash, at its newest document.
+    #[inline]
+    pub(super) fn chain(&self, hash: u32) -> Chain {
+        let entry = self.heads.get(self.bucket(hash)).copied().unwrap_or(NONE);
+        Chain { wanted: self.entry(hash, 0), entry }
+    }
+
+    /// The document that a chain is at, if it is not at its end, and whether it has the hash.
+    #[inline]
+    pub(super) fn at(&self, chain: Chain) -> Option<(u32, bool)> {
         let mask = (1 << self.bits) - 1;
-        chains.clear();
-        if self.heads.is_empty() {
-            return;
-        }
-        // All heads, then all next ones: no look into memory waits for another.
-        chains.extend(
-            hashes
-                .enumerate()
-                .map(|(nth, hash)| (nth, self.entry(hash, 0), self.heads[self.bucket(hash)])),
-        );
-        while !chains.is_empty() {
-            // An older one has a smaller ordinal.
-            chains.retain_mut(|(nth, wanted, entry)| {
-                let ordinal = *entry & mask;
-                if *entry == NONE || ordinal < ordinals.start {
-                    return false;
-                }
-                if *entry & !mask == *wanted && ordinal < ordinals.end {
-                    tell(*nth, ordinal);
-                }
-                *entry = self.older[index(ordinal)];
-                true
-            });
+        let has_it = chain.entry & !mask == chain.wanted;
+        (chain.entry != NONE).then_some((chain.entry & mask, has_it))
+    }
+
+    /// Goes on to the next older document.
+    #[inline]
+    pub(super) fn go_on(&self, chain: &mut Chain) {
+        if let Some((ordinal, _)) = self.at(*chain) {
+            chain.entry = self.older[index(ordinal)];
         }
     }
 

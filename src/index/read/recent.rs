@@ -49,10 +49,10 @@ impl<'a> Recent<'a> {
         let mut last_found = vec![u32::MAX; probes.len()];
         let keys = &self.band_keys[first * self.bands..probes.end * self.bands];
         for (band, number) in (0..self.bands).zip(0..) {
-            let keys = keys.iter().skip(band).step_by(self.bands).copied();
-            content.buckets(band, keys, ordinals.clone(), &mut walk, |nth, ordinal| {
+            let keys = keys.iter().skip(band).step_by(self.bands).map(|key| (band, *key));
+            content.buckets(keys, ordinals.clone(), &mut walk, |nth, ordinal| {
                 if last_found[nth] == ordinal || !content.is_live(ordinal, LAST) {
-                    return;
+                    return true;
                 }
                 let probe = u32::try_from(first + nth).unwrap_or(u32::MAX);
                 let signature = content.signature(ordinal);
@@ -61,6 +61,7 @@ impl<'a> Recent<'a> {
                     let place = Place { source: self.source, ordinal };
                     found.push(Found { probe, place, equal_rows });
                 }
+                true
             });
         }
     }

@@ -6,6 +6,7 @@
 
 use crate::format::bytes::index;
 use crate::index::read::state::{Place, Snapshot, band_keys};
+use crate::memtable::Walk;
 use crate::segment::{FirstTouch, LookUp, Tables};
 use crate::sketch::Agreement;
 use crate::{Params, Result};
@@ -78,6 +79,7 @@ pub(crate) struct Search<'a> {
     look_ups: Vec<LookUp<'a>>,
     candidates: Vec<Candidate>,
     found: Vec<Found>,
+    walk: Walk,
     /// The most candidates each signature is compared with; those of several bands count several
     /// times.
     candidates_max: usize,
@@ -113,6 +115,7 @@ impl<'a> Search<'a> {
             look_ups: Vec::with_capacity(look_ups.min(LOOK_UPS_MAX)),
             candidates: Vec::new(),
             found: Vec::new(),
+            walk: Walk::default(),
             candidates_max: usize::MAX,
             bounds: Bounds::default(),
         }
@@ -311,22 +314,24 @@ impl<'a> Search<'a> {
         });
         let source = state.segments.len();
         for (keys, probe) in self.band_keys.chunks_exact(self.bands).zip(0..) {
-            for ((band, key), band_number) in keys.iter().enumerate().zip(0..) {
-                for ordinal in content.bucket(band, *key) {
-                    if !content.is_live(ordinal, *visible) {
-                        continue;
-                    }
-                    if !self.bounds.take_one(probe) {
-                        break;
-                    }
-                    let signature = content.signature(ordinal);
-                    let equal_rows = asked.score(probe, (band_number, band_number), signature);
-                    if let Some(equal_rows) = equal_rows {
-                        let place = Place { source, ordinal };
-                        self.found.push(Found { probe, place, equal_rows });
-                    }
+            // It mostly shares more than one band.
+            let mut last_found = u32::MAX;
+            let keys = keys.iter().copied().enumerate();
+            content.buckets(keys, 0..u32::MAX, &mut self.walk, |band, ordinal| {
+                if last_found == ordinal || !content.is_live(ordinal, *visible) {
+                    return true;
                 }
-            }
+                if !self.bounds.take_one(probe) {
+                    return false;
+                }
+                let bands = (count(band), count(band));
+                if let Some(equal_rows) = asked.score(probe, bands, content.signature(ordinal)) {
+                    last_found = ordinal;
+                    let place = Place { source, ordinal };
+                    self.found.push(Found { probe, place, equal_rows });
+                }
+                true
+            });
         }
     }
 }
