@@ -27,6 +27,8 @@ pub(super) struct Machine {
     pub(super) killed: bool,
     pub(super) locks: BTreeMap<PathBuf, Holders>,
     pub(super) visitor: Visitor,
+    /// Somebody has noticed that it stopped.
+    pub(super) is_down: bool,
 }
 
 /// Who holds a lock.
@@ -52,21 +54,30 @@ impl Shared {
         self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets in who waits for this moment, if somebody does. The machine is free meanwhile.
+    /// Lets in who waits for this moment, if somebody does. The machine is free meanwhile. Where
+    /// the power goes within a sync, they came before it went.
     fn visit(&self, moment: Moment) {
-        let waiting = self.peek().visitor.0.take_if(|(awaited, _)| *awaited == moment);
-        if let Some((_, mut visit)) = waiting
-            && !visit()
-        {
-            self.peek().visitor.0.get_or_insert((moment, visit));
+        let mut machine = self.peek();
+        let waiting = machine.visitor.0.take_if(|(awaited, _)| *awaited == moment);
+        let Some((_, mut visit)) = waiting else { return };
+        let cut = if machine.is_down { None } else { machine.cut.take() };
+        drop(machine);
+        let is_over = visit();
+        let mut machine = self.peek();
+        machine.cut = cut.or(machine.cut);
+        if !is_over {
+            machine.visitor.0.get_or_insert((moment, visit));
         }
     }
 
     /// The machine, if it runs.
     fn enter(&self) -> io::Result<MutexGuard<'_, Machine>> {
-        let machine = self.peek();
+        let mut machine = self.peek();
         match machine.stopped() {
-            Some(stopped) => Err(io::Error::other(stopped)),
+            Some(stopped) => {
+                machine.is_down = true;
+                Err(io::Error::other(stopped))
+            }
             None => Ok(machine),
         }
     }

@@ -56,14 +56,6 @@ pub(super) struct Script {
     pub(super) steps: Vec<Step>,
 }
 
-impl Script {
-    /// Whether a second caller asks for what the first has just written.
-    pub(super) fn has_company(&self) -> bool {
-        let asks = |step: &Step| matches!(step, Step::Together { second: Second::Same, .. });
-        self.steps.iter().any(asks)
-    }
-}
-
 /// The smallest signature with several bands.
 pub(super) fn layout() -> Layout {
     let builder = Params::builder().hashes(HASHES).bands(4, 3).lane_bits(8);
