@@ -157,6 +157,22 @@ impl Ran {
     }
 }
 
+/// Whether commands that are started here hear Ctrl-C: where it is ignored, as under nohup or in
+/// the background of a script, what is started ignores it, too, and never ends.
+#[cfg(unix)]
+fn signals_are_heard() -> bool {
+    const HANGUP_AND_INTERRUPT: u64 = 0b11;
+    // Where there is no such file, they are.
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.map_or(0, |mask| u64::from_str_radix(mask.trim(), 16).unwrap());
+    if ignored & HANGUP_AND_INTERRUPT == 0 {
+        return true;
+    }
+    println!("SKIPPED: signals are ignored here; run the tests in the foreground");
+    false
+}
+
 /// A file of the committed corpora.
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
