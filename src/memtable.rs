@@ -33,6 +33,9 @@ const ENTRIES_PER_HOLD: usize = 64;
 /// (Under the schedule explorer one look is as good as many.)
 const TRIES: u32 = if cfg!(shuttle) { 1 } else { 400 };
 
+/// How often a writer looks, in one change, whether those who wait to read have come in.
+const PATIENCE: u32 = 8 * TRIES;
+
 /// A document as the writer hands it over.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewDocument<'a> {
@@ -161,27 +164,30 @@ impl Memtable {
         !self.touched.load(Ordering::Acquire)
     }
 
-    /// The content, for writing. A writer takes it hundreds of times for one change, and would be
-    /// back before a reader has noticed that it was free: who waits goes first, but for one that
-    /// does not come because the system has taken its processor away.
     fn write(&self) -> RwLockWriteGuard<'_, Content> {
-        for _ in 0..TRIES {
-            if self.waiting.load(Ordering::Relaxed) == 0 {
-                break;
-            }
+        self.content.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The content, for the next part of a change. A writer takes it hundreds of times for one, and
+    /// would be back before a reader has noticed that it was free: who waits goes first, as long as
+    /// there is patience left. (The system may have taken that one's processor away.)
+    fn write_in_turn(&self, patience: &mut u32) -> RwLockWriteGuard<'_, Content> {
+        while self.waiting.load(Ordering::Relaxed) > 0 && *patience > 0 {
+            *patience -= 1;
             std::hint::spin_loop();
         }
-        self.content.write().unwrap_or_else(PoisonError::into_inner)
+        self.write()
     }
 
     /// Applies a change, or part of one, or several: readers see it once they are told that
     /// `change` is visible. Readers get in between.
     pub(crate) fn apply(&self, mut change: u64, steps: &[Step<'_>]) {
         self.touched.store(true, Ordering::Release);
+        let patience = &mut { PATIENCE };
         if births(steps).next().is_none() {
             self.write().segment_deaths.reserve(steps.len());
             for steps in steps.chunks(DEATHS_PER_HOLD) {
-                change = self.write().take_down(change, steps);
+                change = self.write_in_turn(patience).take_down(change, steps);
             }
             return;
         }
@@ -192,13 +198,13 @@ impl Memtable {
         }
         let tables = (ENTRIES_PER_HOLD / steps.len().max(1)).clamp(1, self.tables);
         if tables == self.tables {
-            let mut content = self.write();
+            let mut content = self.write_in_turn(patience);
             content.take_down(change, steps);
             content.enter(0..tables, steps);
             return;
         }
         for steps in steps.chunks(STEPS_PER_HOLD) {
-            change = self.write().take_down(change, steps);
+            change = self.write_in_turn(patience).take_down(change, steps);
         }
         // Only now, so that whoever finds an ordinal in a table finds its document. Table by table:
         // the next entries of one lie in pages whose addresses are at hand.
@@ -211,7 +217,7 @@ impl Memtable {
             self.read().ask_for(tables, steps);
         }
         for (tables, steps) in parts {
-            let mut content = self.write();
+            let mut content = self.write_in_turn(patience);
             if let Some((tables, steps)) = following.next() {
                 content.ask_for(tables, steps);
             }

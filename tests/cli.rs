@@ -157,8 +157,8 @@ impl Ran {
     }
 }
 
-/// Whether commands that are started here hear Ctrl-C: where it is ignored, as under nohup or in
-/// the background of a script, what is started ignores it, too, and never ends.
+/// Whether commands that are started here hear signals: where one is ignored, as under nohup or in
+/// the background of a script, they listen to none, and some never end.
 #[cfg(unix)]
 #[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
 fn signals_are_heard() -> bool {

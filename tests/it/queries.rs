@@ -1,7 +1,7 @@
 //! Reading: queries, pairs, clusters and snapshots, held against the model.
 
 use crate::support::{Model, Scratch, keys, kind, message, params, run};
-use nearkin::{Batch, ErrorKind, Index};
+use nearkin::{Batch, ErrorKind, Index, Options, Params, Signature};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
@@ -300,4 +300,31 @@ fn queries_asked_together_are_answered_as_if_asked_alone() {
     }
     assert!(index.queries(&[]).run().unwrap().is_empty());
     assert_eq!(kind(index.queries(&asked).threshold(1.5).run()), ErrorKind::Invalid);
+}
+
+/// Three documents share one band with what is asked for, the fourth all of them: wherever they lie
+/// a candidate costs one of those allowed for every band it shares, and what is compared counts.
+#[test]
+fn a_bound_on_candidates_finds_the_same_in_the_memtable_and_in_segments() {
+    let folder = tempfile::tempdir().unwrap();
+    let params = Params::builder().hashes(16).bands(4, 4).build().unwrap();
+    let index = Index::create(folder.path().join("i"), &params, Options::default()).unwrap();
+    let rows = |seed: u8| (0..16).map(|row| row * 13 + seed).collect::<Vec<u8>>();
+    let asked = Signature::from_bytes(&params, &rows(1), 9).unwrap();
+    index.insert("same", &asked).unwrap();
+    for seed in 2..5 {
+        let mut bytes = rows(seed);
+        bytes[..4].copy_from_slice(&rows(1)[..4]);
+        index.insert([seed], &Signature::from_bytes(&params, &bytes, 9).unwrap()).unwrap();
+    }
+    let ask = |candidates| {
+        let answer = index.query(&asked).threshold(0.9).max_candidates(candidates).run().unwrap();
+        (answer.matches.len(), answer.complete)
+    };
+    let asked_all = || [3, 4, 6, 7].map(ask);
+    // The newest come first there.
+    assert_eq!(asked_all(), [(0, false), (1, false), (1, false), (1, true)]);
+    index.flush().unwrap();
+    assert_eq!(ask(1), (1, false), "the oldest come first here");
+    assert_eq!(asked_all(), [(1, false), (1, false), (1, false), (1, true)]);
 }

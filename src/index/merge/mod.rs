@@ -196,8 +196,8 @@ fn copy(
     Ok(moved)
 }
 
-/// Copies some documents from `position` on, few enough that whoever writes to the memtable beside
-/// a backup of it does not wait for long; returns the bytes.
+/// Copies some documents from `position` on; returns the bytes. The memtable's lock is held for
+/// them, and for what of the file is written meanwhile: who writes beside a backup gets in between.
 fn copy_some(
     builder: &mut Builder,
     pass: Pass,

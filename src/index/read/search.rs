@@ -313,25 +313,34 @@ impl<'a> Search<'a> {
             !content.segment_death(number, place.ordinal, *visible)
         });
         let source = state.segments.len();
+        // Where candidates are bounded, band by band: one that is met in a band before its first
+        // would be compared for nothing.
+        let together = if self.bounds.0.is_empty() { self.bands } else { 1 };
         for (keys, probe) in self.band_keys.chunks_exact(self.bands).zip(0..) {
             // It mostly shares more than one band.
             let mut last_found = u32::MAX;
-            let keys = keys.iter().copied().enumerate();
-            content.buckets(keys, 0..u32::MAX, &mut self.walk, |band, ordinal| {
-                if last_found == ordinal || !content.is_live(ordinal, *visible) {
-                    return true;
-                }
-                if !self.bounds.take_one(probe) {
-                    return false;
-                }
-                let bands = (count(band), count(band));
-                if let Some(equal_rows) = asked.score(probe, bands, content.signature(ordinal)) {
-                    last_found = ordinal;
-                    let place = Place { source, ordinal };
-                    self.found.push(Found { probe, place, equal_rows });
-                }
-                true
-            });
+            for (keys, first) in keys.chunks(together).zip((0..).step_by(together)) {
+                let keys = keys.iter().zip(first..).map(|(key, band)| (band, *key));
+                content.buckets(keys, 0..u32::MAX, &mut self.walk, |nth, ordinal| {
+                    if !content.is_live(ordinal, *visible) {
+                        return true;
+                    }
+                    if !self.bounds.take_one(probe) {
+                        return false;
+                    }
+                    if last_found == ordinal {
+                        return true;
+                    }
+                    let band = count(first + nth);
+                    let signature = content.signature(ordinal);
+                    if let Some(equal_rows) = asked.score(probe, (band, band), signature) {
+                        last_found = ordinal;
+                        let place = Place { source, ordinal };
+                        self.found.push(Found { probe, place, equal_rows });
+                    }
+                    true
+                });
+            }
         }
     }
 }

@@ -60,7 +60,8 @@ impl Shared {
         let mut machine = self.peek();
         let waiting = machine.visitor.0.take_if(|(awaited, _)| *awaited == moment);
         let Some((_, mut visit)) = waiting else { return };
-        let cut = if machine.is_down { None } else { machine.cut.take() };
+        let (ops, is_down) = (machine.ops, machine.is_down);
+        let cut = machine.cut.take_if(|cut| *cut <= ops && !is_down);
         drop(machine);
         let is_over = visit();
         let mut machine = self.peek();
