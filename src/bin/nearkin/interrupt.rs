@@ -11,8 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::failure::Failure;
-use crate::lines;
 use crate::output;
+use crate::raw;
 
 /// The exit status of a command that a signal ended: that of a shell for SIGINT.
 pub(crate) const STATUS: u8 = 130;
@@ -99,7 +99,7 @@ impl Stdin {
 }
 
 fn has_end(block: &[u8]) -> usize {
-    usize::from(lines::has_line(block))
+    usize::from(raw::has_line(block))
 }
 
 fn read_stdin(sender: &SyncSender<io::Result<Vec<u8>>>, ends_ahead: &AtomicUsize) {

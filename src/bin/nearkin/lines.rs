@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
 use crate::failure::Failure;
-use crate::raw::{DOCUMENT_BYTES_MAX, Origin, Raw, Reason};
+use crate::raw::{DOCUMENT_BYTES_MAX, Origin, Raw, Reason, has_line};
 use crate::source;
 
 /// A document's content.
@@ -149,13 +149,6 @@ fn not_an_object(error: &serde_json::Error) -> String {
     } else {
         format!("not JSON: {message} at column {}", error.column())
     }
-}
-
-/// Whether a line ends in these bytes that is not blank: those are passed over, and what follows
-/// them may have to be waited for.
-pub(crate) fn has_line(bytes: &[u8]) -> bool {
-    let end = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
-    !bytes[..end].trim_ascii_start().is_empty()
 }
 
 /// Reads line after line; a line too long is passed over without being held.

@@ -21,6 +21,13 @@ pub(crate) const KEY_BYTES_MAX: usize = 4_096;
 /// The same for an index of passages.
 pub(crate) const PASSAGE_KEY_BYTES_MAX: usize = KEY_BYTES_MAX - 4;
 
+/// Whether a line ends in these bytes that is not blank: those are passed over, and what follows
+/// them may have to be waited for.
+pub(crate) fn has_line(bytes: &[u8]) -> bool {
+    let end = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
+    !bytes[..end].trim_ascii_start().is_empty()
+}
+
 /// Where a document was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
