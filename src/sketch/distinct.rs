@@ -4,19 +4,24 @@
 
 use super::hash::{GOLDEN, finalise};
 
-/// Most hashes that are first looked through with a filter of bits, and how many of them must not
-/// look repeated there.
+/// Most hashes whose repeats are first looked for among few, those that share a slot with a later
+/// one; how many slots there are for them, and how many such suspects.
 const FILTERED: usize = 1024;
-const SUSPECTS: usize = 16;
+const SLOTS: usize = 16 << 10;
+const SUSPECTS: usize = 64;
 
-/// Finalises window sums and drops repeats. Costs a bit tested and set for each hash of a short
-/// text, a probe of a table for each of a long one; sums chosen to collide there, a sort.
+/// Finalises window sums and drops repeats. Costs a slot written and read for each hash of a
+/// short text, a probe of a table for each of a long one; sums chosen to collide there, a sort.
 #[inline(always)]
-pub(crate) fn set(sums: &mut Vec<u64>, bits: &mut Vec<u64>) {
+pub(crate) fn set(sums: &mut Vec<u64>, slots: &mut Vec<u16>) {
     for sum in sums.iter_mut() {
         *sum = finalise(*sum);
     }
-    if sums.len() <= FILTERED && filter(sums, bits) {
+    slots.resize(SLOTS, 0);
+    if sums.len() <= FILTERED
+        && let Some(slots) = slots.first_chunk_mut()
+        && filter(sums, slots)
+    {
         return;
     }
     if let Some(kept) = drop_repeats(sums) {
@@ -27,34 +32,40 @@ pub(crate) fn set(sums: &mut Vec<u64>, bits: &mut Vec<u64>) {
     }
 }
 
-/// Drops repeats without a branch per hash: those whose bit another has set are
-/// suspects, few, and looked up among all. False when suspects are many.
+/// Drops repeats without reading what was just written: each hash writes its place into a slot, and
+/// then looks whether it is still there. False, and nothing is changed, when many are not.
 #[inline(always)]
-fn filter(sums: &mut Vec<u64>, bits: &mut Vec<u64>) -> bool {
-    // A bit is set by accident with a chance below 1/64.
-    bits.clear();
-    bits.resize(sums.len().next_power_of_two(), 0);
-    let bits = &mut bits[..];
-    let mask = bits.len() - 1;
-    let mut suspects = [0; SUSPECTS];
-    let mut count = 0;
-    for (at, sum) in sums.iter().enumerate() {
-        let word = &mut bits[low_bits(*sum) & mask];
-        let bit = 1 << (*sum >> 58);
-        suspects[count % SUSPECTS] = at;
-        count += usize::from(*word & bit != 0);
-        *word |= bit;
+fn filter(sums: &mut Vec<u64>, slots: &mut [u16; SLOTS]) -> bool {
+    // Few, so that they stay in the cache, but 16 a hash at least. What they held is never read.
+    let mask = (32 * sums.len()).next_power_of_two().min(SLOTS) - 1;
+    let slot_of = |sum: u64| low_bits(sum) & mask & (SLOTS - 1);
+    for (at, sum) in (0_u16..).zip(&*sums) {
+        slots[slot_of(*sum)] = at;
     }
-    // Each hash is written before it is known to be a suspect, so a full array has lost its first.
-    if count >= SUSPECTS {
+    let mut suspects = [0_u16; SUSPECTS];
+    let mut count = 0;
+    for (at, sum) in (0_u16..).zip(&*sums) {
+        if slots[slot_of(*sum)] != at {
+            suspects[count % SUSPECTS] = at;
+            count += 1;
+        }
+    }
+    if count > SUSPECTS {
         return false;
     }
+    // A hash is repeated if the last one in its slot is the same, or a later suspect.
+    let is_repeated = |nth: usize| {
+        let sum = sums[usize::from(suspects[nth])];
+        let last = sums[usize::from(slots[slot_of(sum)])];
+        sum == last || suspects[nth + 1..count].iter().any(|at| sums[usize::from(*at)] == sum)
+    };
+    let mut repeated = 0_u64;
+    for nth in 0..count {
+        repeated |= u64::from(is_repeated(nth)) << nth;
+    }
     // From the last, so that the places before stay.
-    for &at in suspects[..count].iter().rev() {
-        let (before, rest) = sums.split_at(at);
-        if before.contains(&rest[0]) {
-            sums.swap_remove(at);
-        }
+    for nth in (0..count).rev().filter(|nth| repeated >> nth & 1 == 1) {
+        sums.swap_remove(usize::from(suspects[nth]));
     }
     true
 }

@@ -4,7 +4,7 @@
 //! Knows hashes and rounds. Does not know lanes. Frozen: see `docs/SIGNATURES.md`.
 
 use super::hash::split_mix;
-use super::simd::Wide;
+use super::simd::Processor;
 
 /// Most rows, and so most random rounds; as many forced rounds may follow.
 const ROWS_MAX: usize = 1024;
@@ -43,24 +43,29 @@ const PICKED_FROM: usize = 24;
 /// A slot holds round << 48 | value, so that one comparison keeps whatever an earlier round put
 /// there and else the least value.
 #[inline(always)]
-pub(crate) fn values(hashes: &[u64], slots: &mut [u64], picked: &mut Vec<u64>, wide: Option<Wide>) {
+pub(crate) fn values(
+    hashes: &[u64],
+    slots: &mut [u64],
+    picked: &mut Vec<u64>,
+    processor: Option<Processor>,
+) {
     let rows = slots.len();
     assert!(!hashes.is_empty() && rows <= ROWS_MAX, "a signature has shingles, and rows in range");
     slots.fill(EMPTY);
     if picked.len() < hashes.len() + 8 {
         picked.resize(hashes.len() + 8, 0);
     }
-    if let Some(wide) = wide
+    if let Some(processor) = processor
         && hashes.len() >= PICKED_FROM
         && let Ok(slots) = slots.try_into()
     {
-        rounds_of_128(hashes, slots, picked, wide);
+        rounds_of_128(hashes, slots, picked, processor);
     } else if rows.is_power_of_two() {
         // The product is a shift.
         let shift = 16 - rows.trailing_zeros();
-        rounds(hashes, slots, picked, wide, |hash| hash >> shift);
+        rounds(hashes, slots, picked, processor, |hash| hash >> shift);
     } else {
-        rounds(hashes, slots, picked, wide, |hash| entry(hash, rows));
+        rounds(hashes, slots, picked, processor, |hash| entry(hash, rows));
     }
     for slot in slots {
         *slot &= VALUE;
@@ -73,7 +78,7 @@ fn rounds(
     hashes: &[u64],
     slots: &mut [u64],
     picked: &mut [u64],
-    wide: Option<Wide>,
+    processor: Option<Processor>,
     entry: impl Fn(u64) -> u64,
 ) {
     for &hash in hashes {
@@ -98,8 +103,9 @@ fn rounds(
             continue;
         }
         // Most slots are full, and most hashes do not matter: pick the others without a branch.
-        let count = match wide {
-            Some(wide) => wide.pick(hashes, *constants, slots, picked),
+        let own = processor.and_then(|own| own.pick(hashes, *constants, slots, picked));
+        let count = match own {
+            Some(count) => count,
             None => pick(hashes, *constants, slots, picked, &entry),
         };
         for &hash in &picked[..count] {
@@ -116,14 +122,14 @@ fn rounds(
 
 /// All rounds for the usual number of rows, whose empty ones are two words of bits.
 #[inline(always)]
-fn rounds_of_128(hashes: &[u64], slots: &mut [u64; 128], picked: &mut [u64], wide: Wide) {
+fn rounds_of_128(hashes: &[u64], slots: &mut [u64; 128], picked: &mut [u64], processor: Processor) {
     let row_of = |hash: u64| (hash >> 57) as usize;
     for &hash in hashes {
         // Those of one row are in the order of their values: the row is their highest bits.
         let slot = &mut slots[row_of(hash)];
         *slot = (*slot).min(hash);
     }
-    let mut open = wide.settle(slots);
+    let mut open = processor.settle(slots);
     if open[1] >> 63 == 1 && hashes.contains(&u64::MAX) {
         // The one hash that looks like an empty slot: of the last row, the greatest value.
         slots[127] = VALUE;
@@ -134,7 +140,7 @@ fn rounds_of_128(hashes: &[u64], slots: &mut [u64; 128], picked: &mut [u64], wid
             return;
         }
         let tag = (round as u64) << 48;
-        let count = wide.pick_of_128(hashes, *constants, open, picked);
+        let count = processor.pick_of_128(hashes, *constants, open, picked);
         for &hash in &picked[..count] {
             // In a row that an earlier round has filled, its value is less.
             let hash = rehash(hash, *constants);

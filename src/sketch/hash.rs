@@ -3,6 +3,8 @@
 //! Knows numbers. Does not know what a unit is, nor what becomes of a hash. The
 //! normative text, with known answers, is `docs/SIGNATURES.md`.
 
+use std::cell::Cell;
+
 /// The base of the polynomial over the units of a window. It is 3 modulo 8, so that swapping two
 /// neighbouring units loses one bit of 64 at most.
 const BASE: u64 = 0xd134_2543_de82_ef93;
@@ -43,17 +45,21 @@ pub(crate) fn windows(units: &mut Vec<u64>, width: usize) {
 /// The sum of one window.
 #[inline(always)]
 fn sum_of(window: &[u64]) -> u64 {
-    window.iter().fold(0, |sum, &u| sum.wrapping_mul(BASE).wrapping_add(u))
+    window.iter().fold(0, |sum, &u| sum_with(sum, u))
 }
 
-/// Narrow windows, each from its units: no window waits for the one before.
+#[inline(always)]
+fn sum_with(sum: u64, unit: u64) -> u64 {
+    sum.wrapping_mul(BASE).wrapping_add(unit)
+}
+
+/// Narrow windows, each from its units: no window waits for the one before, and several are made
+/// at once.
 #[inline(always)]
 fn direct<const N: usize>(units: &mut Vec<u64>) {
     let count = (units.len() + 1).saturating_sub(N);
-    for start in 0..count {
-        if let Some(window) = units.get(start..).and_then(<[u64]>::first_chunk::<N>) {
-            units[start] = sum_of(window);
-        }
+    for window in Cell::from_mut(&mut units[..]).as_slice_of_cells().windows(N) {
+        window[0].set(window.iter().fold(0, |sum, u| sum_with(sum, u.get())));
     }
     units.truncate(count);
 }

@@ -36,7 +36,7 @@ pub(crate) use normalise::unicode_versions;
 pub use original::Original;
 use scratch::{Rows, Scratch};
 pub use signature::Signature;
-use simd::Wide;
+use simd::Processor;
 
 /// Makes signatures. Pure: the same input gives the same bytes on every machine. Cloning costs a
 /// reference count; one `Sketcher` may be used by many threads at once.
@@ -60,7 +60,7 @@ struct Inner {
     /// Empty for the fast scheme, which needs none.
     functions: Vec<textbook::Function>,
     /// `None` where only what every processor of the build has may be used.
-    processor: Option<simd::Processor>,
+    processor: Option<Processor>,
 }
 
 impl Sketcher {
@@ -84,7 +84,7 @@ impl Sketcher {
             stop: stop_hashes(params, &units),
             units,
             functions,
-            processor: simd::Processor::detect(),
+            processor: Processor::detect(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -203,32 +203,42 @@ impl Sketcher {
 impl Inner {
     /// The signature of a text. Inlined, so that it can be compiled for several processors.
     #[inline(always)]
-    fn text(&self, wide: Option<Wide>, text: &str, scratch: &mut Scratch) -> Result<Signature> {
+    fn text(
+        &self,
+        processor: Option<Processor>,
+        text: &str,
+        scratch: &mut Scratch,
+    ) -> Result<Signature> {
         let Scratch { sums, split, rows } = scratch;
         sums.clear();
-        self.units.of_text(text, self.shingles, split, wide, sums);
+        self.units.of_text(text, self.shingles, split, processor, sums);
         if !self.stop.is_empty() {
             sums.retain(|unit| self.stop.binary_search(unit).is_err());
         }
         hash::windows(sums, self.shingles.units());
-        self.sign(wide, sums, rows)
+        self.sign(processor, sums, rows)
     }
 
     /// The signature of window sums.
     #[inline(always)]
-    fn sign(&self, wide: Option<Wide>, sums: &mut Vec<u64>, rows: &mut Rows) -> Result<Signature> {
+    fn sign(
+        &self,
+        processor: Option<Processor>,
+        sums: &mut Vec<u64>,
+        rows: &mut Rows,
+    ) -> Result<Signature> {
         if sums.is_empty() {
             return Err(Error::new(ErrorKind::Empty, "nothing to compare: there is no shingle"));
         }
         if self.bag {
             distinct::bag(sums);
         } else {
-            distinct::set(sums, &mut rows.bits);
+            distinct::set(sums, &mut rows.slots);
         }
         let values = &mut rows.values;
         values.resize(self.rows, 0);
         if self.functions.is_empty() {
-            fast::values(sums, values, &mut rows.picked, wide);
+            fast::values(sums, values, &mut rows.picked, processor);
         } else {
             textbook::values(sums, &self.functions, values);
         }

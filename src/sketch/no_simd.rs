@@ -1,6 +1,6 @@
 //! What stands in for `simd` where the processor is of another kind: the plain code, always.
 //!
-//! Knows nothing. The two proofs have no values, so what asks for one is never called.
+//! Knows nothing. The proof has no value, so what asks for one is never called.
 
 use super::scratch::Scratch;
 use super::split::Cut;
@@ -12,9 +12,6 @@ use crate::Result;
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Processor {}
 
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Wide {}
-
 impl Processor {
     pub(crate) fn detect() -> Option<Self> {
         None
@@ -25,17 +22,10 @@ impl Processor {
         std::iter::empty()
     }
 
-    #[cfg(test)]
-    pub(crate) fn wide(self) -> Option<Wide> {
-        match self {}
-    }
-
     pub(crate) fn text(self, _: &Inner, _: &str, _: &mut Scratch) -> Result<Signature> {
         match self {}
     }
-}
 
-impl Wide {
     pub(crate) fn edges(
         self,
         _: &[u8],
@@ -58,7 +48,7 @@ impl Wide {
         match self {}
     }
 
-    pub(crate) fn pick(self, _: &[u64], _: (u64, u64), _: &[u64], _: &mut [u64]) -> usize {
+    pub(crate) fn pick(self, _: &[u64], _: (u64, u64), _: &[u64], _: &mut [u64]) -> Option<usize> {
         match self {}
     }
 

@@ -21,7 +21,7 @@ pub(crate) struct Scratch {
 /// The buffers from sums to values.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
-    pub(crate) bits: Vec<u64>,
+    pub(crate) slots: Vec<u16>,
     pub(crate) picked: Vec<u64>,
     pub(crate) values: Vec<u64>,
 }
@@ -44,7 +44,9 @@ pub(crate) fn with<T>(work: impl FnOnce(&mut Scratch) -> T) -> T {
 
 impl Scratch {
     fn bytes(&self) -> usize {
-        let words = [&self.sums, &self.rows.bits, &self.rows.picked, &self.rows.values];
-        words.map(Vec::capacity).iter().sum::<usize>() * size_of::<u64>() + self.split.bytes()
+        let words = [&self.sums, &self.rows.picked, &self.rows.values];
+        let words = words.map(Vec::capacity).iter().sum::<usize>();
+        let slots = self.rows.slots.capacity() * size_of::<u16>();
+        words * size_of::<u64>() + slots + self.split.bytes()
     }
 }

@@ -1,5 +1,5 @@
 //! Masks of ASCII bytes by SSE2, which every x86-64 has: 16 bytes compared and gathered at once.
-//! With its part for AVX-512, the only unsafe code that makes signatures.
+//! With its parts for AVX2 and AVX-512, the only unsafe code that makes signatures.
 //!
 //! Knows bytes. What the masks mean is defined in `split`, and tested there.
 #![expect(unsafe_code, reason = "functions of a processor's features: see the arguments")]
@@ -10,17 +10,24 @@ use std::arch::x86_64::{
 };
 
 use super::scratch::Scratch;
-use super::split::Masks;
+use super::split::{Cut, Masks};
+use super::unit::UnitHash;
 use super::{Inner, Signature};
 use crate::Result;
 
+mod narrow;
 mod wide;
 
-/// Proof that this processor has AVX2 and what x86-64-v3 adds with it, made by `detect` only.
+/// What this processor has beyond what every one has, and proof of it: made by `detect` only.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Processor {
-    wide: Option<Wide>,
+pub(crate) enum Processor {
+    Narrow(Narrow),
+    Wide(Wide),
 }
+
+/// Proof that it has AVX2 and what x86-64-v3 adds with it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Narrow(());
 
 /// Proof that it has AVX-512 as x86-64-v4 defines it, besides.
 #[derive(Debug, Clone, Copy)]
@@ -41,23 +48,20 @@ impl Processor {
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl");
         let bytes = is_x86_feature_detected!("avx512vbmi2");
-        v3.then_some(Self { wide: v4.then_some(Wide { bytes }) })
+        v3.then_some(if v4 { Self::Wide(Wide { bytes }) } else { Self::Narrow(Narrow(())) })
     }
 
     /// All that this processor has, one for each kind.
     #[cfg(test)]
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let best = Self::detect();
-        let narrow = best.map(|_| Self { wide: None });
-        let wide = best.and_then(|best| best.wide);
-        let wides = [wide.map(|_| Wide { bytes: false }), wide.filter(|wide| wide.bytes)];
-        let wides = wides.into_iter().flatten().map(|wide| Self { wide: Some(wide) });
+        let narrow = best.map(|_| Self::Narrow(Narrow(())));
+        let wides = match best {
+            Some(Self::Wide(Wide { bytes })) => [Some(false), bytes.then_some(true)],
+            _ => [None, None],
+        };
+        let wides = wides.into_iter().flatten().map(|bytes| Self::Wide(Wide { bytes }));
         narrow.into_iter().chain(wides)
-    }
-
-    #[cfg(test)]
-    pub(crate) fn wide(self) -> Option<Wide> {
-        self.wide
     }
 
     /// `Inner::text`, compiled for this processor: the same code, fewer instructions.
@@ -67,18 +71,106 @@ impl Processor {
         text: &str,
         scratch: &mut Scratch,
     ) -> Result<Signature> {
-        match self.wide {
+        match self {
+            // SAFETY: the function needs the features that a `Narrow` is made with only.
+            Self::Narrow(narrow) => unsafe { text_by_avx2(narrow, inner, text, scratch) },
             // SAFETY: the function needs the features that a `Wide` is made with only.
-            Some(wide) => unsafe { text_by_avx512(wide, inner, text, scratch) },
-            // SAFETY: the function needs the features that a `Processor` is made with only.
-            None => unsafe { text_by_avx2(inner, text, scratch) },
+            Self::Wide(wide) => unsafe { text_by_avx512(wide, inner, text, scratch) },
+        }
+    }
+
+    /// `split::edges`. `edges` must be longer by 64 than `piece`, `text` no shorter and a multiple
+    /// of 64, and `marks` hold a number for each 64 bytes.
+    #[inline(always)]
+    pub(crate) fn edges(
+        self,
+        piece: &[u8],
+        text: &mut [u8],
+        marks: &mut [u64],
+        edges: &mut [u32],
+        rules: Cut,
+    ) -> (usize, bool) {
+        let marks = &mut marks[..piece.len().div_ceil(64)];
+        let (inside, bars, mut count) = match self {
+            Self::Narrow(narrow) => narrow.edges(piece, text, marks, edges, rules),
+            Self::Wide(wide) => wide.edges(piece, text, marks, edges, rules),
+        };
+        if inside && let Some(place) = edges.get_mut(count) {
+            #[expect(clippy::cast_possible_truncation, reason = "a piece is shorter than 2^31")]
+            let end = (64 * marks.len()) as u32;
+            *place = end;
+            count += 1;
+        }
+        (count, bars)
+    }
+
+    /// The hashes of all units as if they were short, into `out`; the places of those that are not
+    /// into `long`, which must be longer by eight. Returns how many those are.
+    #[inline(always)]
+    pub(crate) fn short(
+        self,
+        text: &[u8],
+        units: &[[u32; 2]],
+        hash: UnitHash,
+        out: &mut [u64],
+        long: &mut [u32],
+    ) -> usize {
+        match self {
+            Self::Narrow(narrow) => narrow.short(text, units, hash, out, long),
+            Self::Wide(wide) => wide.short(text, units, hash, out, long),
+        }
+    }
+
+    /// `fast::pick`, where this processor has its own way. `picked` must be longer by eight than
+    /// `hashes`.
+    #[inline(always)]
+    pub(crate) fn pick(
+        self,
+        hashes: &[u64],
+        constants: (u64, u64),
+        slots: &[u64],
+        picked: &mut [u64],
+    ) -> Option<usize> {
+        match self {
+            Self::Narrow(_) => None,
+            Self::Wide(wide) => Some(wide.pick(hashes, constants, slots, picked)),
+        }
+    }
+
+    /// Least hashes to values; which slots no hash fell into, bit by bit.
+    #[inline(always)]
+    pub(crate) fn settle(self, slots: &mut [u64; 128]) -> [u64; 2] {
+        match self {
+            Self::Narrow(narrow) => narrow.settle(slots),
+            Self::Wide(wide) => wide.settle(slots),
+        }
+    }
+
+    /// Writes the hashes, as they were given, that this round puts into rows of `open`, of 128,
+    /// and perhaps others; returns how many. `picked` must be longer by eight than `hashes`.
+    #[inline(always)]
+    pub(crate) fn pick_of_128(
+        self,
+        hashes: &[u64],
+        constants: (u64, u64),
+        open: [u64; 2],
+        picked: &mut [u64],
+    ) -> usize {
+        match self {
+            Self::Narrow(narrow) => narrow.pick_of_128(hashes, constants, open, picked),
+            Self::Wide(wide) => wide.pick_of_128(hashes, constants, open, picked),
         }
     }
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn text_by_avx2(inner: &Inner, text: &str, scratch: &mut Scratch) -> Result<Signature> {
-    inner.text(None, text, scratch)
+fn text_by_avx2(
+    narrow: Narrow,
+    inner: &Inner,
+    text: &str,
+    scratch: &mut Scratch,
+) -> Result<Signature> {
+    inner.text(Some(Processor::Narrow(narrow)), text, scratch)
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
@@ -89,7 +181,7 @@ fn text_by_avx512(
     text: &str,
     scratch: &mut Scratch,
 ) -> Result<Signature> {
-    inner.text(Some(wide), text, scratch)
+    inner.text(Some(Processor::Wide(wide)), text, scratch)
 }
 
 /// The masks of 64 ASCII bytes.

@@ -8,7 +8,7 @@
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::normalise::tokens;
-use super::simd::{Wide, blanks, masks};
+use super::simd::{Processor, blanks, masks};
 use super::unit::UnitHash;
 
 /// A text is taken in pieces that are little longer than this, so that buffers stay small.
@@ -59,15 +59,15 @@ impl Split {
         text: &str,
         rules: Cut,
         hash: UnitHash,
-        wide: Option<Wide>,
+        processor: Option<Processor>,
         out: &mut Vec<u64>,
     ) {
         let mut rest = text;
         while !rest.is_empty() {
             let (piece, after) = rest.split_at(rules.piece(rest.as_bytes()));
             if piece.len() <= PIECE_BYTES_MAX {
-                let count = self.cut(piece.as_bytes(), rules, wide);
-                self.hash_units(count, hash, wide, out);
+                let count = self.cut(piece.as_bytes(), rules, processor);
+                self.hash_units(count, hash, processor, out);
             } else {
                 // Places of 32 bits would not do.
                 let piece = if rules.lower { &piece.to_ascii_lowercase() } else { piece };
@@ -83,17 +83,21 @@ impl Split {
 
     /// Fills `text` and `edges` from one piece; returns how many edges there are.
     #[inline(always)]
-    fn cut(&mut self, piece: &[u8], rules: Cut, wide: Option<Wide>) -> usize {
+    fn cut(&mut self, piece: &[u8], rules: Cut, processor: Option<Processor>) -> usize {
         let bytes = piece.len().next_multiple_of(64);
         if self.text.len() < bytes + 64 {
-            // One block more, so that a short unit may be read as eight bytes.
-            self.text.resize(bytes + 64, 0);
-            self.edges.resize(bytes + 64, 0);
-            self.marks.resize(bytes / 64, 0);
+            // One block more, so that a short unit may be read as eight bytes; and before it a
+            // power of two, so that a place may be kept within by its bits.
+            let room = bytes.next_power_of_two();
+            self.text.resize(room + 64, 0);
+            self.edges.resize(room + 64, 0);
+            self.marks.resize(room.div_ceil(64), 0);
         }
         let text = &mut self.text[..bytes];
-        let (count, bars) = match wide {
-            Some(wide) => wide.edges(piece, text, &mut self.marks, &mut self.edges, rules),
+        let (count, bars) = match processor {
+            Some(processor) => {
+                processor.edges(piece, text, &mut self.marks, &mut self.edges, rules)
+            }
             None => edges(piece, text, &mut self.edges, rules),
         };
         if bars { drop_bars(text, &mut self.edges[..count]) } else { count }
@@ -101,7 +105,13 @@ impl Split {
 
     /// Adds the hashes of what the first `count` edges say.
     #[inline(always)]
-    fn hash_units(&mut self, count: usize, hash: UnitHash, wide: Option<Wide>, out: &mut Vec<u64>) {
+    fn hash_units(
+        &mut self,
+        count: usize,
+        hash: UnitHash,
+        processor: Option<Processor>,
+        out: &mut Vec<u64>,
+    ) {
         let units = self.edges[..count].as_chunks::<2>().0;
         if self.heads.len() < units.len() {
             self.heads.resize(units.len(), 0);
@@ -111,8 +121,8 @@ impl Split {
         let start = out.len();
         out.resize(start + units.len(), 0);
         let (text, out, long) = (&self.text[..], &mut out[start..], &mut self.long[..]);
-        let count = match wide {
-            Some(wide) => wide.short(text, units, hash, out, long),
+        let count = match processor {
+            Some(processor) => processor.short(text, units, hash, out, long),
             None => hash_short(text, units, &mut self.heads, long, hash, out),
         };
         hash_long(text, units, &long[..count], hash, out);

@@ -5,7 +5,7 @@
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::normalise::{Rules, tokens};
-use super::simd::Wide;
+use super::simd::Processor;
 use super::split::{Cut, Kind, Split};
 use super::unit::UnitHash;
 use super::words;
@@ -35,7 +35,7 @@ impl Units {
         text: &str,
         shingles: Shingles,
         split: &mut Split,
-        wide: Option<Wide>,
+        processor: Option<Processor>,
         units: &mut Vec<u64>,
     ) {
         let kind = match shingles {
@@ -44,11 +44,11 @@ impl Units {
             _ => None,
         };
         if let Some(kind) = kind
-            && text.is_ascii()
+            && is_ascii(text.as_bytes())
         {
             // White space of ASCII ends words as a blank does, and so need not be replaced.
             let cut = Cut { kind, lower: self.rules.lower() };
-            split.hash(text, cut, self.hash, wide, units);
+            split.hash(text, cut, self.hash, processor, units);
         } else {
             self.of_any(text, shingles, split, units);
         }
@@ -93,4 +93,10 @@ impl Units {
             None => self.hash.of(c.encode_utf8(&mut buffer).as_bytes()),
         }));
     }
+}
+
+/// `<[u8]>::is_ascii`, compiled with the caller for its processor.
+#[inline(always)]
+fn is_ascii(text: &[u8]) -> bool {
+    text.chunks(1024).all(|bytes| bytes.iter().fold(0, |all, byte| all | byte) < 128)
 }

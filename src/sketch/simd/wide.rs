@@ -23,44 +23,36 @@ use super::Wide;
 use crate::sketch::split::{Cut, Kind};
 use crate::sketch::unit::UnitHash;
 
+/// What `Processor` says of the same names.
 impl Wide {
-    /// `split::edges`. `edges` must be longer by 64 than `piece`, `text` no shorter and a multiple
-    /// of 64, and `marks` hold a number for each 64 bytes.
-    pub(crate) fn edges(
+    /// The first part of `Processor::edges`: whether a unit ends with the piece, whether there is
+    /// any `_`, how many edges there are.
+    pub(super) fn edges(
         self,
         piece: &[u8],
         text: &mut [u8],
         marks: &mut [u64],
         edges: &mut [u32],
         rules: Cut,
-    ) -> (usize, bool) {
-        let marks = &mut marks[..piece.len().div_ceil(64)];
+    ) -> (bool, bool, usize) {
         let (inside, bars) = match rules.kind {
             // SAFETY: the function needs the features that a `Wide` is made with only.
             Kind::Words => unsafe { marks_by_avx512::<true>(piece, text, marks, rules.lower) },
             // SAFETY: as above.
             Kind::Tokens => unsafe { marks_by_avx512::<false>(piece, text, marks, rules.lower) },
         };
-        let mut count = if self.bytes {
+        let count = if self.bytes {
             // SAFETY: the function needs what `bytes` says besides.
             unsafe { places_by_vbmi2(marks, edges) }
         } else {
             // SAFETY: the function needs the features that a `Wide` is made with only.
             unsafe { places_by_avx512(marks, edges) }
         };
-        if inside && let Some(place) = edges.get_mut(count) {
-            #[expect(clippy::cast_possible_truncation, reason = "a piece is shorter than 2^31")]
-            let end = (64 * marks.len()) as u32;
-            *place = end;
-            count += 1;
-        }
-        (count, bars)
+        (inside, bars, count)
     }
 
-    /// The hashes of all units as if they were short, into `out`; the places of those that are not
-    /// into `long`, which must be longer by eight. Returns how many those are.
     #[expect(clippy::unused_self, reason = "the value is the proof")]
-    pub(crate) fn short(
+    pub(super) fn short(
         self,
         text: &[u8],
         units: &[[u32; 2]],
@@ -72,9 +64,8 @@ impl Wide {
         unsafe { short_by_avx512(text, units, hash, out, long) }
     }
 
-    /// `fast::pick`. `picked` must be longer by eight than `hashes`.
     #[expect(clippy::unused_self, reason = "the value is the proof")]
-    pub(crate) fn pick(
+    pub(super) fn pick(
         self,
         hashes: &[u64],
         constants: (u64, u64),
@@ -85,17 +76,14 @@ impl Wide {
         unsafe { pick_by_avx512(hashes, constants, slots, picked) }
     }
 
-    /// Least hashes to values; which slots no hash fell into, bit by bit.
     #[expect(clippy::unused_self, reason = "the value is the proof")]
-    pub(crate) fn settle(self, slots: &mut [u64; 128]) -> [u64; 2] {
+    pub(super) fn settle(self, slots: &mut [u64; 128]) -> [u64; 2] {
         // SAFETY: the function needs the features that a `Wide` is made with only.
         unsafe { settle_by_avx512(slots) }
     }
 
-    /// Writes the hashes, as they were given, that this round puts into rows of `open`, of 128,
-    /// and perhaps others; returns how many. `picked` must be longer by eight than `hashes`.
     #[expect(clippy::unused_self, reason = "the value is the proof")]
-    pub(crate) fn pick_of_128(
+    pub(super) fn pick_of_128(
         self,
         hashes: &[u64],
         constants: (u64, u64),
