@@ -111,10 +111,12 @@ pub(crate) struct Background {
 }
 
 impl Background {
-    /// Starts it, if the options want one.
+    /// Starts it, if the options want one. Whoever does maintenance first asks the disk for what
+    /// queries will read, which takes the longer the larger the index is.
     pub(crate) fn start(core: &Arc<Core>) -> std::io::Result<Self> {
         let weak = Arc::downgrade(core);
         if core.options.maintenance == Maintenance::Inline {
+            core.ask_for_directories();
             return Ok(Self { core: weak, thread: None });
         }
         let patience = match core.options.durability {
@@ -147,6 +149,9 @@ impl Drop for Background {
 }
 
 fn run(core: &Weak<Core>, patience: Duration) {
+    if let Some(core) = core.upgrade() {
+        core.ask_for_directories();
+    }
     while let Some(core) = core.upgrade() {
         if !core.alarm.wait(patience) {
             return;

@@ -64,9 +64,14 @@ impl Segment {
         if !agrees {
             return Err(blocks.corrupt(footer.tail_offset, "bands or rows are not the index's"));
         }
-        let [.., directories] = &layout.sections;
-        blocks.ask_for_part(directories);
         Ok(Self { groups: groups_of(properties.docs), shape: *shape, blocks, properties, layout })
+    }
+
+    /// Asks the disk for what every query reads first, without waiting: 4 bytes per group. Costs
+    /// 10 ns a KiB of it even where it is all in memory.
+    pub(crate) fn ask_for_directories(&self) {
+        let [.., directories] = &self.layout.sections;
+        self.blocks.ask_for_part(directories);
     }
 
     /// Reads and checks all of the body now, so that no block is first touched later. In

@@ -329,6 +329,13 @@ impl Core {
         Ok(())
     }
 
+    /// Asks the disk for what the first queries will read of the segments.
+    pub(crate) fn ask_for_directories(&self) {
+        for live in &self.state().segments {
+            live.segment.ask_for_directories();
+        }
+    }
+
     fn open_segment(&self, entry: &SegmentEntry) -> Result<LiveSegment> {
         let listed =
             Listed { number: entry.number, length: entry.length, tail_hash: entry.tail_hash };
