@@ -2,7 +2,7 @@
 
 use crate::engines::Reader;
 use crate::made::Signature;
-use crate::results::Result;
+use crate::results::{Result, median};
 use std::sync::Barrier;
 use std::time::Instant;
 
@@ -50,6 +50,21 @@ pub fn queries(reader: &mut dyn Reader, queries: &[Signature]) -> Result<(Latenc
         matches += found.len() as u64;
     }
     Ok((Latencies::new(seconds), matches))
+}
+
+/// How often the rates of one thread and of two are measured.
+const TURNS: usize = 5;
+
+/// The rates of one thread and of two, measured by turns, so that both see the same machine: the
+/// medians.
+pub fn by_turns(mut rate: impl FnMut(u64) -> Result<f64>) -> Result<[f64; 2]> {
+    let mut rates = [Vec::new(), Vec::new()];
+    for _ in 0..TURNS {
+        for (threads, rates) in (1..).zip(&mut rates) {
+            rates.push(rate(threads)?);
+        }
+    }
+    Ok(rates.map(|rates| median(&rates)))
 }
 
 /// Queries per second of several readers at once, each on its own thread with its own queries, all

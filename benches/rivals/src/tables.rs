@@ -1,6 +1,6 @@
 //! All engines on made-up signatures, in turn, in one process.
 
-use crate::clock::{queries, query_rate, time};
+use crate::clock::{by_turns, queries, query_rate, time};
 use crate::engines::{Engine, Kind};
 use crate::machine::{disk_bytes, disk_traffic, evict};
 use crate::made::{self, Random, Signature};
@@ -198,9 +198,11 @@ impl Measured<'_> {
         let (latencies, _) = queries(&mut *engine.reader()?, &misses)?;
         self.note("miss p50", "us", latencies.quantile_us(0.5));
         self.note("miss p99", "us", latencies.quantile_us(0.99));
-        let one = query_rate(vec![engine.reader()?], &[hits.as_slice()])?;
         let (left, right) = hits.split_at(hits.len() / 2);
-        let two = query_rate(vec![engine.reader()?, engine.reader()?], &[left, right])?;
+        let [one, two] = by_turns(|threads| match threads {
+            1 => query_rate(vec![engine.reader()?], &[hits.as_slice()]),
+            _ => query_rate(vec![engine.reader()?, engine.reader()?], &[left, right]),
+        })?;
         self.note("queries on one thread", "queries/s", one);
         self.note("queries on two threads", "queries/s", two);
         Ok(())

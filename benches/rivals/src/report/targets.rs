@@ -1,7 +1,9 @@
 //! The targets that the project set itself, and whether they are held.
 
 use super::figures::{Figures, least, ratio};
-use crate::limits::REMOVALS_ALONE;
+use crate::limits::{
+    LINES_OF_HIT, LINES_OF_MISS, LINES_ON_ONE, LINES_ON_TWO, OPENED, REMOVALS_ALONE,
+};
 use crate::results::{Row, figure};
 
 #[derive(Debug, Clone, Copy)]
@@ -136,7 +138,8 @@ fn from_text(figures: &Figures) -> Vec<Target> {
             "documents/s",
             middle(text("nearkin", "check, then add")),
         ),
-        target(1, "sketching, against gaoya", AtLeast(15.0), "x", faster("gaoya")),
+        target(1, "sketching, against gaoya", AtLeast(15.0), "x", faster("gaoya"))
+            .at_limit(ratio(sketch("split and hash", rate), sketch("gaoya", rate))),
         target(1, "sketching, against rensa", AtLeast(30.0), "x", faster("rensa")),
         target(1, "sketching, against datasketch", AtLeast(200.0), "x", datasketch)
             .at_limit(datasketch.zip(of_splitting).map(|(faster, times)| faster * times)),
@@ -165,9 +168,9 @@ fn tables(figures: &Figures) -> Vec<Target> {
     let both = least(less("sqlite", "hit p50"), less("lmdb", "hit p50"));
     let threads = ratio(us("queries on two threads"), us("queries on one thread"));
     let insert = |engine: &str| ratio(us(small), at(engine, small));
-    let lines = |what: &str| figures.last("limits", "machine", what);
-    let (hit_lines, miss_lines) =
-        (lines("the lines of memory of a hit"), lines("the lines of memory of a miss"));
+    let lines = |what: &str| figures.get("limits", "machine", size, what);
+    let (hit_lines, miss_lines) = (lines(LINES_OF_HIT), lines(LINES_OF_MISS));
+    let two_lines = ratio(lines(LINES_ON_TWO), lines(LINES_ON_ONE));
     let over = |engine: &str, measure: &str, lines| ratio(at(engine, measure), lines);
     let both_lines =
         least(over("sqlite", "hit p50", hit_lines), over("lmdb", "hit p50", hit_lines));
@@ -188,7 +191,8 @@ fn tables(figures: &Figures) -> Vec<Target> {
             .at_limit(both_lines),
         target(3, "hit p99 / p50", AtMost(5.0), "x", us_spread("hit p99", "hit p50")),
         target(3, "miss p99 / p50", AtMost(5.0), "x", us_spread("miss p99", "miss p50")),
-        target(3, "queries on two threads, against one", AtLeast(1.8), "x", threads),
+        target(3, "queries on two threads, against one", AtLeast(1.8), "x", threads)
+            .at_limit(two_lines),
         target(
             4,
             format!("miss p50 {n}, cold cache"),
@@ -203,7 +207,8 @@ fn tables(figures: &Figures) -> Vec<Target> {
             AtMost(1.0),
             "ms",
             middle(us("reopen to first answer, warm")),
-        ),
+        )
+        .at_limit(middle(lines(OPENED))),
     ]
 }
 
@@ -257,8 +262,11 @@ fn large(figures: &Figures) -> Vec<Target> {
     let first = |measure: &str| figures.get("tables", "nearkin", smallest, measure);
     let growth = |above: Option<&Row>, below: Option<&Row>| Some(above?.median() / below?.median());
     let insert = "insert, batches of 1,000";
+    let documents = us("hit p50").map_or(0, |row| row.documents);
+    let limit = |what: &str| middle(figures.get("limits", "machine", documents, what));
     vec![
-        target(3, format!("hit p50 {n}"), AtMost(4.0), "us", middle(us("hit p50"))),
+        target(3, format!("hit p50 {n}"), AtMost(4.0), "us", middle(us("hit p50")))
+            .at_limit(limit(LINES_OF_HIT)),
         target(
             5,
             format!("written by the load / final size, {n}"),
@@ -279,7 +287,8 @@ fn large(figures: &Figures) -> Vec<Target> {
             AtMost(1.0),
             "ms",
             middle(us("reopen to first answer, warm")),
-        ),
+        )
+        .at_limit(limit(OPENED)),
         target(
             11,
             format!("insert cost {n}, against {}", figure(smallest as f64)),

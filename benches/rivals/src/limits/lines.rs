@@ -1,0 +1,207 @@
+//! The lines of memory that a query cannot do without, read and nothing else; and how long it takes
+//! from closed files to the first of them.
+
+use crate::clock::{Latencies, time};
+use crate::made::{BANDS, ROWS, Random};
+use crate::results::{Result, median};
+use memmap2::Mmap;
+use std::fs::File;
+use std::hint::black_box;
+use std::io::{BufWriter, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Entries that share a word of a directory.
+const GROUP: usize = 20;
+/// Bands that a hit shares with what it finds, on average: .925 of the rows agree.
+const SHARED_BANDS: usize = 9;
+/// Bytes that share a checksum.
+const BLOCK_BYTES: usize = 4096;
+const OPENINGS: usize = 25;
+
+/// As much as the bucket tables take, laid out like them, holding nothing of sense; mapped, as ours
+/// are.
+pub struct Tables {
+    folder: PathBuf,
+    documents: usize,
+    /// Per band a word per group.
+    directories: Column<4>,
+    /// Per band and document.
+    fingerprints: Column<2>,
+    ordinals: Column<4>,
+    signatures: Column<ROWS>,
+    /// Where a document's key lies, and its time.
+    starts: Column<4>,
+    times: Column<8>,
+    keys: Column<8>,
+}
+
+/// A mapped file of elements of so many bytes.
+struct Column<const N: usize> {
+    file: File,
+    map: Mmap,
+}
+
+impl<const N: usize> Column<N> {
+    fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path)?;
+        // SAFETY: the file is ours and no longer written to.
+        let map = unsafe { Mmap::map(&file)? };
+        Ok(Self { file, map })
+    }
+
+    fn all(&self) -> &[[u8; N]] {
+        self.map.as_chunks().0
+    }
+
+    /// An element; the first time with its block read, and checked.
+    #[inline]
+    fn at<const FIRST: bool>(&self, at: usize) -> [u8; N] {
+        if FIRST {
+            let mut block = [0; BLOCK_BYTES];
+            let offset = at * N / BLOCK_BYTES * BLOCK_BYTES;
+            let count = self.file.read_at(&mut block, offset as u64).unwrap_or(0);
+            black_box(crc32fast::hash(&block[..count]));
+        }
+        self.all()[at]
+    }
+}
+
+impl Tables {
+    pub fn new(folder: &Path, documents: usize) -> Result<Self> {
+        std::fs::create_dir_all(folder)?;
+        let random = &mut Random(1);
+        let mut write = |name: &str, bytes: usize| -> Result<()> {
+            let file = File::create_new(folder.join(name))?;
+            let mut file = BufWriter::with_capacity(1 << 20, file);
+            for _ in 0..bytes.div_ceil(8) {
+                file.write_all(&random.number().to_le_bytes())?;
+            }
+            Ok(file.into_inner()?.sync_all()?)
+        };
+        write("directories", BANDS * documents / GROUP * 4)?;
+        write("fingerprints", BANDS * documents * 2)?;
+        write("ordinals", BANDS * documents * 4)?;
+        write("signatures", documents * ROWS)?;
+        write("starts", documents * 4)?;
+        write("times", documents * 8)?;
+        write("keys", documents * 16)?;
+        Self::open(folder, documents)
+    }
+
+    fn open(folder: &Path, documents: usize) -> Result<Self> {
+        let path = |name: &str| folder.join(name);
+        Ok(Self {
+            folder: folder.to_owned(),
+            documents,
+            directories: Column::open(&path("directories"))?,
+            fingerprints: Column::open(&path("fingerprints"))?,
+            ordinals: Column::open(&path("ordinals"))?,
+            signatures: Column::open(&path("signatures"))?,
+            starts: Column::open(&path("starts"))?,
+            times: Column::open(&path("times"))?,
+            keys: Column::open(&path("keys"))?,
+        })
+    }
+
+    /// Seconds from nothing to the first hit, all of it in the page cache: the median.
+    pub fn opened(&self) -> Result<f64> {
+        let mut random = Random(3);
+        let mut taken = Vec::new();
+        for _ in 0..OPENINGS {
+            let asked: [u64; BANDS] = std::array::from_fn(|_| random.number());
+            let (seconds, again) = time(|| {
+                let again = Self::open(&self.folder, self.documents)?;
+                black_box(again.query::<true>(&asked, SHARED_BANDS));
+                Ok(again)
+            })?;
+            drop(again);
+            taken.push(seconds);
+        }
+        Ok(median(&taken))
+    }
+
+    /// Latencies of misses, and of hits.
+    pub fn measure(&self, count: usize) -> (Latencies, Latencies) {
+        let mut random = Random(2);
+        let mut seconds = [Vec::new(), Vec::new()];
+        // The first round is to warm up.
+        for _ in 0..2 {
+            for (shared, seconds) in [0, SHARED_BANDS].into_iter().zip(&mut seconds) {
+                seconds.clear();
+                for _ in 0..count {
+                    let asked: [u64; BANDS] = std::array::from_fn(|_| random.number());
+                    let start = Instant::now();
+                    black_box(self.query::<false>(&asked, shared));
+                    seconds.push(start.elapsed().as_secs_f64());
+                }
+            }
+        }
+        let [miss, hit] = seconds;
+        (Latencies::new(miss), Latencies::new(hit))
+    }
+
+    /// Hits per second on so many threads, each with as many of its own.
+    pub fn rate(&self, threads: u64, count: usize) -> f64 {
+        let ask = |thread| {
+            let mut random = Random(thread);
+            for _ in 0..count {
+                let asked: [u64; BANDS] = std::array::from_fn(|_| random.number());
+                black_box(self.query::<false>(&asked, SHARED_BANDS));
+            }
+        };
+        let start = Instant::now();
+        std::thread::scope(|scope| {
+            for thread in 0..threads {
+                scope.spawn(move || ask(thread));
+            }
+        });
+        threads as f64 * count as f64 / start.elapsed().as_secs_f64()
+    }
+
+    /// Reads what a query that shares so many bands with one document has to read, step by step:
+    /// what each step reads depends on what the one before has read.
+    #[inline]
+    fn query<const FIRST: bool>(&self, asked: &[u64; BANDS], shared: usize) -> u32 {
+        let groups = self.documents / GROUP;
+        let place = |key: u64, of: usize| ((u128::from(key) * of as u128) >> 64) as usize;
+        let mut begins = [0; BANDS];
+        for (band, (begin, key)) in begins.iter_mut().zip(asked).enumerate() {
+            let group = place(*key, groups);
+            // Of the word that was read one bit is used: enough to depend on it.
+            let word = self.directories.at::<FIRST>(band * groups + group)[0];
+            let begins_at = band * self.documents + group * GROUP + usize::from(word & 1);
+            *begin = begins_at.min(self.last(GROUP));
+        }
+        // First one of each line, so that all are on their way at once.
+        let ends = |begin| {
+            let first = self.fingerprints.at::<FIRST>(begin);
+            // On the same block most of the time.
+            first[0] ^ self.fingerprints.at::<false>(begin + GROUP - 1)[0]
+        };
+        let mut equal = black_box(begins.map(ends)).into_iter().map(u32::from).sum::<u32>() & 1;
+        let fingerprints = self.fingerprints.all();
+        for (begin, key) in begins.into_iter().zip(asked) {
+            let same = |one: &[u8; 2]| u32::from(u16::from_le_bytes(*one) == *key as u16);
+            equal += fingerprints[begin..begin + GROUP].iter().map(same).sum::<u32>();
+        }
+        if shared == 0 {
+            return equal;
+        }
+        let mut found = equal;
+        for begin in black_box(&begins).iter().take(shared) {
+            found ^= u32::from_le_bytes(self.ordinals.at::<FIRST>(*begin));
+        }
+        let found = place(u64::from(found) << 32, self.documents - 1);
+        let signature = self.signatures.at::<FIRST>(found);
+        let rows: u32 = signature.iter().map(|row| u32::from(*row)).sum();
+        let key = usize::from(self.starts.at::<FIRST>(found)[0] & 1) + found;
+        let time = self.times.at::<FIRST>(found)[0];
+        rows + u32::from(time) + u32::from(self.keys.at::<FIRST>(key)[0])
+    }
+
+    fn last(&self, count: usize) -> usize {
+        self.fingerprints.all().len() - count
+    }
+}
