@@ -10,7 +10,7 @@ mod tests;
 
 use crate::format::bytes::index;
 use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use crate::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use crate::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use ahash::RandomState;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -222,6 +222,26 @@ impl Memtable {
                 content.ask_for(tables, steps);
             }
             content.enter(tables, steps);
+        }
+    }
+
+    /// Takes over the memory of one that nobody else holds any more, and none of what is in it, if
+    /// this one is still empty: memory that the system gives anew it clears first, page by page.
+    pub(crate) fn reuse(&self, old: Arc<Self>) {
+        let Some(old) = Arc::into_inner(old) else { return };
+        let mut old = old.content.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut content = self.write();
+        if !content.documents.is_empty() {
+            return;
+        }
+        old.documents.clear();
+        old.signatures.clear();
+        old.texts.clear();
+        content.documents = old.documents;
+        content.signatures = old.signatures;
+        content.texts = old.texts;
+        for (table, old) in content.tables.iter_mut().zip(old.tables) {
+            table.reuse(old);
         }
     }
 

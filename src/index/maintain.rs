@@ -116,7 +116,7 @@ impl Background {
     pub(crate) fn start(core: &Arc<Core>) -> std::io::Result<Self> {
         let weak = Arc::downgrade(core);
         if core.options.maintenance == Maintenance::Inline {
-            core.ask_for_directories();
+            core.ask_for_directories(|_| true);
             return Ok(Self { core: weak, thread: None });
         }
         let patience = match core.options.durability {
@@ -150,7 +150,7 @@ impl Drop for Background {
 
 fn run(core: &Weak<Core>, patience: Duration) {
     if let Some(core) = core.upgrade() {
-        core.ask_for_directories();
+        core.ask_for_directories(|_| !core.alarm.stopping());
     }
     while let Some(core) = core.upgrade() {
         if !core.alarm.wait(patience) {

@@ -11,6 +11,7 @@ use crate::index::options::Durability;
 use crate::index::plan::{Effect, key_hashes, plan, take_effect};
 use crate::index::read::state::{Place, Snapshot, band_keys, other_parameters};
 use crate::memtable::{NewDocument, Step};
+use crate::sync::Arc;
 use crate::wal::AppendError;
 use crate::{Error, ErrorKind, Result};
 
@@ -108,7 +109,9 @@ impl Core {
         let ends = lay_out(operations, &plan.outcomes, ends, &mut record);
         if self.make_room(writer, record.record_bytes(), plan.reserve(operations))? {
             // The same documents die, but a flush has moved them.
+            let old = Arc::clone(&before.state.memtable);
             before = self.applied(writer);
+            before.state.memtable.reuse(old);
             plan = self::plan(&before, operations, key_hashes)?;
         }
         let first = writer.change + 1;

@@ -40,6 +40,13 @@ impl Table {
         Self { bits: bits.clamp(BITS_MIN, BITS_MAX), heads: Vec::new(), older: Vec::new() }
     }
 
+    /// Takes over the memory of another, none of what is in it.
+    pub(super) fn reuse(&mut self, mut old: Self) {
+        old.heads.clear();
+        old.older.clear();
+        (self.heads, self.older) = (old.heads, old.older);
+    }
+
     /// Whether there is no room for this many more documents.
     pub(super) fn is_full_for(&self, count: usize) -> bool {
         // All ones is `NONE`: so the last ordinal of this width is not given.
@@ -77,7 +84,7 @@ impl Table {
     #[inline]
     pub(super) fn push(&mut self, hash: u32) {
         if self.heads.is_empty() {
-            self.heads = vec![NONE; 1 << self.bits];
+            self.heads.resize(1 << self.bits, NONE);
             self.older.reserve(1 << self.bits);
         }
         let ordinal = u32::try_from(self.older.len()).unwrap_or(NONE);

@@ -41,6 +41,40 @@ fn a_reader_sees_what_lived_at_its_change() {
 }
 
 #[test]
+fn memory_is_taken_over_without_what_was_in_it() {
+    let new = |secret| Arc::new(Memtable::new(4, 2, secret, 50));
+    let fill = |memtable: &Memtable, from: u64, key: &[u8]| {
+        for change in from..from + 90 {
+            memtable.apply(change, &[document(key, b"sig1", &[7, change, 100])]);
+        }
+        memtable.apply(from + 90, &[Step::Death(3), Step::SegmentDeath { segment: 1, ordinal: 2 }]);
+    };
+    let (old, next) = (new(0x9e37_79b9_7f4a_7c15), new(0xd134_2543_de82_ef93));
+    fill(&old, 1, b"a");
+    let place = old.read().signatures.as_ptr();
+    // Not while anybody holds it.
+    next.reuse(Arc::clone(&old));
+    assert_eq!(next.read().signatures.capacity(), 0);
+    next.reuse(old);
+    {
+        let content = next.read();
+        assert_eq!((content.signatures.as_ptr(), content.document_count()), (place, 0));
+        assert_eq!((content.entered_count(), content.find_key(b"a", 100, 90)), (0, None));
+        assert_eq!((content.bucket(0, 7).count(), content.segment_deaths().count()), (0, 0));
+    }
+    assert!(next.is_untouched() && next.bytes() == 0 && !next.is_mostly_dead());
+    fill(&next, 200, b"b");
+    assert_eq!(next.read().bucket(0, 7).collect::<Vec<_>>(), (0..90).rev().collect::<Vec<_>>());
+    assert_eq!(next.read().find_key(b"b", 100, 400), Some(89));
+    assert_eq!(next.read().find_key(b"a", 100, 400), None);
+    // Nor into one that holds anything.
+    let other = new(1);
+    fill(&other, 1, b"c");
+    next.reuse(other);
+    assert_eq!((next.read().document_count(), next.read().key(5)), (90, &b"b"[..]));
+}
+
+#[test]
 fn the_newest_version_of_a_key_that_is_seen_decides() {
     let memtable = Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0);
     memtable.apply(1, &[document(b"a", b"sig1", &[7, 8, 100])]);

@@ -88,10 +88,11 @@ impl Split {
         if self.text.len() < bytes + 64 {
             // One block more, so that a short unit may be read as eight bytes; and before it a
             // power of two, so that a place may be kept within by its bits.
-            let room = bytes.next_power_of_two();
-            self.text.resize(room + 64, 0);
-            self.edges.resize(room + 64, 0);
-            self.marks.resize(room.div_ceil(64), 0);
+            self.text.resize(bytes.next_power_of_two() + 64, 0);
+        }
+        if self.edges.len() < bytes + 64 {
+            self.edges.resize(bytes + 64, 0);
+            self.marks.resize(bytes / 64, 0);
         }
         let text = &mut self.text[..bytes];
         let (count, bars) = match processor {

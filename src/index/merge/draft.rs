@@ -168,6 +168,8 @@ pub(crate) fn open_built(core: &Core, built: &Built) -> Result<LiveSegment> {
     )?;
     if built.listed.length <= READ_BACK_BYTES_MAX {
         segment.read_back()?;
+    } else {
+        segment.ask_for_directories();
     }
     let entry = SegmentEntry {
         number: built.listed.number,

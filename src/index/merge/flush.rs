@@ -135,6 +135,11 @@ impl Core {
             }
         };
         self.commit_with_wal(writer, draft, wal)?;
+        if next != NextWal::None {
+            let old = Arc::clone(&before.state.memtable);
+            drop(before);
+            self.state().memtable.reuse(old);
+        }
         // One more segment may make a compaction due.
         self.alarm.ring();
         Ok(())

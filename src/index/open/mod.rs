@@ -329,9 +329,9 @@ impl Core {
         Ok(())
     }
 
-    /// Asks the disk for what the first queries will read of the segments.
-    pub(crate) fn ask_for_directories(&self) {
-        for live in &self.state().segments {
+    /// Asks the disk for what the first queries will read of those segments that are `wanted`.
+    pub(crate) fn ask_for_directories(&self, wanted: impl Fn(&LiveSegment) -> bool) {
+        for live in self.state().segments.iter().filter(|live| wanted(live)) {
             live.segment.ask_for_directories();
         }
     }

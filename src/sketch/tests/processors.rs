@@ -35,6 +35,7 @@ fn check(text: &str) {
         }
     }
     if text.is_ascii() {
+        check_units(text);
         let cut = |kind| Split::units(text, Cut { kind, lower: true });
         let lower = text.to_ascii_lowercase();
         let tokens: Vec<_> = lower.split_whitespace().map(str::to_owned).collect();
@@ -240,6 +241,28 @@ fn every_ascii_byte_has_its_masks_at_every_place() {
             block[at] = byte;
             assert_eq!(simd::masks(&block), plain_masks(&block), "{byte}");
             assert_eq!(simd::blanks(&block), plain_blanks(&block), "{byte}");
+            // Between two letters, two digits, and one of each.
+            for (before, after) in [(b'a', b'b'), (b'1', b'2'), (b'c', b'3')] {
+                let mut text = [b'x'; 64 + 2];
+                (text[at], text[at + 1], text[at + 2]) = (before, byte, after);
+                check_units(std::str::from_utf8(&text).unwrap());
+            }
+        }
+    }
+}
+
+/// Fails unless all ways cut a text into the same units, with buffers that nobody used.
+fn check_units(text: &str) {
+    let hash = UnitHash::new(3);
+    for (kind, lower) in [(Kind::Words, true), (Kind::Words, false), (Kind::Tokens, true)] {
+        let units = |processor| {
+            let mut found = Vec::new();
+            Split::default().hash(text, Cut { kind, lower }, hash, processor, &mut found);
+            found
+        };
+        let expected = units(None);
+        for processor in Processor::all() {
+            assert_eq!(units(Some(processor)), expected, "{text:?}");
         }
     }
 }
