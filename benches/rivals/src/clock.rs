@@ -7,7 +7,7 @@ use std::sync::Barrier;
 use std::time::Instant;
 
 /// How often each thread asks all its queries, after once to warm up.
-const ROUNDS: usize = 3;
+pub const ROUNDS: usize = 3;
 
 /// Latencies of one kind of operation, in seconds.
 #[derive(Debug, Clone, Default)]

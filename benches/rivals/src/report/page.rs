@@ -35,16 +35,19 @@ What is compared, and how:
   batches (`Snapshot::queries`, 1,000 signatures a call), the others, who take one at a time, one
   by one through a reader of the thread's own. *Hit* and *miss* are single queries of everybody.
 - One thread, if nothing else is said; `cargo build --release` without further flags for all.
-  A cold cache is made by `posix_fadvise(DONTNEED)` on closed files; the clock starts after open.
+  A cold cache is made by `posix_fadvise(DONTNEED)` on closed files; the clock starts after open,
+  the count of what is read before it.
 - Bytes on disk are blocks in use. The key of a document takes 8 of them; there is no payload.
 - A *limit* is what the machine gives if nothing is done but what cannot be left out (stage
   `limits`): for queries the lines of memory, of mapped files, that must be read one after the
   other, no check, no comparison, no answer, on one thread and on two; for inserts a log that is
   written and synced, with no index behind it; for removals such a log and the blocks in which
   the keys lie, read and checked; for reopening as much as a hit needs, opened, mapped, read and
-  checked, no catalog, no lock; for sketching a splitter and a hash of each word, no signature;
-  for queries beside a writer the same queries while it is another index that is written. Where
-  a target lies beyond a limit, the last column says how far from the limit we are.
+  checked, no catalog, no lock; for queries beside a writer the same queries while it is another
+  index that is written. Where not even a limit reaches the target, the last column says *out of
+  reach here*, and how far from the limit we are, if that is no more than half as much again.
+  *Split and hash* is no limit but a mark: a plain splitter and a hash of each word, no
+  signature, without instructions of the processor's own.
 - *Written* is what the kernel charges (`/proc/self/io`): whole folios, however little of one is
   written. At the largest size it is also what Nearkin handed to the system.
 ";
