@@ -67,9 +67,9 @@ impl Segment {
         Ok(Self { groups: groups_of(properties.docs), shape: *shape, blocks, properties, layout })
     }
 
-    /// Asks the disk for what every query reads first, 4 bytes per table and group, without waiting;
-    /// for as much of it as the system takes in one wish. Costs up to some 100 us even where all is
-    /// in memory.
+    /// Asks the disk for what every query reads first, 4 bytes per table and group, without
+    /// waiting; for as much of it as the system takes in one wish. Costs up to some 100 us even
+    /// where all is in memory.
     pub(crate) fn ask_for_directories(&self) {
         let [.., directories] = &self.layout.sections;
         self.blocks.ask_for_part(directories);
