@@ -5,6 +5,7 @@
 
 use super::blocks::Block;
 use crate::format::blocks::BLOCK_BYTES;
+use crate::storage::Map;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The blocks of a map and which of them were checked. Taken once for a run of reads.
@@ -50,6 +51,15 @@ impl<'a> Checked<'a> {
         let tail = (begin + count).checked_sub(N)?;
         let head = block.get(begin..begin + N)?.first_chunk()?;
         Some((head, block.get(tail..tail + N)?.first_chunk()?))
+    }
+
+    /// Asks the memory for the line of this byte, checked or not: nothing is read of it.
+    #[inline]
+    pub(super) fn ask_for(self, offset: u64) {
+        let at = usize::try_from(offset).unwrap_or(usize::MAX);
+        if let Some(block) = self.blocks.get(at / BLOCK_BYTES) {
+            Map::prefetch(&block[at % BLOCK_BYTES]);
+        }
     }
 
     #[inline]

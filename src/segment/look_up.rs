@@ -110,6 +110,15 @@ impl Segment {
         let [.., first_table, _] = &self.layout.sections;
         let (first, step) = self.first_and_step(tables, look_ups);
         let mut table = first_table.offset + first * self.layout.table_stride;
+        // First one line of each, in a loop so short that the processor has all of them on their
+        // way at once, and looks their pages up at once.
+        let mut ahead = table;
+        for look_up in &*look_ups {
+            if let Next::Directory(words) = look_up.next {
+                checked.ask_for(ahead + 2 * u64::from(halves(*words).0));
+            }
+            ahead += step * self.layout.table_stride;
+        }
         for look_up in look_ups {
             let (begin, end) = match look_up.next {
                 Next::Directory(words) => halves(*words),
