@@ -101,8 +101,9 @@ impl Options {
         self
     }
 
-    /// Memory for documents that no segment holds yet, in bytes; when it is full it is flushed.
-    /// Default 64 MiB (about 100,000 documents of 128 8-bit rows in 17 bands).
+    /// Memory for documents that no segment holds yet, in bytes; when it is full it is flushed,
+    /// and kept for those that follow until the index is closed. Default 64 MiB (about 100,000
+    /// documents of 128 8-bit rows in 17 bands).
     #[must_use]
     pub fn memtable_bytes_max(mut self, bytes: usize) -> Self {
         self.memtable_bytes_max = bytes;
