@@ -4,24 +4,46 @@
 
 use super::hash::{GOLDEN, finalise};
 
-/// Most hashes whose repeats are first looked for among few, those that share a slot with a later
-/// one; how many slots there are for them, and how many such suspects.
+/// Most hashes whose repeats are first looked for among few, those that share a slot with an
+/// earlier one; how many slots there are for them, and how many such suspects.
 const FILTERED: usize = 1024;
-const SLOTS: usize = 16 << 10;
+const SLOTS: usize = 32 << 10;
 const SUSPECTS: usize = 64;
 
-/// Finalises window sums and drops repeats. Costs a slot written and read for each hash of a
-/// short text, a probe of a table for each of a long one; sums chosen to collide there, a sort.
+/// Which slots hashes fell into: for each, the turn of the set that one of was there last. A turn
+/// is a byte, so that seldom all must be cleared, and the slots stay in the cache.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    slots: Vec<u8>,
+    turn: u8,
+}
+
+impl Seen {
+    pub(crate) fn bytes(&self) -> usize {
+        self.slots.capacity()
+    }
+
+    /// The slots, and the turn that none of them has.
+    #[inline(always)]
+    fn next(&mut self) -> (&mut [u8], u8) {
+        self.turn = self.turn.wrapping_add(1);
+        if self.turn == 0 || self.slots.is_empty() {
+            self.slots.clear();
+            self.slots.resize(SLOTS, 0);
+            self.turn = 1;
+        }
+        (&mut self.slots, self.turn)
+    }
+}
+
+/// Finalises window sums and drops repeats. Costs a slot looked at for each hash of a short text, a
+/// probe of a table for each of a long one; sums chosen to collide there, a sort.
 #[inline(always)]
-pub(crate) fn set(sums: &mut Vec<u64>, slots: &mut Vec<u16>) {
+pub(crate) fn set(sums: &mut Vec<u64>, seen: &mut Seen) {
     for sum in sums.iter_mut() {
         *sum = finalise(*sum);
     }
-    slots.resize(SLOTS, 0);
-    if sums.len() <= FILTERED
-        && let Some(slots) = slots.first_chunk_mut()
-        && filter(sums, slots)
-    {
+    if sums.len() <= FILTERED && filter(sums, seen) {
         return;
     }
     if let Some(kept) = drop_repeats(sums) {
@@ -32,40 +54,31 @@ pub(crate) fn set(sums: &mut Vec<u64>, slots: &mut Vec<u16>) {
     }
 }
 
-/// Drops repeats without reading what was just written: each hash writes its place into a slot, and
-/// then looks whether it is still there. False, and nothing is changed, when many are not.
+/// Drops repeats: a hash may be one if its slot was taken already, and is compared with all before
+/// it. False, and nothing is changed, when many may.
 #[inline(always)]
-fn filter(sums: &mut Vec<u64>, slots: &mut [u16; SLOTS]) -> bool {
-    // Few, so that they stay in the cache, but 16 a hash at least. What they held is never read.
-    let mask = (32 * sums.len()).next_power_of_two().min(SLOTS) - 1;
-    let slot_of = |sum: u64| low_bits(sum) & mask & (SLOTS - 1);
-    for (at, sum) in (0_u16..).zip(&*sums) {
-        slots[slot_of(*sum)] = at;
-    }
+fn filter(sums: &mut Vec<u64>, seen: &mut Seen) -> bool {
+    let (slots, turn) = seen.next();
+    let Some(slots) = slots.first_chunk_mut::<SLOTS>() else { return false };
+    // Few, so that they stay in the cache, but 32 a hash at least.
+    let mask = (64 * sums.len()).next_power_of_two().min(SLOTS) - 1;
     let mut suspects = [0_u16; SUSPECTS];
     let mut count = 0;
     for (at, sum) in (0_u16..).zip(&*sums) {
-        if slots[slot_of(*sum)] != at {
-            suspects[count % SUSPECTS] = at;
+        let last = std::mem::replace(&mut slots[low_bits(*sum) & mask & (SLOTS - 1)], turn);
+        if last == turn {
+            let Some(suspect) = suspects.get_mut(count) else { return false };
+            *suspect = at;
             count += 1;
         }
     }
-    if count > SUSPECTS {
-        return false;
-    }
-    // A hash is repeated if the last one in its slot is the same, or a later suspect.
-    let is_repeated = |nth: usize| {
-        let sum = sums[usize::from(suspects[nth])];
-        let last = sums[usize::from(slots[slot_of(sum)])];
-        sum == last || suspects[nth + 1..count].iter().any(|at| sums[usize::from(*at)] == sum)
-    };
-    let mut repeated = 0_u64;
-    for nth in 0..count {
-        repeated |= u64::from(is_repeated(nth)) << nth;
-    }
     // From the last, so that the places before stay.
-    for nth in (0..count).rev().filter(|nth| repeated >> nth & 1 == 1) {
-        sums.swap_remove(usize::from(suspects[nth]));
+    for at in suspects[..count].iter().rev().map(|at| usize::from(*at)) {
+        let sum = sums[at];
+        // Without a branch, many at once.
+        if sums[..at].iter().fold(0, |found, other| found | u64::from(*other == sum)) == 1 {
+            sums.swap_remove(at);
+        }
     }
     true
 }

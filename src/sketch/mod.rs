@@ -233,7 +233,7 @@ impl Inner {
         if self.bag {
             distinct::bag(sums);
         } else {
-            distinct::set(sums, &mut rows.slots);
+            distinct::set(sums, &mut rows.seen);
         }
         let values = &mut rows.values;
         values.resize(self.rows, 0);

@@ -4,6 +4,7 @@
 
 use std::cell::Cell;
 
+use super::distinct::Seen;
 use super::split::Split;
 
 /// Most memory that a thread keeps between calls; what a longer text needed is given back.
@@ -21,7 +22,7 @@ pub(crate) struct Scratch {
 /// The buffers from sums to values.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
-    pub(crate) slots: Vec<u16>,
+    pub(crate) seen: Seen,
     pub(crate) picked: Vec<u64>,
     pub(crate) values: Vec<u64>,
 }
@@ -46,7 +47,6 @@ impl Scratch {
     fn bytes(&self) -> usize {
         let words = [&self.sums, &self.rows.picked, &self.rows.values];
         let words = words.map(Vec::capacity).iter().sum::<usize>();
-        let slots = self.rows.slots.capacity() * size_of::<u16>();
-        words * size_of::<u64>() + slots + self.split.bytes()
+        words * size_of::<u64>() + self.rows.seen.bytes() + self.split.bytes()
     }
 }

@@ -5,12 +5,12 @@
 use std::arch::x86_64::{
     __m256i, _mm_set_epi64x, _mm256_add_epi8, _mm256_add_epi32, _mm256_add_epi64, _mm256_and_si256,
     _mm256_blend_epi32, _mm256_blendv_epi8, _mm256_castsi256_pd, _mm256_cmpeq_epi8,
-    _mm256_cmpgt_epi8, _mm256_cmpgt_epi32, _mm256_cvtepu8_epi32, _mm256_loadu_si256,
-    _mm256_movemask_epi8, _mm256_movemask_pd, _mm256_mul_epu32, _mm256_or_si256,
-    _mm256_permutevar8x32_epi32, _mm256_set_epi64x, _mm256_set_m128i, _mm256_set1_epi8,
-    _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setzero_si256, _mm256_shuffle_epi8,
-    _mm256_shuffle_epi32, _mm256_slli_epi64, _mm256_srli_epi64, _mm256_srlv_epi64,
-    _mm256_storeu_si256, _mm256_sub_epi64, _mm256_xor_si256,
+    _mm256_cmpgt_epi8, _mm256_cmpgt_epi32, _mm256_cmpgt_epi64, _mm256_cvtepu8_epi32,
+    _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_movemask_pd, _mm256_mul_epu32,
+    _mm256_or_si256, _mm256_permutevar8x32_epi32, _mm256_set_epi64x, _mm256_set_m128i,
+    _mm256_set1_epi8, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setzero_si256,
+    _mm256_shuffle_epi8, _mm256_shuffle_epi32, _mm256_slli_epi64, _mm256_srli_epi64,
+    _mm256_srlv_epi64, _mm256_storeu_si256, _mm256_sub_epi64, _mm256_xor_si256,
 };
 
 use super::Narrow;
@@ -260,9 +260,10 @@ fn short_by_avx2(
     let Some(heads) = Heads::of(text) else { return 0 };
     let keys = Keys { tiny: constant(hash.tiny), small: constant(hash.small) };
     let (mut count, mut first) = (0, _mm256_setzero_si256());
-    let mut four = |units: &[[u32; 2]; 4], out: &mut [u64; 4]| {
+    // In two loops: a processor looks ahead so far only, and then sees several turns of each.
+    let mut head = |units: &[[u32; 2]; 4], out: &mut [u64; 4]| {
         let len = lengths(units);
-        store(out, short(heads.at(units), len, keys));
+        store(out, keyed(heads.at(units), len, keys));
         let more = bits(_mm256_slli_epi64::<32>(_mm256_cmpgt_epi32(len, constant(8))));
         if let Some(place) = long.get_mut(count..).and_then(<[u32]>::first_chunk_mut::<8>) {
             write(PLACES[more], first, place);
@@ -272,15 +273,19 @@ fn short_by_avx2(
     };
     let (fours, rest) = units.as_chunks::<4>();
     let (places, end) = out.as_chunks_mut::<4>();
+    let (mut last_units, mut last) = ([[0; 2]; 4], [0; 4]);
+    last_units[..rest.len()].copy_from_slice(rest);
+    for (units, out) in fours.iter().zip(&mut *places) {
+        head(units, out);
+    }
+    head(&last_units, &mut last);
     for (units, out) in fours.iter().zip(places) {
-        four(units, out);
+        let mixed = all(out);
+        store(out, short(mixed, lengths(units)));
     }
-    if !rest.is_empty() {
-        let (mut units, mut out) = ([[0; 2]; 4], [0; 4]);
-        units[..rest.len()].copy_from_slice(rest);
-        four(&units, &mut out);
-        end.copy_from_slice(&out[..rest.len()]);
-    }
+    let mixed = all(&last);
+    store(&mut last, short(mixed, lengths(&last_units)));
+    end.copy_from_slice(&last[..rest.len()]);
     count
 }
 
@@ -324,23 +329,31 @@ impl<'a> Heads<'a> {
     }
 }
 
-/// `UnitHash::short` of four lengths from 1 to 8; of others, any number.
+/// The first step of `UnitHash::short`, for four lengths from 1 to 8: the bytes it mixes, and its
+/// key.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn short(head: __m256i, len: __m256i, hash: Keys) -> __m256i {
-    let xor = |a, b| _mm256_xor_si256(a, b);
+fn keyed(head: __m256i, len: __m256i, hash: Keys) -> __m256i {
     // The length in both halves, to choose from tables of eight numbers of 32 bits.
     let len_twice = _mm256_shuffle_epi32::<0b1010_0000>(len);
     let is_small = _mm256_cmpgt_epi32(len_twice, _mm256_set1_epi32(3));
-    let one_of = |tiny, small| _mm256_blendv_epi8(constant(tiny), constant(small), is_small);
     let low = _mm256_permutevar8x32_epi32(table(&ORDER_LOW), len_twice);
     let high = _mm256_permutevar8x32_epi32(table(&ORDER_HIGH), len_twice);
     let order = _mm256_blend_epi32::<0b1010_1010>(low, high);
     // Each second number is shuffled from the places 8 to 15.
     let second = _mm256_set_epi64x(EIGHTS, 0, EIGHTS, 0);
     let bytes = _mm256_shuffle_epi8(head, _mm256_or_si256(order, second));
-    let tiny = xor(hash.tiny, _mm256_slli_epi64::<8>(len));
-    let mixed = xor(bytes, _mm256_blendv_epi8(tiny, hash.small, is_small));
+    let tiny = _mm256_xor_si256(hash.tiny, _mm256_slli_epi64::<8>(len));
+    _mm256_xor_si256(bytes, _mm256_blendv_epi8(tiny, hash.small, is_small))
+}
+
+/// The rest of it; of other lengths, any number.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn short(mixed: __m256i, len: __m256i) -> __m256i {
+    let xor = |a, b| _mm256_xor_si256(a, b);
+    let is_small = _mm256_cmpgt_epi64(len, constant(3));
+    let one_of = |tiny, small| _mm256_blendv_epi8(constant(tiny), constant(small), is_small);
     let by_49 = xor(_mm256_slli_epi64::<49>(mixed), _mm256_srli_epi64::<15>(mixed));
     let turned = xor(by_49, _mm256_shuffle_epi8(mixed, table(&BY_24)));
     let turned = _mm256_blendv_epi8(_mm256_srli_epi64::<33>(mixed), turned, is_small);

@@ -276,16 +276,16 @@ fn repeats_are_dropped_whatever_their_number_and_place() {
     }
 }
 
-/// Up to 64 hashes may share a slot with a later one; beyond that all are sorted. What an earlier
-/// text left in the slots does not matter.
+/// Up to 64 hashes may share a slot with an earlier one; beyond that all are sorted. What earlier
+/// texts left in the slots does not matter, however many they were.
 #[test]
 fn hashes_that_share_a_slot_are_told_apart() {
-    let mut slots = Vec::new();
+    let mut seen = distinct::Seen::default();
     for count in 1..80_u64 {
         for repeated in 0..count {
             let crafted = (0..count).chain([repeated, repeated / 2]);
             let mut sums: Vec<u64> = crafted.map(|i| unfinalise(i << 24)).collect();
-            distinct::set(&mut sums, &mut slots);
+            distinct::set(&mut sums, &mut seen);
             sums.sort_unstable();
             let expected: Vec<u64> = (0..count).map(|i| i << 24).collect();
             assert_eq!(sums, expected, "{count} {repeated}");

@@ -24,12 +24,12 @@ pub(super) fn words(text: &str) -> Vec<String> {
 }
 
 pub(super) fn set(sums: &mut Vec<u64>) {
-    distinct::set(sums, &mut Vec::new());
+    distinct::set(sums, &mut distinct::Seen::default());
 }
 
 pub(super) fn fast_values(hashes: &[u64], rows: usize) -> Vec<u64> {
     let mut values = vec![7; rows];
-    fast::values(hashes, &mut values, &mut Vec::new(), None);
+    fast::values(hashes, &mut values, &mut Vec::default(), None);
     values
 }
 
