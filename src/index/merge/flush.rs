@@ -61,10 +61,11 @@ impl Core {
             return Ok(false);
         }
         let fits_reserve = reserve == Reserve::Used && wal.has_room(record_bytes, reserve);
-        // The length of the log follows its use.
+        // The length of the log follows its use, and fast while it grows: each flush on the way
+        // costs some ten syncs and leaves a segment that must be merged.
         let (length, used) = (wal.length(), wal.end());
         let wanted = if !fits {
-            length.saturating_mul(2)
+            length.saturating_mul(4)
         } else if used < length / 4 {
             length / 2
         } else {
