@@ -8,6 +8,7 @@ use super::first_touch::FirstTouch;
 use super::reader::Segment;
 use super::tables::{key_hash, split};
 use crate::Result;
+use crate::format::blocks::STARTS_PER_BASE;
 use crate::format::bytes::{index, wide};
 use crate::sketch::{WINDOW, Window, equal_run, equal_run_of_ends};
 use crate::storage::Map;
@@ -249,7 +250,8 @@ impl Segment {
     /// Asks for what says where a document lies, and for its time.
     #[inline]
     pub(crate) fn ask_for_document(&self, ordinal: u32) {
-        let [_, _, _, starts, times, ..] = &self.layout.sections;
+        let [_, _, bases, starts, times, ..] = &self.layout.sections;
+        self.blocks.ask_for(bases.offset + 8 * u64::from(ordinal / STARTS_PER_BASE), 8);
         self.blocks.ask_for(starts.offset + 4 * u64::from(ordinal), 8);
         self.blocks.ask_for(times.offset + 8 * u64::from(ordinal), 8);
     }

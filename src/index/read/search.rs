@@ -15,6 +15,9 @@ use crate::{Params, Result};
 const LOOK_UPS_MAX: usize = 256;
 /// Candidates whose signatures have been asked for at once.
 const CANDIDATES_MAX: usize = 64;
+/// Candidates that are taken for matches before they are compared, as those of a query that has few
+/// mostly are: what a match is made of is asked for with the signature.
+const PRESUMED_MAX: usize = 4;
 
 /// A live document that satisfies the law for one of the signatures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -252,6 +255,9 @@ impl<'a> Search<'a> {
                     self.score(asked)?;
                 }
                 segment.ask_for_signature(ordinal);
+                if self.candidates.len() < PRESUMED_MAX {
+                    segment.ask_for_document(ordinal);
+                }
                 let candidate = Candidate { place, probe, first_band: band, last_band: band };
                 self.candidates.push(candidate);
                 guess = self.candidates.len();
@@ -275,11 +281,16 @@ impl<'a> Search<'a> {
 
     /// Holds the candidates against what was asked for.
     fn score(&mut self, asked: Asked<'_>) -> Result<()> {
-        for &Candidate { place, probe, first_band, last_band } in &self.candidates {
+        for (nth, candidate) in self.candidates.iter().enumerate() {
+            let Candidate { place, probe, first_band, last_band } = *candidate;
             let segment = &self.snapshot.state.segments[place.source].segment;
             let signature = segment.signature(place.ordinal)?;
             if let Some(equal_rows) = asked.score(probe, (first_band, last_band), &signature) {
-                segment.ask_for_document(place.ordinal);
+                if nth < PRESUMED_MAX {
+                    segment.ask_for_key(place.ordinal)?;
+                } else {
+                    segment.ask_for_document(place.ordinal);
+                }
                 self.found.push(Found { probe, place, equal_rows });
             }
         }
