@@ -113,6 +113,13 @@ impl Builder {
         Ok(builder)
     }
 
+    /// Before all: it is to stay for long, and worth being laid out for it in the system's cache.
+    pub(crate) fn lasting(&mut self) {
+        if let Some(output) = &mut self.output {
+            output.lasting();
+        }
+    }
+
     /// First: the signatures of the next documents, any whole number of them.
     pub(crate) fn push_signatures(&mut self, signatures: &[u8]) -> Result<()> {
         let count = signatures.len() / self.shape.signature_bytes;
@@ -278,6 +285,7 @@ impl Builder {
         assert!(self.main.position() == tables.offset, "sections are where the layout says");
         let output = self.output.as_mut().expect("only finish takes it");
         self.main.flush(output)?;
+        output.write_until(self.main.position())?;
         self.tables = Some(Tables {
             rebuild: None,
             ended: 0,

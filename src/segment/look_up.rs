@@ -273,7 +273,7 @@ impl Segment {
         ordinal: u32,
         first_touch: &mut FirstTouch,
     ) -> Result<()> {
-        let at = self.documents().offset + self.start(ordinal)?;
+        let at = self.documents().offset.saturating_add(self.start(ordinal)?);
         self.blocks.ask_for_of_many(at, 64, first_touch);
         Ok(())
     }
@@ -287,8 +287,22 @@ impl Segment {
     /// Asks for the key of a document and what follows it in its line of memory.
     #[inline]
     pub(crate) fn ask_for_key(&self, ordinal: u32) -> Result<()> {
-        self.blocks.ask_for(self.documents().offset + self.start(ordinal)?, 64);
+        self.blocks.ask_for(self.documents().offset.saturating_add(self.start(ordinal)?), 64);
         Ok(())
+    }
+
+    /// The same of a document that may not be wanted after all: only where it costs neither a
+    /// read nor a wait for the disk.
+    #[inline]
+    pub(crate) fn ask_for_key_at_hand(&self, ordinal: u32) {
+        let checked = self.blocks.checked();
+        let [_, documents, bases, starts, ..] = &self.layout.sections;
+        let base = checked.array(bases.offset + 8 * u64::from(ordinal / STARTS_PER_BASE));
+        let start = checked.array(starts.offset + 4 * u64::from(ordinal));
+        if let (Some(base), Some(start)) = (base, start) {
+            let start = u64::from_le_bytes(*base).saturating_add(u32::from_le_bytes(*start).into());
+            checked.ask_for(documents.offset.saturating_add(start));
+        }
     }
 
     /// Appends to `out`, ascending, the ordinals in table `table` whose group and fingerprint are

@@ -11,8 +11,15 @@ use crate::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a stream collects before it writes.
-const BUFFER_BYTES: usize = 256 * 1024;
+/// What a stream collects before its checksums are made.
+const BUFFER_BYTES: usize = 64 * 1024;
+/// What is written at once, and at multiples of what.
+const UNIT_BYTES: usize = 256 * 1024;
+/// The same for files that stay: a huge page. Of a write so large and so aligned a system that can
+/// makes one in its cache (on Linux ext4 and XFS do), which the map then has with a single entry:
+/// queries of a large segment look up few pages. Not for files that are soon merged: whole huge
+/// pages are what a virtual machine has given back to its host, and gets again slowly.
+const LASTING_UNIT_BYTES: usize = 2 << 20;
 /// After this much a file is synced in between: the sync at its end would otherwise have gigabytes
 /// to write, and a log that is synced meanwhile wait for all of them.
 const UNSYNCED_BYTES_MAX: usize = 32 << 20;
@@ -27,6 +34,13 @@ pub(super) struct Output {
     crcs: Vec<u32>,
     /// Of blocks that several streams share.
     pieces: Vec<Piece>,
+    unit_bytes: usize,
+    /// What was not written yet: a few, as streams are few and each goes on from unit to unit.
+    units: Vec<Unit>,
+    /// Memory of units that were written.
+    spare: Vec<Vec<u8>>,
+    /// Where the last of them ended that were written before they were full.
+    written_until: u64,
     /// Written since the last sync.
     unsynced_bytes: usize,
 }
@@ -37,6 +51,17 @@ struct Piece {
     offset: u64,
     bytes: u64,
     crc: u32,
+}
+
+/// A part of the file that several streams fill, each byte once.
+#[derive(Debug)]
+struct Unit {
+    number: usize,
+    /// Its first bytes, which were written before.
+    written: usize,
+    /// Bytes that came since, wherever in it.
+    filled: usize,
+    bytes: Vec<u8>,
 }
 
 /// Consecutive bytes on their way into the file.
@@ -86,7 +111,7 @@ impl Stream {
         self.push(&[0; BLOCK_BYTES][..gap], output)
     }
 
-    /// Writes what is left. The stream stays usable.
+    /// Hands over what is left. The stream stays usable.
     pub(super) fn flush(&mut self, output: &mut Output) -> Result<()> {
         self.write_until(self.position(), output)
     }
@@ -107,7 +132,23 @@ impl Output {
             .open(&tmp, OpenMode::Create)
             .map_err(|error| Error::io("create", &tmp, error))?;
         let path = path.to_path_buf();
-        Ok(Self { path, tmp, file, crcs: Vec::new(), pieces: Vec::new(), unsynced_bytes: 0 })
+        Ok(Self {
+            path,
+            tmp,
+            file,
+            crcs: Vec::new(),
+            pieces: Vec::new(),
+            unit_bytes: UNIT_BYTES,
+            units: Vec::new(),
+            spare: Vec::new(),
+            written_until: 0,
+            unsynced_bytes: 0,
+        })
+    }
+
+    /// Before anything is written: the file is one that stays.
+    pub(super) fn lasting(&mut self) {
+        self.unit_bytes = LASTING_UNIT_BYTES;
     }
 
     pub(super) fn tmp(&self) -> &Path {
@@ -133,11 +174,63 @@ impl Output {
             at += wide(piece.len());
             rest = later;
         }
-        if bytes.is_empty() {
-            return Ok(());
+        self.collect(offset, bytes)
+    }
+
+    /// Puts bytes into their units, and writes those that are full.
+    fn collect(&mut self, offset: u64, mut bytes: &[u8]) -> Result<()> {
+        let (mut at, unit_bytes) = (addressable(offset), self.unit_bytes);
+        while !bytes.is_empty() {
+            let within = at % unit_bytes;
+            let (piece, later) = bytes.split_at(bytes.len().min(unit_bytes - within));
+            let nth = self.unit(at / unit_bytes);
+            let unit = &mut self.units[nth];
+            let end = within + piece.len();
+            if unit.bytes.len() < end {
+                unit.bytes.resize(end, 0);
+            }
+            unit.bytes[within..end].copy_from_slice(piece);
+            unit.filled += piece.len();
+            if unit.written + unit.filled == unit_bytes {
+                let unit = self.units.swap_remove(nth);
+                self.write_unit(unit)?;
+            }
+            at += piece.len();
+            bytes = later;
         }
-        self.file.write_at(bytes, offset).map_err(|error| Error::io("write", &self.tmp, error))?;
-        self.unsynced_bytes += bytes.len();
+        Ok(())
+    }
+
+    /// Which of the units this one is.
+    fn unit(&mut self, number: usize) -> usize {
+        if let Some(nth) = self.units.iter().position(|unit| unit.number == number) {
+            return nth;
+        }
+        let written = addressable(self.written_until).saturating_sub(number * self.unit_bytes);
+        let bytes = self.spare.pop().unwrap_or_default();
+        self.units.push(Unit { number, written, filled: 0, bytes });
+        self.units.len() - 1
+    }
+
+    /// Writes what came so far, up to `end`, so that it can be read back; or all of it.
+    pub(super) fn write_until(&mut self, end: u64) -> Result<()> {
+        for unit in std::mem::take(&mut self.units) {
+            let begin = unit.number * self.unit_bytes + unit.written;
+            assert!(begin + unit.filled == addressable(end), "streams leave no gaps");
+            self.write_unit(unit)?;
+        }
+        self.written_until = end;
+        Ok(())
+    }
+
+    fn write_unit(&mut self, unit: Unit) -> Result<()> {
+        let Unit { number, written, filled, bytes } = unit;
+        let offset = wide(number * self.unit_bytes + written);
+        self.file
+            .write_at(&bytes[written..written + filled], offset)
+            .map_err(|error| Error::io("write", &self.tmp, error))?;
+        self.spare.push(bytes);
+        self.unsynced_bytes += filled;
         if self.unsynced_bytes >= UNSYNCED_BYTES_MAX {
             self.unsynced_bytes = 0;
             self.file.sync().map_err(|error| Error::io("sync", &self.tmp, error))?;
@@ -146,7 +239,7 @@ impl Output {
     }
 
     /// Reads written bytes back, checked: a disk that returns other bytes than it was given must
-    /// not end in tables built from them. `end` is where the streams flushed so far end.
+    /// not end in tables built from them. `end` is how far was written.
     pub(super) fn read_back(
         &self,
         range: std::ops::Range<u64>,
@@ -215,6 +308,7 @@ impl Output {
         sections: &[Section],
         properties: [u8; PROPERTY_BYTES],
     ) -> Result<Listed> {
+        self.write_until(body_bytes)?;
         let crcs = self.finish_crcs(body_bytes)?;
         let roots: Vec<u32> = crcs.chunks(BLOCK_BYTES).map(crc32fast::hash).collect();
         let tail = Tail { roots, sections: sections.to_vec(), properties };
@@ -264,8 +358,12 @@ impl Output {
 }
 
 fn block_and_within(offset: u64) -> (usize, usize) {
-    let offset = usize::try_from(offset).expect("a file being written is addressable");
+    let offset = addressable(offset);
     (offset / BLOCK_BYTES, offset % BLOCK_BYTES)
+}
+
+fn addressable(offset: u64) -> usize {
+    usize::try_from(offset).expect("a file being written is addressable")
 }
 
 /// The header that a block file of these numbers begins with.

@@ -10,8 +10,8 @@ const FILTERED: usize = 1024;
 const SLOTS: usize = 32 << 10;
 const SUSPECTS: usize = 64;
 
-/// Which slots hashes fell into: for each, the turn of the set that one of was there last. A turn
-/// is a byte, so that seldom all must be cleared, and the slots stay in the cache.
+/// Which slots hashes fell into: for each slot, the turn of the last set that had a hash there. A
+/// turn is a byte, so that seldom all must be cleared, and the slots stay in the cache.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     slots: Vec<u8>,

@@ -104,8 +104,8 @@ impl Processor {
         (count, bars)
     }
 
-    /// The hashes of all units as if they were short, into `out`; the places of those that are not
-    /// into `long`, which must be longer by eight. Returns how many those are.
+    /// The hashes of all units as if they were short, into `out`, which must be as long; the places
+    /// of those that are not into `long`, which must be longer by eight; returns how many they are.
     #[inline(always)]
     pub(crate) fn short(
         self,

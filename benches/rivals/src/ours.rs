@@ -47,31 +47,46 @@ impl Ours<'_> {
         self.results.note(of, measure, unit, value);
     }
 
-    /// The disk's own syncs, single inserts, and those of eight threads, one after another.
+    /// The disk's own syncs, single inserts, and now and then those of eight threads, by turns.
     fn syncs(&mut self) -> Result<()> {
         let folder = self.folder.join("syncs");
         let index = Nearkin::open(&folder)?;
-        let singles = self.options.singles;
-        let limit = disk_syncs(&folder.join("limit"), singles)?;
-        self.note("syncs of 256 appended bytes", "1/s", limit);
-        let sketched = staged(0, singles * (1 + WRITERS))?;
-        let (first, rest) = sketched.split_at(singles as usize);
+        let (turn, singles) = (self.options.singles / 3, self.options.singles);
+        let together = singles / TURNS * 3;
+        let sketched = staged(0, 1 + turn * TURNS + together * WRITERS * (TURNS / 3))?;
         let insert = |range: &[(u32, nearkin::Signature)]| -> Result<()> {
             for (document, signature) in range {
                 index.index.insert(key(*document), signature)?;
             }
             Ok(())
         };
-        let (alone, ()) = time(|| insert(first))?;
-        self.note("single inserts, one thread", "documents/s", f64::from(singles) / alone);
-        let (together, ()) = time(|| {
-            std::thread::scope(|scope| {
-                let parts = rest.chunks(singles as usize);
-                let threads: Vec<_> = parts.map(|part| scope.spawn(|| insert(part))).collect();
-                threads.into_iter().try_for_each(|one| one.join().map_err(|_| "panicked")?)
-            })
-        })?;
-        let rate = f64::from(singles * WRITERS) / together;
+        let (first, rest) = sketched.split_at(1);
+        // It opens a log, which is no part of what is measured.
+        insert(first)?;
+        let (alone, rest) = rest.split_at((turn * TURNS) as usize);
+        let mut bare = BareLog::create(&folder.join("limit"))?;
+        let mut of_eight = rest.chunks_exact((together * WRITERS) as usize);
+        let mut seconds = [0.0; 3];
+        for (nth, part) in alone.chunks_exact(turn as usize).enumerate() {
+            seconds[0] += time(|| part.iter().try_for_each(|_| bare.append()))?.0;
+            seconds[1] += time(|| insert(part))?.0;
+            if nth % 3 > 0 {
+                continue;
+            }
+            let parts = of_eight.next().ok_or("as many as are staged")?.chunks(together as usize);
+            let all = time(|| {
+                std::thread::scope(|scope| {
+                    let threads: Vec<_> = parts.map(|part| scope.spawn(|| insert(part))).collect();
+                    threads.into_iter().try_for_each(|one| one.join().map_err(|_| "panicked")?)
+                })
+            });
+            seconds[2] += all?.0;
+        }
+        bare.remove()?;
+        let rate = |seconds: f64| f64::from(turn * TURNS) / seconds;
+        self.note("syncs of 256 appended bytes", "1/s", rate(seconds[0]));
+        self.note("single inserts, one thread", "documents/s", rate(seconds[1]));
+        let rate = f64::from(together * WRITERS * (TURNS / 3)) / seconds[2];
         self.note("single inserts, 8 threads", "documents/s", rate);
         Box::new(index).close()
     }
@@ -288,20 +303,33 @@ fn fill_memtable(folder: &Path) -> Result<(u32, u32)> {
     Ok((held, all))
 }
 
+/// Turns of the disk's own syncs and of single inserts: the disk's pace changes within seconds.
+const TURNS: u32 = 15;
+
 /// Appends of 256 bytes with a sync each, into a file that is there and full of zeros: the most
-/// that any log can do on this disk, per second.
-fn disk_syncs(path: &Path, count: u32) -> Result<f64> {
-    let file = File::create(path)?;
-    file.write_all_at(&vec![0; 1 << 20], 0)?;
-    file.sync_all()?;
-    let (seconds, ()) = time(|| {
-        for at in 0..u64::from(count) {
-            file.write_all_at(&[1; 256], at * 256)?;
-            file.sync_data()?;
-        }
-        Ok(())
-    })?;
-    drop(file);
-    std::fs::remove_file(path)?;
-    Ok(f64::from(count) / seconds)
+/// that any log can do on this disk.
+struct BareLog {
+    file: File,
+    path: PathBuf,
+    end: u64,
+}
+
+impl BareLog {
+    fn create(path: &Path) -> Result<Self> {
+        let file = File::create(path)?;
+        file.write_all_at(&vec![0; 1 << 20], 0)?;
+        file.sync_all()?;
+        Ok(Self { file, path: path.to_path_buf(), end: 0 })
+    }
+
+    fn append(&mut self) -> Result<()> {
+        self.file.write_all_at(&[1; 256], self.end)?;
+        self.end += 256;
+        Ok(self.file.sync_data()?)
+    }
+
+    fn remove(self) -> Result<()> {
+        drop(self.file);
+        Ok(std::fs::remove_file(self.path)?)
+    }
 }

@@ -34,6 +34,10 @@ impl NextWal {
     }
 }
 
+/// How many times as long as a full log the next one is: each flush on the way to the longest costs
+/// some ten syncs, and leaves a segment that must be merged.
+const LOG_GROWTH: u64 = 4;
+
 impl Core {
     /// Whether a flush is due. An empty memtable never is full, however little it may hold.
     pub(crate) fn memtable_is_full(&self) -> bool {
@@ -61,11 +65,10 @@ impl Core {
             return Ok(false);
         }
         let fits_reserve = reserve == Reserve::Used && wal.has_room(record_bytes, reserve);
-        // The length of the log follows its use, and fast while it grows: each flush on the way
-        // costs some ten syncs and leaves a segment that must be merged.
+        // The length of the log follows its use.
         let (length, used) = (wal.length(), wal.end());
         let wanted = if !fits {
-            length.saturating_mul(4)
+            length.saturating_mul(LOG_GROWTH)
         } else if used < length / 4 {
             length / 2
         } else {
@@ -153,7 +156,7 @@ impl Core {
         let bytes_each = wide(before.state.memtable.bytes()) / documents.max(1);
         let most = wide(self.options.memtable_bytes_max) / bytes_each.max(1);
         let length = writer.wal.as_ref().map_or(writer.wal_bytes, Wal::length);
-        let times = (writer.wal_bytes / length.max(1)).clamp(1, 2);
+        let times = (writer.wal_bytes / length.max(1)).clamp(1, LOG_GROWTH);
         Memtable::new(
             self.params.signature_bytes(),
             self.params.bands(),

@@ -88,7 +88,7 @@ impl Merge {
     /// Begins a merge of inputs that have at least one live document.
     pub(crate) fn begin(core: &Core, number: u64, inputs: Vec<Input>) -> Result<Self> {
         let docs = inputs.iter().map(Input::live_count).sum();
-        let builder = Builder::create(
+        let mut builder = Builder::create(
             &core.storage,
             &core.names.numbered(number, Ending::Segment),
             number,
@@ -96,6 +96,9 @@ impl Merge {
             docs,
             core.options.merge_bytes_max,
         )?;
+        if inputs.iter().all(|input| matches!(input, Input::Segment { .. })) {
+            builder.lasting();
+        }
         Ok(Self { inputs, builder, pass: Pass::Signatures, input: 0, position: 0 })
     }
 

@@ -15,8 +15,8 @@ use crate::{Params, Result};
 const LOOK_UPS_MAX: usize = 256;
 /// Candidates whose signatures have been asked for at once.
 const CANDIDATES_MAX: usize = 64;
-/// Candidates that are taken for matches before they are compared, as those of a query that has few
-/// mostly are: what a match is made of is asked for with the signature.
+/// Candidates, of those that wait together, that are taken for matches before they are compared, as
+/// they mostly are where they are few: what a match is made of is asked for with the signature.
 const PRESUMED_MAX: usize = 4;
 
 /// A live document that satisfies the law for one of the signatures.
@@ -287,7 +287,7 @@ impl<'a> Search<'a> {
             let signature = segment.signature(place.ordinal)?;
             if let Some(equal_rows) = asked.score(probe, (first_band, last_band), &signature) {
                 if nth < PRESUMED_MAX {
-                    segment.ask_for_key(place.ordinal)?;
+                    segment.ask_for_key_at_hand(place.ordinal);
                 } else {
                     segment.ask_for_document(place.ordinal);
                 }

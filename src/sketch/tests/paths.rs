@@ -276,8 +276,8 @@ fn repeats_are_dropped_whatever_their_number_and_place() {
     }
 }
 
-/// Up to 64 hashes may share a slot with an earlier one; beyond that all are sorted. What earlier
-/// texts left in the slots does not matter, however many they were.
+/// Up to 64 hashes may share a slot with an earlier one; beyond that they are told apart otherwise.
+/// What earlier texts left in the slots does not matter, however many they were.
 #[test]
 fn hashes_that_share_a_slot_are_told_apart() {
     let mut seen = distinct::Seen::default();
