@@ -46,6 +46,14 @@ pub struct Options {
     pub(crate) memtable_bytes_max: usize,
     pub(crate) batch_bytes_max: usize,
     pub(crate) merge_bytes_max: usize,
+    /// What of a segment is written at once, at multiples of it, where its documents come from the
+    /// memtable; and from other segments: then a huge page. Of a write so large and so aligned a
+    /// system that can makes one in its cache (Linux: XFS from 5.18 on, ext4 from 6.16 on), which a
+    /// map of the file has with a single entry: queries of a large segment look up few pages. Not
+    /// for what is soon merged: whole huge pages are what a virtual machine has given back to its
+    /// host, and gets again slowly.
+    pub(crate) flush_write_bytes: usize,
+    pub(crate) compaction_write_bytes: usize,
     pub(crate) wal_bytes_min: u64,
     pub(crate) wal_bytes_max: u64,
     pub(crate) tier_segments_max: usize,
@@ -67,6 +75,8 @@ impl Default for Options {
             memtable_bytes_max: 64 << 20,
             batch_bytes_max: 16 << 20,
             merge_bytes_max: 64 << 20,
+            flush_write_bytes: 256 << 10,
+            compaction_write_bytes: 2 << 20,
             wal_bytes_min: 1 << 20,
             wal_bytes_max: 64 << 20,
             tier_segments_max: 8,
@@ -117,7 +127,8 @@ impl Options {
         self
     }
 
-    /// Memory a merge may use for building bucket tables, in bytes. Default 64 MiB.
+    /// Memory a merge may use for building bucket tables, in bytes. Default 64 MiB. Beside it a
+    /// compaction holds up to 10 MiB of what it writes.
     #[must_use]
     pub fn merge_bytes_max(mut self, bytes: usize) -> Self {
         self.merge_bytes_max = bytes;

@@ -81,7 +81,8 @@ pub(crate) struct Built {
 
 impl Builder {
     /// Begins the segment `number` at `path`, of exactly `docs` documents. `merge_bytes_max`
-    /// bounds the memory that tables are computed in.
+    /// bounds the memory that tables are computed in; `write_bytes` are written at once, and up to
+    /// five times as many held.
     pub(crate) fn create(
         storage: &Arc<dyn Storage>,
         path: &Path,
@@ -89,11 +90,12 @@ impl Builder {
         shape: &Shape,
         docs: u32,
         merge_bytes_max: usize,
+        write_bytes: usize,
     ) -> Result<Self> {
         assert!(docs > 0 && docs < u32::MAX, "a segment holds 1 to 2^32 - 2 documents");
         shape.assert_valid();
         let mut builder = Self {
-            output: Some(Output::create(&**storage, path)?),
+            output: Some(Output::create(&**storage, path, write_bytes)?),
             storage: Arc::clone(storage),
             shape: *shape,
             header: header(FileKind::Segment, number, shape),
@@ -111,13 +113,6 @@ impl Builder {
         };
         builder.write(&builder.header.encode())?;
         Ok(builder)
-    }
-
-    /// Before all: it is to stay for long, and worth being laid out for it in the system's cache.
-    pub(crate) fn lasting(&mut self) {
-        if let Some(output) = &mut self.output {
-            output.lasting();
-        }
     }
 
     /// First: the signatures of the next documents, any whole number of them.
@@ -308,7 +303,7 @@ impl Builder {
         let [signatures, ..] = &tables.layout.sections;
         let begin = signatures.offset + wide(index(from) * stride);
         let range = begin..begin + wide(count * stride);
-        output.read_back(range, self.main.position(), &mut tables.chunk)?;
+        output.read_back(range, &mut tables.chunk)?;
         let rebuild = tables.rebuild.as_mut().expect("it has asked for them");
         rebuild.signatures(&tables.chunk);
         Ok(tables.chunk.len())
@@ -325,7 +320,7 @@ impl Builder {
         let output = self.output.as_ref().expect("only finish takes it");
         let [_, documents, ..] = &tables.layout.sections;
         let range = documents.offset + begin..documents.offset + end;
-        output.read_back(range, self.main.position(), &mut tables.chunk)?;
+        output.read_back(range, &mut tables.chunk)?;
         tables.hashes.clear();
         for ordinal in index(from)..index(to) {
             let start =

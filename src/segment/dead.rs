@@ -12,6 +12,9 @@ use crate::format::header::FileKind;
 use crate::storage::{File, Storage};
 use std::path::Path;
 
+/// What is written at once: of most files all.
+const WRITE_BYTES: usize = 256 << 10;
+
 /// One open dead file.
 #[derive(Debug)]
 pub(crate) struct Dead {
@@ -115,7 +118,7 @@ pub(crate) fn write_dead(
     let properties = DeadProperties { segment, docs, dead };
     let (section, body_bytes) = properties.layout().expect("32 bits of documents fit in a file");
     let header = header(FileKind::Dead, number, shape);
-    let mut output = Output::create(storage, path)?;
+    let mut output = Output::create(storage, path, WRITE_BYTES)?;
     let written = (|| {
         let mut stream = Stream::at(0);
         stream.push(&header.encode(), &mut output)?;

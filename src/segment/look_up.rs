@@ -292,7 +292,7 @@ impl Segment {
     }
 
     /// The same of a document that may not be wanted after all: only where it costs neither a
-    /// read nor a wait for the disk.
+    /// read nor a wait for the disk, and the first line.
     #[inline]
     pub(crate) fn ask_for_key_at_hand(&self, ordinal: u32) {
         let checked = self.blocks.checked();

@@ -19,6 +19,8 @@ mod tables;
 mod tests;
 mod verify;
 mod walk;
+#[cfg(test)]
+mod write_tests;
 mod writer;
 
 pub use blocks::ReadMode;

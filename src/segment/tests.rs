@@ -95,8 +95,18 @@ impl Model {
 
     /// A builder that was given everything and has no table yet.
     fn pushed(&self, disk: &Arc<dyn Storage>, path: &Path, memory: usize) -> Builder {
-        let mut builder =
-            Builder::create(disk, path, 7, &self.shape, self.docs(), memory).expect("created");
+        self.pushed_by(disk, path, memory, WRITE_BYTES)
+    }
+
+    pub(super) fn pushed_by(
+        &self,
+        disk: &Arc<dyn Storage>,
+        path: &Path,
+        memory: usize,
+        write_bytes: usize,
+    ) -> Builder {
+        let builder = Builder::create(disk, path, 7, &self.shape, self.docs(), memory, write_bytes);
+        let mut builder = builder.expect("created");
         // In parts of uneven length.
         for part in self.signatures.chunks(self.shape.signature_bytes * 37) {
             builder.push_signatures(part).expect("pushed");
@@ -241,7 +251,8 @@ pub(super) fn problems(verify: impl FnOnce(&mut Watch<'_>) -> crate::Result<()>)
     found
 }
 
-const MEMORY: usize = 64 << 20;
+pub(super) const MEMORY: usize = 64 << 20;
+const WRITE_BYTES: usize = 256 << 10;
 
 /// Bits that leave of every key the last document only.
 fn all_but_last_of_each_key(model: &Model) -> Vec<u64> {
@@ -354,7 +365,7 @@ fn a_builder_that_is_given_up_leaves_nothing() {
     let path = place.path("a.seg");
     let model = Model::random(1, 10, shape(16, 4), 1);
     let mut builder =
-        Builder::create(&place.disk, &path, 7, &model.shape, 10, MEMORY).expect("created");
+        Builder::create(&place.disk, &path, 7, &model.shape, 10, MEMORY, 100).expect("created");
     builder.push_signatures(&model.signatures).expect("pushed");
     assert_eq!(place.disk.list(place.dir.path()).expect("listed").len(), 1);
     drop(builder);

@@ -13,18 +13,12 @@ use std::sync::Arc;
 
 /// What a stream collects before its checksums are made.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// What is written at once, and at multiples of what.
-const UNIT_BYTES: usize = 256 * 1024;
-/// The same for files that stay: a huge page. Of a write so large and so aligned a system that can
-/// makes one in its cache (on Linux ext4 and XFS do), which the map then has with a single entry:
-/// queries of a large segment look up few pages. Not for files that are soon merged: whole huge
-/// pages are what a virtual machine has given back to its host, and gets again slowly.
-const LASTING_UNIT_BYTES: usize = 2 << 20;
 /// After this much a file is synced in between: the sync at its end would otherwise have gigabytes
 /// to write, and a log that is synced meanwhile wait for all of them.
 const UNSYNCED_BYTES_MAX: usize = 32 << 20;
 
-/// A block file being written. Its bytes come through [`Stream`]s.
+/// A block file being written. Its bytes come through [`Stream`]s. After an error it can only be
+/// dropped.
 #[derive(Debug)]
 pub(super) struct Output {
     path: PathBuf,
@@ -34,12 +28,15 @@ pub(super) struct Output {
     crcs: Vec<u32>,
     /// Of blocks that several streams share.
     pieces: Vec<Piece>,
-    unit_bytes: usize,
-    /// What was not written yet: a few, as streams are few and each goes on from unit to unit.
+    /// What is written at once, and at multiples of what.
+    write_bytes: usize,
+    /// What was not written yet. Five at most, whatever the number of bands: where the fingerprints
+    /// are, where they will end, where the ordinals are, where the directories begin, and where
+    /// those are.
     units: Vec<Unit>,
     /// Memory of units that were written.
     spare: Vec<Vec<u8>>,
-    /// Where the last of them ended that were written before they were full.
+    /// How far all was written, full units or not, when that was last asked for.
     written_until: u64,
     /// Written since the last sync.
     unsynced_bytes: usize,
@@ -126,7 +123,8 @@ impl Stream {
 }
 
 impl Output {
-    pub(super) fn create(storage: &dyn Storage, path: &Path) -> Result<Self> {
+    /// Creates the file; `write_bytes` of it are written at once.
+    pub(super) fn create(storage: &dyn Storage, path: &Path, write_bytes: usize) -> Result<Self> {
         let tmp = names::tmp_of(path);
         let file = storage
             .open(&tmp, OpenMode::Create)
@@ -138,17 +136,12 @@ impl Output {
             file,
             crcs: Vec::new(),
             pieces: Vec::new(),
-            unit_bytes: UNIT_BYTES,
+            write_bytes,
             units: Vec::new(),
             spare: Vec::new(),
             written_until: 0,
             unsynced_bytes: 0,
         })
-    }
-
-    /// Before anything is written: the file is one that stays.
-    pub(super) fn lasting(&mut self) {
-        self.unit_bytes = LASTING_UNIT_BYTES;
     }
 
     pub(super) fn tmp(&self) -> &Path {
@@ -179,7 +172,7 @@ impl Output {
 
     /// Puts bytes into their units, and writes those that are full.
     fn collect(&mut self, offset: u64, mut bytes: &[u8]) -> Result<()> {
-        let (mut at, unit_bytes) = (addressable(offset), self.unit_bytes);
+        let (mut at, unit_bytes) = (addressable(offset), self.write_bytes);
         while !bytes.is_empty() {
             let within = at % unit_bytes;
             let (piece, later) = bytes.split_at(bytes.len().min(unit_bytes - within));
@@ -206,8 +199,9 @@ impl Output {
         if let Some(nth) = self.units.iter().position(|unit| unit.number == number) {
             return nth;
         }
-        let written = addressable(self.written_until).saturating_sub(number * self.unit_bytes);
-        let bytes = self.spare.pop().unwrap_or_default();
+        let written = addressable(self.written_until).saturating_sub(number * self.write_bytes);
+        let mut bytes = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(self.write_bytes));
+        bytes.clear();
         self.units.push(Unit { number, written, filled: 0, bytes });
         self.units.len() - 1
     }
@@ -215,7 +209,7 @@ impl Output {
     /// Writes what came so far, up to `end`, so that it can be read back; or all of it.
     pub(super) fn write_until(&mut self, end: u64) -> Result<()> {
         for unit in std::mem::take(&mut self.units) {
-            let begin = unit.number * self.unit_bytes + unit.written;
+            let begin = unit.number * self.write_bytes + unit.written;
             assert!(begin + unit.filled == addressable(end), "streams leave no gaps");
             self.write_unit(unit)?;
         }
@@ -225,7 +219,7 @@ impl Output {
 
     fn write_unit(&mut self, unit: Unit) -> Result<()> {
         let Unit { number, written, filled, bytes } = unit;
-        let offset = wide(number * self.unit_bytes + written);
+        let offset = wide(number * self.write_bytes + written);
         self.file
             .write_at(&bytes[written..written + filled], offset)
             .map_err(|error| Error::io("write", &self.tmp, error))?;
@@ -239,14 +233,9 @@ impl Output {
     }
 
     /// Reads written bytes back, checked: a disk that returns other bytes than it was given must
-    /// not end in tables built from them. `end` is how far was written.
-    pub(super) fn read_back(
-        &self,
-        range: std::ops::Range<u64>,
-        end: u64,
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
-        let block = wide(BLOCK_BYTES);
+    /// not end in tables built from them.
+    pub(super) fn read_back(&self, range: std::ops::Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+        let (block, end) = (wide(BLOCK_BYTES), self.written_until);
         let begin = range.start / block * block;
         let until = range.end.next_multiple_of(block).min(end);
         assert!(range.start <= range.end && range.end <= end, "only what was written is read back");

@@ -154,7 +154,8 @@ mod tests {
     ) -> Vec<u8> {
         let storage: Arc<dyn Storage> = Arc::new(Disk::default());
         let docs = u32::try_from(live.len()).unwrap();
-        let mut builder = Builder::create(&storage, path, 3, &SHAPE, docs, 1 << 20).unwrap();
+        let mut builder =
+            Builder::create(&storage, path, 3, &SHAPE, docs, 1 << 20, 1 << 18).unwrap();
         {
             let content = memtable.read();
             for ordinal in live {

@@ -88,17 +88,17 @@ impl Merge {
     /// Begins a merge of inputs that have at least one live document.
     pub(crate) fn begin(core: &Core, number: u64, inputs: Vec<Input>) -> Result<Self> {
         let docs = inputs.iter().map(Input::live_count).sum();
-        let mut builder = Builder::create(
+        let stays = inputs.iter().all(|input| matches!(input, Input::Segment { .. }));
+        let options = &core.options;
+        let builder = Builder::create(
             &core.storage,
             &core.names.numbered(number, Ending::Segment),
             number,
             &core.shape,
             docs,
-            core.options.merge_bytes_max,
+            options.merge_bytes_max,
+            if stays { options.compaction_write_bytes } else { options.flush_write_bytes },
         )?;
-        if inputs.iter().all(|input| matches!(input, Input::Segment { .. })) {
-            builder.lasting();
-        }
         Ok(Self { inputs, builder, pass: Pass::Signatures, input: 0, position: 0 })
     }
 

@@ -97,6 +97,9 @@ impl Layout {
             maintenance: Maintenance::Inline,
             memtable_bytes_max: self.memtable_bytes_max,
             merge_bytes_max: self.merge_bytes_max,
+            // Small, so that segments take several writes: 4,096 or 65,536 bytes in a compaction.
+            flush_write_bytes: 5_000,
+            compaction_write_bytes: self.merge_bytes_max >> 4,
             wal_bytes_min: self.wal_bytes.0,
             wal_bytes_max: self.wal_bytes.1,
             tier_segments_max: self.tier_segments_max,

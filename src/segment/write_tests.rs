@@ -1,0 +1,36 @@
+//! Tests of how a segment's bytes come into its file.
+
+use super::ReadMode;
+use super::tests::{MEMORY, Model, Place, shape};
+use crate::format::bytes::wide;
+
+/// Writes of a few bytes, of all at once, and such that the documents, a table or the file end with
+/// one of them.
+#[test]
+fn the_bytes_do_not_depend_on_how_many_are_written_at_once() {
+    let place = Place::new();
+    let path = place.path("a.seg");
+    for (seed, docs) in [(1, 1), (2, 90), (3, 2500)] {
+        let model = Model::random(seed, docs, shape(16, 3), 2);
+        let built = model.build(&place.disk, &path, MEMORY, usize::MAX);
+        let bytes = place.bytes(&path);
+        let segment = place.segment(&path, &built.listed, &model.shape, ReadMode::Mmap);
+        let segment = segment.expect("opens");
+        let [.., tables, directories] = &segment.layout.sections;
+        let second = tables.offset + segment.layout.table_stride;
+        let ends = [tables.offset, second, second + segment.layout.table_ordinals];
+        let ends =
+            ends.into_iter().chain([directories.offset, wide(segment.blocks.blocks()) << 12]);
+        let ends = ends.map(|end| usize::try_from(end).expect("small"));
+        let halves = ends.clone().map(|end| end / 2);
+        let few = if docs < 1000 { vec![1, 63, 64] } else { vec![64] };
+        let sizes = few.into_iter().chain([4096, 5000, 12_345, 1 << 14, 2 << 20]);
+        for write_bytes in sizes.chain(ends).chain(halves) {
+            let mut builder = model.pushed_by(&place.disk, &path, MEMORY, write_bytes);
+            while !builder.step(10_000).expect("stepped") {}
+            assert_eq!(builder.finish().expect("finished"), built);
+            assert!(place.bytes(&path) == bytes, "{docs} documents, {write_bytes} at once");
+        }
+        assert_eq!(model.check(&segment), 0);
+    }
+}
