@@ -64,7 +64,7 @@ impl Ours<'_> {
         // It opens a log, which is no part of what is measured.
         insert(first)?;
         let (alone, rest) = rest.split_at((turn * TURNS) as usize);
-        let mut bare = BareLog::create(&folder.join("limit"))?;
+        let mut bare = BareLog::create(&folder.join("limit"), turn * TURNS)?;
         let mut of_eight = rest.chunks_exact((together * WRITERS) as usize);
         let mut seconds = [0.0; 3];
         for (nth, part) in alone.chunks_exact(turn as usize).enumerate() {
@@ -315,9 +315,9 @@ struct BareLog {
 }
 
 impl BareLog {
-    fn create(path: &Path) -> Result<Self> {
+    fn create(path: &Path, appends: u32) -> Result<Self> {
         let file = File::create(path)?;
-        file.write_all_at(&vec![0; 1 << 20], 0)?;
+        file.write_all_at(&vec![0; 256 * appends as usize], 0)?;
         file.sync_all()?;
         Ok(Self { file, path: path.to_path_buf(), end: 0 })
     }

@@ -75,7 +75,8 @@ impl Tables {
         let random = &mut Random(1);
         let mut write = |name: &str, bytes: usize| -> Result<()> {
             let file = File::create_new(folder.join(name))?;
-            let mut file = BufWriter::with_capacity(1 << 20, file);
+            // As much at once as a huge page, so that the system may keep and map it as one.
+            let mut file = BufWriter::with_capacity(2 << 20, file);
             for _ in 0..bytes.div_ceil(8) {
                 file.write_all(&random.number().to_le_bytes())?;
             }
