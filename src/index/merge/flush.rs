@@ -342,3 +342,36 @@ fn dead_bits(live: &LiveSegment) -> Result<Bits> {
         None => Ok(Bits::new(live.entry.docs)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::index::options::{Durability, Maintenance};
+    use crate::{Index, Options, Params, Sketcher};
+
+    #[test]
+    fn a_log_that_is_full_is_followed_by_one_four_times_as_long() {
+        let folder = tempfile::tempdir().unwrap();
+        let params = Params::for_threshold(0.7).build().unwrap();
+        let options = Options {
+            durability: Durability::OsBuffer,
+            maintenance: Maintenance::Inline,
+            wal_bytes_min: 8 << 10,
+            wal_bytes_max: 64 << 10,
+            ..Options::default()
+        };
+        let path = folder.path().join("an index");
+        let index = Index::create(&path, &params, options).unwrap();
+        let signature = Sketcher::new(&params).text("a text").unwrap();
+        let mut lengths = Vec::new();
+        for key in 0..600_u32 {
+            index.insert(key.to_le_bytes(), &signature).unwrap();
+            for entry in index.core().storage.list(&path.join("wal")).unwrap() {
+                if entry.name.ends_with(".wal") && lengths.last() != Some(&entry.bytes) {
+                    lengths.push(entry.bytes);
+                }
+            }
+        }
+        assert_eq!(lengths, [8 << 10, 32 << 10, 64 << 10]);
+        index.close().unwrap();
+    }
+}
