@@ -46,13 +46,13 @@ pub struct Options {
     pub(crate) memtable_bytes_max: usize,
     pub(crate) batch_bytes_max: usize,
     pub(crate) merge_bytes_max: usize,
-    /// What of a segment is written at once, at multiples of it, where its documents come from the
-    /// memtable; and from other segments: then a huge page. Of a write so large and so aligned a
-    /// system that can makes one in its cache (Linux: XFS from 5.18 on, ext4 from 6.16 on), which a
-    /// map of the file has with a single entry: queries of a large segment look up few pages. Not
-    /// for what is soon merged: whole huge pages are what a virtual machine has given back to its
-    /// host, and gets again slowly.
+    /// What of a segment is written at once, at multiples of it. In a flush little: its segment is
+    /// soon merged, and whole huge pages are what a virtual machine has given back to its host, and
+    /// gets again slowly.
     pub(crate) flush_write_bytes: usize,
+    /// In a compaction a huge page. Of a write so large and so aligned a system that can makes one
+    /// in its cache (Linux: XFS from 5.18 on, ext4 from 6.16 on), which a map of the file has with
+    /// a single entry: queries of a large segment look up few pages.
     pub(crate) compaction_write_bytes: usize,
     pub(crate) wal_bytes_min: u64,
     pub(crate) wal_bytes_max: u64,

@@ -88,7 +88,7 @@ impl Merge {
     /// Begins a merge of inputs that have at least one live document.
     pub(crate) fn begin(core: &Core, number: u64, inputs: Vec<Input>) -> Result<Self> {
         let docs = inputs.iter().map(Input::live_count).sum();
-        let stays = inputs.iter().all(|input| matches!(input, Input::Segment { .. }));
+        let compacts = inputs.iter().all(|input| matches!(input, Input::Segment { .. }));
         let options = &core.options;
         let builder = Builder::create(
             &core.storage,
@@ -97,7 +97,7 @@ impl Merge {
             &core.shape,
             docs,
             options.merge_bytes_max,
-            if stays { options.compaction_write_bytes } else { options.flush_write_bytes },
+            if compacts { options.compaction_write_bytes } else { options.flush_write_bytes },
         )?;
         Ok(Self { inputs, builder, pass: Pass::Signatures, input: 0, position: 0 })
     }
