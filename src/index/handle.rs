@@ -89,14 +89,18 @@ impl Index {
         params: &Params,
         options: Options,
     ) -> Result<Self> {
-        if !Self::exists(&dir)? {
-            match Self::create(&dir, params, options.clone()) {
-                // Somebody else has created it since it was looked for.
-                Err(error) if error.kind() == ErrorKind::Invalid && Self::exists(&dir)? => {}
-                created => return created,
+        let index = match Self::open(&dir, options.clone()) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                match Self::create(&dir, params, options.clone()) {
+                    // Somebody else has created it since it was looked for.
+                    Err(error) if error.kind() == ErrorKind::Invalid && Self::exists(&dir)? => {
+                        Self::open(&dir, options)?
+                    }
+                    created => return created,
+                }
             }
-        }
-        let index = Self::open(&dir, options)?;
+            opened => opened?,
+        };
         let differences = index.params().differences(params);
         if differences.is_empty() {
             return Ok(index);

@@ -5,10 +5,13 @@ use crate::index::core::Core;
 use crate::index::read::state::{Place, Snapshot};
 use crate::index::read::{Progress, Stats, Verification};
 use crate::segment::Watch;
+use crate::storage::OpenMode;
 use crate::storage::names::Ending;
 use crate::wal::Replay;
 use crate::{Error, ErrorKind, Result, catalog};
+use std::io;
 use std::ops::ControlFlow;
+use std::path::Path;
 
 /// Called with what was done since; says whether to go on.
 type Report<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
@@ -27,10 +30,7 @@ impl Core {
         for folder in
             [self.names.root().to_path_buf(), self.names.wal_dir(), self.names.segments_dir()]
         {
-            let entries = self.storage.list(&folder);
-            let entries = entries.map_err(|error| Error::io("read", &folder, error))?;
-            bytes_on_disk +=
-                entries.iter().filter(|entry| !entry.is_dir).map(|entry| entry.bytes).sum::<u64>();
+            bytes_on_disk += self.bytes_of_files(&folder)?;
         }
         let counters = self.storage.counters();
         // One after the other: what waits to write to the memtable between two holds of it by one
@@ -57,6 +57,21 @@ impl Core {
             recovery: self.recovery,
             maintenance_failure: self.alarm.failure(),
         })
+    }
+
+    fn bytes_of_files(&self, folder: &Path) -> Result<u64> {
+        let fail = |error| Error::io("read", folder, error);
+        let mut bytes = 0;
+        for entry in self.storage.list(folder).map_err(fail)?.iter().filter(|entry| !entry.is_dir) {
+            let file = self.storage.open(&folder.join(&entry.name), OpenMode::Read);
+            match file.and_then(|file| file.bytes()) {
+                Ok(length) => bytes += length,
+                // Removed since the folder was read.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(fail(error)),
+            }
+        }
+        Ok(bytes)
     }
 
     /// See [`crate::Index::verify_with`].

@@ -3,6 +3,7 @@
 //! Knows blocks and bytes; not what any section holds.
 
 use super::checked::{Checked, is_set};
+use super::ends::read_ends;
 use super::first_touch::FirstTouch;
 use crate::format::blocks::{BLOCK_BYTES, Footer, Section, Tail};
 use crate::format::bytes::{narrow, wide};
@@ -59,8 +60,8 @@ pub(super) struct BlockFile {
     /// checked therefore lies in the body.
     checked: Vec<AtomicU64>,
     /// The same: the disk was asked for it by a look-up. Asking is a call of the system, and a
-    /// batch asks for the same block again and again before it reads any.
-    asked: Vec<AtomicU64>,
+    /// batch asks for the same block again and again before it reads any. Made when first needed.
+    asked: OnceLock<Vec<AtomicU64>>,
     /// The blocks of the CRC table, copied once checked.
     crc_table: Vec<OnceLock<Box<Block>>>,
 }
@@ -99,8 +100,8 @@ impl BlockFile {
             footer,
             body_bytes,
             map,
-            checked: (0..blocks.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
-            asked: (0..blocks.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
+            checked: bits(blocks),
+            asked: OnceLock::new(),
             crc_table: tail.roots.iter().map(|_| OnceLock::new()).collect(),
             tail,
         })
@@ -157,7 +158,7 @@ impl BlockFile {
     /// the disk. Believes nothing: a wrong place is found when it is read.
     #[inline]
     pub(super) fn ask_for(&self, offset: u64, count: usize) {
-        self.asked_of(self.checked(), offset, count, &mut FirstTouch::Ask);
+        self.asked_of(self.checked(), offset, count, &mut FirstTouch::Take);
     }
 
     /// As `ask_for`, of many look-ups.
@@ -203,7 +204,7 @@ impl BlockFile {
             return;
         }
         if !is_set(&self.checked, block) {
-            if self.is_news(block) {
+            if !self.take_at_hand(begin, count, touch) && self.is_news(block) {
                 self.ask_disk(map, offset, count);
             }
             return;
@@ -220,7 +221,7 @@ impl BlockFile {
     fn is_news(&self, block: usize) -> bool {
         let bit = 1 << (block % 64);
         let is_new = |word: &AtomicU64| word.fetch_or(bit, Ordering::Relaxed) & bit == 0;
-        self.asked.get(block / 64).is_some_and(is_new)
+        self.asked.get_or_init(|| bits(self.blocks())).get(block / 64).is_some_and(is_new)
     }
 
     /// Asks the disk for all from the first of these blocks to the last.
@@ -343,7 +344,12 @@ impl BlockFile {
         Ok(())
     }
 
-    /// Notes that a block was read and its checksum was right.
+    /// Whether a block was read and its checksum was right.
+    pub(super) fn is_checked(&self, block: usize) -> bool {
+        is_set(&self.checked, block)
+    }
+
+    /// Notes that one was.
     pub(super) fn set_checked(&self, block: usize) {
         self.checked[block / 64].fetch_or(1 << (block % 64), Ordering::Relaxed);
     }
@@ -412,80 +418,41 @@ impl BlockFile {
         Ok(bytes)
     }
 
+    /// Whether a block, and what checks it, could be had without waiting, and is right: then it is
+    /// checked.
+    pub(super) fn take_block(&self, block: usize) -> bool {
+        let mut bytes = [0; BLOCK_BYTES];
+        let index = block / CRCS_PER_BLOCK;
+        let Some(crcs) = self.crc_table.get(index) else { return false };
+        if crcs.get().is_none() {
+            let offset = self.footer.body_bytes + wide(index * BLOCK_BYTES);
+            if !self.file.read_at_hand(&mut bytes, offset)
+                || crc32fast::hash(&bytes) != self.tail.roots[index]
+            {
+                return false;
+            }
+            crcs.get_or_init(|| Box::new(bytes));
+        }
+        let taken = self.file.read_at_hand(&mut bytes, wide(block * BLOCK_BYTES))
+            && self.check_block(block, &bytes).is_ok();
+        if taken {
+            self.set_checked(block);
+        }
+        taken
+    }
+
     pub(super) fn read_disk(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
         self.file.read_at(bytes, offset).map_err(|error| Error::io("read", &self.path, error))
     }
+}
+
+/// A bit for each block, none set.
+fn bits(blocks: usize) -> Vec<AtomicU64> {
+    (0..blocks.div_ceil(64)).map(|_| AtomicU64::new(0)).collect()
 }
 
 impl fmt::Debug for BlockFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "BlockFile({})", self.path.display())
     }
-}
-
-/// Reads and checks footer, tail and header, in this order: the length proves the others.
-/// What a block file says of itself, for salvage: who has a catalog believes that one instead.
-pub(crate) fn describe(storage: &dyn Storage, path: &Path) -> Result<(FileHeader, Listed)> {
-    let fail = |error| Error::io("read", path, error);
-    let file = storage.open(path, OpenMode::Read).map_err(fail)?;
-    let length = file.bytes().map_err(fail)?;
-    let mut header = [0; FileHeader::BYTES];
-    file.read_at(&mut header, 0).map_err(fail)?;
-    let header = FileHeader::decode(&header, false).map_err(|error| error.in_file(path, 0))?;
-    let at = length.saturating_sub(wide(Footer::BYTES));
-    let mut footer = [0; Footer::BYTES];
-    file.read_at(&mut footer, at).map_err(fail)?;
-    let footer = Footer::decode(&footer, length).map_err(|error| error.in_file(path, at))?;
-    let count = narrow(length.saturating_sub(footer.tail_offset), "tail")
-        .map_err(|error| error.in_file(path, at))?;
-    let mut tail = vec![0; count];
-    file.read_at(&mut tail, footer.tail_offset).map_err(fail)?;
-    let tail_hash = xxhash_rust::xxh3::xxh3_64(&tail);
-    Ok((header, Listed { number: header.number, length, tail_hash }))
-}
-
-fn read_ends(
-    file: &dyn File,
-    path: &Path,
-    listed: &Listed,
-    expected: &FileHeader,
-) -> Result<(Footer, Tail)> {
-    let read = |bytes: &mut [u8], offset| {
-        file.read_at(bytes, offset).map_err(|error| Error::io("read", path, error))
-    };
-    let length = file.bytes().map_err(|error| Error::io("measure", path, error))?;
-    if length != listed.length {
-        return Err(Error::corrupt(path, length, "file has not the length the catalog says"));
-    }
-    let mut footer_bytes = [0; Footer::BYTES];
-    let Some(at) = length.checked_sub(wide(Footer::BYTES)) else {
-        return Err(Error::corrupt(path, length, "file is shorter than its footer"));
-    };
-    read(&mut footer_bytes, at)?;
-    let footer = Footer::decode(&footer_bytes, length).map_err(|error| error.in_file(path, at))?;
-    // The footer's lengths agree with the file's, so that the tail is no longer than the file.
-    let tail_bytes = narrow(length.saturating_sub(footer.tail_offset), "tail")
-        .map_err(|error| error.in_file(path, at))?;
-    let mut bytes = vec![0; tail_bytes];
-    read(&mut bytes, footer.tail_offset)?;
-    if xxhash_rust::xxh3::xxh3_64(&bytes) != listed.tail_hash {
-        return Err(Error::corrupt(
-            path,
-            footer.tail_offset,
-            "tail is not the one the catalog says",
-        ));
-    }
-    bytes.truncate(tail_bytes.saturating_sub(Footer::BYTES));
-    let tail =
-        Tail::decode(&bytes, &footer).map_err(|error| error.in_file(path, footer.tail_offset))?;
-    let mut header_bytes = [0; FileHeader::BYTES];
-    read(&mut header_bytes, 0)?;
-    // As a writer: an index is opened by its one writer, who may not write beside flags that
-    // forbid it.
-    let header = FileHeader::decode(&header_bytes, true).map_err(|error| error.in_file(path, 0))?;
-    let footer_agrees = footer.kind == header.kind && footer.number == header.number;
-    if header != *expected || !footer_agrees || header.number != listed.number {
-        return Err(Error::corrupt(path, 0, "file belongs to another index, place or parameters"));
-    }
-    Ok((footer, tail))
 }

@@ -9,6 +9,7 @@ mod checked;
 #[cfg(test)]
 mod damage_tests;
 mod dead;
+mod ends;
 mod first_touch;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod forge;
@@ -23,10 +24,11 @@ mod walk;
 mod write_tests;
 mod writer;
 
+pub(crate) use blocks::Listed;
 pub use blocks::ReadMode;
-pub(crate) use blocks::{Listed, describe};
 pub(crate) use builder::{Builder, Built};
 pub(crate) use dead::{Dead, Ranks, write_dead};
+pub(crate) use ends::describe;
 pub(crate) use first_touch::FirstTouch;
 pub(crate) use look_up::{LOOK_UPS_TOGETHER, LookUp, Tables};
 pub(crate) use reader::Segment;

@@ -12,8 +12,8 @@ use super::{Counters, Entry, File, Map, OpenMode, Storage};
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// The operating system's file system.
 #[derive(Debug, Default)]
@@ -41,8 +41,9 @@ impl Storage for Disk {
         let mut entries = Vec::new();
         for entry in fs::read_dir(dir)? {
             let entry = entry?;
-            let metadata = match entry.metadata() {
-                Ok(metadata) => metadata,
+            // The folder mostly says so itself.
+            let kind = match entry.file_type() {
+                Ok(kind) => kind,
                 // Removed since the folder was read: by now it is not there.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(error),
@@ -50,8 +51,7 @@ impl Storage for Disk {
             entries.push(Entry {
                 // A name that is not Unicode is none of ours; it must only not look like one.
                 name: entry.file_name().to_string_lossy().into_owned(),
-                is_dir: metadata.is_dir(),
-                bytes: metadata.len(),
+                is_dir: kind.is_dir(),
             });
         }
         entries.sort_by(|a, b| a.name.cmp(&b.name));
@@ -70,7 +70,8 @@ impl Storage for Disk {
                 options.write(true).create(true).truncate(true);
             }
         }
-        Ok(Arc::new(DiskFile { file: options.open(path)?, tally: Arc::clone(&self.tally) }))
+        let (file, tally) = (options.open(path)?, Arc::clone(&self.tally));
+        Ok(Arc::new(DiskFile { file, at_hand: OnceLock::new(), tally }))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -134,6 +135,10 @@ impl Drop for Held {
 #[derive(Debug)]
 struct DiskFile {
     file: fs::File,
+    /// The file once more, to read what of it is in memory: what is not, the system then brings
+    /// without what follows it, up to megabytes, as it would by the other handle. None where it
+    /// cannot be had.
+    at_hand: OnceLock<Option<fs::File>>,
     tally: Arc<Tally>,
 }
 
@@ -145,6 +150,15 @@ impl File for DiskFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         add(&self.tally.bytes_read, buffer.len());
         read_exact_at(&self.file, buffer, offset)
+    }
+
+    fn read_at_hand(&self, buffer: &mut [u8], offset: u64) -> bool {
+        let file = self.at_hand.get_or_init(|| second_handle(&self.file));
+        let done = file.as_ref().is_some_and(|file| Map::copy_at_hand(file, buffer, offset));
+        if done {
+            add(&self.tally.bytes_read, buffer.len());
+        }
+        done
     }
 
     fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
@@ -165,6 +179,19 @@ impl File for DiskFile {
     fn map(&self) -> io::Result<Map> {
         Map::of(&self.file)
     }
+}
+
+/// Another handle of an open file, whatever became of its name, that reads nothing ahead.
+#[cfg(target_os = "linux")]
+fn second_handle(file: &fs::File) -> Option<fs::File> {
+    let number = std::os::fd::AsRawFd::as_raw_fd(file);
+    let second = fs::File::open(format!("/proc/self/fd/{number}")).ok()?;
+    Map::read_nothing_ahead(&second).then_some(second)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn second_handle(_: &fs::File) -> Option<fs::File> {
+    None
 }
 
 #[cfg(unix)]

@@ -1,5 +1,5 @@
 //! A published file as memory. The only unsafe code of the storage layer is here.
-#![expect(unsafe_code, reason = "mapping a file is unsafe: see the argument at the call")]
+#![expect(unsafe_code, reason = "calls of the system: see the argument at each")]
 #![expect(clippy::disallowed_types, reason = "memmap2 maps std files; disk.rs passes one in")]
 
 use std::io;
@@ -76,6 +76,38 @@ impl Map {
             return map.advise_range(memmap2::Advice::PopulateRead, offset, count).is_ok();
         }
         let _ = (offset, count);
+        false
+    }
+
+    /// Has the system read nothing ahead of what is asked for by this handle; whether it agrees.
+    pub(crate) fn read_nothing_ahead(file: &std::fs::File) -> bool {
+        #[cfg(all(target_os = "linux", target_env = "gnu"))]
+        {
+            use std::os::fd::AsRawFd;
+            // SAFETY: an advice for an open file, borrowed for the call, which touches no memory.
+            unsafe { libc::posix_fadvise64(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_RANDOM) == 0 }
+        }
+        #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+        {
+            let _ = file;
+            false
+        }
+    }
+
+    /// Fills `buffer` from `offset` of a file if the system has these bytes in memory; else, or
+    /// where it does not tell, says so without waiting for the disk.
+    pub(crate) fn copy_at_hand(file: &std::fs::File, buffer: &mut [u8], offset: u64) -> bool {
+        #[cfg(all(target_os = "linux", target_env = "gnu"))]
+        if let Ok(offset) = libc::off64_t::try_from(offset) {
+            use std::os::fd::AsRawFd;
+            let part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+            let (fd, flags) = (file.as_raw_fd(), libc::RWF_NOWAIT);
+            // SAFETY: the call writes to its one part only, which is `buffer`, ours to write until
+            // it returns; both it and the open file are borrowed for as long.
+            let count = unsafe { libc::preadv64v2(fd, &raw const part, 1, offset, flags) };
+            return usize::try_from(count) == Ok(buffer.len());
+        }
+        let _ = (file, buffer, offset);
         false
     }
 

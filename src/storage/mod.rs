@@ -35,7 +35,6 @@ pub(crate) enum OpenMode {
 pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) is_dir: bool,
-    pub(crate) bytes: u64,
 }
 
 /// What a storage has done since it was made.
@@ -78,6 +77,11 @@ pub(crate) trait File: Send + Sync + fmt::Debug {
     fn bytes(&self) -> io::Result<u64>;
     /// Fills `buffer` from `offset`; `UnexpectedEof` where the file ends first.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+    /// The same if that needs no wait for a disk; whether it was done. If not, `buffer` holds
+    /// anything, and nothing is known of the disk.
+    fn read_at_hand(&self, _buffer: &mut [u8], _offset: u64) -> bool {
+        false
+    }
     /// Writes all of `buffer` at `offset`, extending the file if need be. After an error any part
     /// of it may have been written.
     fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()>;

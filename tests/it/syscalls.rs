@@ -36,6 +36,7 @@ const CALLS: &[&str] = &[
     "fstat",
     "lseek",
     "pread64",
+    "preadv2",
     "pwrite64",
     "read",
     "write",
@@ -69,6 +70,7 @@ const FAULTS: &[(&str, &[&str])] = &[
             "newfstatat",
             "fstat",
             "pread64",
+            "preadv2",
             "pwrite64",
             "read",
             "write",
@@ -121,7 +123,7 @@ const FAULTS: &[(&str, &[&str])] = &[
     ("error=ENOMEM", &["mmap", "madvise"]),
     ("error=ENOLCK", &["flock"]),
     // Nothing was read, nothing was written: the shortest of short counts.
-    ("retval=0", &["pread64", "pwrite64"]),
+    ("retval=0", &["pread64", "preadv2", "pwrite64"]),
 ];
 
 /// One call of a run, and what happens to it.

@@ -38,6 +38,9 @@ const ATTEMPTS: u32 = 200;
 /// Whether there is an index: see [`crate::Index::exists`].
 pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {
     let names = Names::new(dir);
+    if storage.open(&names.catalog(), OpenMode::Read).is_ok() {
+        return Ok(true);
+    }
     let entries = match storage.list(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),

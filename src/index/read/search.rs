@@ -207,7 +207,7 @@ impl<'a> Search<'a> {
         let segments = &self.snapshot.state.segments;
         let bands = self.bands;
         self.look_ups.clear();
-        let first_touch = &mut FirstTouch::Ask;
+        let first_touch = &mut FirstTouch::Take;
         for task in tasks.clone() {
             let (probe, source) = (task / segments.len(), task % segments.len());
             let keys = &self.band_keys[probe * bands..][..bands];

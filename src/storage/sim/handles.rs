@@ -168,10 +168,6 @@ impl Storage for Sim {
         let entries = names.map(|(path, node)| Entry {
             name: path.file_name().expect("a cleaned path").to_string_lossy().into_owned(),
             is_dir: *node == Node::Folder,
-            bytes: match node {
-                Node::Folder => 0,
-                Node::File(id) => machine.disk.inode(*id).live.bytes(),
-            },
         });
         let mut entries: Vec<_> = entries.collect();
         entries.sort_by(|a, b| a.name.cmp(&b.name));

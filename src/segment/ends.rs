@@ -1,0 +1,78 @@
+//! The ends of a block file: header, footer and tail, which say what it is.
+//!
+//! Knows nothing of its body.
+
+use super::blocks::Listed;
+use crate::format::blocks::{Footer, Tail};
+use crate::format::bytes::{narrow, wide};
+use crate::format::header::FileHeader;
+use crate::storage::{File, OpenMode, Storage};
+use crate::{Error, Result};
+use std::path::Path;
+
+/// Reads and checks footer, tail and header, in this order: the length proves the others.
+pub(super) fn read_ends(
+    file: &dyn File,
+    path: &Path,
+    listed: &Listed,
+    expected: &FileHeader,
+) -> Result<(Footer, Tail)> {
+    let read = |bytes: &mut [u8], offset| {
+        file.read_at(bytes, offset).map_err(|error| Error::io("read", path, error))
+    };
+    let length = file.bytes().map_err(|error| Error::io("measure", path, error))?;
+    if length != listed.length {
+        return Err(Error::corrupt(path, length, "file has not the length the catalog says"));
+    }
+    let mut footer_bytes = [0; Footer::BYTES];
+    let Some(at) = length.checked_sub(wide(Footer::BYTES)) else {
+        return Err(Error::corrupt(path, length, "file is shorter than its footer"));
+    };
+    read(&mut footer_bytes, at)?;
+    let footer = Footer::decode(&footer_bytes, length).map_err(|error| error.in_file(path, at))?;
+    // The footer's lengths agree with the file's, so that the tail is no longer than the file.
+    let tail_bytes = narrow(length.saturating_sub(footer.tail_offset), "tail")
+        .map_err(|error| error.in_file(path, at))?;
+    let mut bytes = vec![0; tail_bytes];
+    read(&mut bytes, footer.tail_offset)?;
+    if xxhash_rust::xxh3::xxh3_64(&bytes) != listed.tail_hash {
+        return Err(Error::corrupt(
+            path,
+            footer.tail_offset,
+            "tail is not the one the catalog says",
+        ));
+    }
+    bytes.truncate(tail_bytes.saturating_sub(Footer::BYTES));
+    let tail =
+        Tail::decode(&bytes, &footer).map_err(|error| error.in_file(path, footer.tail_offset))?;
+    let mut header_bytes = [0; FileHeader::BYTES];
+    read(&mut header_bytes, 0)?;
+    // As a writer: an index is opened by its one writer, who may not write beside flags that
+    // forbid it.
+    let header = FileHeader::decode(&header_bytes, true).map_err(|error| error.in_file(path, 0))?;
+    let footer_agrees = footer.kind == header.kind && footer.number == header.number;
+    if header != *expected || !footer_agrees || header.number != listed.number {
+        return Err(Error::corrupt(path, 0, "file belongs to another index, place or parameters"));
+    }
+    Ok((footer, tail))
+}
+
+/// What a block file says of itself, for salvage: who has a catalog believes that one instead.
+pub(crate) fn describe(storage: &dyn Storage, path: &Path) -> Result<(FileHeader, Listed)> {
+    let fail = |error| Error::io("read", path, error);
+    let file = storage.open(path, OpenMode::Read).map_err(fail)?;
+    let length = file.bytes().map_err(fail)?;
+    let mut header = [0; FileHeader::BYTES];
+    file.read_at(&mut header, 0).map_err(fail)?;
+    let header = FileHeader::decode(&header, false).map_err(|error| error.in_file(path, 0))?;
+    let at = length.saturating_sub(wide(Footer::BYTES));
+    let mut footer = [0; Footer::BYTES];
+    file.read_at(&mut footer, at).map_err(fail)?;
+    let footer = Footer::decode(&footer, length).map_err(|error| error.in_file(path, at))?;
+    let count = narrow(length.saturating_sub(footer.tail_offset), "tail")
+        .map_err(|error| error.in_file(path, at))?;
+    let mut tail = vec![0; count];
+    file.read_at(&mut tail, footer.tail_offset).map_err(fail)?;
+    let tail_hash = xxhash_rust::xxh3::xxh3_64(&tail);
+    Ok((header, Listed { number: header.number, length, tail_hash }))
+}
