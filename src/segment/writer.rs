@@ -223,6 +223,7 @@ impl Output {
         self.file
             .write_at(&bytes[written..written + filled], offset)
             .map_err(|error| Error::io("write", &self.tmp, error))?;
+        self.file.start_writing(offset, wide(filled));
         self.spare.push(bytes);
         self.unsynced_bytes += filled;
         if self.unsynced_bytes >= UNSYNCED_BYTES_MAX {

@@ -166,6 +166,10 @@ impl File for DiskFile {
         write_all_at(&self.file, buffer, offset)
     }
 
+    fn start_writing(&self, offset: u64, bytes: u64) {
+        Map::start_writing(&self.file, offset, bytes);
+    }
+
     fn set_bytes(&self, bytes: u64) -> io::Result<()> {
         self.file.set_len(bytes)
     }

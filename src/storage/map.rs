@@ -1,4 +1,5 @@
-//! A published file as memory. The only unsafe code of the storage layer is here.
+//! A published file as memory, and what of files only the system's own calls can ask. The only
+//! unsafe code of the storage layer is here.
 #![expect(unsafe_code, reason = "calls of the system: see the argument at each")]
 #![expect(clippy::disallowed_types, reason = "memmap2 maps std files; disk.rs passes one in")]
 
@@ -77,6 +78,19 @@ impl Map {
         }
         let _ = (offset, count);
         false
+    }
+
+    /// Has the system begin to bring these bytes of a file to the disk, if it can.
+    pub(crate) fn start_writing(file: &std::fs::File, offset: u64, bytes: u64) {
+        #[cfg(all(target_os = "linux", target_env = "gnu"))]
+        if let (Ok(offset), Ok(bytes)) = (offset.try_into(), bytes.try_into()) {
+            use std::os::fd::AsRawFd;
+            let (fd, flags) = (file.as_raw_fd(), libc::SYNC_FILE_RANGE_WRITE);
+            // SAFETY: a call for an open file, borrowed as long, which touches no memory. If it
+            // fails nothing was promised; what fails to be written later, a sync reports.
+            let _ = unsafe { libc::sync_file_range(fd, offset, bytes, flags) };
+        }
+        let _ = (file, offset, bytes);
     }
 
     /// Has the system read nothing ahead of what is asked for by this handle; whether it agrees.

@@ -85,6 +85,9 @@ pub(crate) trait File: Send + Sync + fmt::Debug {
     /// Writes all of `buffer` at `offset`, extending the file if need be. After an error any part
     /// of it may have been written.
     fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()>;
+    /// Has the disk begin with these bytes, which were just written, without waiting: a sync that
+    /// comes later has the less to do. Promises nothing.
+    fn start_writing(&self, _offset: u64, _bytes: u64) {}
     /// Cuts or extends (with zeros) the file.
     fn set_bytes(&self, bytes: u64) -> io::Result<()>;
     /// Makes content and length durable. After an error nothing is known of what was written

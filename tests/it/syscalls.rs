@@ -42,6 +42,7 @@ const CALLS: &[&str] = &[
     "write",
     "fsync",
     "fdatasync",
+    "sync_file_range",
     "ftruncate",
     "fallocate",
     "rename",
