@@ -38,13 +38,13 @@ const PICKED_FROM: usize = 24;
 
 /// The value of each row, 48 bits each, into `slots`, which has as many as there are rows.
 /// `hashes` must be distinct, or repeats cost time (never a different answer), and must not be
-/// empty. `picked` is a buffer.
+/// empty; they are as they were afterwards. `picked` is a buffer.
 ///
 /// A slot holds round << 48 | value, so that one comparison keeps whatever an earlier round put
 /// there and else the least value.
 #[inline(always)]
 pub(crate) fn values(
-    hashes: &[u64],
+    hashes: &mut Vec<u64>,
     slots: &mut [u64],
     picked: &mut Vec<u64>,
     processor: Option<Processor>,
@@ -52,14 +52,18 @@ pub(crate) fn values(
     let rows = slots.len();
     assert!(!hashes.is_empty() && rows <= ROWS_MAX, "a signature has shingles, and rows in range");
     slots.fill(EMPTY);
-    if picked.len() < hashes.len() + 8 {
-        picked.resize(hashes.len() + 8, 0);
+    if picked.len() < hashes.len() + 16 {
+        picked.resize(hashes.len() + 16, 0);
     }
     if let Some(processor) = processor
         && hashes.len() >= PICKED_FROM
         && let Ok(slots) = slots.try_into()
     {
-        rounds_of_128(hashes, slots, picked, processor);
+        // What fills the last four is a hash of the set once more, and so changes nothing.
+        let count = hashes.len();
+        hashes.resize(count.next_multiple_of(4), hashes[0]);
+        rounds_of_128(hashes.as_chunks().0, slots, picked, processor);
+        hashes.truncate(count);
     } else if rows.is_power_of_two() {
         // The product is a shift.
         let shift = 16 - rows.trailing_zeros();
@@ -122,7 +126,13 @@ fn rounds(
 
 /// All rounds for the usual number of rows, whose empty ones are two words of bits.
 #[inline(always)]
-fn rounds_of_128(hashes: &[u64], slots: &mut [u64; 128], picked: &mut [u64], processor: Processor) {
+fn rounds_of_128(
+    fours: &[[u64; 4]],
+    slots: &mut [u64; 128],
+    picked: &mut [u64],
+    processor: Processor,
+) {
+    let hashes = fours.as_flattened();
     let row_of = |hash: u64| (hash >> 57) as usize;
     for &hash in hashes {
         // Those of one row are in the order of their values: the row is their highest bits.
@@ -140,7 +150,7 @@ fn rounds_of_128(hashes: &[u64], slots: &mut [u64; 128], picked: &mut [u64], pro
             return;
         }
         let tag = (round as u64) << 48;
-        let count = processor.pick_of_128(hashes, *constants, open, picked);
+        let count = processor.pick_of_128(fours, *constants, open, picked);
         for &hash in &picked[..count] {
             // In a row that an earlier round has filled, its value is less.
             let hash = rehash(hash, *constants);

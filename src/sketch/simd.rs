@@ -147,18 +147,18 @@ impl Processor {
     }
 
     /// Writes the hashes, as they were given, that this round puts into rows of `open`, of 128,
-    /// and perhaps others; returns how many. `picked` must be longer by eight than `hashes`.
+    /// and perhaps others; returns how many. `picked` must be longer by eight than all of them.
     #[inline(always)]
     pub(crate) fn pick_of_128(
         self,
-        hashes: &[u64],
+        hashes: &[[u64; 4]],
         constants: (u64, u64),
         open: [u64; 2],
         picked: &mut [u64],
     ) -> usize {
         match self {
             Self::Narrow(narrow) => narrow.pick_of_128(hashes, constants, open, picked),
-            Self::Wide(wide) => wide.pick_of_128(hashes, constants, open, picked),
+            Self::Wide(wide) => wide.pick_of_128(hashes.as_flattened(), constants, open, picked),
         }
     }
 }

@@ -192,9 +192,9 @@ fn edges_of<const WORDS: bool, const LOWER: bool>(
         if WORDS {
             let masks = masks(place);
             mask = masks.word;
-            bars |= masks.bar;
             let joint = masks.joint & (mask << 1 | inside) & (mask >> 1 | 1 << 63);
             mask |= joined(piece, base, joint);
+            bars |= masks.bar & !(mask << 1 | inside);
         } else {
             mask = !blanks(place);
         }

@@ -21,8 +21,8 @@ mod rows;
 
 /// What `Processor` says of the same names.
 impl Narrow {
-    /// The first part of `Processor::edges`: whether a unit ends with the piece, whether there is
-    /// any `_`, how many edges there are.
+    /// The first part of `Processor::edges`: whether a unit ends with the piece, whether any
+    /// begins with `_`, how many edges there are.
     #[expect(clippy::unused_self, reason = "the value is the proof")]
     pub(super) fn edges(
         self,
@@ -65,7 +65,7 @@ impl Narrow {
     #[expect(clippy::unused_self, reason = "the value is the proof")]
     pub(super) fn pick_of_128(
         self,
-        hashes: &[u64],
+        hashes: &[[u64; 4]],
         constants: (u64, u64),
         open: [u64; 2],
         picked: &mut [u64],
@@ -76,7 +76,7 @@ impl Narrow {
 }
 
 /// Writes the text as it is hashed, and its edges as bits; whether a unit ends with it, and whether
-/// any `_` was seen.
+/// any begins with `_`.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn marks_by_avx2<const WORDS: bool>(
@@ -105,7 +105,6 @@ fn marks_by_avx2<const WORDS: bool>(
             let letter = bytes.mask(|bytes| within(_mm256_or_si256(bytes, each(0x20)), b'a', b'z'));
             let bar = bytes.mask(|bytes| is(bytes, b'_'));
             mask = digit | letter | bar;
-            bars |= bar;
             // As `split::joins` says, for all at once. A class has a bit more at both ends.
             let after = piece.get(base + 64).copied().unwrap_or(b' ');
             let between = |class: u64, before: u64, after: bool| {
@@ -118,6 +117,7 @@ fn marks_by_avx2<const WORDS: bool>(
             let of_letters = bytes.mask(|bytes| is(bytes, b':'));
             let of_digits = bytes.mask(|bytes| either(bytes, b',', b';'));
             mask |= (both | of_letters) & letters | (both | of_digits) & digits;
+            bars |= bar & !(mask << 1 | inside);
             (letter_before, digit_before) = (letter >> 63, digit >> 63);
         } else {
             let blank = |bytes| _mm256_or_si256(is(bytes, b' '), within(bytes, b'\t', b'\r'));

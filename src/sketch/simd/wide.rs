@@ -96,7 +96,7 @@ impl Wide {
 }
 
 /// Writes the text as it is hashed, and its edges as bits; whether a unit ends with it, and whether
-/// any `_` was seen.
+/// any begins with `_`.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
 fn marks_by_avx512<const WORDS: bool>(
@@ -128,7 +128,6 @@ fn marks_by_avx512<const WORDS: bool>(
             let letter = within(_mm512_or_si512(bytes, each(0x20)), b'a', b'z');
             let bar = _mm512_cmpeq_epi8_mask(bytes, each(b'_'));
             mask = digit | letter | bar;
-            bars |= bar;
             // As `split::joins` says, for all at once. A class has a bit more at both ends.
             let after = piece.get(base + 64).copied().unwrap_or(b' ');
             let between = |class: u64, before: u64, after: bool| {
@@ -139,6 +138,7 @@ fn marks_by_avx512<const WORDS: bool>(
             let is = |byte| _mm512_cmpeq_epi8_mask(bytes, each(byte));
             let (both, of_digits) = (is(b'.') | is(b'\''), is(b',') | is(b';'));
             mask |= (both | is(b':')) & letters | (both | of_digits) & digits;
+            bars |= bar & !(mask << 1 | inside);
             (letter_before, digit_before) = (letter >> 63, digit >> 63);
         } else {
             mask = !(_mm512_cmpeq_epi8_mask(bytes, blanks) | within(bytes, b'\t', b'\r'));

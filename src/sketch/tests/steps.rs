@@ -29,7 +29,7 @@ pub(super) fn set(sums: &mut Vec<u64>) {
 
 pub(super) fn fast_values(hashes: &[u64], rows: usize) -> Vec<u64> {
     let mut values = vec![7; rows];
-    fast::values(hashes, &mut values, &mut Vec::new(), None);
+    fast::values(&mut hashes.to_vec(), &mut values, &mut Vec::new(), None);
     values
 }
 

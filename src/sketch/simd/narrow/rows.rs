@@ -33,7 +33,7 @@ pub(super) fn settle(slots: &mut [u64; 128]) -> [u64; 2] {
 /// zeros, and then the hash is picked, too.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(super) fn pick_of_128(
-    hashes: &[u64],
+    hashes: &[[u64; 4]],
     constants: (u64, u64),
     open: [u64; 2],
     picked: &mut [u64],
@@ -44,10 +44,10 @@ pub(super) fn pick_of_128(
     let (factor_high, carry) = (constant(constants.1 >> 32), constant(1 << 33));
     let following = constant((1 << 57) - (1 << 33));
     let none = _mm256_setzero_si256();
-    assert!(picked.len() >= hashes.len() + 8, "there is room for all, and a vector more");
+    assert!(picked.len() >= 4 * hashes.len() + 8, "there is room for all, and a vector more");
     let picked = picked.as_mut_ptr();
     let mut count = 0;
-    let mut four = |four: &[u64; 4]| {
+    for four in hashes {
         let hash = all(four);
         let mixed = _mm256_xor_si256(hash, add);
         let mixed_high = _mm256_srli_epi64::<32>(mixed);
@@ -65,20 +65,10 @@ pub(super) fn pick_of_128(
         let row = _mm256_srli_epi64::<58>(_mm256_slli_epi64::<1>(mixed));
         let hit = bits(_mm256_or_si256(_mm256_sllv_epi64(word, row), unsure));
         let kept = _mm256_permutevar8x32_epi32(hash, table(&KEPT[hit]));
-        // SAFETY: each call moves the place by four at most, and there is one for each four hashes,
+        // SAFETY: each turn moves the place by four at most, and there is one for each four hashes,
         // so it is no farther than the hashes go; from there on 64 bytes are ours to write.
         unsafe { _mm256_storeu_si256(picked.wrapping_add(count).cast(), kept) };
         count += hit.count_ones() as usize;
-    };
-    let (fours, rest) = hashes.as_chunks::<4>();
-    for hashes in fours {
-        four(hashes);
-    }
-    if !rest.is_empty() {
-        // What fills the rest is a hash of the set once more, and so changes nothing.
-        let mut last = [rest[0]; 4];
-        last[..rest.len()].copy_from_slice(rest);
-        four(&last);
     }
     count
 }
