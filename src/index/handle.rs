@@ -57,7 +57,7 @@ impl Index {
     /// folder.
     ///
     /// Errors: `Invalid` (a file, or a folder of other things), `Corrupt` (an index that has lost
-    /// its catalog), `Io`. Reads the folder, no file.
+    /// its catalog), `Io`. Looks at names, opens no file.
     pub fn exists(dir: impl AsRef<Path>) -> Result<bool> {
         open::exists(&*Core::disk(), dir.as_ref())
     }

@@ -5,7 +5,6 @@ use crate::index::core::Core;
 use crate::index::read::state::{Place, Snapshot};
 use crate::index::read::{Progress, Stats, Verification};
 use crate::segment::Watch;
-use crate::storage::OpenMode;
 use crate::storage::names::Ending;
 use crate::wal::Replay;
 use crate::{Error, ErrorKind, Result, catalog};
@@ -63,8 +62,7 @@ impl Core {
         let fail = |error| Error::io("read", folder, error);
         let mut bytes = 0;
         for entry in self.storage.list(folder).map_err(fail)?.iter().filter(|entry| !entry.is_dir) {
-            let file = self.storage.open(&folder.join(&entry.name), OpenMode::Read);
-            match file.and_then(|file| file.bytes()) {
+            match self.storage.bytes_of(&folder.join(&entry.name)) {
                 Ok(length) => bytes += length,
                 // Removed since the folder was read.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}

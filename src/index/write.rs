@@ -17,8 +17,6 @@ use crate::{Error, ErrorKind, Result};
 
 /// Effects handed to the memtable at once.
 const EFFECTS_TOGETHER: usize = 1024;
-/// Least bytes that the disk begins with while they are applied: with fewer it is done as soon.
-const STARTED_BYTES_MIN: u64 = 32 << 10;
 /// The memory of a record up to this size is kept for the next.
 const RECORD_BYTES_KEPT: u64 = 1 << 20;
 
@@ -118,10 +116,8 @@ impl Core {
         }
         let first = writer.change + 1;
         let horizon = self.group.horizon();
-        let bytes = record.record_bytes();
         let end = self.append(writer, &mut record, RecordKind::Change, first, horizon)?;
-        self.start_writing(writer, bytes);
-        if bytes <= RECORD_BYTES_KEPT {
+        if record.record_bytes() <= RECORD_BYTES_KEPT {
             writer.record = record;
         }
         self.apply(&before, first, &plan.effects(operations, key_hashes), &ends);
@@ -168,17 +164,6 @@ impl Core {
             }
             // Room was made for it.
             (Err(_), _) => Err(Error::new(ErrorKind::Io, "the WAL has no room for the record")),
-        }
-    }
-
-    /// Has the disk begin with so many bytes that were just appended, if somebody will wait for
-    /// them and it is worth a call.
-    fn start_writing(&self, writer: &Writer, bytes: u64) {
-        if let Some(wal) = &writer.wal
-            && self.options.durability == Durability::Sync
-            && bytes >= STARTED_BYTES_MIN
-        {
-            wal.file().start_writing(wal.end() - bytes, bytes);
         }
     }
 

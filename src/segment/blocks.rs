@@ -154,8 +154,9 @@ impl BlockFile {
         Ok(Cow::Owned(copy))
     }
 
-    /// Asks for bytes of the body that will be read soon: the memory, or of blocks not yet touched
-    /// the disk. Believes nothing: a wrong place is found when it is read.
+    /// Asks for bytes of the body that will be read soon: the memory; blocks not yet touched are
+    /// read and checked if the system has them, else the disk is asked. Believes nothing: a wrong
+    /// place is found when it is read.
     #[inline]
     pub(super) fn ask_for(&self, offset: u64, count: usize) {
         self.asked_of(self.checked(), offset, count, &mut FirstTouch::Take);
@@ -204,7 +205,10 @@ impl BlockFile {
             return;
         }
         if !is_set(&self.checked, block) {
-            if !self.take_at_hand(begin, count, touch) && self.is_news(block) {
+            if !self.was_asked(block)
+                && !self.take_at_hand(begin, count, touch)
+                && self.is_news(block)
+            {
                 self.ask_disk(map, offset, count);
             }
             return;
@@ -215,6 +219,10 @@ impl BlockFile {
                 Map::prefetch(byte);
             }
         }
+    }
+
+    fn was_asked(&self, block: usize) -> bool {
+        self.asked.get().is_some_and(|asked| is_set(asked, block))
     }
 
     /// Whether a block was never asked for: it is now.

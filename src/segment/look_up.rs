@@ -1,8 +1,8 @@
 //! A look-up in one bucket table, in steps.
 //!
-//! Each step asks the memory (or, of a block not yet touched, the disk) for what the next step
-//! will read. So whoever has many look-ups takes the first step of all, then the second of all,
-//! and waits for memory once a step instead of once a look-up.
+//! Each step asks the memory for what the next step will read (or, of a block not yet touched,
+//! the system and the disk). So whoever has many look-ups takes the first step of all, then the
+//! second of all, and waits for memory once a step instead of once a look-up.
 
 use super::first_touch::FirstTouch;
 use super::reader::Segment;

@@ -222,8 +222,8 @@ impl Output {
         let offset = wide(number * self.write_bytes + written);
         self.file
             .write_at(&bytes[written..written + filled], offset)
+            .and_then(|()| self.file.start_writing(offset, wide(filled)))
             .map_err(|error| Error::io("write", &self.tmp, error))?;
-        self.file.start_writing(offset, wide(filled));
         self.spare.push(bytes);
         self.unsynced_bytes += filled;
         if self.unsynced_bytes >= UNSYNCED_BYTES_MAX {

@@ -56,7 +56,13 @@ impl Processor {
         match self {}
     }
 
-    pub(crate) fn pick_of_128(self, _: &[u64], _: (u64, u64), _: [u64; 2], _: &mut [u64]) -> usize {
+    pub(crate) fn pick_of_128(
+        self,
+        _: &[[u64; 4]],
+        _: (u64, u64),
+        _: [u64; 2],
+        _: &mut [u64],
+    ) -> usize {
         match self {}
     }
 }

@@ -58,6 +58,11 @@ impl Storage for Disk {
         Ok(entries)
     }
 
+    fn bytes_of(&self, path: &Path) -> io::Result<u64> {
+        // Without opening it: who knows what it is.
+        Ok(fs::symlink_metadata(path)?.len())
+    }
+
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
         let mut options = fs::OpenOptions::new();
         options.read(true);
@@ -154,7 +159,8 @@ impl File for DiskFile {
 
     fn read_at_hand(&self, buffer: &mut [u8], offset: u64) -> bool {
         let file = self.at_hand.get_or_init(|| second_handle(&self.file));
-        let done = file.as_ref().is_some_and(|file| Map::copy_at_hand(file, buffer, offset));
+        let copied = file.as_ref().map(|file| Map::copy_at_hand(file, buffer, offset));
+        let done = matches!(copied, Some(Ok(true)));
         if done {
             add(&self.tally.bytes_read, buffer.len());
         }
@@ -166,8 +172,8 @@ impl File for DiskFile {
         write_all_at(&self.file, buffer, offset)
     }
 
-    fn start_writing(&self, offset: u64, bytes: u64) {
-        Map::start_writing(&self.file, offset, bytes);
+    fn start_writing(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        Map::start_writing(&self.file, offset, bytes)
     }
 
     fn set_bytes(&self, bytes: u64) -> io::Result<()> {
@@ -185,15 +191,18 @@ impl File for DiskFile {
     }
 }
 
-/// Another handle of an open file, whatever became of its name, that reads nothing ahead.
-#[cfg(target_os = "linux")]
+/// Another handle of an open file, whatever became of its name, that reads nothing ahead and tells
+/// what is in memory; none where the system has no such thing.
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 fn second_handle(file: &fs::File) -> Option<fs::File> {
     let number = std::os::fd::AsRawFd::as_raw_fd(file);
-    let second = fs::File::open(format!("/proc/self/fd/{number}")).ok()?;
-    Map::read_nothing_ahead(&second).then_some(second)
+    let second = fs::File::open(format!("/proc/thread-self/fd/{number}")).ok()?;
+    Map::read_nothing_ahead(&second).ok()?;
+    Map::copy_at_hand(&second, &mut [0], 0).ok()?;
+    Some(second)
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 fn second_handle(_: &fs::File) -> Option<fs::File> {
     None
 }

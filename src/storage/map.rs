@@ -81,48 +81,67 @@ impl Map {
     }
 
     /// Has the system begin to bring these bytes of a file to the disk, if it can.
-    pub(crate) fn start_writing(file: &std::fs::File, offset: u64, bytes: u64) {
-        #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    pub(crate) fn start_writing(file: &std::fs::File, offset: u64, bytes: u64) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
         if let (Ok(offset), Ok(bytes)) = (offset.try_into(), bytes.try_into()) {
             use std::os::fd::AsRawFd;
+            // Never one of the flags that wait: they would take the error that a sync must tell.
             let (fd, flags) = (file.as_raw_fd(), libc::SYNC_FILE_RANGE_WRITE);
-            // SAFETY: a call for an open file, borrowed as long, which touches no memory. If it
-            // fails nothing was promised; what fails to be written later, a sync reports.
-            let _ = unsafe { libc::sync_file_range(fd, offset, bytes, flags) };
+            // SAFETY: a call for an open file, borrowed as long, which touches no memory.
+            if unsafe { libc::sync_file_range(fd, offset, bytes, flags) } != 0 {
+                let error = io::Error::last_os_error();
+                // An error of the disk: what could not even be begun, no sync tells of.
+                let of_disk = [libc::EIO, libc::ENOSPC, libc::EDQUOT, libc::EUCLEAN, libc::EROFS];
+                if error.raw_os_error().is_some_and(|code| of_disk.contains(&code)) {
+                    return Err(error);
+                }
+            }
         }
         let _ = (file, offset, bytes);
+        Ok(())
     }
 
-    /// Has the system read nothing ahead of what is asked for by this handle; whether it agrees.
-    pub(crate) fn read_nothing_ahead(file: &std::fs::File) -> bool {
-        #[cfg(all(target_os = "linux", target_env = "gnu"))]
-        {
-            use std::os::fd::AsRawFd;
-            // SAFETY: an advice for an open file, borrowed for the call, which touches no memory.
-            unsafe { libc::posix_fadvise64(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_RANDOM) == 0 }
-        }
-        #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-        {
-            let _ = file;
-            false
+    /// Has the system read nothing ahead of what is asked for by this handle.
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    pub(crate) fn read_nothing_ahead(file: &std::fs::File) -> io::Result<()> {
+        use std::os::fd::AsRawFd;
+        // SAFETY: an advice for an open file, borrowed for the call, which touches no memory.
+        match unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_RANDOM) } {
+            0 => Ok(()),
+            code => Err(io::Error::from_raw_os_error(code)),
         }
     }
 
-    /// Fills `buffer` from `offset` of a file if the system has these bytes in memory; else, or
-    /// where it does not tell, says so without waiting for the disk.
-    pub(crate) fn copy_at_hand(file: &std::fs::File, buffer: &mut [u8], offset: u64) -> bool {
-        #[cfg(all(target_os = "linux", target_env = "gnu"))]
-        if let Ok(offset) = libc::off64_t::try_from(offset) {
+    /// Fills `buffer` from `offset` of a file if the system has these bytes in memory, without
+    /// waiting for the disk; whether it did. An error where it cannot tell.
+    pub(crate) fn copy_at_hand(
+        file: &std::fs::File,
+        buffer: &mut [u8],
+        offset: u64,
+    ) -> io::Result<bool> {
+        #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+        {
             use std::os::fd::AsRawFd;
             let part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
             let (fd, flags) = (file.as_raw_fd(), libc::RWF_NOWAIT);
+            // By its number: the C library's own function would need one of 2017 or later. All of
+            // the offset goes into the first of its two halves.
             // SAFETY: the call writes to its one part only, which is `buffer`, ours to write until
             // it returns; both it and the open file are borrowed for as long.
-            let count = unsafe { libc::preadv64v2(fd, &raw const part, 1, offset, flags) };
-            return usize::try_from(count) == Ok(buffer.len());
+            let count = unsafe {
+                libc::syscall(libc::SYS_preadv2, fd, &raw const part, 1, offset, 0, flags)
+            };
+            if let Ok(count) = usize::try_from(count) {
+                return Ok(count == buffer.len());
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() == io::ErrorKind::WouldBlock { Ok(false) } else { Err(error) }
         }
-        let _ = (file, buffer, offset);
-        false
+        #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+        {
+            let _ = (file, buffer, offset);
+            Err(io::ErrorKind::Unsupported.into())
+        }
     }
 
     #[inline]

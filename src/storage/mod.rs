@@ -51,6 +51,10 @@ pub(crate) trait Storage: Send + Sync + fmt::Debug {
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
     /// The names in a folder, sorted. `NotFound` if there is none.
     fn list(&self, dir: &Path) -> io::Result<Vec<Entry>>;
+    /// The length of a file, or of whatever has this name, in bytes. `NotFound` if nothing has.
+    fn bytes_of(&self, path: &Path) -> io::Result<u64> {
+        self.open(path, OpenMode::Read)?.bytes()
+    }
     /// Opens a file. `NotFound` if it is missing (but for `Create`).
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
     /// Renames a file, replacing any at `to`.
@@ -85,9 +89,12 @@ pub(crate) trait File: Send + Sync + fmt::Debug {
     /// Writes all of `buffer` at `offset`, extending the file if need be. After an error any part
     /// of it may have been written.
     fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()>;
-    /// Has the disk begin with these bytes, which were just written, without waiting: a sync that
-    /// comes later has the less to do. Promises nothing.
-    fn start_writing(&self, _offset: u64, _bytes: u64) {}
+    /// Has the disk begin with these bytes, which were just written, mostly without waiting: a sync
+    /// that comes later has the less to do. Promises nothing; after an error they are as after one
+    /// of `write_at`, and no sync need tell of it.
+    fn start_writing(&self, _offset: u64, _bytes: u64) -> io::Result<()> {
+        Ok(())
+    }
     /// Cuts or extends (with zeros) the file.
     fn set_bytes(&self, bytes: u64) -> io::Result<()>;
     /// Makes content and length durable. After an error nothing is known of what was written

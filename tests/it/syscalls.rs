@@ -54,6 +54,7 @@ const CALLS: &[&str] = &[
     "linkat",
     "mmap",
     "madvise",
+    "fadvise64",
 ];
 
 /// What happens to a call, in strace's words, and to which calls.
@@ -77,6 +78,7 @@ const FAULTS: &[(&str, &[&str])] = &[
             "write",
             "fsync",
             "fdatasync",
+            "sync_file_range",
             "ftruncate",
             "fallocate",
             "rename",
@@ -99,6 +101,7 @@ const FAULTS: &[(&str, &[&str])] = &[
             "write",
             "fsync",
             "fdatasync",
+            "sync_file_range",
             "ftruncate",
             "fallocate",
             "rename",
@@ -121,7 +124,7 @@ const FAULTS: &[(&str, &[&str])] = &[
             "fallocate",
         ],
     ),
-    ("error=ENOMEM", &["mmap", "madvise"]),
+    ("error=ENOMEM", &["mmap", "madvise", "fadvise64"]),
     ("error=ENOLCK", &["flock"]),
     // Nothing was read, nothing was written: the shortest of short counts.
     ("retval=0", &["pread64", "preadv2", "pwrite64"]),

@@ -90,8 +90,10 @@ fn kept_in_place(path: &str, module: &str, code: &str) -> Vec<String> {
         found.push("names redb, which is the catalog's".to_owned());
     }
     let of_map = path == "src/storage/map.rs";
-    if !paths(code, "memmap2").is_empty() && !of_map {
-        found.push("names memmap2, which is the map's".to_owned());
+    for of_the_map in ["memmap2", "libc"] {
+        if !paths(code, of_the_map).is_empty() && !of_map {
+            found.push(format!("names {of_the_map}, which is the map's"));
+        }
     }
     if ["index", "memtable", "wal"].contains(&module) && !is_test(path) {
         for name in paths(outside_tests(code), "std") {

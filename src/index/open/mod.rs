@@ -38,7 +38,7 @@ const ATTEMPTS: u32 = 200;
 /// Whether there is an index: see [`crate::Index::exists`].
 pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {
     let names = Names::new(dir);
-    if storage.open(&names.catalog(), OpenMode::Read).is_ok() {
+    if storage.bytes_of(&names.catalog()).is_ok() {
         return Ok(true);
     }
     let entries = match storage.list(dir) {

@@ -88,6 +88,7 @@ pub(super) enum Call {
     Length,
     Read,
     Write,
+    StartWriting,
     Resize,
     Sync,
     Map,
@@ -98,7 +99,13 @@ impl Call {
     pub(super) fn changes_state(self) -> bool {
         !matches!(
             self,
-            Self::List | Self::Open | Self::Lock | Self::Length | Self::Read | Self::Map
+            Self::List
+                | Self::Open
+                | Self::Lock
+                | Self::Length
+                | Self::Read
+                | Self::StartWriting
+                | Self::Map
         )
     }
 }
