@@ -17,7 +17,6 @@ use crate::format::wal::{
 use crate::storage::{self, File, OpenMode, Storage};
 use crate::{Error, Result};
 use std::io;
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -57,15 +56,7 @@ pub(crate) struct Wal {
     end: u64,
     /// Bytes behind the end that a failed append may have left headers in.
     in_doubt: usize,
-    /// Whoever appends waits for a sync.
-    is_awaited: bool,
 }
-
-/// How long records are that the disk begins with as soon as they are written, if they are awaited:
-/// with shorter ones it is done as soon without, and on longer ones the call itself might wait.
-/// (Tests have short ones.)
-const STARTED_BYTES: RangeInclusive<usize> =
-    if cfg!(test) { 200..=8 << 10 } else { 32 << 10..=4 << 20 };
 
 /// One part in this many of a log is its reserve.
 const RESERVE_SHARE_INVERSE: u64 = 8;
@@ -111,7 +102,6 @@ impl Wal {
             length: identity.length,
             end: RECORDS_BEGIN,
             in_doubt: 0,
-            is_awaited: false,
         })
     }
 
@@ -130,11 +120,6 @@ impl Wal {
         fill(&*file, identity)?;
         storage::publish(storage, &*file, tmp, path)?;
         Ok(file)
-    }
-
-    /// From now on whoever appends waits for a sync: the disk begins with long records before.
-    pub(crate) fn awaited(self) -> Self {
-        Self { is_awaited: true, ..self }
     }
 
     /// Whether a record of this many bytes fits.
@@ -183,12 +168,7 @@ impl Wal {
     /// follow it the last ones may not.
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
         let room = usize::try_from(self.length - self.end).unwrap_or(usize::MAX);
-        let bytes = &bytes[..bytes.len().min(room)];
-        self.file.write_at(bytes, self.end)?;
-        if self.is_awaited && STARTED_BYTES.contains(&bytes.len()) {
-            self.file.start_writing(self.end, wide(bytes.len()))?;
-        }
-        Ok(())
+        self.file.write_at(&bytes[..bytes.len().min(room)], self.end)
     }
 
     /// Undoes a failed append: no header of it must survive. Overwritten and synced, or this log

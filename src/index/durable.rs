@@ -94,16 +94,16 @@ impl Group {
         }
     }
 
-    /// Undoes a failed append; if that fails too, poisons. Under the lock, because a sync that
-    /// ends meanwhile may have passed over what the failed one dropped.
-    pub(crate) fn undo(&self, undo: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    /// Does what poisons if it fails. Under the lock, because a sync that ends meanwhile may have
+    /// passed over what the failed one dropped.
+    pub(crate) fn or_poison(&self, act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let mut shared = self.lock();
-        let undone = undo();
-        if let Err(error) = &undone {
+        let done = act();
+        if let Err(error) = &done {
             shared.poisoned.get_or_insert(error.to_string());
             self.woken.notify_all();
         }
-        undone
+        done
     }
 
     /// What was written is in doubt: nothing more may build on it.

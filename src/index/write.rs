@@ -14,9 +14,14 @@ use crate::memtable::{NewDocument, Step};
 use crate::sync::Arc;
 use crate::wal::AppendError;
 use crate::{Error, ErrorKind, Result};
+use std::ops::RangeInclusive;
 
 /// Effects handed to the memtable at once.
 const EFFECTS_TOGETHER: usize = 1024;
+/// Bytes of one append that the disk begins with while they are applied: with fewer it is done as
+/// soon without, and for more the call itself might wait. (Tests append few.)
+const STARTED_BYTES: RangeInclusive<u64> =
+    if cfg!(test) { 200..=8 << 10 } else { 32 << 10..=4 << 20 };
 /// The memory of a record up to this size is kept for the next.
 const RECORD_BYTES_KEPT: u64 = 1 << 20;
 
@@ -116,8 +121,10 @@ impl Core {
         }
         let first = writer.change + 1;
         let horizon = self.group.horizon();
+        let bytes = record.record_bytes();
         let end = self.append(writer, &mut record, RecordKind::Change, first, horizon)?;
-        if record.record_bytes() <= RECORD_BYTES_KEPT {
+        self.start_writing(writer, bytes)?;
+        if bytes <= RECORD_BYTES_KEPT {
             writer.record = record;
         }
         self.apply(&before, first, &plan.effects(operations, key_hashes), &ends);
@@ -149,7 +156,7 @@ impl Core {
         match (appended, &writer.wal) {
             (Ok(end), _) => Ok(end),
             (Err(AppendError::Failed(cause)), Some(wal)) => {
-                match self.group.undo(|| wal.roll_back()) {
+                match self.group.or_poison(|| wal.roll_back()) {
                     Ok(()) => Err(Error::io("append (nothing was written) to", wal.path(), cause)),
                     Err(_) => Err(Error::new(
                         ErrorKind::Unknown,
@@ -165,6 +172,25 @@ impl Core {
             // Room was made for it.
             (Err(_), _) => Err(Error::new(ErrorKind::Io, "the WAL has no room for the record")),
         }
+    }
+
+    /// Has the disk begin with so many bytes that were just appended, if somebody will wait for
+    /// them and it is worth a call. What it cannot begin with may be gone, with what lies beside
+    /// it, and no later sync tells of that: it is a sync that failed.
+    fn start_writing(&self, writer: &Writer, bytes: u64) -> Result<()> {
+        let is_awaited = self.options.durability == Durability::Sync;
+        let Some(wal) = writer.wal.as_ref() else { return Ok(()) };
+        if !is_awaited || !STARTED_BYTES.contains(&bytes) {
+            return Ok(());
+        }
+        let start = || wal.file().start_writing(wal.end() - bytes, bytes);
+        self.group.or_poison(start).map_err(|cause| {
+            let message = format!(
+                "{}: the change may be lost at a power cut: the disk could not begin with it",
+                self.names.root().display()
+            );
+            Error::new(ErrorKind::Unknown, message).caused_by(cause)
+        })
     }
 
     /// Applies changes to the memtable, in parts, the first of which is `change`; `ends` is where

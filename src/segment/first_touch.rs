@@ -20,8 +20,8 @@ const STEP_MAX: usize = 3;
 /// What a step of look-ups does about blocks that were not checked yet.
 #[derive(Debug)]
 pub(crate) enum FirstTouch {
-    /// Reads and checks each if the system has it in memory; the first that it has not makes it
-    /// `Ask`.
+    /// Reads and checks each that the disk was not asked for, if the system has it in memory; the
+    /// first that it has not makes it `Ask`.
     Take,
     /// Asks the disk for each at once, and does not wait.
     Ask,

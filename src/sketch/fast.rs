@@ -61,6 +61,7 @@ pub(crate) fn values(
     {
         // What fills the last four is a hash of the set once more, and so changes nothing.
         let count = hashes.len();
+        hashes.reserve_exact(3);
         hashes.resize(count.next_multiple_of(4), hashes[0]);
         rounds_of_128(hashes.as_chunks().0, slots, picked, processor);
         hashes.truncate(count);

@@ -161,7 +161,7 @@ impl Cut {
 }
 
 /// Writes where the units of `piece` begin and end, and the text as it is hashed; returns how many
-/// edges there are, an even number, and whether any `_` was seen.
+/// edges there are, an even number, and whether a unit begins with `_`.
 #[inline(always)]
 pub(crate) fn edges(piece: &[u8], text: &mut [u8], edges: &mut [u32], rules: Cut) -> (usize, bool) {
     match (rules.kind, rules.lower) {

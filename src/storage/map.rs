@@ -1,6 +1,6 @@
 //! A published file as memory, and what of files only the system's own calls can ask. The only
 //! unsafe code of the storage layer is here.
-#![expect(unsafe_code, reason = "calls of the system: see the argument at each")]
+#![expect(unsafe_code, reason = "calls of the system and a prefetch: see the argument at each")]
 #![expect(clippy::disallowed_types, reason = "memmap2 maps std files; disk.rs passes one in")]
 
 use std::io;
@@ -89,10 +89,13 @@ impl Map {
             let (fd, flags) = (file.as_raw_fd(), libc::SYNC_FILE_RANGE_WRITE);
             // SAFETY: a call for an open file, borrowed as long, which touches no memory.
             if unsafe { libc::sync_file_range(fd, offset, bytes, flags) } != 0 {
+                // Where there is no such call for this file, or it must not be made, or was
+                // interrupted, all is as before it.
+                let none = [libc::EINVAL, libc::ENOSYS, libc::EOPNOTSUPP, libc::ESPIPE];
+                let not_now = [libc::EPERM, libc::EINTR, libc::EAGAIN];
                 let error = io::Error::last_os_error();
-                // An error of the disk: what could not even be begun, no sync tells of.
-                let of_disk = [libc::EIO, libc::ENOSPC, libc::EDQUOT, libc::EUCLEAN, libc::EROFS];
-                if error.raw_os_error().is_some_and(|code| of_disk.contains(&code)) {
+                let is = |code| error.raw_os_error() == Some(code);
+                if !none.into_iter().chain(not_now).any(is) {
                     return Err(error);
                 }
             }
@@ -123,13 +126,14 @@ impl Map {
         {
             use std::os::fd::AsRawFd;
             let part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-            let (fd, flags) = (file.as_raw_fd(), libc::RWF_NOWAIT);
-            // By its number: the C library's own function would need one of 2017 or later. All of
-            // the offset goes into the first of its two halves.
+            // By its number: the C library's own function would need one of 2017 or later. Each
+            // number fills a register; all of the offset goes into the first of its two halves.
+            let [fd, flags] = [file.as_raw_fd(), libc::RWF_NOWAIT].map(libc::c_long::from);
+            let (parts, half): (libc::c_long, libc::c_long) = (1, 0);
             // SAFETY: the call writes to its one part only, which is `buffer`, ours to write until
             // it returns; both it and the open file are borrowed for as long.
             let count = unsafe {
-                libc::syscall(libc::SYS_preadv2, fd, &raw const part, 1, offset, 0, flags)
+                libc::syscall(libc::SYS_preadv2, fd, &raw const part, parts, offset, half, flags)
             };
             if let Ok(count) = usize::try_from(count) {
                 return Ok(count == buffer.len());

@@ -51,7 +51,8 @@ pub(crate) trait Storage: Send + Sync + fmt::Debug {
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
     /// The names in a folder, sorted. `NotFound` if there is none.
     fn list(&self, dir: &Path) -> io::Result<Vec<Entry>>;
-    /// The length of a file, or of whatever has this name, in bytes. `NotFound` if nothing has.
+    /// The length of a file, or of whatever else has this name (a link's own), in bytes. `NotFound`
+    /// if nothing has.
     fn bytes_of(&self, path: &Path) -> io::Result<u64> {
         self.open(path, OpenMode::Read)?.bytes()
     }
@@ -90,8 +91,8 @@ pub(crate) trait File: Send + Sync + fmt::Debug {
     /// of it may have been written.
     fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()>;
     /// Has the disk begin with these bytes, which were just written, mostly without waiting: a sync
-    /// that comes later has the less to do. Promises nothing; after an error they are as after one
-    /// of `write_at`, and no sync need tell of it.
+    /// that comes later has the less to do. Promises nothing. An error is as one of `sync`: nothing
+    /// is known of what was written since the last success, and no later sync need tell of it.
     fn start_writing(&self, _offset: u64, _bytes: u64) -> io::Result<()> {
         Ok(())
     }

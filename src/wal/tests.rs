@@ -19,15 +19,7 @@ impl Wal {
         let file = storage.open(path, OpenMode::ReadWrite)?;
         file.sync()?;
         let (salt, length) = (identity.salt, identity.length);
-        Ok(Self {
-            file,
-            path: path.to_path_buf(),
-            salt,
-            length,
-            end,
-            in_doubt: 0,
-            is_awaited: true,
-        })
+        Ok(Self { file, path: path.to_path_buf(), salt, length, end, in_doubt: 0 })
     }
 }
 
@@ -257,24 +249,6 @@ fn a_failed_append_is_rolled_back_and_the_log_goes_on() {
         append(&mut wal, 7, RECORDS_BEGIN);
         assert_eq!(changes(&sim), [6, 7]);
     }
-}
-
-#[test]
-fn what_the_disk_cannot_begin_with_is_a_failed_append() {
-    let sim = Sim::new();
-    let mut wal = new_log(&sim).awaited();
-    append(&mut wal, 6, RECORDS_BEGIN);
-    // The first call is the write.
-    sim.fail(Fault { at: 1, what: What::Eio, sticky: false });
-    let failed = wal.append(&mut three(&[1; 500]), RecordKind::Change, 7, RECORDS_BEGIN);
-    assert!(matches!(failed, Err(AppendError::Failed(_))), "{failed:?}");
-    assert_eq!(sim.faults_fired(), 1);
-    wal.roll_back().expect("the fault is over");
-    for state in sim.crash_states(1, 50) {
-        assert!(changes(&state).len() <= 1);
-    }
-    append(&mut wal, 7, RECORDS_BEGIN);
-    assert_eq!(changes(&sim), [6, 7]);
 }
 
 /// Three records in one write, of which the first has this payload and the last is longer than the

@@ -8,7 +8,6 @@ use crate::index::core::{Core, Writer};
 use crate::index::durable::Mark;
 use crate::index::merge::draft::{Draft, open_built};
 use crate::index::merge::{Input, Merge};
-use crate::index::options::Durability;
 use crate::index::read::state::{Bits, LiveSegment, Snapshot};
 use crate::memtable::Memtable;
 use crate::storage::OpenMode;
@@ -292,10 +291,7 @@ impl Core {
         };
         let spare = writer.spare.take().map(|spare| self.names.numbered(spare, Ending::Free));
         let path = self.names.numbered(number, Ending::Wal);
-        let mut wal = Wal::create(&*self.storage, &path, spare.as_deref(), &identity)?;
-        if self.options.durability == Durability::Sync {
-            wal = wal.awaited();
-        }
+        let wal = Wal::create(&*self.storage, &path, spare.as_deref(), &identity)?;
         planted!(RecordBeforeListed => crate::index::tests::planted::record_early(&wal, &identity));
         Ok((wal, WalEntry { number, salt, length }))
     }

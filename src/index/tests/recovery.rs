@@ -99,6 +99,28 @@ fn an_append_that_cannot_be_undone_poisons() {
 }
 
 #[test]
+fn what_the_disk_cannot_begin_with_poisons() {
+    for what in [What::Eio, What::Enospc] {
+        let sim = Sim::new();
+        let index = index(&sim);
+        let before = answers(&index.snapshot());
+        // The first call is the write.
+        sim.fail(Fault { at: 1, what, sticky: false });
+        let (signature, payload) = (signature(&params(), 9), [7; 300]);
+        let unknown =
+            index.write(crate::Batch::new().insert_with_payload("lost", &signature, payload));
+        assert_eq!(unknown.expect_err("not begun").kind(), ErrorKind::Unknown, "{what:?}");
+        assert_eq!(sim.faults_fired(), 1);
+        assert_eq!(index.insert("k", &signature).expect_err("no").kind(), ErrorKind::Poisoned);
+        assert_eq!(answers(&index.snapshot()), before);
+        for state in sim.crash_states(3, 20) {
+            let kept = answers(&open(&state).expect("opens").snapshot());
+            assert!(before.iter().all(|answer| kept.contains(answer)), "{what:?}");
+        }
+    }
+}
+
+#[test]
 fn a_failed_append_leaves_nothing_for_the_recovery_to_cut() {
     let sim = Sim::new();
     let index = index(&sim);

@@ -25,8 +25,8 @@ use crate::sketch::unit::UnitHash;
 
 /// What `Processor` says of the same names.
 impl Wide {
-    /// The first part of `Processor::edges`: whether a unit ends with the piece, whether there is
-    /// any `_`, how many edges there are.
+    /// The first part of `Processor::edges`: whether a unit ends with the piece, whether any
+    /// begins with `_`, how many edges there are.
     pub(super) fn edges(
         self,
         piece: &[u8],

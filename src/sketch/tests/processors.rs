@@ -251,6 +251,19 @@ fn every_ascii_byte_has_its_masks_at_every_place() {
     }
 }
 
+#[test]
+fn words_of_bars_alone_are_dropped_wherever_they_stand() {
+    for before in 0..130 {
+        let text = format!("{}a._ _.a 1,_ _'_ __ _b c_ _", " ".repeat(before));
+        check_units(&text);
+        let mut found = Vec::new();
+        let (cut, hash) = (Cut { kind: Kind::Words, lower: true }, UnitHash::new(3));
+        Split::default().hash(&text, cut, hash, None, &mut found);
+        let words = ["a", "a", "1", "_b", "c_"].map(|word| hash.of(word.as_bytes()));
+        assert_eq!(found, words, "{before}");
+    }
+}
+
 /// Fails unless all ways cut a text into the same units, with buffers that nobody used.
 fn check_units(text: &str) {
     let hash = UnitHash::new(3);

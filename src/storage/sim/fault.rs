@@ -34,7 +34,12 @@ impl What {
             Self::Eio => true,
             Self::Enospc => matches!(
                 call,
-                Call::CreateDir | Call::Create | Call::Rename | Call::Write | Call::Resize
+                Call::CreateDir
+                    | Call::Create
+                    | Call::Rename
+                    | Call::Write
+                    | Call::StartWriting
+                    | Call::Resize
             ),
             Self::ShortWrite => call == Call::Write,
             Self::SyncFails => matches!(call, Call::Sync | Call::SyncDir),
@@ -120,6 +125,10 @@ pub(super) struct Faults {
 impl Faults {
     pub(super) fn plan(&mut self, fault: Fault) {
         self.planned.push((fault, 0));
+    }
+
+    pub(super) fn are_planned(&self) -> bool {
+        !self.planned.is_empty()
     }
 
     pub(super) fn fired(&self) -> u64 {

@@ -321,10 +321,12 @@ impl File for SimFile {
         Ok(())
     }
 
-    /// Three quarters of all blocks are in memory. No call that could fail: no answer rests on it.
+    /// Three quarters of all blocks are in memory; of a disk that is to fail none, so that it fails
+    /// where it is read.
     fn read_at_hand(&self, buffer: &mut [u8], offset: u64) -> bool {
         let Ok(mut machine) = self.shared.enter() else { return false };
-        let done = offset / 4096 % 4 != 2 && machine.disk.inode(self.id).live.read(buffer, offset);
+        let in_memory = offset / 4096 % 4 != 2 && !machine.faults.are_planned();
+        let done = in_memory && machine.disk.inode(self.id).live.read(buffer, offset);
         machine.counters.bytes_read += if done { wide(buffer.len()) } else { 0 };
         done
     }
@@ -348,13 +350,17 @@ impl File for SimFile {
         Ok(result?)
     }
 
-    /// What was written and nothing else may be begun. On this disk it changes nothing: any of it
-    /// may be durable anyway.
+    /// What was written and nothing else may be begun. On this disk it changes nothing, for any of
+    /// it may be durable anyway; but if it fails.
     fn start_writing(&self, offset: u64, bytes: u64) -> io::Result<()> {
         let mut machine = self.enter_writable()?;
         let length = machine.disk.inode(self.id).live.bytes();
         assert!(bytes > 0 && offset + bytes <= length, "bytes that were not written");
-        Ok(machine.step(Call::StartWriting)?)
+        let result = machine.step(Call::StartWriting);
+        if result.is_err() {
+            machine.disk.sync_failed(self.id);
+        }
+        Ok(result?)
     }
 
     fn set_bytes(&self, bytes: u64) -> io::Result<()> {
