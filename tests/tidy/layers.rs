@@ -136,6 +136,7 @@ fn a_layer_that_is_crossed_is_found() {
         ("src/segment/a.rs", "fn a(_: &crate::Index) {}"),
         ("src/index/a.rs", "use redb::Database;"),
         ("src/storage/disk.rs", "memmap2::Mmap::map(f)"),
+        ("src/storage/disk.rs", "libc::fsync(f)"),
         ("src/index/a.rs", "unsafe { b() }"),
         ("src/index/a.rs", "use std::sync::{Arc, Mutex};"),
         ("src/memtable.rs", "a: std::sync::atomic::AtomicBool"),
