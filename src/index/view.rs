@@ -4,15 +4,15 @@
 //! count of holders of its own, in memory of its own, and a thread keeps to one of them. Whoever
 //! changes anything takes all locks first: no two readers ever see different orders of changes.
 
-use crate::format::bytes::wide;
 use crate::index::durable::Mark;
 use crate::index::read::state::{Snapshot, State};
+use crate::sync::unexplored::{AtomicUsize, Ordering};
 use crate::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard, Weak};
+use std::cell::Cell;
 use std::ops::Deref;
 
-/// There are 2^3 copies. A change takes as many locks.
-const COPY_BITS: u32 = 3;
-const COPIES: usize = 1 << COPY_BITS;
+/// How many copies there are. A change takes as many locks.
+const COPIES: usize = 8;
 
 /// What all threads see.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl View {
 
     /// The current state and what of it is visible.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        let copied = &self.copies[own_copy()];
+        let copied = &self.copies[own_copy(&TURNS)];
         // A section under this lock does not panic half way.
         let current = copied.0.read().unwrap_or_else(PoisonError::into_inner);
         Snapshot {
@@ -111,16 +111,21 @@ impl View {
     }
 }
 
-/// The copy that this thread keeps to: by where its own memory lies, which is at even distances, so
-/// that steps of the golden ratio spread the threads over the copies.
+/// The turn of the next thread that asks for a copy.
+static TURNS: AtomicUsize = AtomicUsize::new(0);
+
+/// The copy that this thread keeps to: threads take them by turns, each at its first query.
 #[inline]
-fn own_copy() -> usize {
+fn own_copy(turns: &AtomicUsize) -> usize {
     thread_local! {
-        static HERE: u8 = const { 0 };
+        static OWN: Cell<usize> = const { Cell::new(COPIES) };
     }
-    let place = HERE.with(|here| wide(std::ptr::from_ref(here).addr()));
-    let spread = (place >> 12).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - COPY_BITS);
-    usize::try_from(spread).unwrap_or(0)
+    OWN.with(|own| {
+        if own.get() >= COPIES {
+            own.set(turns.fetch_add(1, Ordering::Relaxed) % COPIES);
+        }
+        own.get()
+    })
 }
 
 #[cfg(test)]
@@ -128,7 +133,7 @@ mod tests {
     use super::*;
     use crate::Params;
     use crate::memtable::Memtable;
-    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicU64};
 
     fn view() -> View {
         let params = Arc::new(Params::builder().build().expect("sound"));
@@ -164,25 +169,20 @@ mod tests {
         assert_eq!(view.snapshot().visible, 300);
     }
 
-    /// Two threads that share a copy still answer, slower: so it is enough that they mostly do not.
     #[test]
-    fn threads_spread_over_the_copies() {
-        let started = std::sync::Barrier::new(8);
-        let start = || {
-            started.wait();
-            let copy = own_copy();
-            started.wait();
+    fn threads_take_the_copies_by_turns_and_keep_to_them() {
+        let turns = AtomicUsize::new(usize::MAX - 2);
+        let take = || {
+            let copy = own_copy(&turns);
+            assert!((0..3).all(|_| own_copy(&turns) == copy));
             copy
         };
-        let copies = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..8).map(|_| scope.spawn(start)).collect();
-            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect::<Vec<_>>()
+        let mut copies: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..2 * COPIES).map(|_| scope.spawn(take)).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
         });
-        assert!(copies.iter().all(|copy| *copy < COPIES));
-        let mut distinct = copies.clone();
-        distinct.sort_unstable();
-        distinct.dedup();
-        assert!(distinct.len() >= 3, "{copies:?}");
+        copies.sort_unstable();
+        assert_eq!(copies, (0..2 * COPIES).map(|turn| turn / 2).collect::<Vec<_>>());
     }
 
     #[test]
