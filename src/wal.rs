@@ -207,6 +207,8 @@ fn fill(file: &dyn File, identity: &WalIdentity) -> io::Result<()> {
     while offset < identity.length {
         let left = usize::try_from(identity.length - offset).unwrap_or(CHUNK).min(CHUNK);
         file.write_at(&zeros[..left], offset)?;
+        // The disk works on it while the next ones are copied. A log that fails here is given up.
+        file.start_writing(offset, wide(left))?;
         offset += wide(left);
     }
     let mut begin = identity.encode();

@@ -37,6 +37,8 @@ impl NextWal {
 /// How many times as long as a full log the next one is: each flush on the way to the longest costs
 /// some ten syncs, and leaves a segment that must be merged.
 const LOG_GROWTH: u64 = 4;
+/// A log whose length is not that of another, times something, is as many of these.
+const LOG_UNIT_BYTES: u64 = 4096;
 
 impl Core {
     /// Whether a flush is due. An empty memtable never is full, however little it may hold.
@@ -68,7 +70,7 @@ impl Core {
         // The length of the log follows its use.
         let (length, used) = (wal.length(), wal.end());
         let wanted = if !fits {
-            length.saturating_mul(LOG_GROWTH)
+            length.saturating_mul(LOG_GROWTH).min(self.log_bytes_of_a_memtable(used))
         } else if used < length / 4 {
             length / 2
         } else {
@@ -82,6 +84,16 @@ impl Core {
             Err(error) if error.kind() == ErrorKind::Io && fits_reserve => Ok(false),
             flushed => flushed.map(|()| true),
         }
+    }
+
+    /// How long a log is that is not full before the memtable is, if they go on as they did: zeros
+    /// that nobody would overwrite are neither written nor kept in the system's memory.
+    fn log_bytes_of_a_memtable(&self, used: u64) -> u64 {
+        let (most, held) = (self.options.memtable_bytes_max, self.state().memtable.bytes());
+        let used_then = u128::from(used) * most as u128 / held.max(1) as u128;
+        // An eighth of the log is the reserve, and no two memtables are quite alike.
+        let bytes = u64::try_from(used_then + used_then / 4).unwrap_or(u64::MAX);
+        bytes.checked_next_multiple_of(LOG_UNIT_BYTES).unwrap_or(u64::MAX)
     }
 
     /// Lists a first WAL, with nothing else changed.
@@ -346,32 +358,57 @@ fn dead_bits(live: &LiveSegment) -> Result<Bits> {
 #[cfg(test)]
 mod tests {
     use crate::index::options::{Durability, Maintenance};
-    use crate::wal::Wal;
     use crate::{Index, Options, Params, Sketcher};
 
-    #[test]
-    fn a_log_that_is_full_is_followed_by_one_four_times_as_long() {
-        let folder = tempfile::tempdir().unwrap();
-        let params = Params::for_threshold(0.7).build().unwrap();
+    /// The logs of an index into which so many documents are put, as (length, bytes used).
+    fn logs(options: Options, documents: u32) -> Vec<(u64, u64)> {
         let options = Options {
             durability: Durability::OsBuffer,
             maintenance: Maintenance::Inline,
             wal_bytes_min: 8 << 10,
-            wal_bytes_max: 64 << 10,
-            ..Options::default()
+            ..options
         };
-        let path = folder.path().join("an index");
-        let index = Index::create(&path, &params, options).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let params = Params::for_threshold(0.7).build().unwrap();
+        let index = Index::create(folder.path().join("an index"), &params, options).unwrap();
         let signature = Sketcher::new(&params).text("a text").unwrap();
-        let mut lengths = Vec::new();
-        for key in 0..600_u32 {
+        let mut logs: Vec<(u64, u64)> = Vec::new();
+        let mut last = None;
+        for key in 0..documents {
             index.insert(key.to_le_bytes(), &signature).unwrap();
-            let wal = index.core().writer().wal.as_ref().map(Wal::length);
-            if lengths.last().copied() != wal {
-                lengths.extend(wal);
+            let writer = index.core().writer();
+            let wal = writer.wal.as_ref().unwrap();
+            if last.replace(wal.path().to_path_buf()) != Some(wal.path().to_path_buf()) {
+                logs.push((0, 0));
             }
+            *logs.last_mut().unwrap() = (wal.length(), wal.end());
         }
-        assert_eq!(lengths, [8 << 10, 32 << 10, 64 << 10]);
         index.close().unwrap();
+        logs
+    }
+
+    #[test]
+    fn a_log_that_is_full_is_followed_by_one_four_times_as_long() {
+        let logs = logs(Options { wal_bytes_max: 64 << 10, ..Options::default() }, 600);
+        let mut lengths: Vec<u64> = logs.iter().map(|(length, _)| *length).collect();
+        lengths.dedup();
+        assert_eq!(lengths, [8 << 10, 32 << 10, 64 << 10]);
+    }
+
+    #[test]
+    fn no_log_is_much_longer_than_what_a_full_memtable_has_used_of_it() {
+        for memtable_bytes_max in [250_000, 400_000, 700_000] {
+            let options =
+                Options { memtable_bytes_max, wal_bytes_max: 1 << 20, ..Options::default() };
+            let logs = logs(options, 10_000);
+            assert!(logs.len() > 5, "{logs:?}");
+            let (length, _) = *logs.last().unwrap();
+            // All but the last were used until a flush was due.
+            let settled = logs.iter().rev().skip(1).take_while(|log| log.0 == length);
+            let used: Vec<u64> = settled.map(|log| log.1).collect();
+            assert!(used.len() > 1, "{logs:?}");
+            assert!(used.iter().all(|used| length * 11 / 20 < *used), "{logs:?}");
+            assert!(used.iter().all(|used| *used < length * 7 / 8 - 1_000), "{logs:?}");
+        }
     }
 }
