@@ -362,21 +362,28 @@ impl BlockFile {
         self.checked[block / 64].fetch_or(1 << (block % 64), Ordering::Relaxed);
     }
 
-    /// Checks every block of the body as its first touch would, many with each read, and has the
-    /// pages of the map at hand.
+    /// Checks every block of the body as its first touch would, many at once, and has the pages of
+    /// the map at hand: in the map, once the system has brought them; where it refuses, by read.
     pub(super) fn read_back(&self) -> Result<()> {
-        let Some(map) = &self.map else { return Ok(()) };
-        let mut bytes = vec![0; 64 * BLOCK_BYTES];
+        if self.map.is_none() {
+            return Ok(());
+        }
+        let mut read = Vec::new();
         for (word, checked) in self.checked.iter().enumerate() {
-            let begin = word * bytes.len();
-            let count = bytes.len().min(self.body_bytes - begin);
-            self.read_disk(&mut bytes[..count], wide(begin))?;
-            for (block, bytes) in (word * 64..).zip(bytes[..count].chunks_exact(BLOCK_BYTES)) {
+            let blocks = word * 64..self.blocks().min(word * 64 + 64);
+            let bytes = match self.bring(&[blocks.start, blocks.end - 1]) {
+                Some(bytes) => bytes,
+                None => {
+                    read.resize(blocks.len() * BLOCK_BYTES, 0);
+                    self.read_disk(&mut read, wide(blocks.start * BLOCK_BYTES))?;
+                    &read
+                }
+            };
+            for (block, bytes) in blocks.zip(bytes.chunks_exact(BLOCK_BYTES)) {
                 self.check_block(block, bytes)?;
                 checked.fetch_or(1 << (block % 64), Ordering::Relaxed);
             }
         }
-        map.populate(self.body_bytes);
         Ok(())
     }
 

@@ -55,18 +55,6 @@ impl Map {
         let _ = (offset, count);
     }
 
-    /// Has the first `count` bytes entered into the page tables at once, if the system can: else
-    /// that happens page by page, when they are read.
-    pub(crate) fn populate(&self, count: usize) {
-        #[cfg(target_os = "linux")]
-        if let Self::Mapped(map) = self {
-            // Kernels before 5.14 refuse, which changes nothing but the time.
-            let _ = map.advise_range(memmap2::Advice::PopulateRead, 0, count);
-        }
-        #[cfg(not(target_os = "linux"))]
-        let _ = count;
-    }
-
     /// Has these bytes at hand, read from the disk and entered into the page tables. Where this
     /// says so, they can be read without a signal, however ill the disk: as long as memory does
     /// not get short, which holds for every other byte of a map, too. Else nothing is known.
