@@ -265,7 +265,7 @@ fn steps<'a>(
     mut keys: impl Iterator<Item = &'a [u64]>,
     mut is_next: impl FnMut(usize) -> bool,
 ) -> Vec<Step<'a>> {
-    let mut steps = Vec::with_capacity(part.len() * 3);
+    let mut steps = Vec::with_capacity(part.len());
     for (at, effect) in part.iter().enumerate() {
         if is_next(at) {
             steps.push(Step::NextChange);
