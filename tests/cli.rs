@@ -88,6 +88,10 @@ impl Scratch {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nearkin"));
         command.args(arguments).current_dir(self.dir.path());
+        // What a person has set must not change what is expected here.
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "NEARKIN_TOKEN"] {
+            command.env_remove(name);
+        }
         command
     }
 
@@ -155,6 +159,13 @@ impl Ran {
     fn fields(&self) -> Vec<String> {
         self.objects()[0].as_object().unwrap().keys().cloned().collect()
     }
+}
+
+/// Sends a signal, by the shell: not every system has a program for it.
+#[cfg(unix)]
+fn signal(process: u32, name: &str) {
+    let command = format!("kill {name} {process}");
+    assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success());
 }
 
 /// Whether commands that are started here hear signals: where one is ignored, as under nohup or in

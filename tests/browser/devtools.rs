@@ -37,7 +37,12 @@ fn program() -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     let folders: Vec<_> = std::env::split_paths(&folders).collect();
     let paths = NAMES.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
-    paths.into_iter().find(|path| path.is_file())
+    // Some are only there to say how the browser is installed.
+    let runs = |path: &PathBuf| {
+        let said = Command::new(path).arg("--version").stdin(Stdio::null()).output();
+        path.is_file() && said.is_ok_and(|said| said.status.success())
+    };
+    paths.into_iter().find(runs)
 }
 
 impl Browser {
@@ -57,6 +62,7 @@ impl Browser {
             .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 >/dev/null 2>&1"])
             .arg(program)
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe"])
+            .arg("--disable-dev-shm-usage")
             .args(["--no-first-run", "--disable-background-networking", "--hide-scrollbars"])
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .stdin(Stdio::piped())

@@ -192,7 +192,7 @@ fn kill_and_finish(scratch: &Scratch, arguments: &str) -> u32 {
         child.kill().unwrap();
         child.wait().unwrap();
         // Some way into the pass, more of it each time, so that it ends at last.
-        delay += Duration::from_millis(60);
+        delay = delay * 5 / 4;
     }
     unreachable!("it ends")
 }

@@ -127,7 +127,9 @@ fn help_fits_forty_columns() {
 fn a_bar_is_only_where_it_can_be_seen() {
     let scratch = Scratch::new();
     let line = "{\"id\":1,\"text\":\"a b c d\"}";
-    let again = format!("; sleep 0.3; echo '{line}'").repeat(2);
+    // However long it takes to start, some come after the first second of it.
+    let again = format!("; sleep 0.3; echo '{line}'").repeat(7);
+    scratch.run("create i").ends_with(0);
     let wait = format!("echo '{line}'; sleep 1.2; echo '{line}'{again}");
     let nearkin = env!("CARGO_BIN_EXE_nearkin");
     let whole = format!("-V; ({wait}) | {nearkin} add i --jsonl -");

@@ -63,9 +63,7 @@ impl Server {
 
     #[cfg(unix)]
     pub(super) fn signal(&self, signal: &str) {
-        let pid = self.child.as_ref().unwrap().id().to_string();
-        let sent = std::process::Command::new("kill").args([signal, &pid]).status().unwrap();
-        assert!(sent.success());
+        crate::signal(self.child.as_ref().unwrap().id(), signal);
     }
 
     /// Stops it as a person would, and checks that it says so and ends well.

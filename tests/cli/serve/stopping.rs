@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -42,7 +42,10 @@ fn nothing_acknowledged_is_lost_by_a_kill() {
                 }
             });
         }
-        while acknowledged.iter().map(|count| count.load(Ordering::SeqCst)).sum::<u64>() < 300 {
+        let counts = || acknowledged.iter().map(|count| count.load(Ordering::SeqCst));
+        let began = Instant::now();
+        while counts().sum::<u64>() < 300 || counts().any(|count| count == 0) {
+            assert!(began.elapsed() < Duration::from_secs(60), "they do not come on");
             thread::sleep(Duration::from_millis(1));
         }
         server.child().kill().unwrap();
@@ -72,7 +75,7 @@ fn nothing_acknowledged_is_lost_by_a_kill() {
 fn a_signal_ends_it_well_and_what_runs_is_finished() {
     for signal in ["-TERM", "-INT"] {
         let scratch = Scratch::with_licences();
-        let server = Server::start(&scratch, &["--timeout", "5"]);
+        let server = Server::start(&scratch, &["--timeout", "60"]);
         let mut idle = server.connect();
         idle.ask("GET", "/health", None).has(200);
         let operation =
@@ -89,7 +92,13 @@ fn a_signal_ends_it_well_and_what_runs_is_finished() {
         client.send(body.as_bytes()).unwrap();
         // So that it was read, and is worked on.
         let mut other = server.connect();
-        other.ask("GET", "/v1/stats", None).has(200);
+        for _ in 0..1_000 {
+            let metrics = other.ask("GET", "/metrics", None).has(200).text();
+            if metrics.lines().any(|line| line == "nearkin_requests_running 2") {
+                break;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
         server.signal(signal);
         let written = client.answer().unwrap().has(200).json();
         assert_eq!(written["outcomes"].as_array().unwrap().len(), 20_000);
