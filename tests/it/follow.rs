@@ -167,7 +167,7 @@ fn the_reading_process() {
     let script = Script::new();
     let mut random = Random(5);
     let mut figures = Figures::default();
-    // On a machine that is busy it may be overtaken again and again: it says so, and is asked again.
+    // On a busy machine it may be overtaken again and again: it says so, and is asked again.
     let settled = |opened: nearkin::Result<Reader>| match opened {
         Err(error) if error.kind() == ErrorKind::Unsettled => None,
         opened => Some(opened.unwrap()),
