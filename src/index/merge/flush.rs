@@ -70,7 +70,7 @@ impl Core {
         // The length of the log follows its use.
         let (length, used) = (wal.length(), wal.end());
         let wanted = if !fits {
-            length.saturating_mul(LOG_GROWTH).min(self.log_bytes_of_a_memtable(used))
+            self.log_bytes_of_a_memtable(used).clamp(length, length.saturating_mul(LOG_GROWTH))
         } else if used < length / 4 {
             length / 2
         } else {
@@ -168,7 +168,7 @@ impl Core {
         let bytes_each = wide(before.state.memtable.bytes()) / documents.max(1);
         let most = wide(self.options.memtable_bytes_max) / bytes_each.max(1);
         let length = writer.wal.as_ref().map_or(writer.wal_bytes, Wal::length);
-        let times = (writer.wal_bytes / length.max(1)).clamp(1, LOG_GROWTH);
+        let times = writer.wal_bytes.div_ceil(length.max(1)).clamp(1, LOG_GROWTH);
         Memtable::new(
             self.params.signature_bytes(),
             self.params.bands(),
