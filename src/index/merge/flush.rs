@@ -34,10 +34,10 @@ impl NextWal {
     }
 }
 
-/// How many times as long as a full log the next one is: each flush on the way to the longest costs
-/// some ten syncs, and leaves a segment that must be merged.
+/// How many times as long as a full log the next one is at most: each flush on the way to the
+/// longest costs some ten syncs, and leaves a segment that must be merged.
 const LOG_GROWTH: u64 = 4;
-/// A log whose length is not that of another, times something, is as many of these.
+/// A length that is estimated is a multiple of this.
 const LOG_UNIT_BYTES: u64 = 4096;
 
 impl Core {
@@ -70,7 +70,8 @@ impl Core {
         // The length of the log follows its use.
         let (length, used) = (wal.length(), wal.end());
         let wanted = if !fits {
-            self.log_bytes_of_a_memtable(used).clamp(length, length.saturating_mul(LOG_GROWTH))
+            let enough = self.log_bytes_of_a_memtable(used, record_bytes);
+            enough.clamp(length, length.saturating_mul(LOG_GROWTH))
         } else if used < length / 4 {
             length / 2
         } else {
@@ -86,11 +87,14 @@ impl Core {
         }
     }
 
-    /// How long a log is that is not full before the memtable is, if they go on as they did: zeros
-    /// that nobody would overwrite are neither written nor kept in the system's memory.
-    fn log_bytes_of_a_memtable(&self, used: u64) -> u64 {
+    /// How long a log is that is not full before the memtable is, if they go on as they did with
+    /// records like this one: zeros that nobody would overwrite are neither written nor kept in the
+    /// system's memory.
+    fn log_bytes_of_a_memtable(&self, used: u64, record_bytes: u64) -> u64 {
         let (most, held) = (self.options.memtable_bytes_max, self.state().memtable.bytes());
-        let used_then = u128::from(used) * most as u128 / held.max(1) as u128;
+        // With the record that fills it, and may lead far beyond.
+        let used_then =
+            u128::from(used) * most as u128 / held.max(1) as u128 + u128::from(record_bytes);
         // An eighth of the log is the reserve, and no two memtables are quite alike.
         let bytes = u64::try_from(used_then + used_then / 4).unwrap_or(u64::MAX);
         bytes.checked_next_multiple_of(LOG_UNIT_BYTES).unwrap_or(u64::MAX)
@@ -161,8 +165,8 @@ impl Core {
         Ok(())
     }
 
-    /// An empty one that is likely to hold as much as the last, or as much more as the next log
-    /// is longer, but no more than what it may take.
+    /// An empty one that is likely to hold as much as the last, or about as much more as the next
+    /// log is longer, but no more than what it may take.
     fn next_memtable(&self, writer: &Writer, before: &Snapshot) -> Memtable {
         let documents = u64::from(before.state.memtable.read().document_count());
         let bytes_each = wide(before.state.memtable.bytes()) / documents.max(1);
@@ -358,10 +362,11 @@ fn dead_bits(live: &LiveSegment) -> Result<Bits> {
 #[cfg(test)]
 mod tests {
     use crate::index::options::{Durability, Maintenance};
-    use crate::{Index, Options, Params, Sketcher};
+    use crate::{Batch, Index, Options, Params, Sketcher};
 
-    /// The logs of an index into which so many documents are put, as (length, bytes used).
-    fn logs(options: Options, documents: u32) -> Vec<(u64, u64)> {
+    /// The logs of an index into which so many batches of documents are put: the length, the bytes
+    /// used before the write after which there was another, and those of the record before.
+    fn logs(options: Options, batches: u32, documents: u32) -> Vec<(u64, u64, u64)> {
         let options = Options {
             durability: Durability::OsBuffer,
             maintenance: Maintenance::Inline,
@@ -372,16 +377,19 @@ mod tests {
         let params = Params::for_threshold(0.7).build().unwrap();
         let index = Index::create(folder.path().join("an index"), &params, options).unwrap();
         let signature = Sketcher::new(&params).text("a text").unwrap();
-        let mut logs: Vec<(u64, u64)> = Vec::new();
+        let mut logs: Vec<(u64, u64, u64)> = Vec::new();
         let mut last = None;
-        for key in 0..documents {
-            index.insert(key.to_le_bytes(), &signature).unwrap();
+        for batch in 0..batches {
+            let keys = batch * documents..(batch + 1) * documents;
+            let add = |batch: Batch, key: u32| batch.insert(key.to_le_bytes(), &signature);
+            index.write(keys.fold(Batch::new(), add)).unwrap();
             let writer = index.core().writer();
             let wal = writer.wal.as_ref().unwrap();
             if last.replace(wal.path().to_path_buf()) != Some(wal.path().to_path_buf()) {
-                logs.push((0, 0));
+                logs.push((0, 0, 0));
             }
-            *logs.last_mut().unwrap() = (wal.length(), wal.end());
+            let log = logs.last_mut().unwrap();
+            *log = (wal.length(), wal.end(), wal.end() - log.1);
         }
         index.close().unwrap();
         logs
@@ -389,8 +397,8 @@ mod tests {
 
     #[test]
     fn a_log_that_is_full_is_followed_by_one_four_times_as_long() {
-        let logs = logs(Options { wal_bytes_max: 64 << 10, ..Options::default() }, 600);
-        let mut lengths: Vec<u64> = logs.iter().map(|(length, _)| *length).collect();
+        let logs = logs(Options { wal_bytes_max: 64 << 10, ..Options::default() }, 600, 1);
+        let mut lengths: Vec<u64> = logs.iter().map(|log| log.0).collect();
         lengths.dedup();
         assert_eq!(lengths, [8 << 10, 32 << 10, 64 << 10]);
     }
@@ -400,15 +408,32 @@ mod tests {
         for memtable_bytes_max in [250_000, 400_000, 700_000] {
             let options =
                 Options { memtable_bytes_max, wal_bytes_max: 1 << 20, ..Options::default() };
-            let logs = logs(options, 10_000);
+            let logs = logs(options, 10_000, 1);
             assert!(logs.len() > 5, "{logs:?}");
-            let (length, _) = *logs.last().unwrap();
+            let length = logs.last().unwrap().0;
             // All but the last were used until a flush was due.
             let settled = logs.iter().rev().skip(1).take_while(|log| log.0 == length);
             let used: Vec<u64> = settled.map(|log| log.1).collect();
             assert!(used.len() > 1, "{logs:?}");
             assert!(used.iter().all(|used| length * 11 / 20 < *used), "{logs:?}");
             assert!(used.iter().all(|used| *used < length * 7 / 8 - 1_000), "{logs:?}");
+        }
+    }
+
+    #[test]
+    fn large_batches_do_not_fill_the_log_before_the_memtable() {
+        for documents in [100, 300, 500, 700, 900] {
+            let options = Options {
+                memtable_bytes_max: 400_000,
+                wal_bytes_max: 1 << 20,
+                ..Options::default()
+            };
+            let logs = logs(options, 30_000 / documents, documents);
+            let mut settled = logs[..logs.len() - 1].iter().skip(4);
+            assert!(settled.len() > 3, "{logs:?}");
+            // One more record fitted: it was the memtable that was full.
+            let fitted = |log: &(u64, u64, u64)| log.1 + log.2 <= log.0 * 7 / 8;
+            assert!(settled.all(fitted), "{documents} at once: {logs:?}");
         }
     }
 }
