@@ -4,8 +4,9 @@
 //! Whatever one thread of the engine may wait for another at, or tells it by, comes from here:
 //! locks, condition variables, channels, threads, and atomics that others go by. What comes from
 //! `std` directly has to give its reason, which is one of two: only one thread ever touches it (the
-//! catalog's backend inside a commit), or it is a cache in which a lost race costs time only (the
-//! checked bits of blocks). Nothing else belongs here; nothing here is written by us.
+//! catalog's backend inside a commit), or a race in it costs time only (the checked bits of blocks;
+//! whose turn it is to take which copy of the view). Nothing else belongs here; nothing here is
+//! written by us.
 //!
 //! The explorer's condition variables never time out and never wake for nothing, its sleep only
 //! lets others go first, and its atomics are all in one order.
@@ -28,5 +29,6 @@ pub(crate) use chosen::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwL
 pub(crate) use chosen::{atomic, mpsc, thread};
 // The explorer has none of its own: counting owners is no place where threads meet.
 pub(crate) use std::sync::{Arc, PoisonError, TryLockError, Weak};
-// Atomics that no thread goes by: a race costs time only, so the explorer need not see them.
+// Atomics that no thread goes by: a race costs time only, so the explorer need not see them. Of the
+// engine's files only `index/view.rs` may say so.
 pub(crate) use std::sync::atomic as unexplored;

@@ -104,6 +104,12 @@ fn kept_in_place(path: &str, module: &str, code: &str) -> Vec<String> {
             }
         }
     }
+    if code.contains("unexplored")
+        && !["src/sync.rs", "src/index/view.rs"].contains(&path)
+        && path.starts_with("src/")
+    {
+        found.push("names an atomic that no explorer sees".to_owned());
+    }
     let word = |c: char| !(c.is_alphanumeric() || c == '_');
     let of_vectors = path.starts_with("src/sketch/simd") || path == "src/sketch/compare.rs";
     if code.split(word).any(|word| word == "unsafe") && !of_map && !of_vectors {
@@ -141,6 +147,7 @@ fn a_layer_that_is_crossed_is_found() {
         ("src/index/a.rs", "use std::sync::{Arc, Mutex};"),
         ("src/memtable.rs", "a: std::sync::atomic::AtomicBool"),
         ("src/index/a.rs", "std::thread::sleep(b)"),
+        ("src/wal.rs", "use crate::sync::unexplored::AtomicU64;"),
     ];
     for (path, code) in bad {
         assert_eq!(broken(path, code, &exported).len(), 1, "{path}: {code}");
@@ -165,6 +172,7 @@ fn what_may_be_named_is_left_alone() {
         ("src/index/a.rs", "use crate::sync::Mutex;\nuse std::sync::Arc;"),
         ("src/index/tests/a.rs", "use std::sync::Mutex;"),
         ("src/catalog.rs", "use std::sync::Mutex;"),
+        ("src/index/view.rs", "use crate::sync::unexplored::AtomicU64;"),
         ("tests/a.rs", "redb::x"),
     ];
     for (path, code) in good {

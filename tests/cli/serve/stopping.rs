@@ -92,13 +92,11 @@ fn a_signal_ends_it_well_and_what_runs_is_finished() {
         client.send(body.as_bytes()).unwrap();
         // So that it was read, and is worked on.
         let mut other = server.connect();
-        for _ in 0..1_000 {
+        let runs = || {
             let metrics = other.ask("GET", "/metrics", None).has(200).text();
-            if metrics.lines().any(|line| line == "nearkin_requests_running 2") {
-                break;
-            }
-            thread::sleep(Duration::from_millis(1));
-        }
+            metrics.lines().any(|line| line == "nearkin_requests_running 2")
+        };
+        assert!(std::iter::repeat_with(runs).take(1_000).any(|runs| runs), "never seen to run");
         server.signal(signal);
         let written = client.answer().unwrap().has(200).json();
         assert_eq!(written["outcomes"].as_array().unwrap().len(), 20_000);
