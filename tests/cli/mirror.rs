@@ -102,11 +102,15 @@ fn a_touched_file_is_read_but_not_replaced_and_keeps_its_time() {
 fn a_file_read_right_after_it_was_modified_is_read_again() {
     let scratch = Scratch::new();
     scratch.write("d/a", text(1));
-    // As good as just now, however long it takes until it is read.
-    let soon = std::time::SystemTime::now() + Duration::from_secs(60);
     let file = fs::File::options().write(true).open(scratch.path("d/a")).unwrap();
-    file.set_modified(soon).unwrap();
-    scratch.mirror("i d");
+    // On a machine that is busy it may take too long for that: then again.
+    let right_after = || {
+        let began = std::time::Instant::now();
+        file.set_modified(std::time::SystemTime::now()).unwrap();
+        scratch.mirror("i d");
+        began.elapsed() < Duration::from_millis(1_500)
+    };
+    assert!(std::iter::repeat_with(right_after).take(100).any(|in_time| in_time));
     assert_eq!(count(&scratch.mirror("i d").1, &["unchanged", "read"]), [1, 1]);
 }
 

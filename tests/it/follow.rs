@@ -169,15 +169,14 @@ fn the_reading_process() {
     let mut figures = Figures::default();
     // On a busy machine it may be overtaken again and again: it says so, and is asked again.
     let begin = Instant::now();
-    let settled = |opened: nearkin::Result<Reader>| match opened {
-        Err(error) if error.kind() == ErrorKind::Unsettled => None,
-        opened => Some(opened.unwrap()),
-    };
     while !stop.load(Ordering::Relaxed) {
-        let Some(mut reader) = settled(Reader::open(&dir, Options::default())) else {
-            let may_come = figures.opened > 0 || begin.elapsed() < Duration::from_secs(60);
-            assert!(may_come, "it never settles");
-            continue;
+        let mut reader = match Reader::open(&dir, Options::default()) {
+            Err(error) if error.kind() == ErrorKind::Unsettled => {
+                let may_come = figures.opened > 0 || begin.elapsed() < Duration::from_secs(60);
+                assert!(may_come, "it never settles");
+                continue;
+            }
+            opened => opened.unwrap(),
         };
         if figures.opened == 0 {
             println!("\nready");
