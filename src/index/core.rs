@@ -140,10 +140,16 @@ impl Alarm {
         self.rung.notify_all();
     }
 
+    /// Whether there is something to be done.
+    pub(crate) fn is_rung(&self) -> bool {
+        let state = self.lock();
+        state.work || state.stop
+    }
+
     /// Sleeps until rung or for `patience`; false when it is time to go.
     pub(crate) fn wait(&self, patience: std::time::Duration) -> bool {
         let mut state = self.lock();
-        if !state.work && !state.stop {
+        if !state.work && !state.stop && !patience.is_zero() {
             let woken = self.rung.wait_timeout(state, patience);
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
         }

@@ -2,6 +2,7 @@
 
 use crate::Result;
 use crate::format::wal::{RecordBuilder, RecordKind};
+use crate::index::ahead::Ahead;
 use crate::index::core::Core;
 use crate::index::durable::Mark;
 use crate::index::merge::flush::NextWal;
@@ -149,18 +150,25 @@ impl Drop for Background {
 }
 
 fn run(core: &Weak<Core>, patience: Duration) {
+    let mut ahead = Ahead::default();
     if let Some(core) = core.upgrade() {
         core.ask_for_directories(|_| !core.alarm.stopping());
+        ahead = Ahead::of(&core);
     }
     while let Some(core) = core.upgrade() {
-        if !core.alarm.wait(patience) {
+        let is_done = ahead.go_on(&core, patience);
+        if !core.alarm.wait(if is_done { patience } else { Duration::ZERO }) {
             return;
         }
         loop {
             if core.alarm.stopping() {
                 return;
             }
-            match core.maintain() {
+            let done = core.maintain();
+            if matches!(done, Ok(Maintained::Compacted)) {
+                ahead = Ahead::of(&core);
+            }
+            match done {
                 Ok(Maintained::Nothing | Maintained::Noted) => {
                     core.alarm.note_failure(None);
                     break;

@@ -2,6 +2,7 @@
 //! `merge/mod.rs` are its three stories.
 
 mod admit;
+mod ahead;
 mod batch;
 mod copy;
 mod core;

@@ -27,7 +27,10 @@ pub enum Durability {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Maintenance {
-    /// One background thread that does nothing else. It ends with the last handle.
+    /// One background thread that does nothing else. It ends with the last handle. After opening
+    /// it reads and checks what the system has of the segments in memory, about 1 GiB a second, so
+    /// that queries need not: each block of 4 KiB is checked when it is first touched. It waits
+    /// for no disk, and everything else goes first.
     #[default]
     Background,
     /// The writer, one due step after each write: deterministic, no thread.

@@ -352,6 +352,10 @@ impl BlockFile {
         Ok(())
     }
 
+    pub(super) fn is_mapped(&self) -> bool {
+        self.map.is_some()
+    }
+
     /// Whether a block was read and its checksum was right.
     pub(super) fn is_checked(&self, block: usize) -> bool {
         is_set(&self.checked, block)
@@ -437,23 +441,30 @@ impl BlockFile {
     /// checked.
     pub(super) fn take_block(&self, block: usize) -> bool {
         let mut bytes = [0; BLOCK_BYTES];
-        let index = block / CRCS_PER_BLOCK;
-        let Some(crcs) = self.crc_table.get(index) else { return false };
-        if crcs.get().is_none() {
-            let offset = self.footer.body_bytes + wide(index * BLOCK_BYTES);
-            if !self.file.read_at_hand(&mut bytes, offset)
-                || crc32fast::hash(&bytes) != self.tail.roots[index]
-            {
-                return false;
-            }
-            crcs.get_or_init(|| Box::new(bytes));
-        }
-        let taken = self.file.read_at_hand(&mut bytes, wide(block * BLOCK_BYTES))
+        let taken = self.crcs_at_hand(block)
+            && self.file.read_at_hand(&mut bytes, wide(block * BLOCK_BYTES))
             && self.check_block(block, &bytes).is_ok();
         if taken {
             self.set_checked(block);
         }
         taken
+    }
+
+    /// Whether what checks a block is here, or could be had without waiting, and is right.
+    pub(super) fn crcs_at_hand(&self, block: usize) -> bool {
+        let index = block / CRCS_PER_BLOCK;
+        let Some(crcs) = self.crc_table.get(index) else { return false };
+        if crcs.get().is_none() {
+            let mut bytes = Box::new([0; BLOCK_BYTES]);
+            let offset = self.footer.body_bytes + wide(index * BLOCK_BYTES);
+            if !self.file.read_at_hand(&mut *bytes, offset)
+                || crc32fast::hash(&*bytes) != self.tail.roots[index]
+            {
+                return false;
+            }
+            crcs.get_or_init(|| bytes);
+        }
+        true
     }
 
     pub(super) fn read_disk(&self, bytes: &mut [u8], offset: u64) -> Result<()> {

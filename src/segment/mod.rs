@@ -3,6 +3,7 @@
 //! Knows keys, signatures and bands as bytes. Knows nothing of the WAL, the memtable, the catalog
 //! or queries; `docs/FILE_FORMAT.md` says what the bytes are.
 
+mod ahead;
 mod blocks;
 mod builder;
 mod checked;
