@@ -174,6 +174,9 @@ impl<'a> LoggedOperation<'a> {
     }
 }
 
+/// An operation before its signature, key and payload.
+const OPERATION_HEAD_BYTES: usize = 20;
+
 /// A record under construction, or several, one behind the other: their bytes are laid out once,
 /// in place.
 #[derive(Debug, Default)]
@@ -214,11 +217,13 @@ impl RecordBuilder {
         };
         let key_bytes = u16::try_from(key.len()).unwrap_or(u16::MAX);
         let payload_bytes = u32::try_from(payload.len()).unwrap_or(u32::MAX);
-        self.bytes.extend_from_slice(&[tag, 0]);
-        self.bytes.extend_from_slice(&key_bytes.to_le_bytes());
-        self.bytes.extend_from_slice(&payload_bytes.to_le_bytes());
-        self.bytes.extend_from_slice(&time.to_le_bytes());
-        self.bytes.extend_from_slice(&shingle_count.to_le_bytes());
+        let mut head = [0; OPERATION_HEAD_BYTES];
+        head[0] = tag;
+        head[2..4].copy_from_slice(&key_bytes.to_le_bytes());
+        head[4..8].copy_from_slice(&payload_bytes.to_le_bytes());
+        head[8..16].copy_from_slice(&time.to_le_bytes());
+        head[16..].copy_from_slice(&shingle_count.to_le_bytes());
+        self.bytes.extend_from_slice(&head);
         self.bytes.extend_from_slice(signature);
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(payload);

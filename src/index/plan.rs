@@ -14,7 +14,9 @@ use crate::{Params, Result};
 
 /// What each operation of a change comes to.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct Plan<'a> {
+    operations: &'a [LoggedOperation<'a>],
+    key_hashes: &'a [u64],
     pub(crate) outcomes: Vec<Outcome>,
     /// Where the live version of each key lies, if there is one: what takes effect ends it.
     places: Vec<Option<Place>>,
@@ -36,11 +38,11 @@ pub(crate) fn key_hashes(params: &Params, operations: &[LoggedOperation<'_>]) ->
 }
 
 /// Looks every key up and says what each operation comes to. Of several on one key the last wins.
-pub(crate) fn plan(
+pub(crate) fn plan<'a>(
     before: &Snapshot,
-    operations: &[LoggedOperation<'_>],
-    key_hashes: &[u64],
-) -> Result<Plan> {
+    operations: &'a [LoggedOperation<'a>],
+    key_hashes: &'a [u64],
+) -> Result<Plan<'a>> {
     let count = operations.len();
     let mut outcomes = vec![Outcome::Missing; count];
     if count > 1 {
@@ -53,11 +55,15 @@ pub(crate) fn plan(
             *outcome = decide(before, &operations[at], places[at])?;
         }
     }
-    Ok(Plan { outcomes, places })
+    Ok(Plan { operations, key_hashes, outcomes, places })
 }
 
 /// Marks all operations on a key but the last.
 fn supersede(operations: &[LoggedOperation<'_>], outcomes: &mut [Outcome]) {
+    // Often they come in order, and none twice.
+    if operations.is_sorted_by(|one, next| one.key() < next.key()) {
+        return;
+    }
     // A hash table of the last operation on each key: its number, from 1; at most half full, and
     // four bytes a slot, so that it costs little to make. The hashes are not those of the key
     // table: whoever chooses keys could choose them to be equal.
@@ -154,7 +160,7 @@ pub(crate) fn take_effect(outcomes: &[Outcome]) -> bool {
     outcomes.iter().any(|outcome| Plan::takes_effect(*outcome))
 }
 
-impl Plan {
+impl<'a> Plan<'a> {
     fn takes_effect(outcome: Outcome) -> bool {
         matches!(outcome, Outcome::Inserted | Outcome::Replaced | Outcome::Removed)
     }
@@ -164,44 +170,21 @@ impl Plan {
         !take_effect(&self.outcomes)
     }
 
-    /// Which operations change something.
-    fn effective_at(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.outcomes.len()).filter(|at| Self::takes_effect(self.outcomes[*at]))
-    }
-
     /// The operations that change something.
-    pub(crate) fn effective<'p, 'o>(
-        &'p self,
-        operations: &'p [LoggedOperation<'o>],
-    ) -> impl Iterator<Item = &'p LoggedOperation<'o>> + 'p {
-        self.effective_at().map(|at| &operations[at])
-    }
-
-    /// The operations that change something, each with the hash of its key and the place of the
-    /// version that dies.
-    pub(crate) fn effects<'o>(
-        &self,
-        operations: &[LoggedOperation<'o>],
-        key_hashes: &[u64],
-    ) -> Vec<Effect<'o>> {
-        let effect = |at: usize| Effect {
-            operation: operations[at],
-            key_hash: key_hashes[at],
+    pub(crate) fn effects(&self) -> impl Iterator<Item = Effect<'a>> + Clone + '_ {
+        let effective = |at: &usize| Self::takes_effect(self.outcomes[*at]);
+        (0..self.outcomes.len()).filter(effective).map(|at| Effect {
+            operation: self.operations[at],
+            key_hash: self.key_hashes[at],
             dying: self.places[at],
-        };
-        let mut effects = Vec::with_capacity(operations.len());
-        effects.extend(self.effective_at().map(effect));
-        effects
+        })
     }
 
     /// Whether the reserve of the log is there for it: who only removes makes room.
-    pub(crate) fn reserve(&self, operations: &[LoggedOperation<'_>]) -> Reserve {
-        let mut effective = self.effective(operations);
-        if effective.all(|operation| matches!(operation, LoggedOperation::Remove { .. })) {
-            Reserve::Used
-        } else {
-            Reserve::Kept
-        }
+    pub(crate) fn reserve(&self) -> Reserve {
+        let is_remove =
+            |effect: Effect<'_>| matches!(effect.operation, LoggedOperation::Remove { .. });
+        if self.effects().all(is_remove) { Reserve::Used } else { Reserve::Kept }
     }
 
     /// Live documents after the change.

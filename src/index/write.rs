@@ -8,7 +8,7 @@ use crate::index::batch::{Batch, Outcome, Written};
 use crate::index::core::{Core, Writer};
 use crate::index::durable::Mark;
 use crate::index::options::Durability;
-use crate::index::plan::{Effect, key_hashes, plan, take_effect};
+use crate::index::plan::{Effect, Plan, key_hashes, plan, take_effect};
 use crate::index::read::state::{Place, Snapshot, band_keys, other_parameters};
 use crate::memtable::{NewDocument, Step};
 use crate::sync::Arc;
@@ -21,7 +21,7 @@ const EFFECTS_TOGETHER: usize = 1024;
 /// Bytes of one append that the disk begins with while they are applied: with fewer it is done as
 /// soon without, and for more the call itself might wait. (Tests append few.)
 const STARTED_BYTES: RangeInclusive<u64> =
-    if cfg!(test) { 200..=8 << 10 } else { 32 << 10..=4 << 20 };
+    if cfg!(test) { 200..=8 << 10 } else { 16 << 10..=4 << 20 };
 /// The memory of a record up to this size is kept for the next.
 const RECORD_BYTES_KEPT: u64 = 1 << 20;
 
@@ -112,7 +112,7 @@ impl Core {
         }
         let mut record = std::mem::take(&mut writer.record);
         let ends = lay_out(operations, &plan.outcomes, ends, &mut record);
-        if self.make_room(writer, record.record_bytes(), plan.reserve(operations))? {
+        if self.make_room(writer, record.record_bytes(), plan.reserve())? {
             // The same documents die, but a flush has moved them.
             let old = Arc::clone(&before.state.memtable);
             before = self.applied(writer);
@@ -127,7 +127,7 @@ impl Core {
         if bytes <= RECORD_BYTES_KEPT {
             writer.record = record;
         }
-        self.apply(&before, first, &plan.effects(operations, key_hashes), &ends);
+        self.apply(&before, first, &plan, &ends);
         let change = writer.change + wide(ends.len());
         writer.change = change;
         writer.documents = plan.documents_after(writer.documents);
@@ -199,19 +199,26 @@ impl Core {
         &self,
         before: &Snapshot,
         mut change: u64,
-        effects: &[Effect<'_>],
+        plan: &Plan<'_>,
         ends: &[usize],
     ) {
         let tables = self.params.bands() + 1;
-        let mut keys = Vec::with_capacity(effects.len().min(EFFECTS_TOGETHER) * tables);
+        let mut effects = plan.effects();
+        let mut keys = Vec::new();
         let mut ends = ends.iter().copied().peekable();
-        let parts = effects.chunks(EFFECTS_TOGETHER).zip((0..).step_by(EFFECTS_TOGETHER));
-        for (part, begin) in parts {
+        let mut begin = 0;
+        loop {
+            let part = effects.clone().take(EFFECTS_TOGETHER);
+            let count = effects.by_ref().take(EFFECTS_TOGETHER).count();
+            if count == 0 {
+                return;
+            }
             keys.clear();
-            for Effect { operation, key_hash, .. } in part {
+            for Effect { operation, key_hash, .. } in part.clone() {
                 if let LoggedOperation::Insert { signature, .. } = operation {
+                    keys.reserve(count * tables);
                     band_keys(&self.params, signature, &mut keys);
-                    keys.push(*key_hash);
+                    keys.push(key_hash);
                 }
             }
             let mut ended = 0;
@@ -220,9 +227,11 @@ impl Core {
                 ended += u64::from(is_next);
                 is_next
             };
-            let steps = steps(before, part, keys.chunks_exact(tables), is_next);
+            let mut steps = Vec::with_capacity(count);
+            lay_steps(before, part, keys.chunks_exact(tables), is_next, &mut steps);
             before.state.memtable.apply(change, &steps);
             change += ended;
+            begin += count;
         }
     }
 }
@@ -259,14 +268,14 @@ fn lay_out(
 
 /// The deaths and births that operations come to. `is_next` says whether one of them is the first
 /// of a change that is not the first.
-fn steps<'a>(
+fn lay_steps<'a: 'k, 'k>(
     before: &Snapshot,
-    part: &[Effect<'a>],
-    mut keys: impl Iterator<Item = &'a [u64]>,
+    part: impl Iterator<Item = Effect<'a>>,
+    mut keys: impl Iterator<Item = &'k [u64]>,
     mut is_next: impl FnMut(usize) -> bool,
-) -> Vec<Step<'a>> {
-    let mut steps = Vec::with_capacity(part.len());
-    for (at, effect) in part.iter().enumerate() {
+    steps: &mut Vec<Step<'k>>,
+) {
+    for (at, effect) in part.enumerate() {
         if is_next(at) {
             steps.push(Step::NextChange);
         }
@@ -289,7 +298,6 @@ fn steps<'a>(
             }));
         }
     }
-    steps
 }
 
 /// Refuses a key that is empty or too long.

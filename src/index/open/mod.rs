@@ -434,7 +434,7 @@ impl Core {
         let before: Snapshot = self.applied(writer);
         let key_hashes = key_hashes(&self.params, operations);
         let plan = plan(&before, operations, &key_hashes)?;
-        self.apply(&before, change, &plan.effects(operations, &key_hashes), &[]);
+        self.apply(&before, change, &plan, &[]);
         writer.change = change;
         writer.documents = plan.documents_after(writer.documents);
         Ok(())
