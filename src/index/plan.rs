@@ -15,20 +15,11 @@ use crate::{Params, Result};
 /// What each operation of a change comes to.
 #[derive(Debug)]
 pub(crate) struct Plan<'a> {
-    operations: &'a [LoggedOperation<'a>],
-    key_hashes: &'a [u64],
+    pub(crate) operations: &'a [LoggedOperation<'a>],
+    pub(crate) key_hashes: &'a [u64],
     pub(crate) outcomes: Vec<Outcome>,
     /// Where the live version of each key lies, if there is one: what takes effect ends it.
-    places: Vec<Option<Place>>,
-}
-
-/// An operation that changes something.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Effect<'a> {
-    pub(crate) operation: LoggedOperation<'a>,
-    pub(crate) key_hash: u64,
-    /// The version that dies, if one does.
-    pub(crate) dying: Option<Place>,
+    pub(crate) places: Vec<Option<Place>>,
 }
 
 /// The hash of every operation's key.
@@ -160,7 +151,7 @@ pub(crate) fn take_effect(outcomes: &[Outcome]) -> bool {
     outcomes.iter().any(|outcome| Plan::takes_effect(*outcome))
 }
 
-impl<'a> Plan<'a> {
+impl Plan<'_> {
     fn takes_effect(outcome: Outcome) -> bool {
         matches!(outcome, Outcome::Inserted | Outcome::Replaced | Outcome::Removed)
     }
@@ -170,21 +161,15 @@ impl<'a> Plan<'a> {
         !take_effect(&self.outcomes)
     }
 
-    /// The operations that change something.
-    pub(crate) fn effects(&self) -> impl Iterator<Item = Effect<'a>> + Clone + '_ {
-        let effective = |at: &usize| Self::takes_effect(self.outcomes[*at]);
-        (0..self.outcomes.len()).filter(effective).map(|at| Effect {
-            operation: self.operations[at],
-            key_hash: self.key_hashes[at],
-            dying: self.places[at],
-        })
+    /// Which operations change something.
+    pub(crate) fn effective(&self) -> impl Iterator<Item = usize> + Clone + '_ {
+        (0..self.outcomes.len()).filter(|at| Self::takes_effect(self.outcomes[*at]))
     }
 
     /// Whether the reserve of the log is there for it: who only removes makes room.
     pub(crate) fn reserve(&self) -> Reserve {
-        let is_remove =
-            |effect: Effect<'_>| matches!(effect.operation, LoggedOperation::Remove { .. });
-        if self.effects().all(is_remove) { Reserve::Used } else { Reserve::Kept }
+        let is_remove = |at| matches!(self.operations[at], LoggedOperation::Remove { .. });
+        if self.effective().all(is_remove) { Reserve::Used } else { Reserve::Kept }
     }
 
     /// Live documents after the change.

@@ -8,7 +8,7 @@ use crate::index::batch::{Batch, Outcome, Written};
 use crate::index::core::{Core, Writer};
 use crate::index::durable::Mark;
 use crate::index::options::Durability;
-use crate::index::plan::{Effect, Plan, key_hashes, plan, take_effect};
+use crate::index::plan::{Plan, key_hashes, plan, take_effect};
 use crate::index::read::state::{Place, Snapshot, band_keys, other_parameters};
 use crate::memtable::{NewDocument, Step};
 use crate::sync::Arc;
@@ -203,22 +203,19 @@ impl Core {
         ends: &[usize],
     ) {
         let tables = self.params.bands() + 1;
-        let mut effects = plan.effects();
+        let effective: Vec<usize> = plan.effective().collect();
         let mut keys = Vec::new();
         let mut ends = ends.iter().copied().peekable();
-        let mut begin = 0;
-        loop {
-            let part = effects.clone().take(EFFECTS_TOGETHER);
-            let count = effects.by_ref().take(EFFECTS_TOGETHER).count();
-            if count == 0 {
-                return;
-            }
+        let parts = effective.chunks(EFFECTS_TOGETHER).zip((0..).step_by(EFFECTS_TOGETHER));
+        for (part, begin) in parts {
             keys.clear();
-            for Effect { operation, key_hash, .. } in part.clone() {
-                if let LoggedOperation::Insert { signature, .. } = operation {
-                    keys.reserve(count * tables);
+            for &at in part {
+                if let LoggedOperation::Insert { signature, .. } = &plan.operations[at] {
+                    if keys.is_empty() {
+                        keys.reserve(part.len() * tables);
+                    }
                     band_keys(&self.params, signature, &mut keys);
-                    keys.push(key_hash);
+                    keys.push(plan.key_hashes[at]);
                 }
             }
             let mut ended = 0;
@@ -227,11 +224,9 @@ impl Core {
                 ended += u64::from(is_next);
                 is_next
             };
-            let mut steps = Vec::with_capacity(count);
-            lay_steps(before, part, keys.chunks_exact(tables), is_next, &mut steps);
+            let steps = steps(before, plan, part, keys.chunks_exact(tables), is_next);
             before.state.memtable.apply(change, &steps);
             change += ended;
-            begin += count;
         }
     }
 }
@@ -266,27 +261,28 @@ fn lay_out(
     effective_ends
 }
 
-/// The deaths and births that operations come to. `is_next` says whether one of them is the first
-/// of a change that is not the first.
-fn lay_steps<'a: 'k, 'k>(
+/// The deaths and births that some operations of a plan come to. `is_next` says whether one of them
+/// is the first of a change that is not the first.
+fn steps<'k>(
     before: &Snapshot,
-    part: impl Iterator<Item = Effect<'a>>,
+    plan: &'k Plan<'_>,
+    part: &[usize],
     mut keys: impl Iterator<Item = &'k [u64]>,
     mut is_next: impl FnMut(usize) -> bool,
-    steps: &mut Vec<Step<'k>>,
-) {
-    for (at, effect) in part.enumerate() {
-        if is_next(at) {
+) -> Vec<Step<'k>> {
+    let mut steps = Vec::with_capacity(part.len());
+    for (nth, &at) in part.iter().enumerate() {
+        if is_next(nth) {
             steps.push(Step::NextChange);
         }
-        if let Some(Place { source, ordinal }) = effect.dying {
+        if let Some(Place { source, ordinal }) = plan.places[at] {
             steps.push(match before.state.segments.get(source) {
                 Some(live) => Step::SegmentDeath { segment: live.number(), ordinal },
                 None => Step::Death(ordinal),
             });
         }
         if let LoggedOperation::Insert { key, payload, time, shingle_count, signature } =
-            effect.operation
+            plan.operations[at]
         {
             steps.push(Step::Birth(NewDocument {
                 key,
@@ -298,6 +294,7 @@ fn lay_steps<'a: 'k, 'k>(
             }));
         }
     }
+    steps
 }
 
 /// Refuses a key that is empty or too long.

@@ -2,7 +2,7 @@
 //!
 //! Knows blocks and bytes; not what any section holds.
 
-use super::checked::{Checked, is_set};
+use super::checked::{Bits, Checked, is_set, words};
 use super::ends::read_ends;
 use super::first_touch::FirstTouch;
 use crate::format::blocks::{BLOCK_BYTES, Footer, Section, Tail};
@@ -41,6 +41,9 @@ pub enum ReadMode {
 
 pub(super) type Block = [u8; BLOCK_BYTES];
 
+/// Blocks read back at once.
+const READ_BACK_BLOCKS: usize = 64;
+
 /// Blocks of the body that one block of the CRC table covers.
 const CRCS_PER_BLOCK: usize = BLOCK_BYTES / 4;
 
@@ -56,9 +59,8 @@ pub(super) struct BlockFile {
     tail: Tail,
     /// `None` in `ReadMode::Pread`.
     map: Option<Map>,
-    /// One bit per block of the body: it was read and its CRC was right since open. What is
-    /// checked therefore lies in the body.
-    checked: Vec<AtomicU64>,
+    /// Of each block of the body whether it was read and its CRC was right since open.
+    checked: Bits,
     /// The same: the disk was asked for it by a look-up. Asking is a call of the system, and a
     /// batch asks for the same block again and again before it reads any. Made when first needed.
     asked: OnceLock<Vec<AtomicU64>>,
@@ -100,7 +102,7 @@ impl BlockFile {
             footer,
             body_bytes,
             map,
-            checked: bits(blocks),
+            checked: Bits::new(blocks),
             asked: OnceLock::new(),
             crc_table: tail.roots.iter().map(|_| OnceLock::new()).collect(),
             tail,
@@ -129,7 +131,8 @@ impl BlockFile {
     /// What of the body was checked before.
     #[inline]
     pub(super) fn checked(&self) -> Checked<'_> {
-        Checked::new(self.map.as_ref().map_or(&[], Map::bytes), &self.checked)
+        let body = self.map.as_ref().and_then(|map| map.bytes().get(..self.body_bytes));
+        Checked::new(body.unwrap_or_default(), &self.checked)
     }
 
     /// `count` checked bytes of the body: of the map, or a copy where there is none.
@@ -198,13 +201,13 @@ impl BlockFile {
         if let FirstTouch::Note(noted) = touch {
             let last = begin.saturating_add(count.saturating_sub(1)) / BLOCK_BYTES;
             for block in block..=last.min(self.blocks().saturating_sub(1)) {
-                if !is_set(&self.checked, block) && self.is_news(block) {
+                if !self.checked.has(block) && self.is_news(block) {
                     noted.blocks.push(block);
                 }
             }
             return;
         }
-        if !is_set(&self.checked, block) {
+        if !self.checked.has(block) {
             if !self.was_asked(block)
                 && !self.take_at_hand(begin, count, touch)
                 && self.is_news(block)
@@ -229,7 +232,7 @@ impl BlockFile {
     fn is_news(&self, block: usize) -> bool {
         let bit = 1 << (block % 64);
         let is_new = |word: &AtomicU64| word.fetch_or(bit, Ordering::Relaxed) & bit == 0;
-        self.asked.get_or_init(|| bits(self.blocks())).get(block / 64).is_some_and(is_new)
+        self.asked.get_or_init(|| words(self.blocks())).get(block / 64).is_some_and(is_new)
     }
 
     /// Asks the disk for all from the first of these blocks to the last.
@@ -336,7 +339,7 @@ impl BlockFile {
         let first = begin / BLOCK_BYTES;
         let last = (begin + count - 1) / BLOCK_BYTES;
         for block in first..=last {
-            if !is_set(&self.checked, block) {
+            if !self.checked.has(block) {
                 self.first_touch(block)?;
             }
         }
@@ -358,12 +361,12 @@ impl BlockFile {
 
     /// Whether a block was read and its checksum was right.
     pub(super) fn is_checked(&self, block: usize) -> bool {
-        is_set(&self.checked, block)
+        self.checked.has(block)
     }
 
     /// Notes that one was.
     pub(super) fn set_checked(&self, block: usize) {
-        self.checked[block / 64].fetch_or(1 << (block % 64), Ordering::Relaxed);
+        self.checked.set(block);
     }
 
     /// Checks every block of the body as its first touch would, many at once, and has the pages of
@@ -373,8 +376,8 @@ impl BlockFile {
             return Ok(());
         }
         let mut read = Vec::new();
-        for (word, checked) in self.checked.iter().enumerate() {
-            let blocks = word * 64..self.blocks().min(word * 64 + 64);
+        for begin in (0..self.blocks()).step_by(READ_BACK_BLOCKS) {
+            let blocks = begin..self.blocks().min(begin + READ_BACK_BLOCKS);
             let bytes = match self.bring(&[blocks.start, blocks.end - 1]) {
                 Some(bytes) => bytes,
                 None => {
@@ -385,7 +388,7 @@ impl BlockFile {
             };
             for (block, bytes) in blocks.zip(bytes.chunks_exact(BLOCK_BYTES)) {
                 self.check_block(block, bytes)?;
-                checked.fetch_or(1 << (block % 64), Ordering::Relaxed);
+                self.set_checked(block);
             }
         }
         Ok(())
@@ -470,11 +473,6 @@ impl BlockFile {
     pub(super) fn read_disk(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
         self.file.read_at(bytes, offset).map_err(|error| Error::io("read", &self.path, error))
     }
-}
-
-/// A bit for each block, none set.
-fn bits(blocks: usize) -> Vec<AtomicU64> {
-    (0..blocks.div_ceil(64)).map(|_| AtomicU64::new(0)).collect()
 }
 
 impl fmt::Debug for BlockFile {

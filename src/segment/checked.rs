@@ -6,20 +6,55 @@
 use super::blocks::Block;
 use crate::format::blocks::BLOCK_BYTES;
 use crate::storage::Map;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// Which blocks of a body were read and right, each at least once since open.
+///
+/// All is relaxed: a bit, and that none is missing, says only that the bytes of an immutable file
+/// were right once.
+#[derive(Debug)]
+pub(super) struct Bits {
+    words: Vec<AtomicU64>,
+    /// How many blocks are not.
+    missing: AtomicUsize,
+}
+
+impl Bits {
+    /// For so many blocks, none of which was checked.
+    pub(super) fn new(blocks: usize) -> Self {
+        Self { words: words(blocks), missing: AtomicUsize::new(blocks) }
+    }
+
+    /// Whether a block was: none is that the body does not have.
+    #[inline]
+    pub(super) fn has(&self, block: usize) -> bool {
+        is_set(&self.words, block)
+    }
+
+    /// Notes that a block of the body was.
+    pub(super) fn set(&self, block: usize) {
+        let bit = 1 << (block % 64);
+        if self.words[block / 64].fetch_or(bit, Ordering::Relaxed) & bit == 0 {
+            self.missing.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
 
 /// The blocks of a map and which of them were checked. Taken once for a run of reads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Checked<'a> {
-    /// None where there is no map.
+    /// Those of the body; none where there is no map.
     blocks: &'a [Block],
-    /// One bit per block of the body.
-    bits: &'a [AtomicU64],
+    /// None once all were: one look less, and most files soon come to that.
+    bits: Option<&'a [AtomicU64]>,
 }
 
 impl<'a> Checked<'a> {
-    pub(super) fn new(map: &'a [u8], bits: &'a [AtomicU64]) -> Self {
-        Self { blocks: map.as_chunks().0, bits }
+    /// `body` is the mapped body that the bits are of, or nothing.
+    #[inline]
+    pub(super) fn new(body: &'a [u8], bits: &'a Bits) -> Self {
+        let any_missing = bits.missing.load(Ordering::Relaxed) > 0;
+        Self { blocks: body.as_chunks().0, bits: any_missing.then_some(&bits.words) }
     }
 
     /// These bytes, if they lie in one block and that was checked. (Across two of them is rare
@@ -64,14 +99,21 @@ impl<'a> Checked<'a> {
 
     #[inline]
     fn block(self, number: usize) -> Option<&'a Block> {
-        if is_set(self.bits, number) { self.blocks.get(number) } else { None }
+        match self.bits {
+            Some(bits) if !is_set(bits, number) => None,
+            _ => self.blocks.get(number),
+        }
     }
 }
 
-/// Whether a block was checked: none is that the body does not have.
+/// A bit for each block, none set.
+pub(super) fn words(blocks: usize) -> Vec<AtomicU64> {
+    (0..blocks.div_ceil(64)).map(|_| AtomicU64::new(0)).collect()
+}
+
+/// Whether the bit of a block is set; of one that has none, it is not.
 #[inline]
 pub(super) fn is_set(bits: &[AtomicU64], block: usize) -> bool {
-    // Relaxed: the bit says only that the bytes of an immutable file were right once.
     let word = bits.get(block / 64);
     word.is_some_and(|word| word.load(Ordering::Relaxed) >> (block % 64) & 1 == 1)
 }
