@@ -153,10 +153,10 @@ fn run(core: &Weak<Core>, patience: Duration) {
     let mut ahead = Ahead::default();
     if let Some(core) = core.upgrade() {
         core.ask_for_directories(|_| !core.alarm.stopping());
-        ahead = Ahead::of(&core);
     }
+    let is_worth_it = Ahead::is_worth_it();
     while let Some(core) = core.upgrade() {
-        let is_done = ahead.go_on(&core, patience);
+        let is_done = !is_worth_it || ahead.go_on(&core, patience);
         if !core.alarm.wait(if is_done { patience } else { Duration::ZERO }) {
             return;
         }
@@ -164,11 +164,7 @@ fn run(core: &Weak<Core>, patience: Duration) {
             if core.alarm.stopping() {
                 return;
             }
-            let done = core.maintain();
-            if matches!(done, Ok(Maintained::Compacted)) {
-                ahead = Ahead::of(&core);
-            }
-            match done {
+            match core.maintain() {
                 Ok(Maintained::Nothing | Maintained::Noted) => {
                     core.alarm.note_failure(None);
                     break;

@@ -27,10 +27,13 @@ pub enum Durability {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Maintenance {
-    /// One background thread that does nothing else. It ends with the last handle. After opening
-    /// it reads and checks what the system has of the segments in memory, about 1 GiB a second, so
-    /// that queries need not: each block of 4 KiB is checked when it is first touched. It waits
-    /// for no disk, and everything else goes first.
+    /// One background thread, which ends with the last handle.
+    ///
+    /// Where nothing is due, it goes once through the segments that were opened and checks what the
+    /// system has of them in memory, so that queries need not: each block of 4 KiB is checked when
+    /// it is first touched. That takes about half a second per GiB, on a processor that must not
+    /// be the only one, and has these parts of the files counted among the memory of the process.
+    /// What is not in memory is left alone. On Linux only, and not in [`ReadMode::Pread`].
     #[default]
     Background,
     /// The writer, one due step after each write: deterministic, no thread.

@@ -162,7 +162,7 @@ impl Plan<'_> {
     }
 
     /// Which operations change something.
-    pub(crate) fn effective(&self) -> impl Iterator<Item = usize> + Clone + '_ {
+    pub(crate) fn effective(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.outcomes.len()).filter(|at| Self::takes_effect(self.outcomes[*at]))
     }
 
@@ -203,5 +203,8 @@ mod tests {
         let mut outcomes = [Outcome::Missing; 3];
         supersede(&[remove("a"), remove("b"), remove("c")], &mut outcomes);
         assert_eq!(outcomes, [Outcome::Missing; 3]);
+        // Also of operations that come in order.
+        supersede(&[remove("a"), remove("a"), remove("b")], &mut outcomes);
+        assert_eq!(outcomes, [Outcome::Superseded, Outcome::Missing, Outcome::Missing]);
     }
 }

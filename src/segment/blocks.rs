@@ -355,8 +355,14 @@ impl BlockFile {
         Ok(())
     }
 
-    pub(super) fn is_mapped(&self) -> bool {
-        self.map.is_some()
+    /// Whether there are blocks to be checked before they are read.
+    pub(super) fn may_be_ahead(&self) -> bool {
+        self.map.is_some() && self.checked.any_missing()
+    }
+
+    /// Whether the system has a part of the body in memory, as far as the map tells.
+    pub(super) fn is_at_hand(&self, offset: usize, count: usize) -> bool {
+        self.map.as_ref().is_some_and(|map| map.is_at_hand(offset, count))
     }
 
     /// Whether a block was read and its checksum was right.
@@ -366,7 +372,12 @@ impl BlockFile {
 
     /// Notes that one was.
     pub(super) fn set_checked(&self, block: usize) {
-        self.checked.set(block);
+        self.set_all_checked(std::iter::once(block));
+    }
+
+    /// Notes that these were.
+    pub(super) fn set_all_checked(&self, blocks: impl Iterator<Item = usize>) {
+        self.checked.set(blocks);
     }
 
     /// Checks every block of the body as its first touch would, many at once, and has the pages of

@@ -31,12 +31,23 @@ impl Bits {
         is_set(&self.words, block)
     }
 
-    /// Notes that a block of the body was.
-    pub(super) fn set(&self, block: usize) {
-        let bit = 1 << (block % 64);
-        if self.words[block / 64].fetch_or(bit, Ordering::Relaxed) & bit == 0 {
-            self.missing.fetch_sub(1, Ordering::Relaxed);
+    /// Notes that blocks of the body were. Few writes, for who reads beside it waits for each.
+    pub(super) fn set(&self, blocks: impl Iterator<Item = usize>) {
+        let mut new = 0;
+        for block in blocks {
+            let bit = 1 << (block % 64);
+            let before = self.words[block / 64].fetch_or(bit, Ordering::Relaxed);
+            new += usize::from(before & bit == 0);
         }
+        if new > 0 {
+            self.missing.fetch_sub(new, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether any was not.
+    #[inline]
+    pub(super) fn any_missing(&self) -> bool {
+        self.missing.load(Ordering::Relaxed) > 0
     }
 }
 
@@ -53,8 +64,7 @@ impl<'a> Checked<'a> {
     /// `body` is the mapped body that the bits are of, or nothing.
     #[inline]
     pub(super) fn new(body: &'a [u8], bits: &'a Bits) -> Self {
-        let any_missing = bits.missing.load(Ordering::Relaxed) > 0;
-        Self { blocks: body.as_chunks().0, bits: any_missing.then_some(&bits.words) }
+        Self { blocks: body.as_chunks().0, bits: bits.any_missing().then_some(&bits.words) }
     }
 
     /// These bytes, if they lie in one block and that was checked. (Across two of them is rare
@@ -116,4 +126,52 @@ pub(super) fn words(blocks: usize) -> Vec<AtomicU64> {
 pub(super) fn is_set(bits: &[AtomicU64], block: usize) -> bool {
     let word = bits.get(block / 64);
     word.is_some_and(|word| word.load(Ordering::Relaxed) >> (block % 64) & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn none_are_looked_at(bits: &Bits, body: &[u8]) -> bool {
+        Checked::new(body, bits).bits.is_none()
+    }
+
+    #[test]
+    fn the_bits_are_looked_at_until_each_is_set() {
+        for blocks in [0, 1, 63, 64, 65, 200] {
+            let body = vec![7; blocks * BLOCK_BYTES];
+            let bits = Bits::new(blocks);
+            for block in 0..blocks {
+                assert!(!none_are_looked_at(&bits, &body) && !bits.has(block));
+                assert!(
+                    Checked::new(&body, &bits).bytes((block * BLOCK_BYTES) as u64, 1).is_none()
+                );
+                // Twice, alone and with one that was set before.
+                bits.set([block, block].into_iter());
+                bits.set([0, block].into_iter());
+                assert!(bits.has(block));
+                assert!(
+                    Checked::new(&body, &bits).bytes((block * BLOCK_BYTES) as u64, 1).is_some()
+                );
+            }
+            assert!(none_are_looked_at(&bits, &body), "{blocks} blocks");
+            let beyond = (blocks * BLOCK_BYTES) as u64;
+            assert_eq!(Checked::new(&body, &bits).bytes(beyond, 1), None);
+            assert!(!bits.has(blocks) && !bits.has(blocks + 64));
+        }
+    }
+
+    #[test]
+    fn threads_that_set_the_same_bits_count_each_once() {
+        for _ in 0..200 {
+            let bits = Bits::new(100);
+            std::thread::scope(|scope| {
+                scope.spawn(|| (0..99).for_each(|block| bits.set([block].into_iter())));
+                scope.spawn(|| bits.set((0..99).rev()));
+            });
+            assert!(bits.any_missing());
+            bits.set([99].into_iter());
+            assert!(!bits.any_missing());
+        }
+    }
 }

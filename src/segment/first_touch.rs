@@ -134,7 +134,7 @@ impl<'a> Iterator for Runs<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{MODES, Model, Place, shape};
+    use super::super::tests::{MODES, Model, Place, must_tell, shape};
     use super::super::{ReadMode, Segment};
     use super::*;
     use crate::storage::OpenMode;
@@ -216,18 +216,6 @@ mod tests {
         found.iter().filter(|found| found.0 % 10 == 0).copied().collect()
     }
 
-    /// Whether the system must tell what it has of the files in this folder in memory.
-    fn must_tell(folder: &Path) -> bool {
-        let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
-        let of_folder = mounts.lines().filter_map(|line| {
-            let mut words = line.split(' ').skip(1);
-            let (place, kind) = (words.next()?, words.next()?);
-            folder.starts_with(place).then_some((place.len(), kind))
-        });
-        let kind = of_folder.max_by_key(|(length, _)| *length).map_or("", |(_, kind)| kind);
-        cfg!(target_pointer_width = "64") && ["ext4", "xfs", "btrfs"].contains(&kind)
-    }
-
     #[test]
     fn what_the_system_has_in_memory_is_taken_and_nothing_else() {
         let place = Place::new();
@@ -236,7 +224,7 @@ mod tests {
         let strict = must_tell(&folder);
         let taken_by_disk = taken_as_it_should_be(&place.disk, &path, false);
         assert!(taken_by_disk || !strict, "this file system tells what is in memory");
-        // The simulated disk has three quarters of all blocks in memory.
+        // The simulated disk has some three quarters of all blocks in memory.
         let sim: Arc<dyn Storage> = Arc::new(Sim::new());
         assert!(taken_as_it_should_be(&sim, "a".as_ref(), true));
     }

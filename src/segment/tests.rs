@@ -477,3 +477,15 @@ fn ranks_count_the_live() {
     }
     assert_eq!(Ranks::all_live(100).live(), 100);
 }
+
+/// Whether the system must tell what it has of the files in this folder in memory.
+pub(super) fn must_tell(folder: &Path) -> bool {
+    let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
+    let of_folder = mounts.lines().filter_map(|line| {
+        let mut words = line.split(' ').skip(1);
+        let (place, kind) = (words.next()?, words.next()?);
+        folder.starts_with(place).then_some((place.len(), kind))
+    });
+    let kind = of_folder.max_by_key(|(length, _)| *length).map_or("", |(_, kind)| kind);
+    cfg!(target_pointer_width = "64") && ["ext4", "xfs", "btrfs"].contains(&kind)
+}

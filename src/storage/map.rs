@@ -68,6 +68,29 @@ impl Map {
         false
     }
 
+    /// Whether the system has all of these bytes, of 64 blocks of 4 KiB at most, in memory, as far
+    /// as it tells: who may not write the file hears that it has. (Asking for bytes, even without
+    /// waiting, makes it bring them.) A buffer is in memory.
+    pub(crate) fn is_at_hand(&self, offset: usize, count: usize) -> bool {
+        #[cfg(target_os = "linux")]
+        if let Self::Mapped(map) = self {
+            let Some(bytes) = map.get(offset..offset.saturating_add(count)) else { return false };
+            // No page is smaller; where they are larger, fewer are told of.
+            let mut pages = [1_u8; 64];
+            if count > pages.len() * 4096 {
+                return false;
+            }
+            let begin = bytes.as_ptr().cast_mut().cast();
+            // SAFETY: the range is mapped as long as `map` is borrowed, and is only asked about;
+            // there is a byte for each of its pages. Where it begins within a page, and so might
+            // touch one more, this is an error, and nothing is written.
+            let told = unsafe { libc::mincore(begin, count, pages.as_mut_ptr()) };
+            return told == 0 && pages.iter().all(|page| page & 1 == 1);
+        }
+        let _ = (offset, count);
+        matches!(self, Self::Heap(_))
+    }
+
     /// Has the system begin to bring these bytes of a file to the disk, if it can.
     pub(crate) fn start_writing(file: &std::fs::File, offset: u64, bytes: u64) -> io::Result<()> {
         #[cfg(target_os = "linux")]
