@@ -100,25 +100,18 @@ mod tests {
     use std::path::Path;
     use std::time::Duration;
 
-    /// All blocks that the next touch need not look at.
+    /// Which blocks were checked.
     fn checked(segment: &Segment) -> Vec<bool> {
         (0..segment.blocks_ahead()).map(|block| segment.is_checked(block)).collect()
     }
 
-    #[test]
-    fn after_opening_what_is_in_memory_is_checked_unasked() {
-        if !super::Ahead::is_worth_it() {
-            eprintln!("SKIPPED: with one processor nothing is checked unasked");
-            return;
-        }
-        let sim: Arc<dyn Storage> = Arc::new(Sim::new());
+    /// An index of two segments of several hundred blocks, with nobody who checks unasked.
+    fn two_segments(sim: &Arc<dyn Storage>) -> Index {
         let dir = Path::new("index");
         let params = Params::for_threshold(0.7).build().unwrap();
         let sketcher = Sketcher::new(&params);
-        let options = |maintenance| Options::default().maintenance(maintenance);
-        let inline = options(Maintenance::Inline);
-        let index = Index::create_on(sim.clone(), dir, &params, inline.clone()).unwrap();
-        // Two segments of several hundred blocks.
+        let index =
+            Index::create_on(sim.clone(), dir, &params, options(Maintenance::Inline)).unwrap();
         for first in [0, 2_000] {
             let keys = (first..first + 2_000_u32).map(u32::to_le_bytes);
             let insert = |batch: Batch, key: [u8; 4]| {
@@ -128,22 +121,76 @@ mod tests {
             index.flush().unwrap();
         }
         index.close().unwrap();
-        // By hand, what is to be expected; nobody checks unasked there.
-        let index = Index::open_on(sim.clone(), dir, inline).unwrap();
+        Index::open_on(sim.clone(), dir, options(Maintenance::Inline)).unwrap()
+    }
+
+    fn options(maintenance: Maintenance) -> Options {
+        Options::default().maintenance(maintenance)
+    }
+
+    /// How many blocks of all segments were checked.
+    fn count(index: &Index) -> usize {
+        let of = |segment: &Segment| checked(segment).iter().filter(|checked| **checked).count();
+        index.core().state().segments.iter().map(|live| of(&live.segment)).sum()
+    }
+
+    #[test]
+    fn maintenance_goes_first_and_nothing_is_gone_through_twice() {
+        let index = two_segments(&(Arc::new(Sim::new()) as Arc<dyn Storage>));
+        let core = index.core();
+        let mut ahead = super::Ahead::default();
+        core.alarm.ring();
+        assert!(!ahead.go_on(core, Duration::MAX));
+        assert_eq!(count(&index), 0, "somebody had rung");
+        assert!(core.alarm.wait(Duration::ZERO), "not to stop");
+        // It is always time for maintenance: some steps, each time.
+        let mut rounds = vec![0];
+        while !ahead.go_on(core, Duration::ZERO) {
+            rounds.push(count(&index));
+            assert!(rounds.len() < 100, "it comes to an end: {rounds:?}");
+        }
+        assert!(rounds.is_sorted() && rounds[1] > 0, "{rounds:?}");
+        let all = count(&index);
+        assert!(ahead.go_on(core, Duration::MAX) && ahead.segments.is_empty());
+        assert_eq!(count(&index), all);
+        // What is new is entered, and what is gone is let go.
+        let newest = ahead.newest;
+        index.compact().unwrap();
+        ahead.enter_new(core);
+        assert!(ahead.newest > newest && ahead.segments.len() == 1);
+        index.remove_before(u64::MAX).unwrap();
+        index.compact().unwrap();
+        assert!(core.state().segments.is_empty());
+        assert!(core.alarm.wait(Duration::ZERO), "a flush has rung");
+        assert!(ahead.go_on(core, Duration::MAX));
+        index.close().unwrap();
+    }
+
+    #[test]
+    fn after_opening_what_is_in_memory_is_checked_unasked() {
+        if !super::Ahead::is_worth_it() {
+            eprintln!("SKIPPED: with one processor nothing is checked unasked");
+            return;
+        }
+        let sim: Arc<dyn Storage> = Arc::new(Sim::new());
+        // By hand, what is to be expected.
+        let index = two_segments(&sim);
         let mut bytes = Vec::new();
         let by_hand = |live: &Arc<LiveSegment>| {
             assert!(!checked(&live.segment).contains(&true));
-            let mut end = live.segment.blocks_ahead();
+            let blocks = live.segment.blocks_ahead();
+            let mut end = blocks;
             while end > 0 {
                 end = live.segment.check_ahead(end, &mut bytes);
             }
-            checked(&live.segment)
+            (0..blocks).map(|block| live.segment.is_checked(block)).collect::<Vec<_>>()
         };
         let expected: Vec<_> = index.core().state().segments.iter().map(by_hand).collect();
         assert_eq!(expected.len(), 2);
         assert!(expected.iter().all(|checked| checked.contains(&true)), "{expected:?}");
         index.close().unwrap();
-        let index = Index::open_on(sim, dir, options(Maintenance::Background)).unwrap();
+        let options = options(Maintenance::Background);
+        let index = Index::open_on(sim, Path::new("index"), options).unwrap();
         let state = index.core().state();
         let all = || state.segments.iter().map(|live| checked(&live.segment)).collect::<Vec<_>>();
         for _ in 0..10_000 {
