@@ -21,6 +21,11 @@ impl Latencies {
         Self { sorted: seconds }
     }
 
+    /// Those of several rounds.
+    pub fn of_all(rounds: &[Self]) -> Self {
+        Self::new(rounds.iter().flat_map(|round| &round.sorted).copied().collect())
+    }
+
     /// The least latency that `share` of all do not exceed, in microseconds.
     pub fn quantile_us(&self, share: f64) -> f64 {
         let last = self.sorted.len().saturating_sub(1);
@@ -52,8 +57,8 @@ pub fn queries(reader: &mut dyn Reader, queries: &[Signature]) -> Result<(Latenc
     Ok((Latencies::new(seconds), matches))
 }
 
-/// How often the rates of one thread and of two are measured.
-const TURNS: usize = 5;
+/// How often what is measured by turns is.
+pub const TURNS: usize = 5;
 
 /// The rates of one thread and of two, measured by turns, so that both see the same machine: the
 /// medians.

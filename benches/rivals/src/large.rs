@@ -7,9 +7,13 @@ use crate::machine::{Peak, anonymous_bytes, available_bytes, disk_bytes, disk_tr
 use crate::made;
 use crate::options::Options;
 use crate::results::{Result, Results, Subject, median};
-use crate::tables::{BATCH, REOPENINGS, fresh_folder, load, reopenings};
+use crate::tables::{BATCH, FIRST, FIRST_AT_ONCE, REOPENINGS, fresh_folder, load, reopenings};
+use std::time::Duration;
 
 const MIB: f64 = (1 << 20) as f64;
+/// Seconds in which an index that was just opened has caught up with what it checks meanwhile.
+const CAUGHT_UP_S: u64 = 5;
+const FIRST_LATER: &str = "the same, five seconds later";
 
 /// One run, or three where that is quick: ten million documents take a minute or two.
 pub fn run(options: &Options, results: &mut Results) -> Result<()> {
@@ -66,7 +70,15 @@ fn once(options: &Options, documents: u32, results: &mut Results) -> Result<()> 
         Ok(Box::new(engine))
     })?;
     note("reopen to first answer, warm", "ms", seconds * 1e3);
-    let engine = Nearkin::open(&folder)?;
+    let mut engine = Nearkin::open(&folder)?;
+    let first = made::hits(FIRST, documents);
+    for (measure, after) in [(FIRST_AT_ONCE, 0), (FIRST_LATER, CAUGHT_UP_S)] {
+        Box::new(engine).close()?;
+        engine = Nearkin::open(&folder)?;
+        std::thread::sleep(Duration::from_secs(after));
+        let latencies = queries(&mut *engine.reader()?, &first)?.0;
+        note(measure, "us", latencies.quantile_us(0.5));
+    }
     for (asked, name) in [(&hits, "hit"), (&misses, "miss")] {
         queries(&mut *engine.reader()?, asked)?;
         // One after the other, so that the median of three stands for more than one moment.

@@ -14,9 +14,10 @@ use std::sync::{Condvar, Mutex};
 
 mod lines;
 mod removals;
-use lines::Tables;
+pub use lines::Tables;
 use removals::removals_alone;
 
+/// Both by turns with the queries themselves, in stage `tables`.
 pub const LINES_OF_MISS: &str = "the lines of memory of a miss";
 pub const LINES_OF_HIT: &str = "the lines of memory of a hit";
 pub const LINES_ON_ONE: &str = "the lines of memory of hits, one thread";
@@ -42,8 +43,8 @@ pub fn run(options: &Options, results: &mut Results) -> Result<()> {
         if let Some(large) = &large {
             let documents = u64::from(options.large);
             let of = Subject { stage: "limits", engine: "machine", durability: "-", documents };
-            let hit = large.measure(options.queries).1;
-            results.note(of, LINES_OF_HIT, "us", hit.quantile_us(0.5));
+            let hits = large.ask(options.queries, true);
+            results.note(of, LINES_OF_HIT, "us", hits.quantile_us(0.5));
             results.note(of, OPENED, "ms", large.opened()? * 1e3);
         }
         let mut note = |measure: &str, unit: &str, value: f64| {
@@ -51,9 +52,6 @@ pub fn run(options: &Options, results: &mut Results) -> Result<()> {
             let of = Subject { stage: "limits", engine: "machine", durability: "-", documents };
             results.note(of, measure, unit, value);
         };
-        let (miss, hit) = tables.measure(options.queries);
-        note(LINES_OF_MISS, "us", miss.quantile_us(0.5));
-        note(LINES_OF_HIT, "us", hit.quantile_us(0.5));
         note(OPENED, "ms", tables.opened()? * 1e3);
         let [one, two] = by_turns(|threads| Ok(tables.rate(threads, options.queries)))?;
         note(LINES_ON_ONE, "1/s", one);

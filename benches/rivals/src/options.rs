@@ -118,7 +118,7 @@ impl Options {
 
     fn quick(&mut self) {
         self.sizes = vec![2_000, 10_000];
-        (self.large, self.ours, self.texts) = (30_000, 20_000, 2_000);
+        (self.large, self.ours, self.texts) = (30_000, 10_000, 2_000);
         (self.runs, self.queries, self.singles) = (2, 1_000, 20);
     }
 

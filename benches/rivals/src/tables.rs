@@ -1,12 +1,14 @@
 //! All engines on made-up signatures, in turn, in one process.
 
-use crate::clock::{by_turns, queries, query_rate, time};
+use crate::clock::{Latencies, TURNS, by_turns, queries, query_rate, time};
 use crate::engines::{Engine, Kind};
+use crate::limits::{LINES_OF_HIT, LINES_OF_MISS, Tables};
 use crate::machine::{disk_bytes, disk_traffic, evict};
 use crate::made::{self, Random, Signature};
 use crate::options::Options;
 use crate::results::{Result, Results, Subject, median};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Documents per durable batch, as an application that ingests would have them.
 pub const BATCH: u32 = 1_000;
@@ -17,6 +19,11 @@ const SMALL_BATCHES_MAX: u32 = 100_000;
 /// Above this many documents SQLite and redb have fewer runs.
 const SLOW_ABOVE: u32 = 300_000;
 const REMOVED_MAX: u32 = 10_000;
+/// The first hits of an index that was just opened, and what it then may have to catch up with.
+pub const FIRST: usize = 1_000;
+pub const FIRST_AT_ONCE: &str = "hit p50, the first 1,000 after opening";
+const FIRST_LATER: &str = "the same, a quarter of a second later";
+const CAUGHT_UP_MS: u64 = 250;
 
 /// Checks that all give the same answers, then measures every size.
 pub fn run(options: &Options, results: &mut Results) -> Result<()> {
@@ -182,22 +189,30 @@ impl Measured<'_> {
         let bytes = disk_bytes(&self.folder)? as f64;
         self.note("disk", "bytes/document", bytes / documents);
         self.note("written by the load", "bytes/document", written / documents);
-        self.kind.open(&self.folder)
+        let engine = self.kind.open(&self.folder)?;
+        std::thread::sleep(Duration::from_millis(CAUGHT_UP_MS));
+        Ok(engine)
     }
 
     fn queries(&mut self, engine: &dyn Engine, options: &Options) -> Result<()> {
         let hits = made::hits(options.queries, self.documents);
         let misses = made::misses(options.queries);
-        // Once, so that what is measured is warm.
-        queries(&mut *engine.reader()?, &hits)?;
-        let (latencies, found) = queries(&mut *engine.reader()?, &hits)?;
+        let mut lines = match self.kind {
+            Kind::Nearkin if self.documents == options.ours => {
+                Some(Tables::new(&fresh_folder(options, "lines")?, self.documents as usize)?)
+            }
+            _ => None,
+        };
+        let (latencies, found) = self.asked(engine, &hits, lines.as_ref(), true)?;
         self.note("hit p50", "us", latencies.quantile_us(0.5));
         self.note("hit p99", "us", latencies.quantile_us(0.99));
         self.note("matches per hit", "", found as f64 / hits.len() as f64);
-        queries(&mut *engine.reader()?, &misses)?;
-        let (latencies, _) = queries(&mut *engine.reader()?, &misses)?;
+        let (latencies, _) = self.asked(engine, &misses, lines.as_ref(), false)?;
         self.note("miss p50", "us", latencies.quantile_us(0.5));
         self.note("miss p99", "us", latencies.quantile_us(0.99));
+        if lines.take().is_some() {
+            std::fs::remove_dir_all(options.work.join("lines"))?;
+        }
         let (left, right) = hits.split_at(hits.len() / 2);
         let [one, two] = by_turns(|threads| match threads {
             1 => query_rate(vec![engine.reader()?], &[hits.as_slice()]),
@@ -208,12 +223,47 @@ impl Measured<'_> {
         Ok(())
     }
 
+    /// Asks once, so that what is measured is warm, and again; where there are the bare lines of
+    /// memory, too, several rounds of this by turns with the same of them, so that both see the
+    /// same machine.
+    fn asked(
+        &mut self,
+        engine: &dyn Engine,
+        asked: &[Signature],
+        lines: Option<&Tables>,
+        hits: bool,
+    ) -> Result<(Latencies, u64)> {
+        let (mut rounds, mut bare, mut matches) = (Vec::new(), Vec::new(), 0);
+        for _ in 0..if lines.is_some() { TURNS } else { 1 } {
+            queries(&mut *engine.reader()?, asked)?;
+            let (latencies, found) = queries(&mut *engine.reader()?, asked)?;
+            rounds.push(latencies);
+            matches = found;
+            bare.extend(lines.map(|lines| lines.ask(asked.len(), hits)));
+        }
+        if lines.is_some() {
+            let documents = u64::from(self.documents);
+            let of = Subject { stage: "limits", engine: "machine", durability: "-", documents };
+            let measure = if hits { LINES_OF_HIT } else { LINES_OF_MISS };
+            self.results.note(of, measure, "us", Latencies::of_all(&bare).quantile_us(0.5));
+        }
+        Ok((Latencies::of_all(&rounds), matches))
+    }
+
     /// Reopens it with a warm and with a cold cache.
     fn reopened(&mut self, engine: Box<dyn Engine>) -> Result<Box<dyn Engine>> {
         let hits = made::hits(REOPENINGS, self.documents);
         engine.close()?;
         let seconds = reopenings(&hits, |hit| first_answer(self.kind, &self.folder, hit))?;
         self.note("reopen to first answer, warm", "ms", seconds * 1e3);
+        let hits = made::hits(FIRST, self.documents);
+        for (measure, after) in [(FIRST_AT_ONCE, 0), (FIRST_LATER, CAUGHT_UP_MS)] {
+            let engine = self.kind.open(&self.folder)?;
+            std::thread::sleep(Duration::from_millis(after));
+            let (latencies, _) = queries(&mut *engine.reader()?, &hits)?;
+            self.note(measure, "us", latencies.quantile_us(0.5));
+            engine.close()?;
+        }
         evict(&self.folder)?;
         let misses = made::misses(1_000);
         // What opening asks the disk for comes while queries run.

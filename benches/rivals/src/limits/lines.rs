@@ -125,24 +125,22 @@ impl Tables {
         Ok(median(&taken))
     }
 
-    /// Latencies of misses, and of hits.
-    pub fn measure(&self, count: usize) -> (Latencies, Latencies) {
-        let mut seconds = [Vec::new(), Vec::new()];
-        // The first round is to warm up, as the engines are: it asks the same.
-        for _ in 0..2 {
-            for (shared, seconds) in [0, SHARED_BANDS].into_iter().zip(&mut seconds) {
-                let mut random = Random(2 + shared as u64);
-                seconds.clear();
-                for _ in 0..count {
-                    let asked: [u64; BANDS] = std::array::from_fn(|_| random.number());
-                    let start = Instant::now();
-                    black_box(self.query::<false>(&asked, shared));
-                    seconds.push(start.elapsed().as_secs_f64());
-                }
-            }
+    /// Latencies of so many misses or hits, warmed up as the engines are: by asking the same once.
+    pub fn ask(&self, count: usize, hits: bool) -> Latencies {
+        self.ask_once(count, hits);
+        self.ask_once(count, hits)
+    }
+
+    fn ask_once(&self, count: usize, hits: bool) -> Latencies {
+        let (mut random, mut seconds) = (Random(2), Vec::with_capacity(count));
+        let shared = if hits { SHARED_BANDS } else { 0 };
+        for _ in 0..count {
+            let asked: [u64; BANDS] = std::array::from_fn(|_| random.number());
+            let start = Instant::now();
+            black_box(self.query::<false>(&asked, shared));
+            seconds.push(start.elapsed().as_secs_f64());
         }
-        let [miss, hit] = seconds;
-        (Latencies::new(miss), Latencies::new(hit))
+        Latencies::new(seconds)
     }
 
     /// Hits per second on so many threads, which share as many as one asks; each asks its own
