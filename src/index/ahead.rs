@@ -11,7 +11,7 @@ use crate::sync::thread;
 use crate::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// Steps, of 16 us or less, between two looks at the clock.
+/// Steps, of some 30 us at most, between two looks at the clock.
 const STEPS_TOGETHER: usize = 64;
 
 /// Which blocks are left to be looked at.
@@ -22,8 +22,8 @@ pub(crate) struct Ahead {
     segments: Vec<(Weak<Segment>, Weak<HeldFile>)>,
     /// Where those of the last segment end that were not looked at; at first that is not known.
     end: Option<usize>,
-    /// The greatest number a segment had so far: each is gone through once.
-    newest: u64,
+    /// The numbers of those that were there when it was last looked: each is gone through once.
+    entered: Vec<u64>,
     bytes: Vec<u8>,
 }
 
@@ -41,22 +41,25 @@ impl Ahead {
         true
     }
 
-    /// Goes on, also with what is new, until nothing is left, which is true then, or somebody
-    /// rings, or it is time for maintenance to look after the index unasked.
+    /// Goes on, also with what is new, until nothing is left, or somebody rings, or it is time for
+    /// maintenance to look after the index unasked. Whether there was anything to do.
     pub(crate) fn go_on(&mut self, core: &Core, patience: Duration) -> bool {
         self.enter_new(core);
+        if self.segments.is_empty() {
+            return false;
+        }
         let now = || (core.options.clock)();
         let begin = now();
         while !self.segments.is_empty() {
             for _ in 0..STEPS_TOGETHER {
                 if core.alarm.is_rung() {
-                    return false;
+                    return true;
                 }
                 self.step();
             }
             // Also if the clock was set back.
             if u128::from(now().wrapping_sub(begin)) >= patience.as_millis() {
-                return false;
+                return true;
             }
         }
         self.bytes = Vec::new();
@@ -64,11 +67,12 @@ impl Ahead {
     }
 
     fn enter_new(&mut self, core: &Core) {
-        let newest = self.newest;
-        for live in core.state().segments.iter().filter(|live| live.number() > newest) {
-            self.newest = self.newest.max(live.number());
+        let state = core.state();
+        // Not by the greatest number: what a compaction makes was numbered when it began.
+        for live in state.segments.iter().filter(|live| !self.entered.contains(&live.number())) {
             self.segments.push((Arc::downgrade(&live.segment), Arc::downgrade(&live.file)));
         }
+        self.entered = state.segments.iter().map(|live| live.number()).collect();
     }
 
     /// Looks at a few blocks.
@@ -102,7 +106,7 @@ mod tests {
 
     /// Which blocks were checked.
     fn checked(segment: &Segment) -> Vec<bool> {
-        (0..segment.blocks_ahead()).map(|block| segment.is_checked(block)).collect()
+        (0..segment.block_count()).map(|block| segment.is_checked(block)).collect()
     }
 
     /// An index of two segments of several hundred blocks, with nobody who checks unasked.
@@ -140,29 +144,34 @@ mod tests {
         let core = index.core();
         let mut ahead = super::Ahead::default();
         core.alarm.ring();
-        assert!(!ahead.go_on(core, Duration::MAX));
+        assert!(ahead.go_on(core, Duration::MAX));
         assert_eq!(count(&index), 0, "somebody had rung");
         assert!(core.alarm.wait(Duration::ZERO), "not to stop");
         // It is always time for maintenance: some steps, each time.
         let mut rounds = vec![0];
-        while !ahead.go_on(core, Duration::ZERO) {
+        while ahead.go_on(core, Duration::ZERO) {
             rounds.push(count(&index));
             assert!(rounds.len() < 100, "it comes to an end: {rounds:?}");
         }
         assert!(rounds.is_sorted() && rounds[1] > 0, "{rounds:?}");
         let all = count(&index);
-        assert!(ahead.go_on(core, Duration::MAX) && ahead.segments.is_empty());
+        assert!(!ahead.go_on(core, Duration::MAX) && ahead.segments.is_empty());
         assert_eq!(count(&index), all);
         // What is new is entered, and what is gone is let go.
-        let newest = ahead.newest;
+        let before = ahead.entered.clone();
         index.compact().unwrap();
         ahead.enter_new(core);
-        assert!(ahead.newest > newest && ahead.segments.len() == 1);
+        assert!(ahead.entered != before && ahead.segments.len() == 1);
+        // Also with a number below one that was entered before.
+        ahead.segments.clear();
+        ahead.entered = vec![u64::MAX];
+        ahead.enter_new(core);
+        assert_eq!(ahead.segments.len(), 1);
         index.remove_before(u64::MAX).unwrap();
         index.compact().unwrap();
         assert!(core.state().segments.is_empty());
         assert!(core.alarm.wait(Duration::ZERO), "a flush has rung");
-        assert!(ahead.go_on(core, Duration::MAX));
+        assert!(ahead.go_on(core, Duration::MAX) && !ahead.go_on(core, Duration::MAX));
         index.close().unwrap();
     }
 
@@ -178,12 +187,11 @@ mod tests {
         let mut bytes = Vec::new();
         let by_hand = |live: &Arc<LiveSegment>| {
             assert!(!checked(&live.segment).contains(&true));
-            let blocks = live.segment.blocks_ahead();
-            let mut end = blocks;
+            let mut end = live.segment.blocks_ahead();
             while end > 0 {
                 end = live.segment.check_ahead(end, &mut bytes);
             }
-            (0..blocks).map(|block| live.segment.is_checked(block)).collect::<Vec<_>>()
+            checked(&live.segment)
         };
         let expected: Vec<_> = index.core().state().segments.iter().map(by_hand).collect();
         assert_eq!(expected.len(), 2);

@@ -156,8 +156,8 @@ fn run(core: &Weak<Core>, patience: Duration) {
     }
     let is_worth_it = Ahead::is_worth_it();
     while let Some(core) = core.upgrade() {
-        let is_done = !is_worth_it || ahead.go_on(&core, patience);
-        if !core.alarm.wait(if is_done { patience } else { Duration::ZERO }) {
+        let walked = is_worth_it && ahead.go_on(&core, patience);
+        if !core.alarm.wait(if walked { Duration::ZERO } else { patience }) {
             return;
         }
         loop {

@@ -29,11 +29,12 @@ pub enum Durability {
 pub enum Maintenance {
     /// One background thread, which ends with the last handle.
     ///
-    /// Where nothing is due, it goes once through the segments that were opened and checks what the
-    /// system has of them in memory, so that queries need not: each block of 4 KiB is checked when
-    /// it is first touched. That takes about half a second per GiB, on a processor that must not
-    /// be the only one, and has these parts of the files counted among the memory of the process.
-    /// What is not in memory is left alone. On Linux only, and not in [`ReadMode::Pread`].
+    /// Where nothing is due, it goes once through each segment and checks what the system has of
+    /// it in memory, so that queries need not: each block of 4 KiB is checked when it is first
+    /// touched. That takes about half a second per GiB, on a processor that must not be the only
+    /// one, and has these parts of the files counted among the memory of the process. What is not
+    /// in memory is left alone (unless the files are somebody else's who does not let this program
+    /// write them: then the system does not tell). On Linux only, not in [`ReadMode::Pread`].
     #[default]
     Background,
     /// The writer, one due step after each write: deterministic, no thread.

@@ -41,9 +41,6 @@ pub enum ReadMode {
 
 pub(super) type Block = [u8; BLOCK_BYTES];
 
-/// Blocks read back at once.
-const READ_BACK_BLOCKS: usize = 64;
-
 /// Blocks of the body that one block of the CRC table covers.
 const CRCS_PER_BLOCK: usize = BLOCK_BYTES / 4;
 
@@ -383,12 +380,13 @@ impl BlockFile {
     /// Checks every block of the body as its first touch would, many at once, and has the pages of
     /// the map at hand: in the map, once the system has brought them; where it refuses, by read.
     pub(super) fn read_back(&self) -> Result<()> {
+        const TOGETHER: usize = 64;
         if self.map.is_none() {
             return Ok(());
         }
         let mut read = Vec::new();
-        for begin in (0..self.blocks()).step_by(READ_BACK_BLOCKS) {
-            let blocks = begin..self.blocks().min(begin + READ_BACK_BLOCKS);
+        for begin in (0..self.blocks()).step_by(TOGETHER) {
+            let blocks = begin..self.blocks().min(begin + TOGETHER);
             let bytes = match self.bring(&[blocks.start, blocks.end - 1]) {
                 Some(bytes) => bytes,
                 None => {
@@ -462,6 +460,14 @@ impl BlockFile {
             self.set_checked(block);
         }
         taken
+    }
+
+    /// As `crcs_at_hand`, without making the system bring them.
+    pub(super) fn has_crcs_at_hand(&self, block: usize) -> bool {
+        let index = block / CRCS_PER_BLOCK;
+        let is_here = self.crc_table.get(index).is_some_and(|crcs| crcs.get().is_some());
+        let offset = self.body_bytes + index * BLOCK_BYTES;
+        is_here || self.is_at_hand(offset, BLOCK_BYTES) && self.crcs_at_hand(block)
     }
 
     /// Whether what checks a block is here, or could be had without waiting, and is right.
