@@ -17,7 +17,7 @@ mod removals;
 pub use lines::Tables;
 use removals::removals_alone;
 
-/// Both by turns with the queries themselves, in stage `tables`.
+/// In stage `tables`, by turns with the queries themselves; at the largest size in this one.
 pub const LINES_OF_MISS: &str = "the lines of memory of a miss";
 pub const LINES_OF_HIT: &str = "the lines of memory of a hit";
 pub const LINES_ON_ONE: &str = "the lines of memory of hits, one thread";
