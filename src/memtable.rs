@@ -22,14 +22,16 @@ const NEVER: u64 = u64::MAX;
 /// As many dead documents are not worth a flush of their own.
 const DEAD_DOCS_MIN: u32 = 16_384;
 
-/// Steps taken down per hold of the lock, so that readers get in between.
+/// Steps taken down per hold of the lock, so that readers get in between. (For entries in tables
+/// it is not held: they are made while others read.)
 const STEPS_PER_HOLD: usize = 8;
 /// The same where all of them are deaths: that many take as long as a few births.
 const DEATHS_PER_HOLD: usize = 64;
-/// Entries made in tables per hold.
-const ENTRIES_PER_HOLD: usize = 64;
+/// Entries in tables that are made together: the memory is asked for the next while it is at work.
+const ENTRIES_TOGETHER: usize = if cfg!(test) { 4 } else { 64 };
 
-/// How often a reader looks whether the writer has let go before it sleeps: some 20 microseconds.
+/// How often a reader looks whether the writer has let go before it sleeps, and the other way
+/// round: some 20 microseconds. (Whoever lets go of what a sleeper waits for has to wake it.)
 /// (Under the schedule explorer one look is as good as many.)
 const TRIES: u32 = if cfg!(shuttle) { 1 } else { 400 };
 
@@ -157,6 +159,15 @@ impl Memtable {
         self.content.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Asks the memory for where [`Content::buckets`] begins, if no writer is at work.
+    pub(crate) fn ask_for_buckets(&self, keys: impl Iterator<Item = (usize, u64)>) {
+        if let Ok(content) = self.content.try_read() {
+            for (table, key) in keys {
+                content.tables[table].ask_for(mix(key, content.secret));
+            }
+        }
+    }
+
     /// Whether there is nothing here for a reader of any change that was visible when it asked:
     /// no document and no death. Takes no lock.
     #[inline]
@@ -165,6 +176,12 @@ impl Memtable {
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Content> {
+        for _ in 0..TRIES {
+            if let Ok(content) = self.content.try_write() {
+                return content;
+            }
+            std::hint::spin_loop();
+        }
         self.content.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -184,40 +201,35 @@ impl Memtable {
     pub(crate) fn apply(&self, mut change: u64, steps: &[Step<'_>]) {
         self.touched.store(true, Ordering::Release);
         let patience = &mut { PATIENCE };
-        if births(steps).next().is_none() {
+        let born = births(steps).count();
+        let steps_per_hold = if born > 0 { STEPS_PER_HOLD } else { DEATHS_PER_HOLD };
+        if born == 0 {
             self.write().segment_deaths.reserve(steps.len());
-            for steps in steps.chunks(DEATHS_PER_HOLD) {
-                change = self.write_in_turn(patience).take_down(change, steps);
-            }
-            return;
         }
-        // All tables hold as many documents, so that they are full together.
-        let is_full = |table: &Table| table.is_full_for(steps.len());
-        if self.read().tables.last().is_some_and(is_full) {
-            self.grow(steps.len());
-        }
-        let tables = (ENTRIES_PER_HOLD / steps.len().max(1)).clamp(1, self.tables);
-        if tables == self.tables {
-            let mut content = self.write_in_turn(patience);
-            content.take_down(change, steps);
-            content.enter(0..tables, steps);
-            return;
-        }
-        for steps in steps.chunks(STEPS_PER_HOLD) {
+        for steps in steps.chunks(steps_per_hold) {
             change = self.write_in_turn(patience).take_down(change, steps);
         }
-        // Only now, so that whoever finds an ordinal in a table finds its document. Table by table:
-        // the next entries of one lie in pages whose addresses are at hand.
+        // Only now, so that whoever finds an ordinal in a table finds its document.
+        if born > 0 {
+            self.make_room(born);
+            self.enter(steps);
+        }
+    }
+
+    /// Enters births into the tables, as a reader among others. Table by table: the next entries of
+    /// one lie in pages whose addresses are at hand.
+    fn enter(&self, steps: &[Step<'_>]) {
+        let tables = (ENTRIES_TOGETHER / steps.len()).clamp(1, self.tables);
         let parts = (0..self.tables).step_by(tables).flat_map(|first| {
             let tables = first..self.tables.min(first + tables);
-            steps.chunks(ENTRIES_PER_HOLD).map(move |steps| (tables.clone(), steps))
+            steps.chunks(ENTRIES_TOGETHER).map(move |steps| (tables.clone(), steps))
         });
         let mut following = parts.clone();
+        let content = self.read();
         if let Some((tables, steps)) = following.next() {
-            self.read().ask_for(tables, steps);
+            content.ask_for(tables, steps);
         }
         for (tables, steps) in parts {
-            let mut content = self.write_in_turn(patience);
             if let Some((tables, steps)) = following.next() {
                 content.ask_for(tables, steps);
             }
@@ -254,13 +266,17 @@ impl Memtable {
         }
     }
 
-    /// Makes room for more documents, a table at a time, so that readers get in between.
-    fn grow(&self, count: usize) {
-        for table in 0..self.tables {
-            let mut content = self.write();
-            while content.tables[table].is_full_for(count) {
-                content.tables[table].grow();
-            }
+    /// Makes room for more documents in the tables: beside readers, who wait only while one table
+    /// takes the place of another.
+    fn make_room(&self, count: usize) {
+        // All tables hold as many documents, so that they are full together.
+        if self.read().tables.last().is_some_and(|table| table.has_room_for(count)) {
+            return;
+        }
+        for number in 0..self.tables {
+            let enlarged = self.read().tables[number].enlarged(count);
+            let old = std::mem::replace(&mut self.write().tables[number], enlarged);
+            drop(old);
         }
     }
 
@@ -343,13 +359,12 @@ impl Content {
         }
     }
 
-    /// Enters births into these tables: none of the entries of one waits for another.
-    fn enter(&mut self, tables: Range<usize>, steps: &[Step<'_>]) {
+    /// Enters births into these tables: none of the entries of one waits for another. Whoever reads
+    /// at the same time finds some of them.
+    fn enter(&self, tables: Range<usize>, steps: &[Step<'_>]) {
         for number in tables {
-            let table = &mut self.tables[number];
-            for document in births(steps) {
-                table.push(mix(document.table_keys[number], self.secret));
-            }
+            let hash = |document: &NewDocument<'_>| mix(document.table_keys[number], self.secret);
+            self.tables[number].enter(births(steps).map(hash));
         }
     }
 

@@ -4,6 +4,7 @@
 
 use crate::format::bytes::index;
 use crate::storage::Map;
+use crate::sync::atomic::{AtomicU32, Ordering};
 
 /// No document: ordinals stop short of all ones.
 const NONE: u32 = u32::MAX;
@@ -15,14 +16,19 @@ const BITS_MAX: u32 = 31;
 /// Buckets with a chain each. An entry of 32 bits is the ordinal of a document in its low `bits`
 /// bits and the part of its hash that the bucket does not tell in the others, so that a chain is
 /// walked without looking at any document, and the table grows without hashing anything again.
+///
+/// One writer enters documents while others read: an entry is told (`Release`) after what it leads
+/// to, and who comes upon it (`Acquire`) finds that. There is room for 2^bits - 1 documents; for
+/// more, another one takes its place.
 #[derive(Debug)]
 pub(super) struct Table {
     /// There are 2^bits buckets; a bucket is the first `bits` bits of a hash of 32.
     bits: u32,
     /// By bucket: its newest document. Empty until the first document.
-    heads: Vec<u32>,
-    /// By document: the next older one in its bucket.
-    older: Vec<u32>,
+    heads: Vec<AtomicU32>,
+    /// By document, as many as there are buckets: the next older one in its bucket.
+    older: Vec<AtomicU32>,
+    entered: AtomicU32,
 }
 
 /// A place in the chain of a hash.
@@ -37,63 +43,73 @@ impl Table {
     /// An empty table that takes no memory yet; later, enough for `documents` at once.
     pub(super) fn for_documents(documents: u32) -> Self {
         let bits = documents.max(1).ilog2() + 1;
-        Self { bits: bits.clamp(BITS_MIN, BITS_MAX), heads: Vec::new(), older: Vec::new() }
+        let (heads, older, entered) = (Vec::new(), Vec::new(), AtomicU32::new(0));
+        Self { bits: bits.clamp(BITS_MIN, BITS_MAX), heads, older, entered }
     }
 
     /// Takes over the memory of another, none of what is in it.
-    pub(super) fn reuse(&mut self, mut old: Self) {
-        old.heads.clear();
-        old.older.clear();
+    pub(super) fn reuse(&mut self, old: Self) {
         (self.heads, self.older) = (old.heads, old.older);
+        self.clear();
     }
 
-    /// Whether there is no room for this many more documents.
-    pub(super) fn is_full_for(&self, count: usize) -> bool {
-        // All ones is `NONE`: so the last ordinal of this width is not given.
-        self.older.len() + count >= 1 << self.bits
-    }
-
-    /// Doubles the buckets.
-    pub(super) fn grow(&mut self) {
-        assert!(self.bits < BITS_MAX, "a memtable is flushed long before it holds 2^31 documents");
-        let (old_bits, heads) = (self.bits, std::mem::take(&mut self.heads));
-        self.bits += 1;
-        if heads.is_empty() {
-            return;
+    /// Empty, and with room for as many documents as it is made for.
+    fn clear(&mut self) {
+        for entries in [&mut self.heads, &mut self.older] {
+            entries.clear();
+            entries.resize_with(1 << self.bits, || AtomicU32::new(NONE));
         }
-        self.heads = vec![NONE; 1 << self.bits];
-        for (bucket, head) in (0_u32..).zip(heads) {
-            // The ends of the two chains that this one becomes, newest first as before.
-            let mut ends: [Option<usize>; 2] = [None; 2];
-            let mut entry = head;
+    }
+
+    /// Whether there is room for this many more documents.
+    pub(super) fn has_room_for(&self, count: usize) -> bool {
+        // All ones is `NONE`: so the last ordinal of this width is not given.
+        index(self.count()) + count < self.older.len()
+    }
+
+    /// One with the same entries, and room for this many more documents.
+    pub(super) fn enlarged(&self, count: usize) -> Self {
+        let bits = (index(self.count()) + count).max(1).ilog2() + 1;
+        assert!(bits <= BITS_MAX, "a memtable is flushed long before it holds 2^31 documents");
+        let (bits, entered) = (bits.max(self.bits), AtomicU32::new(self.count()));
+        let mut enlarged = Self { bits, heads: Vec::new(), older: Vec::new(), entered };
+        enlarged.clear();
+        let mut chain = Vec::new();
+        for (bucket, head) in (0_u32..).zip(&self.heads) {
+            chain.clear();
+            let mut entry = head.load(Ordering::Acquire);
             while entry != NONE {
-                let ordinal = entry & ((1 << old_bits) - 1);
-                let hash = bucket << (32 - old_bits) | entry >> old_bits;
-                entry = std::mem::replace(&mut self.older[index(ordinal)], NONE);
-                let moved = self.entry(hash, ordinal);
-                let new_bucket = self.bucket(hash);
-                match ends[new_bucket % 2].replace(index(ordinal)) {
-                    None => self.heads[new_bucket] = moved,
-                    Some(end) => self.older[end] = moved,
-                }
+                let ordinal = entry & ((1 << self.bits) - 1);
+                chain.push((bucket << (32 - self.bits) | entry >> self.bits, ordinal));
+                entry = self.older[index(ordinal)].load(Ordering::Relaxed);
+            }
+            // The newest comes to lie first again.
+            for (hash, ordinal) in chain.iter().rev() {
+                enlarged.put(*hash, *ordinal);
             }
         }
+        enlarged
     }
 
-    /// Adds the next document.
+    /// Enters the next documents, by their hashes; room was made for them. By one writer only.
     #[inline]
-    pub(super) fn push(&mut self, hash: u32) {
-        if self.heads.is_empty() {
-            self.heads.resize(1 << self.bits, NONE);
-            self.older.reserve(1 << self.bits);
+    pub(super) fn enter(&self, hashes: impl Iterator<Item = u32>) {
+        let mut ordinal = self.entered.load(Ordering::Relaxed);
+        for hash in hashes {
+            self.put(hash, ordinal);
+            ordinal += 1;
         }
-        let ordinal = u32::try_from(self.older.len()).unwrap_or(NONE);
-        let entry = self.entry(hash, ordinal);
-        let bucket = self.bucket(hash);
-        self.older.push(std::mem::replace(&mut self.heads[bucket], entry));
+        self.entered.store(ordinal, Ordering::Release);
     }
 
-    /// Asks the memory for what `push` will change.
+    #[inline]
+    fn put(&self, hash: u32, ordinal: u32) {
+        let head = &self.heads[self.bucket(hash)];
+        self.older[index(ordinal)].store(head.load(Ordering::Relaxed), Ordering::Relaxed);
+        head.store(self.entry(hash, ordinal), Ordering::Release);
+    }
+
+    /// Asks the memory for what `enter` will change.
     #[inline]
     pub(super) fn ask_for(&self, hash: u32) {
         if let Some(head) = self.heads.get(self.bucket(hash)) {
@@ -119,7 +135,8 @@ impl Table {
     /// The chain of a hash, at its newest document.
     #[inline]
     pub(super) fn chain(&self, hash: u32) -> Chain {
-        let entry = self.heads.get(self.bucket(hash)).copied().unwrap_or(NONE);
+        let head = self.heads.get(self.bucket(hash));
+        let entry = head.map_or(NONE, |head| head.load(Ordering::Acquire));
         Chain { wanted: self.entry(hash, 0), entry }
     }
 
@@ -135,18 +152,21 @@ impl Table {
     #[inline]
     pub(super) fn go_on(&self, chain: &mut Chain) {
         if let Some((ordinal, _)) = self.at(*chain) {
-            chain.entry = self.older[index(ordinal)];
+            chain.entry = self.older[index(ordinal)].load(Ordering::Relaxed);
         }
     }
 
     /// Documents entered.
     pub(super) fn count(&self) -> u32 {
-        u32::try_from(self.older.len()).unwrap_or(u32::MAX)
+        self.entered.load(Ordering::Acquire)
     }
 
-    /// Memory taken.
+    /// Memory in use: none by an empty one, whatever it has taken over.
     pub(super) fn bytes(&self) -> usize {
-        (self.heads.len() + self.older.len()) * size_of::<u32>()
+        match index(self.count()) {
+            0 => 0,
+            count => (self.heads.len() + count) * size_of::<u32>(),
+        }
     }
 
     fn bucket(&self, hash: u32) -> usize {
@@ -169,10 +189,10 @@ mod tests {
         // Few hashes, spread over all bits, many documents each; and their neighbours.
         let hash = |ordinal: u32| (ordinal % 97).wrapping_mul(0x9e37_79b9) ^ (ordinal % 3);
         for ordinal in 0..20_000 {
-            if table.is_full_for(1) {
-                table.grow();
+            if !table.has_room_for(1) {
+                table = table.enlarged(1);
             }
-            table.push(hash(ordinal));
+            table.enter(std::iter::once(hash(ordinal)));
         }
         for wanted in (0..300).map(hash) {
             let expected: Vec<u32> = (0..20_000).rev().filter(|at| hash(*at) == wanted).collect();
@@ -185,9 +205,14 @@ mod tests {
     #[test]
     fn room_is_there_for_what_was_announced() {
         for documents in [1, 63, 64, 1_000, 65_535, 65_536] {
-            let table = Table::for_documents(documents);
-            assert!(!table.is_full_for(documents as usize), "{documents}");
-            assert!(table.is_full_for(documents as usize * 2 + 64), "{documents}");
+            let count = documents as usize;
+            let empty = Table::for_documents(documents);
+            assert!(!empty.has_room_for(1) && empty.bytes() == 0, "{documents}");
+            let table = empty.enlarged(count);
+            assert_eq!((table.bits, table.count()), (empty.bits, 0), "{documents}");
+            assert!(table.has_room_for(count), "{documents}");
+            assert!(!table.has_room_for(2 * count + 64), "{documents}");
+            assert!(table.enlarged(2 * count + 64).has_room_for(2 * count + 64), "{documents}");
         }
     }
 }

@@ -143,6 +143,7 @@ impl<'a> Search<'a> {
         equal_rows_min: u32,
     ) -> Result<&mut Vec<Found>> {
         let asked = self.begin(signatures, equal_rows_min);
+        self.ask_for_recent();
         self.search_segments(asked)?;
         self.search_memtable(asked);
         if signatures.len() > 1 {
@@ -310,6 +311,14 @@ impl<'a> Search<'a> {
         }
         self.found.truncate(kept);
         Ok(())
+    }
+
+    /// Asks the memory for what the search of the memtable begins with.
+    fn ask_for_recent(&self) {
+        let memtable = &self.snapshot.state.memtable;
+        if !memtable.is_untouched() {
+            memtable.ask_for_buckets((0..self.bands).cycle().zip(self.band_keys.iter().copied()));
+        }
     }
 
     /// Takes back what has died in segments since the floor, and adds what the memtable has.
