@@ -20,6 +20,8 @@ use removals::removals_alone;
 /// In stage `tables`, by turns with the queries themselves; at the largest size in this one.
 pub const LINES_OF_MISS: &str = "the lines of memory of a miss";
 pub const LINES_OF_HIT: &str = "the lines of memory of a hit";
+/// With nothing in memory.
+pub const BLOCKS_OF_MISS: &str = "the blocks of a miss, cold cache";
 pub const LINES_ON_ONE: &str = "the lines of memory of hits, one thread";
 pub const LINES_ON_TWO: &str = "the lines of memory of hits, two threads";
 pub const OPENED: &str = "files opened and mapped, blocks of a hit read and checked";

@@ -2,7 +2,7 @@
 
 use crate::clock::{Latencies, TURNS, by_turns, queries, query_rate, time};
 use crate::engines::{Engine, Kind};
-use crate::limits::{LINES_OF_HIT, LINES_OF_MISS, Tables};
+use crate::limits::{BLOCKS_OF_MISS, LINES_OF_HIT, LINES_OF_MISS, Tables};
 use crate::machine::{disk_bytes, disk_traffic, evict};
 use crate::made::{self, Random, Signature};
 use crate::options::Options;
@@ -154,7 +154,7 @@ impl Measured<'_> {
         let mut engine = self.loaded()?;
         self.queries(&*engine, options)?;
         if self.kind.is_durable() {
-            engine = self.reopened(engine)?;
+            engine = self.reopened(engine, options)?;
             self.singles(&mut *engine, options.singles)?;
         }
         self.removals(&mut *engine)?;
@@ -197,12 +197,7 @@ impl Measured<'_> {
     fn queries(&mut self, engine: &dyn Engine, options: &Options) -> Result<()> {
         let hits = made::hits(options.queries, self.documents);
         let misses = made::misses(options.queries);
-        let mut lines = match self.kind {
-            Kind::Nearkin if self.documents == options.ours => {
-                Some(Tables::new(&fresh_folder(options, "lines")?, self.documents as usize)?)
-            }
-            _ => None,
-        };
+        let mut lines = self.lines(options)?;
         let (latencies, found) = self.asked(engine, &hits, lines.as_ref(), true)?;
         self.note("hit p50", "us", latencies.quantile_us(0.5));
         self.note("hit p99", "us", latencies.quantile_us(0.99));
@@ -221,6 +216,21 @@ impl Measured<'_> {
         self.note("queries on one thread", "queries/s", one);
         self.note("queries on two threads", "queries/s", two);
         Ok(())
+    }
+
+    /// What the limits are measured with, where they are.
+    fn lines(&self, options: &Options) -> Result<Option<Tables>> {
+        if self.kind != Kind::Nearkin || self.documents != options.ours {
+            return Ok(None);
+        }
+        let folder = fresh_folder(options, "lines")?;
+        Tables::new(&folder, self.documents as usize).map(Some)
+    }
+
+    fn note_limit(&mut self, measure: &str, rounds: &[Latencies]) {
+        let documents = u64::from(self.documents);
+        let of = Subject { stage: "limits", engine: "machine", durability: "-", documents };
+        self.results.note(of, measure, "us", Latencies::of_all(rounds).quantile_us(0.5));
     }
 
     /// Asks once, so that what is measured is warm, and again; where there are the bare lines of
@@ -242,16 +252,13 @@ impl Measured<'_> {
             bare.extend(lines.map(|lines| lines.ask(asked.len(), hits)));
         }
         if lines.is_some() {
-            let documents = u64::from(self.documents);
-            let of = Subject { stage: "limits", engine: "machine", durability: "-", documents };
-            let measure = if hits { LINES_OF_HIT } else { LINES_OF_MISS };
-            self.results.note(of, measure, "us", Latencies::of_all(&bare).quantile_us(0.5));
+            self.note_limit(if hits { LINES_OF_HIT } else { LINES_OF_MISS }, &bare);
         }
         Ok((Latencies::of_all(&rounds), matches))
     }
 
     /// Reopens it with a warm and with a cold cache.
-    fn reopened(&mut self, engine: Box<dyn Engine>) -> Result<Box<dyn Engine>> {
+    fn reopened(&mut self, engine: Box<dyn Engine>, options: &Options) -> Result<Box<dyn Engine>> {
         let hits = made::hits(REOPENINGS, self.documents);
         engine.close()?;
         let seconds = reopenings(&hits, |hit| first_answer(self.kind, &self.folder, hit))?;
@@ -264,16 +271,38 @@ impl Measured<'_> {
             self.note(measure, "us", latencies.quantile_us(0.5));
             engine.close()?;
         }
-        evict(&self.folder)?;
+        self.cold(options)
+    }
+
+    /// Misses with a cold cache; where there are the bare blocks, too, several rounds of this by
+    /// turns with them.
+    fn cold(&mut self, options: &Options) -> Result<Box<dyn Engine>> {
         let misses = made::misses(1_000);
-        // What opening asks the disk for comes while queries run.
-        let before = disk_traffic().1;
-        let engine = self.kind.open(&self.folder)?;
-        let (latencies, _) = queries(&mut *engine.reader()?, &misses)?;
-        let read = (disk_traffic().1 - before) as f64 / misses.len() as f64;
-        self.note("miss p50, cold cache", "us", latencies.quantile_us(0.5));
-        self.note("read per cold miss", "bytes", read);
-        Ok(engine)
+        let lines = self.lines(options)?;
+        let turns = if lines.is_some() { TURNS } else { 1 };
+        let (mut rounds, mut bare, mut read, mut last) = (Vec::new(), Vec::new(), 0, None);
+        for _ in 0..turns {
+            last.take().map_or(Ok(()), |engine: Box<dyn Engine>| engine.close())?;
+            if let Some(lines) = &lines {
+                evict(lines.folder())?;
+                bare.push(lines.ask_cold(misses.len())?);
+            }
+            evict(&self.folder)?;
+            // What opening asks the disk for comes while queries run.
+            let before = disk_traffic().1;
+            let engine = self.kind.open(&self.folder)?;
+            let (latencies, _) = queries(&mut *engine.reader()?, &misses)?;
+            read += disk_traffic().1 - before;
+            rounds.push(latencies);
+            last = Some(engine);
+        }
+        self.note("miss p50, cold cache", "us", Latencies::of_all(&rounds).quantile_us(0.5));
+        self.note("read per cold miss", "bytes", read as f64 / (turns * misses.len()) as f64);
+        if lines.is_some() {
+            self.note_limit(BLOCKS_OF_MISS, &bare);
+            std::fs::remove_dir_all(options.work.join("lines"))?;
+        }
+        last.ok_or_else(|| "not asked even once".into())
     }
 
     fn singles(&mut self, engine: &mut dyn Engine, count: u32) -> Result<()> {

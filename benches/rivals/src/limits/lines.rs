@@ -4,7 +4,7 @@
 use crate::clock::{Latencies, ROUNDS, time};
 use crate::made::{BANDS, ROWS, Random};
 use crate::results::{Result, median};
-use memmap2::Mmap;
+use memmap2::{Advice, Mmap};
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{BufWriter, Write};
@@ -107,6 +107,10 @@ impl Tables {
         })
     }
 
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Seconds from nothing to the first hit, all of it in the page cache: the median. (Seven files
     /// where one would do: some microseconds.)
     pub fn opened(&self) -> Result<f64> {
@@ -143,6 +147,41 @@ impl Tables {
         Latencies::new(seconds)
     }
 
+    /// Latencies of so many misses when nothing is in memory: all blocks of one are asked for at
+    /// once, and awaited. Files opened anew, directories asked for and not awaited, as by ours.
+    pub fn ask_cold(&self, count: usize) -> Result<Latencies> {
+        let again = Self::open(&self.folder, self.documents)?;
+        again.directories.map.advise(Advice::WillNeed)?;
+        again.fingerprints.map.advise(Advice::Random)?;
+        let (mut random, mut seconds) = (Random(5), Vec::with_capacity(count));
+        for _ in 0..count {
+            let asked: [u64; BANDS] = std::array::from_fn(|_| random.number());
+            let (taken, ()) = time(|| again.miss_cold(&asked))?;
+            seconds.push(taken);
+        }
+        Ok(Latencies::new(seconds))
+    }
+
+    /// The block of each band that holds the group, as far as one does.
+    fn miss_cold(&self, asked: &[u64; BANDS]) -> Result<()> {
+        let mut blocks = [0; BANDS];
+        for (band, (block, key)) in blocks.iter_mut().zip(asked).enumerate() {
+            let groups = self.documents / GROUP;
+            let group = band * groups + place(*key, groups);
+            let jitter = usize::from(self.directories.all()[group][0] & 1);
+            *block = (group * GROUP + jitter) * 2 / BLOCK_BYTES * BLOCK_BYTES;
+        }
+        let map = &self.fingerprints.map;
+        let bytes = |block: usize| BLOCK_BYTES.min(map.len() - block);
+        for block in blocks {
+            map.advise_range(Advice::WillNeed, block, bytes(block))?;
+        }
+        for block in blocks {
+            black_box(map[block]);
+        }
+        Ok(())
+    }
+
     /// Hits per second on so many threads, which share as many as one asks; each asks its own
     /// several times, after once to warm up.
     pub fn rate(&self, threads: u64, count: usize) -> f64 {
@@ -177,7 +216,6 @@ impl Tables {
     #[inline]
     fn query<const FIRST: bool>(&self, asked: &[u64; BANDS], shared: usize) -> u32 {
         let groups = self.documents / GROUP;
-        let place = |key: u64, of: usize| ((u128::from(key) * of as u128) >> 64) as usize;
         let mut begins = [0; BANDS];
         for (band, (begin, key)) in begins.iter_mut().zip(asked).enumerate() {
             let group = place(*key, groups);
@@ -216,4 +254,10 @@ impl Tables {
     fn last(&self, count: usize) -> usize {
         self.fingerprints.all().len() - count
     }
+}
+
+/// One of so many places, as a key has it.
+#[inline]
+fn place(key: u64, of: usize) -> usize {
+    ((u128::from(key) * of as u128) >> 64) as usize
 }

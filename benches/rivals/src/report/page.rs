@@ -48,7 +48,8 @@ What is compared, and how:
 - A *limit* is what the machine gives if nothing is done but what cannot be left out (stage
   `limits`): for queries the lines of memory, of mapped files, that must be read one after the
   other, no check, no comparison, no answer (those of a miss and of a hit at 1,000,000 by turns
-  with the queries themselves), on one thread and on two; for inserts a log that is
+  with the queries themselves), on one thread and on two; for a cold miss the blocks of the disk
+  that it needs, asked for at once and awaited (by turns, too); for inserts a log that is
   written and synced, with no index behind it; for removals such a log and the blocks in which
   the keys lie, read and checked; for reopening as much as a hit needs, opened, mapped, read and
   checked, no catalog, no lock; for queries beside a writer the same queries while it is another

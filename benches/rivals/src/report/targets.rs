@@ -2,7 +2,7 @@
 
 use super::figures::{Figures, least, ratio};
 use crate::limits::{
-    LINES_OF_HIT, LINES_OF_MISS, LINES_ON_ONE, LINES_ON_TWO, OPENED, REMOVALS_ALONE,
+    BLOCKS_OF_MISS, LINES_OF_HIT, LINES_OF_MISS, LINES_ON_ONE, LINES_ON_TWO, OPENED, REMOVALS_ALONE,
 };
 use crate::results::{Row, figure};
 
@@ -205,7 +205,8 @@ fn tables(figures: &Figures) -> Vec<Target> {
             AtMost(350.0),
             "us",
             middle(us("miss p50, cold cache")),
-        ),
+        )
+        .at_limit(middle(lines(BLOCKS_OF_MISS))),
         target(5, format!("disk {n}, less the key"), AtMost(256.0), "bytes/document", from_key),
         target(
             7,
