@@ -33,6 +33,8 @@ const RECORD_BYTES: usize = ROWS + 32;
 /// Bytes of a removal: a key, and its length.
 const REMOVAL_BYTES: usize = 16;
 const WRITERS: u32 = 8;
+/// How often a thread that syncs for all lets others go first while none of them comes.
+const PATIENCE: u32 = 64;
 
 pub fn run(options: &Options, results: &mut Results) -> Result<()> {
     let folder = fresh_folder(options, "lines")?;
@@ -126,6 +128,8 @@ struct State {
     appended: u64,
     synced: u64,
     led: bool,
+    /// Records that waited, or were being synced, when the last sync ended.
+    expected: u64,
 }
 
 impl Log {
@@ -140,12 +144,24 @@ impl Log {
                 continue;
             }
             state.led = true;
+            // Those who were told with this one are about to come back.
+            let mut patience = PATIENCE;
+            while state.appended - state.synced < state.expected && patience > 0 {
+                let before = state.appended;
+                drop(state);
+                std::thread::yield_now();
+                state = self.state.lock().map_err(|_| "poisoned")?;
+                patience = if state.appended > before { PATIENCE } else { patience - 1 };
+            }
             let covered = state.appended;
             drop(state);
             self.file.sync_data()?;
             state = self.state.lock().map_err(|_| "poisoned")?;
+            state.expected = state.appended - state.synced;
             (state.led, state.synced) = (false, covered);
+            drop(state);
             self.woken.notify_all();
+            state = self.state.lock().map_err(|_| "poisoned")?;
         }
         Ok(())
     }
