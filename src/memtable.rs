@@ -74,7 +74,7 @@ pub(crate) struct Memtable {
     touched: AtomicBool,
 }
 
-/// What a reader sees while it holds the lock.
+/// What a reader sees while it holds the lock: documents stand still, entries are added.
 #[derive(Debug)]
 pub(crate) struct Content {
     documents: Vec<Entry>,
@@ -185,7 +185,7 @@ impl Memtable {
         self.content.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The content, for the next part of a change. A writer takes it hundreds of times for one, and
+    /// The content, for the next part of a change. A writer takes it many times for one, and
     /// would be back before a reader has noticed that it was free: who waits goes first, as long as
     /// there is patience left. (The system may have taken that one's processor away.)
     fn write_in_turn(&self, patience: &mut u32) -> RwLockWriteGuard<'_, Content> {
@@ -211,7 +211,7 @@ impl Memtable {
         }
         // Only now, so that whoever finds an ordinal in a table finds its document.
         if born > 0 {
-            self.make_room(born);
+            self.make_room(born, patience);
             self.enter(steps);
         }
     }
@@ -242,19 +242,22 @@ impl Memtable {
     pub(crate) fn reuse(&self, old: Arc<Self>) {
         let Some(old) = Arc::into_inner(old) else { return };
         let mut old = old.content.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let mut content = self.write();
+        let content = self.read();
         if !content.documents.is_empty() {
             return;
         }
+        // What takes time, beside readers: nobody else writes.
+        let pairs = content.tables.iter().zip(old.tables);
+        let tables: Vec<Table> = pairs.map(|(table, old)| table.in_memory_of(old)).collect();
+        drop(content);
+        let mut content = self.write();
+        content.tables = tables;
         old.documents.clear();
         old.signatures.clear();
         old.texts.clear();
         content.documents = old.documents;
         content.signatures = old.signatures;
         content.texts = old.texts;
-        for (table, old) in content.tables.iter_mut().zip(old.tables) {
-            table.reuse(old);
-        }
     }
 
     /// Makes an empty one as large as one made for so many documents.
@@ -266,17 +269,20 @@ impl Memtable {
         }
     }
 
-    /// Makes room for more documents in the tables: beside readers, who wait only while one table
-    /// takes the place of another.
-    fn make_room(&self, count: usize) {
-        // All tables hold as many documents, so that they are full together.
+    /// Makes room for more documents in the tables, one after the other. Where another has to take
+    /// a table's place, it is made beside readers.
+    fn make_room(&self, count: usize, patience: &mut u32) {
+        // All tables hold as many documents, and have room for as many.
         if self.read().tables.last().is_some_and(|table| table.has_room_for(count)) {
             return;
         }
         for number in 0..self.tables {
-            let enlarged = self.read().tables[number].enlarged(count);
-            let old = std::mem::replace(&mut self.write().tables[number], enlarged);
-            drop(old);
+            if self.write_in_turn(patience).tables[number].make_room(count) {
+                continue;
+            }
+            let mut table = self.read().tables[number].enlarged(count);
+            table.make_room(count);
+            let _old = std::mem::replace(&mut self.write_in_turn(patience).tables[number], table);
         }
     }
 

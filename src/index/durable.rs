@@ -5,13 +5,13 @@
 use crate::index::core::Core;
 use crate::index::options::Durability;
 use crate::storage::File;
-use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, thread};
+use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use crate::{Error, ErrorKind, Result};
 use std::io;
+use std::time::Duration;
 
-/// How often who syncs for all lets others go first, without any of them coming to wait, before it
-/// goes on: some 20 microseconds. (The schedule explorer has others go first in every way anyway.)
-const PATIENCE: u32 = if cfg!(shuttle) { 1 } else { 64 };
+/// So many syncs begin without waiting for anybody, at most, after one waited in vain.
+const SKIPPED_MAX: u32 = 64;
 
 /// A place in the stream of changes.
 #[derive(Debug, Clone, Copy, Default)]
@@ -46,16 +46,47 @@ struct Shared {
     led: bool,
     /// How many wait for that: waking nobody would be a system call, too.
     waiting: usize,
-    /// How many writers were waiting, or being synced for, when the last sync ended.
-    expected: u64,
+    gathering: Gathering,
     /// A sync failed: what it said. For ever.
     poisoned: Option<String>,
 }
 
-impl Shared {
-    /// Changes that are applied and not durable yet.
-    fn pending(&self) -> u64 {
-        self.applied.change.saturating_sub(self.durable_change)
+/// Writers that come back together from a sync come together for the next; but the first of them
+/// would begin one for itself alone, and all others wait for that, and then for theirs. So it waits
+/// a moment until as many are here as there were, and the last to come begins.
+#[derive(Debug, Default)]
+struct Gathering {
+    /// Those who wait for a sync that has not begun.
+    arrived: usize,
+    /// How many the last sync was for, and came while it ran.
+    expected: usize,
+    /// Somebody waits for more to come, and begins if they do not.
+    kept: bool,
+    /// Syncs that are to begin without that, and how many it were the last time.
+    skipped: u32,
+    skipped_last: u32,
+}
+
+impl Gathering {
+    /// Whether fewer are here than there were of late.
+    fn lacks_some(&self) -> bool {
+        self.arrived < self.expected
+    }
+
+    /// Takes all who are here for a sync that begins.
+    fn begin(&mut self) -> usize {
+        if !self.lacks_some() {
+            self.skipped_last = 0;
+        }
+        self.kept = false;
+        std::mem::take(&mut self.arrived)
+    }
+
+    /// They did not come: the next syncs begin without them, the more the more often it happens.
+    fn give_up(&mut self) {
+        self.kept = false;
+        self.skipped_last = (2 * self.skipped_last).clamp(1, SKIPPED_MAX);
+        self.skipped = self.skipped_last;
     }
 }
 
@@ -64,19 +95,35 @@ impl Group {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits a little for those who waited for the last sync, too, and have just been told: the
-    /// first of them to be back would else have a sync for itself alone, and all others wait for
-    /// that, and then for the next.
-    fn gather<'a>(&'a self, mut shared: MutexGuard<'a, Shared>) -> MutexGuard<'a, Shared> {
-        let mut patience = PATIENCE;
-        while shared.pending() < shared.expected && patience > 0 && shared.poisoned.is_none() {
-            let before = shared.applied.change;
-            drop(shared);
-            thread::yield_now();
-            shared = self.lock();
-            patience = if shared.applied.change > before { PATIENCE } else { patience - 1 };
-        }
-        shared
+    /// Writers that wait for a sync that has not begun.
+    #[cfg(test)]
+    pub(crate) fn arrived(&self) -> usize {
+        self.lock().gathering.arrived
+    }
+
+    /// Syncs that are to begin without waiting for anybody.
+    #[cfg(test)]
+    pub(crate) fn skipped(&self) -> u32 {
+        self.lock().gathering.skipped
+    }
+
+    /// Lets the lock go until something is told or the time is over.
+    #[cfg(not(all(shuttle, test)))]
+    fn pause<'a>(
+        &'a self,
+        shared: MutexGuard<'a, Shared>,
+        pause: Duration,
+    ) -> MutexGuard<'a, Shared> {
+        let paused = self.woken.wait_timeout(shared, pause);
+        paused.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Time does not pass for the schedule explorer: others may go first, or not.
+    #[cfg(all(shuttle, test))]
+    fn pause<'a>(&'a self, shared: MutexGuard<'a, Shared>, _: Duration) -> MutexGuard<'a, Shared> {
+        drop(shared);
+        crate::sync::thread::yield_now();
+        self.lock()
     }
 
     /// Starts over with a WAL that holds no record; everything applied so far is durable.
@@ -142,11 +189,18 @@ impl Group {
 }
 
 impl Core {
-    /// Returns once `change` is durable. The first to come syncs for all who wait: it takes what
-    /// is applied at that time, syncs, and only then moves the horizon and what is visible.
+    /// Returns once `change` is durable. One syncs for all who wait: it takes what is applied at
+    /// that time, syncs, and only then moves the horizon and what is visible.
     pub(crate) fn await_durable(&self, change: u64) -> Result<()> {
+        self.await_sync(change, false)
+    }
+
+    /// The same; `gathers` is whether it may wait for others to come. (Who holds the write lock
+    /// must not: they need it.)
+    fn await_sync(&self, change: u64, mut gathers: bool) -> Result<()> {
         let group = &self.group;
         let mut shared = group.lock();
+        let mut is_counted = false;
         loop {
             if shared.durable_change >= change {
                 return Ok(());
@@ -160,52 +214,96 @@ impl Core {
                     ),
                 ));
             }
-            if shared.led {
+            let gathering = &mut shared.gathering;
+            if !std::mem::replace(&mut is_counted, true) {
+                gathering.arrived += 1;
+                if !gathers {
+                    gathering.expected = 0;
+                }
+            }
+            if shared.led || shared.gathering.kept && shared.gathering.lacks_some() {
                 #[cfg(test)]
                 crate::planted::about_to_wait();
                 shared.waiting += 1;
                 shared = group.woken.wait(shared).unwrap_or_else(PoisonError::into_inner);
                 shared.waiting -= 1;
-                continue;
-            }
-            shared.led = true;
-            shared = group.gather(shared);
-            let (mark, file) = (shared.applied, shared.file.clone());
-            drop(shared);
-            let synced = planted!(WalNotSynced, Ok(()), file.map_or(Ok(()), |file| file.sync()));
-            shared = group.lock();
-            shared.led = false;
-            match synced {
-                // The log broke meanwhile: another sync failed, and what that one dropped this
-                // one may have passed over.
-                Ok(()) if shared.poisoned.is_some() => {}
-                Ok(()) => {
-                    let covered = planted!(HorizonAfterSync, shared.applied, mark);
-                    let waiting = u64::try_from(shared.waiting).unwrap_or(u64::MAX);
-                    shared.expected = shared.pending().min(waiting + 1);
-                    shared.durable_change = shared.durable_change.max(covered.change);
-                    shared.horizon = shared.horizon.max(covered.end);
-                    shared.synced_at_ms = (self.options.clock)();
-                    self.view.show(covered);
-                }
-                Err(error) => {
-                    planted!(PoisonForgotten => return Err(Error::new(ErrorKind::Unknown, "")));
-                    shared.poisoned.get_or_insert(error.to_string());
-                }
-            }
-            if shared.waiting > 0 {
-                // Without the lock, which is the first thing that they want.
-                drop(shared);
-                group.woken.notify_all();
-                shared = group.lock();
+            } else if std::mem::take(&mut gathers) && shared.gathering.lacks_some() {
+                shared = self.gather(shared, change);
+            } else {
+                shared = self.lead(shared)?;
             }
         }
+    }
+
+    /// Waits for those who are lacking, as long as any of them comes. What has become of it the
+    /// caller looks at: somebody else may have synced.
+    fn gather<'a>(
+        &'a self,
+        mut shared: MutexGuard<'a, Shared>,
+        change: u64,
+    ) -> MutexGuard<'a, Shared> {
+        if shared.gathering.skipped > 0 {
+            shared.gathering.skipped -= 1;
+            return shared;
+        }
+        shared.gathering.kept = true;
+        loop {
+            let before = shared.gathering.arrived;
+            shared.waiting += 1;
+            shared = self.group.pause(shared, self.options.gather_pause);
+            shared.waiting -= 1;
+            let is_over = shared.led || shared.durable_change >= change;
+            if is_over || !shared.gathering.kept || !shared.gathering.lacks_some() {
+                return shared;
+            }
+            if shared.gathering.arrived == before {
+                shared.gathering.give_up();
+                return shared;
+            }
+        }
+    }
+
+    /// Syncs for all who wait.
+    #[cfg_attr(not(test), expect(clippy::unnecessary_wraps, reason = "a planted bug fails"))]
+    fn lead<'a>(&'a self, mut shared: MutexGuard<'a, Shared>) -> Result<MutexGuard<'a, Shared>> {
+        let group = &self.group;
+        shared.led = true;
+        let together = shared.gathering.begin();
+        let (mark, file) = (shared.applied, shared.file.clone());
+        drop(shared);
+        let synced = planted!(WalNotSynced, Ok(()), file.map_or(Ok(()), |file| file.sync()));
+        shared = group.lock();
+        shared.led = false;
+        shared.gathering.expected = together + shared.gathering.arrived;
+        match synced {
+            // The log broke meanwhile: another sync failed, and what that one dropped this one may
+            // have passed over.
+            Ok(()) if shared.poisoned.is_some() => {}
+            Ok(()) => {
+                let covered = planted!(HorizonAfterSync, shared.applied, mark);
+                shared.durable_change = shared.durable_change.max(covered.change);
+                shared.horizon = shared.horizon.max(covered.end);
+                shared.synced_at_ms = (self.options.clock)();
+                self.view.show(covered);
+            }
+            Err(error) => {
+                planted!(PoisonForgotten => return Err(Error::new(ErrorKind::Unknown, "")));
+                shared.poisoned.get_or_insert(error.to_string());
+            }
+        }
+        if shared.waiting > 0 {
+            // Without the lock, which is the first thing that they want.
+            drop(shared);
+            group.woken.notify_all();
+            shared = group.lock();
+        }
+        Ok(shared)
     }
 
     /// What `Ok` of a write waits for, at the durability of this handle.
     pub(crate) fn settle(&self, change: u64) -> Result<()> {
         match self.options.durability {
-            Durability::Sync => self.await_durable(change),
+            Durability::Sync => self.await_sync(change, true),
             Durability::Interval(_) => self.sync_if_due().map(|_| ()),
             Durability::OsBuffer => Ok(()),
         }
@@ -234,29 +332,5 @@ impl Core {
         let change = self.group.lock().applied.change;
         self.await_durable(change)?;
         Ok(change)
-    }
-}
-
-#[cfg(all(test, not(shuttle)))]
-mod tests {
-    use super::*;
-
-    fn group(applied: u64, durable_change: u64, expected: u64) -> Group {
-        let applied = Mark { change: applied, ..Mark::default() };
-        let shared = Shared { applied, durable_change, expected, ..Shared::default() };
-        Group { state: Mutex::new(shared), woken: Condvar::new() }
-    }
-
-    #[test]
-    fn who_syncs_waits_for_no_more_than_were_there_before_and_not_for_long() {
-        // Nobody else was there; all are back; nobody comes.
-        for (applied, durable, expected) in [(5, 4, 0), (5, 4, 1), (9, 4, 5), (5, 4, 3)] {
-            let group = group(applied, durable, expected);
-            assert_eq!(group.gather(group.lock()).applied.change, applied);
-        }
-        // A log that broke is synced no more.
-        let group = group(5, 4, 3);
-        group.poison(&"the disk is gone");
-        assert_eq!(group.gather(group.lock()).pending(), 1);
     }
 }

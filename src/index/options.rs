@@ -66,6 +66,9 @@ pub struct Options {
     pub(crate) tier_segments_max: usize,
     /// How much a step of a compaction reads and writes, so that a flush waits briefly for it.
     pub(crate) step_bytes: usize,
+    /// How long a writer that would begin a sync waits for those who shared the last one, since the
+    /// last of them came: about as long as a sync takes. In vain it does so ever less often.
+    pub(crate) gather_pause: Duration,
     pub(crate) ttl: Option<Duration>,
     /// How many removes a batch of `remove_before` or of the expiry has at most.
     pub(crate) removes_max: usize,
@@ -88,6 +91,7 @@ impl Default for Options {
             wal_bytes_max: 64 << 20,
             tier_segments_max: 8,
             step_bytes: 16 << 20,
+            gather_pause: Duration::from_micros(300),
             ttl: None,
             removes_max: 1_000,
             clock: Arc::new(wall_clock_ms),

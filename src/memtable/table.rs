@@ -8,26 +8,33 @@ use crate::sync::atomic::{AtomicU32, Ordering};
 
 /// No document: ordinals stop short of all ones.
 const NONE: u32 = u32::MAX;
-/// The least size: 2^6 buckets.
-const BITS_MIN: u32 = 6;
+/// The least size: 2^6 buckets. (The schedule explorer's grow at once.)
+const BITS_MIN: u32 = if cfg!(shuttle) { 1 } else { 6 };
 /// The largest: ordinals then take all bits but one.
 const BITS_MAX: u32 = 31;
+
+/// With fewer documents than this, a table that grows is made twice as large as it must be.
+const SMALL_DOCS: usize = 8 * 1024;
+
+/// Room is made for as many documents at least: a page.
+const ROOM_MIN: usize = if cfg!(test) { 2 } else { 1024 };
 
 /// Buckets with a chain each. An entry of 32 bits is the ordinal of a document in its low `bits`
 /// bits and the part of its hash that the bucket does not tell in the others, so that a chain is
 /// walked without looking at any document, and the table grows without hashing anything again.
 ///
 /// One writer enters documents while others read: an entry is told (`Release`) after what it leads
-/// to, and who comes upon it (`Acquire`) finds that. There is room for 2^bits - 1 documents; for
-/// more, another one takes its place.
+/// to, and who comes upon it (`Acquire`) finds that. Room is made before, by who has the table
+/// alone; there is none for more than 2^bits - 1 documents: then another takes its place.
 #[derive(Debug)]
 pub(super) struct Table {
     /// There are 2^bits buckets; a bucket is the first `bits` bits of a hash of 32.
     bits: u32,
-    /// By bucket: its newest document. Empty until the first document.
+    /// By bucket: its newest document. Empty while there is no room for any.
     heads: Vec<AtomicU32>,
-    /// By document, as many as there are buckets: the next older one in its bucket.
+    /// By document: the next older one in its bucket. So many may be entered.
     older: Vec<AtomicU32>,
+    /// Documents entered: those before it are in their chains.
     entered: AtomicU32,
 }
 
@@ -47,46 +54,66 @@ impl Table {
         Self { bits: bits.clamp(BITS_MIN, BITS_MAX), heads, older, entered }
     }
 
-    /// Takes over the memory of another, none of what is in it.
-    pub(super) fn reuse(&mut self, old: Self) {
-        (self.heads, self.older) = (old.heads, old.older);
-        self.clear();
+    /// An empty one as large as this, in the memory of another.
+    pub(super) fn in_memory_of(&self, old: Self) -> Self {
+        let entered = AtomicU32::new(0);
+        let mut empty = Self { bits: self.bits, heads: old.heads, older: old.older, entered };
+        empty.older.clear();
+        empty.lay_out();
+        empty
     }
 
-    /// Empty, and with room for as many documents as it is made for.
-    fn clear(&mut self) {
-        for entries in [&mut self.heads, &mut self.older] {
-            entries.clear();
-            entries.resize_with(1 << self.bits, || AtomicU32::new(NONE));
-        }
+    /// Makes all buckets empty.
+    fn lay_out(&mut self) {
+        self.heads.clear();
+        self.heads.resize_with(1 << self.bits, || AtomicU32::new(NONE));
+        // Memory that nobody has used costs nothing.
+        self.older.reserve((1 << self.bits) - self.older.len());
     }
 
     /// Whether there is room for this many more documents.
     pub(super) fn has_room_for(&self, count: usize) -> bool {
-        // All ones is `NONE`: so the last ordinal of this width is not given.
-        index(self.count()) + count < self.older.len()
+        !self.heads.is_empty() && index(self.count()) + count <= self.older.len()
     }
 
-    /// One with the same entries, and room for this many more documents.
+    /// Makes room for this many more documents; false where another has to take its place.
+    pub(super) fn make_room(&mut self, count: usize) -> bool {
+        let needed = index(self.count()) + count;
+        // All ones is `NONE`: so the last ordinal of this width is not given.
+        let most = (1 << self.bits) - 1;
+        if self.heads.is_empty() || needed > most {
+            return false;
+        }
+        if needed > self.older.len() {
+            let room = needed.max(self.older.len() + ROOM_MIN).min(most);
+            self.older.resize_with(room, || AtomicU32::new(NONE));
+        }
+        true
+    }
+
+    /// One with the same entries, that can make room for this many more documents.
     pub(super) fn enlarged(&self, count: usize) -> Self {
-        let bits = (index(self.count()) + count).max(1).ilog2() + 1;
+        let entered = self.count();
+        let needed = index(entered) + count;
+        // A small one is likely to grow again.
+        let bits = needed.max(1).ilog2() + 1 + u32::from(entered > 0 && needed < SMALL_DOCS);
         assert!(bits <= BITS_MAX, "a memtable is flushed long before it holds 2^31 documents");
-        let (bits, entered) = (bits.max(self.bits), AtomicU32::new(self.count()));
-        let mut enlarged = Self { bits, heads: Vec::new(), older: Vec::new(), entered };
-        enlarged.clear();
-        let mut chain = Vec::new();
+        let older = (0..entered).map(|_| AtomicU32::new(NONE)).collect();
+        let (bits, entered) = (bits.max(self.bits), AtomicU32::new(entered));
+        let mut enlarged = Self { bits, heads: Vec::new(), older, entered };
+        enlarged.lay_out();
+        // The hash of each document, from where it lies; then the oldest first, as they came.
+        let mut hashes = vec![0; enlarged.older.len()];
         for (bucket, head) in (0_u32..).zip(&self.heads) {
-            chain.clear();
             let mut entry = head.load(Ordering::Acquire);
             while entry != NONE {
-                let ordinal = entry & ((1 << self.bits) - 1);
-                chain.push((bucket << (32 - self.bits) | entry >> self.bits, ordinal));
-                entry = self.older[index(ordinal)].load(Ordering::Relaxed);
+                let ordinal = index(entry & ((1 << self.bits) - 1));
+                hashes[ordinal] = bucket << (32 - self.bits) | entry >> self.bits;
+                entry = self.older[ordinal].load(Ordering::Relaxed);
             }
-            // The newest comes to lie first again.
-            for (hash, ordinal) in chain.iter().rev() {
-                enlarged.put(*hash, *ordinal);
-            }
+        }
+        for (ordinal, hash) in (0..).zip(hashes) {
+            enlarged.put(hash, ordinal);
         }
         enlarged
     }
@@ -161,11 +188,11 @@ impl Table {
         self.entered.load(Ordering::Acquire)
     }
 
-    /// Memory in use: none by an empty one, whatever it has taken over.
+    /// Memory in use: none by one without room for a document, whatever it has taken over.
     pub(super) fn bytes(&self) -> usize {
-        match index(self.count()) {
+        match self.older.len() {
             0 => 0,
-            count => (self.heads.len() + count) * size_of::<u32>(),
+            room => (self.heads.len() + room) * size_of::<u32>(),
         }
     }
 
@@ -189,8 +216,9 @@ mod tests {
         // Few hashes, spread over all bits, many documents each; and their neighbours.
         let hash = |ordinal: u32| (ordinal % 97).wrapping_mul(0x9e37_79b9) ^ (ordinal % 3);
         for ordinal in 0..20_000 {
-            if !table.has_room_for(1) {
+            if !table.has_room_for(1) && !table.make_room(1) {
                 table = table.enlarged(1);
+                assert!(table.make_room(1));
             }
             table.enter(std::iter::once(hash(ordinal)));
         }
@@ -199,7 +227,7 @@ mod tests {
             let found: Vec<u32> = table.documents(wanted).collect();
             assert_eq!(found, expected, "of {wanted:x}");
         }
-        assert!(table.bytes() <= 20_000 * 4 + (4 << 15), "{}", table.bytes());
+        assert!(table.bytes() <= (20_000 + ROOM_MIN) * 4 + (4 << 15), "{}", table.bytes());
     }
 
     #[test]
@@ -208,11 +236,12 @@ mod tests {
             let count = documents as usize;
             let empty = Table::for_documents(documents);
             assert!(!empty.has_room_for(1) && empty.bytes() == 0, "{documents}");
-            let table = empty.enlarged(count);
-            assert_eq!((table.bits, table.count()), (empty.bits, 0), "{documents}");
-            assert!(table.has_room_for(count), "{documents}");
-            assert!(!table.has_room_for(2 * count + 64), "{documents}");
-            assert!(table.enlarged(2 * count + 64).has_room_for(2 * count + 64), "{documents}");
+            let mut table = empty.enlarged(count);
+            assert_eq!((table.bits, table.count(), table.bytes()), (empty.bits, 0, 0));
+            assert!(!table.has_room_for(1) && table.make_room(count) && table.has_room_for(count));
+            let more = 2 * count + 64;
+            assert!(!table.has_room_for(more) && !table.make_room(more), "{documents}");
+            assert!(table.enlarged(more).make_room(more), "{documents}");
         }
     }
 }

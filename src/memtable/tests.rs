@@ -130,7 +130,7 @@ fn a_document_counts_as_entered_once_it_is_in_all_tables() {
     let memtable = Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0);
     let steps =
         [document(b"a", b"sig1", &[7, 8, 9]), Step::NextChange, document(b"b", b"sig2", &[7; 3])];
-    memtable.make_room(2);
+    memtable.make_room(2, &mut 0);
     assert_eq!(memtable.write().take_down(4, &steps), 5);
     for (tables, entered) in [(0..1, 0), (1..2, 0), (2..3, 2)] {
         let content = memtable.read();

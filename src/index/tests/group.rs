@@ -7,6 +7,7 @@ use crate::{Batch, ErrorKind, Index, Maintenance, Options, Outcome, Params};
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 /// What syncs of files do.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -133,10 +134,14 @@ fn signature(params: &Params, byte: u8) -> Signature {
 
 /// An index that holds "first", and its gate.
 fn index(dir: &Path) -> (Index, Arc<Gate>, Params) {
+    index_with(dir, Options::default())
+}
+
+fn index_with(dir: &Path, options: Options) -> (Index, Arc<Gate>, Params) {
     let params = Params::builder().hashes(16).bands(4, 4).build().unwrap();
     let gate = Arc::new(Gate::default());
     let storage = Arc::new(Gated { disk: Disk::default(), gate: Arc::clone(&gate) });
-    let options = Options::default().maintenance(Maintenance::Inline);
+    let options = options.maintenance(Maintenance::Inline);
     let index = Index::create_on(storage, &dir.join("i"), &params, options).unwrap();
     index.insert("first", &signature(&params, 1)).unwrap();
     (index, gate, params)
@@ -175,6 +180,61 @@ fn writers_that_wait_at_the_same_time_share_one_sync() {
     });
     assert_eq!(gate.begun() - before, 2, "the leader's, and one for all who came meanwhile");
     assert_eq!((index.len(), index.durable_change()), (9, 9));
+}
+
+/// Three writers, of whom one has its sync, and two came while it ran; then what `then` does with
+/// the index, the gate and the number of syncs that have begun. Returns when all have their answer.
+fn with_two_of_three(pause: Duration, then: impl FnOnce(&Index, &Gate, u64)) {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { gather_pause: pause, ..Options::default() };
+    let (index, gate, params) = index_with(folder.path(), options);
+    let before = gate.begun();
+    gate.set(Syncs::Wait);
+    std::thread::scope(|scope| {
+        let insert = |number: u8| {
+            let (index, params) = (&index, &params);
+            scope.spawn(move || index.insert([b'k', number], &signature(params, number)).unwrap())
+        };
+        let leader = insert(0);
+        gate.await_begun(before + 1);
+        (1..3).for_each(|number| drop(insert(number)));
+        while index.core.group.arrived() < 2 {
+            std::thread::yield_now();
+        }
+        gate.set(Syncs::Pass);
+        leader.join().unwrap();
+        then(&index, &gate, before + 1);
+    });
+    assert_eq!(index.snapshot().change(), index.durable_change());
+}
+
+const FOR_EVER: Duration = Duration::from_secs(600);
+
+#[test]
+fn who_came_together_waits_for_all_and_the_last_begins() {
+    with_two_of_three(FOR_EVER, |index, gate, begun| {
+        assert_eq!((gate.begun(), index.durable_change()), (begun, 2));
+        index.remove("first").unwrap();
+        assert_eq!((gate.begun(), index.durable_change()), (begun + 1, 5));
+    });
+}
+
+#[test]
+fn who_wants_all_durable_now_waits_for_no_other_writer() {
+    with_two_of_three(FOR_EVER, |index, gate, begun| {
+        assert_eq!(index.sync().unwrap(), 4);
+        assert_eq!((gate.begun(), index.durable_change()), (begun + 1, 4));
+    });
+    // A flush, too: it holds the lock that others need to come.
+    with_two_of_three(FOR_EVER, |index, _, _| index.flush().unwrap());
+}
+
+#[test]
+fn who_waits_in_vain_begins_and_waits_less_often() {
+    with_two_of_three(Duration::from_micros(1), |index, gate, begun| {
+        gate.await_begun(begun + 1);
+        assert_eq!(index.core.group.skipped(), 1);
+    });
 }
 
 #[test]
