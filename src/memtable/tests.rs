@@ -152,3 +152,32 @@ fn the_first_death_of_a_segment_document_counts() {
     assert!(!content.segment_death(2, 1, 4));
     assert!(!memtable.is_untouched());
 }
+
+#[test]
+#[cfg(not(shuttle))]
+fn what_all_tables_have_is_found_while_more_is_entered_and_they_grow() {
+    let memtable = Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0);
+    let keys: Vec<[u64; 3]> = (0..9_000_u64).map(|at| [at % 97, at / 3, at << 40]).collect();
+    let steps: Vec<Step<'_>> = keys.iter().map(|keys| document(b"key", b"sig1", keys)).collect();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for (steps, change) in steps.chunks(37).zip(1..) {
+                memtable.apply(change, steps);
+            }
+            done.store(true, Ordering::Release);
+        });
+        while !done.load(Ordering::Acquire) {
+            let seen = memtable.read().entered_count();
+            let content = memtable.read();
+            for ordinal in [0, seen / 3, seen.saturating_sub(1)] {
+                for (table, key) in keys[ordinal as usize].iter().enumerate() {
+                    let mut bucket = content.bucket(table, *key);
+                    assert!(seen == 0 || bucket.any(|found| found == ordinal), "{ordinal}");
+                }
+                assert!(seen == 0 || content.signature(ordinal) == b"sig1");
+            }
+        }
+    });
+    assert_eq!(memtable.read().entered_count(), 9_000);
+}

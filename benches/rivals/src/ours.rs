@@ -52,7 +52,7 @@ impl Ours<'_> {
         let folder = self.folder.join("syncs");
         let index = Nearkin::open(&folder)?;
         let (turn, singles) = (self.options.singles / 3, self.options.singles);
-        let together = singles / TURNS * 3;
+        let together = singles;
         let sketched = staged(0, 1 + turn * TURNS + together * WRITERS * (TURNS / 3))?;
         let insert = |range: &[(u32, nearkin::Signature)]| -> Result<()> {
             for (document, signature) in range {
