@@ -42,8 +42,8 @@ struct Shared {
     /// The largest horizon any record carries.
     horizon_noted: u64,
     synced_at_ms: u64,
-    /// Somebody is syncing for all.
-    led: bool,
+    /// Somebody is syncing for all, up to this change.
+    led: Option<u64>,
     /// How many wait for that: waking nobody would be a system call, too.
     waiting: usize,
     gathering: Gathering,
@@ -95,10 +95,11 @@ impl Group {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writers that wait for a sync that has not begun.
+    /// Who waits for a sync that has not begun, and all who wait for any.
     #[cfg(test)]
-    pub(crate) fn arrived(&self) -> usize {
-        self.lock().gathering.arrived
+    pub(crate) fn arrived_and_waiting(&self) -> (usize, usize) {
+        let shared = self.lock();
+        (shared.gathering.arrived, shared.waiting)
     }
 
     /// Syncs that are to begin without waiting for anybody.
@@ -107,23 +108,28 @@ impl Group {
         self.lock().gathering.skipped
     }
 
-    /// Lets the lock go until something is told or the time is over.
+    /// Lets the lock go until something is told or the time is over, which is true then.
     #[cfg(not(all(shuttle, test)))]
     fn pause<'a>(
         &'a self,
         shared: MutexGuard<'a, Shared>,
         pause: Duration,
-    ) -> MutexGuard<'a, Shared> {
+    ) -> (MutexGuard<'a, Shared>, bool) {
         let paused = self.woken.wait_timeout(shared, pause);
-        paused.unwrap_or_else(PoisonError::into_inner).0
+        let (shared, paused) = paused.unwrap_or_else(PoisonError::into_inner);
+        (shared, paused.timed_out())
     }
 
     /// Time does not pass for the schedule explorer: others may go first, or not.
     #[cfg(all(shuttle, test))]
-    fn pause<'a>(&'a self, shared: MutexGuard<'a, Shared>, _: Duration) -> MutexGuard<'a, Shared> {
+    fn pause<'a>(
+        &'a self,
+        shared: MutexGuard<'a, Shared>,
+        _: Duration,
+    ) -> (MutexGuard<'a, Shared>, bool) {
         drop(shared);
         crate::sync::thread::yield_now();
-        self.lock()
+        (self.lock(), true)
     }
 
     /// Starts over with a WAL that holds no record; everything applied so far is durable.
@@ -214,14 +220,15 @@ impl Core {
                     ),
                 ));
             }
-            let gathering = &mut shared.gathering;
-            if !std::mem::replace(&mut is_counted, true) {
-                gathering.arrived += 1;
+            // Whom the sync under way is for does not wait for the next.
+            let awaits_next = shared.led.is_none_or(|until| until < change);
+            if awaits_next && !std::mem::replace(&mut is_counted, true) {
+                shared.gathering.arrived += 1;
                 if !gathers {
-                    gathering.expected = 0;
+                    shared.gathering.expected = 0;
                 }
             }
-            if shared.led || shared.gathering.kept && shared.gathering.lacks_some() {
+            if shared.led.is_some() || shared.gathering.kept && shared.gathering.lacks_some() {
                 #[cfg(test)]
                 crate::planted::about_to_wait();
                 shared.waiting += 1;
@@ -250,13 +257,15 @@ impl Core {
         loop {
             let before = shared.gathering.arrived;
             shared.waiting += 1;
-            shared = self.group.pause(shared, self.options.gather_pause);
+            let is_late;
+            (shared, is_late) = self.group.pause(shared, self.options.gather_pause);
             shared.waiting -= 1;
-            let is_over = shared.led || shared.durable_change >= change;
-            if is_over || !shared.gathering.kept || !shared.gathering.lacks_some() {
+            let is_settled = shared.durable_change >= change || shared.poisoned.is_some();
+            let is_led = shared.led.is_some() || !shared.gathering.kept;
+            if is_settled || is_led || !shared.gathering.lacks_some() {
                 return shared;
             }
-            if shared.gathering.arrived == before {
+            if is_late && shared.gathering.arrived == before {
                 shared.gathering.give_up();
                 return shared;
             }
@@ -267,13 +276,13 @@ impl Core {
     #[cfg_attr(not(test), expect(clippy::unnecessary_wraps, reason = "a planted bug fails"))]
     fn lead<'a>(&'a self, mut shared: MutexGuard<'a, Shared>) -> Result<MutexGuard<'a, Shared>> {
         let group = &self.group;
-        shared.led = true;
-        let together = shared.gathering.begin();
         let (mark, file) = (shared.applied, shared.file.clone());
+        shared.led = Some(mark.change);
+        let together = shared.gathering.begin();
         drop(shared);
         let synced = planted!(WalNotSynced, Ok(()), file.map_or(Ok(()), |file| file.sync()));
         shared = group.lock();
-        shared.led = false;
+        shared.led = None;
         shared.gathering.expected = together + shared.gathering.arrived;
         match synced {
             // The log broke meanwhile: another sync failed, and what that one dropped this one may

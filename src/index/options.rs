@@ -11,7 +11,8 @@ use std::time::Duration;
 #[non_exhaustive]
 pub enum Durability {
     /// `Ok` means: survives power loss. Writers that wait at the same time share one sync
-    /// (group commit).
+    /// (group commit): of several that did, the first to come back waits for the others, for 0.3
+    /// ms since the last of them came, and ever less often if they do not come. One alone does not.
     #[default]
     Sync,
     /// `Ok` means: survives the end of the process. A power cut loses at most about the last

@@ -7,6 +7,7 @@ use crate::{Batch, ErrorKind, Index, Maintenance, Options, Outcome, Params};
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 /// What syncs of files do.
@@ -147,6 +148,16 @@ fn index_with(dir: &Path, options: Options) -> (Index, Arc<Gate>, Params) {
     (index, gate, params)
 }
 
+/// Inserts a document with a key of its own, on a thread of its own.
+fn spawn_insert<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    index: &'scope Index,
+    params: &'scope Params,
+    number: u8,
+) -> ScopedJoinHandle<'scope, Outcome> {
+    scope.spawn(move || index.insert([b'k', number], &signature(params, number)).unwrap())
+}
+
 /// Waits until so many changes are appended and applied.
 fn await_applied(index: &Index, change: u64) {
     while index.core.writer().change < change {
@@ -161,10 +172,7 @@ fn writers_that_wait_at_the_same_time_share_one_sync() {
     let before = gate.begun();
     gate.set(Syncs::Wait);
     std::thread::scope(|scope| {
-        let insert = |number: u8| {
-            let (index, params) = (&index, &params);
-            scope.spawn(move || index.insert([b'k', number], &signature(params, number)).unwrap())
-        };
+        let insert = |number| spawn_insert(scope, &index, &params, number);
         let leader = insert(0);
         gate.await_begun(before + 1);
         let followers: Vec<_> = (1..8).map(insert).collect();
@@ -191,14 +199,11 @@ fn with_two_of_three(pause: Duration, then: impl FnOnce(&Index, &Gate, u64)) {
     let before = gate.begun();
     gate.set(Syncs::Wait);
     std::thread::scope(|scope| {
-        let insert = |number: u8| {
-            let (index, params) = (&index, &params);
-            scope.spawn(move || index.insert([b'k', number], &signature(params, number)).unwrap())
-        };
+        let insert = |number| spawn_insert(scope, &index, &params, number);
         let leader = insert(0);
         gate.await_begun(before + 1);
         (1..3).for_each(|number| drop(insert(number)));
-        while index.core.group.arrived() < 2 {
+        while index.core.group.arrived_and_waiting().0 < 2 {
             std::thread::yield_now();
         }
         gate.set(Syncs::Pass);
@@ -227,6 +232,29 @@ fn who_wants_all_durable_now_waits_for_no_other_writer() {
     });
     // A flush, too: it holds the lock that others need to come.
     with_two_of_three(FOR_EVER, |index, _, _| index.flush().unwrap());
+}
+
+#[test]
+fn who_is_synced_for_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { gather_pause: FOR_EVER, ..Options::default() };
+    let (index, gate, params) = index_with(folder.path(), options);
+    let before = gate.begun();
+    gate.set(Syncs::Wait);
+    std::thread::scope(|scope| {
+        spawn_insert(scope, &index, &params, 0);
+        gate.await_begun(before + 1);
+        // It wants what is being synced.
+        scope.spawn(|| index.sync().unwrap());
+        while index.core.group.arrived_and_waiting().1 < 1 {
+            std::thread::yield_now();
+        }
+        assert_eq!(index.core.group.arrived_and_waiting(), (0, 1));
+        gate.set(Syncs::Pass);
+    });
+    // So a writer alone begins at once.
+    index.remove("first").unwrap();
+    assert_eq!(gate.begun(), before + 2);
 }
 
 #[test]

@@ -50,7 +50,8 @@ What is compared, and how:
   other, no check, no comparison, no answer (those of a miss and of a hit at 1,000,000 by turns
   with the queries themselves), on one thread and on two; for a cold miss the blocks of the disk
   that it needs, asked for at once and awaited (by turns, too); for inserts a log that is
-  written and synced, with no index behind it; for removals such a log and the blocks in which
+  written and synced, with no index behind it (of eight threads the first to come back from a sync
+  lets the others go first, as ours waits for them); for removals such a log and the blocks in which
   the keys lie, read and checked; for reopening as much as a hit needs, opened, mapped, read and
   checked, no catalog, no lock; for queries beside a writer the same queries while it is another
   index that is written. Where not even a limit reaches the target, the last column says *out of
