@@ -200,16 +200,23 @@ impl Wal {
 /// Brings a file to exactly the length, every block of it written once, and puts the headers into
 /// it, and zeros to where the first record's header ends.
 fn fill(file: &dyn File, identity: &WalIdentity) -> io::Result<()> {
-    const CHUNK: usize = 1 << 20;
+    /// The system keeps in one piece what it is given in one, and goes through the blocks of a
+    /// whole piece for each record that is appended to it.
+    const PIECE: usize = 64 << 10;
+    /// What the disk begins with at once.
+    const STARTED: u64 = 1 << 20;
     let mut offset = file.bytes()?.min(identity.length);
     file.set_bytes(identity.length)?;
-    let zeros = vec![0; CHUNK];
+    let zeros = vec![0; PIECE];
     while offset < identity.length {
-        let left = usize::try_from(identity.length - offset).unwrap_or(CHUNK).min(CHUNK);
-        file.write_at(&zeros[..left], offset)?;
+        let end = identity.length.min(offset + STARTED);
+        for at in (offset..end).step_by(PIECE) {
+            let left = usize::try_from(end - at).unwrap_or(PIECE).min(PIECE);
+            file.write_at(&zeros[..left], at)?;
+        }
         // The disk works on it while the next ones are copied. A log that fails here is given up.
-        file.start_writing(offset, wide(left))?;
-        offset += wide(left);
+        file.start_writing(offset, end - offset)?;
+        offset = end;
     }
     let mut begin = identity.encode();
     let length = usize::try_from(RECORDS_BEGIN).unwrap_or(0) + RecordHeader::BYTES;

@@ -91,10 +91,11 @@ fn log_alone(path: &Path, documents: u32) -> Result<f64> {
     Ok(batches as f64 * f64::from(BATCH) / seconds)
 }
 
-/// A file that is there and full of zeros.
-fn prepared(path: &Path, bytes: u64) -> Result<File> {
+/// A file that is there and full of zeros, of at least so many bytes. Written in small pieces: the
+/// system goes through the whole piece for each record that is appended to it later.
+pub fn prepared(path: &Path, bytes: u64) -> Result<File> {
     let file = File::create(path)?;
-    let zeros = vec![0; 1 << 20];
+    let zeros = vec![0; 64 << 10];
     for at in (0..bytes).step_by(zeros.len()) {
         file.write_all_at(&zeros, at)?;
     }

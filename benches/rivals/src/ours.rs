@@ -2,6 +2,7 @@
 
 use crate::clock::{Latencies, queries, time};
 use crate::engines::{Engine, Kind, Nearkin, key, threshold};
+use crate::limits::prepared;
 use crate::machine::{Peak, anonymous_bytes, disk_bytes};
 use crate::made::{self, Signature};
 use crate::options::Options;
@@ -316,9 +317,7 @@ struct BareLog {
 
 impl BareLog {
     fn create(path: &Path, appends: u32) -> Result<Self> {
-        let file = File::create(path)?;
-        file.write_all_at(&vec![0; 256 * appends as usize], 0)?;
-        file.sync_all()?;
+        let file = prepared(path, 256 * u64::from(appends))?;
         Ok(Self { file, path: path.to_path_buf(), end: 0 })
     }
 
