@@ -3,7 +3,6 @@
 //! Believes nothing that was not checked and knows no disk: whoever gets nothing here reads through
 //! [`BlockFile`](super::blocks::BlockFile), which checks first, or says what is wrong.
 
-use super::blocks::Block;
 use crate::format::blocks::BLOCK_BYTES;
 use crate::storage::Map;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -51,12 +50,12 @@ impl Bits {
     }
 }
 
-/// The blocks of a map and which of them were checked. Taken once for a run of reads.
+/// The body of a map and which of its blocks were checked. Taken once for a run of reads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Checked<'a> {
-    /// Those of the body; none where there is no map.
-    blocks: &'a [Block],
-    /// None once all were: one look less, and most files soon come to that.
+    /// Nothing where there is no map.
+    body: &'a [u8],
+    /// None once all were: then it is memory like any other, and most files soon come to that.
     bits: Option<&'a [AtomicU64]>,
 }
 
@@ -64,26 +63,28 @@ impl<'a> Checked<'a> {
     /// `body` is the mapped body that the bits are of, or nothing.
     #[inline]
     pub(super) fn new(body: &'a [u8], bits: &'a Bits) -> Self {
-        Self { blocks: body.as_chunks().0, bits: bits.any_missing().then_some(&bits.words) }
+        Self { body, bits: bits.any_missing().then_some(&bits.words) }
     }
 
-    /// These bytes, if they lie in one block and that was checked. (Across two of them is rare
-    /// enough to be left to the slow way, which looks at both.)
+    /// These bytes, if they were checked; until all were, if they lie in one block. (Across two of
+    /// them is rare enough to be left to the slow way, which looks at both.)
     #[inline]
     pub(super) fn bytes(self, offset: u64, count: usize) -> Option<&'a [u8]> {
         let begin = usize::try_from(offset).ok()?;
-        self.block(begin / BLOCK_BYTES)?.get(begin % BLOCK_BYTES..)?.get(..count)
+        self.are_checked(begin, || count).then_some(())?;
+        self.body.get(begin..)?.get(..count)
     }
 
     /// As [`Checked::bytes`], for a few of them.
     #[inline]
     pub(super) fn array<const N: usize>(self, offset: u64) -> Option<&'a [u8; N]> {
         let begin = usize::try_from(offset).ok()?;
-        self.block(begin / BLOCK_BYTES)?.get(begin % BLOCK_BYTES..)?.first_chunk()
+        self.are_checked(begin, || N).then_some(())?;
+        self.body.get(begin..)?.first_chunk()
     }
 
     /// The first and the last few of these bytes, under the same conditions. Where they are fewer
-    /// than `N`, what lies behind or before them in the block comes with them.
+    /// than `N`, what lies behind or before them comes with them.
     #[inline]
     pub(super) fn ends<const N: usize>(
         self,
@@ -91,28 +92,29 @@ impl<'a> Checked<'a> {
         count: usize,
     ) -> Option<(&'a [u8; N], &'a [u8; N])> {
         let begin = usize::try_from(offset).ok()?;
-        let block = self.block(begin / BLOCK_BYTES)?;
-        let begin = begin % BLOCK_BYTES;
-        let tail = (begin + count).checked_sub(N)?;
-        let head = block.get(begin..begin + N)?.first_chunk()?;
-        Some((head, block.get(tail..tail + N)?.first_chunk()?))
+        let end = begin.checked_add(count)?;
+        let tail_begin = end.checked_sub(N)?;
+        // Of fewer than `N` the tail begins first, and the head ends last.
+        let reach = || begin.max(tail_begin) + N - begin.min(tail_begin);
+        self.are_checked(begin.min(tail_begin), reach).then_some(())?;
+        let head = self.body.get(begin..)?.first_chunk()?;
+        Some((head, self.body.get(..end)?.last_chunk()?))
     }
 
     /// Asks the memory for the line of this byte, checked or not: nothing is read of it.
     #[inline]
     pub(super) fn ask_for(self, offset: u64) {
-        let at = usize::try_from(offset).unwrap_or(usize::MAX);
-        if let Some(block) = self.blocks.get(at / BLOCK_BYTES) {
-            Map::prefetch(&block[at % BLOCK_BYTES]);
+        if let Some(byte) = self.body.get(usize::try_from(offset).unwrap_or(usize::MAX)) {
+            Map::prefetch(byte);
         }
     }
 
+    /// Whether so many bytes from here on were checked, as far as the body has them.
     #[inline]
-    fn block(self, number: usize) -> Option<&'a Block> {
-        match self.bits {
-            Some(bits) if !is_set(bits, number) => None,
-            _ => self.blocks.get(number),
-        }
+    fn are_checked(self, begin: usize, count: impl FnOnce() -> usize) -> bool {
+        let Some(bits) = self.bits else { return true };
+        let fits = count() <= BLOCK_BYTES - begin % BLOCK_BYTES;
+        fits && is_set(bits, begin / BLOCK_BYTES)
     }
 }
 

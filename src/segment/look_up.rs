@@ -4,6 +4,7 @@
 //! the system and the disk). So whoever has many look-ups takes the first step of all, then the
 //! second of all, and waits for memory once a step instead of once a look-up.
 
+use super::checked::Checked;
 use super::first_touch::FirstTouch;
 use super::reader::Segment;
 use super::tables::{key_hash, split};
@@ -166,6 +167,7 @@ impl Segment {
         look_ups: &mut [LookUp<'a>],
     ) -> Result<usize> {
         self.blocks.check_noted(first_touch);
+        let checked = self.blocks.checked();
         let mut matching = 0;
         for (at, number) in (0..look_ups.len()).zip(first..) {
             let look_up = &look_ups[at];
@@ -177,7 +179,7 @@ impl Segment {
                 _ => self.match_first(look_up)?,
             };
             if run.start < run.end {
-                look_ups[matching] = self.matched(look_up, run, number, first_touch);
+                look_ups[matching] = self.matched(checked, look_up, run, number, first_touch);
                 matching += 1;
             }
         }
@@ -188,6 +190,7 @@ impl Segment {
     #[inline]
     fn matched<'a>(
         &'a self,
+        checked: Checked<'a>,
         look_up: &LookUp<'a>,
         run: Range<u32>,
         number: u32,
@@ -198,7 +201,7 @@ impl Segment {
         let table = look_up.at - 2 * u64::from(look_up.begin);
         let at = table + self.layout.table_ordinals + 4 * u64::from(begin);
         let bytes = 4 * index((end - begin).min(ORDINALS_MAX));
-        let next = match self.blocks.asked_of(self.blocks.checked(), at, bytes, first_touch) {
+        let next = match self.blocks.asked_of(checked, at, bytes, first_touch) {
             Some(ordinals) if end - begin <= ORDINALS_MAX => Next::Ordinals(ordinals),
             _ => Next::Unknown,
         };

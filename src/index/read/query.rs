@@ -322,11 +322,15 @@ impl Snapshot {
             None => found.len(),
         };
         let worthy = &found[..worthy];
-        for candidate in worthy.iter().take(TOGETHER) {
-            self.ask_for_key(candidate.place)?;
+        if let [_, _, ..] = worthy {
+            for candidate in worthy.iter().take(TOGETHER) {
+                self.ask_for_key(candidate.place)?;
+            }
         }
-        let complete = |candidate: &Found| self.complete(*candidate);
-        let mut matches = worthy.iter().map(complete).collect::<Result<Vec<_>>>()?;
+        let mut matches = Vec::with_capacity(worthy.len());
+        for candidate in worthy {
+            matches.push(self.complete(*candidate)?);
+        }
         matches.sort_unstable_by(|a, b| {
             b.equal_rows.cmp(&a.equal_rows).then_with(|| a.key.cmp(&b.key))
         });

@@ -71,6 +71,28 @@ struct Candidate {
     last_band: u32,
 }
 
+/// One signature in one segment: of each signature in turn, all segments.
+#[derive(Debug, Clone, Copy)]
+struct Task {
+    probe: usize,
+    source: usize,
+    segments: usize,
+}
+
+impl Task {
+    fn of(number: usize, segments: usize) -> Self {
+        Self { probe: number / segments, source: number % segments, segments }
+    }
+
+    #[inline]
+    fn advance(&mut self) {
+        self.source += 1;
+        if self.source == self.segments {
+            (self.probe, self.source) = (self.probe + 1, 0);
+        }
+    }
+}
+
 /// Searches of one snapshot, one after another; keeps its memory.
 #[derive(Debug)]
 pub(crate) struct Search<'a> {
@@ -209,20 +231,23 @@ impl<'a> Search<'a> {
         let bands = self.bands;
         self.look_ups.clear();
         let first_touch = &mut FirstTouch::Take;
-        for task in tasks.clone() {
-            let (probe, source) = (task / segments.len(), task % segments.len());
-            let keys = &self.band_keys[probe * bands..][..bands];
-            let segment = &segments[source].segment;
+        let mut at = Task::of(tasks.start, segments.len());
+        for _ in tasks.clone() {
+            let keys = &self.band_keys[at.probe * bands..][..bands];
+            let segment = &segments[at.source].segment;
             segment.look_up(Tables::Bands, keys, first_touch, &mut self.look_ups);
+            at.advance();
         }
-        let of_tasks = || tasks.clone().map(|task| &segments[task % segments.len()].segment);
+        let first = Task::of(tasks.start, segments.len()).source;
+        let of_tasks = || segments.iter().cycle().skip(first).take(tasks.len());
         for (segment, look_ups) in of_tasks().zip(self.look_ups.chunks_exact_mut(bands)) {
-            segment.find_groups(Tables::Bands, first_touch, look_ups)?;
+            segment.segment.find_groups(Tables::Bands, first_touch, look_ups)?;
         }
         let mut matching = 0;
         for (nth, segment) in of_tasks().enumerate() {
             let begin = nth * bands;
             let look_ups = &mut self.look_ups[begin..begin + bands];
+            let segment = &segment.segment;
             let matched = segment.match_fingerprints(count(begin), first_touch, look_ups)?;
             self.look_ups.copy_within(begin..begin + matched, matching);
             matching += matched;
@@ -235,11 +260,16 @@ impl<'a> Search<'a> {
     fn collect(&mut self, asked: Asked<'_>, first_task: usize) -> Result<()> {
         let segments = &self.snapshot.state.segments;
         let look_ups = std::mem::take(&mut self.look_ups);
+        // They come in order: no division for each of them.
+        let (mut task, mut end) = (Task::of(first_task, segments.len()), self.bands);
         for look_up in &look_ups {
             let number = index(look_up.number);
-            let task = first_task + number / self.bands;
-            let band = count(number % self.bands);
-            let (probe, source) = (count(task / segments.len()), task % segments.len());
+            while number >= end {
+                task.advance();
+                end += self.bands;
+            }
+            let band = count(number + self.bands - end);
+            let (probe, source) = (count(task.probe), task.source);
             let segment = &segments[source].segment;
             let mut guess = 0;
             segment.take_ordinals(look_up, |ordinal| {
