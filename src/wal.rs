@@ -206,17 +206,20 @@ fn fill(file: &dyn File, identity: &WalIdentity) -> io::Result<()> {
     /// What the disk begins with at once.
     const STARTED: u64 = 1 << 20;
     let mut offset = file.bytes()?.min(identity.length);
+    let mut unasked = offset;
     file.set_bytes(identity.length)?;
     let zeros = vec![0; PIECE];
     while offset < identity.length {
-        let end = identity.length.min(offset + STARTED);
-        for at in (offset..end).step_by(PIECE) {
-            let left = usize::try_from(end - at).unwrap_or(PIECE).min(PIECE);
-            file.write_at(&zeros[..left], at)?;
-        }
+        // Pieces begin at multiples of their length, as the system's do.
+        let left = PIECE - usize::try_from(offset).unwrap_or(0) % PIECE;
+        let left = usize::try_from(identity.length - offset).map_or(left, |all| all.min(left));
+        file.write_at(&zeros[..left], offset)?;
+        offset += wide(left);
         // The disk works on it while the next ones are copied. A log that fails here is given up.
-        file.start_writing(offset, end - offset)?;
-        offset = end;
+        if offset == identity.length || offset.is_multiple_of(STARTED) {
+            file.start_writing(unasked, offset - unasked)?;
+            unasked = offset;
+        }
     }
     let mut begin = identity.encode();
     let length = usize::try_from(RECORDS_BEGIN).unwrap_or(0) + RecordHeader::BYTES;
@@ -319,7 +322,7 @@ impl Replay {
 /// above the place is. `last` is the last change before it.
 fn headers_behind(bytes: &[u8], identity: &WalIdentity, stop: u64, last: u64) -> (u64, u64) {
     let mut horizon = 0;
-    // Every append leaves zeros for the next header: if it is not zero, it was begun.
+    // Every append leaves zeros for the next header: if it is not zero, it was unasked.
     let mut end = stop.saturating_add(wide(RecordHeader::BYTES));
     let mut offset = stop;
     let mut rest = bytes;

@@ -39,7 +39,7 @@ pub enum ReadMode {
     Pread,
 }
 
-pub(super) type Block = [u8; BLOCK_BYTES];
+type Block = [u8; BLOCK_BYTES];
 
 /// Blocks of the body that one block of the CRC table covers.
 const CRCS_PER_BLOCK: usize = BLOCK_BYTES / 4;
@@ -189,7 +189,7 @@ impl BlockFile {
         Some(bytes)
     }
 
-    /// Asks for what is not at hand: not checked, or in two blocks.
+    /// Asks for what is not at hand: not checked, or in two blocks while not all are.
     #[inline(never)]
     pub(super) fn ask_first(&self, offset: u64, count: usize, touch: &mut FirstTouch) {
         let Some(map) = &self.map else { return };

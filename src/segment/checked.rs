@@ -95,7 +95,7 @@ impl<'a> Checked<'a> {
         let end = begin.checked_add(count)?;
         let tail_begin = end.checked_sub(N)?;
         // Of fewer than `N` the tail begins first, and the head ends last.
-        let reach = || begin.max(tail_begin) + N - begin.min(tail_begin);
+        let reach = || begin.abs_diff(tail_begin) + N;
         self.are_checked(begin.min(tail_begin), reach).then_some(())?;
         let head = self.body.get(begin..)?.first_chunk()?;
         Some((head, self.body.get(..end)?.last_chunk()?))
@@ -160,6 +160,43 @@ mod tests {
             let beyond = (blocks * BLOCK_BYTES) as u64;
             assert_eq!(Checked::new(&body, &bits).bytes(beyond, 1), None);
             assert!(!bits.has(blocks) && !bits.has(blocks + 64));
+        }
+    }
+
+    #[test]
+    fn nothing_is_had_that_was_not_checked() {
+        let body: Vec<u8> = (0..=250_u8).cycle().take(3 * BLOCK_BYTES).collect();
+        for set in 0..8 {
+            let bits = Bits::new(3);
+            bits.set((0..3).filter(|block| set >> block & 1 == 1));
+            let checked = Checked::new(&body, &bits);
+            let had = |from: usize, to: usize| {
+                let block = from / BLOCK_BYTES;
+                let alone = block == (to - 1) / BLOCK_BYTES && set >> block & 1 == 1;
+                (set == 7 || alone).then(|| body.get(from..to)).flatten()
+            };
+            for block in 0..=3 {
+                for begin in (block * BLOCK_BYTES).saturating_sub(70)..block * BLOCK_BYTES + 70 {
+                    let at = begin as u64;
+                    assert_eq!(
+                        checked.array::<8>(at).map(|array| &array[..]),
+                        had(begin, begin + 8)
+                    );
+                    for count in [1, 2, 31, 32, 33, 64] {
+                        assert_eq!(checked.bytes(at, count), had(begin, begin + count));
+                        let tail = (begin + count).checked_sub(32);
+                        let tail = tail
+                            .filter(|tail| had(begin.min(*tail), begin.max(*tail) + 32).is_some());
+                        let ends = tail.map(|tail| (&body[begin..][..32], &body[tail..][..32]));
+                        let had = checked.ends::<32>(at, count);
+                        assert_eq!(had.map(|(head, tail)| (&head[..], &tail[..])), ends);
+                    }
+                }
+            }
+            for count in [1, 4, 32, usize::MAX] {
+                assert_eq!(checked.bytes(u64::MAX - 8, count), None);
+                assert_eq!(checked.ends::<32>(u64::MAX - 8, count), None);
+            }
         }
     }
 

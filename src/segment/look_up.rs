@@ -57,7 +57,8 @@ pub(crate) struct LookUp<'a> {
 /// What a look-up reads next.
 #[derive(Debug, Clone, Copy)]
 enum Next<'a> {
-    /// The slow way: not checked yet, in two blocks, not mapped, or too long.
+    /// The slow way: not checked yet, not mapped, too long, or in two blocks of a file of which
+    /// not all were checked.
     Unknown,
     /// Where the group begins and where the next one does.
     Directory(&'a [u8; 8]),

@@ -322,10 +322,9 @@ impl Snapshot {
             None => found.len(),
         };
         let worthy = &found[..worthy];
-        if let [_, _, ..] = worthy {
-            for candidate in worthy.iter().take(TOGETHER) {
-                self.ask_for_key(candidate.place)?;
-            }
+        // One alone, too: the disk then gets to know all that reading it takes at once.
+        for candidate in worthy.iter().take(TOGETHER) {
+            self.ask_for_key(candidate.place)?;
         }
         let mut matches = Vec::with_capacity(worthy.len());
         for candidate in worthy {
