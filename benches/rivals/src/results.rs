@@ -92,6 +92,15 @@ impl Results {
         });
     }
 
+    /// Notes the median of what was measured several times in one run.
+    pub fn note_medians(&mut self, run: &Self) {
+        for row in &run.rows {
+            let Row { stage, engine, durability, documents, .. } = row;
+            let of = Subject { stage, engine, durability, documents: *documents };
+            self.note(of, &row.measure, &row.unit, row.median());
+        }
+    }
+
     pub fn write(&self, path: &Path) -> Result<()> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;

@@ -103,6 +103,11 @@ impl Kind {
         matches!(self, Self::Sqlite | Self::Lmdb | Self::Redb)
     }
 
+    /// Whether a million documents take it seconds and not minutes.
+    pub fn is_quick(self) -> bool {
+        matches!(self, Self::Nearkin | Self::Gaoya)
+    }
+
     /// Opens the index in a folder, or creates it there.
     pub fn open(self, folder: &Path) -> Result<Box<dyn Engine>> {
         std::fs::create_dir_all(folder)?;
