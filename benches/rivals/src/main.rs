@@ -14,7 +14,7 @@ mod results;
 mod tables;
 mod text;
 
-use options::{Options, USAGE, home};
+use options::{Options, USAGE};
 use results::{Result, Results};
 use std::process::Command;
 
@@ -47,26 +47,9 @@ fn run(stage: &str, options: &Options) -> Result<()> {
         "memory" => large::gaoya(options, &mut results)?,
         "limits" => limits::run(options, &mut results)?,
         "text" => text::run(options, &mut results)?,
-        "python" => return python(options),
         _ => return report::run(options),
     }
     results.print();
     println!("{stage}: {:.0} s", start.elapsed().as_secs_f64());
     results.write(&options.results.join(format!("{stage}.json")))
-}
-
-/// Runs the Python rivals on the texts that stage `text` wrote.
-fn python(options: &Options) -> Result<()> {
-    let Some(program) = &options.python else {
-        println!("skipped: no --python given, so no figures of datasketch, rensa and Lance");
-        return Ok(());
-    };
-    let mut child = Command::new(program);
-    child.arg(home().join("python/rivals.py"));
-    child.arg("--texts").arg(text::folder(options));
-    child.arg("--work").arg(options.work.join("python"));
-    child.arg("--out").arg(options.results.join("python.json"));
-    child.args(["--runs", &options.runs.to_string()]);
-    let status = child.status()?;
-    if status.success() { Ok(()) } else { Err("the Python rivals failed".into()) }
 }

@@ -12,8 +12,7 @@ Stages, in the order of `all`:
   large      Nearkin alone at the largest size: memory, write amplification, growth
   memory     gaoya alone, at the same size if the memory is there
   limits     what the machine allows: the same reads and writes with no index around them
-  text       from text: sketching, sketchir, and what they store
-  python     datasketch, rensa and Lance on the same texts (needs --python)
+  text       from text: sketching, Nearkin, sketchir; datasketch, rensa and Lance by --python
   report     writes docs/BENCHMARKS.md and docs/plots from the results of all stages
   all        all of these
 
@@ -58,8 +57,7 @@ pub struct Options {
     pub flags: Vec<String>,
 }
 
-pub const STAGES: [&str; 8] =
-    ["tables", "ours", "large", "memory", "limits", "text", "python", "report"];
+pub const STAGES: [&str; 7] = ["tables", "ours", "large", "memory", "limits", "text", "report"];
 
 /// The repository, from where this was compiled.
 pub fn repository() -> PathBuf {

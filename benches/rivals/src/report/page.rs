@@ -35,8 +35,8 @@ What is compared, and how:
   batches (`Snapshot::queries`, 1,000 signatures a call), the others, who take one at a time, one
   by one through a reader of the thread's own. *Hit* and *miss* are single queries of everybody.
 - Nearkin and gaoya take seconds for what takes the others minutes, in which the machine's pace
-  changes: they are measured before each of the others and after the last, and the median of that is
-  what counts of this run.
+  changes: they are measured before each of the others and after the last (from text: before,
+  between and after those in Python and sketchir), and the median is what counts of this run.
 - One thread, if nothing else is said; `cargo build --release` without further flags for all.
   A cold cache is made by `posix_fadvise(DONTNEED)` on closed files; the clock starts after open,
   the count of what is read before it.

@@ -1,0 +1,28 @@
+//! datasketch, rensa and Lance, by a script, on the texts that this stage wrote.
+
+use super::folder;
+use crate::options::{Options, home};
+use crate::results::{Result, Results};
+use std::process::Command;
+
+/// Runs all of them once, if a Python was named.
+pub fn run(options: &Options, results: &mut Results) -> Result<()> {
+    let Some(program) = &options.python else {
+        println!("skipped: no --python given, so no figures of datasketch, rensa and Lance");
+        return Ok(());
+    };
+    let out = options.work.join("python.json");
+    let mut child = Command::new(program);
+    child.arg(home().join("python/rivals.py"));
+    child.arg("--texts").arg(folder(options));
+    child.arg("--work").arg(options.work.join("python"));
+    child.arg("--out").arg(&out).args(["--runs", "1"]);
+    if !child.status()?.success() {
+        return Err("the Python rivals failed".into());
+    }
+    let once = Results::read(&out)?;
+    std::fs::remove_file(&out)?;
+    results.note_medians(&once);
+    results.machine = once.machine;
+    Ok(())
+}
