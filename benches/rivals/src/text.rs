@@ -2,7 +2,7 @@
 
 use crate::clock::{Latencies, time};
 use crate::corpus::Corpus;
-use crate::machine::{Peak, anonymous_bytes, disk_bytes};
+use crate::machine::disk_bytes;
 use crate::options::Options;
 use crate::results::{Result, Results, Subject};
 use crate::tables::fresh_folder;
@@ -162,16 +162,12 @@ fn filled<S: Store>(
     results: &mut Results,
 ) -> Result<()> {
     let documents = texts.documents.len() as f64;
-    let before = anonymous_bytes();
-    let peak = Peak::start();
     let mut open = S::open(folder)?;
     let (seconds, ()) = time(|| {
         let mut batches = (0..).step_by(BATCH).zip(texts.documents.chunks(BATCH));
         batches.try_for_each(|(first, texts)| open.insert(first, texts))
     })?;
     results.note(of, "text to searchable and durable", "documents/s", documents / seconds);
-    let grown = peak.bytes().saturating_sub(before) as f64;
-    results.note(of, "memory of the load", "MiB", grown / f64::from(1 << 20));
     let (seconds, ()) = time(|| open.compact())?;
     results.note(of, "compact", "s", seconds);
     open.close()?;

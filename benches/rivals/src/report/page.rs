@@ -35,18 +35,23 @@ What is compared, and how:
   batches (`Snapshot::queries`, 1,000 signatures a call), the others, who take one at a time, one
   by one through a reader of the thread's own. *Hit* and *miss* are single queries of everybody.
 - Nearkin and gaoya take seconds for what takes the others minutes, in which the machine's pace
-  changes: they are measured before each of the others and after the last (from text: before,
-  between and after those in Python and sketchir), and the median is what counts of this run.
+  changes: they are measured three to five times in each run, before each of the others and after
+  the last (from text: before those in Python, before sketchir, after it). What counts of a run is
+  the median: the least and the most of theirs are of such medians.
+- *Single inserts* and *removals* of the tables come last, after the cold misses: what they touch
+  comes from the disk (gaoya's from memory). Nearkin's in memory are below, under *Nearkin alone*,
+  where removals go by the order of insertion; the target is held against those.
 - One thread, if nothing else is said; `cargo build --release` without further flags for all.
   A cold cache is made by `posix_fadvise(DONTNEED)` on closed files; the clock starts after open,
   the count of what is read before it.
 - *The first 1,000* are asked at once after an opening, or when the engine has had a while for
   what it does after one (Nearkin's background thread checks what is in memory); before all other
   queries it has had that, too.
-- *Reopening* runs from a closed index to the answer to one query: of seven, the median. Here and
-  in all queries that are not said to be cold, what is read lies in the system's cache since it was
-  written: Nearkin's last segment in huge pages, where file system and free memory allow (a plain
-  copy to nowhere after a restart brings them back). In small ones a hit takes up to 60 % longer.
+- *Reopening* runs from a closed index to the answer to one query: of seven (from text: of one), the
+  median. Here and in all queries that are not said to be cold, what is read lies in the system's
+  cache since it was written: Nearkin's last segment in huge pages, where file system and free
+  memory allow (a plain copy to nowhere after a restart brings them back). In small ones a hit takes
+  up to 60 % longer.
 - Bytes on disk are blocks in use. The key of a document takes 8 of them; there is no payload.
 - A *limit* is what the machine gives if nothing is done but what cannot be left out (stage
   `limits`): for queries the lines of memory, of mapped files, that must be read one after the

@@ -18,7 +18,8 @@ pub fn run(options: &Options, results: &mut Results) -> Result<()> {
     child.arg("--work").arg(options.work.join("python"));
     child.arg("--out").arg(&out).args(["--runs", "1"]);
     if !child.status()?.success() {
-        return Err("the Python rivals failed".into());
+        eprintln!("the Python rivals failed: this run has no figures of theirs");
+        return Ok(());
     }
     let once = Results::read(&out)?;
     std::fs::remove_file(&out)?;
