@@ -322,7 +322,7 @@ impl Replay {
 /// above the place is. `last` is the last change before it.
 fn headers_behind(bytes: &[u8], identity: &WalIdentity, stop: u64, last: u64) -> (u64, u64) {
     let mut horizon = 0;
-    // Every append leaves zeros for the next header: if it is not zero, it was unasked.
+    // Every append leaves zeros for the next header: if it is not zero, it was begun.
     let mut end = stop.saturating_add(wide(RecordHeader::BYTES));
     let mut offset = stop;
     let mut rest = bytes;
