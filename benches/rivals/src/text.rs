@@ -67,6 +67,7 @@ pub fn run(options: &Options, results: &mut Results) -> Result<()> {
     };
     write(&texts, &folder(options))?;
     let sketched = &texts.documents[..texts.documents.len().min(SKETCHED_MAX)];
+    let mut with_python = true;
     for run in 0..options.runs {
         // As in stage `tables`: who takes seconds is measured before and after those who take a
         // minute, and the median of that is what counts of this run.
@@ -76,7 +77,7 @@ pub fn run(options: &Options, results: &mut Results) -> Result<()> {
             store::<NearkinStore>(options, &texts, &mut repeated)
         };
         measure_quick()?;
-        python::run(options, &mut once)?;
+        with_python = with_python && python::run(options, &mut once)?;
         measure_quick()?;
         store::<SketchirStore>(options, &texts, &mut once)?;
         measure_quick()?;

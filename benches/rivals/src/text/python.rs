@@ -5,11 +5,12 @@ use crate::options::{Options, home};
 use crate::results::{Result, Results};
 use std::process::Command;
 
-/// Runs all of them once, if a Python was named.
-pub fn run(options: &Options, results: &mut Results) -> Result<()> {
+/// Runs all of them once, if a Python was named; whether they did. Where they did not, later runs
+/// must not ask again: what is held against them is of the same run.
+pub fn run(options: &Options, results: &mut Results) -> Result<bool> {
     let Some(program) = &options.python else {
         println!("skipped: no --python given, so no figures of datasketch, rensa and Lance");
-        return Ok(());
+        return Ok(false);
     };
     let out = options.work.join("python.json");
     let mut child = Command::new(program);
@@ -18,12 +19,12 @@ pub fn run(options: &Options, results: &mut Results) -> Result<()> {
     child.arg("--work").arg(options.work.join("python"));
     child.arg("--out").arg(&out).args(["--runs", "1"]);
     if !child.status()?.success() {
-        eprintln!("the Python rivals failed: this run has no figures of theirs");
-        return Ok(());
+        eprintln!("the Python rivals failed: this run and later ones have no figures of theirs");
+        return Ok(false);
     }
     let once = Results::read(&out)?;
     std::fs::remove_file(&out)?;
     results.note_medians(&once);
     results.machine = once.machine;
-    Ok(())
+    Ok(true)
 }
