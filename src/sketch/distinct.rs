@@ -2,7 +2,8 @@
 //!
 //! Knows numbers only. The order of what it returns never shows in a signature.
 
-use super::hash::{GOLDEN, finalise};
+use super::hash::{GOLDEN, finalise, finalise_all};
+use super::simd::Processor;
 
 /// Most hashes whose repeats are first looked for among few, those that share a slot with an
 /// earlier one; how many slots there are for them, and how many such suspects.
@@ -39,11 +40,12 @@ impl Seen {
 /// Finalises window sums and drops repeats. Costs a slot looked at for each hash of a short text, a
 /// probe of a table for each of a long one; sums chosen to collide there, a sort.
 #[inline(always)]
-pub(crate) fn set(sums: &mut Vec<u64>, seen: &mut Seen) {
-    for sum in sums.iter_mut() {
-        *sum = finalise(*sum);
+pub(crate) fn set(sums: &mut Vec<u64>, seen: &mut Seen, processor: Option<Processor>) {
+    match processor {
+        Some(processor) => processor.finalise(sums),
+        None => finalise_all(sums),
     }
-    if sums.len() <= FILTERED && filter(sums, seen) {
+    if sums.len() <= FILTERED && filter(sums, seen, processor) {
         return;
     }
     if let Some(kept) = drop_repeats(sums) {
@@ -54,33 +56,50 @@ pub(crate) fn set(sums: &mut Vec<u64>, seen: &mut Seen) {
     }
 }
 
-/// Drops repeats: a hash may be one if its slot was taken already, and is compared with all before
-/// it. False, and nothing is changed, when many may.
+/// Drops repeats: a hash may be one if its slot was taken already, and then is looked for among
+/// all. False, and nothing is changed, when many may.
 #[inline(always)]
-fn filter(sums: &mut Vec<u64>, seen: &mut Seen) -> bool {
+fn filter(sums: &mut Vec<u64>, seen: &mut Seen, processor: Option<Processor>) -> bool {
     let (slots, turn) = seen.next();
     let Some(slots) = slots.first_chunk_mut::<SLOTS>() else { return false };
     // Few, so that they stay in the cache, but 32 a hash at least.
     let mask = (64 * sums.len()).next_power_of_two().min(SLOTS) - 1;
-    let mut suspects = [0_u16; SUSPECTS];
+    let mut suspects = [0_usize; SUSPECTS];
     let mut count = 0;
-    for (at, sum) in (0_u16..).zip(&*sums) {
-        let last = std::mem::replace(&mut slots[low_bits(*sum) & mask & (SLOTS - 1)], turn);
+    let mut look = |at: usize, sum: u64| {
+        let last = std::mem::replace(&mut slots[low_bits(sum) & mask & (SLOTS - 1)], turn);
         if last == turn {
-            let Some(suspect) = suspects.get_mut(count) else { return false };
-            *suspect = at;
+            if let Some(suspect) = suspects.get_mut(count) {
+                *suspect = at;
+            }
             count += 1;
         }
+    };
+    let (fours, rest) = sums.as_chunks::<4>();
+    for (at, four) in (0..).step_by(4).zip(fours) {
+        for (nth, sum) in four.iter().enumerate() {
+            look(at + nth, *sum);
+        }
     }
-    // From the last, so that the places before stay.
-    for at in suspects[..count].iter().rev().map(|at| usize::from(*at)) {
+    for (nth, sum) in rest.iter().enumerate() {
+        look(sums.len() - rest.len() + nth, *sum);
+    }
+    let Some(suspects) = suspects.get(..count) else { return false };
+    // From the last, so that a repeat is dropped as long as there is one more.
+    for &at in suspects.iter().rev() {
         let sum = sums[at];
-        // Without a branch, many at once.
-        if sums[..at].iter().fold(0, |found, other| found | u64::from(*other == sum)) == 1 {
+        let count = processor.map_or_else(|| self::count(sums, sum), |own| own.count(sums, sum));
+        if count > 1 {
             sums.swap_remove(at);
         }
     }
     true
+}
+
+/// How often a number is among others: without a branch, many at once.
+#[inline(always)]
+pub(crate) fn count(hashes: &[u64], hash: u64) -> u64 {
+    hashes.iter().map(|other| u64::from(*other == hash)).sum()
 }
 
 /// Finalises window sums so that repeats count: the n-th of equal sums, n from 0, is hashed with

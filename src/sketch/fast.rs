@@ -59,10 +59,10 @@ pub(crate) fn values(
         && hashes.len() >= PICKED_FROM
         && let Ok(slots) = slots.try_into()
     {
-        // What fills the last four is a hash of the set once more, and so changes nothing.
+        // What fills the last eight is a hash of the set once more, and so changes nothing.
         let count = hashes.len();
-        hashes.reserve_exact(3);
-        hashes.resize(count.next_multiple_of(4), hashes[0]);
+        hashes.reserve_exact(7);
+        hashes.resize(count.next_multiple_of(8), hashes[0]);
         rounds_of_128(hashes.as_chunks().0, slots, picked, processor);
         hashes.truncate(count);
     } else if rows.is_power_of_two() {
@@ -128,12 +128,12 @@ fn rounds(
 /// All rounds for the usual number of rows, whose empty ones are two words of bits.
 #[inline(always)]
 fn rounds_of_128(
-    fours: &[[u64; 4]],
+    eights: &[[u64; 8]],
     slots: &mut [u64; 128],
     picked: &mut [u64],
     processor: Processor,
 ) {
-    let hashes = fours.as_flattened();
+    let hashes = eights.as_flattened();
     let row_of = |hash: u64| (hash >> 57) as usize;
     for &hash in hashes {
         // Those of one row are in the order of their values: the row is their highest bits.
@@ -151,7 +151,7 @@ fn rounds_of_128(
             return;
         }
         let tag = (round as u64) << 48;
-        let count = processor.pick_of_128(fours, *constants, open, picked);
+        let count = processor.pick_of_128(eights, *constants, open, picked);
         for &hash in &picked[..count] {
             // In a row that an earlier round has filled, its value is less.
             let hash = rehash(hash, *constants);

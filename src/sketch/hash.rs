@@ -5,9 +5,11 @@
 
 use std::cell::Cell;
 
+use super::simd::Processor;
+
 /// The base of the polynomial over the units of a window. It is 3 modulo 8, so that swapping two
 /// neighbouring units loses one bit of 64 at most.
-const BASE: u64 = 0xd134_2543_de82_ef93;
+pub(crate) const BASE: u64 = 0xd134_2543_de82_ef93;
 
 /// 2^64 divided by the golden ratio, odd: the step of SplitMix64 and of repeated shingles.
 pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -21,6 +23,14 @@ pub(crate) const fn finalise(hash: u64) -> u64 {
     hash ^ (hash >> 31)
 }
 
+/// `finalise` of each.
+#[inline(always)]
+pub(crate) fn finalise_all(sums: &mut [u64]) {
+    for sum in sums {
+        *sum = finalise(*sum);
+    }
+}
+
 /// The n-th output, counted from 0, of SplitMix64 started with `seed`.
 pub(crate) const fn split_mix(seed: u64, n: u64) -> u64 {
     finalise(seed.wrapping_add(n.wrapping_add(1).wrapping_mul(GOLDEN)))
@@ -30,10 +40,11 @@ pub(crate) const fn split_mix(seed: u64, n: u64) -> u64 {
 /// at unit i has the sum u(i) B^(width-1) + ... + u(i+width-1), modulo 2^64. Fewer units than
 /// `width` make one window of them all; none make none.
 #[inline(always)]
-pub(crate) fn windows(units: &mut Vec<u64>, width: usize) {
+pub(crate) fn windows(units: &mut Vec<u64>, width: usize, processor: Option<Processor>) {
     let width = width.clamp(1, units.len().max(1));
     match width {
         1 => {}
+        3 if let Some(processor) = processor => processor.windows_of_3(units),
         2 => direct::<2>(units),
         3 => direct::<3>(units),
         4 => direct::<4>(units),
@@ -44,7 +55,7 @@ pub(crate) fn windows(units: &mut Vec<u64>, width: usize) {
 
 /// The sum of one window.
 #[inline(always)]
-fn sum_of(window: &[u64]) -> u64 {
+pub(crate) fn sum_of(window: &[u64]) -> u64 {
     window.iter().fold(0, |sum, &u| sum_with(sum, u))
 }
 
@@ -56,7 +67,7 @@ fn sum_with(sum: u64, unit: u64) -> u64 {
 /// Narrow windows, each from its units: no window waits for the one before, and several are made
 /// at once.
 #[inline(always)]
-fn direct<const N: usize>(units: &mut Vec<u64>) {
+pub(crate) fn direct<const N: usize>(units: &mut Vec<u64>) {
     let count = (units.len() + 1).saturating_sub(N);
     for window in Cell::from_mut(&mut units[..]).as_slice_of_cells().windows(N) {
         window[0].set(window.iter().fold(0, |sum, u| sum_with(sum, u.get())));

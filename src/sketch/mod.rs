@@ -215,7 +215,7 @@ impl Inner {
         if !self.stop.is_empty() {
             sums.retain(|unit| self.stop.binary_search(unit).is_err());
         }
-        hash::windows(sums, self.shingles.units());
+        hash::windows(sums, self.shingles.units(), processor);
         self.sign(processor, sums, rows)
     }
 
@@ -233,7 +233,7 @@ impl Inner {
         if self.bag {
             distinct::bag(sums);
         } else {
-            distinct::set(sums, &mut rows.seen);
+            distinct::set(sums, &mut rows.seen, processor);
         }
         let values = &mut rows.values;
         values.resize(self.rows, 0);

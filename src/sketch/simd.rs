@@ -9,6 +9,8 @@ use std::arch::x86_64::{
     _mm_or_si128, _mm_set_epi64x, _mm_set1_epi8,
 };
 
+use super::distinct::count;
+use super::hash::{direct, finalise_all};
 use super::scratch::Scratch;
 use super::split::{Cut, Masks};
 use super::unit::UnitHash;
@@ -137,6 +139,33 @@ impl Processor {
         }
     }
 
+    /// `hash::windows` of three units.
+    #[inline(always)]
+    pub(crate) fn windows_of_3(self, units: &mut Vec<u64>) {
+        match self {
+            Self::Narrow(narrow) => narrow.windows_of_3(units),
+            Self::Wide(_) => direct::<3>(units),
+        }
+    }
+
+    /// `hash::finalise` of each.
+    #[inline(always)]
+    pub(crate) fn finalise(self, sums: &mut [u64]) {
+        match self {
+            Self::Narrow(narrow) => narrow.finalise(sums),
+            Self::Wide(_) => finalise_all(sums),
+        }
+    }
+
+    /// How often a number is among others.
+    #[inline(always)]
+    pub(crate) fn count(self, hashes: &[u64], hash: u64) -> u64 {
+        match self {
+            Self::Narrow(narrow) => narrow.count(hashes, hash),
+            Self::Wide(_) => count(hashes, hash),
+        }
+    }
+
     /// Least hashes to values; which slots no hash fell into, bit by bit.
     #[inline(always)]
     pub(crate) fn settle(self, slots: &mut [u64; 128]) -> [u64; 2] {
@@ -151,7 +180,7 @@ impl Processor {
     #[inline(always)]
     pub(crate) fn pick_of_128(
         self,
-        hashes: &[[u64; 4]],
+        hashes: &[[u64; 8]],
         constants: (u64, u64),
         open: [u64; 2],
         picked: &mut [u64],

@@ -269,11 +269,14 @@ fn hash_short(
 fn hash_long(text: &[u8], units: &[[u32; 2]], long: &[u32], hash: UnitHash, out: &mut [u64]) {
     for &at in long {
         let [start, end] = units[at as usize];
-        out[at as usize] = if end - start <= 16 {
-            let eight = |at: u32| u64::from_le_bytes(chunk(text, at));
-            hash.medium(eight(start), eight(end - 8), end - start)
-        } else {
-            hash.of(&text[start as usize..end as usize])
+        // Each unit lies in the text.
+        let Some(unit) = text.get(start as usize..end as usize) else { continue };
+        out[at as usize] = match (unit.first_chunk(), unit.last_chunk()) {
+            (Some(first), Some(last)) if unit.len() <= 16 => {
+                let [first, last] = [first, last].map(|bytes| u64::from_le_bytes(*bytes));
+                hash.medium(first, last, end - start)
+            }
+            _ => hash.of(unit),
         };
     }
 }

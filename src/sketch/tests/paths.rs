@@ -183,7 +183,7 @@ proptest! {
             window.iter().fold(0_u64, |sum, &u| sum.wrapping_mul(base).wrapping_add(u))
         };
         let mut found = units.clone();
-        hash::windows(&mut found, width);
+        hash::windows(&mut found, width, None);
         let expected: Vec<u64> = match units.len() {
             0 => vec![],
             n if n < width => vec![sum(&units)],
@@ -285,7 +285,7 @@ fn hashes_that_share_a_slot_are_told_apart() {
         for repeated in 0..count {
             let crafted = (0..count).chain([repeated, repeated / 2]);
             let mut sums: Vec<u64> = crafted.map(|i| unfinalise(i << 24)).collect();
-            distinct::set(&mut sums, &mut seen);
+            distinct::set(&mut sums, &mut seen, None);
             sums.sort_unstable();
             let expected: Vec<u64> = (0..count).map(|i| i << 24).collect();
             assert_eq!(sums, expected, "{count} {repeated}");

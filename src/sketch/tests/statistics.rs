@@ -63,7 +63,7 @@ impl Pair {
 fn ours(trial: u64, count: usize) -> Vec<u64> {
     let unit = |number: usize| steps::unit(number.to_string().as_bytes(), trial);
     let mut sums: Vec<u64> = (0..count + 2).map(unit).collect();
-    hash::windows(&mut sums, 3);
+    hash::windows(&mut sums, 3, None);
     steps::set(&mut sums);
     assert_eq!(sums.len(), count, "no two shingles share a hash");
     sums

@@ -24,7 +24,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
 }
 
 pub(super) fn set(sums: &mut Vec<u64>) {
-    distinct::set(sums, &mut distinct::Seen::default());
+    distinct::set(sums, &mut distinct::Seen::default(), None);
 }
 
 pub(super) fn fast_values(hashes: &[u64], rows: usize) -> Vec<u64> {

@@ -146,7 +146,7 @@ fn hashes() -> String {
     }
     for units in [&[1_u64, 2] as &[u64], &[1, 2, 3], &[1, 2, 3, 4]] {
         let mut sums = units.to_vec();
-        hash::windows(&mut sums, units.len());
+        hash::windows(&mut sums, units.len(), None);
         let units: Vec<String> = units.iter().map(u64::to_string).collect();
         writeln!(lines, "window {} {:016x}", units.join(","), sums[0]).unwrap();
     }
@@ -253,7 +253,7 @@ fn assemble(finalise: fn(u64) -> u64, values: fn(&[u64], usize) -> Vec<u64>) -> 
     let words = input("fox").to_lowercase();
     let mut sums: Vec<u64> = Vec::new();
     sums.extend(steps::words(&words).iter().map(|word| steps::unit(word.as_bytes(), 0)));
-    hash::windows(&mut sums, 3);
+    hash::windows(&mut sums, 3, None);
     let hashes: Vec<u64> = sums.into_iter().map(finalise).collect();
     lane::store(&values(&hashes, 128), 8)
 }

@@ -3,13 +3,15 @@
 //! Knows hashes. Each function is defined by plain code elsewhere, and tested against it.
 
 use std::arch::x86_64::{
-    _mm256_add_epi64, _mm256_and_si256, _mm256_blendv_pd, _mm256_castpd_si256, _mm256_castsi256_pd,
-    _mm256_cmpeq_epi64, _mm256_mul_epu32, _mm256_or_si256, _mm256_permutevar8x32_epi32,
-    _mm256_setzero_si256, _mm256_slli_epi64, _mm256_sllv_epi64, _mm256_srli_epi64,
-    _mm256_storeu_si256, _mm256_xor_si256,
+    __m256, __m256i, _mm256_add_epi32, _mm256_and_si256, _mm256_castps_si256, _mm256_castsi256_ps,
+    _mm256_cmpeq_epi32, _mm256_cmpeq_epi64, _mm256_min_epu32, _mm256_movemask_epi8,
+    _mm256_movemask_ps, _mm256_mul_epu32, _mm256_mullo_epi32, _mm256_or_si256,
+    _mm256_permutevar_ps, _mm256_set_epi64x, _mm256_set1_epi32, _mm256_setzero_si256,
+    _mm256_slli_epi32, _mm256_slli_epi64, _mm256_sllv_epi32, _mm256_srli_epi32, _mm256_srli_epi64,
+    _mm256_xor_si256,
 };
 
-use super::{all, bits, constant, store, table};
+use super::{all, bits, constant, even, in_order, odd, store};
 
 #[target_feature(enable = "avx2")]
 pub(super) fn settle(slots: &mut [u64; 128]) -> [u64; 2] {
@@ -30,65 +32,112 @@ pub(super) fn settle(slots: &mut [u64; 128]) -> [u64; 2] {
 /// For the usual number of rows: two words of bits, and rows that are the highest bits of
 /// hi(p) ^ lo(p). Those of lo(p) are exact. hi(p) is the product of the high halves and a carry
 /// below 2^33: with 2^33 added, its highest seven bits are right unless the 24 that follow are
-/// zeros, and then the hash is picked, too.
+/// zeros, and then all are picked.
+#[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(super) fn pick_of_128(
-    hashes: &[[u64; 4]],
+    hashes: &[[u64; 8]],
     constants: (u64, u64),
     open: [u64; 2],
     picked: &mut [u64],
 ) -> usize {
-    // The first row's bit is the highest, where a shift by the row takes the row's own.
-    let [low, high] = open.map(|open| _mm256_castsi256_pd(constant(open.reverse_bits())));
-    let (add, factor) = (constant(constants.0), constant(constants.1));
-    let (factor_high, carry) = (constant(constants.1 >> 32), constant(1 << 33));
-    let following = constant((1 << 57) - (1 << 33));
-    let none = _mm256_setzero_si256();
-    assert!(picked.len() >= 4 * hashes.len() + 8, "there is room for all, and a vector more");
+    let round = Round::new(constants, open);
+    assert!(picked.len() >= 8 * hashes.len(), "there is room for all");
     let picked = picked.as_mut_ptr();
     let mut count = 0;
-    for four in hashes {
-        let hash = all(four);
-        let mixed = _mm256_xor_si256(hash, add);
-        let mixed_high = _mm256_srli_epi64::<32>(mixed);
-        let near = _mm256_add_epi64(_mm256_mul_epu32(mixed_high, factor_high), carry);
-        let unsure = _mm256_cmpeq_epi64(_mm256_and_si256(near, following), none);
-        let cross = _mm256_add_epi64(
-            _mm256_mul_epu32(mixed_high, factor),
-            _mm256_mul_epu32(mixed, factor_high),
-        );
-        let product =
-            _mm256_add_epi64(_mm256_mul_epu32(mixed, factor), _mm256_slli_epi64::<32>(cross));
-        let mixed = _mm256_xor_si256(product, near);
-        let word = _mm256_castpd_si256(_mm256_blendv_pd(low, high, _mm256_castsi256_pd(mixed)));
-        // The row without its highest bit.
-        let row = _mm256_srli_epi64::<58>(_mm256_slli_epi64::<1>(mixed));
-        let hit = bits(_mm256_or_si256(_mm256_sllv_epi64(word, row), unsure));
-        let kept = _mm256_permutevar8x32_epi32(hash, table(&KEPT[hit]));
-        // SAFETY: each turn moves the place by four at most, and there is one for each four hashes,
-        // so it is no farther than the hashes go; from there on 64 bytes are ours to write.
-        unsafe { _mm256_storeu_si256(picked.wrapping_add(count).cast(), kept) };
-        count += hit.count_ones() as usize;
+    for some in hashes.chunks(64) {
+        let mut hits = [[0; 8]; 8];
+        let following = constant_of_32((1 << 25) - 2);
+        let mut least = following;
+        // In two loops: a processor looks ahead so far only, and then sees several turns of each.
+        for (eight, hit) in some.iter().zip(hits.as_flattened_mut()) {
+            let (near, product) = round.high_halves(eight);
+            least = _mm256_min_epu32(least, _mm256_and_si256(near, following));
+            *hit = round.are_open(_mm256_xor_si256(near, product));
+        }
+        if _mm256_movemask_epi8(_mm256_cmpeq_epi32(least, _mm256_setzero_si256())) != 0 {
+            hits.as_flattened_mut()[..some.len()].fill(u8::MAX);
+        }
+        for (hashes, hits) in some.chunks(8).zip(hits) {
+            let mut hits = in_order(u64::from_le_bytes(hits));
+            while hits != 0 {
+                let at = hits.trailing_zeros() as usize;
+                debug_assert!(at < 8 * hashes.len(), "no others were looked at");
+                let hash = hashes.as_ptr().cast::<u64>().wrapping_add(at);
+                // SAFETY: each eight of hashes has eight bits, and where no hashes are, no bit is
+                // set: so there is a hash for each bit.
+                let hash = unsafe { *hash };
+                // SAFETY: there are no more bits than hashes, for all of which there is room.
+                unsafe { *picked.wrapping_add(count) = hash };
+                count += 1;
+                hits &= hits - 1;
+            }
+        }
     }
     count
 }
 
-/// Where the numbers of 64 bits lie, in halves, whose bits are set: they are moved to the front.
-static KEPT: [[u32; 8]; 16] = kept();
+/// What is the same for all hashes of a round.
+#[derive(Clone, Copy)]
+struct Round {
+    add: __m256i,
+    factor: __m256i,
+    /// The halves of the factor, each in the place of the other.
+    swapped: __m256i,
+    /// The rows that are open, 32 each in the order of the rows, the first row's bit the highest.
+    open: __m256,
+}
 
-const fn kept() -> [[u32; 8]; 16] {
-    let mut kept = [[0; 8]; 16];
-    let mut bits = 0;
-    while bits < kept.len() {
-        let (mut at, mut half) = (0, 0_u32);
-        while half < 8 {
-            if bits >> (half / 2) & 1 == 1 {
-                kept[bits][at] = half;
-                at += 1;
-            }
-            half += 1;
+impl Round {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn new((add, factor): (u64, u64), open: [u64; 2]) -> Self {
+        let [low, high] = open.map(|open| open.reverse_bits().rotate_left(32).cast_signed());
+        Self {
+            add: constant(add),
+            factor: constant(factor),
+            swapped: constant(factor.rotate_left(32)),
+            open: _mm256_castsi256_ps(_mm256_set_epi64x(high, low, high, low)),
         }
-        bits += 1;
     }
-    kept
+
+    /// The high 32 bits of hi(p), of which some may be wrong, and of lo(p).
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn high_halves(self, eight: &[u64; 8]) -> (__m256i, __m256i) {
+        let [first, second] = [0, 1].map(|half| {
+            let mixed = _mm256_xor_si256(all(half_of(eight, half)), self.add);
+            let mixed_high = _mm256_srli_epi64::<32>(mixed);
+            let factor_high = self.swapped;
+            (
+                _mm256_mul_epu32(mixed_high, factor_high),
+                _mm256_mul_epu32(mixed, self.factor),
+                _mm256_mullo_epi32(mixed, self.swapped),
+            )
+        });
+        let near = _mm256_add_epi32(odd(first.0, second.0), constant_of_32(2));
+        let product = _mm256_add_epi32(odd(first.1, second.1), odd(first.2, second.2));
+        (near, _mm256_add_epi32(product, even(first.2, second.2)))
+    }
+
+    /// Whether the rows are open that are the highest seven bits of each number.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn are_open(self, mixed: __m256i) -> u8 {
+        let rows = _mm256_permutevar_ps(self.open, _mm256_srli_epi32::<30>(mixed));
+        let row = _mm256_srli_epi32::<27>(_mm256_slli_epi32::<2>(mixed));
+        let bits = _mm256_sllv_epi32(_mm256_castps_si256(rows), row);
+        _mm256_movemask_ps(_mm256_castsi256_ps(bits)).to_le_bytes()[0]
+    }
+}
+
+#[inline]
+fn half_of(eight: &[u64; 8], half: usize) -> &[u64; 4] {
+    &eight.as_chunks::<4>().0[half]
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn constant_of_32(number: u32) -> __m256i {
+    _mm256_set1_epi32(number.cast_signed())
 }

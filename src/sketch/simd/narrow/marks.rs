@@ -1,0 +1,233 @@
+//! What AVX2 does in its own way with a text: where its units begin and end.
+//!
+//! Knows bytes. Each function is defined by plain code elsewhere, and tested against it.
+
+use std::arch::x86_64::{
+    __m256i, _mm_set_epi64x, _mm256_add_epi8, _mm256_add_epi32, _mm256_and_si256,
+    _mm256_cmpeq_epi8, _mm256_cmpgt_epi8, _mm256_cvtepu8_epi32, _mm256_loadu_si256,
+    _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8, _mm256_set1_epi32, _mm256_setr_epi8,
+    _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_storeu_si256,
+};
+
+/// Writes the text as it is hashed, and its edges as bits; whether a unit ends with it, and whether
+/// any begins with `_`.
+#[inline(never)]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+pub(super) fn marks<const WORDS: bool>(
+    piece: &[u8],
+    text: &mut [u8],
+    marks: &mut [u64],
+    lower: bool,
+) -> (bool, bool) {
+    let case = each(if lower { 0x20 } else { 0 });
+    let (mut inside, mut bars) = (0, 0);
+    let (blocks, tail) = piece.as_chunks::<64>();
+    let mut last = [b' '; 64];
+    last[..tail.len()].copy_from_slice(tail);
+    let places = text.as_chunks_mut::<64>().0;
+    for (at, (place, mark)) in places.iter_mut().zip(marks).enumerate() {
+        let block = blocks.get(at).unwrap_or(&last);
+        let bytes = Block::load(block);
+        let letters = bytes.map(|bytes| letters(bytes));
+        let bytes = bytes.with(letters, |bytes, letters| {
+            _mm256_or_si256(bytes, _mm256_and_si256(letters, case))
+        });
+        bytes.store(place);
+        let mut mask;
+        if WORDS {
+            let others = |bytes| _mm256_or_si256(digits(bytes), is(bytes, b'_'));
+            let word = |bytes, letters| _mm256_or_si256(letters, others(bytes));
+            mask = bytes.with(letters, word).bits();
+            let between = (mask << 1 | inside) & (mask >> 1 | 1 << 63);
+            // Seldom: such a byte between two that are in words, or a `_`, which is in a word.
+            let rare = bytes.map(|bytes| joints_and_bars(bytes)).bits();
+            if rare & (between | mask) != 0 {
+                mask |= joined(place, around(piece, 64 * at));
+                bars |= bytes.map(|bytes| is(bytes, b'_')).bits() & !(mask << 1 | inside);
+            }
+        } else {
+            let blank = |bytes| _mm256_or_si256(is(bytes, b' '), within(bytes, b'\t', b'\r'));
+            mask = !bytes.map(blank).bits();
+        }
+        *mark = mask ^ (mask << 1 | inside);
+        inside = mask >> 63;
+    }
+    (inside == 1, bars != 0)
+}
+
+/// The bytes before and after the block at `base`.
+#[inline]
+fn around(piece: &[u8], base: usize) -> [u8; 2] {
+    [base.wrapping_sub(1), base + 64].map(|at| piece.get(at).copied().unwrap_or(b' '))
+}
+
+/// Those bytes that `split::joins` says join their neighbours.
+#[inline(never)]
+#[target_feature(enable = "avx2")]
+fn joined(bytes: &[u8; 64], [before, after]: [u8; 2]) -> u64 {
+    let bytes = Block::load(bytes);
+    // A class has a bit more at both ends.
+    let between = |class: u64, before: bool, after: bool| {
+        (class << 1 | u64::from(before)) & (class >> 1 | u64::from(after) << 63)
+    };
+    let letters = bytes.map(|bytes| letters(bytes)).bits();
+    let digits = bytes.map(|bytes| digits(bytes)).bits();
+    let letters = between(letters, before.is_ascii_alphabetic(), after.is_ascii_alphabetic());
+    let digits = between(digits, before.is_ascii_digit(), after.is_ascii_digit());
+    let either = |bytes, one, other| _mm256_or_si256(is(bytes, one), is(bytes, other));
+    let both = bytes.map(|bytes| either(bytes, b'.', b'\'')).bits();
+    let of_letters = bytes.map(|bytes| is(bytes, b':')).bits();
+    let of_digits = bytes.map(|bytes| either(bytes, b',', b';')).bits();
+    (both | of_letters) & letters | (both | of_digits) & digits
+}
+
+/// 64 bytes.
+#[derive(Clone, Copy)]
+struct Block([__m256i; 2]);
+
+impl Block {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn load(bytes: &[u8; 64]) -> Self {
+        let [low, high] = [0, 32].map(|at| bytes.as_ptr().wrapping_add(at).cast());
+        // SAFETY: 64 bytes are there to be read, the first half; no alignment is asked for.
+        let low = unsafe { _mm256_loadu_si256(low) };
+        // SAFETY: and the second.
+        let high = unsafe { _mm256_loadu_si256(high) };
+        Self([low, high])
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn store(self, place: &mut [u8; 64]) {
+        let [low, high] = [0, 32].map(|at| place.as_mut_ptr().wrapping_add(at).cast());
+        // SAFETY: these are 64 bytes that are ours to write, the first half; no alignment is asked
+        // for.
+        unsafe { _mm256_storeu_si256(low, self.0[0]) };
+        // SAFETY: and the second.
+        unsafe { _mm256_storeu_si256(high, self.0[1]) };
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn map(self, work: impl Fn(__m256i) -> __m256i) -> Self {
+        Self([work(self.0[0]), work(self.0[1])])
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn with(self, other: Self, work: impl Fn(__m256i, __m256i) -> __m256i) -> Self {
+        Self([work(self.0[0], other.0[0]), work(self.0[1], other.0[1])])
+    }
+
+    /// The highest bit of each byte.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn bits(self) -> u64 {
+        let [low, high] =
+            self.0.map(|bytes| u64::from(_mm256_movemask_epi8(bytes).cast_unsigned()));
+        low | high << 32
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn each(byte: u8) -> __m256i {
+    _mm256_set1_epi8(byte.cast_signed())
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn is(bytes: __m256i, byte: u8) -> __m256i {
+    _mm256_cmpeq_epi8(bytes, each(byte))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn letters(bytes: __m256i) -> __m256i {
+    within(_mm256_or_si256(bytes, each(0x20)), b'a', b'z')
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn digits(bytes: __m256i) -> __m256i {
+    within(bytes, b'0', b'9')
+}
+
+/// The bytes that may join words, and `_`: each of them is what its low four bits choose.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn joints_and_bars(bytes: __m256i) -> __m256i {
+    let chosen = _mm256_setr_epi8(
+        -1, -1, -1, -1, -1, -1, -1, 0x27, -1, -1, 0x3a, 0x3b, 0x2c, -1, 0x2e,
+        0x5f, // ' : ; , . _
+        -1, -1, -1, -1, -1, -1, -1, 0x27, -1, -1, 0x3a, 0x3b, 0x2c, -1, 0x2e, 0x5f,
+    );
+    _mm256_cmpeq_epi8(bytes, _mm256_shuffle_epi8(chosen, bytes))
+}
+
+/// Bytes from `first` to `last`: moved to the low end of the signed numbers.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn within(bytes: __m256i, first: u8, last: u8) -> __m256i {
+    let moved = _mm256_add_epi8(bytes, each(0x80_u8.wrapping_sub(first)));
+    _mm256_cmpgt_epi8(each(0x80_u8.wrapping_add(last - first + 1)), moved)
+}
+
+/// The places of the bits that are set in each byte, in order, a byte each; zeros after them.
+pub(super) static PLACES: Places = Places(all_places());
+
+/// As many as there are bytes, so that none lies across two lines of the cache.
+#[repr(align(64))]
+pub(super) struct Places(pub(super) [[u8; 8]; 256]);
+
+const fn all_places() -> [[u8; 8]; 256] {
+    let mut places = [[0; 8]; 256];
+    let mut byte = 0;
+    while byte < places.len() {
+        let (mut bit, mut count) = (0_u8, 0);
+        while bit < 8 {
+            if byte >> bit & 1 == 1 {
+                places[byte][count] = bit;
+                count += 1;
+            }
+            bit += 1;
+        }
+        byte += 1;
+    }
+    places
+}
+
+/// Writes the places of the bits that are set, in order, without a loop that ends where the text
+/// says; returns how many there are. What follows them may be overwritten.
+#[inline(never)]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+pub(super) fn places(marks: &[u64], edges: &mut [u32]) -> usize {
+    let (mut count, mut base) = (0, _mm256_setzero_si256());
+    for mark in marks {
+        let Some(edges) = edges.get_mut(count..).and_then(<[u32]>::first_chunk_mut::<64>) else {
+            break;
+        };
+        let mut new = 0;
+        for byte in mark.to_le_bytes() {
+            // At most eight were found by each byte before, so that there is room for eight more.
+            if let Some(place) = edges.get_mut(new..).and_then(<[u32]>::first_chunk_mut::<8>) {
+                write(PLACES.0[usize::from(byte)], base, place);
+            }
+            new += byte.count_ones() as usize;
+            base = _mm256_add_epi32(base, _mm256_set1_epi32(8));
+        }
+        count += new;
+    }
+    count
+}
+
+/// Writes eight bytes as numbers counted from `base`.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn write(bytes: [u8; 8], base: __m256i, places: &mut [u32; 8]) {
+    let bytes = _mm_set_epi64x(0, i64::from_le_bytes(bytes));
+    let numbers = _mm256_add_epi32(_mm256_cvtepu8_epi32(bytes), base);
+    // SAFETY: the place is 32 bytes that are ours to write; no alignment is asked for.
+    unsafe { _mm256_storeu_si256(places.as_mut_ptr().cast(), numbers) };
+}

@@ -1,0 +1,84 @@
+//! What AVX2 does in its own way with window sums and hashes: made, mixed, looked for.
+//!
+//! Knows numbers. Each function is defined by plain code elsewhere, and tested against it.
+
+use std::arch::x86_64::{
+    __m256i, _mm256_add_epi32, _mm256_add_epi64, _mm256_cmpeq_epi64, _mm256_mul_epu32,
+    _mm256_mullo_epi32, _mm256_setzero_si256, _mm256_srli_epi64, _mm256_sub_epi64,
+    _mm256_xor_si256,
+};
+
+use super::{all, constant, product, store, with_cross};
+use crate::sketch::hash::{BASE, sum_of};
+
+/// `hash::windows` of three units: of their two products each part is added before it is moved.
+#[inline(never)]
+#[target_feature(enable = "avx2")]
+pub(super) fn windows_of_3(units: &mut Vec<u64>) {
+    const FACTORS: [u64; 2] = [BASE.wrapping_mul(BASE), BASE];
+    let [first, second] = FACTORS.map(|factor| constant(factor));
+    let [swapped, second_swapped] = FACTORS.map(|factor| constant(factor.rotate_left(32)));
+    let count = units.len().saturating_sub(2);
+    let mut at = 0;
+    while let Some(six) = units.get_mut(at..).and_then(<[u64]>::first_chunk_mut::<6>)
+        && let (Some(one), Some(two)) = (six[1..].first_chunk(), six.last_chunk())
+        && let (one, two) = (all(one), all(two))
+        && let Some(place) = six.first_chunk_mut()
+    {
+        let zero = all(place);
+        let low = _mm256_add_epi64(_mm256_mul_epu32(zero, first), _mm256_mul_epu32(one, second));
+        let cross = _mm256_add_epi32(
+            _mm256_mullo_epi32(zero, swapped),
+            _mm256_mullo_epi32(one, second_swapped),
+        );
+        store(place, _mm256_add_epi64(with_cross(low, cross), two));
+        at += 4;
+    }
+    for at in at..count {
+        units[at] = sum_of(&units[at..at + 3]);
+    }
+    units.truncate(count);
+}
+
+/// `hash::finalise` of each.
+#[inline(never)]
+#[target_feature(enable = "avx2")]
+pub(super) fn finalise(sums: &mut [u64]) {
+    let (fours, rest) = sums.as_chunks_mut::<4>();
+    for four in fours {
+        store(four, finalised(all(four)));
+    }
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    let numbers = finalised(all(&last));
+    store(&mut last, numbers);
+    rest.copy_from_slice(&last[..rest.len()]);
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn finalised(hash: __m256i) -> __m256i {
+    let times =
+        |number, factor: u64| product(number, constant(factor), constant(factor.rotate_left(32)));
+    let hash = times(_mm256_xor_si256(hash, _mm256_srli_epi64::<30>(hash)), 0xbf58_476d_1ce4_e5b9);
+    let hash = times(_mm256_xor_si256(hash, _mm256_srli_epi64::<27>(hash)), 0x94d0_49bb_1331_11eb);
+    _mm256_xor_si256(hash, _mm256_srli_epi64::<31>(hash))
+}
+
+/// How often a number is among others.
+#[inline(never)]
+#[target_feature(enable = "avx2")]
+pub(super) fn count(hashes: &[u64], hash: u64) -> u64 {
+    let (eights, rest) = hashes.as_chunks::<8>();
+    let (one, mut counts) = (constant(hash), [_mm256_setzero_si256(); 2]);
+    for eight in eights {
+        let (fours, _) = eight.as_chunks::<4>();
+        for (count, four) in counts.iter_mut().zip(fours) {
+            *count = _mm256_sub_epi64(*count, _mm256_cmpeq_epi64(all(four), one));
+        }
+    }
+    let mut sums = [0; 4];
+    store(&mut sums, _mm256_add_epi64(counts[0], counts[1]));
+    let rest = rest.iter().map(|other| u64::from(*other == hash)).sum::<u64>();
+    sums.iter().sum::<u64>() + rest
+}

@@ -1,0 +1,299 @@
+//! What AVX2 does in its own way with units: the hashes of short ones, eight at a time.
+//!
+//! Knows bytes and hashes. Each function is defined by plain code elsewhere, and tested against it.
+
+use std::arch::x86_64::{
+    __m256i, _mm_castpd_si128, _mm_castsi128_pd, _mm_loadh_pd, _mm_loadl_epi64, _mm_set_epi64x,
+    _mm256_add_epi32, _mm256_add_epi64, _mm256_and_si256, _mm256_andnot_si256, _mm256_blend_epi32,
+    _mm256_blendv_epi8, _mm256_blendv_pd, _mm256_castpd_si256, _mm256_castsi256_pd,
+    _mm256_castsi256_ps, _mm256_cmpgt_epi32, _mm256_cvtepu8_epi32, _mm256_loadu_si256,
+    _mm256_movemask_ps, _mm256_or_si256, _mm256_permutevar8x32_epi32, _mm256_set_m128i,
+    _mm256_set1_epi32, _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_slli_epi64,
+    _mm256_srli_epi64, _mm256_srlv_epi64, _mm256_storeu_si256, _mm256_sub_epi32,
+    _mm256_unpackhi_epi32, _mm256_unpacklo_epi32, _mm256_xor_si256,
+};
+
+use super::marks::{PLACES, Places};
+use super::{all, constant, even, odd, product, store, store_32, table};
+use crate::sketch::unit::UnitHash;
+
+/// `UnitHash::short` of all units, of whose two formulas each product is made once; the places of
+/// those that are longer.
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+pub(super) fn short(
+    text: &[u8],
+    units: &[[u32; 2]],
+    hash: UnitHash,
+    out: &mut [u64],
+    long: &mut [u32],
+) -> usize {
+    let Some(heads) = Heads::of(text) else { return 0 };
+    let keys = [constant(hash.tiny), constant(hash.small)];
+    let Some(mut long) = Long::new(long) else { return 0 };
+    let mut lens = [[0; 8]; 16];
+    let (eights, rest) = units.as_chunks::<8>();
+    let (places, end) = out.as_chunks_mut::<8>();
+    for (units, out) in eights.chunks(16).zip(places.chunks_mut(16)) {
+        long = hash_some(&heads, keys, units, out, &mut lens, long);
+    }
+    if !rest.is_empty() {
+        let (mut units, mut out) = ([[0; 2]; 8], [0; 8]);
+        units[..rest.len()].copy_from_slice(rest);
+        long = hash_some(&heads, keys, &[units], std::slice::from_mut(&mut out), &mut lens, long);
+        end.copy_from_slice(&out[..rest.len()]);
+    }
+    long.count
+}
+
+/// The hashes of 128 units at most.
+#[inline(never)]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn hash_some<'a>(
+    heads: &Heads<'_>,
+    keys: [__m256i; 2],
+    units: &[[[u32; 2]; 8]],
+    out: &mut [[u64; 8]],
+    lens: &mut [[u32; 8]; 16],
+    mut long: Long<'a>,
+) -> Long<'a> {
+    // In three loops: a processor looks ahead so far only, and then sees several turns of each.
+    for (units, lens) in units.iter().zip(&mut *lens) {
+        let (units, _) = units.as_chunks::<4>();
+        let [low, high] = [pairs(&units[0]), pairs(&units[1])];
+        let len = _mm256_sub_epi32(odd(low, high), even(low, high));
+        store_32(lens, len);
+        let is_long = _mm256_cmpgt_epi32(len, _mm256_set1_epi32(8));
+        long.add(_mm256_movemask_ps(_mm256_castsi256_ps(is_long)).to_le_bytes()[0]);
+    }
+    for ((units, out), lens) in units.iter().zip(&mut *out).zip(&*lens) {
+        let (units, _) = units.as_chunks::<4>();
+        let (out, _) = out.as_chunks_mut::<4>();
+        let lens = Lens::of(table(lens));
+        store(&mut out[0], keyed(heads.at(&units[0]), lens.low(), keys));
+        store(&mut out[1], keyed(heads.at(&units[1]), lens.high(), keys));
+    }
+    for (out, lens) in out.iter_mut().zip(&*lens) {
+        let (out, _) = out.as_chunks_mut::<4>();
+        let lens = Lens::of(table(lens));
+        let [low, high] = [mixed(all(&out[0]), lens.low()), mixed(all(&out[1]), lens.high())];
+        store(&mut out[0], low);
+        store(&mut out[1], high);
+    }
+    long
+}
+
+/// The places of long units.
+struct Long<'a> {
+    places: &'a mut [u32],
+    count: usize,
+    /// Where the last eight begin that may be written.
+    last: usize,
+    /// How many units were looked at.
+    first: __m256i,
+}
+
+impl<'a> Long<'a> {
+    /// `None` if not even eight may be written.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn new(places: &'a mut [u32]) -> Option<Self> {
+        let last = places.len().checked_sub(8)?;
+        Some(Self { places, count: 0, last, first: _mm256_setzero_si256() })
+    }
+
+    /// Adds those of the next eight units whose bits are set, in the order of `even`.
+    #[inline]
+    #[target_feature(enable = "avx2,popcnt")]
+    fn add(&mut self, bits: u8) {
+        let bytes = _mm_set_epi64x(0, i64::from_le_bytes(UNEVEN.0[usize::from(bits)]));
+        let numbers = _mm256_add_epi32(_mm256_cvtepu8_epi32(bytes), self.first);
+        let place = self.places.as_mut_ptr().wrapping_add(self.count.min(self.last));
+        // SAFETY: from `last` on eight numbers are ours to write; no alignment is asked for.
+        unsafe { _mm256_storeu_si256(place.cast(), numbers) };
+        self.count += bits.count_ones() as usize;
+        self.first = _mm256_add_epi32(self.first, _mm256_set1_epi32(8));
+    }
+}
+
+/// `PLACES`, but the bits are those of eight units in the order of `even`.
+static UNEVEN: Places = Places(uneven());
+
+const fn uneven() -> [[u8; 8]; 256] {
+    const ORDER: [u8; 8] = [0, 1, 4, 5, 2, 3, 6, 7];
+    let mut places = PLACES.0;
+    let mut byte = 0;
+    while byte < places.len() {
+        let mut nth = 0;
+        while nth < 8 {
+            places[byte][nth] = ORDER[places[byte][nth] as usize];
+            nth += 1;
+        }
+        byte += 1;
+    }
+    places
+}
+
+/// Where four units begin and end.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn pairs(units: &[[u32; 2]; 4]) -> __m256i {
+    // SAFETY: 32 bytes are there to be read; no alignment is asked for.
+    unsafe { _mm256_loadu_si256(units.as_ptr().cast()) }
+}
+
+/// The lengths of eight units, in the order of `even`, and which are of four bytes and more.
+#[derive(Clone, Copy)]
+struct Lens {
+    len: __m256i,
+    small: __m256i,
+}
+
+/// The lengths of four units and what follows from them, in 64 bits each.
+#[derive(Clone, Copy)]
+struct Four {
+    len: __m256i,
+    small: __m256i,
+    /// What is added to the places of a unit's bytes: where its eight lie, of two; and above, that
+    /// a unit of fewer than four bytes has none there.
+    order: __m256i,
+}
+
+impl Lens {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn of(len: __m256i) -> Self {
+        Self { len, small: _mm256_cmpgt_epi32(len, _mm256_set1_epi32(3)) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn low(self) -> Four {
+        Four {
+            len: _mm256_unpacklo_epi32(self.len, _mm256_setzero_si256()),
+            small: _mm256_unpacklo_epi32(self.small, self.small),
+            order: _mm256_unpacklo_epi32(second(), self.none_above()),
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn high(self) -> Four {
+        Four {
+            len: _mm256_unpackhi_epi32(self.len, _mm256_setzero_si256()),
+            small: _mm256_unpackhi_epi32(self.small, self.small),
+            order: _mm256_unpackhi_epi32(second(), self.none_above()),
+        }
+    }
+
+    /// Bit 7 of each place, if a unit has fewer than four bytes.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn none_above(self) -> __m256i {
+        _mm256_andnot_si256(self.small, constant(0x8080_8080_8080_8080))
+    }
+}
+
+/// Each second number is shuffled from the places 8 to 15.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn second() -> __m256i {
+    constant(0x0808_0808_0000_0000)
+}
+
+/// Reads the first eight bytes of units without a check for each.
+struct Heads<'a> {
+    text: &'a [u8],
+    /// One less than a power of two, and less by eight than the text is long.
+    mask: usize,
+}
+
+impl<'a> Heads<'a> {
+    /// `None` if the text has fewer than nine bytes.
+    #[inline]
+    fn of(text: &'a [u8]) -> Option<Self> {
+        let exponent = text.len().checked_sub(8)?.checked_ilog2()?;
+        Some(Self { text, mask: (1 << exponent) - 1 })
+    }
+
+    /// Of units that begin at `mask` at the latest; of others, any bytes.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn at(&self, units: &[[u32; 2]; 4]) -> __m256i {
+        let head = |[start, _]: [u32; 2]| {
+            debug_assert!(start as usize <= self.mask, "the buffer is made for its units");
+            self.text.as_ptr().wrapping_add(start as usize & self.mask)
+        };
+        let two = |low: *const u8, high: *const u8| {
+            // SAFETY: eight bytes are left from `mask` on; no alignment is asked for.
+            let low = _mm_castsi128_pd(unsafe { _mm_loadl_epi64(low.cast()) });
+            // SAFETY: as above.
+            let both = unsafe { _mm_loadh_pd(low, high.cast()) };
+            _mm_castpd_si128(both)
+        };
+        let [first, second, third, last] = units.map(head);
+        _mm256_set_m128i(two(third, last), two(first, second))
+    }
+}
+
+/// The first step of `UnitHash::short`, for four lengths from 1 to 8: the bytes it mixes, and its
+/// key.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn keyed(head: __m256i, lens: Four, [tiny, small]: [__m256i; 2]) -> __m256i {
+    let low = _mm256_permutevar8x32_epi32(table(&ORDER_LOW), lens.len);
+    let order = _mm256_blend_epi32::<0b1010_1010>(low, table(&ABOVE));
+    let bytes = _mm256_shuffle_epi8(head, _mm256_or_si256(order, lens.order));
+    let tiny = _mm256_xor_si256(tiny, _mm256_slli_epi64::<8>(lens.len));
+    let (tiny, small) = (_mm256_castsi256_pd(tiny), _mm256_castsi256_pd(small));
+    // Its highest bit says which.
+    let key = _mm256_blendv_pd(small, tiny, _mm256_castsi256_pd(lens.order));
+    _mm256_xor_si256(bytes, _mm256_castpd_si256(key))
+}
+
+/// The rest of it; of other lengths, any number.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn mixed(mixed: __m256i, lens: Four) -> __m256i {
+    let xor = |a, b| _mm256_xor_si256(a, b);
+    let one_of = |tiny, small| _mm256_blendv_epi8(constant(tiny), constant(small), lens.small);
+    let times = |number, tiny: u64, small: u64| {
+        let swapped = one_of(tiny.rotate_left(32), small.rotate_left(32));
+        product(number, one_of(tiny, small), swapped)
+    };
+    let by_49 = xor(_mm256_slli_epi64::<49>(mixed), _mm256_srli_epi64::<15>(mixed));
+    let turned = xor(by_49, _mm256_shuffle_epi8(mixed, table(&BY_24)));
+    let turned = _mm256_blendv_epi8(_mm256_srli_epi64::<33>(mixed), turned, lens.small);
+    let mixed = times(xor(mixed, turned), 0xc2b2_ae3d_27d4_eb4f, 0x9fb2_1c65_1e98_df25);
+    let moved = _mm256_srlv_epi64(mixed, one_of(29, 35));
+    let mixed = xor(mixed, _mm256_add_epi64(moved, _mm256_and_si256(lens.len, lens.small)));
+    let mixed = times(mixed, 0x1656_67b1_9e37_79f9, 0x9fb2_1c65_1e98_df25);
+    xor(mixed, _mm256_srlv_epi64(mixed, one_of(32, 28)))
+}
+
+/// The places of the high four bytes that are mixed: the first four of a unit.
+static ABOVE: [u32; 8] = [0, 0x0302_0100, 0, 0x0b0a_0908, 0, 0x0302_0100, 0, 0x0b0a_0908];
+
+/// Which of the first eight bytes are the low four that are mixed, by the length modulo 8. Bit 7 of
+/// a place makes a zero.
+static ORDER_LOW: [u32; 8] = [
+    0x0706_0504,
+    0x0000_8000,
+    0x0100_8001,
+    0x0100_8002,
+    0x0302_0100,
+    0x0403_0201,
+    0x0504_0302,
+    0x0605_0403,
+];
+
+/// Numbers of 64 bits rotated to the left by 24, as bytes are shuffled within 16.
+static BY_24: [u32; 8] = [
+    0x0007_0605,
+    0x0403_0201,
+    0x080f_0e0d,
+    0x0c0b_0a09,
+    0x0007_0605,
+    0x0403_0201,
+    0x080f_0e0d,
+    0x0c0b_0a09,
+];
