@@ -157,9 +157,7 @@ fn rounds_of_128(
             let hash = rehash(hash, *constants);
             let slot = &mut slots[row_of(hash)];
             *slot = (*slot).min(tag | hash << 7 >> 16);
-            let (bit, high) = (1 << (hash >> 57 & 63), (hash.cast_signed() >> 63).cast_unsigned());
-            open[0] &= !(bit & !high);
-            open[1] &= !(bit & high);
+            open[usize::from(hash >> 63 == 1)] &= !(1 << (hash >> 57 & 63));
         }
     }
     if open != [0; 2] {

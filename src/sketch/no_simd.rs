@@ -43,6 +43,7 @@ impl Processor {
         _: &[[u32; 2]],
         _: UnitHash,
         _: &mut [u64],
+        _: &mut [u64],
         _: &mut [u32],
     ) -> usize {
         match self {}

@@ -108,6 +108,7 @@ impl Processor {
 
     /// The hashes of all units as if they were short, into `out`, which must be as long; the places
     /// of those that are not into `long`, which must be longer by eight; returns how many they are.
+    /// `lens` is a buffer, as long.
     #[inline(always)]
     pub(crate) fn short(
         self,
@@ -115,10 +116,11 @@ impl Processor {
         units: &[[u32; 2]],
         hash: UnitHash,
         out: &mut [u64],
+        lens: &mut [u64],
         long: &mut [u32],
     ) -> usize {
         match self {
-            Self::Narrow(narrow) => narrow.short(text, units, hash, out, long),
+            Self::Narrow(narrow) => narrow.short(text, units, hash, out, lens, long),
             Self::Wide(wide) => wide.short(text, units, hash, out, long),
         }
     }

@@ -40,7 +40,8 @@ pub(crate) struct Split {
     /// A bit a byte where units begin or end, and these places, by turns.
     marks: Vec<u64>,
     edges: Vec<u32>,
-    /// The first eight bytes of each unit, and which units are longer.
+    /// The first eight bytes of each unit, or what a processor needs of it instead; and which
+    /// units are longer.
     heads: Vec<u64>,
     long: Vec<u32>,
 }
@@ -123,7 +124,7 @@ impl Split {
         out.resize(start + units.len(), 0);
         let (text, out, long) = (&self.text[..], &mut out[start..], &mut self.long[..]);
         let count = match processor {
-            Some(processor) => processor.short(text, units, hash, out, long),
+            Some(processor) => processor.short(text, units, hash, out, &mut self.heads, long),
             None => hash_short(text, units, &mut self.heads, long, hash, out),
         };
         hash_long(text, units, &long[..count], hash, out);
@@ -276,7 +277,7 @@ fn hash_long(text: &[u8], units: &[[u32; 2]], long: &[u32], hash: UnitHash, out:
                 let [first, last] = [first, last].map(|bytes| u64::from_le_bytes(*bytes));
                 hash.medium(first, last, end - start)
             }
-            _ => hash.of(unit),
+            _ => hash.of_long(unit),
         };
     }
 }

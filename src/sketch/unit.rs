@@ -43,6 +43,12 @@ impl UnitHash {
         xxh3_64_with_seed(bytes, self.seed)
     }
 
+    /// The same, as a call: where it is seldom asked for, what it needs is not to be had ready.
+    #[inline(never)]
+    pub(crate) fn of_long(self, bytes: &[u8]) -> u64 {
+        self.of(bytes)
+    }
+
     /// Of 1 to 8 bytes, the low ones of `head`, little-endian; of more, any number. Both formulas
     /// are computed: choosing one would be guessed wrong too often.
     #[inline(always)]

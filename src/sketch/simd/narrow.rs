@@ -49,10 +49,11 @@ impl Narrow {
         units: &[[u32; 2]],
         hash: UnitHash,
         out: &mut [u64],
+        lens: &mut [u64],
         long: &mut [u32],
     ) -> usize {
         // SAFETY: the function needs the features that a `Narrow` is made with only.
-        unsafe { units::short(text, units, hash, out, long) }
+        unsafe { units::short(text, units, hash, out, lens, long) }
     }
 
     #[expect(clippy::unused_self, reason = "the value is the proof")]
@@ -141,13 +142,6 @@ fn store(place: &mut [u64; 4], numbers: __m256i) {
 fn table(numbers: &[u32; 8]) -> __m256i {
     // SAFETY: 32 bytes are there to be read; no alignment is asked for.
     unsafe { _mm256_loadu_si256(numbers.as_ptr().cast()) }
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn store_32(place: &mut [u32; 8], numbers: __m256i) {
-    // SAFETY: these are 32 bytes that are ours to write; no alignment is asked for.
-    unsafe { _mm256_storeu_si256(place.as_mut_ptr().cast(), numbers) };
 }
 
 /// The low halves of the numbers of two vectors: the first and the second of one, of the other,

@@ -14,7 +14,7 @@ use std::arch::x86_64::{
 };
 
 use super::marks::{PLACES, Places};
-use super::{all, constant, even, odd, product, store, store_32, table};
+use super::{all, constant, even, odd, product, store, table};
 use crate::sketch::unit::UnitHash;
 
 /// `UnitHash::short` of all units, of whose two formulas each product is made once; the places of
@@ -25,27 +25,26 @@ pub(super) fn short(
     units: &[[u32; 2]],
     hash: UnitHash,
     out: &mut [u64],
+    lens: &mut [u64],
     long: &mut [u32],
 ) -> usize {
     let Some(heads) = Heads::of(text) else { return 0 };
     let keys = [constant(hash.tiny), constant(hash.small)];
     let Some(mut long) = Long::new(long) else { return 0 };
-    let mut lens = [[0; 8]; 16];
     let (eights, rest) = units.as_chunks::<8>();
     let (places, end) = out.as_chunks_mut::<8>();
-    for (units, out) in eights.chunks(16).zip(places.chunks_mut(16)) {
-        long = hash_some(&heads, keys, units, out, &mut lens, long);
-    }
+    long = hash_some(&heads, keys, eights, places, lens.as_chunks_mut().0, long);
     if !rest.is_empty() {
         let (mut units, mut out) = ([[0; 2]; 8], [0; 8]);
         units[..rest.len()].copy_from_slice(rest);
-        long = hash_some(&heads, keys, &[units], std::slice::from_mut(&mut out), &mut lens, long);
+        long =
+            hash_some(&heads, keys, &[units], std::slice::from_mut(&mut out), &mut [[0; 4]], long);
         end.copy_from_slice(&out[..rest.len()]);
     }
     long.count
 }
 
-/// The hashes of 128 units at most.
+/// The hashes of some; `lens` is half as long, or longer.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn hash_some<'a>(
@@ -53,7 +52,7 @@ fn hash_some<'a>(
     keys: [__m256i; 2],
     units: &[[[u32; 2]; 8]],
     out: &mut [[u64; 8]],
-    lens: &mut [[u32; 8]; 16],
+    lens: &mut [[u64; 4]],
     mut long: Long<'a>,
 ) -> Long<'a> {
     // In three loops: a processor looks ahead so far only, and then sees several turns of each.
@@ -61,20 +60,20 @@ fn hash_some<'a>(
         let (units, _) = units.as_chunks::<4>();
         let [low, high] = [pairs(&units[0]), pairs(&units[1])];
         let len = _mm256_sub_epi32(odd(low, high), even(low, high));
-        store_32(lens, len);
+        store(lens, len);
         let is_long = _mm256_cmpgt_epi32(len, _mm256_set1_epi32(8));
         long.add(_mm256_movemask_ps(_mm256_castsi256_ps(is_long)).to_le_bytes()[0]);
     }
     for ((units, out), lens) in units.iter().zip(&mut *out).zip(&*lens) {
         let (units, _) = units.as_chunks::<4>();
         let (out, _) = out.as_chunks_mut::<4>();
-        let lens = Lens::of(table(lens));
+        let lens = Lens::of(all(lens));
         store(&mut out[0], keyed(heads.at(&units[0]), lens.low(), keys));
         store(&mut out[1], keyed(heads.at(&units[1]), lens.high(), keys));
     }
     for (out, lens) in out.iter_mut().zip(&*lens) {
         let (out, _) = out.as_chunks_mut::<4>();
-        let lens = Lens::of(table(lens));
+        let lens = Lens::of(all(lens));
         let [low, high] = [mixed(all(&out[0]), lens.low()), mixed(all(&out[1]), lens.high())];
         store(&mut out[0], low);
         store(&mut out[1], high);
