@@ -75,6 +75,7 @@ fn filter(sums: &mut Vec<u64>, seen: &mut Seen, processor: Option<Processor>) ->
             count += 1;
         }
     };
+    // Four in a turn, of which each would be as short as what it takes to count turns.
     let (fours, rest) = sums.as_chunks::<4>();
     for (at, four) in (0..).step_by(4).zip(fours) {
         for (nth, sum) in four.iter().enumerate() {
@@ -85,7 +86,7 @@ fn filter(sums: &mut Vec<u64>, seen: &mut Seen, processor: Option<Processor>) ->
         look(sums.len() - rest.len() + nth, *sum);
     }
     let Some(suspects) = suspects.get(..count) else { return false };
-    // From the last, so that a repeat is dropped as long as there is one more.
+    // From the last, so that those before stay in their places, and the first of equals is left.
     for &at in suspects.iter().rev() {
         let sum = sums[at];
         let count = processor.map_or_else(|| self::count(sums, sum), |own| own.count(sums, sum));

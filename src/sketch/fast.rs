@@ -217,7 +217,7 @@ fn bit(bit: u64) -> usize {
 
 /// The hash of a shingle in a later round: the folded product of two 64-bit numbers.
 #[inline(always)]
-fn rehash(hash: u64, (add, factor): (u64, u64)) -> u64 {
+pub(crate) fn rehash(hash: u64, (add, factor): (u64, u64)) -> u64 {
     let product = u128::from(hash ^ add) * u128::from(factor);
     low(product) ^ low(product >> 64)
 }

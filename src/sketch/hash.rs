@@ -44,9 +44,11 @@ pub(crate) fn windows(units: &mut Vec<u64>, width: usize, processor: Option<Proc
     let width = width.clamp(1, units.len().max(1));
     match width {
         1 => {}
-        3 if let Some(processor) = processor => processor.windows_of_3(units),
         2 => direct::<2>(units),
-        3 => direct::<3>(units),
+        3 => match processor {
+            Some(processor) => processor.windows_of_3(units),
+            None => direct::<3>(units),
+        },
         4 => direct::<4>(units),
         5 => direct::<5>(units),
         _ => rolling(units, width),

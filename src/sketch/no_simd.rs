@@ -53,13 +53,25 @@ impl Processor {
         match self {}
     }
 
+    pub(crate) fn windows_of_3(self, _: &mut Vec<u64>) {
+        match self {}
+    }
+
+    pub(crate) fn finalise(self, _: &mut [u64]) {
+        match self {}
+    }
+
+    pub(crate) fn count(self, _: &[u64], _: u64) -> u64 {
+        match self {}
+    }
+
     pub(crate) fn settle(self, _: &mut [u64; 128]) -> [u64; 2] {
         match self {}
     }
 
     pub(crate) fn pick_of_128(
         self,
-        _: &[[u64; 4]],
+        _: &[[u64; 8]],
         _: (u64, u64),
         _: [u64; 2],
         _: &mut [u64],

@@ -107,8 +107,9 @@ impl Processor {
     }
 
     /// The hashes of all units as if they were short, into `out`, which must be as long; the places
-    /// of those that are not into `long`, which must be longer by eight; returns how many they are.
-    /// `lens` is a buffer, as long.
+    /// of those that are not into `long`, which must be longer by eight, in any order; returns how
+    /// many they are. `lens` is a buffer, as long as the units are many. `text` goes on for 64
+    /// bytes behind a power of two, before which all units begin.
     #[inline(always)]
     pub(crate) fn short(
         self,

@@ -5,6 +5,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::{naive, steps};
 use crate::sketch::normalise::{Rules, is_white_space};
+use crate::sketch::simd::Processor;
 use crate::sketch::{distinct, equal_rows, hash};
 use crate::{ErrorKind, Params, ParamsBuilder, Shingles, Sketcher};
 
@@ -182,14 +183,17 @@ proptest! {
         let sum = |window: &[u64]| {
             window.iter().fold(0_u64, |sum, &u| sum.wrapping_mul(base).wrapping_add(u))
         };
-        let mut found = units.clone();
-        hash::windows(&mut found, width, None);
+        let ways = Processor::all().map(Some).chain([None]);
         let expected: Vec<u64> = match units.len() {
             0 => vec![],
             n if n < width => vec![sum(&units)],
             _ => units.windows(width).map(sum).collect(),
         };
-        prop_assert_eq!(found, expected);
+        for processor in ways {
+            let mut found = units.clone();
+            hash::windows(&mut found, width, processor);
+            prop_assert_eq!(&found, &expected);
+        }
     }
 
     #[test]
@@ -284,11 +288,14 @@ fn hashes_that_share_a_slot_are_told_apart() {
     for count in 1..80_u64 {
         for repeated in 0..count {
             let crafted = (0..count).chain([repeated, repeated / 2]);
-            let mut sums: Vec<u64> = crafted.map(|i| unfinalise(i << 24)).collect();
-            distinct::set(&mut sums, &mut seen, None);
-            sums.sort_unstable();
+            let crafted: Vec<u64> = crafted.map(|i| unfinalise(i << 24)).collect();
             let expected: Vec<u64> = (0..count).map(|i| i << 24).collect();
-            assert_eq!(sums, expected, "{count} {repeated}");
+            for processor in Processor::all().map(Some).chain([None]) {
+                let mut sums = crafted.clone();
+                distinct::set(&mut sums, &mut seen, processor);
+                sums.sort_unstable();
+                assert_eq!(sums, expected, "{count} {repeated}");
+            }
         }
     }
 }

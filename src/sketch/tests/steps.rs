@@ -2,6 +2,7 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::sketch::simd::Processor;
 use crate::sketch::split::{Cut, Kind, Split};
 use crate::sketch::unit::UnitHash;
 use crate::sketch::{distinct, fast, textbook, words};
@@ -23,8 +24,16 @@ pub(super) fn words(text: &str) -> Vec<String> {
     words::stretches(text).flat_map(words).collect()
 }
 
+/// In every way that this processor knows; what is left is the same numbers.
 pub(super) fn set(sums: &mut Vec<u64>) {
+    let others = Processor::all().map(|own| {
+        let mut sums = sums.clone();
+        distinct::set(&mut sums, &mut distinct::Seen::default(), Some(own));
+        sums
+    });
+    let others: Vec<_> = others.collect();
     distinct::set(sums, &mut distinct::Seen::default(), None);
+    assert!(others.iter().all(|other| other == sums), "the same on every processor");
 }
 
 pub(super) fn fast_values(hashes: &[u64], rows: usize) -> Vec<u64> {

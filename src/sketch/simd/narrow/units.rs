@@ -3,14 +3,14 @@
 //! Knows bytes and hashes. Each function is defined by plain code elsewhere, and tested against it.
 
 use std::arch::x86_64::{
-    __m256i, _mm_castpd_si128, _mm_castsi128_pd, _mm_loadh_pd, _mm_loadl_epi64, _mm_set_epi64x,
-    _mm256_add_epi32, _mm256_add_epi64, _mm256_and_si256, _mm256_andnot_si256, _mm256_blend_epi32,
-    _mm256_blendv_epi8, _mm256_blendv_pd, _mm256_castpd_si256, _mm256_castsi256_pd,
-    _mm256_castsi256_ps, _mm256_cmpgt_epi32, _mm256_cvtepu8_epi32, _mm256_loadu_si256,
-    _mm256_movemask_ps, _mm256_or_si256, _mm256_permutevar8x32_epi32, _mm256_set_m128i,
-    _mm256_set1_epi32, _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_slli_epi64,
-    _mm256_srli_epi64, _mm256_srlv_epi64, _mm256_storeu_si256, _mm256_sub_epi32,
-    _mm256_unpackhi_epi32, _mm256_unpacklo_epi32, _mm256_xor_si256,
+    __m256i, _mm_set_epi64x, _mm256_add_epi32, _mm256_add_epi64, _mm256_and_si256,
+    _mm256_andnot_si256, _mm256_blend_epi32, _mm256_blendv_epi8, _mm256_blendv_pd,
+    _mm256_castpd_si256, _mm256_castsi256_pd, _mm256_castsi256_ps, _mm256_cmpgt_epi32,
+    _mm256_cvtepu8_epi32, _mm256_loadu_si256, _mm256_movemask_ps, _mm256_or_si256,
+    _mm256_permutevar8x32_epi32, _mm256_set_epi64x, _mm256_set1_epi32, _mm256_setzero_si256,
+    _mm256_shuffle_epi8, _mm256_slli_epi64, _mm256_srli_epi64, _mm256_srlv_epi64,
+    _mm256_storeu_si256, _mm256_sub_epi32, _mm256_unpackhi_epi32, _mm256_unpacklo_epi32,
+    _mm256_xor_si256,
 };
 
 use super::marks::{PLACES, Places};
@@ -55,6 +55,7 @@ fn hash_some<'a>(
     lens: &mut [[u64; 4]],
     mut long: Long<'a>,
 ) -> Long<'a> {
+    debug_assert!(lens.len() >= units.len(), "the buffer is made for its units");
     // In three loops: a processor looks ahead so far only, and then sees several turns of each.
     for (units, lens) in units.iter().zip(&mut *lens) {
         let (units, _) = units.as_chunks::<4>();
@@ -202,7 +203,7 @@ fn second() -> __m256i {
 /// Reads the first eight bytes of units without a check for each.
 struct Heads<'a> {
     text: &'a [u8],
-    /// One less than a power of two, and less by eight than the text is long.
+    /// One less than a power of two, which is at most what the text is long without eight.
     mask: usize,
 }
 
@@ -220,17 +221,12 @@ impl<'a> Heads<'a> {
     fn at(&self, units: &[[u32; 2]; 4]) -> __m256i {
         let head = |[start, _]: [u32; 2]| {
             debug_assert!(start as usize <= self.mask, "the buffer is made for its units");
-            self.text.as_ptr().wrapping_add(start as usize & self.mask)
-        };
-        let two = |low: *const u8, high: *const u8| {
+            let from = self.text.as_ptr().wrapping_add(start as usize & self.mask);
             // SAFETY: eight bytes are left from `mask` on; no alignment is asked for.
-            let low = _mm_castsi128_pd(unsafe { _mm_loadl_epi64(low.cast()) });
-            // SAFETY: as above.
-            let both = unsafe { _mm_loadh_pd(low, high.cast()) };
-            _mm_castpd_si128(both)
+            unsafe { from.cast::<i64>().read_unaligned() }
         };
         let [first, second, third, last] = units.map(head);
-        _mm256_set_m128i(two(third, last), two(first, second))
+        _mm256_set_epi64x(last, third, second, first)
     }
 }
 
