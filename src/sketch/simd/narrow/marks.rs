@@ -5,7 +5,7 @@
 use std::arch::x86_64::{
     __m256i, _mm_set_epi64x, _mm256_add_epi8, _mm256_add_epi32, _mm256_and_si256,
     _mm256_cmpeq_epi8, _mm256_cmpgt_epi8, _mm256_cvtepu8_epi32, _mm256_loadu_si256,
-    _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8, _mm256_set1_epi32, _mm256_setr_epi8,
+    _mm256_movemask_epi8, _mm256_or_si256, _mm256_set_epi64x, _mm256_set1_epi8, _mm256_set1_epi32,
     _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_storeu_si256,
 };
 
@@ -158,11 +158,9 @@ fn digits(bytes: __m256i) -> __m256i {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn joints_and_bars(bytes: __m256i) -> __m256i {
-    let chosen = _mm256_setr_epi8(
-        -1, -1, -1, -1, -1, -1, -1, 0x27, -1, -1, 0x3a, 0x3b, 0x2c, -1, 0x2e,
-        0x5f, // ' : ; , . _
-        -1, -1, -1, -1, -1, -1, -1, 0x27, -1, -1, 0x3a, 0x3b, 0x2c, -1, 0x2e, 0x5f,
-    );
+    // ' for 7, : for 10, ; for 11, comma for 12, . for 14, _ for 15; else what no byte here is.
+    let [low, high] = [0x27ff_ffff_ffff_ffff_u64, 0x5f2e_ff2c_3b3a_ffff].map(u64::cast_signed);
+    let chosen = _mm256_set_epi64x(high, low, high, low);
     _mm256_cmpeq_epi8(bytes, _mm256_shuffle_epi8(chosen, bytes))
 }
 
@@ -180,6 +178,16 @@ pub(super) static PLACES: Places = Places(all_places());
 /// As many as there are bytes, so that none lies across two lines of the cache.
 #[repr(align(64))]
 pub(super) struct Places(pub(super) [[u8; 8]; 256]);
+
+impl Places {
+    /// Those of one byte as numbers counted from `base`.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn of(&self, byte: u8, base: __m256i) -> __m256i {
+        let places = _mm_set_epi64x(0, i64::from_le_bytes(self.0[usize::from(byte)]));
+        _mm256_add_epi32(_mm256_cvtepu8_epi32(places), base)
+    }
+}
 
 const fn all_places() -> [[u8; 8]; 256] {
     let mut places = [[0; 8]; 256];
@@ -212,7 +220,9 @@ pub(super) fn places(marks: &[u64], edges: &mut [u32]) -> usize {
         for byte in mark.to_le_bytes() {
             // At most eight were found by each byte before, so that there is room for eight more.
             if let Some(place) = edges.get_mut(new..).and_then(<[u32]>::first_chunk_mut::<8>) {
-                write(PLACES.0[usize::from(byte)], base, place);
+                let numbers = PLACES.of(byte, base);
+                // SAFETY: these are 32 bytes that are ours to write; no alignment is asked for.
+                unsafe { _mm256_storeu_si256(place.as_mut_ptr().cast(), numbers) };
             }
             new += byte.count_ones() as usize;
             base = _mm256_add_epi32(base, _mm256_set1_epi32(8));
@@ -220,14 +230,4 @@ pub(super) fn places(marks: &[u64], edges: &mut [u32]) -> usize {
         count += new;
     }
     count
-}
-
-/// Writes eight bytes as numbers counted from `base`.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn write(bytes: [u8; 8], base: __m256i, places: &mut [u32; 8]) {
-    let bytes = _mm_set_epi64x(0, i64::from_le_bytes(bytes));
-    let numbers = _mm256_add_epi32(_mm256_cvtepu8_epi32(bytes), base);
-    // SAFETY: the place is 32 bytes that are ours to write; no alignment is asked for.
-    unsafe { _mm256_storeu_si256(places.as_mut_ptr().cast(), numbers) };
 }

@@ -3,14 +3,13 @@
 //! Knows bytes and hashes. Each function is defined by plain code elsewhere, and tested against it.
 
 use std::arch::x86_64::{
-    __m256i, _mm_set_epi64x, _mm256_add_epi32, _mm256_add_epi64, _mm256_and_si256,
-    _mm256_andnot_si256, _mm256_blend_epi32, _mm256_blendv_epi8, _mm256_blendv_pd,
-    _mm256_castpd_si256, _mm256_castsi256_pd, _mm256_castsi256_ps, _mm256_cmpgt_epi32,
-    _mm256_cvtepu8_epi32, _mm256_loadu_si256, _mm256_movemask_ps, _mm256_or_si256,
-    _mm256_permutevar8x32_epi32, _mm256_set_epi64x, _mm256_set1_epi32, _mm256_setzero_si256,
-    _mm256_shuffle_epi8, _mm256_slli_epi64, _mm256_srli_epi64, _mm256_srlv_epi64,
-    _mm256_storeu_si256, _mm256_sub_epi32, _mm256_unpackhi_epi32, _mm256_unpacklo_epi32,
-    _mm256_xor_si256,
+    __m256i, _mm256_add_epi32, _mm256_add_epi64, _mm256_and_si256, _mm256_andnot_si256,
+    _mm256_blend_epi32, _mm256_blendv_epi8, _mm256_blendv_pd, _mm256_castpd_si256,
+    _mm256_castsi256_pd, _mm256_castsi256_ps, _mm256_cmpgt_epi32, _mm256_loadu_si256,
+    _mm256_movemask_ps, _mm256_or_si256, _mm256_permutevar8x32_epi32, _mm256_set_epi64x,
+    _mm256_set1_epi32, _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_slli_epi64,
+    _mm256_srli_epi64, _mm256_srlv_epi64, _mm256_storeu_si256, _mm256_sub_epi32,
+    _mm256_unpackhi_epi32, _mm256_unpacklo_epi32, _mm256_xor_si256,
 };
 
 use super::marks::{PLACES, Places};
@@ -105,8 +104,7 @@ impl<'a> Long<'a> {
     #[inline]
     #[target_feature(enable = "avx2,popcnt")]
     fn add(&mut self, bits: u8) {
-        let bytes = _mm_set_epi64x(0, i64::from_le_bytes(UNEVEN.0[usize::from(bits)]));
-        let numbers = _mm256_add_epi32(_mm256_cvtepu8_epi32(bytes), self.first);
+        let numbers = UNEVEN.of(bits, self.first);
         let place = self.places.as_mut_ptr().wrapping_add(self.count.min(self.last));
         // SAFETY: from `last` on eight numbers are ours to write; no alignment is asked for.
         unsafe { _mm256_storeu_si256(place.cast(), numbers) };
