@@ -5,47 +5,49 @@
 use super::hash::{GOLDEN, finalise, finalise_all};
 use super::simd::Processor;
 
-/// Most hashes whose repeats are first looked for among few, those that share a slot with an
-/// earlier one; how many slots there are for them, and how many such suspects.
-const FILTERED: usize = 1024;
-const SLOTS: usize = 32 << 10;
-const SUSPECTS: usize = 64;
+/// Most hashes whose repeats are looked for with a table that is kept, and how many slots it has.
+const FEW: usize = 1024;
+const SLOTS: usize = 16 << 10;
+/// Most slots that such hashes may find taken.
+const TAKEN_MAX: usize = 64;
+/// How many sets the table serves before it is cleared.
+const TURNS: u16 = 63;
 
-/// Which slots hashes fell into: for each slot, the turn of the last set that had a hash there. A
-/// turn is a byte, so that seldom all must be cleared, and the slots stay in the cache.
+/// An open-addressed table of the places of hashes in their set. They are counted on from where
+/// those of the last set ended, so that whatever an earlier one left is less, and a free slot.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    slots: Vec<u8>,
-    turn: u8,
+    slots: Vec<u16>,
+    turn: u16,
 }
 
 impl Seen {
     pub(crate) fn bytes(&self) -> usize {
-        self.slots.capacity()
+        self.slots.capacity() * size_of::<u16>()
     }
 
-    /// The slots, and the turn that none of them has.
+    /// The slots, and the number of the first place: no slot holds it, nor a greater one.
     #[inline(always)]
-    fn next(&mut self) -> (&mut [u8], u8) {
-        self.turn = self.turn.wrapping_add(1);
-        if self.turn == 0 || self.slots.is_empty() {
+    fn next(&mut self) -> Option<(&mut [u16; SLOTS], u16)> {
+        self.turn += 1;
+        if self.turn == TURNS || self.slots.is_empty() {
             self.slots.clear();
             self.slots.resize(SLOTS, 0);
             self.turn = 1;
         }
-        (&mut self.slots, self.turn)
+        Some((self.slots.first_chunk_mut()?, self.turn << FEW.trailing_zeros()))
     }
 }
 
-/// Finalises window sums and drops repeats. Costs a slot looked at for each hash of a short text, a
-/// probe of a table for each of a long one; sums chosen to collide there, a sort.
+/// Finalises window sums and drops repeats. Costs a slot of a table for each hash, which is looked
+/// at and filled; sums chosen to collide there, a sort.
 #[inline(always)]
 pub(crate) fn set(sums: &mut Vec<u64>, seen: &mut Seen, processor: Option<Processor>) {
     match processor {
         Some(processor) => processor.finalise(sums),
         None => finalise_all(sums),
     }
-    if sums.len() <= FILTERED && filter(sums, seen, processor) {
+    if sums.len() <= FEW && drop_few(sums, seen).is_some() {
         return;
     }
     if let Some(kept) = drop_repeats(sums) {
@@ -56,51 +58,58 @@ pub(crate) fn set(sums: &mut Vec<u64>, seen: &mut Seen, processor: Option<Proces
     }
 }
 
-/// Drops repeats: a hash may be one if its slot was taken already, and then is looked for among
-/// all. False, and nothing is changed, when many may.
+/// Drops repeats of few hashes. `None`, and nothing is changed, when many slots are taken.
 #[inline(always)]
-fn filter(sums: &mut Vec<u64>, seen: &mut Seen, processor: Option<Processor>) -> bool {
-    let (slots, turn) = seen.next();
-    let Some(slots) = slots.first_chunk_mut::<SLOTS>() else { return false };
-    // Few, so that they stay in the cache, but 32 a hash at least.
+fn drop_few(sums: &mut Vec<u64>, seen: &mut Seen) -> Option<()> {
+    let (slots, first) = seen.next()?;
+    // Few, so that they stay in the cache, but 64 a hash where there are so many: seldom is one
+    // taken.
     let mask = (64 * sums.len()).next_power_of_two().min(SLOTS) - 1;
-    let mut suspects = [0_usize; SUSPECTS];
+    let mut repeats = [0; TAKEN_MAX];
     let mut count = 0;
-    let mut look = |at: usize, sum: u64| {
-        let last = std::mem::replace(&mut slots[low_bits(sum) & mask & (SLOTS - 1)], turn);
-        if last == turn {
-            if let Some(suspect) = suspects.get_mut(count) {
-                *suspect = at;
-            }
+    let mut spare = TAKEN_MAX;
+    for (place, sum) in (first..).zip(&*sums) {
+        let at = low_bits(*sum) & mask;
+        let slot = &mut slots[at & (SLOTS - 1)];
+        if *slot < first {
+            *slot = place;
+        } else if put(slots, (at, place), first, sums, &mut spare)? {
+            // No more than slots that were found taken.
+            *repeats.get_mut(count)? = place;
             count += 1;
         }
-    };
-    // Four in a turn, of which each would be as short as what it takes to count turns.
-    let (fours, rest) = sums.as_chunks::<4>();
-    for (at, four) in (0..).step_by(4).zip(fours) {
-        for (nth, sum) in four.iter().enumerate() {
-            look(at + nth, *sum);
-        }
     }
-    for (nth, sum) in rest.iter().enumerate() {
-        look(sums.len() - rest.len() + nth, *sum);
-    }
-    let Some(suspects) = suspects.get(..count) else { return false };
     // From the last, so that those before stay in their places, and the first of equals is left.
-    for &at in suspects.iter().rev() {
-        let sum = sums[at];
-        let count = processor.map_or_else(|| self::count(sums, sum), |own| own.count(sums, sum));
-        if count > 1 {
-            sums.swap_remove(at);
-        }
+    for &place in repeats[..count].iter().rev() {
+        sums.swap_remove(usize::from(place - first));
     }
-    true
+    Some(())
 }
 
-/// How often a number is among others: without a branch, many at once.
-#[inline(always)]
-pub(crate) fn count(hashes: &[u64], hash: u64) -> u64 {
-    hashes.iter().map(|other| u64::from(*other == hash)).sum()
+/// Whether the hash in a place was seen before; if not, that place is put into the next free slot.
+/// `None` when more slots are taken than are `spare`.
+#[cold]
+#[inline(never)]
+fn put(
+    slots: &mut [u16; SLOTS],
+    (mut at, place): (usize, u16),
+    first: u16,
+    sums: &[u64],
+    spare: &mut usize,
+) -> Option<bool> {
+    let hash = sums.get(usize::from(place - first))?;
+    loop {
+        let slot = &mut slots[at & (SLOTS - 1)];
+        let Some(other) = slot.checked_sub(first) else {
+            *slot = place;
+            return Some(false);
+        };
+        if sums.get(usize::from(other)) == Some(hash) {
+            return Some(true);
+        }
+        *spare = spare.checked_sub(1)?;
+        at += 1;
+    }
 }
 
 /// Finalises window sums so that repeats count: the n-th of equal sums, n from 0, is hashed with

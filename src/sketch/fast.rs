@@ -140,27 +140,29 @@ fn rounds_of_128(
         let slot = &mut slots[row_of(hash)];
         *slot = (*slot).min(hash);
     }
-    let mut open = processor.settle(slots);
-    if open[1] >> 63 == 1 && hashes.contains(&u64::MAX) {
+    let [mut low, mut high] = processor.settle(slots);
+    if high >> 63 == 1 && hashes.contains(&u64::MAX) {
         // The one hash that looks like an empty slot: of the last row, the greatest value.
         slots[127] = VALUE;
-        open[1] ^= 1 << 63;
+        high ^= 1 << 63;
     }
     for (round, constants) in ROUNDS.iter().enumerate().take(slots.len()).skip(1) {
-        if open == [0; 2] {
+        if low | high == 0 {
             return;
         }
         let tag = (round as u64) << 48;
-        let count = processor.pick_of_128(eights, *constants, open, picked);
+        let count = processor.pick_of_128(eights, *constants, [low, high], picked);
         for &hash in &picked[..count] {
             // In a row that an earlier round has filled, its value is less.
             let hash = rehash(hash, *constants);
             let slot = &mut slots[row_of(hash)];
             *slot = (*slot).min(tag | hash << 7 >> 16);
-            open[usize::from(hash >> 63 == 1)] &= !(1 << (hash >> 57 & 63));
+            let bit = 1 << (hash >> 57 & 63);
+            let in_high = (hash.cast_signed() >> 63).cast_unsigned();
+            (low, high) = (low & !(bit & !in_high), high & !(bit & in_high));
         }
     }
-    if open != [0; 2] {
+    if low | high != 0 {
         force(hashes, slots);
     }
 }

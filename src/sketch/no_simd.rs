@@ -61,10 +61,6 @@ impl Processor {
         match self {}
     }
 
-    pub(crate) fn count(self, _: &[u64], _: u64) -> u64 {
-        match self {}
-    }
-
     pub(crate) fn settle(self, _: &mut [u64; 128]) -> [u64; 2] {
         match self {}
     }

@@ -9,7 +9,6 @@ use std::arch::x86_64::{
     _mm_or_si128, _mm_set_epi64x, _mm_set1_epi8,
 };
 
-use super::distinct::count;
 use super::hash::{direct, finalise_all};
 use super::scratch::Scratch;
 use super::split::{Cut, Masks};
@@ -31,12 +30,10 @@ pub(crate) enum Processor {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Narrow(());
 
-/// Proof that it has AVX-512 as x86-64-v4 defines it, besides.
+/// Proof that it has AVX-512 as x86-64-v4 defines it, and VBMI and VBMI2, besides. Those that have
+/// only the first do as well with AVX2.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wide {
-    /// That it has VBMI2, too.
-    bytes: bool,
-}
+pub(crate) struct Wide(());
 
 impl Processor {
     pub(crate) fn detect() -> Option<Self> {
@@ -48,9 +45,10 @@ impl Processor {
         let v4 = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl");
-        let bytes = is_x86_feature_detected!("avx512vbmi2");
-        v3.then_some(if v4 { Self::Wide(Wide { bytes }) } else { Self::Narrow(Narrow(())) })
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512vbmi")
+            && is_x86_feature_detected!("avx512vbmi2");
+        v3.then_some(if v4 { Self::Wide(Wide(())) } else { Self::Narrow(Narrow(())) })
     }
 
     /// All that this processor has, one for each kind.
@@ -58,12 +56,8 @@ impl Processor {
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let best = Self::detect();
         let narrow = best.map(|_| Self::Narrow(Narrow(())));
-        let wides = match best {
-            Some(Self::Wide(Wide { bytes })) => [Some(false), bytes.then_some(true)],
-            _ => [None, None],
-        };
-        let wides = wides.into_iter().flatten().map(|bytes| Self::Wide(Wide { bytes }));
-        narrow.into_iter().chain(wides)
+        let wide = best.filter(|best| matches!(best, Self::Wide(_)));
+        narrow.into_iter().chain(wide)
     }
 
     /// `Inner::text`, compiled for this processor: the same code, fewer instructions.
@@ -108,7 +102,7 @@ impl Processor {
 
     /// The hashes of all units as if they were short, into `out`, which must be as long; the places
     /// of those that are not into `long`, which must be longer by eight, in any order; returns how
-    /// many they are. `lens` is a buffer, as long as the units are many. `text` goes on for 64
+    /// many they are. `lens` is a buffer, as long as the units are many. `text` goes on for 128
     /// bytes behind a power of two, before which all units begin.
     #[inline(always)]
     pub(crate) fn short(
@@ -160,15 +154,6 @@ impl Processor {
         }
     }
 
-    /// How often a number is among others.
-    #[inline(always)]
-    pub(crate) fn count(self, hashes: &[u64], hash: u64) -> u64 {
-        match self {
-            Self::Narrow(narrow) => narrow.count(hashes, hash),
-            Self::Wide(_) => count(hashes, hash),
-        }
-    }
-
     /// Least hashes to values; which slots no hash fell into, bit by bit.
     #[inline(always)]
     pub(crate) fn settle(self, slots: &mut [u64; 128]) -> [u64; 2] {
@@ -190,7 +175,7 @@ impl Processor {
     ) -> usize {
         match self {
             Self::Narrow(narrow) => narrow.pick_of_128(hashes, constants, open, picked),
-            Self::Wide(wide) => wide.pick_of_128(hashes.as_flattened(), constants, open, picked),
+            Self::Wide(wide) => wide.pick_of_128(hashes, constants, open, picked),
         }
     }
 }
@@ -205,7 +190,7 @@ fn text_by_avx2(
     inner.text(Some(Processor::Narrow(narrow)), text, scratch)
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn text_by_avx512(
     wide: Wide,

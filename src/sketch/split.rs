@@ -86,10 +86,11 @@ impl Split {
     #[inline(always)]
     fn cut(&mut self, piece: &[u8], rules: Cut, processor: Option<Processor>) -> usize {
         let bytes = piece.len().next_multiple_of(64);
-        if self.text.len() < bytes + 64 {
-            // One block more, so that a short unit may be read as eight bytes; and before it a
-            // power of two, so that a place may be kept within by its bits.
-            self.text.resize(bytes.next_power_of_two() + 64, 0);
+        if self.text.len() < bytes + 128 {
+            // Two blocks more, so that a short unit may be read as eight bytes, or some with what
+            // follows; and before them a power of two, so that a place may be kept within by its
+            // bits.
+            self.text.resize(bytes.next_power_of_two() + 128, 0);
         }
         if self.edges.len() < bytes + 64 {
             self.edges.resize(bytes + 64, 0);

@@ -69,12 +69,6 @@ impl Narrow {
     }
 
     #[expect(clippy::unused_self, reason = "the value is the proof")]
-    pub(super) fn count(self, hashes: &[u64], hash: u64) -> u64 {
-        // SAFETY: the function needs the features that a `Narrow` is made with only.
-        unsafe { sums::count(hashes, hash) }
-    }
-
-    #[expect(clippy::unused_self, reason = "the value is the proof")]
     pub(super) fn settle(self, slots: &mut [u64; 128]) -> [u64; 2] {
         // SAFETY: the function needs the features that a `Narrow` is made with only.
         unsafe { rows::settle(slots) }

@@ -294,6 +294,24 @@ fn words_of_bars_alone_are_dropped_wherever_they_stand() {
     }
 }
 
+/// Eight that begin within 128 bytes are looked up together, others one by one; the last few are
+/// fewer, and lie at the end of the buffer.
+#[test]
+fn units_near_and_far_are_the_same_on_every_processor() {
+    for gap in 1..40 {
+        for count in [1, 7, 8, 9, 15, 16, 17, 40] {
+            let words = (0..count).map(|nth| "abcdefghi".repeat(1 + nth % 3).split_off(nth % 8));
+            let text = words.collect::<Vec<_>>().join(&" ".repeat(gap));
+            check_units(&text);
+            // The longest distance that is still near, and the first that is not.
+            check_units(&text.replacen(' ', &" ".repeat(1 + gap % 30), 1));
+        }
+    }
+    for last in 100..140 {
+        check_units(&format!("a b c d e f g{}h i", " ".repeat(last)));
+    }
+}
+
 /// Fails unless all ways cut a text into the same units, with buffers that nobody used.
 fn check_units(text: &str) {
     let hash = UnitHash::new(3);

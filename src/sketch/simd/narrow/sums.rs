@@ -1,11 +1,10 @@
-//! What AVX2 does in its own way with window sums and hashes: made, mixed, looked for.
+//! What AVX2 does in its own way with window sums and hashes: made, mixed.
 //!
 //! Knows numbers. Each function is defined by plain code elsewhere, and tested against it.
 
 use std::arch::x86_64::{
-    __m256i, _mm256_add_epi32, _mm256_add_epi64, _mm256_cmpeq_epi64, _mm256_mul_epu32,
-    _mm256_mullo_epi32, _mm256_setzero_si256, _mm256_srli_epi64, _mm256_sub_epi64,
-    _mm256_xor_si256,
+    __m256i, _mm256_add_epi32, _mm256_add_epi64, _mm256_mul_epu32, _mm256_mullo_epi32,
+    _mm256_srli_epi64, _mm256_xor_si256,
 };
 
 use super::{all, constant, product, store, with_cross};
@@ -63,22 +62,4 @@ fn finalised(hash: __m256i) -> __m256i {
     let hash = times(_mm256_xor_si256(hash, _mm256_srli_epi64::<30>(hash)), 0xbf58_476d_1ce4_e5b9);
     let hash = times(_mm256_xor_si256(hash, _mm256_srli_epi64::<27>(hash)), 0x94d0_49bb_1331_11eb);
     _mm256_xor_si256(hash, _mm256_srli_epi64::<31>(hash))
-}
-
-/// How often a number is among others.
-#[inline(never)]
-#[target_feature(enable = "avx2")]
-pub(super) fn count(hashes: &[u64], hash: u64) -> u64 {
-    let (eights, rest) = hashes.as_chunks::<8>();
-    let (one, mut counts) = (constant(hash), [_mm256_setzero_si256(); 2]);
-    for eight in eights {
-        let (fours, _) = eight.as_chunks::<4>();
-        for (count, four) in counts.iter_mut().zip(fours) {
-            *count = _mm256_sub_epi64(*count, _mm256_cmpeq_epi64(all(four), one));
-        }
-    }
-    let mut sums = [0; 4];
-    store(&mut sums, _mm256_add_epi64(counts[0], counts[1]));
-    let rest = rest.iter().map(|other| u64::from(*other == hash)).sum::<u64>();
-    sums.iter().sum::<u64>() + rest
 }

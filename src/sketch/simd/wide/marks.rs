@@ -1,0 +1,193 @@
+//! What AVX-512 does in its own way with a text: where its units begin and end.
+//!
+//! Knows bytes. Each function is defined by plain code elsewhere, and tested against it.
+
+use std::arch::x86_64::{
+    __m128i, __m512i, _mm512_add_epi32, _mm512_castsi512_si128, _mm512_cvtepu8_epi32,
+    _mm512_extracti32x4_epi32, _mm512_loadu_si512, _mm512_mask_loadu_epi8,
+    _mm512_maskz_compress_epi8, _mm512_movepi8_mask, _mm512_permutex2var_epi8, _mm512_set1_epi8,
+    _mm512_set1_epi32, _mm512_setzero_si512, _mm512_storeu_si512, _mm512_test_epi8_mask,
+};
+
+use crate::sketch::split::{Cut, Kind};
+
+/// What a byte of a text is, a bit each. In a unit.
+const IN_UNIT: u8 = 1 << 7;
+/// One of those that may join words, or `_`.
+const RARE: u8 = 1 << 6;
+const LETTER: u8 = 1 << 5;
+const DIGIT: u8 = 1 << 4;
+/// Joins two letters.
+const JOINS_LETTERS: u8 = 1 << 3;
+/// Joins two digits.
+const JOINS_DIGITS: u8 = 1 << 2;
+const BAR: u8 = 1 << 1;
+
+/// What each byte of ASCII is, where units are words.
+static OF_WORDS: [u8; 128] = classes(Kind::Words);
+/// What each is, where they are tokens.
+static OF_TOKENS: [u8; 128] = classes(Kind::Tokens);
+/// Each as it is hashed: in lower case, or as it was.
+static LOWER: [u8; 128] = letters(true);
+static AS_IT_WAS: [u8; 128] = letters(false);
+
+#[expect(clippy::cast_possible_truncation, reason = "they are below 128")]
+const fn classes(kind: Kind) -> [u8; 128] {
+    let mut classes = [0; 128];
+    let mut at = 0;
+    while at < classes.len() {
+        classes[at] = match (kind, at as u8) {
+            (Kind::Tokens, b'\t'..=b'\r' | b' ') => 0,
+            (Kind::Tokens, _) => IN_UNIT,
+            (Kind::Words, b'a'..=b'z' | b'A'..=b'Z') => IN_UNIT | LETTER,
+            (Kind::Words, b'0'..=b'9') => IN_UNIT | DIGIT,
+            (Kind::Words, b'_') => IN_UNIT | RARE | BAR,
+            // As `split::joins` says.
+            (Kind::Words, b'.' | b'\'') => RARE | JOINS_LETTERS | JOINS_DIGITS,
+            (Kind::Words, b':') => RARE | JOINS_LETTERS,
+            (Kind::Words, b',' | b';') => RARE | JOINS_DIGITS,
+            (Kind::Words, _) => 0,
+        };
+        at += 1;
+    }
+    classes
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "they are below 128")]
+const fn letters(lower: bool) -> [u8; 128] {
+    let mut letters = [0; 128];
+    let mut at = 0;
+    while at < letters.len() {
+        let byte = at as u8;
+        letters[at] = if lower { byte.to_ascii_lowercase() } else { byte };
+        at += 1;
+    }
+    letters
+}
+
+/// Writes the text as it is hashed, and its edges as bits; whether a unit ends with it, and whether
+/// any begins with `_`.
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
+pub(super) fn marks(piece: &[u8], text: &mut [u8], marks: &mut [u64], rules: Cut) -> (bool, bool) {
+    let classes = Table::new(if rules.kind == Kind::Words { &OF_WORDS } else { &OF_TOKENS });
+    let letters = Table::new(if rules.lower { &LOWER } else { &AS_IT_WAS });
+    let blanks = each(b' ');
+    let (mut inside, mut bars) = (0, 0);
+    let places = text.as_chunks_mut::<64>().0;
+    for (nth, ((block, place), mark)) in piece.chunks(64).zip(places).zip(marks).enumerate() {
+        let there = u64::MAX >> (64 - block.len());
+        // SAFETY: the bits say which bytes are read, and those are the block's.
+        let bytes = unsafe { _mm512_mask_loadu_epi8(blanks, there, block.as_ptr().cast()) };
+        let hashed = letters.of(bytes);
+        // SAFETY: the place is 64 bytes that are ours to write; no alignment is asked for.
+        unsafe { _mm512_storeu_si512(place.as_mut_ptr().cast(), hashed) };
+        let class = classes.of(bytes);
+        let mut mask = _mm512_movepi8_mask(class);
+        let between = (mask << 1 | inside) & (mask >> 1 | 1 << 63);
+        // Seldom: such a byte between two that are in words, or a `_`, which is in a word.
+        if _mm512_test_epi8_mask(class, each(RARE)) & (between | mask) != 0 {
+            mask |= joined(class, around(piece, 64 * nth));
+            bars |= _mm512_test_epi8_mask(class, each(BAR)) & !(mask << 1 | inside);
+        }
+        *mark = mask ^ (mask << 1 | inside);
+        inside = mask >> 63;
+    }
+    (inside == 1, bars != 0)
+}
+
+/// What the bytes before and after the block at `base` are.
+#[inline]
+fn around(piece: &[u8], base: usize) -> [u8; 2] {
+    [base.wrapping_sub(1), base + 64]
+        .map(|at| piece.get(at).map_or(0, |byte| OF_WORDS[usize::from(byte & 127)]))
+}
+
+/// Those bytes that `split::joins` says join their neighbours.
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn joined(class: __m512i, [before, after]: [u8; 2]) -> u64 {
+    let all = |kind| _mm512_test_epi8_mask(class, each(kind));
+    // A class has a bit more at both ends.
+    let between = |kind| {
+        let [before, after] = [before, after].map(|class| u64::from(class & kind != 0));
+        (all(kind) << 1 | before) & (all(kind) >> 1 | after << 63)
+    };
+    all(JOINS_LETTERS) & between(LETTER) | all(JOINS_DIGITS) & between(DIGIT)
+}
+
+/// A byte for each of ASCII.
+#[derive(Clone, Copy)]
+struct Table([__m512i; 2]);
+
+impl Table {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn new(bytes: &[u8; 128]) -> Self {
+        Self(super::halves(bytes))
+    }
+
+    /// Of each byte, which is below 128.
+    #[inline]
+    #[target_feature(enable = "avx512vbmi")]
+    fn of(self, bytes: __m512i) -> __m512i {
+        _mm512_permutex2var_epi8(self.0[0], bytes, self.0[1])
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn each(byte: u8) -> __m512i {
+    _mm512_set1_epi8(byte.cast_signed())
+}
+
+/// The numbers of 64 bytes.
+static NUMBERS: [u8; 64] = numbers();
+
+#[expect(clippy::cast_possible_truncation, reason = "they are below 64")]
+const fn numbers() -> [u8; 64] {
+    let mut numbers = [0; 64];
+    let mut at = 0;
+    while at < numbers.len() {
+        numbers[at] = at as u8;
+        at += 1;
+    }
+    numbers
+}
+
+/// Writes the places of the bits that are set, in order, without a loop that ends where the text
+/// says; returns how many there are. What follows them may be overwritten.
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
+pub(super) fn places(marks: &[u64], edges: &mut [u32]) -> usize {
+    // SAFETY: 64 bytes are there to be read; no alignment is asked for.
+    let numbers = unsafe { _mm512_loadu_si512(NUMBERS.as_ptr().cast()) };
+    let (mut count, mut base) = (0, _mm512_setzero_si512());
+    for &mark in marks {
+        let Some(places) = edges.get_mut(count..).and_then(<[u32]>::first_chunk_mut::<64>) else {
+            break;
+        };
+        let kept = _mm512_maskz_compress_epi8(mark, numbers);
+        let [first, second, third, last] = places.as_chunks_mut::<16>().0 else { break };
+        write(_mm512_castsi512_si128(kept), base, first);
+        write(_mm512_extracti32x4_epi32::<1>(kept), base, second);
+        let new = mark.count_ones() as usize;
+        if new > 32 {
+            // Single letters: rare.
+            write(_mm512_extracti32x4_epi32::<2>(kept), base, third);
+            write(_mm512_extracti32x4_epi32::<3>(kept), base, last);
+        }
+        count += new;
+        base = _mm512_add_epi32(base, _mm512_set1_epi32(64));
+    }
+    count
+}
+
+/// Writes sixteen bytes as numbers counted from `base`.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn write(bytes: __m128i, base: __m512i, places: &mut [u32; 16]) {
+    let numbers = _mm512_add_epi32(_mm512_cvtepu8_epi32(bytes), base);
+    // SAFETY: the place is 64 bytes that are ours to write; no alignment is asked for.
+    unsafe { _mm512_storeu_si512(places.as_mut_ptr().cast(), numbers) };
+}

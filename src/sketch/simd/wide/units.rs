@@ -1,0 +1,136 @@
+//! What AVX-512 does in its own way with units: the hashes of short ones.
+//!
+//! Knows bytes. Each function is defined by plain code elsewhere, and tested against it.
+
+use std::arch::x86_64::{
+    __m512i, _mm256_add_epi32, _mm256_maskz_compress_epi32, _mm256_set1_epi32, _mm256_setr_epi32,
+    _mm256_storeu_si256, _mm512_add_epi8, _mm512_cmpgt_epu64_mask, _mm512_mask_add_epi64,
+    _mm512_mask_blend_epi64, _mm512_mask_storeu_epi64, _mm512_maskz_loadu_epi64,
+    _mm512_maskz_permutex2var_epi8, _mm512_maskz_sub_epi32, _mm512_movepi8_mask,
+    _mm512_mullo_epi64, _mm512_permutexvar_epi64, _mm512_rol_epi64, _mm512_set_epi64,
+    _mm512_shuffle_epi8, _mm512_srli_epi64, _mm512_srlv_epi64, _mm512_sub_epi64, _mm512_xor_si512,
+};
+
+use super::{all, constant};
+use crate::sketch::unit::UnitHash;
+
+/// Eight units at a time: `UnitHash::short`, of whose two formulas each product is made once.
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+#[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
+pub(super) fn short(
+    text: &[u8],
+    units: &[[u32; 2]],
+    hash: UnitHash,
+    out: &mut [u64],
+    long: &mut [u32],
+) -> usize {
+    let lengths = lengths(hash);
+    let mut at = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    let mut count = 0;
+    for (units, out) in units.chunks(8).zip(out.chunks_mut(8)) {
+        let there = u8::MAX >> (8 - out.len().min(units.len()));
+        // SAFETY: the bits say which pairs are read, and those are the slice's.
+        let pairs = unsafe { _mm512_maskz_loadu_epi64(there, units.as_ptr().cast()) };
+        // The low halves are the beginnings.
+        let ends = _mm512_srli_epi64::<32>(pairs);
+        let len = _mm512_maskz_sub_epi32(LOW_HALVES, ends, pairs);
+        if let Some((base, window)) = window(text, units) {
+            let from = _mm512_sub_epi64(pairs, constant(u64::from(base)));
+            let hashes = hashes(window, from, len, lengths);
+            // SAFETY: the bits say which numbers are written, and those are the slice's.
+            unsafe { _mm512_mask_storeu_epi64(out.as_mut_ptr().cast(), there, hashes) };
+        } else {
+            one_by_one(text, units, hash, out);
+        }
+        let more = _mm512_cmpgt_epu64_mask(len, constant(8));
+        if let Some(place) = long.get_mut(count..).and_then(<[u32]>::first_chunk_mut::<8>) {
+            let kept = _mm256_maskz_compress_epi32(more, at);
+            // SAFETY: the place is 32 bytes that are ours to write; no alignment is asked for.
+            unsafe { _mm256_storeu_si256(place.as_mut_ptr().cast(), kept) };
+        }
+        count += more.count_ones() as usize;
+        at = _mm256_add_epi32(at, _mm256_set1_epi32(8));
+    }
+    count
+}
+
+/// The bytes in which all of some units begin, and the eight that follow the last beginning; and
+/// where they lie. Of units that are longer or farther apart there is none.
+#[inline(always)]
+fn window<'a>(text: &'a [u8], units: &[[u32; 2]]) -> Option<(u32, &'a [u8; 128])> {
+    let (first, last) = (units.first()?[0], units.last()?[0]);
+    let bytes = text.get(first as usize..)?.first_chunk()?;
+    (last - first <= 128 - 8).then_some((first, bytes))
+}
+
+#[cold]
+#[inline(never)]
+fn one_by_one(text: &[u8], units: &[[u32; 2]], hash: UnitHash, out: &mut [u64]) {
+    for (out, [start, end]) in out.iter_mut().zip(units) {
+        let head = text.get(*start as usize..).and_then(<[u8]>::first_chunk);
+        *out = hash.short(u64::from_le_bytes(head.copied().unwrap_or_default()), end - start);
+    }
+}
+
+/// What differs between the lengths of short units, each in the place of the length modulo 8.
+#[derive(Clone, Copy)]
+struct Lengths {
+    /// The bytes that are mixed, counted from the unit's first. The highest bit makes it one of
+    /// them; without it, it is a zero.
+    order: __m512i,
+    /// What they are mixed with.
+    key: __m512i,
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn lengths(hash: UnitHash) -> Lengths {
+    // The length itself, a byte of short ones, is put into the key.
+    let order = [
+        0x8382_8180_8786_8584,
+        0x0000_0000_8080_0080,
+        0x0000_0000_8180_0081,
+        0x0000_0000_8180_0082,
+        0x8382_8180_8382_8180,
+        0x8382_8180_8483_8281,
+        0x8382_8180_8584_8382,
+        0x8382_8180_8685_8483,
+    ];
+    let [one, two, three] = [1, 2, 3].map(|len| hash.tiny ^ len << 8);
+    let small = hash.small;
+    Lengths { order: all(&order), key: all(&[small, one, two, three, small, small, small, small]) }
+}
+
+/// Of units that begin so far `from` the window's first byte as the lowest byte says, and are `len`
+/// bytes long.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
+fn hashes(window: &[u8; 128], from: __m512i, len: __m512i, lengths: Lengths) -> __m512i {
+    let small = _mm512_cmpgt_epu64_mask(len, constant(3));
+    let one_of = |tiny, other| _mm512_mask_blend_epi64(small, constant(tiny), constant(other));
+    let xor = |a, b| _mm512_xor_si512(a, b);
+    // The lowest byte of each number, eight times: of each second one it lies in place 8 of 16.
+    let lowest = _mm512_set_epi64(EIGHTS, 0, EIGHTS, 0, EIGHTS, 0, EIGHTS, 0);
+    let from = _mm512_shuffle_epi8(from, lowest);
+    let places = _mm512_add_epi8(from, _mm512_permutexvar_epi64(len, lengths.order));
+    let [low, high] = super::halves(window);
+    let mixed = _mm512_movepi8_mask(places);
+    let bytes = _mm512_maskz_permutex2var_epi8(mixed, low, places, high);
+    let mixed = xor(bytes, _mm512_permutexvar_epi64(len, lengths.key));
+    let turned = xor(_mm512_rol_epi64::<49>(mixed), _mm512_rol_epi64::<24>(mixed));
+    let turned = _mm512_mask_blend_epi64(small, _mm512_srli_epi64::<33>(mixed), turned);
+    let factor = one_of(0xc2b2_ae3d_27d4_eb4f, 0x9fb2_1c65_1e98_df25);
+    let mixed = _mm512_mullo_epi64(xor(mixed, turned), factor);
+    let moved = _mm512_srlv_epi64(mixed, one_of(29, 35));
+    let mixed = xor(mixed, _mm512_mask_add_epi64(moved, small, moved, len));
+    let factor = one_of(0x1656_67b1_9e37_79f9, 0x9fb2_1c65_1e98_df25);
+    let mixed = _mm512_mullo_epi64(mixed, factor);
+    xor(mixed, _mm512_srlv_epi64(mixed, one_of(32, 28)))
+}
+
+/// Of each number of 64 bits.
+const LOW_HALVES: u16 = 0x5555;
+
+/// Eight in each byte.
+const EIGHTS: i64 = 0x0808_0808_0808_0808;
