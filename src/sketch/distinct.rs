@@ -64,13 +64,13 @@ fn drop_few(sums: &mut Vec<u64>, seen: &mut Seen) -> Option<()> {
     let (slots, first) = seen.next()?;
     // Few, so that they stay in the cache, but 64 a hash where there are so many: seldom is one
     // taken.
-    let mask = (64 * sums.len()).next_power_of_two().min(SLOTS) - 1;
+    let mask = ((64 * sums.len()).next_power_of_two() - 1) & (SLOTS - 1);
     let mut repeats = [0; TAKEN_MAX];
     let mut count = 0;
     let mut spare = TAKEN_MAX;
     for (place, sum) in (first..).zip(&*sums) {
         let at = low_bits(*sum) & mask;
-        let slot = &mut slots[at & (SLOTS - 1)];
+        let slot = &mut slots[at];
         if *slot < first {
             *slot = place;
         } else if put(slots, (at, place), first, sums, &mut spare)? {
