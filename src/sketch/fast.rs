@@ -146,11 +146,11 @@ fn rounds_of_128(
         slots[127] = VALUE;
         high ^= 1 << 63;
     }
-    for (round, constants) in ROUNDS.iter().enumerate().take(slots.len()).skip(1) {
+    for (constants, round) in ROUNDS[1..slots.len()].iter().zip(1_u64..) {
         if low | high == 0 {
             return;
         }
-        let tag = (round as u64) << 48;
+        let tag = round << 48;
         let count = processor.pick_of_128(eights, *constants, [low, high], picked);
         for &hash in &picked[..count] {
             // In a row that an earlier round has filled, its value is less.

@@ -75,7 +75,7 @@ fn filled(rest: &[u64], hashes: &[u64]) -> [u64; 8] {
 #[target_feature(enable = "avx512f,popcnt")]
 fn keep(entry: __m512i, hit: u8, count: usize, picked: &mut [u64]) -> usize {
     let new = hit.count_ones() as usize;
-    if let Some(place) = picked.get_mut(count..).and_then(<[u64]>::first_chunk_mut::<8>) {
+    if let Some(place) = picked.get_mut(count..count + 8) {
         let kept = _mm512_maskz_compress_epi64(hit, entry);
         let first = _mm512_castsi512_si256(kept);
         // SAFETY: the place is 64 bytes that are ours to write; no alignment is asked for.
