@@ -8,34 +8,38 @@ use super::simd::Processor;
 /// Most hashes whose repeats are looked for with a table that is kept, and how many slots it has.
 const FEW: usize = 1024;
 const SLOTS: usize = 16 << 10;
-/// Most slots that such hashes may find taken.
-const TAKEN_MAX: usize = 64;
+/// Most slots with another hash that they may come upon, all together.
+const OTHERS_MAX: usize = 64;
 /// How many sets the table serves before it is cleared.
 const TURNS: u16 = 63;
 
-/// An open-addressed table of the places of hashes in their set. They are counted on from where
-/// those of the last set ended, so that whatever an earlier one left is less, and a free slot.
+/// An open-addressed table of the places of hashes in their set. Each set has `FEW` numbers for
+/// them, greater than those before, so that whatever an earlier one left is less, and a free slot.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     slots: Vec<u16>,
     turn: u16,
+    /// The numbers of the places of repeats.
+    repeats: Vec<u16>,
 }
 
 impl Seen {
     pub(crate) fn bytes(&self) -> usize {
-        self.slots.capacity() * size_of::<u16>()
+        (self.slots.capacity() + self.repeats.capacity()) * size_of::<u16>()
     }
 
-    /// The slots, and the number of the first place: no slot holds it, nor a greater one.
+    /// Makes room for another set: the number of its first place. No slot holds it, nor a greater
+    /// one.
     #[inline(always)]
-    fn next(&mut self) -> Option<(&mut [u16; SLOTS], u16)> {
+    fn next(&mut self) -> u16 {
         self.turn += 1;
         if self.turn == TURNS || self.slots.is_empty() {
             self.slots.clear();
             self.slots.resize(SLOTS, 0);
             self.turn = 1;
         }
-        Some((self.slots.first_chunk_mut()?, self.turn << FEW.trailing_zeros()))
+        self.repeats.clear();
+        self.turn << FEW.trailing_zeros()
     }
 }
 
@@ -58,36 +62,34 @@ pub(crate) fn set(sums: &mut Vec<u64>, seen: &mut Seen, processor: Option<Proces
     }
 }
 
-/// Drops repeats of few hashes. `None`, and nothing is changed, when many slots are taken.
+/// Drops repeats of few hashes. `None`, and nothing is changed, when too many share a slot.
 #[inline(always)]
 fn drop_few(sums: &mut Vec<u64>, seen: &mut Seen) -> Option<()> {
-    let (slots, first) = seen.next()?;
+    let first = seen.next();
+    let Seen { slots, repeats, .. } = seen;
+    let slots = slots.first_chunk_mut::<SLOTS>()?;
     // Few, so that they stay in the cache, but 64 a hash where there are so many: seldom is one
     // taken.
     let mask = ((64 * sums.len()).next_power_of_two() - 1) & (SLOTS - 1);
-    let mut repeats = [0; TAKEN_MAX];
-    let mut count = 0;
-    let mut spare = TAKEN_MAX;
+    let mut spare = OTHERS_MAX;
     for (place, sum) in (first..).zip(&*sums) {
         let at = low_bits(*sum) & mask;
         let slot = &mut slots[at];
         if *slot < first {
             *slot = place;
         } else if put(slots, (at, place), first, sums, &mut spare)? {
-            // No more than slots that were found taken.
-            *repeats.get_mut(count)? = place;
-            count += 1;
+            repeats.push(place);
         }
     }
     // From the last, so that those before stay in their places, and the first of equals is left.
-    for &place in repeats[..count].iter().rev() {
+    for &place in repeats.iter().rev() {
         sums.swap_remove(usize::from(place - first));
     }
     Some(())
 }
 
 /// Whether the hash in a place was seen before; if not, that place is put into the next free slot.
-/// `None` when more slots are taken than are `spare`.
+/// `None` when it comes upon more other hashes than are `spare`.
 #[cold]
 #[inline(never)]
 fn put(

@@ -18,7 +18,10 @@ pub fn describe() -> Vec<(String, String)> {
     let flags = field("flags");
     let flag = |name: &str| flags.split(' ').any(|flag| flag == name);
     let vectors: Vec<&str> =
-        ["sse4_2", "avx2", "avx512f", "avx512bw"].into_iter().filter(|name| flag(name)).collect();
+        ["sse4_2", "avx2", "avx512f", "avx512bw", "avx512vbmi", "avx512_vbmi2"]
+            .into_iter()
+            .filter(|name| flag(name))
+            .collect();
     let memory_kib = status_kib("/proc/meminfo", "MemTotal:");
     let run = |program: &str, arguments: &[&str]| {
         let output = Command::new(program).args(arguments).output().ok();

@@ -294,8 +294,8 @@ fn words_of_bars_alone_are_dropped_wherever_they_stand() {
     }
 }
 
-/// Eight that begin within 128 bytes are looked up together, others one by one; the last few are
-/// fewer, and lie at the end of the buffer.
+/// Eight that begin within 120 bytes are hashed where they lie, others put together first. The
+/// last few of a text are fewer.
 #[test]
 fn units_near_and_far_are_the_same_on_every_processor() {
     for gap in 1..40 {
@@ -303,12 +303,26 @@ fn units_near_and_far_are_the_same_on_every_processor() {
             let words = (0..count).map(|nth| "abcdefghi".repeat(1 + nth % 3).split_off(nth % 8));
             let text = words.collect::<Vec<_>>().join(&" ".repeat(gap));
             check_units(&text);
-            // The longest distance that is still near, and the first that is not.
             check_units(&text.replacen(' ', &" ".repeat(1 + gap % 30), 1));
         }
     }
-    for last in 100..140 {
-        check_units(&format!("a b c d e f g{}h i", " ".repeat(last)));
+    // The longest distance that is still near, and the first that is not.
+    for last in 80..140 {
+        for (nth, _) in "abcdefgh".char_indices() {
+            let last_word = &"abcdefgh"[nth..];
+            check_units(&format!("a b c d e f g{}{last_word} i", " ".repeat(last)));
+            check_units(&format!("a b c d e f g{}{last_word}", " ".repeat(last)));
+        }
+    }
+}
+
+/// What this processor does not have is not tested on it: said, for who looks.
+#[test]
+fn the_ways_that_this_processor_knows_are_named() {
+    let ways: Vec<_> = Processor::all().map(|way| format!("{way:?}")).collect();
+    println!("tested beside the plain code: {ways:?}");
+    if ways.len() < 2 {
+        println!("SKIPPED: AVX2 or AVX-512 with VBMI2, which this processor does not have");
     }
 }
 

@@ -35,14 +35,15 @@ pub(super) fn short(
         // The low halves are the beginnings.
         let ends = _mm512_srli_epi64::<32>(pairs);
         let len = _mm512_maskz_sub_epi32(LOW_HALVES, ends, pairs);
-        if let Some((base, window)) = window(text, units) {
+        let hashes = if let Some((base, window)) = window(text, units) {
             let from = _mm512_sub_epi64(pairs, constant(u64::from(base)));
-            let hashes = hashes(window, from, len, lengths);
-            // SAFETY: the bits say which numbers are written, and those are the slice's.
-            unsafe { _mm512_mask_storeu_epi64(out.as_mut_ptr().cast(), there, hashes) };
+            hashes(window, from, len, lengths)
         } else {
-            one_by_one(text, units, hash, out);
-        }
+            let eighths = _mm512_set_epi64(56, 48, 40, 32, 24, 16, 8, 0);
+            hashes(&together(text, units), eighths, len, lengths)
+        };
+        // SAFETY: the bits say which numbers are written, and those are the slice's.
+        unsafe { _mm512_mask_storeu_epi64(out.as_mut_ptr().cast(), there, hashes) };
         let more = _mm512_cmpgt_epu64_mask(len, constant(8));
         if let Some(place) = long.get_mut(count..).and_then(<[u32]>::first_chunk_mut::<8>) {
             let kept = _mm256_maskz_compress_epi32(more, at);
@@ -64,13 +65,15 @@ fn window<'a>(text: &'a [u8], units: &[[u32; 2]]) -> Option<(u32, &'a [u8; 128])
     (last - first <= 128 - 8).then_some((first, bytes))
 }
 
-#[cold]
-#[inline(never)]
-fn one_by_one(text: &[u8], units: &[[u32; 2]], hash: UnitHash, out: &mut [u64]) {
-    for (out, [start, end]) in out.iter_mut().zip(units) {
-        let head = text.get(*start as usize..).and_then(<[u8]>::first_chunk);
-        *out = hash.short(u64::from_le_bytes(head.copied().unwrap_or_default()), end - start);
+/// The first eight bytes of each of up to eight units, one after the other.
+fn together(text: &[u8], units: &[[u32; 2]]) -> [u8; 128] {
+    let mut heads = [0; 128];
+    for (head, [start, _]) in heads.as_chunks_mut().0.iter_mut().zip(units) {
+        if let Some(bytes) = text.get(*start as usize..).and_then(<[u8]>::first_chunk::<8>) {
+            *head = *bytes;
+        }
     }
+    heads
 }
 
 /// What differs between the lengths of short units, each in the place of the length modulo 8.
