@@ -64,7 +64,7 @@ pub(crate) fn set(sums: &mut Vec<u64>, seen: &mut Seen, processor: Option<Proces
 
 /// Drops repeats of few hashes. `None`, and nothing is changed, when too many share a slot.
 #[inline(always)]
-fn drop_few(sums: &mut Vec<u64>, seen: &mut Seen) -> Option<()> {
+pub(crate) fn drop_few(sums: &mut Vec<u64>, seen: &mut Seen) -> Option<()> {
     let first = seen.next();
     let Seen { slots, repeats, .. } = seen;
     let slots = slots.first_chunk_mut::<SLOTS>()?;

@@ -307,6 +307,22 @@ fn hashes_that_share_a_slot_are_told_apart() {
     }
 }
 
+/// The table goes on at its beginning, and ten that begin in one slot are few enough for it.
+#[test]
+fn the_table_of_few_hashes_has_no_end() {
+    let mut seen = distinct::Seen::default();
+    for (count, expected) in [(10, Some(())), (13, None)] {
+        let crafted = (0..count).map(|i| i << 24 | 0xff_ffff);
+        let mut hashes: Vec<u64> = (80..380).map(|i| i << 40 | i << 5).chain(crafted).collect();
+        hashes.extend_from_within(hashes.len() - 1..);
+        let before = hashes.clone();
+        assert_eq!(distinct::drop_few(&mut hashes, &mut seen), expected);
+        // Of equals the first is left; or all is as it was.
+        let left = if expected.is_some() { before.len() - 1 } else { before.len() };
+        assert_eq!(hashes, before[..left]);
+    }
+}
+
 /// Sets that share a table, up to when it is cleared and long after: some come again when their
 /// numbers do, and what they left themselves is not taken for a repeat.
 #[test]

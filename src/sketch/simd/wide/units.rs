@@ -37,10 +37,12 @@ pub(super) fn short(
         let len = _mm512_maskz_sub_epi32(LOW_HALVES, ends, pairs);
         let hashes = if let Some((base, window)) = window(text, units) {
             let from = _mm512_sub_epi64(pairs, constant(u64::from(base)));
-            hashes(window, from, len, lengths)
+            hashes(super::halves(window), from, len, lengths)
         } else {
             let eighths = _mm512_set_epi64(56, 48, 40, 32, 24, 16, 8, 0);
-            hashes(&together(text, units), eighths, len, lengths)
+            let heads = heads(text, units);
+            // The second half is not looked at.
+            hashes([heads, heads], eighths, len, lengths)
         };
         // SAFETY: the bits say which numbers are written, and those are the slice's.
         unsafe { _mm512_mask_storeu_epi64(out.as_mut_ptr().cast(), there, hashes) };
@@ -66,14 +68,16 @@ fn window<'a>(text: &'a [u8], units: &[[u32; 2]]) -> Option<(u32, &'a [u8; 128])
 }
 
 /// The first eight bytes of each of up to eight units, one after the other.
-fn together(text: &[u8], units: &[[u32; 2]]) -> [u8; 128] {
-    let mut heads = [0; 128];
-    for (head, [start, _]) in heads.as_chunks_mut().0.iter_mut().zip(units) {
-        if let Some(bytes) = text.get(*start as usize..).and_then(<[u8]>::first_chunk::<8>) {
-            *head = *bytes;
-        }
-    }
-    heads
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn heads(text: &[u8], units: &[[u32; 2]]) -> __m512i {
+    let head = |nth: usize| {
+        let start = units.get(nth).map_or(0, |[start, _]| *start as usize);
+        let bytes = text.get(start..).and_then(<[u8]>::first_chunk);
+        bytes.map_or(0, |bytes| i64::from_le_bytes(*bytes))
+    };
+    // Not by memory: 64 bytes that were written eight at a time are slow to read.
+    _mm512_set_epi64(head(7), head(6), head(5), head(4), head(3), head(2), head(1), head(0))
 }
 
 /// What differs between the lengths of short units, each in the place of the length modulo 8.
@@ -105,11 +109,11 @@ fn lengths(hash: UnitHash) -> Lengths {
     Lengths { order: all(&order), key: all(&[small, one, two, three, small, small, small, small]) }
 }
 
-/// Of units that begin so far `from` the window's first byte as the lowest byte says, and are `len`
+/// Of units that begin so far `from` the first byte of 128 as the lowest byte says, and are `len`
 /// bytes long.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
-fn hashes(window: &[u8; 128], from: __m512i, len: __m512i, lengths: Lengths) -> __m512i {
+fn hashes([low, high]: [__m512i; 2], from: __m512i, len: __m512i, lengths: Lengths) -> __m512i {
     let small = _mm512_cmpgt_epu64_mask(len, constant(3));
     let one_of = |tiny, other| _mm512_mask_blend_epi64(small, constant(tiny), constant(other));
     let xor = |a, b| _mm512_xor_si512(a, b);
@@ -117,7 +121,6 @@ fn hashes(window: &[u8; 128], from: __m512i, len: __m512i, lengths: Lengths) -> 
     let lowest = _mm512_set_epi64(EIGHTS, 0, EIGHTS, 0, EIGHTS, 0, EIGHTS, 0);
     let from = _mm512_shuffle_epi8(from, lowest);
     let places = _mm512_add_epi8(from, _mm512_permutexvar_epi64(len, lengths.order));
-    let [low, high] = super::halves(window);
     let mixed = _mm512_movepi8_mask(places);
     let bytes = _mm512_maskz_permutex2var_epi8(mixed, low, places, high);
     let mixed = xor(bytes, _mm512_permutexvar_epi64(len, lengths.key));
