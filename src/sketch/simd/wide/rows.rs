@@ -70,7 +70,7 @@ fn filled(rest: &[u64], hashes: &[u64]) -> [u64; 8] {
 }
 
 /// Writes what was hit to `picked` from `count` on; returns how many that is. Seldom are they more
-/// than four, and 64 bytes that cross a line of the cache are written much slower than 32.
+/// than four, and 64 bytes that cross a line of the cache are written more slowly than 32.
 #[inline]
 #[target_feature(enable = "avx512f,popcnt")]
 fn keep(entry: __m512i, hit: u8, count: usize, picked: &mut [u64]) -> usize {
