@@ -141,10 +141,34 @@ pub(crate) enum SectionKind {
     Dead = 9,
 }
 
+/// How many entries of a bucket table share a word of its directory, on average: the codec of
+/// section directories, and what `groups` follows from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Grouping {
+    /// As the first segments were written, before a look-up foretold where in its group a
+    /// fingerprint lies. Read for ever, never written.
+    By20 = 0,
+    #[default]
+    By64 = 1,
+}
+
+impl Grouping {
+    /// Groups of every bucket table of a segment of `docs` documents.
+    pub(crate) fn groups(self, docs: u32) -> u32 {
+        let entries = match self {
+            Self::By20 => 20,
+            Self::By64 => 64,
+        };
+        docs.div_euclid(entries).max(1)
+    }
+}
+
 /// One row of the section table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Section {
     pub(crate) kind: SectionKind,
+    /// Of the directories their [`Grouping`], of all others 0.
+    pub(crate) codec: u32,
     pub(crate) offset: u64,
     pub(crate) bytes: u64,
 }
@@ -154,7 +178,7 @@ impl Section {
 
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&(self.kind as u32).to_le_bytes());
-        out.extend_from_slice(&0_u32.to_le_bytes());
+        out.extend_from_slice(&self.codec.to_le_bytes());
         out.extend_from_slice(&self.offset.to_le_bytes());
         out.extend_from_slice(&self.bytes.to_le_bytes());
     }
@@ -173,11 +197,13 @@ impl Section {
             9 => SectionKind::Dead,
             _ => return Err(DecodeError::unsupported("unknown kind of section", at)),
         };
-        if reader.u32("codec of a section")? != 0 {
+        let codec = reader.u32("codec of a section")?;
+        let newest = if kind == SectionKind::Directories { Grouping::By64 as u32 } else { 0 };
+        if codec > newest {
             return Err(DecodeError::unsupported("unknown codec of a section", at));
         }
         let offset = reader.u64("offset of a section")?;
-        Ok(Self { kind, offset, bytes: reader.u64("length of a section")? })
+        Ok(Self { kind, codec, offset, bytes: reader.u64("length of a section")? })
     }
 
     /// Where the section ends.
@@ -239,6 +265,8 @@ impl Tail {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SegmentProperties {
     pub(crate) docs: u32,
+    /// The number of groups follows from it; it stands in the section table.
+    pub(crate) grouping: Grouping,
     /// Bucket tables: one per band and one of keys.
     pub(crate) tables: u32,
     pub(crate) signature_bytes: u32,
@@ -250,7 +278,7 @@ impl SegmentProperties {
     pub(crate) fn encode(&self) -> [u8; PROPERTY_BYTES] {
         let mut out = Vec::with_capacity(PROPERTY_BYTES);
         out.extend_from_slice(&self.docs.to_le_bytes());
-        out.extend_from_slice(&groups_of(self.docs).to_le_bytes());
+        out.extend_from_slice(&self.groups().to_le_bytes());
         out.extend_from_slice(&self.tables.to_le_bytes());
         out.extend_from_slice(&self.signature_bytes.to_le_bytes());
         out.extend_from_slice(&self.time_min.to_le_bytes());
@@ -260,12 +288,26 @@ impl SegmentProperties {
         properties
     }
 
-    pub(crate) fn decode(bytes: &[u8; PROPERTY_BYTES]) -> Result<Self, DecodeError> {
+    /// Groups of every bucket table.
+    pub(crate) fn groups(&self) -> u32 {
+        self.grouping.groups(self.docs)
+    }
+
+    /// Decodes what a tail says of a segment, but for where its sections are.
+    pub(crate) fn decode(
+        bytes: &[u8; PROPERTY_BYTES],
+        sections: &[Section],
+    ) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         let docs = reader.u32("documents")?;
         let groups = reader.u32("groups")?;
+        let is_first_codec = |section: &Section| section.codec == Grouping::By20 as u32;
+        let directories = sections.iter().find(|one| one.kind == SectionKind::Directories);
+        let is_first = directories.is_some_and(is_first_codec);
+        let grouping = if is_first { Grouping::By20 } else { Grouping::By64 };
         let properties = Self {
             docs,
+            grouping,
             tables: reader.u32("tables")?,
             signature_bytes: reader.u32("signature bytes")?,
             time_min: reader.u64("least time")?,
@@ -274,7 +316,7 @@ impl SegmentProperties {
         if docs == 0 || docs == u32::MAX {
             return Err(DecodeError::damaged("impossible number of documents", 0));
         }
-        if groups != groups_of(docs) {
+        if groups != properties.groups() {
             return Err(DecodeError::damaged("number of groups does not fit the documents", 4));
         }
         if properties.time_min > properties.time_max {
@@ -282,11 +324,6 @@ impl SegmentProperties {
         }
         Ok(properties)
     }
-}
-
-/// Groups of every bucket table of a segment of `docs` documents.
-pub(crate) fn groups_of(docs: u32) -> u32 {
-    docs.div_euclid(20).max(1)
 }
 
 /// Where everything lies in a segment: a function of its numbers, and of how long the documents
@@ -312,8 +349,7 @@ impl SegmentLayout {
         let table_ordinals = docs.checked_mul(2)?.checked_next_multiple_of(ALIGN)?;
         let ordinals = docs.checked_mul(4)?.checked_next_multiple_of(ALIGN)?;
         let table_stride = table_ordinals.checked_add(ordinals)?;
-        let directory_stride =
-            u64::from(groups_of(properties.docs)).checked_add(1)?.checked_mul(4)?;
+        let directory_stride = u64::from(properties.groups()).checked_add(1)?.checked_mul(4)?;
         let lengths = [
             (SectionKind::Signatures, docs.checked_mul(u64::from(properties.signature_bytes))?),
             (SectionKind::Documents, documents_bytes),
@@ -325,10 +361,13 @@ impl SegmentLayout {
             (SectionKind::Directories, tables.checked_mul(directory_stride)?),
         ];
         let mut end = wide(FileHeader::BYTES);
-        let mut sections = [Section { kind: SectionKind::Signatures, offset: 0, bytes: 0 }; 8];
+        let none = Section { kind: SectionKind::Signatures, codec: 0, offset: 0, bytes: 0 };
+        let mut sections = [none; 8];
         for (section, (kind, bytes)) in sections.iter_mut().zip(lengths) {
             let offset = end.checked_next_multiple_of(ALIGN)?;
-            *section = Section { kind, offset, bytes };
+            let is_grouped = kind == SectionKind::Directories;
+            let codec = if is_grouped { properties.grouping as u32 } else { 0 };
+            *section = Section { kind, codec, offset, bytes };
             end = section.end()?;
         }
         let body_bytes = end.checked_next_multiple_of(wide(BLOCK_BYTES))?;
@@ -390,7 +429,7 @@ impl DeadProperties {
     pub(crate) fn layout(&self) -> Option<(Section, u64)> {
         let bytes = u64::from(self.docs).div_ceil(64).checked_mul(8)?;
         let offset = wide(FileHeader::BYTES);
-        let section = Section { kind: SectionKind::Dead, offset, bytes };
+        let section = Section { kind: SectionKind::Dead, codec: 0, offset, bytes };
         Some((section, section.end()?.checked_next_multiple_of(wide(BLOCK_BYTES))?))
     }
 }

@@ -8,7 +8,7 @@ use super::tables::{Need, Rebuild, Run, key_hash, u16_of};
 use super::writer::{Output, Stream, header};
 use super::{Listed, Shape};
 use crate::format::blocks::{
-    KEY_BYTES_MAX, PAYLOAD_BYTES_MAX, STARTS_PER_BASE, SegmentLayout, SegmentProperties,
+    Grouping, KEY_BYTES_MAX, PAYLOAD_BYTES_MAX, STARTS_PER_BASE, SegmentLayout, SegmentProperties,
 };
 use crate::format::bytes::{index, wide};
 use crate::format::header::{FileHeader, FileKind};
@@ -215,6 +215,7 @@ impl Builder {
 
     fn properties(&self) -> SegmentProperties {
         SegmentProperties {
+            grouping: Grouping::default(),
             docs: self.docs,
             tables: self.shape.tables(),
             signature_bytes: u32::try_from(self.shape.signature_bytes).expect("asserted valid"),

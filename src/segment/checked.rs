@@ -66,6 +66,12 @@ impl<'a> Checked<'a> {
         Self { body, bits: bits.any_missing().then_some(&bits.words) }
     }
 
+    /// Whether all of the body was: then whatever lies in it can be had.
+    #[inline]
+    pub(super) fn is_all(self) -> bool {
+        self.bits.is_none() && !self.body.is_empty()
+    }
+
     /// These bytes, if they were checked; until all were, if they lie in one block. (Across two of
     /// them is rare enough to be left to the slow way, which looks at both.)
     #[inline]
@@ -81,24 +87,6 @@ impl<'a> Checked<'a> {
         let begin = usize::try_from(offset).ok()?;
         self.are_checked(begin, || N).then_some(())?;
         self.body.get(begin..)?.first_chunk()
-    }
-
-    /// The first and the last few of these bytes, under the same conditions. Where they are fewer
-    /// than `N`, what lies behind or before them comes with them.
-    #[inline]
-    pub(super) fn ends<const N: usize>(
-        self,
-        offset: u64,
-        count: usize,
-    ) -> Option<(&'a [u8; N], &'a [u8; N])> {
-        let begin = usize::try_from(offset).ok()?;
-        let end = begin.checked_add(count)?;
-        let tail_begin = end.checked_sub(N)?;
-        // Of fewer than `N` the tail begins first, and the head ends last.
-        let reach = || begin.abs_diff(tail_begin) + N;
-        self.are_checked(begin.min(tail_begin), reach).then_some(())?;
-        let head = self.body.get(begin..)?.first_chunk()?;
-        Some((head, self.body.get(..end)?.last_chunk()?))
     }
 
     /// Asks the memory for the line of this byte, checked or not: nothing is read of it.
@@ -184,18 +172,11 @@ mod tests {
                     );
                     for count in [1, 2, 31, 32, 33, 64] {
                         assert_eq!(checked.bytes(at, count), had(begin, begin + count));
-                        let tail = (begin + count).checked_sub(32);
-                        let tail = tail
-                            .filter(|tail| had(begin.min(*tail), begin.max(*tail) + 32).is_some());
-                        let ends = tail.map(|tail| (&body[begin..][..32], &body[tail..][..32]));
-                        let had = checked.ends::<32>(at, count);
-                        assert_eq!(had.map(|(head, tail)| (&head[..], &tail[..])), ends);
                     }
                 }
             }
             for count in [1, 4, 32, usize::MAX] {
                 assert_eq!(checked.bytes(u64::MAX - 8, count), None);
-                assert_eq!(checked.ends::<32>(u64::MAX - 8, count), None);
             }
         }
     }

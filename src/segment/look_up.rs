@@ -8,20 +8,20 @@ use super::checked::Checked;
 use super::first_touch::FirstTouch;
 use super::reader::Segment;
 use super::tables::{key_hash, split};
+use super::window::{LINE, presumed, run_in, window_of};
 use crate::Result;
 use crate::format::blocks::STARTS_PER_BASE;
 use crate::format::bytes::{index, wide};
-use crate::sketch::{WINDOW, Window, equal_run, equal_run_of_ends};
+use crate::sketch::Window;
 use crate::storage::Map;
-use std::borrow::Cow;
 use std::ops::Range;
 
-/// A group longer than this is searched by halves first; up to it, a scan is faster.
-const SCAN_ENTRIES: u32 = 128;
+/// Longer groups than this are crowds: nothing is presumed of them, and what is asked for is their
+/// beginning.
+const GROUP_MAX: u32 = 128;
 
-/// Up to as many entries lie in their first window and their last.
-const ENDS_ENTRIES: u32 = 32;
-const _: () = assert!(ENDS_ENTRIES as usize == 2 * WINDOW);
+/// As a window's place: it is not at hand.
+const NOT_AT_HAND: u64 = u64::MAX;
 
 /// Ordinals asked for at once: who has more reads a long time anyway.
 const ORDINALS_MAX: u32 = 64;
@@ -39,192 +39,207 @@ pub(crate) enum Tables {
     One(u32),
 }
 
-/// One look-up on its way.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LookUp<'a> {
-    /// What the next step reads, if it can be had at once.
-    next: Next<'a>,
-    /// Where that lies.
+/// One look-up on its way. Each step overwrites what the next one reads.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LookUp {
+    /// Where lies what the next step reads: the group's words in the directory, its fingerprints.
     at: u64,
-    /// The entries of the group, then those that match.
+    /// Where the window of fingerprints begins in which this one is presumed.
+    window: u64,
+    /// The entries of the group.
     begin: u32,
     end: u32,
-    /// Once it matches: which of all look-ups it is.
-    pub(crate) number: u32,
     fingerprint: u16,
 }
 
-/// What a look-up reads next.
+impl LookUp {
+    /// The entries of the group that have the fingerprint, if the window is at hand and tells.
+    #[inline]
+    fn presumed_run(&self, checked: Checked<'_>) -> Option<Range<u32>> {
+        let group = self.at..self.at + 2 * u64::from(self.end - self.begin);
+        run_in(checked.array(self.window)?, self.window, group, self.fingerprint)
+    }
+}
+
+/// Entries of a table that match.
 #[derive(Debug, Clone, Copy)]
-enum Next<'a> {
-    /// The slow way: not checked yet, not mapped, too long, or in two blocks of a file of which
-    /// not all were checked.
-    Unknown,
-    /// Where the group begins and where the next one does.
-    Directory(&'a [u8; 8]),
-    /// The first and the last window of the group's fingerprints.
-    Fingerprints(&'a Window, &'a Window),
-    Ordinals(&'a [u8]),
+pub(crate) struct Matching {
+    /// Which of all look-ups it was.
+    pub(crate) number: u32,
+    /// How many they are, and where their ordinals lie. (Within the third step 0: not known yet.)
+    count: u32,
+    at: u64,
 }
 
 impl Segment {
-    /// The first step: look-ups of these keys; asks for the directories.
+    /// The first step: look-ups of these keys, as many; asks for the directories.
     #[inline(never)]
-    pub(crate) fn look_up<'a>(
-        &'a self,
+    pub(crate) fn look_up(
+        &self,
         tables: Tables,
         keys: &[u64],
         first_touch: &mut FirstTouch,
-        out: &mut Vec<LookUp<'a>>,
+        look_ups: &mut [LookUp],
     ) {
         let checked = self.blocks.checked();
         let [.., directories] = &self.layout.sections;
         let (first, step) = self.first_and_step(tables, keys);
         let (groups, stride) = (self.groups, step * self.layout.directory_stride);
         let mut directory = directories.offset + first * self.layout.directory_stride;
-        out.extend(keys.iter().map(move |key| {
+        for (look_up, key) in look_ups.iter_mut().zip(keys) {
             let (group, fingerprint) = split(*key, groups);
-            let at = directory + 4 * u64::from(group);
+            look_up.at = directory + 4 * u64::from(group);
+            look_up.fingerprint = fingerprint;
+            checked.ask_for(look_up.at);
             directory += stride;
-            let next = match checked.array(at) {
-                Some(words) => {
-                    Map::prefetch(&words[0]);
-                    Next::Directory(words)
+        }
+        if !checked.is_all() {
+            for look_up in look_ups {
+                if checked.array::<8>(look_up.at).is_none() {
+                    self.blocks.ask_first(look_up.at, 8, first_touch);
                 }
-                None => {
-                    self.blocks.ask_first(at, 8, first_touch);
-                    Next::Unknown
-                }
-            };
-            LookUp { next, at, begin: 0, end: 0, number: 0, fingerprint }
-        }));
+            }
+        }
     }
 
     /// The second step: where the groups' entries are; asks for their fingerprints.
     #[inline(never)]
-    pub(crate) fn find_groups<'a>(
-        &'a self,
+    pub(crate) fn find_groups(
+        &self,
         tables: Tables,
         first_touch: &mut FirstTouch,
-        look_ups: &mut [LookUp<'a>],
+        look_ups: &mut [LookUp],
     ) -> Result<()> {
         self.blocks.check_noted(first_touch);
         let checked = self.blocks.checked();
         let [.., first_table, _] = &self.layout.sections;
         let (first, step) = self.first_and_step(tables, look_ups);
         let mut table = first_table.offset + first * self.layout.table_stride;
-        // First one line of each, in a loop so short that the processor has all of them on their
-        // way at once, and looks their pages up at once.
-        let mut ahead = table;
-        for look_up in &*look_ups {
-            if let Next::Directory(words) = look_up.next {
-                checked.ask_for(ahead + 2 * u64::from(halves(*words).0));
-            }
-            ahead += step * self.layout.table_stride;
+        let (docs, stride) = (self.docs(), step * self.layout.table_stride);
+        ask_for_groups(checked, table, stride, look_ups);
+        let mut rest = look_ups;
+        loop {
+            let found = find_at_hand(checked, table, stride, docs, rest);
+            let Some((first, others)) = rest[found..].split_first_mut() else { return Ok(()) };
+            table += wide(found) * stride;
+            self.find_slowly(table, first_touch, first)?;
+            table += stride;
+            rest = others;
         }
-        for look_up in look_ups {
-            let (begin, end) = match look_up.next {
-                Next::Directory(words) => halves(*words),
-                _ => halves(self.blocks.array(look_up.at)?),
-            };
-            if begin > end || end > self.docs() {
-                let what = "group ends before it begins, or after its table";
-                return Err(self.blocks.corrupt(look_up.at, what));
-            }
-            (look_up.begin, look_up.end) = (begin, end);
-            look_up.at = table + 2 * u64::from(begin);
-            table += step * self.layout.table_stride;
-            let entries = end - begin;
-            if entries.wrapping_sub(1) < ENDS_ENTRIES
-                && let Some((head, tail)) = checked.ends(look_up.at, 2 * index(entries))
-            {
-                look_up.next = Next::Fingerprints(head, tail);
-                Map::prefetch(&head[0]);
-                Map::prefetch(&tail[tail.len() - 1]);
-            } else {
-                look_up.next = Next::Unknown;
-                self.ask_for_entries(look_up.at, entries, first_touch);
-            }
+    }
+
+    /// The second step of a look-up of which not all is at hand.
+    #[inline(never)]
+    fn find_slowly(
+        &self,
+        table: u64,
+        first_touch: &mut FirstTouch,
+        look_up: &mut LookUp,
+    ) -> Result<()> {
+        let (begin, end) = halves(self.blocks.array(look_up.at)?);
+        if begin > end || end > self.docs() {
+            let what = "group ends before it begins, or after its table";
+            return Err(self.blocks.corrupt(look_up.at, what));
+        }
+        (look_up.begin, look_up.end) = (begin, end);
+        (look_up.at, look_up.window) = (table + 2 * u64::from(begin), NOT_AT_HAND);
+        if end > begin {
+            let bytes = 2 * index((end - begin).min(GROUP_MAX));
+            self.blocks.ask_first(look_up.at, bytes, first_touch);
         }
         Ok(())
     }
 
-    #[inline(never)]
-    fn ask_for_entries(&self, at: u64, entries: u32, first_touch: &mut FirstTouch) {
-        if entries > 0 {
-            let bytes = 2 * index(entries.min(SCAN_ENTRIES));
-            self.blocks.ask_first(at, bytes, first_touch);
-        }
-    }
-
     /// The third step: which entries have the fingerprint, mostly none; asks for their ordinals.
-    /// Moves the look-ups that have some to the front, in order, says how many they are, and
-    /// numbers them: `first` is the number of the first look-up.
+    /// `first` is the number of the first look-up.
     #[inline(never)]
-    pub(crate) fn match_fingerprints<'a>(
-        &'a self,
+    pub(crate) fn match_fingerprints(
+        &self,
         first: u32,
         first_touch: &mut FirstTouch,
-        look_ups: &mut [LookUp<'a>],
-    ) -> Result<usize> {
+        look_ups: &[LookUp],
+        out: &mut Vec<Matching>,
+    ) -> Result<()> {
         self.blocks.check_noted(first_touch);
         let checked = self.blocks.checked();
-        let mut matching = 0;
-        for (at, number) in (0..look_ups.len()).zip(first..) {
-            let look_up = &look_ups[at];
-            let LookUp { begin, end, fingerprint, .. } = *look_up;
-            let run = match look_up.next {
-                Next::Fingerprints(head, tail) => {
-                    equal_run_of_ends(head, tail, end - begin, fingerprint)
+        let before = out.len();
+        let mut is_known = true;
+        for (look_up, number) in look_ups.iter().zip(first..) {
+            match look_up.presumed_run(checked) {
+                Some(run) if run.start == run.end => {}
+                Some(run) => {
+                    let matching = self.matching(checked, number, look_up, run, first_touch);
+                    out.push(matching);
                 }
-                _ => self.match_first(look_up)?,
-            };
-            if run.start < run.end {
-                look_ups[matching] = self.matched(checked, look_up, run, number, first_touch);
-                matching += 1;
+                None => {
+                    is_known = false;
+                    // Mostly what was presumed was wrong by a little: it is in the line before or
+                    // in the one behind. All that are to be looked at again are asked for first.
+                    checked.ask_for(look_up.window.wrapping_sub(1));
+                    checked.ask_for(look_up.window.saturating_add(LINE));
+                    out.push(Matching { number, count: 0, at: 0 });
+                }
             }
         }
-        Ok(matching)
+        if is_known { Ok(()) } else { self.match_rest(first, first_touch, look_ups, before, out) }
     }
 
-    /// A look-up with these entries of its group, which are asked for.
-    #[inline]
-    fn matched<'a>(
-        &'a self,
-        checked: Checked<'a>,
-        look_up: &LookUp<'a>,
-        run: Range<u32>,
-        number: u32,
+    /// The third step of the look-ups that are noted as not known, from the place `before` on.
+    #[inline(never)]
+    fn match_rest(
+        &self,
+        first: u32,
         first_touch: &mut FirstTouch,
-    ) -> LookUp<'a> {
-        let (begin, end) = (look_up.begin + run.start, look_up.begin + run.end);
+        look_ups: &[LookUp],
+        before: usize,
+        out: &mut Vec<Matching>,
+    ) -> Result<()> {
+        let checked = self.blocks.checked();
+        for matching in out[before..].iter_mut().filter(|matching| matching.count == 0) {
+            let number = matching.number;
+            let look_up = &look_ups[index(number - first)];
+            let run = self.match_group(look_up)?;
+            if run.start < run.end {
+                *matching = self.matching(checked, number, look_up, run, first_touch);
+            }
+        }
+        out.retain(|matching| matching.count > 0);
+        Ok(())
+    }
+
+    /// Some entries of a look-up's group, which match; asks for their ordinals.
+    #[inline]
+    fn matching(
+        &self,
+        checked: Checked<'_>,
+        number: u32,
+        look_up: &LookUp,
+        run: Range<u32>,
+        first_touch: &mut FirstTouch,
+    ) -> Matching {
+        let count = run.end - run.start;
         // From the fingerprints of the group back to those of the table.
         let table = look_up.at - 2 * u64::from(look_up.begin);
-        let at = table + self.layout.table_ordinals + 4 * u64::from(begin);
-        let bytes = 4 * index((end - begin).min(ORDINALS_MAX));
-        let next = match self.blocks.asked_of(checked, at, bytes, first_touch) {
-            Some(ordinals) if end - begin <= ORDINALS_MAX => Next::Ordinals(ordinals),
-            _ => Next::Unknown,
-        };
-        LookUp { next, at, begin, end, number, ..*look_up }
+        let ordinals = table + self.layout.table_ordinals;
+        let at = ordinals + 4 * u64::from(look_up.begin + run.start);
+        let bytes = 4 * index(count.min(ORDINALS_MAX));
+        self.blocks.asked_of(checked, at, bytes, first_touch);
+        Matching { number, count, at }
     }
 
     /// The last step: the ordinals, ascending. They are candidates: the caller compares bytes.
     #[inline]
     pub(crate) fn take_ordinals(
         &self,
-        look_up: &LookUp<'_>,
+        matching: &Matching,
         mut take: impl FnMut(u32) -> Result<()>,
     ) -> Result<()> {
-        let bytes = match look_up.next {
-            Next::Ordinals(ordinals) => Cow::Borrowed(ordinals),
-            _ => self.blocks.read(look_up.at, index(look_up.end - look_up.begin) * 4)?,
-        };
+        let bytes = self.blocks.read(matching.at, index(matching.count) * 4)?;
         for entry in bytes.as_chunks::<4>().0 {
             let ordinal = u32::from_le_bytes(*entry);
             if ordinal >= self.docs() {
                 let what = "bucket names a document that is not there";
-                return Err(self.blocks.corrupt(look_up.at, what));
+                return Err(self.blocks.corrupt(matching.at, what));
             }
             take(ordinal)?;
         }
@@ -325,16 +340,18 @@ impl Segment {
     ) -> Result<()> {
         let tables = Tables::One(u32::try_from(table).unwrap_or(u32::MAX));
         let first_touch = &mut FirstTouch::of(keys.len());
-        let mut look_ups = Vec::with_capacity(keys.len().min(LOOK_UPS_TOGETHER));
+        let mut look_ups = vec![LookUp::default(); keys.len().min(LOOK_UPS_TOGETHER)];
+        let mut matching = Vec::new();
         for (part, keys) in keys.chunks(LOOK_UPS_TOGETHER).enumerate() {
-            look_ups.clear();
-            self.look_up(tables, keys, first_touch, &mut look_ups);
-            self.find_groups(tables, first_touch, &mut look_ups)?;
-            let matching = self.match_fingerprints(0, first_touch, &mut look_ups)?;
+            let look_ups = &mut look_ups[..keys.len()];
+            self.look_up(tables, keys, first_touch, look_ups);
+            self.find_groups(tables, first_touch, look_ups)?;
+            matching.clear();
+            self.match_fingerprints(0, first_touch, look_ups, &mut matching)?;
             self.blocks.check_noted(first_touch);
-            for look_up in &look_ups[..matching] {
-                self.take_ordinals(look_up, |ordinal| {
-                    take(part * LOOK_UPS_TOGETHER + index(look_up.number), ordinal);
+            for matching in &matching {
+                self.take_ordinals(matching, |ordinal| {
+                    take(part * LOOK_UPS_TOGETHER + index(matching.number), ordinal);
                     Ok(())
                 })?;
             }
@@ -358,20 +375,25 @@ impl Segment {
         Ok(())
     }
 
-    /// The third step where the fingerprints are not at hand. Entries of one fingerprint lie
-    /// together: a group is in order.
-    #[inline(never)]
-    fn match_first(&self, look_up: &LookUp<'_>) -> Result<Range<u32>> {
+    /// The entries of a group that have the fingerprint, whatever was presumed. They lie together:
+    /// a group is in order.
+    fn match_group(&self, look_up: &LookUp) -> Result<Range<u32>> {
         let LookUp { at, begin, end, fingerprint: wanted, .. } = *look_up;
         let entries = end - begin;
-        if entries > SCAN_ENTRIES {
+        if entries > GROUP_MAX {
             let first = self.search(at, 0..entries, |fingerprint| fingerprint < wanted)?;
             return Ok(first..self.search(at, first..entries, |other| other <= wanted)?);
         }
         if entries == 0 {
             return Ok(0..0);
         }
-        Ok(equal_run(&self.blocks.read(at, 2 * index(entries))?, wanted))
+        let bytes = self.blocks.read(at, 2 * index(entries))?;
+        let fingerprints = bytes.as_chunks().0;
+        let until = |is_before: &dyn Fn(u16) -> bool| {
+            let count = fingerprints.partition_point(|bytes| is_before(u16::from_le_bytes(*bytes)));
+            u32::try_from(count).unwrap_or(entries)
+        };
+        Ok(until(&|other| other < wanted)..until(&|other| other <= wanted))
     }
 
     /// The first entry of a range for which `before` is false.
@@ -389,6 +411,49 @@ impl Segment {
         }
         Ok(begin)
     }
+}
+
+/// Asks for the line of each fingerprint, where it is presumed: in a loop so short that the
+/// processor has all of them on their way at once, and looks their pages up at once.
+#[inline(never)]
+fn ask_for_groups(checked: Checked<'_>, mut table: u64, stride: u64, look_ups: &[LookUp]) {
+    for look_up in look_ups {
+        if let Some(words) = checked.array(look_up.at) {
+            let (begin, end) = halves(*words);
+            let place = presumed(end.wrapping_sub(begin), look_up.fingerprint);
+            checked.ask_for(table + 2 * (u64::from(begin) + place));
+        }
+        table += stride;
+    }
+}
+
+/// The second step of as many look-ups as come before one that reads what was not checked before,
+/// or makes no sense; how many they are.
+#[inline(never)]
+fn find_at_hand(
+    checked: Checked<'_>,
+    mut table: u64,
+    stride: u64,
+    docs: u32,
+    look_ups: &mut [LookUp],
+) -> usize {
+    for (nth, look_up) in look_ups.iter_mut().enumerate() {
+        let Some(words) = checked.array(look_up.at) else { return nth };
+        let (begin, end) = halves(*words);
+        let entries = end.wrapping_sub(begin);
+        if entries > GROUP_MAX || end > docs {
+            return nth;
+        }
+        let at = table + 2 * u64::from(begin);
+        let window = window_of(at, entries, look_up.fingerprint);
+        let Some(bytes) = checked.array::<{ size_of::<Window>() }>(window) else { return nth };
+        // The line that was presumed, once more, and the other one, if there is one.
+        Map::prefetch(&bytes[0]);
+        Map::prefetch(&bytes[bytes.len() - 1]);
+        (look_up.begin, look_up.end, look_up.at, look_up.window) = (begin, end, at, window);
+        table += stride;
+    }
+    look_ups.len()
 }
 
 /// The two integers of a group in the directory.

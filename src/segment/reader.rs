@@ -7,7 +7,6 @@ use super::writer::header;
 use super::{Listed, ReadMode, Shape};
 use crate::format::blocks::{
     DOCUMENT_BYTES_MAX, KEY_BYTES_MAX, STARTS_PER_BASE, Section, SegmentLayout, SegmentProperties,
-    groups_of,
 };
 use crate::format::bytes::{index, wide};
 use crate::format::header::FileKind;
@@ -53,7 +52,7 @@ impl Segment {
         let blocks = BlockFile::open(storage, path, listed, &expected, mode)?;
         let (footer, tail) = (blocks.footer(), blocks.tail());
         let decode = || {
-            let properties = SegmentProperties::decode(&tail.properties)?;
+            let properties = SegmentProperties::decode(&tail.properties, &tail.sections)?;
             let layout = SegmentLayout::decode(&properties, &tail.sections, footer.body_bytes)?;
             Ok((properties, layout))
         };
@@ -64,7 +63,7 @@ impl Segment {
         if !agrees {
             return Err(blocks.corrupt(footer.tail_offset, "bands or rows are not the index's"));
         }
-        Ok(Self { groups: groups_of(properties.docs), shape: *shape, blocks, properties, layout })
+        Ok(Self { groups: properties.groups(), shape: *shape, blocks, properties, layout })
     }
 
     /// Asks the disk for what every query reads first, 4 bytes per table and group, without

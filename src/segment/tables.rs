@@ -5,7 +5,7 @@
 //! file holds.
 
 use super::Shape;
-use crate::format::blocks::groups_of;
+use crate::format::blocks::Grouping;
 use crate::format::bytes::index;
 pub(super) use crate::sketch::{band_key, key_hash};
 
@@ -14,6 +14,25 @@ pub(super) use crate::sketch::{band_key, key_hash};
 pub(super) fn split(key: u64, groups: u32) -> (u32, u16) {
     let product = (u128::from(key) * u128::from(groups)).to_le_bytes();
     (u32_of(&product[8..]), u16_of(&product[6..]))
+}
+
+/// The same in one word, the fingerprint below.
+#[inline]
+fn word(key: u64, groups: u32) -> u64 {
+    let (group, fingerprint) = split(key, groups);
+    u64::from(group) << 16 | u64::from(fingerprint)
+}
+
+/// The part of a word: the group, and the first bits of the fingerprint.
+#[inline]
+fn part_of(word: u64, part_bits: u32) -> usize {
+    usize::try_from(word >> (16 - part_bits)).expect("a group is 32 bits")
+}
+
+/// What is sorted within a part: fingerprint and ordinal in one word.
+#[inline]
+fn entry(word: u64, ordinal: u32) -> u64 {
+    (word & 0xffff) << 32 | u64::from(ordinal)
 }
 
 /// The integer that `bytes` begin with.
@@ -45,12 +64,13 @@ pub(crate) enum Need {
     Done,
 }
 
-/// Finished entries: consecutive groups of one table.
+/// Finished entries, consecutive ones of one table.
 #[derive(Debug, Default)]
 pub(crate) struct Run {
     pub(super) table: u32,
+    /// The first group that begins here.
     pub(super) first_group: u32,
-    /// The entry at which the first group begins.
+    /// Which of the table's entries is the first.
     pub(super) first_entry: u32,
     /// The bytes that belong in the three places of the file.
     pub(super) directory: Vec<u8>,
@@ -64,7 +84,7 @@ pub(crate) struct Run {
 const RUN_ENTRIES: usize = 8 * 1024;
 
 impl Run {
-    /// About how much memory one takes: its entries, and a word of the directory for every 16.
+    /// About how much memory one takes: its entries, and a word of the directory for some 16.
     pub(crate) const BYTES: usize = RUN_ENTRIES * (2 + 4) + RUN_ENTRIES / 4;
 
     /// Empties it; one that has no memory yet gets it in one piece.
@@ -73,7 +93,7 @@ impl Run {
         self.fingerprints.clear();
         self.ordinals.clear();
         if self.ordinals.capacity() == 0 {
-            // The last group may lead beyond the end.
+            // The last part may lead beyond the end.
             self.directory.reserve(RUN_ENTRIES / 4);
             self.fingerprints.reserve(RUN_ENTRIES * 2 + 256);
             self.ordinals.reserve(RUN_ENTRIES * 4 + 512);
@@ -83,14 +103,19 @@ impl Run {
 
 /// Computes all tables of a segment in bounded memory. If the memory allows it, the keys of a batch
 /// of tables are collected in one pass, and then each table is made from its own keys alone: count
-/// the groups, scatter the entries, all within the cache. A table too large for that is made in
-/// passes of its own: one that counts, and one that scatters for every range of groups that fits.
-/// (One group is never divided: a crowd of documents that share a band takes 8 bytes each,
+/// the parts, scatter the entries, all within the cache. A table too large for that is made in
+/// passes of its own: one that counts, and one that scatters for every range of parts that fits.
+/// (One part is never divided: a crowd of documents that share a band takes 8 bytes each,
 /// whatever the bound.)
+///
+/// A *part* is the entries of a group whose fingerprints begin with the same bits: so few that
+/// sorting them costs little.
 #[derive(Debug)]
 pub(crate) struct Rebuild {
     docs: u32,
     groups: u32,
+    /// A group has 2 to the power of this parts.
+    part_bits: u32,
     bands: u32,
     band_bytes: usize,
     signature_bytes: usize,
@@ -102,21 +127,21 @@ pub(crate) struct Rebuild {
     stage: Stage,
     /// The next document to be fed.
     ordinal: u32,
-    /// The groups of this range.
-    group_begin: u32,
-    group_end: u32,
+    /// The parts of this range.
+    part_begin: u32,
+    part_end: u32,
     /// The entry at which the range begins.
     entry_begin: u32,
     /// What was collected, by table and document: group and fingerprint in one word.
     collected: Vec<u64>,
-    /// While counting, by group: entries, at one place later. Then where the group's next entry
-    /// goes; after the scatter that is where the next group begins.
+    /// While counting, by part: entries, at one place later. Then where the part's next entry
+    /// goes; after the scatter that is where the next part begins.
     cursors: Vec<u32>,
-    /// Of one table and range, in order of (group, ordinal): fingerprint and ordinal in one word.
+    /// Of one table and range, in order of (part, ordinal): fingerprint and ordinal in one word.
     entries: Vec<u64>,
     /// Where `Emit` is.
     table: u32,
-    group: u32,
+    part: u32,
     entry: u32,
     scratch: Vec<u64>,
 }
@@ -133,10 +158,19 @@ enum Stage {
 impl Rebuild {
     /// Of memory, `memory_bytes` are used, or more if that is too little to make progress.
     pub(crate) fn new(shape: &Shape, docs: u32, memory_bytes: usize) -> Self {
+        Self::of(shape, docs, Grouping::default(), memory_bytes)
+    }
+
+    /// The same for groups of any size.
+    pub(super) fn of(shape: &Shape, docs: u32, grouping: Grouping, memory_bytes: usize) -> Self {
         let bands = u32::try_from(shape.bands).expect("bands are at most rows");
         let mut rebuild = Self {
             docs,
-            groups: groups_of(docs),
+            groups: grouping.groups(docs),
+            part_bits: match grouping {
+                Grouping::By20 => 0,
+                Grouping::By64 => 2,
+            },
             bands,
             band_bytes: shape.band_bytes,
             signature_bytes: shape.signature_bytes,
@@ -145,14 +179,14 @@ impl Rebuild {
             tables: 0,
             stage: Stage::Collect,
             ordinal: 0,
-            group_begin: 0,
-            group_end: 0,
+            part_begin: 0,
+            part_end: 0,
             entry_begin: 0,
             collected: Vec::new(),
             cursors: Vec::new(),
             entries: Vec::new(),
             table: 0,
-            group: 0,
+            part: 0,
             entry: 0,
             scratch: Vec::new(),
         };
@@ -206,27 +240,32 @@ impl Rebuild {
         if self.stage == Stage::Collect {
             let begin = index(table) * index(self.docs) + index(self.ordinal);
             for (place, &key) in self.collected[begin..][..keys.len()].iter_mut().zip(keys) {
-                let (group, fingerprint) = split(key, self.groups);
-                *place = u64::from(group) << 16 | u64::from(fingerprint);
+                *place = word(key, self.groups);
             }
             return;
         }
+        let part_bits = self.part_bits;
         if self.stage == Stage::Count {
             for &key in keys {
-                self.cursors[index(split(key, self.groups).0) + 1] += 1;
+                self.cursors[part_of(word(key, self.groups), part_bits) + 1] += 1;
             }
             return;
         }
-        let range = self.group_begin..self.group_end;
+        let range = index(self.part_begin)..index(self.part_end);
         for (ordinal, &key) in (self.ordinal..).zip(keys) {
-            let (group, fingerprint) = split(key, self.groups);
-            if range.contains(&group) {
-                let cursor = &mut self.cursors[index(group)];
-                self.entries[index(*cursor - self.entry_begin)] =
-                    u64::from(fingerprint) << 32 | u64::from(ordinal);
+            let word = word(key, self.groups);
+            let part = part_of(word, part_bits);
+            if range.contains(&part) {
+                let cursor = &mut self.cursors[part];
+                self.entries[index(*cursor - self.entry_begin)] = entry(word, ordinal);
                 *cursor += 1;
             }
         }
+    }
+
+    /// Parts of every table.
+    fn parts(&self) -> u32 {
+        self.groups << self.part_bits
     }
 
     fn fed(&mut self, count: usize) {
@@ -250,7 +289,7 @@ impl Rebuild {
         }
     }
 
-    /// Entries counted by group become the places where groups begin.
+    /// Entries counted by part become the places where parts begin.
     fn sum_cursors(&mut self) {
         let mut sum = 0;
         for cursor in &mut self.cursors {
@@ -261,12 +300,12 @@ impl Rebuild {
 
     fn clear_cursors(&mut self) {
         self.cursors.clear();
-        self.cursors.resize(index(self.groups) + 1, 0);
+        self.cursors.resize(index(self.parts()) + 1, 0);
     }
 
     fn begin_emit(&mut self) {
         self.stage = Stage::Emit;
-        (self.group, self.entry) = (self.group_begin, self.entry_begin);
+        (self.part, self.entry) = (self.part_begin, self.entry_begin);
     }
 
     /// Makes the entries of the next table from its collected keys.
@@ -274,18 +313,18 @@ impl Rebuild {
         self.clear_cursors();
         let docs = index(self.docs);
         let begin = index(self.table) * docs;
-        let group_of = |word: u64| usize::try_from(word >> 16).expect("a group is 32 bits");
+        let part_bits = self.part_bits;
         for &word in &self.collected[begin..begin + docs] {
-            self.cursors[group_of(word) + 1] += 1;
+            self.cursors[part_of(word, part_bits) + 1] += 1;
         }
         self.sum_cursors();
         self.entries.resize(docs, 0);
         for (ordinal, &word) in (0..self.docs).zip(&self.collected[begin..begin + docs]) {
-            let cursor = &mut self.cursors[group_of(word)];
-            self.entries[index(*cursor)] = (word & 0xffff) << 32 | u64::from(ordinal);
+            let cursor = &mut self.cursors[part_of(word, part_bits)];
+            self.entries[index(*cursor)] = entry(word, ordinal);
             *cursor += 1;
         }
-        (self.group_begin, self.group_end, self.entry_begin) = (0, self.groups, 0);
+        (self.part_begin, self.part_end, self.entry_begin) = (0, self.parts(), 0);
         self.begin_emit();
     }
 
@@ -313,15 +352,15 @@ impl Rebuild {
         }
     }
 
-    /// Starts to scatter the groups from `group` on: as many as fit, and one at least.
-    fn begin_range(&mut self, group: u32, entry: u32) {
+    /// Starts to scatter the parts from `part` on: as many as fit, and one at least.
+    fn begin_range(&mut self, part: u32, entry: u32) {
         self.stage = Stage::Scatter;
-        self.group_begin = group;
+        self.part_begin = part;
         self.entry_begin = entry;
-        let ends = &self.cursors[index(group) + 1..=index(self.groups)];
+        let ends = &self.cursors[index(part) + 1..=index(self.parts())];
         let fit = ends.partition_point(|end| index(*end - entry) <= self.entries_max);
-        self.group_end = group + u32::try_from(fit.max(1)).expect("at most all groups");
-        let count = index(self.cursors[index(self.group_end)] - entry);
+        self.part_end = part + u32::try_from(fit.max(1)).expect("at most all parts");
+        let count = index(self.cursors[index(self.part_end)] - entry);
         self.entries.clear();
         self.entries.resize(count, 0);
     }
@@ -330,37 +369,40 @@ impl Rebuild {
     pub(crate) fn emit(&mut self, run: &mut Run) {
         assert!(self.stage == Stage::Emit, "no run is ready");
         run.table = self.first + self.table;
-        run.first_group = self.group;
+        // A run may begin within a group: that has its word already.
+        run.first_group = self.part.div_ceil(1 << self.part_bits);
         run.first_entry = self.entry;
         run.clear();
         run.ends_table = false;
-        while self.group < self.group_end && run.ordinals.len() < RUN_ENTRIES * 4 {
-            let end = self.cursors[index(self.group)];
+        while self.part < self.part_end && run.ordinals.len() < RUN_ENTRIES * 4 {
+            let end = self.cursors[index(self.part)];
             let begin = index(self.entry - self.entry_begin);
-            let group = &mut self.entries[begin..index(end - self.entry_begin)];
-            group.sort_unstable();
-            run.directory.extend_from_slice(&self.entry.to_le_bytes());
+            let part = &mut self.entries[begin..index(end - self.entry_begin)];
+            part.sort_unstable();
+            if self.part.trailing_zeros() >= self.part_bits {
+                run.directory.extend_from_slice(&self.entry.to_le_bytes());
+            }
             let (fingerprints, ordinals) = (run.fingerprints.len(), run.ordinals.len());
-            run.fingerprints.resize(fingerprints + 2 * group.len(), 0);
-            run.ordinals.resize(ordinals + 4 * group.len(), 0);
+            run.fingerprints.resize(fingerprints + 2 * part.len(), 0);
+            run.ordinals.resize(ordinals + 4 * part.len(), 0);
             let fingerprints = run.fingerprints[fingerprints..].chunks_exact_mut(2);
             let ordinals = run.ordinals[ordinals..].chunks_exact_mut(4);
-            for ((fingerprint, ordinal), entry) in fingerprints.zip(ordinals).zip(group) {
+            for ((fingerprint, ordinal), entry) in fingerprints.zip(ordinals).zip(part) {
                 let bytes = entry.to_le_bytes();
                 fingerprint.copy_from_slice(&bytes[4..6]);
                 ordinal.copy_from_slice(&bytes[..4]);
             }
             self.entry = end;
-            self.group += 1;
+            self.part += 1;
         }
-        if self.group == self.group_end {
+        if self.part == self.part_end {
             self.end_range(run);
         }
     }
 
     fn end_range(&mut self, run: &mut Run) {
-        if self.group_end < self.groups {
-            self.begin_range(self.group_end, self.entry);
+        if self.part_end < self.parts() {
+            self.begin_range(self.part_end, self.entry);
             return;
         }
         run.ends_table = true;

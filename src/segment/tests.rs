@@ -3,7 +3,6 @@
 use super::tables::{band_key, key_hash, split};
 use super::*;
 use crate::Error;
-use crate::format::blocks::groups_of;
 use crate::storage::{Disk, OpenMode, Storage};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -173,7 +172,7 @@ impl Model {
 
     /// All lookups of all tables, against brute force. The number of errors.
     pub(super) fn check_tables(&self, segment: &Segment, others: u64) -> usize {
-        let groups = groups_of(self.docs());
+        let groups = segment.groups;
         let mut errors = 0;
         let mut random = Random(1);
         for table in 0..=self.shape.bands {

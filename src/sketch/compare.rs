@@ -7,8 +7,6 @@
     expect(unsafe_code, reason = "vector instructions: see the argument at the call")
 )]
 
-use std::ops::Range;
-
 /// Rows that one word of [`Agreement`] covers.
 const WORD: usize = 64;
 /// Words for the longest signature, of 1,024 rows.
@@ -106,57 +104,19 @@ fn wide_of(rows: u32) -> usize {
     crate::format::bytes::index(rows)
 }
 
-/// Integers of 16 bits that are compared at once.
-pub(crate) const WINDOW: usize = 16;
-/// As bytes.
-pub(crate) type Window = [u8; 2 * WINDOW];
-
-/// Where, among integers of 16 bits, little-endian and in order, `wanted` lies. (Out of order: its
-/// first run.) Mostly nowhere: then the range is empty.
-pub(crate) fn equal_run(integers: &[u8], wanted: u16) -> Range<u32> {
-    let wanted = wanted.to_le_bytes();
-    let mut run = 0..0;
-    for (integer, at) in integers.as_chunks::<2>().0.iter().zip(0..) {
-        match *integer == wanted {
-            true if run.is_empty() => run = at..at + 1,
-            true if run.end == at => run.end += 1,
-            _ => {}
-        }
-    }
-    run
-}
-
-/// The same of `count` integers, 1 to 32, of which the first window and the last are given. (Of
-/// fewer than a window has: what lies behind the one and before the other is disregarded.)
-#[inline]
-pub(crate) fn equal_run_of_ends(
-    first: &Window,
-    last: &Window,
-    count: u32,
-    wanted: u16,
-) -> Range<u32> {
-    debug_assert!((1..=32).contains(&count), "one or two windows");
-    // Without a branch, for none would be foretold.
-    let head = equal_bits(first, wanted) & !(u64::MAX << count);
-    let tail = equal_bits(last, wanted) << count >> WINDOW;
-    let equal = head | tail;
-    if equal == 0 {
-        return 0..0;
-    }
-    let start = equal.trailing_zeros();
-    start..start + (equal >> start).trailing_ones()
-}
+/// Integers of 16 bits, little-endian, that are compared at once: a line of memory of them.
+pub(crate) type Window = [u8; 64];
 
 /// Bit i: integer i is `wanted`.
 #[cfg(not(target_arch = "x86_64"))]
-fn equal_bits(integers: &Window, wanted: u16) -> u64 {
+pub(crate) fn equal_bits(integers: &Window, wanted: u16) -> u64 {
     let (integers, wanted) = (integers.as_chunks::<2>().0, wanted.to_le_bytes());
     integers.iter().rev().fold(0, |bits, integer| bits << 1 | u64::from(*integer == wanted))
 }
 
 #[cfg(target_arch = "x86_64")]
 #[inline]
-fn equal_bits(integers: &Window, wanted: u16) -> u64 {
+pub(crate) fn equal_bits(integers: &Window, wanted: u16) -> u64 {
     // SAFETY: the function needs SSE2, which is part of x86-64.
     unsafe { sse2::equal_bits(integers, wanted) }
 }
@@ -214,10 +174,12 @@ mod sse2 {
     pub(super) fn equal_bits(integers: &Window, wanted: u16) -> u64 {
         let wanted = _mm_set1_epi16(wanted.cast_signed());
         let (eights, _) = integers.as_chunks();
-        let low = _mm_cmpeq_epi16(load(&eights[0]), wanted);
-        let high = _mm_cmpeq_epi16(load(&eights[1]), wanted);
+        let equal = |eight: usize| _mm_cmpeq_epi16(load(&eights[eight]), wanted);
         // Lanes are 0 or -1, so that packing keeps them.
-        u64::from(_mm_movemask_epi8(_mm_packs_epi16(low, high)).cast_unsigned())
+        let bits = |low: __m128i, high: __m128i| {
+            u64::from(_mm_movemask_epi8(_mm_packs_epi16(low, high)).cast_unsigned())
+        };
+        bits(equal(0), equal(1)) | bits(equal(2), equal(3)) << 16
     }
 
     #[inline]
@@ -251,7 +213,7 @@ mod sse2 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Agreement, equal_run, equal_run_of_ends};
+    use super::{Agreement, equal_bits};
     use proptest::prelude::*;
 
     proptest! {
@@ -259,32 +221,19 @@ mod tests {
             rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
         #[test]
-        fn a_run_of_equal_integers_is_what_a_search_says(
-            mut integers in proptest::collection::vec(0_u16..9, 1..=32),
-            around in 0_u16..9,
-            high in prop_oneof![Just(0_u16), Just(0x8000), Just(0xfff0)],
-            wanted in 0_u16..9,
-            sorted in any::<bool>(),
+        fn equal_bits_are_what_a_loop_over_integers_says(
+            integers in proptest::collection::vec(0_u16..9, 32),
+            high in prop_oneof![Just(0_u16), Just(0x8000), Just(0xfff0), Just(0x0100)],
         ) {
-            if sorted {
-                integers.sort_unstable();
-            }
-            let mut all = vec![around; 16];
-            all.extend(&integers);
-            all.extend([around; 16]);
             let bytes: Vec<u8> =
-                all.iter().flat_map(|integer| (integer ^ high).to_le_bytes()).collect();
-            let window = |at: usize| bytes[2 * at..].first_chunk().expect("there are enough");
-            let (head, tail) = (window(16), window(integers.len()));
-            let count = u32::try_from(integers.len()).expect("few");
-            for wanted in [wanted, 100] {
-                let run = equal_run(&bytes[32..bytes.len() - 32], wanted ^ high);
-                prop_assert_eq!(equal_run_of_ends(head, tail, count, wanted ^ high), run.clone());
-                let first = integers.iter().position(|integer| *integer == wanted);
-                let (begin, end) = (run.start as usize, run.end as usize);
-                prop_assert_eq!(begin, first.unwrap_or(0));
-                prop_assert!(integers[begin..end].iter().all(|integer| *integer == wanted));
-                prop_assert!(end == 0 || integers.get(end) != Some(&wanted));
+                integers.iter().flat_map(|integer| (integer ^ high).to_le_bytes()).collect();
+            for wanted in 0..9 {
+                let window = bytes.as_slice().try_into().expect("a window");
+                let bits = equal_bits(window, wanted ^ high);
+                for (at, integer) in integers.iter().enumerate() {
+                    prop_assert_eq!(bits >> at & 1 == 1, *integer == wanted);
+                }
+                prop_assert_eq!(bits >> 32, 0);
             }
         }
 

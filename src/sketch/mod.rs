@@ -31,7 +31,7 @@ mod words;
 pub(crate) use band::{band_key, key_hash};
 #[cfg(test)]
 pub(crate) use compare::equal_rows;
-pub(crate) use compare::{Agreement, WINDOW, Window, equal_run, equal_run_of_ends};
+pub(crate) use compare::{Agreement, Window, equal_bits};
 pub(crate) use normalise::unicode_versions;
 pub use original::Original;
 use scratch::{Rows, Scratch};

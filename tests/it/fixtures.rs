@@ -30,9 +30,9 @@ fn unhex(text: &str) -> Vec<u8> {
         .collect()
 }
 
-/// The documents of one of the two, by key.
-fn expected(name: &str) -> BTreeMap<Vec<u8>, Stored> {
-    let text = fs::read_to_string(fixture("expected.tsv")).unwrap();
+/// The documents of an index, by key, of those that a file lists.
+fn expected(name: &str, file: &str) -> BTreeMap<Vec<u8>, Stored> {
+    let text = fs::read_to_string(fixture(file)).unwrap();
     let fields = text.lines().map(|line| line.split('\t').collect::<Vec<_>>());
     let documents = fields.filter(|fields| fields[0] == name).map(|fields| {
         let stored = Stored {
@@ -120,11 +120,11 @@ fn check(index: &Index, documents: &BTreeMap<Vec<u8>, Stored>) {
 }
 
 /// Opens a copy, checks it, writes to it, and finds all of that after another opening.
-fn live_with(name: &str, changes_replayed: u64) {
+fn live_with(name: &str, file: &str, changes_replayed: u64) {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join(name);
     copy(&fixture(&format!("{name}.nearkin")), &dir);
-    let mut documents = expected(name);
+    let mut documents = expected(name, file);
     let index = Index::open(&dir, inline()).unwrap();
     let recovery = index.stats().unwrap().recovery;
     assert_eq!((recovery.changes_replayed, recovery.bytes_cut), (changes_replayed, 0));
@@ -158,10 +158,35 @@ fn live_with(name: &str, changes_replayed: u64) {
 
 #[test]
 fn a_closed_index_of_format_1_opens() {
-    live_with("closed", 0);
+    live_with("closed", "expected.tsv", 0);
 }
 
 #[test]
 fn an_index_of_format_1_that_was_killed_opens() {
-    live_with("killed", 3);
+    live_with("killed", "expected.tsv", 3);
+}
+
+/// What the one segment of an index says of its groups: the second number of its properties, which
+/// end 64 bytes before the file.
+fn groups(dir: &Path) -> u32 {
+    let mut segments = fs::read_dir(dir.join("segments")).unwrap();
+    let bytes = fs::read(segments.next().unwrap().unwrap().path()).unwrap();
+    assert!(segments.next().is_none());
+    u32::from_le_bytes(*bytes[bytes.len() - 92..].first_chunk().unwrap())
+}
+
+#[test]
+fn a_segment_with_small_groups_opens_and_gets_large_ones_when_it_is_merged() {
+    let from = fixture("grouped.nearkin");
+    assert_eq!(groups(&from), 350 / 20);
+    live_with("grouped", "grouped.tsv", 0);
+
+    let scratch = tempfile::tempdir().unwrap();
+    copy(&from, scratch.path());
+    let index = Index::open(scratch.path(), inline()).unwrap();
+    let first = expected("grouped", "grouped.tsv").into_keys().next().unwrap();
+    index.remove(&first).unwrap();
+    index.compact().unwrap();
+    index.close().unwrap();
+    assert_eq!(groups(scratch.path()), 349 / 64);
 }

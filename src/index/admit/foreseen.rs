@@ -7,6 +7,7 @@ use crate::format::bytes::index;
 use crate::format::wal::LoggedOperation;
 use crate::index::plan::key_hashes;
 use crate::index::read::recent::Recent;
+use crate::index::read::scratch::Scratch;
 use crate::index::read::search::{Found, Search};
 use crate::index::read::state::{Snapshot, band_keys};
 use crate::index::view::Held;
@@ -87,7 +88,8 @@ impl Foreseen {
         // What another thread is just applying is not in all tables yet.
         let seen = if memtable.is_untouched() { 0 } else { memtable.read().entered_count() };
         let recent = together.recent(snapshot, relate_min);
-        let mut search = Search::new(snapshot, SEARCHED_TOGETHER.min(together.len()));
+        let mut scratch = Scratch::default();
+        let mut search = Search::new(snapshot, &mut scratch);
         let mut found: Vec<Found> = Vec::new();
         let mut end = begin;
         while end < together.len() && found.len() < FOUND_MAX {

@@ -8,6 +8,7 @@ mod exact;
 mod pairs;
 pub(crate) mod query;
 pub(crate) mod recent;
+pub(crate) mod scratch;
 pub(crate) mod search;
 pub(crate) mod state;
 mod sweep;

@@ -4,6 +4,7 @@
 //! by equal rows descending, then key ascending. Where documents lie must not matter.
 
 use crate::format::bytes::{index, wide};
+use crate::index::read::scratch::Scratch;
 use crate::index::read::search::{Found, Search};
 use crate::index::read::state::{Place, Snapshot};
 use crate::sketch::Signature;
@@ -138,10 +139,13 @@ impl<'a> Query<'a> {
             Target::Keys(keys) => return snapshot.answer_by_keys(keys, &asked),
         };
         snapshot.check_signature(signature)?;
-        let mut search = asked.search(snapshot, 1);
+        let mut scratch = Scratch::take();
+        let mut search = asked.search(snapshot, &mut scratch);
         search.run(&[signature.as_bytes()], asked.equal_rows_min)?;
         let complete = !search.is_cut(0);
-        snapshot.answer(search.found(), &asked, complete)
+        let answer = snapshot.answer(search.found(), &asked, complete)?;
+        scratch.keep();
+        Ok(answer)
     }
 }
 
@@ -159,11 +163,11 @@ impl Snapshot {
             signatures.push(self.signature_bytes(place)?);
             themselves.push(place);
         }
-        let mut found = Vec::new();
+        let (mut found, mut scratch) = (Vec::new(), Scratch::default());
         let mut complete = true;
         for together in signatures.chunks(TOGETHER) {
             let bytes: Vec<&[u8]> = together.iter().map(AsRef::as_ref).collect();
-            let mut search = asked.search(self, bytes.len());
+            let mut search = asked.search(self, &mut scratch);
             found.append(search.run(&bytes, asked.equal_rows_min)?);
             complete &= (0..bytes.len()).all(|number| !search.is_cut(number));
         }
@@ -202,8 +206,8 @@ impl Asked {
         })
     }
 
-    fn search<'a>(&self, snapshot: &'a Snapshot, together: usize) -> Search<'a> {
-        Search::new(snapshot, together).bounded(self.candidates_max)
+    fn search<'a>(&self, snapshot: &'a Snapshot, scratch: &'a mut Scratch) -> Search<'a> {
+        Search::new(snapshot, scratch).bounded(self.candidates_max)
     }
 }
 
@@ -263,7 +267,8 @@ impl<'a> Queries<'a> {
             snapshot.check_signature(signature)?;
         }
         let mut answers = Vec::with_capacity(self.signatures.len());
-        let mut search = asked.search(snapshot, TOGETHER.min(self.signatures.len()));
+        let mut scratch = Scratch::default();
+        let mut search = asked.search(snapshot, &mut scratch);
         let mut bytes: [&[u8]; TOGETHER] = [&[]; TOGETHER];
         for together in self.signatures.chunks(TOGETHER) {
             for (bytes, signature) in bytes.iter_mut().zip(together) {

@@ -5,11 +5,13 @@
 //! all segments (and of all signatures asked for together) at once.
 
 use crate::format::bytes::index;
-use crate::index::read::state::{Place, Snapshot, band_keys};
-use crate::memtable::Walk;
+use crate::index::read::scratch::Scratch;
+use crate::index::read::state::{LiveSegment, Place, Snapshot, band_keys};
 use crate::segment::{FirstTouch, LookUp, Tables};
 use crate::sketch::Agreement;
+use crate::sync::Arc;
 use crate::{Params, Result};
+use std::ops::Range;
 
 /// Look-ups on their way at once. More do not fit into the first cache beside what they read.
 const LOOK_UPS_MAX: usize = 256;
@@ -64,47 +66,19 @@ pub(super) fn first_shared_band(agreement: &Agreement, last: usize, rows: usize)
 /// A candidate whose signature has been asked for: it is compared once for all the bands it was
 /// met in while it waited.
 #[derive(Debug, Clone, Copy)]
-struct Candidate {
+pub(super) struct Candidate {
     place: Place,
     probe: u32,
     first_band: u32,
     last_band: u32,
 }
 
-/// One signature in one segment: of each signature in turn, all segments.
-#[derive(Debug, Clone, Copy)]
-struct Task {
-    probe: usize,
-    source: usize,
-    segments: usize,
-}
-
-impl Task {
-    fn of(number: usize, segments: usize) -> Self {
-        Self { probe: number / segments, source: number % segments, segments }
-    }
-
-    #[inline]
-    fn advance(&mut self) {
-        self.source += 1;
-        if self.source == self.segments {
-            (self.probe, self.source) = (self.probe + 1, 0);
-        }
-    }
-}
-
-/// Searches of one snapshot, one after another; keeps its memory.
+/// Searches of one snapshot, one after another, in the memory that is given.
 #[derive(Debug)]
 pub(crate) struct Search<'a> {
     snapshot: &'a Snapshot,
     bands: usize,
-    /// Of each signature in turn.
-    band_keys: Vec<u64>,
-    /// Of each signature, for each segment, for each band.
-    look_ups: Vec<LookUp<'a>>,
-    candidates: Vec<Candidate>,
-    found: Vec<Found>,
-    walk: Walk,
+    scratch: &'a mut Scratch,
     /// The most candidates each signature is compared with; those of several bands count several
     /// times.
     candidates_max: usize,
@@ -129,21 +103,10 @@ impl Bounds {
 }
 
 impl<'a> Search<'a> {
-    /// `together` is how many signatures will be asked for at once.
-    pub(crate) fn new(snapshot: &'a Snapshot, together: usize) -> Self {
+    pub(crate) fn new(snapshot: &'a Snapshot, scratch: &'a mut Scratch) -> Self {
         let bands = snapshot.params().bands();
-        let look_ups = together * snapshot.state.segments.len() * bands;
-        Self {
-            snapshot,
-            bands,
-            band_keys: Vec::with_capacity(together * bands),
-            look_ups: Vec::with_capacity(look_ups.min(LOOK_UPS_MAX)),
-            candidates: Vec::new(),
-            found: Vec::new(),
-            walk: Walk::default(),
-            candidates_max: usize::MAX,
-            bounds: Bounds::default(),
-        }
+        let bounds = Bounds::default();
+        Self { snapshot, bands, scratch, candidates_max: usize::MAX, bounds }
     }
 
     /// The same, with a bound on the candidates that each signature is compared with.
@@ -168,10 +131,11 @@ impl<'a> Search<'a> {
         self.ask_for_recent();
         self.search_segments(asked)?;
         self.search_memtable(asked);
+        let found = &mut self.scratch.found;
         if signatures.len() > 1 {
-            self.found.sort_unstable_by_key(|found| found.probe);
+            found.sort_unstable_by_key(|found| found.probe);
         }
-        Ok(&mut self.found)
+        Ok(found)
     }
 
     /// What segments hold that satisfies the law for a signature, but for deaths since the floor:
@@ -185,25 +149,25 @@ impl<'a> Search<'a> {
         equal_rows_min: u32,
     ) -> Result<Vec<Found>> {
         let asked = Asked::new(self.snapshot.params(), signatures, equal_rows_min);
-        self.found.clear();
-        self.band_keys.clear();
-        self.band_keys.extend_from_slice(band_keys);
+        self.scratch.found.clear();
+        self.scratch.band_keys.clear();
+        self.scratch.band_keys.extend_from_slice(band_keys);
         self.search_segments(asked)?;
-        self.found.sort_unstable_by_key(|found| found.probe);
-        Ok(std::mem::take(&mut self.found))
+        self.scratch.found.sort_unstable_by_key(|found| found.probe);
+        Ok(std::mem::take(&mut self.scratch.found))
     }
 
     /// What the last run found.
     pub(crate) fn found(&mut self) -> &mut Vec<Found> {
-        &mut self.found
+        &mut self.scratch.found
     }
 
     fn begin<'s>(&mut self, signatures: &'s [&'s [u8]], equal_rows_min: u32) -> Asked<'s> {
         let params = self.snapshot.params();
-        self.found.clear();
-        self.band_keys.clear();
+        self.scratch.found.clear();
+        self.scratch.band_keys.clear();
         for signature in signatures {
-            band_keys(params, signature, &mut self.band_keys);
+            band_keys(params, signature, &mut self.scratch.band_keys);
         }
         if self.candidates_max < usize::MAX {
             self.bounds.0.clear();
@@ -213,133 +177,123 @@ impl<'a> Search<'a> {
     }
 
     fn search_segments(&mut self, asked: Asked<'_>) -> Result<()> {
-        let tasks = asked.signatures.len() * self.snapshot.state.segments.len();
-        let together = (LOOK_UPS_MAX / self.bands).max(1);
-        let mut begin = 0;
-        while begin < tasks {
-            let end = tasks.min(begin + together);
-            self.advance(asked, begin..end)?;
-            begin = end;
+        let (probes, sources) = (asked.signatures.len(), self.snapshot.state.segments.len());
+        let (probes_max, sources_max) = together(probes, sources, self.bands);
+        let mut probe = 0;
+        while probe < probes {
+            let some = probe..probes.min(probe + probes_max);
+            let mut source = 0;
+            while source < sources {
+                let end = sources.min(source + sources_max);
+                self.advance(asked, some.clone(), source..end)?;
+                source = end;
+            }
+            probe = some.end;
         }
         self.drop_dead()
     }
 
-    /// Takes the look-ups of some tasks to their end. A task is one signature in one segment: as
-    /// many look-ups as there are bands.
-    fn advance(&mut self, asked: Asked<'_>, tasks: std::ops::Range<usize>) -> Result<()> {
-        let segments = &self.snapshot.state.segments;
+    /// Takes the look-ups of some signatures in some segments to their end: as many look-ups for
+    /// each of the one in each of the other as there are bands.
+    fn advance(
+        &mut self,
+        asked: Asked<'_>,
+        probes: Range<usize>,
+        sources: Range<usize>,
+    ) -> Result<()> {
+        let segments = &self.snapshot.state.segments[sources.clone()];
+        let Scratch { band_keys, look_ups, matching, .. } = &mut *self.scratch;
         let bands = self.bands;
-        self.look_ups.clear();
-        let first_touch = &mut FirstTouch::Take;
-        let mut at = Task::of(tasks.start, segments.len());
-        for _ in tasks.clone() {
-            let keys = &self.band_keys[at.probe * bands..][..bands];
-            let segment = &segments[at.source].segment;
-            segment.look_up(Tables::Bands, keys, first_touch, &mut self.look_ups);
-            at.advance();
+        let keys = &band_keys[probes.start * bands..probes.end * bands];
+        let count = keys.len() * segments.len();
+        if look_ups.len() < count {
+            look_ups.resize(count, LookUp::default());
         }
-        let first = Task::of(tasks.start, segments.len()).source;
-        let of_tasks = || segments.iter().cycle().skip(first).take(tasks.len());
-        for (segment, look_ups) in of_tasks().zip(self.look_ups.chunks_exact_mut(bands)) {
-            segment.segment.find_groups(Tables::Bands, first_touch, look_ups)?;
+        let touch = &mut FirstTouch::Take;
+        let mut rest = &mut look_ups[..count];
+        for keys in keys.chunks_exact(bands) {
+            for live in segments {
+                let these = rest.split_off_mut(..bands).unwrap_or_default();
+                live.segment.look_up(Tables::Bands, keys, touch, these);
+            }
         }
-        let mut matching = 0;
-        for (nth, segment) in of_tasks().enumerate() {
-            let begin = nth * bands;
-            let look_ups = &mut self.look_ups[begin..begin + bands];
-            let segment = &segment.segment;
-            let matched = segment.match_fingerprints(count(begin), first_touch, look_ups)?;
-            self.look_ups.copy_within(begin..begin + matched, matching);
-            matching += matched;
+        let mut rest = &mut look_ups[..count];
+        for _ in probes.clone() {
+            for live in segments {
+                let these = rest.split_off_mut(..bands).unwrap_or_default();
+                live.segment.find_groups(Tables::Bands, touch, these)?;
+            }
         }
-        self.look_ups.truncate(matching);
-        self.collect(asked, tasks.start)
+        let mut rest = &look_ups[..count];
+        matching.clear();
+        for _ in probes.clone() {
+            for live in segments {
+                let first = count - rest.len();
+                let these = rest.split_off(..bands).unwrap_or_default();
+                live.segment.match_fingerprints(small(first), touch, these, matching)?;
+            }
+        }
+        if matching.is_empty() { Ok(()) } else { self.collect(asked, probes, sources) }
     }
 
     /// Reads the ordinals that were found, and compares the signatures.
-    fn collect(&mut self, asked: Asked<'_>, first_task: usize) -> Result<()> {
+    fn collect(
+        &mut self,
+        asked: Asked<'_>,
+        probes: Range<usize>,
+        sources: Range<usize>,
+    ) -> Result<()> {
         let segments = &self.snapshot.state.segments;
-        let look_ups = std::mem::take(&mut self.look_ups);
+        let Scratch { matching, candidates, found, .. } = &mut *self.scratch;
         // They come in order: no division for each of them.
-        let (mut task, mut end) = (Task::of(first_task, segments.len()), self.bands);
-        for look_up in &look_ups {
-            let number = index(look_up.number);
-            while number >= end {
-                task.advance();
-                end += self.bands;
+        let mut rest = matching.iter().peekable();
+        let mut begin = 0;
+        let pairs = probes.flat_map(|probe| sources.clone().map(move |source| (probe, source)));
+        for (probe, source) in pairs {
+            let (probe, segment) = (small(probe), &segments[source].segment);
+            let end = begin + small(self.bands);
+            while let Some(matching) = rest.next_if(|matching| matching.number < end) {
+                let band = matching.number - begin;
+                let mut guess = 0;
+                segment.take_ordinals(matching, |ordinal| {
+                    if !self.bounds.take_one(probe) {
+                        return Ok(());
+                    }
+                    let place = Place { source, ordinal };
+                    if let Some(at) = waiting(candidates, place, probe, guess) {
+                        candidates[at].last_band = band;
+                        guess = at + 1;
+                        return Ok(());
+                    }
+                    if candidates.len() == CANDIDATES_MAX {
+                        score(segments, asked, candidates, found)?;
+                    }
+                    segment.ask_for_signature(ordinal);
+                    if candidates.len() < PRESUMED_MAX {
+                        segment.ask_for_document(ordinal);
+                    }
+                    candidates.push(Candidate { place, probe, first_band: band, last_band: band });
+                    guess = candidates.len();
+                    Ok(())
+                })?;
             }
-            let band = count(number + self.bands - end);
-            let (probe, source) = (count(task.probe), task.source);
-            let segment = &segments[source].segment;
-            let mut guess = 0;
-            segment.take_ordinals(look_up, |ordinal| {
-                if !self.bounds.take_one(probe) {
-                    return Ok(());
-                }
-                let place = Place { source, ordinal };
-                if let Some(at) = self.waiting(place, probe, guess) {
-                    self.candidates[at].last_band = band;
-                    guess = at + 1;
-                    return Ok(());
-                }
-                if self.candidates.len() == CANDIDATES_MAX {
-                    self.score(asked)?;
-                }
-                segment.ask_for_signature(ordinal);
-                if self.candidates.len() < PRESUMED_MAX {
-                    segment.ask_for_document(ordinal);
-                }
-                let candidate = Candidate { place, probe, first_band: band, last_band: band };
-                self.candidates.push(candidate);
-                guess = self.candidates.len();
-                Ok(())
-            })?;
+            begin = end;
         }
-        self.look_ups = look_ups;
-        self.score(asked)
-    }
-
-    /// Where a candidate waits already. The same documents mostly share several bands, and come in
-    /// the same order in each: so the place after the last one is looked at first.
-    #[inline]
-    fn waiting(&self, place: Place, probe: u32, guess: usize) -> Option<usize> {
-        let is = |candidate: &Candidate| candidate.place == place && candidate.probe == probe;
-        match self.candidates.get(guess) {
-            Some(candidate) if is(candidate) => Some(guess),
-            _ => self.candidates.iter().position(is),
-        }
-    }
-
-    /// Holds the candidates against what was asked for.
-    fn score(&mut self, asked: Asked<'_>) -> Result<()> {
-        for (nth, candidate) in self.candidates.iter().enumerate() {
-            let Candidate { place, probe, first_band, last_band } = *candidate;
-            let segment = &self.snapshot.state.segments[place.source].segment;
-            let signature = segment.signature(place.ordinal)?;
-            if let Some(equal_rows) = asked.score(probe, (first_band, last_band), &signature) {
-                if nth < PRESUMED_MAX {
-                    segment.ask_for_key_at_hand(place.ordinal);
-                } else {
-                    segment.ask_for_document(place.ordinal);
-                }
-                self.found.push(Found { probe, place, equal_rows });
-            }
-        }
-        self.candidates.clear();
-        Ok(())
+        score(segments, asked, candidates, found)
     }
 
     /// Takes back what was dead at the floor.
     fn drop_dead(&mut self) -> Result<()> {
+        let found = &mut self.scratch.found;
         let mut kept = 0;
-        for at in 0..self.found.len() {
-            let Place { source, ordinal } = self.found[at].place;
+        for at in 0..found.len() {
+            let Place { source, ordinal } = found[at].place;
             if !self.snapshot.state.segments[source].is_dead(ordinal)? {
-                self.found.swap(kept, at);
+                found.swap(kept, at);
                 kept += 1;
             }
         }
-        self.found.truncate(kept);
+        found.truncate(kept);
         Ok(())
     }
 
@@ -347,7 +301,8 @@ impl<'a> Search<'a> {
     fn ask_for_recent(&self) {
         let memtable = &self.snapshot.state.memtable;
         if !memtable.is_untouched() {
-            memtable.ask_for_buckets((0..self.bands).cycle().zip(self.band_keys.iter().copied()));
+            let keys = self.scratch.band_keys.iter().copied();
+            memtable.ask_for_buckets((0..self.bands).cycle().zip(keys));
         }
     }
 
@@ -358,7 +313,8 @@ impl<'a> Search<'a> {
             return;
         }
         let content = state.memtable.read();
-        self.found.retain(|Found { place, .. }| {
+        let Scratch { band_keys, found, walk, .. } = &mut *self.scratch;
+        found.retain(|Found { place, .. }| {
             let number = state.segments[place.source].number();
             !content.segment_death(number, place.ordinal, *visible)
         });
@@ -366,12 +322,12 @@ impl<'a> Search<'a> {
         // Where candidates are bounded, band by band: one that is met in a band before its first
         // would be compared for nothing.
         let together = if self.bounds.0.is_empty() { self.bands } else { 1 };
-        for (keys, probe) in self.band_keys.chunks_exact(self.bands).zip(0..) {
+        for (keys, probe) in band_keys.chunks_exact(self.bands).zip(0..) {
             // It mostly shares more than one band.
             let mut last_found = u32::MAX;
             for (keys, first) in keys.chunks(together).zip((0..).step_by(together)) {
                 let keys = keys.iter().zip(first..).map(|(key, band)| (band, *key));
-                content.buckets(keys, 0..u32::MAX, &mut self.walk, |nth, ordinal| {
+                content.buckets(keys, 0..u32::MAX, walk, |nth, ordinal| {
                     if !content.is_live(ordinal, *visible) {
                         return true;
                     }
@@ -381,12 +337,12 @@ impl<'a> Search<'a> {
                     if last_found == ordinal {
                         return true;
                     }
-                    let band = count(first + nth);
+                    let band = small(first + nth);
                     let signature = content.signature(ordinal);
                     if let Some(equal_rows) = asked.score(probe, (band, band), signature) {
                         last_found = ordinal;
                         let place = Place { source, ordinal };
-                        self.found.push(Found { probe, place, equal_rows });
+                        found.push(Found { probe, place, equal_rows });
                     }
                     true
                 });
@@ -395,8 +351,53 @@ impl<'a> Search<'a> {
     }
 }
 
-/// A number of bands or signatures asked for together: there are few.
+/// Where a candidate waits already. The same documents mostly share several bands, and come in the
+/// same order in each: so the place after the last one is looked at first.
 #[inline]
-fn count(few: usize) -> u32 {
+fn waiting(candidates: &[Candidate], place: Place, probe: u32, guess: usize) -> Option<usize> {
+    let is = |candidate: &Candidate| candidate.place == place && candidate.probe == probe;
+    match candidates.get(guess) {
+        Some(candidate) if is(candidate) => Some(guess),
+        _ => candidates.iter().position(is),
+    }
+}
+
+/// Holds the candidates against what was asked for.
+fn score(
+    segments: &[Arc<LiveSegment>],
+    asked: Asked<'_>,
+    candidates: &mut Vec<Candidate>,
+    found: &mut Vec<Found>,
+) -> Result<()> {
+    for (nth, candidate) in candidates.iter().enumerate() {
+        let Candidate { place, probe, first_band, last_band } = *candidate;
+        let segment = &segments[place.source].segment;
+        let signature = segment.signature(place.ordinal)?;
+        if let Some(equal_rows) = asked.score(probe, (first_band, last_band), &signature) {
+            if nth < PRESUMED_MAX {
+                segment.ask_for_key_at_hand(place.ordinal);
+            } else {
+                segment.ask_for_document(place.ordinal);
+            }
+            found.push(Found { probe, place, equal_rows });
+        }
+    }
+    candidates.clear();
+    Ok(())
+}
+
+/// How many signatures, and in how many segments, are looked up at once.
+#[inline]
+fn together(probes: usize, sources: usize, bands: usize) -> (usize, usize) {
+    if probes * sources * bands <= LOOK_UPS_MAX {
+        return (probes, sources);
+    }
+    let probes = (LOOK_UPS_MAX / (sources * bands)).max(1);
+    (probes, (LOOK_UPS_MAX / bands).clamp(1, sources))
+}
+
+/// A number of bands, signatures or look-ups on their way: there are few.
+#[inline]
+fn small(few: usize) -> u32 {
     u32::try_from(few).unwrap_or(u32::MAX)
 }
