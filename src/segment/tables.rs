@@ -415,3 +415,73 @@ impl Rebuild {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Random, shape};
+    use super::*;
+
+    /// Directory, fingerprints and ordinals of a table, as the format says.
+    fn by_definition(keys: &[u64], groups: u32) -> [Vec<u8>; 3] {
+        let entry = |(ordinal, key): (u32, &u64)| {
+            let product = u128::from(*key) * u128::from(groups);
+            let part = |bits: u128| u32::try_from(bits & 0xffff_ffff).expect("32 bits");
+            (part(product >> 64), part(product >> 48 & 0xffff), ordinal)
+        };
+        let mut entries: Vec<(u32, u32, u32)> = (0..).zip(keys).map(entry).collect();
+        entries.sort_unstable();
+        let begins = (0..=groups).map(|group| {
+            let before = entries.partition_point(|entry| entry.0 < group);
+            u32::try_from(before).expect("few").to_le_bytes()
+        });
+        [
+            begins.flatten().collect(),
+            entries.iter().flat_map(|entry| entry.1.to_le_bytes()[..2].to_vec()).collect(),
+            entries.iter().flat_map(|entry| entry.2.to_le_bytes()).collect(),
+        ]
+    }
+
+    /// The same of both tables of an index of one band, as they are computed in so much memory.
+    /// Each run must say where it belongs.
+    fn computed(mut rebuild: Rebuild, signatures: &[u8], hashes: &[u64]) -> [[Vec<u8>; 3]; 2] {
+        let mut out: [[Vec<u8>; 3]; 2] = Default::default();
+        let mut run = Run::default();
+        loop {
+            match rebuild.need() {
+                Need::Signatures { from } => rebuild.signatures(&signatures[8 * index(from)..]),
+                Need::Keys { from } => rebuild.keys(&hashes[index(from)..]),
+                Need::Emit => {
+                    rebuild.emit(&mut run);
+                    let [directory, fingerprints, ordinals] = &mut out[index(run.table)];
+                    assert_eq!(directory.len(), 4 * index(run.first_group));
+                    assert_eq!(ordinals.len(), 4 * index(run.first_entry));
+                    directory.extend_from_slice(&run.directory);
+                    fingerprints.extend_from_slice(&run.fingerprints);
+                    ordinals.extend_from_slice(&run.ordinals);
+                }
+                Need::Done => return out,
+            }
+        }
+    }
+
+    #[test]
+    fn tables_are_those_of_the_definition_whatever_the_memory() {
+        let mut random = Random(3);
+        for docs in [1, 19, 20, 63, 64, 127, 128, 129, 1000, 20_000_u32] {
+            // A crowd of a third of them.
+            let value = |random: &mut Random| random.next() * u64::from(random.below(3) > 0);
+            let signatures: Vec<u8> =
+                (0..docs).flat_map(|_| value(&mut random).to_le_bytes()).collect();
+            let hashes: Vec<u64> = (0..docs).map(|_| value(&mut random)).collect();
+            let keys: Vec<u64> = signatures.chunks(8).map(band_key).collect();
+            for grouping in [Grouping::By20, Grouping::By64] {
+                let groups = grouping.groups(docs);
+                let expected = [by_definition(&keys, groups), by_definition(&hashes, groups)];
+                for memory in [0, 600, 3_000, 50_000, 1 << 20] {
+                    let rebuild = Rebuild::of(&shape(8, 8), docs, grouping, memory);
+                    assert!(computed(rebuild, &signatures, &hashes) == expected);
+                }
+            }
+        }
+    }
+}

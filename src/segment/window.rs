@@ -15,9 +15,10 @@ use std::ops::Range;
 pub(super) const LINE: u64 = 64;
 const _: () = assert!(size_of::<Window>() == 64, "a window is as long as a line");
 
-/// How far from where it is presumed an entry is mostly found. Of 64 fingerprints that are random,
-/// the number that is below one in the middle has the standard deviation 4.
-const MARGIN: u64 = 8;
+/// A quarter of it: 8 fingerprints. So far from where it is presumed, at least, an entry is found.
+/// Of 64 fingerprints that are random, the number that is below one in the middle has the standard
+/// deviation 4.
+const QUARTER: u64 = LINE / 4;
 
 /// Where among so many fingerprints in order one would be if all were as far from each other as
 /// they are on average.
@@ -26,16 +27,12 @@ pub(super) fn presumed(entries: u32, fingerprint: u16) -> u64 {
     (u64::from(entries) * u64::from(fingerprint)) >> 16
 }
 
-/// Where the window begins in which a fingerprint is presumed, of a group that begins `at`: if it
-/// and some to either side of it lie in one line, that line; else the halves of the two that meet
-/// there.
+/// Where the window begins in which a fingerprint is presumed, of a group that begins `at`: of those
+/// that begin with a line or with its second half the one whose middle half has the place.
 #[inline]
 pub(super) fn window_of(at: u64, entries: u32, fingerprint: u16) -> u64 {
-    let place = presumed(entries, fingerprint);
-    let first = at + 2 * place.saturating_sub(MARGIN);
-    let last = at + 2 * (place + MARGIN).min(u64::from(entries).saturating_sub(1));
-    // Without a branch, for none would be foretold.
-    first / LINE * LINE + (first ^ last) % (2 * LINE) / LINE * (LINE / 2)
+    let place = at + 2 * presumed(entries, fingerprint);
+    place.saturating_sub(QUARTER) / (LINE / 2) * (LINE / 2)
 }
 
 /// Which entries of a group have the fingerprint, mostly none, if the window that begins at `begin`
@@ -55,10 +52,14 @@ pub(super) fn run_in(
     if may_be_before | may_be_behind {
         return None;
     }
+    let equal = equal_bits(window, fingerprint);
+    if equal == 0 {
+        return Some(0..0);
+    }
     // Only those of the group.
     let from = group.start.saturating_sub(begin) / 2;
     let until = group.end.saturating_sub(begin).min(LINE) / 2;
-    let equal = equal_bits(window, fingerprint) & ((1 << until) - (1_u64 << from));
+    let equal = equal & ((1 << until) - (1_u64 << from));
     if equal == 0 {
         return Some(0..0);
     }

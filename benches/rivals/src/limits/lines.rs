@@ -14,7 +14,9 @@ use std::sync::Barrier;
 use std::time::Instant;
 
 /// Entries that share a word of a directory.
-const GROUP: usize = 20;
+const GROUP: usize = 64;
+/// Fingerprints that a line of memory holds.
+const LINE: usize = 32;
 /// Bands that a hit shares with what it finds, on average: .925 of the rows agree.
 const SHARED_BANDS: usize = 9;
 /// Bytes that share a checksum.
@@ -221,20 +223,19 @@ impl Tables {
             let group = place(*key, groups);
             // Of the word that was read one bit is used: enough to depend on it.
             let word = self.directories.at::<FIRST>(band * groups + group)[0];
-            let begins_at = band * self.documents + group * GROUP + usize::from(word & 1);
-            *begin = begins_at.min(self.last(GROUP));
+            // Within the group a fingerprint lies where its value says.
+            let place = group * GROUP + usize::from(*key as u16) * GROUP / (1 << 16);
+            let begins_at = band * self.documents + place + usize::from(word & 1);
+            *begin = begins_at.min(self.last(LINE));
         }
         // First one of each line, so that all are on their way at once.
-        let ends = |begin| {
-            let first = self.fingerprints.at::<FIRST>(begin);
-            // On the same block most of the time.
-            first[0] ^ self.fingerprints.at::<false>(begin + GROUP - 1)[0]
-        };
-        let mut equal = black_box(begins.map(ends)).into_iter().map(u32::from).sum::<u32>() & 1;
+        let one = |begin| self.fingerprints.at::<FIRST>(begin)[0];
+        let mut equal = black_box(begins.map(one)).into_iter().map(u32::from).sum::<u32>() & 1;
         let fingerprints = self.fingerprints.all();
         for (begin, key) in begins.into_iter().zip(asked) {
             let same = |one: &[u8; 2]| u32::from(u16::from_le_bytes(*one) == *key as u16);
-            equal += fingerprints[begin..begin + GROUP].iter().map(same).sum::<u32>();
+            let line = begin / LINE * LINE;
+            equal += fingerprints[line..line + LINE].iter().map(same).sum::<u32>();
         }
         if shared == 0 {
             return equal;
