@@ -301,10 +301,12 @@ impl SegmentProperties {
         let mut reader = Reader::new(bytes);
         let docs = reader.u32("documents")?;
         let groups = reader.u32("groups")?;
-        let is_first_codec = |section: &Section| section.codec == Grouping::By20 as u32;
         let directories = sections.iter().find(|one| one.kind == SectionKind::Directories);
-        let is_first = directories.is_some_and(is_first_codec);
-        let grouping = if is_first { Grouping::By20 } else { Grouping::By64 };
+        let grouping = match directories.map(|section| section.codec) {
+            Some(0) => Grouping::By20,
+            Some(1) => Grouping::By64,
+            _ => return Err(DecodeError::damaged("segment has no directories", 0)),
+        };
         let properties = Self {
             docs,
             grouping,

@@ -130,7 +130,8 @@ fn impossible_numbers_are_errors() {
     ] {
         decode(&bad).expect_err("impossible");
     }
-    // The number of groups is what the section table says.
+    // The number of groups is what the section table says, and there must be such a section.
+    SegmentProperties::decode(&good.encode(), &[]).expect_err("impossible");
     SegmentProperties::decode(&older.encode(), &sections(&good)).expect_err("impossible");
     SegmentProperties::decode(&good.encode(), &sections(&older)).expect_err("impossible");
     SegmentLayout::decode(&good, &sections(&older), 1 << 13).expect_err("impossible");

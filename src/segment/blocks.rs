@@ -159,34 +159,33 @@ impl BlockFile {
     /// place is found when it is read.
     #[inline]
     pub(super) fn ask_for(&self, offset: u64, count: usize) {
-        self.asked_of(self.checked(), offset, count, &mut FirstTouch::Take);
+        self.ask_of(self.checked(), offset, count, &mut FirstTouch::Take);
     }
 
     /// As `ask_for`, of many look-ups.
     #[inline]
     pub(super) fn ask_for_of_many(&self, offset: u64, count: usize, touch: &mut FirstTouch) {
-        self.asked_of(self.checked(), offset, count, touch);
+        self.ask_of(self.checked(), offset, count, touch);
     }
 
-    /// As `ask_for`, and the bytes themselves if they can be had already, to be read later.
+    /// As `ask_for`, for who has asked what was checked.
     #[inline]
-    pub(super) fn asked_of<'a>(
+    pub(super) fn ask_of(
         &self,
-        checked: Checked<'a>,
+        checked: Checked<'_>,
         offset: u64,
         count: usize,
         touch: &mut FirstTouch,
-    ) -> Option<&'a [u8]> {
-        let Some(bytes) = checked.bytes(offset, count) else {
-            self.ask_first(offset, count, touch);
-            return None;
-        };
-        // Two lines: who wants more has it brought by the first reads.
-        if let [first, .., last] = bytes {
-            Map::prefetch(first);
-            Map::prefetch(last);
+    ) {
+        match checked.bytes(offset, count) {
+            // Two lines: who wants more has it brought by the first reads.
+            Some([first, .., last]) => {
+                Map::prefetch(first);
+                Map::prefetch(last);
+            }
+            Some(_) => {}
+            None => self.ask_first(offset, count, touch),
         }
-        Some(bytes)
     }
 
     /// Asks for what is not at hand: not checked, or in two blocks while not all are.
@@ -194,30 +193,23 @@ impl BlockFile {
     pub(super) fn ask_first(&self, offset: u64, count: usize, touch: &mut FirstTouch) {
         let Some(map) = &self.map else { return };
         let begin = usize::try_from(offset).unwrap_or(usize::MAX);
-        let block = begin / BLOCK_BYTES;
-        if let FirstTouch::Note(noted) = touch {
-            let last = begin.saturating_add(count.saturating_sub(1)) / BLOCK_BYTES;
-            for block in block..=last.min(self.blocks().saturating_sub(1)) {
-                if !self.checked.has(block) && self.is_news(block) {
-                    noted.blocks.push(block);
+        let last = begin.saturating_add(count.saturating_sub(1)) / BLOCK_BYTES;
+        let mut unchecked =
+            (begin / BLOCK_BYTES..=last).filter(|block| !self.checked.has(*block)).peekable();
+        if unchecked.peek().is_none() {
+            let bytes = map.bytes();
+            for place in [begin, begin.wrapping_add(count).wrapping_sub(1)] {
+                if let Some(byte) = bytes.get(place) {
+                    Map::prefetch(byte);
                 }
             }
-            return;
-        }
-        if !self.checked.has(block) {
-            if !self.was_asked(block)
-                && !self.take_at_hand(begin, count, touch)
-                && self.is_news(block)
-            {
-                self.ask_disk(map, offset, count);
-            }
-            return;
-        }
-        let bytes = map.bytes();
-        for place in [begin, begin.wrapping_add(count).wrapping_sub(1)] {
-            if let Some(byte) = bytes.get(place) {
-                Map::prefetch(byte);
-            }
+        } else if let FirstTouch::Note(noted) = touch {
+            noted.blocks.extend(unchecked.filter(|block| self.is_news(*block)));
+        } else if let Some(block) = unchecked.find(|block| !self.was_asked(*block))
+            && !self.take_at_hand(begin, count, touch)
+            && self.is_news(block)
+        {
+            self.ask_disk(map, offset, count);
         }
     }
 

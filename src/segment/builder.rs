@@ -1,7 +1,7 @@
 //! Writes one segment, section by section, and computes its bucket tables from what it wrote; or
 //! is given them by who has the signatures at hand.
 //!
-//! Knows nothing of where documents come from. Holds 4.2 bytes per document beside its bounded
+//! Knows nothing of where documents come from. Holds 4.4 bytes per document beside its bounded
 //! buffers, and 4 per block of the file; nothing that grows with the text.
 
 use super::tables::{Need, Rebuild, Run, key_hash, u16_of};

@@ -11,7 +11,7 @@ const MEMORY: usize = 1 << 20;
 
 /// A segment of several blocks, and its bytes.
 fn small(place: &Place, path: &Path) -> (Model, Listed, Vec<u8>) {
-    let mut model = Model::random(3, 45, shape(24, 4), 3);
+    let mut model = Model::random(3, 130, shape(24, 4), 3);
     model.payloads[7] = b"payload".repeat(700);
     let listed = model.build(&place.disk, path, MEMORY, 1 << 20).listed;
     let bytes = place.bytes(path);
@@ -231,7 +231,7 @@ fn read_everything(model: &Model, segment: &Segment) {
         for doc in 0..model.keys.len() {
             out.clear();
             let _ = segment.bucket(table, model.table_key(table, doc), &mut out);
-            assert!(out.len() <= 45);
+            assert!(out.len() <= 130);
         }
     }
     for key in &model.keys {
@@ -294,5 +294,40 @@ fn a_forged_body_is_found_by_computing_it_again() {
         let segment = place.segment(&path, &listed, &model.shape, ReadMode::Pread).expect("opens");
         let found = problems(|watch| segment.verify(None, watch));
         assert!(found.iter().any(|error| !error.to_string().contains("another live")), "byte {at}");
+    }
+}
+
+#[test]
+fn forged_tables_of_many_runs_are_found_from_the_first_to_the_last() {
+    let place = Place::new();
+    let path = place.path("a.seg");
+    let model = Model::random(8, 20_000, shape(8, 4), 1 << 40);
+    let listed = model.build(&place.disk, &path, MEMORY, 1 << 20).listed;
+    let bytes = place.bytes(&path);
+    let footer = footer_of(&bytes);
+    let found = |listed: &Listed| {
+        let segment = place.segment(&path, listed, &model.shape, ReadMode::Pread).expect("opens");
+        let found = problems(|watch| segment.verify(None, watch));
+        let of_tables = |error: &crate::Error| error.to_string().contains("of bucket table");
+        (found.iter().filter(|error| of_tables(error)).count(), segment.layout)
+    };
+    let (none, layout) = found(&listed);
+    assert_eq!(none, 0);
+    let [.., tables, directories] = layout.sections;
+    for table in 0..3 {
+        let (fingerprints, groups) = (tables.offset + table * layout.table_stride, 20_000 / 64 * 4);
+        let (ordinals, directory) = (
+            fingerprints + layout.table_ordinals,
+            directories.offset + table * layout.directory_stride,
+        );
+        for (begin, bytes_of) in [(fingerprints, 40_000), (ordinals, 80_000), (directory, groups)] {
+            for at in [begin, begin + bytes_of / 2, begin + bytes_of - 4] {
+                let mut forged = bytes.clone();
+                forged[usize::try_from(at).expect("small")] ^= 1;
+                let listed = repair(&mut forged, &footer, &listed);
+                place.write(&path, &forged);
+                assert!(found(&listed).0 > 0, "byte {at}");
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@ use super::checked::Checked;
 use super::first_touch::FirstTouch;
 use super::reader::Segment;
 use super::tables::{key_hash, split};
-use super::window::{LINE, presumed, run_in, window_of};
+use super::window::{presumed, run_in, window_of};
 use crate::Result;
 use crate::format::blocks::STARTS_PER_BASE;
 use crate::format::bytes::{index, wide};
@@ -61,9 +61,9 @@ impl LookUp {
     }
 }
 
-/// Entries of a table that match.
+/// The entries of a look-up that match, one at least.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Matching {
+pub(crate) struct Entries {
     /// Which of all look-ups it was.
     pub(crate) number: u32,
     /// How many they are, and where their ordinals lie. (Within the third step 0: not known yet.)
@@ -158,7 +158,7 @@ impl Segment {
         first: u32,
         first_touch: &mut FirstTouch,
         look_ups: &[LookUp],
-        out: &mut Vec<Matching>,
+        out: &mut Vec<Entries>,
     ) -> Result<()> {
         self.blocks.check_noted(first_touch);
         let checked = self.blocks.checked();
@@ -168,16 +168,14 @@ impl Segment {
             match look_up.presumed_run(checked) {
                 Some(run) if run.start == run.end => {}
                 Some(run) => {
-                    let matching = self.matching(checked, number, look_up, run, first_touch);
-                    out.push(matching);
+                    out.push(self.entries(checked, number, look_up, run, first_touch));
                 }
                 None => {
                     is_known = false;
-                    // Mostly what was presumed was wrong by a little: it is in the line before or
-                    // in the one behind. All that are to be looked at again are asked for first.
-                    checked.ask_for(look_up.window.wrapping_sub(1));
-                    checked.ask_for(look_up.window.saturating_add(LINE));
-                    out.push(Matching { number, count: 0, at: 0 });
+                    // All that are to be looked at again are asked for first, whole.
+                    let bytes = 2 * index((look_up.end - look_up.begin).min(GROUP_MAX));
+                    self.blocks.ask_first(look_up.at, bytes, first_touch);
+                    out.push(Entries { number, count: 0, at: 0 });
                 }
             }
         }
@@ -192,54 +190,54 @@ impl Segment {
         first_touch: &mut FirstTouch,
         look_ups: &[LookUp],
         before: usize,
-        out: &mut Vec<Matching>,
+        out: &mut Vec<Entries>,
     ) -> Result<()> {
         let checked = self.blocks.checked();
-        for matching in out[before..].iter_mut().filter(|matching| matching.count == 0) {
-            let number = matching.number;
+        for entries in out[before..].iter_mut().filter(|entries| entries.count == 0) {
+            let number = entries.number;
             let look_up = &look_ups[index(number - first)];
             let run = self.match_group(look_up)?;
             if run.start < run.end {
-                *matching = self.matching(checked, number, look_up, run, first_touch);
+                *entries = self.entries(checked, number, look_up, run, first_touch);
             }
         }
-        out.retain(|matching| matching.count > 0);
+        out.retain(|entries| entries.count > 0);
         Ok(())
     }
 
     /// Some entries of a look-up's group, which match; asks for their ordinals.
     #[inline]
-    fn matching(
+    fn entries(
         &self,
         checked: Checked<'_>,
         number: u32,
         look_up: &LookUp,
         run: Range<u32>,
         first_touch: &mut FirstTouch,
-    ) -> Matching {
+    ) -> Entries {
         let count = run.end - run.start;
         // From the fingerprints of the group back to those of the table.
         let table = look_up.at - 2 * u64::from(look_up.begin);
         let ordinals = table + self.layout.table_ordinals;
         let at = ordinals + 4 * u64::from(look_up.begin + run.start);
         let bytes = 4 * index(count.min(ORDINALS_MAX));
-        self.blocks.asked_of(checked, at, bytes, first_touch);
-        Matching { number, count, at }
+        self.blocks.ask_of(checked, at, bytes, first_touch);
+        Entries { number, count, at }
     }
 
     /// The last step: the ordinals, ascending. They are candidates: the caller compares bytes.
     #[inline]
     pub(crate) fn take_ordinals(
         &self,
-        matching: &Matching,
+        entries: &Entries,
         mut take: impl FnMut(u32) -> Result<()>,
     ) -> Result<()> {
-        let bytes = self.blocks.read(matching.at, index(matching.count) * 4)?;
-        for entry in bytes.as_chunks::<4>().0 {
-            let ordinal = u32::from_le_bytes(*entry);
+        let bytes = self.blocks.read(entries.at, index(entries.count) * 4)?;
+        for ordinal in bytes.as_chunks::<4>().0 {
+            let ordinal = u32::from_le_bytes(*ordinal);
             if ordinal >= self.docs() {
                 let what = "bucket names a document that is not there";
-                return Err(self.blocks.corrupt(matching.at, what));
+                return Err(self.blocks.corrupt(entries.at, what));
             }
             take(ordinal)?;
         }
@@ -349,9 +347,9 @@ impl Segment {
             matching.clear();
             self.match_fingerprints(0, first_touch, look_ups, &mut matching)?;
             self.blocks.check_noted(first_touch);
-            for matching in &matching {
-                self.take_ordinals(matching, |ordinal| {
-                    take(part * LOOK_UPS_TOGETHER + index(matching.number), ordinal);
+            for entries in &matching {
+                self.take_ordinals(entries, |ordinal| {
+                    take(part * LOOK_UPS_TOGETHER + index(entries.number), ordinal);
                     Ok(())
                 })?;
             }
@@ -441,7 +439,7 @@ fn find_at_hand(
         let Some(words) = checked.array(look_up.at) else { return nth };
         let (begin, end) = halves(*words);
         let entries = end.wrapping_sub(begin);
-        if entries > GROUP_MAX || end > docs {
+        if begin > end || entries > GROUP_MAX || end > docs {
             return nth;
         }
         let at = table + 2 * u64::from(begin);

@@ -32,7 +32,7 @@ pub(crate) use builder::{Builder, Built};
 pub(crate) use dead::{Dead, Ranks, write_dead};
 pub(crate) use ends::describe;
 pub(crate) use first_touch::FirstTouch;
-pub(crate) use look_up::{LOOK_UPS_TOGETHER, LookUp, Matching, Tables};
+pub(crate) use look_up::{Entries, LOOK_UPS_TOGETHER, LookUp, Tables};
 pub(crate) use reader::Segment;
 pub(crate) use tables::{Need, Rebuild, Run};
 pub(crate) use verify::Watch;

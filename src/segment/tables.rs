@@ -26,7 +26,7 @@ fn word(key: u64, groups: u32) -> u64 {
 /// The part of a word: the group, and the first bits of the fingerprint.
 #[inline]
 fn part_of(word: u64, part_bits: u32) -> usize {
-    usize::try_from(word >> (16 - part_bits)).expect("a group is 32 bits")
+    usize::try_from(word >> (16 - part_bits)).expect("a part is 32 bits")
 }
 
 /// What is sorted within a part: fingerprint and ordinal in one word.
@@ -84,7 +84,8 @@ pub(crate) struct Run {
 const RUN_ENTRIES: usize = 8 * 1024;
 
 impl Run {
-    /// About how much memory one takes: its entries, and a word of the directory for some 16.
+    /// About how much memory one takes: its entries, and a word of the directory for 16
+    /// of them, which is more than there are.
     pub(crate) const BYTES: usize = RUN_ENTRIES * (2 + 4) + RUN_ENTRIES / 4;
 
     /// Empties it; one that has no memory yet gets it in one piece.

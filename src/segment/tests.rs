@@ -267,7 +267,8 @@ fn all_but_last_of_each_key(model: &Model) -> Vec<u64> {
 #[test]
 fn what_was_built_is_what_is_read() {
     let place = Place::new();
-    let cases = [(1, 1), (2, 3), (39, 3), (40, 3), (64, 5), (65, 1), (700, 20), (3000, 2)];
+    let cases =
+        [(1, 1), (2, 3), (64, 5), (65, 1), (127, 3), (128, 3), (192, 1), (700, 20), (3000, 2)];
     for (case, (docs, crowds)) in cases.into_iter().enumerate() {
         let model = Model::random(case as u64, docs, shape(16, 3), crowds);
         let path = place.path(&format!("{case}.seg"));

@@ -15,7 +15,7 @@ use std::ops::Range;
 pub(super) const LINE: u64 = 64;
 const _: () = assert!(size_of::<Window>() == 64, "a window is as long as a line");
 
-/// A quarter of it: 8 fingerprints. So far from where it is presumed, at least, an entry is found.
+/// A quarter of it: 8 fingerprints. At least so far from where one is presumed the window reaches.
 /// Of 64 fingerprints that are random, the number that is below one in the middle has the standard
 /// deviation 4.
 const QUARTER: u64 = LINE / 4;
@@ -27,8 +27,8 @@ pub(super) fn presumed(entries: u32, fingerprint: u16) -> u64 {
     (u64::from(entries) * u64::from(fingerprint)) >> 16
 }
 
-/// Where the window begins in which a fingerprint is presumed, of a group that begins `at`: of those
-/// that begin with a line or with its second half the one whose middle half has the place.
+/// Where the window begins in which a fingerprint is presumed, of a group that begins `at`: of
+/// those that begin with a line or with its second half the one whose middle half has the place.
 #[inline]
 pub(super) fn window_of(at: u64, entries: u32, fingerprint: u16) -> u64 {
     let place = at + 2 * presumed(entries, fingerprint);

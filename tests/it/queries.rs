@@ -283,7 +283,7 @@ fn queries_asked_together_are_answered_as_if_asked_alone() {
     let index = scratch.create();
     for at in 0..40 {
         index.insert(format!("k{at}"), &run(at * 3, 30)).unwrap();
-        if at % 15 == 14 {
+        if at % 11 == 10 {
             index.flush().unwrap();
         }
     }

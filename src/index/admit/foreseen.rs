@@ -88,7 +88,7 @@ impl Foreseen {
         // What another thread is just applying is not in all tables yet.
         let seen = if memtable.is_untouched() { 0 } else { memtable.read().entered_count() };
         let recent = together.recent(snapshot, relate_min);
-        let mut scratch = Scratch::default();
+        let mut scratch = Scratch::take();
         let mut search = Search::new(snapshot, &mut scratch);
         let mut found: Vec<Found> = Vec::new();
         let mut end = begin;
@@ -109,6 +109,7 @@ impl Foreseen {
                 found[first..].sort_unstable_by_key(|found| found.probe);
             }
         }
+        scratch.keep();
         Ok(Self { state: Arc::clone(&snapshot.state), newcomers: begin..end, found, seen })
     }
 

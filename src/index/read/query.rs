@@ -163,7 +163,7 @@ impl Snapshot {
             signatures.push(self.signature_bytes(place)?);
             themselves.push(place);
         }
-        let (mut found, mut scratch) = (Vec::new(), Scratch::default());
+        let (mut found, mut scratch) = (Vec::new(), Scratch::take());
         let mut complete = true;
         for together in signatures.chunks(TOGETHER) {
             let bytes: Vec<&[u8]> = together.iter().map(AsRef::as_ref).collect();
@@ -171,6 +171,7 @@ impl Snapshot {
             found.append(search.run(&bytes, asked.equal_rows_min)?);
             complete &= (0..bytes.len()).all(|number| !search.is_cut(number));
         }
+        scratch.keep();
         themselves.sort_unstable();
         found.retain(|candidate| themselves.binary_search(&candidate.place).is_err());
         if keys.len() > 1 {
@@ -267,7 +268,7 @@ impl<'a> Queries<'a> {
             snapshot.check_signature(signature)?;
         }
         let mut answers = Vec::with_capacity(self.signatures.len());
-        let mut scratch = Scratch::default();
+        let mut scratch = Scratch::take();
         let mut search = asked.search(snapshot, &mut scratch);
         let mut bytes: [&[u8]; TOGETHER] = [&[]; TOGETHER];
         for together in self.signatures.chunks(TOGETHER) {
@@ -284,6 +285,7 @@ impl<'a> Queries<'a> {
                 rest = of_others;
             }
         }
+        scratch.keep();
         Ok(answers)
     }
 }

@@ -2,20 +2,20 @@
 
 use super::search::{Candidate, Found};
 use crate::memtable::Walk;
-use crate::segment::{LookUp, Matching};
+use crate::segment::{Entries, LookUp};
 use std::cell::Cell;
 
-/// Entries of any of its lists that a thread keeps between two searches.
-const KEPT_MAX: usize = 4096;
+/// Most memory of any of its lists that a thread keeps between two searches.
+const KEPT_BYTES_MAX: usize = 64 << 10;
 
 /// Memory for searches; what it holds means nothing between two of them.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     /// Of each signature in turn.
     pub(super) band_keys: Vec<u64>,
-    /// Of each signature, for each segment, for each band. Never shorter than it was.
+    /// Of each signature, for each segment, for each band of a round. Never shorter than it was.
     pub(super) look_ups: Vec<LookUp>,
-    pub(super) matching: Vec<Matching>,
+    pub(super) matching: Vec<Entries>,
     pub(super) candidates: Vec<Candidate>,
     pub(super) found: Vec<Found>,
     pub(super) walk: Walk,
@@ -27,23 +27,25 @@ thread_local! {
 
 impl Scratch {
     /// What this thread has kept, or new buffers.
-    pub(super) fn take() -> Box<Self> {
+    pub(crate) fn take() -> Box<Self> {
         KEPT.try_with(Cell::take).ok().flatten().unwrap_or_default()
     }
 
-    /// Keeps it for the next search of this thread, unless it has grown large. (A thread that is
-    /// ending keeps nothing.)
-    pub(super) fn keep(self: Box<Self>) {
-        // (The walk has a chain for each BandKey at most.)
-        let Self { band_keys, look_ups, matching, candidates, found, walk: _ } = &*self;
-        let longest = band_keys
-            .capacity()
-            .max(look_ups.capacity())
-            .max(matching.capacity())
-            .max(candidates.capacity())
-            .max(found.capacity());
-        if longest <= KEPT_MAX {
-            let _ = KEPT.try_with(|kept| kept.set(Some(self)));
+    /// Keeps it for the next search of this thread, but for lists that have grown long. (A thread
+    /// that is ending keeps nothing.)
+    pub(crate) fn keep(mut self: Box<Self>) {
+        fn shed<T>(list: &mut Vec<T>) {
+            if list.capacity() * size_of::<T>() > KEPT_BYTES_MAX {
+                *list = Vec::new();
+            }
         }
+        // (The walk has a chain for each BandKey at most.)
+        let Self { band_keys, look_ups, matching, candidates, found, walk: _ } = &mut *self;
+        shed(band_keys);
+        shed(look_ups);
+        shed(matching);
+        shed(candidates);
+        shed(found);
+        let _ = KEPT.try_with(|kept| kept.set(Some(self)));
     }
 }

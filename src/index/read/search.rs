@@ -177,6 +177,8 @@ impl<'a> Search<'a> {
     }
 
     fn search_segments(&mut self, asked: Asked<'_>) -> Result<()> {
+        // Of a search that an error has ended.
+        self.scratch.candidates.clear();
         let (probes, sources) = (asked.signatures.len(), self.snapshot.state.segments.len());
         let (probes_max, sources_max) = together(probes, sources, self.bands);
         let mut probe = 0;
@@ -252,10 +254,10 @@ impl<'a> Search<'a> {
         for (probe, source) in pairs {
             let (probe, segment) = (small(probe), &segments[source].segment);
             let end = begin + small(self.bands);
-            while let Some(matching) = rest.next_if(|matching| matching.number < end) {
-                let band = matching.number - begin;
+            while let Some(entries) = rest.next_if(|entries| entries.number < end) {
+                let band = entries.number - begin;
                 let mut guess = 0;
-                segment.take_ordinals(matching, |ordinal| {
+                segment.take_ordinals(entries, |ordinal| {
                     if !self.bounds.take_one(probe) {
                         return Ok(());
                     }
@@ -386,18 +388,51 @@ fn score(
     Ok(())
 }
 
-/// How many signatures, and in how many segments, are looked up at once.
-#[inline]
+/// How many signatures, and in how many segments, are looked up at once: about `LOOK_UPS_MAX`
+/// look-ups, or those of one signature in one segment, in as few rounds of as equal a size as
+/// that allows.
 fn together(probes: usize, sources: usize, bands: usize) -> (usize, usize) {
     if probes * sources * bands <= LOOK_UPS_MAX {
         return (probes, sources);
     }
-    let probes = (LOOK_UPS_MAX / (sources * bands)).max(1);
-    (probes, (LOOK_UPS_MAX / bands).clamp(1, sources))
+    let pairs = (LOOK_UPS_MAX / bands).max(1);
+    let sources = sources.div_ceil(sources.div_ceil(pairs));
+    let most = ((pairs + sources / 2) / sources).max(1);
+    (probes.div_ceil(probes.div_ceil(most)), sources)
 }
 
 /// A number of bands, signatures or look-ups on their way: there are few.
 #[inline]
 fn small(few: usize) -> u32 {
     u32::try_from(few).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_are_few_and_about_as_large_as_they_may_be() {
+        for bands in [1, 2, 8, 13, 16, 20, 32, 100, 256, 257, 1024] {
+            for sources in (0..40).chain([255, 256, 257, 1000]) {
+                for probes in [0, 1, 2, 7, 8, 16, 64] {
+                    let (p, s) = together(probes, sources, bands);
+                    assert!(p <= probes && s <= sources);
+                    if probes * sources == 0 {
+                        continue;
+                    }
+                    assert!(p > 0 && s > 0);
+                    let at_once = p * s * bands;
+                    assert!(p * s == 1 || at_once <= LOOK_UPS_MAX * 3 / 2, "{at_once}");
+                    let rounds = probes.div_ceil(p) * sources.div_ceil(s);
+                    let least = (probes * sources).div_ceil((LOOK_UPS_MAX / bands).max(1));
+                    assert!(rounds <= 2 * least, "{rounds} rounds, not {least}");
+                }
+            }
+        }
+        assert_eq!(together(8, 2, 16), (8, 2));
+        assert_eq!(together(8, 17, 16), (2, 9));
+        assert_eq!(together(8, 9, 16), (2, 9));
+        assert_eq!(together(1, 17, 16), (1, 9));
+    }
 }
