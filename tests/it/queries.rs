@@ -1,6 +1,6 @@
 //! Reading: queries, pairs, clusters and snapshots, held against the model.
 
-use crate::support::{Model, Scratch, keys, kind, message, params, run};
+use crate::support::{Model, Scratch, inline, keys, kind, message, params, run};
 use nearkin::{Batch, ErrorKind, Index, Options, Params, Signature};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -300,6 +300,42 @@ fn queries_asked_together_are_answered_as_if_asked_alone() {
     }
     assert!(index.queries(&[]).run().unwrap().is_empty());
     assert_eq!(kind(index.queries(&asked).threshold(1.5).run()), ErrorKind::Invalid);
+}
+
+/// More segments than are looked up at once, for one signature: 41 of 16 bands, in rounds of 14.
+#[test]
+fn many_segments_are_asked_as_one_is() {
+    let scratch = Scratch::new();
+    let options = inline().tier_segments_max(1000);
+    let index = Index::create(scratch.dir(), &params(), options).unwrap();
+    for at in 0..41 {
+        // One that only its segment has, and one that resembles those of the segments around.
+        index.insert(format!("a{at}"), &run(10_000 + at * 100, 30)).unwrap();
+        index.insert(format!("b{at}"), &run(at * 3, 30)).unwrap();
+        index.flush().unwrap();
+    }
+    index.remove("b20").unwrap();
+    assert_eq!(index.stats().unwrap().segments, 41);
+    let mut asked: Vec<_> = (0..41).map(|at| run(10_000 + at * 100, 30)).collect();
+    asked.extend((0..41).map(|at| run(at * 3, 30)));
+    let ask = || {
+        let snapshot = index.snapshot();
+        let together = snapshot.queries(&asked).run().unwrap();
+        let alone = asked.iter().map(|one| snapshot.query(one).run().unwrap());
+        let found = |answer: nearkin::Answer| (answer.matches, answer.found, answer.complete);
+        let alone: Vec<_> = alone.map(found).collect();
+        assert_eq!(together.into_iter().map(found).collect::<Vec<_>>(), alone);
+        alone
+    };
+    let of_many = ask();
+    for (at, (matches, ..)) in of_many.iter().enumerate() {
+        let own = if at < 41 { format!("a{at}") } else { format!("b{}", at - 41) };
+        assert_eq!(matches.iter().any(|found| found.key == own.as_bytes()), own != "b20");
+        assert_eq!(at < 41, matches.len() == 1, "{own}");
+    }
+    index.compact().unwrap();
+    assert_eq!(index.stats().unwrap().segments, 1);
+    assert_eq!(ask(), of_many);
 }
 
 /// Three documents share one band with what is asked for, the fourth all of them: wherever they lie
