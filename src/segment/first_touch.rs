@@ -258,6 +258,14 @@ mod tests {
             assert_eq!(count, usize::from(first) + usize::from(first && second));
             any |= first;
         }
+        // The second of two is taken where the first was checked before.
+        for block in 0..blocks - 1 {
+            let segment = open().expect("opens");
+            segment.blocks.read(at(block), 1).expect("sound");
+            let second = with_checksums(block + 1);
+            segment.blocks.ask_first(at(block + 1) - 4, 8, &mut FirstTouch::Take);
+            assert!(!is_fixed || segment.blocks.is_checked(block + 1) == second, "{block}");
+        }
         // Nothing that is not there, and nothing whose checksum, or the one of that, is wrong.
         let segment = open().expect("opens");
         for wild in [at(blocks), u64::MAX] {

@@ -1,10 +1,11 @@
 //! Where in its group a fingerprint is presumed, and what the line of memory there tells.
 //!
 //! BandKeys are as good as random, and the fingerprints of a group in order: so where one would be
-//! follows from its value, but for a few places, as in a search by interpolation (Perl, Itai, Avni,
-//! "Interpolation search: a log log n search", CACM 21, 1978). Whoever looks it up reads the line
-//! that it would be in; mostly that shows all that are equal to it, or that there is none. (With 64
-//! entries the directories of a million documents fit a second cache; with 20 none did.)
+//! follows from its value, but for a few places, as in a search by interpolation (Perl, Itai,
+//! Avni, "Interpolation search: a log log n search", CACM 21, 1978). Whoever looks it up reads the
+//! line that it would be in; mostly that shows all that are equal to it, or that there is none. So
+//! groups can be long, and directories short: with 64 entries those of a million documents fit a
+//! second cache.
 //!
 //! Knows no file: bytes and places.
 

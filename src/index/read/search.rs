@@ -13,7 +13,8 @@ use crate::sync::Arc;
 use crate::{Params, Result};
 use std::ops::Range;
 
-/// Look-ups on their way at once. More do not fit into the first cache beside what they read.
+/// About so many look-ups are on their way at once: more do not fit into the first cache beside
+/// what they read.
 const LOOK_UPS_MAX: usize = 256;
 /// Candidates whose signatures have been asked for at once.
 const CANDIDATES_MAX: usize = 64;
