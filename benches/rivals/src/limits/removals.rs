@@ -16,7 +16,7 @@ const BLOCK_BYTES: usize = 4096;
 /// Blocks read with one call, if they lie side by side.
 const READ_BLOCKS: usize = 16;
 /// Entries that share a word of a directory, on average.
-const GROUP: usize = 20;
+const GROUP: usize = 64;
 /// Of each document: where it lies, and its key with its length.
 const START_BYTES: usize = 4;
 const KEY_BYTES: usize = 10;
