@@ -213,6 +213,14 @@ impl BlockFile {
         }
     }
 
+    /// Whether a range is checked, or the disk was asked for it: under one of its blocks.
+    #[cfg(test)]
+    pub(super) fn is_known_or_asked(&self, offset: u64, count: usize) -> bool {
+        let begin = usize::try_from(offset).expect("in the map");
+        let mut blocks = begin / BLOCK_BYTES..=(begin + count - 1) / BLOCK_BYTES;
+        blocks.clone().all(|block| self.is_checked(block)) || blocks.any(|at| self.was_asked(at))
+    }
+
     fn was_asked(&self, block: usize) -> bool {
         self.asked.get().is_some_and(|asked| is_set(asked, block))
     }

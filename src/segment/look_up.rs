@@ -461,3 +461,39 @@ fn halves(words: [u8; 8]) -> (u32, u32) {
     let half = |bits: u64| u32::try_from(bits & u64::from(u32::MAX)).unwrap_or(u32::MAX);
     (half(both), half(both >> 32))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Model, shape};
+    use super::*;
+    use crate::segment::ReadMode;
+    use crate::storage::sim::Sim;
+
+    #[test]
+    fn each_step_asks_for_all_that_the_next_one_reads() {
+        let disk: std::sync::Arc<dyn crate::storage::Storage> = std::sync::Arc::new(Sim::new());
+        let model = Model::random(5, 2500, shape(24, 4), 3);
+        let listed = model.build(&disk, "a".as_ref(), 1 << 20, 1 << 20).listed;
+        for doc in (0..2500).step_by(100) {
+            let opened = Segment::open(&*disk, "a".as_ref(), &listed, &model.shape, ReadMode::Mmap);
+            let segment = opened.expect("opens");
+            let asked = |at, bytes| segment.blocks.is_known_or_asked(at, bytes);
+            let key = |band| model.table_key(band, doc);
+            let keys: Vec<u64> = (0..model.shape.bands).map(key).collect();
+            let (mut look_ups, mut out) = (vec![LookUp::default(); keys.len()], Vec::new());
+            let touch = &mut FirstTouch::Take;
+            segment.look_up(Tables::Bands, &keys, touch, &mut look_ups);
+            assert!(look_ups.iter().all(|one| asked(one.at, 8)));
+            segment.find_groups(Tables::Bands, touch, &mut look_ups).expect("sound");
+            // Of a window that is at hand no more than that is read, as a rule.
+            for LookUp { at, window, begin, end, .. } in &look_ups {
+                let bytes = 2 * index((end - begin).min(GROUP_MAX));
+                assert!(*window != NOT_AT_HAND || bytes == 0 || asked(*at, bytes));
+            }
+            segment.match_fingerprints(0, touch, &look_ups, &mut out).expect("sound");
+            let bytes = |entries: &Entries| 4 * index(entries.count.min(ORDINALS_MAX));
+            assert!(out.iter().all(|entries| asked(entries.at, bytes(entries))));
+            assert_eq!(out.len(), keys.len(), "each finds the document");
+        }
+    }
+}
