@@ -339,7 +339,7 @@ impl Index {
     }
 
     /// Checks everything: every checksum, every bucket table against the signatures, that every
-    /// key lives once, the catalog, the WAL. Names all damage it finds.
+    /// key lives once, the catalog, the copy of the parameters, the WAL. Names all damage it finds.
     pub fn verify(&self) -> Result<Verification> {
         self.verify_with(&mut go_on)
     }

@@ -5,15 +5,14 @@
 
 use crate::catalog;
 use crate::format::catalog::Row;
-use crate::format::header::{FileHeader, FileKind};
 use crate::format::wal::LoggedOperation;
 use crate::index::Index;
 use crate::index::core::Core;
-use crate::index::open::refuse_older;
+use crate::index::open::{read_parameters, refuse_older};
 use crate::index::options::{Durability, Options};
 use crate::segment::{Dead, Listed, ReadMode, Segment, Shape, describe};
+use crate::storage::Storage;
 use crate::storage::names::{Ending, Names, parse};
-use crate::storage::{OpenMode, Storage};
 use crate::{Error, ErrorKind, Params, Result, wal};
 use std::path::Path;
 use std::sync::Arc;
@@ -114,7 +113,7 @@ fn identify(
         Err(error) => report.problems.push(error),
     }
     report.catalog_lost = true;
-    match first_row(storage, names) {
+    match read_parameters(storage, names) {
         Ok(row) => return Ok((row.clone(), row.params)),
         Err(error) => report.problems.push(error),
     }
@@ -156,25 +155,6 @@ fn identify(
         ErrorKind::Corrupt,
         format!("{}: no file of the index can be read", names.root().display()),
     ))
-}
-
-/// The row the index was created with, from the copy of its parameters.
-fn first_row(storage: &dyn Storage, names: &Names) -> Result<Row> {
-    let path = names.parameters();
-    let read = || {
-        let file = storage.open(&path, OpenMode::Read)?;
-        let count = file.bytes()?.min(1 << 20);
-        let mut bytes = vec![0; usize::try_from(count).unwrap_or(0)];
-        file.read_at(&mut bytes, 0).map(|()| bytes)
-    };
-    let bytes = read().map_err(|error| Error::io("read", &path, error))?;
-    let header = FileHeader::decode(&bytes, false).map_err(|error| error.in_file(&path, 0))?;
-    let rest = bytes.get(FileHeader::BYTES..).unwrap_or_default();
-    let row = Row::decode(rest).map_err(|error| error.in_file(&path, 64))?;
-    if header.kind != FileKind::Parameters || header.uuid != row.uuid {
-        return Err(Error::corrupt(&path, 0, "not the parameters of an index"));
-    }
-    Ok(row)
 }
 
 /// All numbered files, in order of their numbers.

@@ -147,6 +147,25 @@ pub(crate) fn write_parameters(storage: &dyn Storage, names: &Names, row: &Row) 
         .map_err(|error| Error::io("write", &path, error))
 }
 
+/// The row the index was created with, from the copy of its parameters.
+pub(crate) fn read_parameters(storage: &dyn Storage, names: &Names) -> Result<Row> {
+    let path = names.parameters();
+    let read = || {
+        let file = storage.open(&path, OpenMode::Read)?;
+        let count = file.bytes()?.min(1 << 20);
+        let mut bytes = vec![0; usize::try_from(count).unwrap_or(0)];
+        file.read_at(&mut bytes, 0).map(|()| bytes)
+    };
+    let bytes = read().map_err(|error| Error::io("read", &path, error))?;
+    let header = FileHeader::decode(&bytes, false).map_err(|error| error.in_file(&path, 0))?;
+    let rest = bytes.get(FileHeader::BYTES..).unwrap_or_default();
+    let row = Row::decode(rest).map_err(|error| error.in_file(&path, 64))?;
+    if header.kind != FileKind::Parameters || header.uuid != row.uuid {
+        return Err(Error::corrupt(&path, 0, "not the parameters of an index"));
+    }
+    Ok(row)
+}
+
 fn refuse_existing(storage: &dyn Storage, dir: &Path) -> Result<()> {
     if exists(storage, dir)? {
         return Err(Error::invalid(format!("{}: there is an index already", dir.display())));

@@ -407,6 +407,31 @@ fn flipped_bits_of_the_catalog_are_errors_or_change_nothing() {
 }
 
 #[test]
+fn damage_to_the_copy_of_the_parameters_is_told_by_verify_and_by_nothing_else() {
+    let subject = Subject::make(None);
+    let path = subject.files("parameters").next().expect("there");
+    let bytes = &subject.files[path];
+    let judge = |damaged: &[u8]| {
+        let index = subject.open_with(path, damaged, ReadMode::Mmap).expect("opens");
+        assert!(subject.states[0].check(&index).is_empty());
+        let problems = index.verify().expect("done").problems;
+        // (A version that is not known may be one of tomorrow.)
+        let [problem] = &problems[..] else { panic!("{problems:?}") };
+        assert!(problem.to_string().contains("/parameters"), "{problem}");
+    };
+    flips(bytes, 0..bytes.len(), |_, damaged| judge(damaged));
+    (0..bytes.len()).for_each(|end| judge(&bytes[..end]));
+    // A sound one, but of another index.
+    let (other, other_params) = (Sim::new(), Params::builder().hashes(16).bands(2, 8).build());
+    let storage: Arc<dyn Storage> = Arc::new(other.clone());
+    let dir = Path::new(DIR);
+    let made =
+        Index::create_on(storage, dir, &other_params.expect("sound"), options(ReadMode::Mmap));
+    made.expect("made").close().expect("closed");
+    judge(&other.kill().snapshot_of_files()[path]);
+}
+
+#[test]
 fn every_cut_of_every_file_is_refused() {
     let mut tally = Tally::default();
     let subjects = [Subject::make(None), Subject::make(Some(2))];
