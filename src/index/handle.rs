@@ -361,7 +361,8 @@ impl Index {
     /// that was cut short is not an index. The copy is opened before this returns. Hard links
     /// share their bytes: later damage to one is damage to both, so copy a backup elsewhere.
     ///
-    /// Errors: `Invalid` (there is something already), `Io`, and those of a flush.
+    /// Errors: `Invalid` (there is something already), `Locked` (somebody is making an index or a
+    /// backup there), `Io`, and those of a flush.
     pub fn backup(&self, dir: impl AsRef<Path>) -> Result<()> {
         self.core.backup(dir.as_ref())
     }

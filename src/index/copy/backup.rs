@@ -6,9 +6,10 @@ use crate::format::catalog::Row;
 use crate::index::Reader;
 use crate::index::core::Core;
 use crate::index::merge::flush::NextWal;
-use crate::index::open::{assemble, exists, write_parameters};
+use crate::index::open::{assemble, exists, take_lock, write_parameters};
 use crate::index::options::Options;
 use crate::index::read::state::{LiveSegment, Snapshot, State};
+use crate::storage::lock::Lock;
 use crate::storage::names::{Ending, Names, tmp_of};
 use crate::storage::{File, OpenMode, create_dirs, publish};
 use crate::{Error, ErrorKind, Result};
@@ -22,11 +23,11 @@ const CHUNK_BYTES: u64 = 1 << 20;
 impl Core {
     /// See [`crate::Index::backup`].
     pub(crate) fn backup(&self, dir: &Path) -> Result<()> {
-        let names = self.begin_copy(dir)?;
+        let (names, lock) = self.begin_copy(dir)?;
         // The state is held, so that its files stay while they are linked.
         let (row, state) = self.flushed_state()?;
         self.link_all(&state, &names)?;
-        self.end_copy(&names, &row)
+        self.end_copy(&names, &row, lock)
     }
 
     /// See [`crate::Index::backup_of`].
@@ -34,7 +35,7 @@ impl Core {
         if !Arc::ptr_eq(&snapshot.state.params, &self.params) {
             return Err(Error::invalid("the snapshot was taken of another index"));
         }
-        let names = self.begin_copy(dir)?;
+        let (names, lock) = self.begin_copy(dir)?;
         self.link_all(&snapshot.state, &names)?;
         let row = self.write_rest(snapshot, &names)?;
         // What has died since the last flush may be all of a file.
@@ -45,7 +46,7 @@ impl Core {
                 self.storage.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
             }
         }
-        self.end_copy(&names, &row)
+        self.end_copy(&names, &row, lock)
     }
 
     /// Writes what a snapshot sees and only a memtable holds: a segment, and dead files. The row
@@ -69,29 +70,35 @@ impl Core {
         copy.draft_of(&mut writer, &before).map(|draft| draft.into_row(&writer))
     }
 
-    /// Makes the folders of a copy where there is nothing yet.
-    fn begin_copy(&self, dir: &Path) -> Result<Names> {
-        match exists(&*self.storage, dir) {
-            Ok(false) => {}
-            Ok(true) => {
-                let message = format!("{}: there is an index already", dir.display());
-                return Err(Error::invalid(message));
-            }
-            Err(error) if error.kind() == ErrorKind::Corrupt => {
-                return Err(Error::invalid(format!(
-                    "{}: holds files of an index but no catalog, as a backup does that was cut \
-                     short; remove the folder to back up there",
-                    dir.display()
-                )));
-            }
-            Err(error) => return Err(error),
-        }
+    /// Makes the folders of a copy where there is nothing yet. The lock is its writer's: as long as
+    /// it is held, nobody else makes an index or a copy there.
+    pub(in crate::index) fn begin_copy(&self, dir: &Path) -> Result<(Names, Lock)> {
+        // Before anything is made: a folder that is something else stays as it is.
+        self.refuse_all(dir)?;
         let names = Names::new(dir);
         for folder in [names.root().to_path_buf(), names.wal_dir(), names.segments_dir()] {
             create_dirs(&*self.storage, &folder)
                 .map_err(|error| Error::io("create", &folder, error))?;
         }
-        Ok(names)
+        let lock = take_lock(&*self.storage, &names)?;
+        self.refuse_all(dir)?;
+        Ok((names, lock))
+    }
+
+    /// Refuses a folder in which there is an index, or part of one.
+    fn refuse_all(&self, dir: &Path) -> Result<()> {
+        match exists(&*self.storage, dir) {
+            Ok(false) => Ok(()),
+            Ok(true) => {
+                Err(Error::invalid(format!("{}: there is an index already", dir.display())))
+            }
+            Err(error) if error.kind() == ErrorKind::Corrupt => Err(Error::invalid(format!(
+                "{}: holds files of an index but no catalog, as a backup does that was cut short; \
+                 remove the folder to back up there",
+                dir.display()
+            ))),
+            Err(error) => Err(error),
+        }
     }
 
     fn link_all(&self, state: &State, names: &Names) -> Result<()> {
@@ -108,10 +115,11 @@ impl Core {
     }
 
     /// Writes what makes an index of the files: from then on there is one.
-    fn end_copy(&self, names: &Names, row: &Row) -> Result<()> {
+    fn end_copy(&self, names: &Names, row: &Row, lock: Lock) -> Result<()> {
         write_parameters(&*self.storage, names, row)?;
         // Last, and under its name only when it is durable: before, there is no index.
         catalog::create(&self.storage, &names.catalog(), row)?;
+        drop(lock);
         // What a crash would have to find is there: open it as a stranger would.
         let dir = names.root();
         let copy = Reader::open_on(Arc::clone(&self.storage), dir, Options::default())?;

@@ -191,7 +191,7 @@ pub(crate) fn missing(dir: &Path) -> Error {
 
 /// Takes the writer's lock. Readers that look whether somebody has it share it for a moment: while
 /// nobody else has it, it is worth to wait for that moment's end.
-fn take_lock(storage: &dyn Storage, names: &Names) -> Result<Lock> {
+pub(crate) fn take_lock(storage: &dyn Storage, names: &Names) -> Result<Lock> {
     let path = names.lock();
     let is_busy = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
     for _ in 0..ATTEMPTS {

@@ -62,6 +62,27 @@ pub(super) fn answers(snapshot: &crate::Snapshot) -> Vec<String> {
 }
 
 #[test]
+fn who_makes_an_index_or_a_backup_keeps_others_out_of_the_folder() {
+    // A backup that ended after another index was made there put its own parameters over that
+    // one's, and was refused only then.
+    let sim = Sim::new();
+    let index = index(&sim);
+    let dir = Path::new(COPY);
+    let begun = index.core.begin_copy(dir).expect("begun");
+    let created = Index::create_on(disk(&sim), dir, &params(), options());
+    assert_eq!(created.expect_err("kept out").kind(), ErrorKind::Locked);
+    assert_eq!(index.backup(COPY).expect_err("kept out").kind(), ErrorKind::Locked);
+    drop(begun);
+    // And the other way round: a lock is all that an index has at first.
+    let lock = sim.lock(&dir.join("lock")).expect("free");
+    let before = sim.snapshot_of_files();
+    assert_eq!(index.backup(COPY).expect_err("kept out").kind(), ErrorKind::Locked);
+    assert_eq!(sim.snapshot_of_files(), before);
+    drop(lock);
+    index.backup(COPY).expect("backed up");
+}
+
+#[test]
 fn a_reader_answers_like_the_writer_and_changes_nothing() {
     let sim = Sim::new();
     let index = index(&sim);
