@@ -15,7 +15,7 @@ pub(crate) enum FileKind {
     Wal = 1,
     Segment = 2,
     Dead = 3,
-    /// The parameters once more, for salvage.
+    /// The parameters once more, for salvage; verified, too.
     Parameters = 4,
     /// The catalog's row once more, for readers beside a writer.
     CatalogCopy = 5,

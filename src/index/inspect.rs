@@ -101,12 +101,12 @@ impl Core {
         if problems.is_empty() {
             Self::verify_keys(&snapshot, &mut problems, &mut progress, report)?;
         }
-        self.verify_parameters(&mut problems);
         if self.lock.is_some() {
             self.verify_catalog_and_wal(&mut problems);
         } else {
             self.verify_beside(&mut problems)?;
         }
+        self.verify_parameters(&mut problems);
         Ok(Verification { documents: snapshot.len(), problems })
     }
 
@@ -145,8 +145,8 @@ impl Core {
         Ok(())
     }
 
-    /// What salvage goes by where the catalog is lost says what the catalog says. Indexes that are
-    /// older than this file are without it.
+    /// What salvage goes by where the catalog is lost is of this index and its parameters. Indexes
+    /// that are older than this file are without it.
     fn verify_parameters(&self, problems: &mut Vec<Error>) {
         let path = self.names.parameters();
         match self.storage.bytes_of(&path) {

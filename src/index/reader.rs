@@ -82,7 +82,8 @@ impl Reader {
         self.core.stats()
     }
 
-    /// Checks everything. See [`Index::verify`](crate::Index::verify).
+    /// Checks everything. See [`Index::verify`](crate::Index::verify). Errors: those, `Mismatch` if
+    /// another index lies there now, `Unsettled` if it changes too fast for anything to be told.
     pub fn verify(&self) -> Result<Verification> {
         self.verify_with(&mut |_| ControlFlow::Continue(()))
     }

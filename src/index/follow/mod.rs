@@ -169,7 +169,11 @@ impl Core {
             match self.try_verify_beside(&mut patience) {
                 Ok(true) => return Ok(()),
                 Ok(false) => {}
-                Err(error) if error.kind() == ErrorKind::Unsettled => return Err(error),
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::Unsettled | ErrorKind::Mismatch) =>
+                {
+                    return Err(error);
+                }
                 Err(error) => {
                     problems.push(error);
                     return Ok(());
@@ -185,6 +189,9 @@ impl Core {
         let Some((row, hash)) = catalog::load_beside(storage, &catalog, Rest::Any)? else {
             return patience.wait(None).map(|()| false);
         };
+        if row.uuid != self.shape.uuid {
+            return Err(another_index(&self.names));
+        }
         let Some(entry) = row.wal else { return Ok(true) };
         let signature_bytes = self.shape.signature_bytes;
         let read = self
@@ -195,6 +202,11 @@ impl Core {
             Err(error) => patience.look_again(storage, Some(hash), error).map(|()| false),
         }
     }
+}
+
+fn another_index(names: &Names) -> Error {
+    let message = format!("{}: another index lies here now; open it anew", names.root().display());
+    Error::new(ErrorKind::Mismatch, message)
 }
 
 impl Follower {
@@ -251,9 +263,7 @@ impl Follower {
         let Some(sight) = look(&*core.storage, &core.names)? else { return Ok(false) };
         *hash = sight.catalog_hash;
         if sight.row.uuid != core.shape.uuid {
-            let dir = core.names.root().display();
-            let message = format!("{dir}: another index lies here now; open it anew");
-            return Err(Error::new(ErrorKind::Mismatch, message));
+            return Err(another_index(&core.names));
         }
         if !self.torn && sight.row == *core.writer().catalog.row() {
             self.catalog_hash = sight.catalog_hash;

@@ -421,14 +421,20 @@ fn damage_to_the_copy_of_the_parameters_is_told_by_verify_and_by_nothing_else() 
     };
     flips(bytes, 0..bytes.len(), |_, damaged| judge(damaged));
     (0..bytes.len()).for_each(|end| judge(&bytes[..end]));
-    // A sound one, but of another index.
-    let (other, other_params) = (Sim::new(), Params::builder().hashes(16).bands(2, 8).build());
-    let storage: Arc<dyn Storage> = Arc::new(other.clone());
-    let dir = Path::new(DIR);
-    let made =
-        Index::create_on(storage, dir, &other_params.expect("sound"), options(ReadMode::Mmap));
-    made.expect("made").close().expect("closed");
-    judge(&other.kill().snapshot_of_files()[path]);
+    // Sound ones, but of other indexes: of other parameters, and of the same.
+    let other = Params::builder().hashes(16).bands(2, 8).build().expect("sound");
+    let same = Options { random: Arc::new(|| 5), ..options(ReadMode::Mmap) };
+    for (params, options) in [(other, options(ReadMode::Mmap)), (params(), same)] {
+        let sim = Sim::new();
+        let made = Index::create_on(Arc::new(sim.clone()), Path::new(DIR), &params, options);
+        made.expect("made").close().expect("closed");
+        judge(&sim.kill().snapshot_of_files()[path]);
+    }
+    // An index that is older than this file has none.
+    let disk = subject.disk.kill();
+    disk.remove(path).expect("removed");
+    let index = Index::open_on(Arc::new(disk), Path::new(DIR), options(ReadMode::Mmap));
+    assert!(index.expect("opens").verify().expect("done").problems.is_empty());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::format::wal::{RECORDS_BEGIN, RecordHeader, RecordKind};
 use crate::index::open::exists;
 use crate::storage::sim::{Fault, Sim, What};
 use crate::storage::{Disk, OpenMode, Storage};
-use crate::{Durability, ErrorKind, Index, Maintained, Reader, Result, catalog};
+use crate::{Durability, ErrorKind, Index, Maintained, Options, Reader, Result, catalog};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -242,6 +242,9 @@ fn a_folder_of_something_else_is_not_made_an_index() {
         sim.overwrite(&at(name), b"");
     }
     assert!(!exists(&sim, Path::new(DIR)).expect("nothing"));
+    // And nothing of it stays where one ends.
+    let index = Index::create_on(disk(&sim), Path::new(DIR), &params(), options()).expect("made");
+    assert!(index.verify().expect("done").problems.is_empty());
 }
 
 #[test]
@@ -302,4 +305,25 @@ fn an_unlisted_log_is_swept_unless_it_proves_the_catalog_to_be_older() {
     assert_eq!(open_beside(next, &with_changes), Err(ErrorKind::Corrupt));
     assert_eq!(open_beside(next + 9, &with_changes), Err(ErrorKind::Corrupt));
     assert_eq!(wide(with_changes.len()), 16 << 10);
+}
+
+#[test]
+fn a_reader_under_which_another_index_was_made_says_so_and_answers_as_before() {
+    let sim = Sim::new();
+    let other = Options { random: Arc::new(|| 5), ..options() };
+    let root = Path::new(DIR);
+    index(&sim).close().expect("closed");
+    let mut reader = Reader::open_on(disk(&sim), root, options()).expect("opened");
+    let expected = answers(&reader);
+    for path in sim.snapshot_of_files().keys().filter(|path| path.starts_with(root)) {
+        sim.remove(path).expect("removed");
+    }
+    let made = Index::create_on(disk(&sim), root, &params(), other).expect("made");
+    for error in [reader.verify().map(|_| ()), reader.refresh().map(|_| ())] {
+        let error = error.expect_err("another index");
+        assert_eq!(error.kind(), ErrorKind::Mismatch);
+        assert!(error.to_string().contains("another index"), "{error}");
+    }
+    assert_eq!(answers(&reader), expected);
+    assert!(made.verify().expect("done").problems.is_empty());
 }
