@@ -16,11 +16,12 @@ pub enum ErrorKind {
     Empty,
     /// There is no index at this path. Create one, or correct the path.
     NotFound,
-    /// The index has other parameters, or a signature was made with others. The message says
-    /// which differ. Open with the index's own, or rebuild.
+    /// The index has other parameters, or a signature was made with others: the message says
+    /// which differ. Open with the index's own, or rebuild. Or, beneath a reader, it is another
+    /// index by now: open that one anew.
     Mismatch,
     /// Another handle, in this process or another, writes to this index, and so does what was asked
-    /// for. Wait, or close that one.
+    /// for. Wait, or close that one. Or a backup is just being made in this folder.
     Locked,
     /// A writer changed the index again and again while this reader looked. Try again.
     Unsettled,

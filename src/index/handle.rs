@@ -57,7 +57,7 @@ impl Index {
     /// folder.
     ///
     /// Errors: `Invalid` (a file, or a folder of other things), `Corrupt` (an index that has lost
-    /// its catalog), `Io`. Looks at names, opens no file.
+    /// its catalog), `Locked` (a backup is being made there), `Io`. Looks at names, reads no file.
     pub fn exists(dir: impl AsRef<Path>) -> Result<bool> {
         open::exists(&*Core::disk(), dir.as_ref())
     }
@@ -319,7 +319,8 @@ impl Index {
     }
 
     /// Merges everything into one segment without dead documents. Reading and writing go on.
-    /// Needs disk space for the result beside what is there.
+    /// Needs disk space for the result beside what is there. Also writes the copy of the parameters
+    /// anew, if verifying would find that it is damaged, or there is none.
     pub fn compact(&self) -> Result<()> {
         self.compact_with(&mut go_on)
     }
@@ -358,8 +359,9 @@ impl Index {
     ///
     /// Flushes; then gives segments and dead files, which never change, a second name there (or
     /// copies them, to another file system), and writes a fresh catalog last, so that a backup
-    /// that was cut short is not an index. The copy is opened before this returns. Hard links
-    /// share their bytes: later damage to one is damage to both, so copy a backup elsewhere.
+    /// that was cut short is not an index. The copy is opened before this returns, and until then
+    /// its lock is held (where the file system has locks). Hard links share their bytes: later
+    /// damage to one is damage to both, so copy a backup elsewhere.
     ///
     /// Errors: `Invalid` (there is something already), `Locked` (somebody is making an index or a
     /// backup there), `Io`, and those of a flush.

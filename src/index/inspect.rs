@@ -1,9 +1,7 @@
 //! Looking at the whole: numbers for people, and the full check of everything on disk.
 
 use crate::format::bytes::wide;
-use crate::format::catalog::Row;
 use crate::index::core::Core;
-use crate::index::open::read_parameters;
 use crate::index::read::state::{Place, Snapshot};
 use crate::index::read::{Progress, Stats, Verification};
 use crate::segment::Watch;
@@ -101,12 +99,13 @@ impl Core {
         if problems.is_empty() {
             Self::verify_keys(&snapshot, &mut problems, &mut progress, report)?;
         }
+        problems.extend(self.check_parameters().err());
         if self.lock.is_some() {
             self.verify_catalog_and_wal(&mut problems);
         } else {
+            // After all else: it tells whether what lies there is still this index.
             self.verify_beside(&mut problems)?;
         }
-        self.verify_parameters(&mut problems);
         Ok(Verification { documents: snapshot.len(), problems })
     }
 
@@ -143,22 +142,6 @@ impl Core {
             ));
         }
         Ok(())
-    }
-
-    /// What salvage goes by where the catalog is lost is of this index and its parameters. Indexes
-    /// that are older than this file are without it.
-    fn verify_parameters(&self, problems: &mut Vec<Error>) {
-        let path = self.names.parameters();
-        match self.storage.bytes_of(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return,
-            _ => {}
-        }
-        match read_parameters(&*self.storage, &self.names) {
-            Ok(Row { uuid, params, .. })
-                if (uuid, params.id()) == (self.shape.uuid, self.shape.params_id) => {}
-            Ok(_) => problems.push(Error::corrupt(&path, 64, "not the parameters of this index")),
-            Err(error) => problems.push(error),
-        }
     }
 
     /// The catalog on disk says what this handle believes, and the WAL replays.

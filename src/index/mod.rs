@@ -15,6 +15,7 @@ mod maintain;
 mod merge;
 mod open;
 mod options;
+mod parameters;
 mod plan;
 mod read;
 mod reader;

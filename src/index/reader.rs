@@ -82,13 +82,15 @@ impl Reader {
         self.core.stats()
     }
 
-    /// Checks everything. See [`Index::verify`](crate::Index::verify). Errors: those, `Mismatch` if
-    /// another index lies there now, `Unsettled` if it changes too fast for anything to be told.
+    /// Checks everything, as [`Index::verify`](crate::Index::verify) does. `Err` only if it could
+    /// not be done, whatever was found until then: `NotFound` if there is no index any more,
+    /// `Mismatch` if it is another one, `Unsettled` if it changes too fast.
     pub fn verify(&self) -> Result<Verification> {
         self.verify_with(&mut |_| ControlFlow::Continue(()))
     }
 
-    /// Checks everything, with progress. See [`Index::verify_with`](crate::Index::verify_with).
+    /// The same with progress in bytes; breaking off is `Cancelled`. Reads every byte of the index,
+    /// most of them twice.
     pub fn verify_with(
         &self,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,

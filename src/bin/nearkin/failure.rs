@@ -109,9 +109,6 @@ impl From<Error> for Failure {
             ErrorKind::Corrupt => {
                 "`nearkin verify INDEX` lists damage, `nearkin salvage INDEX NEW` saves the rest"
             }
-            ErrorKind::Locked => {
-                "what only reads works meanwhile: query, pairs, clusters, report, stats, backup ..."
-            }
             ErrorKind::Unsupported => "use a newer version of nearkin",
             ErrorKind::Unsettled => "run the command again",
             ErrorKind::Io => advice_on_io(&error),

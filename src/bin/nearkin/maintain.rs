@@ -247,8 +247,13 @@ pub(crate) fn verify(args: &Verify, output: &mut Output) -> Result<Ended, Failur
             VerifiedObject { ok: false, documents: 0, problems: vec![failure::with_causes(&error)] }
         }
         Err(error) => {
+            let is_other = error.kind() == ErrorKind::Mismatch;
+            let failure = opened::not_opened(error);
+            if is_other {
+                return Err(failure.advise("run the command again: it checks that one"));
+            }
             let again = "not all was checked; run the command again to the end";
-            return Err(opened::not_opened(error).advise_if_interrupted(again));
+            return Err(failure.advise_if_interrupted(again));
         }
     };
     if output.json() {
@@ -267,7 +272,8 @@ pub(crate) fn verify(args: &Verify, output: &mut Output) -> Result<Ended, Failur
     output.flush()?;
     let problems = counted(verified.problems.len() as u64, "problem");
     output::note(format!(
-        "{problems}: restore a backup, or save what can be read with `nearkin salvage`"
+        "{problems}: what no compaction mends, restore from a backup, or save what can be read with \
+         `nearkin salvage`"
     ));
     Ok(Ended::Amiss)
 }

@@ -6,13 +6,15 @@ use crate::format::catalog::Row;
 use crate::index::Reader;
 use crate::index::core::Core;
 use crate::index::merge::flush::NextWal;
-use crate::index::open::{assemble, exists, take_lock, write_parameters};
+use crate::index::open::{assemble, refuse_existing, take_lock};
 use crate::index::options::Options;
+use crate::index::parameters::write_parameters;
 use crate::index::read::state::{LiveSegment, Snapshot, State};
 use crate::storage::lock::Lock;
 use crate::storage::names::{Ending, Names, tmp_of};
 use crate::storage::{File, OpenMode, create_dirs, publish};
 use crate::{Error, ErrorKind, Result};
+use std::error::Error as _;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -70,35 +72,34 @@ impl Core {
         copy.draft_of(&mut writer, &before).map(|draft| draft.into_row(&writer))
     }
 
-    /// Makes the folders of a copy where there is nothing yet. The lock is its writer's: as long as
-    /// it is held, nobody else makes an index or a copy there.
-    pub(in crate::index) fn begin_copy(&self, dir: &Path) -> Result<(Names, Lock)> {
+    /// Makes the folders of a copy where there is nothing yet. The lock is its writer's: as long
+    /// as it is held, nobody else makes an index or a copy there. `None`: there are no locks.
+    pub(in crate::index) fn begin_copy(&self, dir: &Path) -> Result<(Names, Option<Lock>)> {
         // Before anything is made: a folder that is something else stays as it is.
-        self.refuse_all(dir)?;
+        self.refuse_all(dir, None)?;
         let names = Names::new(dir);
         for folder in [names.root().to_path_buf(), names.wal_dir(), names.segments_dir()] {
             create_dirs(&*self.storage, &folder)
                 .map_err(|error| Error::io("create", &folder, error))?;
         }
-        let lock = take_lock(&*self.storage, &names)?;
-        self.refuse_all(dir)?;
+        let lock = match take_lock(&*self.storage, &names) {
+            Err(error) if is_without_locks(&error) => None,
+            taken => Some(taken?),
+        };
+        self.refuse_all(dir, lock.as_ref())?;
         Ok((names, lock))
     }
 
     /// Refuses a folder in which there is an index, or part of one.
-    fn refuse_all(&self, dir: &Path) -> Result<()> {
-        match exists(&*self.storage, dir) {
-            Ok(false) => Ok(()),
-            Ok(true) => {
-                Err(Error::invalid(format!("{}: there is an index already", dir.display())))
-            }
-            Err(error) if error.kind() == ErrorKind::Corrupt => Err(Error::invalid(format!(
+    fn refuse_all(&self, dir: &Path, own: Option<&Lock>) -> Result<()> {
+        refuse_existing(&*self.storage, dir, own).map_err(|error| match error.kind() {
+            ErrorKind::Corrupt => Error::invalid(format!(
                 "{}: holds files of an index but no catalog, as a backup does that was cut short; \
                  remove the folder to back up there",
                 dir.display()
-            ))),
-            Err(error) => Err(error),
-        }
+            )),
+            _ => error,
+        })
     }
 
     fn link_all(&self, state: &State, names: &Names) -> Result<()> {
@@ -115,17 +116,17 @@ impl Core {
     }
 
     /// Writes what makes an index of the files: from then on there is one.
-    fn end_copy(&self, names: &Names, row: &Row, lock: Lock) -> Result<()> {
+    fn end_copy(&self, names: &Names, row: &Row, lock: Option<Lock>) -> Result<()> {
         write_parameters(&*self.storage, names, row)?;
         // Last, and under its name only when it is durable: before, there is no index.
         catalog::create(&self.storage, &names.catalog(), row)?;
-        drop(lock);
-        // What a crash would have to find is there: open it as a stranger would.
+        // What a crash would have to find is there: open it as a stranger would, before one can.
         let dir = names.root();
         let copy = Reader::open_on(Arc::clone(&self.storage), dir, Options::default())?;
         if copy.len() != row.segments.iter().map(|e| u64::from(e.docs - e.dead)).sum::<u64>() {
             return Err(Error::corrupt(dir, 0, "the backup has another number of documents"));
         }
+        drop(lock);
         Ok(())
     }
 
@@ -178,4 +179,10 @@ fn files_of(state: &State) -> impl Iterator<Item = (u64, Ending)> + '_ {
         .segments
         .iter()
         .flat_map(move |live| std::iter::once((live.number(), Ending::Segment)).chain(dead(live)))
+}
+
+/// Such a file system keeps nobody out of a folder, and who has an index there only reads it.
+fn is_without_locks(error: &Error) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    cause.is_some_and(|cause| cause.kind() == io::ErrorKind::Unsupported)
 }

@@ -14,7 +14,7 @@ use crate::catalog::{self, Rest};
 use crate::format::catalog::{Row, WalEntry};
 use crate::index::core::Core;
 use crate::index::durable::Mark;
-use crate::index::open;
+use crate::index::open::{self, is_locked};
 use crate::index::options::Options;
 use crate::index::read::state::LiveSegment;
 use crate::storage::Storage;
@@ -22,7 +22,6 @@ use crate::storage::names::{Ending, Names};
 use crate::sync::{Arc, thread};
 use crate::wal::tail::{Believe, Look, Tail};
 use crate::{Error, ErrorKind, Result};
-use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -116,18 +115,6 @@ fn find_row(
     Ok(found.or_else(|| copy.map(|copy| (copy.row, None))))
 }
 
-/// Whether a writer has the index open. Looking takes the lock that readers share for a moment,
-/// for which a writer that begins just then waits.
-fn is_locked(storage: &dyn Storage, names: &Names) -> Result<bool> {
-    match storage.lock_shared(&names.lock()) {
-        Ok(_) => Ok(false),
-        // A copy made without it: nobody writes here through this crate.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
-        Err(error) => Err(Error::io("lock", &names.lock(), error)),
-    }
-}
-
 /// Opens what a row lists, and takes from its log what counts. Segments that are open already are
 /// taken over.
 fn load(
@@ -162,29 +149,30 @@ impl Core {
     }
 
     /// Checks what lies beside the segments as far as a writer leaves it alone: the catalog, and
-    /// the log that it lists.
+    /// the log that it lists. An error where that cannot be told, or is not there any more.
     pub(crate) fn verify_beside(&self, problems: &mut Vec<Error>) -> Result<()> {
         let mut patience = Patience::new(&self.names);
         loop {
-            match self.try_verify_beside(&mut patience) {
+            let error = match self.try_verify_beside(&mut patience) {
                 Ok(true) => return Ok(()),
-                Ok(false) => {}
-                Err(error)
-                    if matches!(error.kind(), ErrorKind::Unsettled | ErrorKind::Mismatch) =>
-                {
-                    return Err(error);
-                }
-                Err(error) => {
-                    problems.push(error);
-                    return Ok(());
-                }
+                Ok(false) => continue,
+                Err(error) => error,
+            };
+            let kind = error.kind();
+            if matches!(kind, ErrorKind::Corrupt | ErrorKind::Unsupported | ErrorKind::Io) {
+                problems.push(error);
+                return Ok(());
             }
+            return Err(error);
         }
     }
 
     /// False if it changed meanwhile.
     fn try_verify_beside(&self, patience: &mut Patience<'_>) -> Result<bool> {
         let (storage, catalog) = (&*self.storage, self.names.catalog());
+        if !open::exists(storage, self.names.root())? {
+            return Err(open::missing(self.names.root()));
+        }
         // Also one whose writer is within a commit, or died there.
         let Some((row, hash)) = catalog::load_beside(storage, &catalog, Rest::Any)? else {
             return patience.wait(None).map(|()| false);

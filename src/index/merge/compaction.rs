@@ -89,10 +89,11 @@ impl Core {
     ) -> Result<()> {
         match self.try_compact_all(progress) {
             Err(error) if self.gave_up_spare(&mut self.writer(), &error) => {
-                self.try_compact_all(progress)
+                self.try_compact_all(progress)?;
             }
-            compacted => compacted,
+            compacted => compacted?,
         }
+        self.mend_parameters()
     }
 
     fn try_compact_all(&self, progress: &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<()> {

@@ -3,20 +3,22 @@
 //! Nothing is written before everything was read and found whole; and what replay found is made
 //! durable (flushed) before anything is built on it.
 
+mod folder;
 mod litter;
 
+pub(crate) use folder::{exists, is_locked, refuse_existing, take_lock};
 use litter::{Litter, list_if_any};
 
 use crate::catalog::{self, Catalog};
 use crate::format::catalog::{DeadEntry, Row, SegmentEntry};
-use crate::format::header::{FileHeader, FileKind};
 use crate::format::wal::{LoggedOperation, RecordBuilder};
 use crate::index::core::{Alarm, Core, Writer};
 use crate::index::durable::{Group, Mark};
-use crate::index::follow::{PAUSE, vouched};
+use crate::index::follow::vouched;
 use crate::index::merge::flush::NextWal;
 use crate::index::merge::open_dead;
 use crate::index::options::Options;
+use crate::index::parameters::write_parameters;
 use crate::index::plan::{key_hashes, plan};
 use crate::index::read::Recovery;
 use crate::index::read::state::{HeldDead, HeldFile, LiveSegment, Snapshot, State};
@@ -24,67 +26,12 @@ use crate::index::view::View;
 use crate::memtable::Memtable;
 use crate::segment::{Listed, Segment, Shape};
 use crate::storage::lock::Lock;
-use crate::storage::names::{self, Ending, Names};
-use crate::storage::{Entry, OpenMode, Storage, create_dirs, publish};
-use crate::sync::{Arc, Mutex, thread};
+use crate::storage::names::{Ending, Names};
+use crate::storage::{OpenMode, Storage, create_dirs};
+use crate::sync::{Arc, Mutex};
 use crate::wal::Replay;
 use crate::{Error, ErrorKind, Params, Result};
-use std::io;
-use std::path::{Path, PathBuf};
-
-/// How often a writer tries again where readers look at its lock: they need microseconds.
-const ATTEMPTS: u32 = 200;
-
-/// Whether there is an index: see [`crate::Index::exists`].
-pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {
-    let names = Names::new(dir);
-    if storage.bytes_of(&names.catalog()).is_ok() {
-        return Ok(true);
-    }
-    let entries = match storage.list(dir) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-            return Err(Error::invalid(format!("{} is a file, not an index", dir.display())));
-        }
-        Err(error) => return Err(Error::io("read", dir, error)),
-    };
-    let is = |entry: &Entry, path: PathBuf| path.file_name().is_some_and(|n| n == &*entry.name);
-    if entries.iter().any(|entry| is(entry, names.catalog())) {
-        return Ok(true);
-    }
-    for entry in &entries {
-        let ours = is(entry, names.lock())
-            || is(entry, names.parameters())
-            || is(entry, names.catalog_copy())
-            || is(entry, names.adding())
-            || names::is_tmp(&entry.name)
-            || names::is_cache(&entry.name)
-            || (entry.is_dir && is(entry, names.wal_dir()))
-            || (entry.is_dir && is(entry, names.segments_dir()));
-        if !ours {
-            let (dir, name) = (dir.display(), &entry.name);
-            return Err(Error::invalid(format!(
-                "{dir} is a folder but not an index (it holds {name}); name an index or a new \
-                 folder"
-            )));
-        }
-    }
-    planted!(SweepWithoutCatalog => return Ok(false));
-    for folder in [names.wal_dir(), names.segments_dir()] {
-        let numbered = list_if_any(storage, &folder)?.unwrap_or_default();
-        if let Some(entry) = numbered.iter().find(|entry| names::parse(&entry.name).is_some()) {
-            let message = format!(
-                "{}: the index has lost its catalog ({} has none to list it); restore a backup or \
-                 salvage",
-                dir.display(),
-                entry.name
-            );
-            return Err(Error::new(ErrorKind::Corrupt, message));
-        }
-    }
-    Ok(false)
-}
+use std::path::Path;
 
 /// Refuses a catalog that files in the folder prove to be an older copy.
 pub(crate) fn refuse_older(storage: &dyn Storage, names: &Names, row: &Row) -> Result<()> {
@@ -102,12 +49,12 @@ pub(crate) fn create(
     params.validate()?;
     let names = Names::new(dir);
     // Before anything is made: a folder that is something else stays as it is.
-    refuse_existing(&*storage, dir)?;
+    refuse_existing(&*storage, dir, None)?;
     for folder in [names.root().to_path_buf(), names.wal_dir(), names.segments_dir()] {
         create_dirs(&*storage, &folder).map_err(|error| Error::io("create", &folder, error))?;
     }
     let lock = take_lock(&*storage, &names)?;
-    refuse_existing(&*storage, dir)?;
+    refuse_existing(&*storage, dir, Some(&lock))?;
     let mut uuid = [0; 16];
     let (first, second) = uuid.split_at_mut(8);
     first.copy_from_slice(&(options.random)().to_le_bytes());
@@ -126,53 +73,6 @@ pub(crate) fn create(
     open_locked(storage, names, lock, options)
 }
 
-/// Writes the parameters once more, where the loss of the catalog does not lose them.
-pub(crate) fn write_parameters(storage: &dyn Storage, names: &Names, row: &Row) -> Result<()> {
-    let path = names.parameters();
-    let tmp = names::tmp_of(&path);
-    let first = Row { floor: 0, wal: None, file_next: 1, segments: Vec::new(), ..row.clone() };
-    let header = FileHeader {
-        kind: FileKind::Parameters,
-        uuid: row.uuid,
-        number: 0,
-        params_id: row.params.id(),
-    };
-    let bytes = [&header.encode()[..], &first.encode()].concat();
-    storage
-        .open(&tmp, OpenMode::Create)
-        .and_then(|file| {
-            file.write_at(&bytes, 0)?;
-            publish(storage, &*file, &tmp, &path)
-        })
-        .map_err(|error| Error::io("write", &path, error))
-}
-
-/// The row the index was created with, from the copy of its parameters.
-pub(crate) fn read_parameters(storage: &dyn Storage, names: &Names) -> Result<Row> {
-    let path = names.parameters();
-    let read = || {
-        let file = storage.open(&path, OpenMode::Read)?;
-        let count = file.bytes()?.min(1 << 20);
-        let mut bytes = vec![0; usize::try_from(count).unwrap_or(0)];
-        file.read_at(&mut bytes, 0).map(|()| bytes)
-    };
-    let bytes = read().map_err(|error| Error::io("read", &path, error))?;
-    let header = FileHeader::decode(&bytes, false).map_err(|error| error.in_file(&path, 0))?;
-    let rest = bytes.get(FileHeader::BYTES..).unwrap_or_default();
-    let row = Row::decode(rest).map_err(|error| error.in_file(&path, 64))?;
-    if header.kind != FileKind::Parameters || header.uuid != row.uuid {
-        return Err(Error::corrupt(&path, 0, "not the parameters of an index"));
-    }
-    Ok(row)
-}
-
-fn refuse_existing(storage: &dyn Storage, dir: &Path) -> Result<()> {
-    if exists(storage, dir)? {
-        return Err(Error::invalid(format!("{}: there is an index already", dir.display())));
-    }
-    Ok(())
-}
-
 /// Opens an existing index.
 pub(crate) fn open(storage: Arc<dyn Storage>, dir: &Path, options: Options) -> Result<Core> {
     options.validate()?;
@@ -187,31 +87,6 @@ pub(crate) fn open(storage: Arc<dyn Storage>, dir: &Path, options: Options) -> R
 pub(crate) fn missing(dir: &Path) -> Error {
     let message = format!("{}: there is no index; create one first", dir.display());
     Error::new(ErrorKind::NotFound, message)
-}
-
-/// Takes the writer's lock. Readers that look whether somebody has it share it for a moment: while
-/// nobody else has it, it is worth to wait for that moment's end.
-pub(crate) fn take_lock(storage: &dyn Storage, names: &Names) -> Result<Lock> {
-    let path = names.lock();
-    let is_busy = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
-    for _ in 0..ATTEMPTS {
-        match storage.lock(&path) {
-            Ok(lock) => return Ok(lock),
-            Err(error) if !is_busy(&error) => return Err(Error::io("lock", &path, error)),
-            Err(_) => {}
-        }
-        match storage.lock_shared(&path) {
-            Ok(_) => {}
-            Err(error) if is_busy(&error) => break,
-            Err(error) => return Err(Error::io("lock", &path, error)),
-        }
-        thread::sleep(PAUSE);
-    }
-    let message = format!(
-        "{}: the index is open elsewhere; wait for that program or close it",
-        names.root().display()
-    );
-    Err(Error::new(ErrorKind::Locked, message))
 }
 
 /// Opens for writing: what is found is made durable before anything is built on it, and what

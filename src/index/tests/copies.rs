@@ -3,10 +3,11 @@
 use crate::index::options::{Maintenance, Options};
 use crate::sketch::Signature;
 use crate::storage::Storage;
-use crate::storage::sim::{Fault, Sim, What};
+use crate::storage::sim::{Fault, Moment, Sim, What};
 use crate::{Batch, ErrorKind, Index, Params, Reader};
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 pub(super) const DIR: &str = "/archive/papers.nearkin";
 const COPY: &str = "/elsewhere/copy.nearkin";
@@ -80,6 +81,50 @@ fn who_makes_an_index_or_a_backup_keeps_others_out_of_the_folder() {
     assert_eq!(sim.snapshot_of_files(), before);
     drop(lock);
     index.backup(COPY).expect("backed up");
+}
+
+#[test]
+fn who_comes_upon_a_backup_that_is_being_made_is_told_to_wait() {
+    // As soon as there was a file of it, it was taken for one that was cut short, to be removed;
+    // and before it was looked at once more, somebody could write there.
+    for moment in [Moment::BeforeLink, Moment::BeforeSync] {
+        let sim = Sim::new();
+        let index = index(&sim);
+        let told = Arc::new(Mutex::new(BTreeSet::new()));
+        let visit = {
+            let (sim, told) = (sim.clone(), Arc::clone(&told));
+            move || {
+                let dir = Path::new(COPY);
+                let read = Reader::open_on(disk(&sim), dir, options()).expect_err("not yet");
+                let opened = Index::open_on(disk(&sim), dir, options()).expect_err("not yet");
+                let created = Index::create_on(disk(&sim), dir, &params(), options());
+                let kinds = [read, opened, created.expect_err("kept out")].map(|e| e.kind());
+                told.lock().expect("free").insert(format!("{kinds:?}"));
+                false
+            }
+        };
+        sim.visit_syncs(Some((moment, Box::new(visit))));
+        index.backup_of(&index.snapshot(), COPY).expect("backed up");
+        sim.visit_syncs(None);
+        let told = told.lock().expect("free");
+        assert!(told.contains("[Locked, Locked, Locked]"), "{moment:?}: {told:?}");
+        // Until there is a file of it.
+        assert!(told.iter().all(|told| told.ends_with("Locked]")), "{moment:?}: {told:?}");
+    }
+}
+
+#[test]
+fn where_there_are_no_locks_a_backup_is_made_and_read_all_the_same() {
+    let sim = Sim::new();
+    let index = index(&sim);
+    let expected = answers(&index.snapshot());
+    sim.take_locks_away();
+    index.backup(COPY).expect("backed up");
+    let copy = Reader::open_on(disk(&sim), Path::new(COPY), options()).expect("read");
+    assert_eq!(answers(&copy), expected);
+    // But nobody writes where nobody else could be kept out.
+    let opened = Index::open_on(disk(&sim), Path::new(COPY), options());
+    assert_eq!(opened.expect_err("not written").kind(), ErrorKind::Io);
 }
 
 #[test]

@@ -430,11 +430,22 @@ fn damage_to_the_copy_of_the_parameters_is_told_by_verify_and_by_nothing_else() 
         made.expect("made").close().expect("closed");
         judge(&sim.kill().snapshot_of_files()[path]);
     }
-    // An index that is older than this file has none.
-    let disk = subject.disk.kill();
-    disk.remove(path).expect("removed");
-    let index = Index::open_on(Arc::new(disk), Path::new(DIR), options(ReadMode::Mmap));
-    assert!(index.expect("opens").verify().expect("done").problems.is_empty());
+    // An index that is older than this file has none; and a compaction writes it anew.
+    for damaged in [None, Some(&bytes[1..]), Some(b"")] {
+        let disk = subject.disk.kill();
+        disk.remove(path).expect("removed");
+        if let Some(damaged) = damaged {
+            disk.overwrite(path, damaged);
+        }
+        let storage: Arc<dyn Storage> = Arc::new(disk.clone());
+        let index = Index::open_on(storage, Path::new(DIR), options(ReadMode::Mmap));
+        let index = index.expect("opens");
+        let count = |index: &Index| index.verify().expect("done").problems.len();
+        assert_eq!(count(&index), damaged.iter().count());
+        index.compact().expect("compacted");
+        assert_eq!(&disk.snapshot_of_files()[path], bytes);
+        assert_eq!(count(&index), 0);
+    }
 }
 
 #[test]

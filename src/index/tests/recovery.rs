@@ -242,7 +242,7 @@ fn a_folder_of_something_else_is_not_made_an_index() {
         sim.overwrite(&at(name), b"");
     }
     assert!(!exists(&sim, Path::new(DIR)).expect("nothing"));
-    // And nothing of it stays where one ends.
+    // And nothing of it stays in the way where one ends.
     let index = Index::create_on(disk(&sim), Path::new(DIR), &params(), options()).expect("made");
     assert!(index.verify().expect("done").problems.is_empty());
 }
@@ -317,6 +317,9 @@ fn a_reader_under_which_another_index_was_made_says_so_and_answers_as_before() {
     let expected = answers(&reader);
     for path in sim.snapshot_of_files().keys().filter(|path| path.starts_with(root)) {
         sim.remove(path).expect("removed");
+    }
+    for error in [reader.verify().map(|_| ()), reader.refresh().map(|_| ())] {
+        assert_eq!(error.expect_err("nothing").kind(), ErrorKind::NotFound);
     }
     let made = Index::create_on(disk(&sim), root, &params(), other).expect("made");
     for error in [reader.verify().map(|_| ()), reader.refresh().map(|_| ())] {

@@ -27,6 +27,8 @@ pub(super) struct Machine {
     pub(super) killed: bool,
     pub(super) locks: BTreeMap<PathBuf, Holders>,
     pub(super) visitor: Visitor,
+    /// The file system has no locks.
+    pub(super) without_locks: bool,
     /// Somebody has noticed that it stopped.
     pub(super) is_down: bool,
 }
@@ -91,6 +93,10 @@ impl Machine {
             Some(cut) if self.ops >= cut => Some(Stopped::PowerCut),
             _ => None,
         }
+    }
+
+    fn refuse_locks(&self) -> io::Result<()> {
+        if self.without_locks { Err(io::ErrorKind::Unsupported.into()) } else { Ok(()) }
     }
 
     /// Counts a call that is about to be made; an error if it is to fail.
@@ -233,6 +239,7 @@ impl Storage for Sim {
             machine.file(&path)?;
             machine.step(Call::Lock)?;
         }
+        machine.refuse_locks()?;
         if machine.locks.contains_key(&path) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
@@ -244,6 +251,7 @@ impl Storage for Sim {
         let mut machine = self.shared.enter()?;
         let path = clean(path);
         machine.file(&path)?;
+        machine.refuse_locks()?;
         match machine.locks.entry(path.clone()).or_insert(Holders::Many(0)) {
             Holders::One => return Err(io::ErrorKind::WouldBlock.into()),
             Holders::Many(count) => *count += 1,

@@ -134,6 +134,11 @@ impl Sim {
         self.shared.peek().capacity = Some(bytes);
     }
 
+    /// Makes it a file system without locks.
+    pub(crate) fn take_locks_away(&self) {
+        self.shared.peek().without_locks = true;
+    }
+
     pub(crate) fn counters(&self) -> Counters {
         self.shared.peek().counters
     }

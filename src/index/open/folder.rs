@@ -1,0 +1,131 @@
+//! What a folder is, and who is at work in it.
+//!
+//! Knows names and the lock; reads no file.
+
+use super::list_if_any;
+
+use crate::index::follow::PAUSE;
+use crate::storage::lock::Lock;
+use crate::storage::names::{self, Names};
+use crate::storage::{Entry, Storage};
+use crate::sync::thread;
+use crate::{Error, ErrorKind, Result};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// How often a writer tries again where readers look at its lock: they need microseconds.
+const ATTEMPTS: u32 = 200;
+
+/// Whether there is an index: see [`crate::Index::exists`].
+pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {
+    is_index(storage, dir, None)
+}
+
+/// Refuses a folder in which there is an index, or part of one. Who has its lock gives it.
+pub(crate) fn refuse_existing(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<()> {
+    if is_index(storage, dir, own)? {
+        return Err(Error::invalid(format!("{}: there is an index already", dir.display())));
+    }
+    Ok(())
+}
+
+/// Whether there is an index. Files without a catalog are one that has lost it, or one that is
+/// being made: then somebody else has the lock.
+fn is_index(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<bool> {
+    let names = Names::new(dir);
+    if storage.bytes_of(&names.catalog()).is_ok() {
+        return Ok(true);
+    }
+    let entries = match storage.list(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            return Err(Error::invalid(format!("{} is a file, not an index", dir.display())));
+        }
+        Err(error) => return Err(Error::io("read", dir, error)),
+    };
+    let is = |entry: &Entry, path: PathBuf| path.file_name().is_some_and(|n| n == &*entry.name);
+    if entries.iter().any(|entry| is(entry, names.catalog())) {
+        return Ok(true);
+    }
+    for entry in &entries {
+        let ours = is(entry, names.lock())
+            || is(entry, names.parameters())
+            || is(entry, names.catalog_copy())
+            || is(entry, names.adding())
+            || names::is_tmp(&entry.name)
+            || names::is_cache(&entry.name)
+            || (entry.is_dir && is(entry, names.wal_dir()))
+            || (entry.is_dir && is(entry, names.segments_dir()));
+        if !ours {
+            let (dir, name) = (dir.display(), &entry.name);
+            return Err(Error::invalid(format!(
+                "{dir} is a folder but not an index (it holds {name}); name an index or a new \
+                 folder"
+            )));
+        }
+    }
+    planted!(SweepWithoutCatalog => return Ok(false));
+    for folder in [names.wal_dir(), names.segments_dir()] {
+        let numbered = list_if_any(storage, &folder)?.unwrap_or_default();
+        if let Some(entry) = numbered.iter().find(|entry| names::parse(&entry.name).is_some()) {
+            if own.is_none() && is_locked(storage, &names)? {
+                return Err(busy(storage, &names));
+            }
+            let message = format!(
+                "{}: the index has lost its catalog ({} has none to list it); restore a backup or \
+                 salvage",
+                dir.display(),
+                entry.name
+            );
+            return Err(Error::new(ErrorKind::Corrupt, message));
+        }
+    }
+    Ok(false)
+}
+
+/// Takes the writer's lock. Readers that look whether somebody has it share it for a moment: while
+/// nobody else has it, it is worth to wait for that moment's end.
+pub(crate) fn take_lock(storage: &dyn Storage, names: &Names) -> Result<Lock> {
+    let path = names.lock();
+    let is_busy = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
+    for _ in 0..ATTEMPTS {
+        match storage.lock(&path) {
+            Ok(lock) => return Ok(lock),
+            Err(error) if !is_busy(&error) => return Err(Error::io("lock", &path, error)),
+            Err(_) => {}
+        }
+        match storage.lock_shared(&path) {
+            Ok(_) => {}
+            Err(error) if is_busy(&error) => break,
+            Err(error) => return Err(Error::io("lock", &path, error)),
+        }
+        thread::sleep(PAUSE);
+    }
+    Err(busy(storage, names))
+}
+
+/// Whether somebody writes there. Looking takes the lock that readers share for a moment, for which
+/// a writer that begins just then waits.
+pub(crate) fn is_locked(storage: &dyn Storage, names: &Names) -> Result<bool> {
+    match storage.lock_shared(&names.lock()) {
+        Ok(_) => Ok(false),
+        Err(error) => match error.kind() {
+            io::ErrorKind::WouldBlock => Ok(true),
+            // A copy made without it, or where there are no locks: nobody writes there through
+            // this crate.
+            io::ErrorKind::NotFound | io::ErrorKind::Unsupported => Ok(false),
+            _ => Err(Error::io("lock", &names.lock(), error)),
+        },
+    }
+}
+
+fn busy(storage: &dyn Storage, names: &Names) -> Error {
+    let what = match storage.bytes_of(&names.catalog()) {
+        Ok(_) => {
+            "the index is open elsewhere; wait for that program or close it; reading works meanwhile"
+        }
+        Err(_) => "an index or a backup is just being made there; wait for that program",
+    };
+    Error::new(ErrorKind::Locked, format!("{}: {what}", names.root().display()))
+}

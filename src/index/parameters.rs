@@ -1,0 +1,90 @@
+//! The copy of the parameters, which salvage goes by where the catalog is lost: written where an
+//! index is made, checked by verify, and written anew by a compaction if it is not sound.
+
+use crate::format::catalog::Row;
+use crate::format::header::{FileHeader, FileKind};
+use crate::index::core::Core;
+use crate::storage::names::{self, Names};
+use crate::storage::{OpenMode, Storage, publish};
+use crate::{Error, ErrorKind, Result};
+use std::io;
+
+/// Writes the parameters once more, where the loss of the catalog does not lose them.
+pub(crate) fn write_parameters(storage: &dyn Storage, names: &Names, row: &Row) -> Result<()> {
+    let path = names.parameters();
+    let tmp = names::tmp_of(&path);
+    let first = Row { floor: 0, wal: None, file_next: 1, segments: Vec::new(), ..row.clone() };
+    let header = FileHeader {
+        kind: FileKind::Parameters,
+        uuid: row.uuid,
+        number: 0,
+        params_id: row.params.id(),
+    };
+    let bytes = [&header.encode()[..], &first.encode()].concat();
+    storage
+        .open(&tmp, OpenMode::Create)
+        .and_then(|file| {
+            file.write_at(&bytes, 0)?;
+            publish(storage, &*file, &tmp, &path)
+        })
+        .map_err(|error| Error::io("write", &path, error))
+}
+
+/// The row the index was created with, from the copy of its parameters.
+pub(crate) fn read_parameters(storage: &dyn Storage, names: &Names) -> Result<Row> {
+    let path = names.parameters();
+    let read = || {
+        let file = storage.open(&path, OpenMode::Read)?;
+        let count = file.bytes()?.min(1 << 20);
+        let mut bytes = vec![0; usize::try_from(count).unwrap_or(0)];
+        file.read_at(&mut bytes, 0).map(|()| bytes)
+    };
+    let bytes = read().map_err(|error| Error::io("read", &path, error))?;
+    let header = FileHeader::decode(&bytes, false).map_err(|error| error.in_file(&path, 0))?;
+    let rest = bytes.get(FileHeader::BYTES..).unwrap_or_default();
+    let row = Row::decode(rest).map_err(|error| error.in_file(&path, 64))?;
+    if header.kind != FileKind::Parameters || header.uuid != row.uuid {
+        return Err(Error::corrupt(&path, 0, "not the parameters of an index"));
+    }
+    Ok(row)
+}
+
+impl Core {
+    /// Whether the copy is there. Indexes that are older than this file are without it, and sound.
+    /// Errors: `Corrupt` (not this index's), `Io`.
+    pub(crate) fn check_parameters(&self) -> Result<bool> {
+        let path = self.names.parameters();
+        if let Err(error) = self.storage.bytes_of(&path)
+            && error.kind() == io::ErrorKind::NotFound
+        {
+            return Ok(false);
+        }
+        let own = (self.shape.uuid, self.shape.params_id);
+        match read_parameters(&*self.storage, &self.names) {
+            Ok(row) if (row.uuid, row.params.id()) == own => Ok(true),
+            Err(error) if error.kind() == ErrorKind::Io => Err(error),
+            _ => {
+                let message = format!(
+                    "{}: not the parameters of this index; no document depends on them, only a \
+                     salvage would go by this file; a compaction writes it anew",
+                    path.display()
+                );
+                Err(Error::new(ErrorKind::Corrupt, message))
+            }
+        }
+    }
+
+    /// Writes the copy anew where it is missing or not this index's.
+    pub(crate) fn mend_parameters(&self) -> Result<()> {
+        match self.check_parameters() {
+            Ok(true) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::Io => Err(error),
+            _ => {
+                self.group.refuse_if_poisoned()?;
+                // One at a time.
+                let writer = self.writer();
+                write_parameters(&*self.storage, &self.names, writer.catalog.row())
+            }
+        }
+    }
+}
