@@ -272,8 +272,8 @@ pub(crate) fn verify(args: &Verify, output: &mut Output) -> Result<Ended, Failur
     output.flush()?;
     let problems = counted(verified.problems.len() as u64, "problem");
     output::note(format!(
-        "{problems}: what no compaction mends, restore from a backup, or save what can be read with \
-         `nearkin salvage`"
+        "{problems}: what no compaction mends, restore from a backup, or save what can be read \
+         with `nearkin salvage`"
     ));
     Ok(Ended::Amiss)
 }

@@ -123,7 +123,8 @@ pub(crate) fn is_locked(storage: &dyn Storage, names: &Names) -> Result<bool> {
 fn busy(storage: &dyn Storage, names: &Names) -> Error {
     let what = match storage.bytes_of(&names.catalog()) {
         Ok(_) => {
-            "the index is open elsewhere; wait for that program or close it; reading works meanwhile"
+            "the index is open elsewhere; wait for that program or close it; reading works \
+             meanwhile"
         }
         Err(_) => "an index or a backup is just being made there; wait for that program",
     };
