@@ -1,8 +1,11 @@
 //! Reading without writing, and backups: on the simulated disk.
 
+use crate::index::open::{refuse_existing, take_lock};
 use crate::index::options::{Maintenance, Options};
 use crate::sketch::Signature;
 use crate::storage::Storage;
+use crate::storage::lock::Lock;
+use crate::storage::names::Names;
 use crate::storage::sim::{Fault, Moment, Sim, What};
 use crate::{Batch, ErrorKind, Index, Params, Reader};
 use std::collections::BTreeSet;
@@ -111,6 +114,22 @@ fn who_comes_upon_a_backup_that_is_being_made_is_told_to_wait() {
         // Until there is a file of it.
         assert!(told.iter().all(|told| told.ends_with("Locked]")), "{moment:?}: {told:?}");
     }
+}
+
+#[test]
+fn under_ones_own_lock_files_without_a_catalog_are_of_nobody_who_is_at_work() {
+    // A backup that ended badly between our two looks, the second of which has the lock.
+    let sim = Sim::new();
+    let index = index(&sim);
+    index.backup(COPY).expect("backed up");
+    let (dir, names) = (Path::new(COPY), Names::new(Path::new(COPY)));
+    sim.remove(&names.catalog()).expect("removed");
+    let lock = take_lock(&sim, &names).expect("free");
+    let refused = |own: Option<&Lock>| refuse_existing(&sim, dir, own).expect_err("files").kind();
+    assert_eq!(refused(Some(&lock)), ErrorKind::Corrupt);
+    assert_eq!(refused(None), ErrorKind::Locked);
+    drop(lock);
+    assert_eq!(refused(None), ErrorKind::Corrupt);
 }
 
 #[test]

@@ -315,6 +315,10 @@ fn a_reader_under_which_another_index_was_made_says_so_and_answers_as_before() {
     index(&sim).close().expect("closed");
     let mut reader = Reader::open_on(disk(&sim), root, options()).expect("opened");
     let expected = answers(&reader);
+    // Its catalog first: then what is left is no index, but not nothing.
+    sim.remove(&at("catalog.redb")).expect("removed");
+    let problems = reader.verify().expect("done").problems;
+    assert!(problems.iter().any(|found| found.to_string().contains("lost its catalog")));
     for path in sim.snapshot_of_files().keys().filter(|path| path.starts_with(root)) {
         sim.remove(path).expect("removed");
     }
