@@ -44,16 +44,23 @@ impl Seen {
 }
 
 /// Finalises window sums and drops repeats. Costs a slot of a table for each hash, which is looked
-/// at and filled; sums chosen to collide there, a sort.
+/// at and filled; sums chosen to collide there, a sort. `each` gets every hash on the way, some of
+/// them more than once: one loop for both is shorter than two.
 #[inline(always)]
-pub(crate) fn set(sums: &mut Vec<u64>, seen: &mut Seen, processor: Option<Processor>) {
+pub(crate) fn set(
+    sums: &mut Vec<u64>,
+    seen: &mut Seen,
+    processor: Option<Processor>,
+    mut each: impl FnMut(u64),
+) {
     match processor {
         Some(processor) => processor.finalise(sums),
         None => finalise_all(sums),
     }
-    if sums.len() <= FEW && drop_few(sums, seen).is_some() {
+    if sums.len() <= FEW && drop_few(sums, seen, &mut each).is_some() {
         return;
     }
+    sums.iter().copied().for_each(each);
     if let Some(kept) = drop_repeats(sums) {
         sums.truncate(kept);
     } else {
@@ -62,9 +69,14 @@ pub(crate) fn set(sums: &mut Vec<u64>, seen: &mut Seen, processor: Option<Proces
     }
 }
 
-/// Drops repeats of few hashes. `None`, and nothing is changed, when too many share a slot.
+/// Drops repeats of few hashes. `None`, and nothing is changed, when too many share a slot: then
+/// `each` did not get all.
 #[inline(always)]
-pub(crate) fn drop_few(sums: &mut Vec<u64>, seen: &mut Seen) -> Option<()> {
+pub(crate) fn drop_few(
+    sums: &mut Vec<u64>,
+    seen: &mut Seen,
+    mut each: impl FnMut(u64),
+) -> Option<()> {
     let first = seen.next();
     let Seen { slots, repeats, .. } = seen;
     let slots = slots.first_chunk_mut::<SLOTS>()?;
@@ -75,6 +87,7 @@ pub(crate) fn drop_few(sums: &mut Vec<u64>, seen: &mut Seen) -> Option<()> {
     let mask = ((32 * sums.len()).next_power_of_two() - 1) & (SLOTS - 1);
     let mut spare = OTHERS_MAX;
     for (place, sum) in (first..).zip(&*sums) {
+        each(*sum);
         let at = low_bits(*sum) & mask;
         let slot = &mut slots[at];
         if *slot < first {

@@ -51,21 +51,16 @@ pub(crate) fn values(
 ) {
     let rows = slots.len();
     assert!(!hashes.is_empty() && rows <= ROWS_MAX, "a signature has shingles, and rows in range");
-    slots.fill(EMPTY);
-    if picked.len() < hashes.len() + 16 {
-        picked.resize(hashes.len() + 16, 0);
+    if let Some((slots, processor)) = usual(slots, hashes.len(), processor) {
+        for &hash in &*hashes {
+            begin(slots, hash);
+        }
+        go_on(hashes, slots, picked, processor);
+        return;
     }
-    if let Some(processor) = processor
-        && hashes.len() >= PICKED_FROM
-        && let Ok(slots) = slots.try_into()
-    {
-        // What fills the last eight is a hash of the set once more, and so changes nothing.
-        let count = hashes.len();
-        hashes.reserve_exact(7);
-        hashes.resize(count.next_multiple_of(8), hashes[0]);
-        rounds_of_128(hashes.as_chunks().0, slots, picked, processor);
-        hashes.truncate(count);
-    } else if rows.is_power_of_two() {
+    slots.fill(EMPTY);
+    make_room(picked, hashes.len());
+    if rows.is_power_of_two() {
         // The product is a shift.
         let shift = 16 - rows.trailing_zeros();
         rounds(hashes, slots, picked, processor, |hash| hash >> shift);
@@ -74,6 +69,56 @@ pub(crate) fn values(
     }
     for slot in slots {
         *slot &= VALUE;
+    }
+}
+
+/// Where `values` would be `begin` and `go_on`: the usual number of rows, empty, for so many
+/// hashes that it is worth while.
+#[inline(always)]
+pub(crate) fn usual(
+    slots: &mut [u64],
+    hashes: usize,
+    processor: Option<Processor>,
+) -> Option<(&mut [u64; 128], Processor)> {
+    let processor = processor.filter(|_| hashes >= PICKED_FROM)?;
+    let slots: &mut [u64; 128] = slots.try_into().ok()?;
+    slots.fill(EMPTY);
+    Some((slots, processor))
+}
+
+/// Round 0 of a hash. Those of one row are in the order of their values: the row is their highest
+/// bits.
+#[inline(always)]
+pub(crate) fn begin(slots: &mut [u64; 128], hash: u64) {
+    let slot = &mut slots[(hash >> 57) as usize];
+    *slot = (*slot).min(hash);
+}
+
+/// The rounds after it, once `begin` had all hashes: what `values` says.
+#[inline(always)]
+pub(crate) fn go_on(
+    hashes: &mut Vec<u64>,
+    slots: &mut [u64; 128],
+    picked: &mut Vec<u64>,
+    processor: Processor,
+) {
+    make_room(picked, hashes.len());
+    // What fills the last eight is a hash of the set once more, and so changes nothing.
+    let count = hashes.len();
+    hashes.reserve_exact(7);
+    hashes.resize(count.next_multiple_of(8), hashes[0]);
+    rounds_of_128(hashes.as_chunks().0, slots, picked, processor);
+    hashes.truncate(count);
+    for slot in slots {
+        *slot &= VALUE;
+    }
+}
+
+/// What eight written at a time may need.
+#[inline(always)]
+fn make_room(picked: &mut Vec<u64>, hashes: usize) {
+    if picked.len() < hashes + 16 {
+        picked.resize(hashes + 16, 0);
     }
 }
 
@@ -125,7 +170,7 @@ fn rounds(
     }
 }
 
-/// All rounds for the usual number of rows, whose empty ones are two words of bits.
+/// The rounds after the first for the usual number of rows, whose empty ones are two words of bits.
 #[inline(always)]
 fn rounds_of_128(
     eights: &[[u64; 8]],
@@ -135,11 +180,6 @@ fn rounds_of_128(
 ) {
     let hashes = eights.as_flattened();
     let row_of = |hash: u64| (hash >> 57) as usize;
-    for &hash in hashes {
-        // Those of one row are in the order of their values: the row is their highest bits.
-        let slot = &mut slots[row_of(hash)];
-        *slot = (*slot).min(hash);
-    }
     let [mut low, mut high] = processor.settle(slots);
     if high >> 63 == 1 && hashes.contains(&u64::MAX) {
         // The one hash that looks like an empty slot: of the last row, the greatest value.

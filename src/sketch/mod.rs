@@ -230,17 +230,26 @@ impl Inner {
         if sums.is_empty() {
             return Err(Error::new(ErrorKind::Empty, "nothing to compare: there is no shingle"));
         }
-        if self.bag {
-            distinct::bag(sums);
-        } else {
-            distinct::set(sums, &mut rows.seen, processor);
-        }
-        let values = &mut rows.values;
+        let Rows { seen, picked, values } = rows;
         values.resize(self.rows, 0);
-        if self.functions.is_empty() {
-            fast::values(sums, values, &mut rows.picked, processor);
+        let is_fast = self.functions.is_empty();
+        if is_fast
+            && !self.bag
+            && let Some((slots, own)) = fast::usual(values, sums.len(), processor)
+        {
+            distinct::set(sums, seen, processor, |hash| fast::begin(slots, hash));
+            fast::go_on(sums, slots, picked, own);
         } else {
-            textbook::values(sums, &self.functions, values);
+            if self.bag {
+                distinct::bag(sums);
+            } else {
+                distinct::set(sums, seen, processor, |_| ());
+            }
+            if is_fast {
+                fast::values(sums, values, picked, processor);
+            } else {
+                textbook::values(sums, &self.functions, values);
+            }
         }
         let count = u32::try_from(sums.len()).unwrap_or(u32::MAX);
         Ok(Signature::from_parts(self.id, count, lane::store(values, self.lane_bits)))

@@ -298,10 +298,13 @@ fn hashes_that_share_a_slot_are_told_apart() {
             let crafted = (0..count).rev().chain([repeated, repeated / 2]);
             let crafted: Vec<u64> = crafted.map(|i| unfinalise(kind(i))).collect();
             for processor in Processor::all().map(Some).chain([None]) {
-                let mut sums = crafted.clone();
-                distinct::set(&mut sums, &mut seen, processor);
+                let (mut sums, mut got) = (crafted.clone(), Vec::new());
+                distinct::set(&mut sums, &mut seen, processor, |hash| got.push(hash));
                 sums.sort_unstable();
                 assert_eq!(sums, expected, "{count} {repeated}");
+                got.sort_unstable();
+                got.dedup();
+                assert_eq!(got, expected, "each was given: {count} {repeated}");
             }
         }
     }
@@ -316,7 +319,7 @@ fn the_table_of_few_hashes_has_no_end() {
         let mut hashes: Vec<u64> = (80..380).map(|i| i << 40 | i << 5).chain(crafted).collect();
         hashes.extend_from_within(hashes.len() - 1..);
         let before = hashes.clone();
-        assert_eq!(distinct::drop_few(&mut hashes, &mut seen), expected);
+        assert_eq!(distinct::drop_few(&mut hashes, &mut seen, |_| ()), expected);
         // Of equals the first is left; or all is as it was.
         let left = if expected.is_some() { before.len() - 1 } else { before.len() };
         assert_eq!(hashes, before[..left]);
@@ -332,7 +335,7 @@ fn sets_that_share_a_table_do_not_see_each_other() {
         let mut expected: Vec<u64> = (0..count).map(|i| hash::split_mix(turn % 31, i)).collect();
         let mut sums: Vec<u64> = expected.iter().map(|hash| unfinalise(*hash)).collect();
         sums.extend_from_within(..sums.len().min(24));
-        distinct::set(&mut sums, &mut seen, None);
+        distinct::set(&mut sums, &mut seen, None, |_| ());
         sums.sort_unstable();
         expected.sort_unstable();
         assert_eq!(sums, expected, "{turn}");

@@ -44,6 +44,16 @@ fn check(text: &str) {
     }
 }
 
+/// Of many shingles a few, or one, are left when repeats are dropped.
+#[test]
+fn texts_that_repeat_themselves_are_the_same_on_every_processor() {
+    for count in (1..60).chain([1_000, 1_027, 1_100, 3_000]) {
+        for words in ["a ", "a b ", "a b c d e f g h i j k l m n o p q r s t u v w x y z "] {
+            check(&words.repeat(count));
+        }
+    }
+}
+
 /// Every length over several blocks, and every place of a word in them.
 #[test]
 fn every_length_and_place_is_the_same_on_every_processor() {

@@ -28,11 +28,11 @@ pub(super) fn words(text: &str) -> Vec<String> {
 pub(super) fn set(sums: &mut Vec<u64>) {
     let others = Processor::all().map(|own| {
         let mut sums = sums.clone();
-        distinct::set(&mut sums, &mut distinct::Seen::default(), Some(own));
+        distinct::set(&mut sums, &mut distinct::Seen::default(), Some(own), |_| ());
         sums
     });
     let others: Vec<_> = others.collect();
-    distinct::set(sums, &mut distinct::Seen::default(), None);
+    distinct::set(sums, &mut distinct::Seen::default(), None, |_| ());
     assert!(others.iter().all(|other| other == sums), "the same on every processor");
 }
 
