@@ -10,52 +10,58 @@ use crate::sketch::Signature;
 #[derive(Debug, Clone, Default)]
 pub struct Batch {
     entries: Vec<Entry>,
+    /// What only inserts have, in their order: a remove is small, and often they are many.
+    inserts: Vec<Insert>,
     /// Of each operation: signature, key, payload. In one piece, so that a batch of thousands
     /// takes no memory of its own for each.
     bytes: Vec<u8>,
 }
 
-/// Where an operation lies in the bytes of its batch.
+/// Where an operation lies in the bytes of its batch. Of a remove the payload is empty.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    /// None of a remove.
-    signature: Option<SignatureEntry>,
-    /// None: that of the clock when the batch is written.
-    time: Option<u64>,
+    is_insert: bool,
     key_begin: usize,
     payload_begin: usize,
     end: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct SignatureEntry {
-    id: u64,
+struct Insert {
+    signature_id: u64,
+    signature_begin: usize,
+    /// None: that of the clock when the batch is written.
+    time: Option<u64>,
     shingle_count: u32,
-    begin: usize,
 }
 
 /// One operation of a batch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Operation<'a> {
-    /// What the signature was made with; 0 of a remove.
-    pub(crate) signature_id: u64,
     entry: Entry,
+    /// None of a remove.
+    insert: Option<&'a Insert>,
     bytes: &'a [u8],
 }
 
 impl<'a> Operation<'a> {
+    /// What the signature was made with; 0 of a remove.
+    pub(crate) fn signature_id(&self) -> u64 {
+        self.insert.map_or(0, |insert| insert.signature_id)
+    }
+
     /// As the log will have it; `now` is the time of a document that brings none.
     pub(crate) fn logged(&self, now: u64) -> LoggedOperation<'a> {
-        let Entry { signature, time, key_begin, payload_begin, end } = self.entry;
+        let Entry { key_begin, payload_begin, end, .. } = self.entry;
         let key = &self.bytes[key_begin..payload_begin];
-        match signature {
+        match self.insert {
             None => LoggedOperation::Remove { key },
-            Some(SignatureEntry { shingle_count, begin, .. }) => LoggedOperation::Insert {
+            Some(insert) => LoggedOperation::Insert {
                 key,
                 payload: &self.bytes[payload_begin..end],
-                time: time.unwrap_or(now),
-                shingle_count,
-                signature: &self.bytes[begin..key_begin],
+                time: insert.time.unwrap_or(now),
+                shingle_count: insert.shingle_count,
+                signature: &self.bytes[insert.signature_begin..key_begin],
             },
         }
     }
@@ -99,40 +105,38 @@ impl Batch {
         payload: &[u8],
         time: Option<u64>,
     ) -> Self {
-        let begin = self.bytes.len();
+        self.inserts.push(Insert {
+            signature_id: signature.id(),
+            signature_begin: self.bytes.len(),
+            time,
+            shingle_count: signature.shingle_count(),
+        });
         self.bytes.extend_from_slice(signature.as_bytes());
-        let (id, shingle_count) = (signature.id(), signature.shingle_count());
-        let signature = Some(SignatureEntry { id, shingle_count, begin });
-        self.push(signature, time, key, payload)
+        self.push(true, key, payload);
+        self
     }
 
     /// Removes the document that has this key, if there is one.
     #[must_use]
-    pub fn remove(self, key: impl AsRef<[u8]>) -> Self {
-        self.push(None, None, key.as_ref(), b"")
+    pub fn remove(mut self, key: impl AsRef<[u8]>) -> Self {
+        self.push(false, key.as_ref(), b"");
+        self
     }
 
-    fn push(
-        mut self,
-        signature: Option<SignatureEntry>,
-        time: Option<u64>,
-        key: &[u8],
-        payload: &[u8],
-    ) -> Self {
+    fn push(&mut self, is_insert: bool, key: &[u8], payload: &[u8]) {
         let key_begin = self.bytes.len();
         self.bytes.extend_from_slice(key);
         let payload_begin = self.bytes.len();
         self.bytes.extend_from_slice(payload);
         let end = self.bytes.len();
-        self.entries.push(Entry { signature, time, key_begin, payload_begin, end });
-        self
+        self.entries.push(Entry { is_insert, key_begin, payload_begin, end });
     }
 
     pub(crate) fn operations(&self) -> impl Iterator<Item = Operation<'_>> {
-        let bytes = self.bytes.as_slice();
+        let mut inserts = self.inserts.iter();
         self.entries.iter().map(move |entry| {
-            let signature_id = entry.signature.map_or(0, |signature| signature.id);
-            Operation { signature_id, entry: *entry, bytes }
+            let insert = if entry.is_insert { inserts.next() } else { None };
+            Operation { entry: *entry, insert, bytes: &self.bytes }
         })
     }
 

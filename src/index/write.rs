@@ -57,7 +57,7 @@ impl Core {
         let mut operations = Vec::with_capacity(batch.len());
         for operation in batch.operations() {
             let logged = operation.logged(time);
-            self.check_operation(&logged, operation.signature_id)?;
+            self.check_operation(&logged, operation.signature_id())?;
             operations.push(logged);
         }
         Ok(operations)
