@@ -22,8 +22,6 @@ pub const LINES_OF_MISS: &str = "the lines of memory of a miss";
 pub const LINES_OF_HIT: &str = "the lines of memory of a hit";
 /// With nothing in memory.
 pub const BLOCKS_OF_MISS: &str = "the blocks of a miss, cold cache";
-/// Of stage `text`: the smallest signature there is, which costs what all but the rows does.
-pub const FEWEST_ROWS: &str = "nearkin, 16 rows";
 pub const LINES_ON_ONE: &str = "the lines of memory of hits, one thread";
 pub const LINES_ON_TWO: &str = "the lines of memory of hits, two threads";
 pub const OPENED: &str = "files opened and mapped, blocks of a hit read and checked";

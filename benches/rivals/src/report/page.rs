@@ -20,25 +20,31 @@ stand, they are the least, the median and the most of the runs; where one stands
 What is compared, and how:
 
 - All engines get the same signatures: 128 rows of one byte, 16 bands of 8, of every ten documents
-  one a near-duplicate of another that agrees in 85 to 100 % of the rows. A *hit* asks for a stored
-  signature with agreement .85 to 1, a *miss* for a fresh random one; an answer is what shares a
-  band and is verified to agree in at least 103 of 128 rows. Before anything is timed, every engine
-  must give exactly the answers of the definition, after a reopening and after removals, too.
-- SQLite, LMDB, redb and fjall hold a table by (band, hash, document) and one of signatures, as one
-  would build it by hand: entries sorted within each batch, read transactions held open, caches of
-  half a GiB and more. In a bulk load the three trees get batches of 10,000 documents, which serves
-  them best; everybody else 1,000.
+  one a near-duplicate of another that agrees in 85 to 100 % of the rows. A *hit* asks for a
+  stored signature with agreement .85 to 1, a *miss* for a fresh random one; an answer is what
+  shares a band and is verified to agree in at least 103 of 128 rows. Before anything is timed,
+  every engine must give exactly the answers of the definition, after a reopening and after
+  removals, too.
+- SQLite, LMDB, redb and fjall hold a table by (band, hash, document) and one of signatures, as
+  one would build it by hand: entries sorted within each batch, read transactions held open,
+  caches of half a GiB and more. In a bulk load the three trees get batches of 10,000 documents,
+  which serves them better than 1,000, as everybody else gets. They are not compacted afterwards,
+  as Nearkin and fjall are.
 - A row says what a write that returned promises. gaoya is the fastest index in memory: it forgets
   everything at exit. datasketch and rensa do so, too, and return candidates without verifying.
   Lance syncs nothing.
-- Texts become shingles in Python in the fastest plain way that we found, and that counts for
-  those in Python: it is what their users do. datasketch makes signatures in four ways: `update`,
-  shingle by shingle, as its first example does; `update_batch`, text by text, which with SHA-1,
-  its default, is what the target of 200 times was set by; in bulk; and in bulk with xxh32, its
-  best, against which we hold that target, too. rensa gets bytes text by text, its best.
-- *Queries on one thread* and *on two* are given to the engine all at once: Nearkin answers them in
-  batches (`Snapshot::queries`, 1,000 signatures a call), the others, who take one at a time, one
-  by one through a reader of the thread's own. *Hit* and *miss* are single queries of everybody.
+- That texts become shingles in Python, by a regular expression, counts for those in Python: it is
+  what their users do. datasketch makes signatures in four ways: `update`, shingle by shingle, as
+  its first example does; `update_batch`, text by text, which with SHA-1, its default, is what the
+  target of 200 times was set by; in bulk; and in bulk with xxh32, its best, against which we hold
+  that target, too. rensa gets bytes text by text, its best here. *Check, then add* asks for a
+  batch of 1,000 before it adds it, so that those of a batch do not see each other; of Lance,
+  which has no such batches, one by one.
+- *Queries on one thread* and *on two* are given to the engine all at once: Nearkin answers them
+  in batches (`Snapshot::queries`, 1,000 signatures a call), the others, who take one at a time,
+  one by one through a reader of the thread's own; of two threads each has half of the queries.
+  *Hit* and *miss* are single queries of everybody, asked once before, so that what they touch is
+  warm.
 - Nearkin and gaoya take seconds for what takes the others minutes, in which the machine's pace
   changes: they are measured three to five times in each run, before each of the others and after
   the last (from text: before those in Python, before sketchir, after it). What counts of a run is
@@ -46,18 +52,22 @@ What is compared, and how:
 - *Single inserts* and *removals* of the tables come last, after the cold misses: what they touch
   comes from the disk (gaoya's from memory). Nearkin's in memory are below, under *Nearkin alone*,
   where removals go by the order of insertion; the target is held against those.
-- One thread, if nothing else is said; `cargo build --release` without further flags for all.
-  A cold cache is made by `posix_fadvise(DONTNEED)` on closed files; the clock starts after open,
-  the count of what is read before it.
+- One thread calls, if nothing else is said; Nearkin and fjall flush and compact on threads of
+  their own, Lance is told to use one. `cargo build --release` without further flags for all:
+  Nearkin finds out when it runs what the processor has, gaoya does not. A cold cache is made by
+  `posix_fadvise(DONTNEED)` on closed files; the clock starts after open, the count of what is
+  read before it. Of the 1,000 queries all count: where each reads a megabyte, as in LMDB, all
+  that there is has been read before the last.
 - *The first 1,000* are asked at once after an opening, or when the engine has had a while for
   what it does after one (Nearkin's background thread checks what is in memory); before all other
   queries it has had that, too.
-- *Reopening* runs from a closed index to the answer to one query: of seven (from text: of one), the
-  median. Here and in all queries that are not said to be cold, what is read lies in the system's
-  cache since it was written: Nearkin's last segment in huge pages, where file system and free
-  memory allow (a plain copy to nowhere after a restart brings them back). In small ones a hit takes
-  a fifth longer on a Zen 4, and up to 60 % on the generation before it.
-- Bytes on disk are blocks in use. The key of a document takes 8 of them; there is no payload.
+- *Reopening* runs from a closed index to the answer to one query: of seven (from text: of one),
+  the median. Here and in all queries that are not said to be cold, what is read lies in the
+  system's cache since it was written: Nearkin's last segment in huge pages, where file system and
+  free memory allow (a plain copy to nowhere after a restart brings them back). In small ones a
+  hit takes a fifth longer on a Zen 4, and up to 60 % on the generation before it.
+- Bytes on disk are blocks in use (of Lance the lengths of its files). The key of a document takes
+  8 of them; there is no payload.
 - A *limit* is what the machine gives if nothing is done but what cannot be left out (stage
   `limits`): for queries the lines of memory, of mapped files, that must be read one after the
   other, no check, no comparison, no answer (those of a miss and of a hit at 1,000,000 by turns
@@ -67,11 +77,13 @@ What is compared, and how:
   the others go first, as ours waits for them); for removals such a log and the blocks in which
   the keys lie, read and checked; for reopening as much as a hit needs, opened, mapped, read and
   checked, no catalog, no lock; for queries beside a writer the same queries while it is another
-  index that is written; for sketching the smallest signature there is, of 16 rows and not 128:
-  the same splitting, hashing and dropping of repeats. Where not even a limit reaches the target,
-  the last column says *out of reach here*, and how far from the limit we are, if that is no more
-  than half as much again. *Split and hash* is no limit but a mark: a plain splitter and a hash of
-  each word, no signature, without instructions of the processor's own.
+  index that is written. Where not even a limit reaches the target, the last column says *out of
+  reach here*, and how far from the limit we are, if that is no more than half as much again.
+  *Split and hash* is no limit but a mark: a plain splitter and a hash of each word, no signature,
+  without instructions of the processor's own; *nearkin, 16 rows* is another: the smallest
+  signature there is, what ours costs but for the rows.
+- *Memory of the process* grows from run to run of *Nearkin alone*, which are of one process: what
+  the allocator keeps of writers that are gone. The first run's is held against the target.
 - *Written* is what the kernel charges (`/proc/self/io`): whole folios, however little of one is
   written. At the largest size it is also what Nearkin handed to the system.
 ";

@@ -2,8 +2,7 @@
 
 use super::figures::{Figures, least, ratio};
 use crate::limits::{
-    BLOCKS_OF_MISS, FEWEST_ROWS, LINES_OF_HIT, LINES_OF_MISS, LINES_ON_ONE, LINES_ON_TWO, OPENED,
-    REMOVALS_ALONE,
+    BLOCKS_OF_MISS, LINES_OF_HIT, LINES_OF_MISS, LINES_ON_ONE, LINES_ON_TWO, OPENED, REMOVALS_ALONE,
 };
 use crate::results::{Row, figure};
 
@@ -162,8 +161,7 @@ fn from_text(figures: &Figures) -> Vec<Target> {
             AtLeast(200.0),
             "x",
             faster("datasketch, bulk, xxh32"),
-        )
-        .at_limit(ratio(sketch(FEWEST_ROWS, rate), sketch("datasketch, bulk, xxh32", rate))),
+        ),
         target(
             1,
             "cost per shingle, against splitting and hashing alone",
@@ -246,8 +244,10 @@ fn ours(figures: &Figures) -> Vec<Target> {
     let busy = of("hit p99 while a writer runs", "hit p99, idle");
     let dead = middle(us("hit p50 with a fifth dead, against none"));
     let space = middle(us("disk after removing a fifth and compacting"));
-    let memory = middle(us("memory of the process with pairs"));
-    let clusters_memory = middle(us("memory of the process with clusters"));
+    // A later run's has what the allocator kept of the runs before.
+    let of_first = |row: Option<&Row>| row?.values.first().copied();
+    let memory = of_first(us("memory of the process with pairs"));
+    let clusters_memory = of_first(us("memory of the process with clusters"));
     let stall = middle(us("longest wait of the writer"));
     let kill = middle(us("reopen after a kill, full memtable"));
     let removals = middle(us("removals, batches of 1,000"));
@@ -267,9 +267,15 @@ fn ours(figures: &Figures) -> Vec<Target> {
         target(8, "hit p50 with a fifth dead, against none", AtMost(1.3), "x", dead),
         target(8, "disk after removing a fifth and compacting", AtMost(82.0), "%", space),
         target(9, "pairs at 0.8", AtMost(3.0), "s", middle(us("pairs at 0.8"))),
-        target(9, "pairs: anonymous memory of the process", AtMost(256.0), "MiB", memory),
+        target(
+            9,
+            "pairs: anonymous memory of the process, first run",
+            AtMost(256.0),
+            "MiB",
+            memory,
+        ),
         target(9, "clusters at 0.8", AtMost(3.0), "s", middle(us("clusters at 0.8"))),
-        target(9, "clusters: anonymous memory", AtMost(256.0), "MiB", clusters_memory),
+        target(9, "clusters: anonymous memory, first run", AtMost(256.0), "MiB", clusters_memory),
         target(10, "hit p99 while a writer runs, against idle", AtMost(5.0), "x", busy)
             .at_limit(of("hit p99 beside a writer of another index", "hit p99, idle")),
         target(10, "longest wait of the writer", AtMost(500.0), "ms", stall),
@@ -284,6 +290,9 @@ fn large(figures: &Figures) -> Vec<Target> {
     let first = |measure: &str| figures.get("tables", "nearkin", smallest, measure);
     let growth = |above: Option<&Row>, below: Option<&Row>| Some(above?.median() / below?.median());
     let insert = "insert, batches of 1,000";
+    let sizes = figures.sizes("tables");
+    let at_sizes = sizes.iter().filter_map(|size| figures.get("tables", "nearkin", *size, insert));
+    let fastest = at_sizes.max_by(|one, other| one.median().total_cmp(&other.median()));
     let documents = us("hit p50").map_or(0, |row| row.documents);
     let limit = |what: &str| middle(figures.get("limits", "machine", documents, what));
     vec![
@@ -313,10 +322,10 @@ fn large(figures: &Figures) -> Vec<Target> {
         .at_limit(limit(OPENED)),
         target(
             11,
-            format!("insert cost {n}, against {}", figure(smallest as f64)),
+            format!("insert cost {n}, against the least of fewer"),
             AtMost(2.0),
             "x",
-            growth(first(insert), us(insert)),
+            growth(fastest, us(insert)),
         ),
         target(
             11,

@@ -1,9 +1,8 @@
-//! Text to signature, one thread: Nearkin, gaoya on the same words, the least signature that there
-//! is, and splitting and hashing alone.
+//! Text to signature, one thread: Nearkin, gaoya on the same words, and two marks: the smallest
+//! signature that there is, and splitting and hashing alone.
 
 use crate::clock::time;
 use crate::engines::params;
-use crate::limits::FEWEST_ROWS;
 use crate::made::ROWS;
 use crate::results::{Result, Results, Subject};
 use gaoya::minhash::{MinHasher, MinHasher32};
@@ -24,7 +23,7 @@ pub fn run(texts: &[String], results: &mut Results) -> Result<()> {
     };
     let fewest = Params::builder().hashes(16).bands(2, 8).shingles(Shingles::Words(3)).build()?;
     let fewest = Sketcher::new(&fewest);
-    let mut limit = |text: &str| -> Result<()> {
+    let mut few_rows = |text: &str| -> Result<()> {
         black_box(fewest.text(text)?);
         Ok(())
     };
@@ -41,7 +40,7 @@ pub fn run(texts: &[String], results: &mut Results) -> Result<()> {
     type Work<'a> = &'a mut dyn FnMut(&str) -> Result<()>;
     let mut all: [(&str, Work<'_>); 4] = [
         ("nearkin", &mut nearkin),
-        (FEWEST_ROWS, &mut limit),
+        ("nearkin, 16 rows", &mut few_rows),
         ("gaoya", &mut gaoya),
         ("split and hash", &mut mark),
     ];
