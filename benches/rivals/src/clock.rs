@@ -62,7 +62,7 @@ pub const TURNS: usize = 5;
 
 /// The rates of one thread and of two, measured by turns, so that both see the same machine: the
 /// medians.
-pub fn by_turns(mut rate: impl FnMut(u64) -> Result<f64>) -> Result<[f64; 2]> {
+pub fn by_turns(mut rate: impl FnMut(usize) -> Result<f64>) -> Result<[f64; 2]> {
     let mut rates = [Vec::new(), Vec::new()];
     for _ in 0..TURNS {
         for (threads, rates) in (1..).zip(&mut rates) {

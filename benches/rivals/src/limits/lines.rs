@@ -184,33 +184,35 @@ impl Tables {
         Ok(())
     }
 
-    /// Hits per second on so many threads, which share as many as one asks; each asks its own
+    /// Hits per second on so many threads, each of which asks as many as one alone does,
     /// several times, after once to warm up.
-    pub fn rate(&self, threads: u64, count: usize) -> f64 {
+    pub fn rate(&self, threads: usize, count: usize) -> f64 {
         let mut random = Random(4);
         let asked = || std::array::from_fn(|_| random.number());
         let all: Vec<[u64; BANDS]> = std::iter::repeat_with(asked).take(count).collect();
-        let together = Barrier::new(threads as usize);
+        let together = Barrier::new(threads);
         let ask = |share: &[[u64; BANDS]]| {
             for asked in share {
                 black_box(self.query::<false>(asked, SHARED_BANDS));
             }
         };
-        let work = |share: &[[u64; BANDS]]| {
-            ask(share);
+        // Each asks all, from another place on.
+        let work = |nth: usize| {
+            let mut share = all.clone();
+            share.rotate_left(nth * count / threads);
+            ask(&share);
             together.wait();
             let start = Instant::now();
-            (0..ROUNDS).for_each(|_| ask(share));
+            (0..ROUNDS).for_each(|_| ask(&share));
             start.elapsed().as_secs_f64()
         };
         let work = &work;
         let slowest = std::thread::scope(|scope| {
-            let shares = all.chunks(count.div_ceil(threads as usize));
-            let threads: Vec<_> = shares.map(|share| scope.spawn(move || work(share))).collect();
+            let threads: Vec<_> = (0..threads).map(|nth| scope.spawn(move || work(nth))).collect();
             let seconds = threads.into_iter().map(|one| one.join().unwrap_or(f64::NAN));
             seconds.fold(0.0, f64::max)
         });
-        (ROUNDS * count) as f64 / slowest
+        (threads * ROUNDS * count) as f64 / slowest
     }
 
     /// Reads what a query that shares so many bands with one document has to read, step by step:

@@ -150,6 +150,13 @@ fn from_text(figures: &Figures) -> Vec<Target> {
         target(1, "sketching, against rensa", AtLeast(30.0), "x", faster("rensa")),
         target(
             1,
+            "sketching, against rensa, ASCII by a table",
+            AtLeast(30.0),
+            "x",
+            faster("rensa, by a table"),
+        ),
+        target(
+            1,
             "sketching, against datasketch's update_batch",
             AtLeast(200.0),
             "x",
@@ -160,7 +167,7 @@ fn from_text(figures: &Figures) -> Vec<Target> {
             "sketching, against datasketch at its best",
             AtLeast(200.0),
             "x",
-            faster("datasketch, bulk, xxh32"),
+            faster("datasketch, bulk, xxh32, by a table"),
         ),
         target(
             1,
@@ -180,8 +187,9 @@ fn tables(figures: &Figures) -> Vec<Target> {
     let less = |engine: &str, measure: &str| ratio(at(engine, measure), us(measure));
     let small = "insert, batches of 1,000";
     let sorted = "insert, sorted batches of 10,000";
-    let tree = |engine: &str| ratio(us(small), at(engine, sorted));
-    let trees = least(tree("lmdb"), least(tree("sqlite"), tree("redb")));
+    let tree = |engine: &str, load: &str| ratio(us(small), at(engine, load));
+    let best_tree =
+        |load: &str| least(tree("lmdb", load), least(tree("sqlite", load), tree("redb", load)));
     let n = format!("at {}", figure(size as f64));
     let from_key = middle(us("disk")).map(|bytes| bytes - 8.0);
     let both = least(less("sqlite", "hit p50"), less("lmdb", "hit p50"));
@@ -196,7 +204,20 @@ fn tables(figures: &Figures) -> Vec<Target> {
     let us_spread = |p99: &str, p50: &str| ratio(us(p99), us(p50));
     vec![
         target(2, format!("insert {n}, against fjall"), AtLeast(18.0), "x", insert("fjall")),
-        target(2, format!("insert {n}, against the best tree"), AtLeast(12.0), "x", trees),
+        target(
+            2,
+            format!("insert {n}, against the best tree, batches of 10,000"),
+            AtLeast(12.0),
+            "x",
+            best_tree(sorted),
+        ),
+        target(
+            2,
+            format!("insert {n}, against the best tree, batches of 100,000"),
+            AtLeast(12.0),
+            "x",
+            best_tree("insert, sorted batches of 100,000"),
+        ),
         target(2, format!("insert {n}, against gaoya"), AtLeast(1.5), "x", insert("gaoya")),
         target(3, format!("hit p50 {n}"), AtMost(2.0), "us", middle(us("hit p50")))
             .at_limit(middle(hit_lines)),
