@@ -101,7 +101,14 @@ fn middle(row: Option<&Row>) -> Option<f64> {
 
 /// All of them, in order.
 pub fn all(figures: &Figures) -> Vec<Target> {
-    let parts = [from_text(figures), tables(figures), ours(figures), large(figures)];
+    let parts = [
+        from_text(figures),
+        sketching(figures),
+        inserts(figures),
+        tables(figures),
+        ours(figures),
+        large(figures),
+    ];
     let mut targets: Vec<Target> = parts.into_iter().flatten().collect();
     targets.sort_by_key(|target| target.point);
     targets
@@ -115,11 +122,6 @@ fn from_text(figures: &Figures) -> Vec<Target> {
     let query = "near-duplicate p50, sketching included";
     let removal = "1,000 removals and the first query";
     let removals_alone = figures.last("limits", "machine", REMOVALS_ALONE);
-    let sketch = |engine: &str, measure: &str| figures.last("sketch", engine, measure);
-    let rate = "sketch, words:3";
-    let faster = |engine: &str| ratio(sketch("nearkin", rate), sketch(engine, rate));
-    let shingle = "sketch, words:3, per shingle";
-    let of_splitting = ratio(sketch("nearkin", shingle), sketch("split and hash", shingle));
     let reopen = "reopen to first answer, warm";
     vec![
         target(0, "text to durable, against Lance", AtLeast(10.0), "x", more("lance", load)),
@@ -146,6 +148,16 @@ fn from_text(figures: &Figures) -> Vec<Target> {
             "documents/s",
             middle(text("nearkin", "check, then add")),
         ),
+    ]
+}
+
+fn sketching(figures: &Figures) -> Vec<Target> {
+    let sketch = |engine: &str, measure: &str| figures.last("sketch", engine, measure);
+    let rate = "sketch, words:3";
+    let faster = |engine: &str| ratio(sketch("nearkin", rate), sketch(engine, rate));
+    let shingle = "sketch, words:3, per shingle";
+    let of_splitting = ratio(sketch("nearkin", shingle), sketch("split and hash", shingle));
+    vec![
         target(1, "sketching, against gaoya", AtLeast(15.0), "x", faster("gaoya")),
         target(1, "sketching, against rensa", AtLeast(30.0), "x", faster("rensa")),
         target(
@@ -185,16 +197,10 @@ fn tables(figures: &Figures) -> Vec<Target> {
     let at = |engine: &str, measure: &str| figures.get("tables", engine, size, measure);
     let us = |measure: &str| at("nearkin", measure);
     let less = |engine: &str, measure: &str| ratio(at(engine, measure), us(measure));
-    let small = "insert, batches of 1,000";
-    let sorted = "insert, sorted batches of 10,000";
-    let tree = |engine: &str, load: &str| ratio(us(small), at(engine, load));
-    let best_tree =
-        |load: &str| least(tree("lmdb", load), least(tree("sqlite", load), tree("redb", load)));
     let n = format!("at {}", figure(size as f64));
     let from_key = middle(us("disk")).map(|bytes| bytes - 8.0);
     let both = least(less("sqlite", "hit p50"), less("lmdb", "hit p50"));
     let threads = ratio(us("queries on two threads"), us("queries on one thread"));
-    let insert = |engine: &str| ratio(us(small), at(engine, small));
     let lines = |what: &str| figures.get("limits", "machine", size, what);
     let (hit_lines, miss_lines) = (lines(LINES_OF_HIT), lines(LINES_OF_MISS));
     let two_lines = ratio(lines(LINES_ON_TWO), lines(LINES_ON_ONE));
@@ -203,22 +209,6 @@ fn tables(figures: &Figures) -> Vec<Target> {
         least(over("sqlite", "hit p50", hit_lines), over("lmdb", "hit p50", hit_lines));
     let us_spread = |p99: &str, p50: &str| ratio(us(p99), us(p50));
     vec![
-        target(2, format!("insert {n}, against fjall"), AtLeast(18.0), "x", insert("fjall")),
-        target(
-            2,
-            format!("insert {n}, against the best tree, batches of 10,000"),
-            AtLeast(12.0),
-            "x",
-            best_tree(sorted),
-        ),
-        target(
-            2,
-            format!("insert {n}, against the best tree, batches of 100,000"),
-            AtLeast(12.0),
-            "x",
-            best_tree("insert, sorted batches of 100,000"),
-        ),
-        target(2, format!("insert {n}, against gaoya"), AtLeast(1.5), "x", insert("gaoya")),
         target(3, format!("hit p50 {n}"), AtMost(2.0), "us", middle(us("hit p50")))
             .at_limit(middle(hit_lines)),
         target(3, "hit p50, against gaoya", AtLeast(2.5), "x", less("gaoya", "hit p50"))
@@ -250,6 +240,37 @@ fn tables(figures: &Figures) -> Vec<Target> {
             middle(us("reopen to first answer, warm")),
         )
         .at_limit(middle(lines(OPENED))),
+    ]
+}
+
+fn inserts(figures: &Figures) -> Vec<Target> {
+    let Some(size) = figures.sizes("tables").last().copied() else { return Vec::new() };
+    let at = |engine: &str, measure: &str| figures.get("tables", engine, size, measure);
+    let us = |measure: &str| at("nearkin", measure);
+    let small = "insert, batches of 1,000";
+    let sorted = "insert, sorted batches of 10,000";
+    let tree = |engine: &str, load: &str| ratio(us(small), at(engine, load));
+    let best_tree =
+        |load: &str| least(tree("lmdb", load), least(tree("sqlite", load), tree("redb", load)));
+    let insert = |engine: &str| ratio(us(small), at(engine, small));
+    let n = format!("at {}", figure(size as f64));
+    vec![
+        target(2, format!("insert {n}, against fjall"), AtLeast(18.0), "x", insert("fjall")),
+        target(
+            2,
+            format!("insert {n}, against the best tree, batches of 10,000"),
+            AtLeast(12.0),
+            "x",
+            best_tree(sorted),
+        ),
+        target(
+            2,
+            format!("insert {n}, against the best tree, batches of 100,000"),
+            AtLeast(12.0),
+            "x",
+            best_tree("insert, sorted batches of 100,000"),
+        ),
+        target(2, format!("insert {n}, against gaoya"), AtLeast(1.5), "x", insert("gaoya")),
     ]
 }
 
