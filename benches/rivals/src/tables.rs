@@ -14,9 +14,12 @@ use std::time::Duration;
 pub const BATCH: u32 = 1_000;
 /// Documents per batch in a bulk load into trees, which want as many sorted keys as possible.
 const TREE_BATCH: u32 = 10_000;
-/// And in a second one, of more documents: a crash takes a hundred times as many as of `BATCH`.
+/// And in a second one, of more documents, for all that are durable: a crash takes a hundred times
+/// as many as of `BATCH`.
 const LARGEST_BATCH: u32 = 100_000;
-/// Up to this many documents the second one is in small batches: of more it takes minutes.
+pub const IN_LARGEST_BATCHES: &str = "insert, batches of 100,000";
+/// Up to this many documents the second one is that of the trees in small batches: of more it
+/// takes minutes.
 const SMALL_BATCHES_MAX: u32 = 100_000;
 /// Above this many documents SQLite and redb have fewer runs.
 const SLOW_ABOVE: u32 = 300_000;
@@ -171,12 +174,7 @@ impl Measured<'_> {
     }
 
     fn all(mut self, options: &Options) -> Result<()> {
-        if self.kind.is_tree() {
-            let (batch, measure) = if self.documents <= SMALL_BATCHES_MAX {
-                (BATCH, "insert, batches of 1,000")
-            } else {
-                (LARGEST_BATCH, "insert, sorted batches of 100,000")
-            };
+        if let Some((batch, measure)) = self.other_batches() {
             let folder = fresh_folder(options, "other-batches")?;
             let mut engine = self.kind.open(&folder)?;
             let seconds = load(&mut *engine, self.documents, batch)?;
@@ -195,6 +193,15 @@ impl Measured<'_> {
         Ok(std::fs::remove_dir_all(&self.folder)?)
     }
 
+    /// The batches of a second load, of nothing but its rate, and that rate's name.
+    fn other_batches(&self) -> Option<(u32, &'static str)> {
+        if self.documents > SMALL_BATCHES_MAX {
+            self.kind.is_durable().then_some((LARGEST_BATCH, IN_LARGEST_BATCHES))
+        } else {
+            self.kind.is_tree().then_some((BATCH, "insert, batches of 1,000"))
+        }
+    }
+
     fn rate(&self, seconds: f64) -> f64 {
         f64::from(self.documents) / seconds
     }
@@ -204,7 +211,7 @@ impl Measured<'_> {
         let mut engine = self.kind.open(&self.folder)?;
         let batch = if self.kind.is_tree() { TREE_BATCH } else { BATCH };
         let measure = if self.kind.is_tree() {
-            "insert, sorted batches of 10,000"
+            "insert, batches of 10,000"
         } else {
             "insert, batches of 1,000"
         };

@@ -1,4 +1,4 @@
-//! Nearkin with its defaults.
+//! Nearkin with its defaults, but for batches as large as there may be.
 
 use super::{Engine, Reader};
 use crate::made::{BAND_ROWS, BANDS, EQUAL_ROWS_MIN, ROWS, Signature};
@@ -22,6 +22,9 @@ pub fn key(document: u32) -> [u8; 8] {
     u64::from(document).to_be_bytes()
 }
 
+/// The most there may be: 100,000 documents are a little more than the default of half as much.
+const BATCH_BYTES_MAX: usize = 32 << 20;
+
 /// Queries asked for in one call, where all are known.
 const BATCH: usize = 1_000;
 
@@ -34,7 +37,7 @@ pub struct Nearkin {
 
 impl Nearkin {
     pub fn open(folder: &Path) -> Result<Self> {
-        Self::open_with(folder, Options::default())
+        Self::open_with(folder, Options::default().batch_bytes_max(BATCH_BYTES_MAX))
     }
 
     pub fn open_with(folder: &Path, options: Options) -> Result<Self> {
