@@ -31,6 +31,17 @@ impl Core {
         }
     }
 
+    /// A step of the background thread: the most urgent one, and the horizon, for which readers in
+    /// other processes wait: not only when nothing else is due, which may take a while, or fail.
+    /// That the horizon cannot be noted, it tells only then.
+    fn step_and_note(&self) -> Result<Maintained> {
+        let step = self.maintain();
+        if !matches!(step, Ok(Maintained::Nothing | Maintained::Noted)) {
+            drop(self.note_horizon());
+        }
+        step
+    }
+
     /// The steps that writing makes due: flush, interval sync, expiry, compaction.
     fn advance_merges(&self) -> Result<Maintained> {
         self.group.refuse_if_poisoned()?;
@@ -164,7 +175,7 @@ fn run(core: &Weak<Core>, patience: Duration) {
             if core.alarm.stopping() {
                 return;
             }
-            match core.maintain() {
+            match core.step_and_note() {
                 Ok(Maintained::Nothing | Maintained::Noted) => {
                     core.alarm.note_failure(None);
                     break;
@@ -184,8 +195,12 @@ fn run(core: &Weak<Core>, patience: Duration) {
 
 #[cfg(test)]
 mod tests {
+    use crate::index::core::Core;
     use crate::index::options::{Durability, Maintenance};
-    use crate::{Index, Options, Params, Sketcher};
+    use crate::{Index, Maintained, Options, Params, Result, Sketcher};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
 
     #[test]
     fn tiers_without_a_bound_never_lag() {
@@ -206,5 +221,27 @@ mod tests {
             assert_eq!(index.stats().unwrap().segments, 3);
             index.close().unwrap();
         }
+    }
+
+    #[test]
+    fn readers_need_not_wait_until_nothing_is_due() {
+        let folder = tempfile::tempdir().unwrap();
+        let params = Params::for_threshold(0.7).build().unwrap();
+        let clock = Arc::new(AtomicU64::new(0));
+        let of = Arc::clone(&clock);
+        let options = Options::default()
+            .maintenance(Maintenance::Inline)
+            .clock(move || of.load(Ordering::Relaxed))
+            .ttl(Duration::from_millis(100));
+        let index = Index::create(folder.path().join("i"), &params, options).unwrap();
+        let signature = Sketcher::new(&params).text("a text").unwrap();
+        let step_when_due = |step: fn(&Core) -> Result<Maintained>| {
+            index.insert("k", &signature).unwrap();
+            clock.fetch_add(200, Ordering::Relaxed);
+            assert_eq!(step(index.core()).unwrap(), Maintained::Expired);
+            index.core().group.horizon_is_news()
+        };
+        assert!(step_when_due(Core::maintain));
+        assert!(!step_when_due(Core::step_and_note));
     }
 }
