@@ -66,9 +66,9 @@ impl Params {
         Ok(params)
     }
 
-    /// Parameters for finding pairs of Jaccard similarity `threshold` (0 to 1) and more. Bands
-    /// and rows are chosen so that such a pair is a candidate with the recall target's chance
-    /// (0.95 unless changed), and the answer is filtered by the estimated similarity.
+    /// Parameters for finding pairs of Jaccard similarity `threshold` (above 0, at most 1) and
+    /// more. Bands and rows are chosen so that such a pair is a candidate with the recall target's
+    /// chance (0.95 unless changed), and the answer is filtered by the estimated similarity.
     pub fn for_threshold(threshold: f64) -> ParamsBuilder {
         ParamsBuilder::new(threshold)
     }
@@ -183,8 +183,8 @@ impl Params {
     }
 
     /// The id of what a signature depends on: scheme, seed, rows, lane width, normalisation,
-    /// shingles and bag; not bands or threshold, so that re-banding keeps signatures. Signatures
-    /// of equal ids are comparable. Frozen: see `docs/SIGNATURES.md`.
+    /// shingles, stop list and bag; not bands or threshold, so that re-banding keeps signatures.
+    /// Signatures of equal ids are comparable. Frozen: see `docs/SIGNATURES.md`.
     pub fn signature_id(&self) -> u64 {
         self.signature_id
     }

@@ -65,7 +65,8 @@ impl Index {
     /// Creates an empty index with these parameters, which it keeps for ever, and opens it. The
     /// folders above it are made as needed; all of it is durable on return.
     ///
-    /// Errors: `Invalid` (there is one, or something else), `Locked`, `Io`.
+    /// Errors: `Invalid` (options, there is one, or something else), `Corrupt` (one that has lost
+    /// its catalog), `Locked`, `Io`.
     pub fn create(dir: impl AsRef<Path>, params: &Params, options: Options) -> Result<Self> {
         Self::create_on(Core::disk(), dir.as_ref(), params, options)
     }
@@ -73,8 +74,8 @@ impl Index {
     /// Opens an index for reading and writing. Its parameters come from the index itself.
     ///
     /// After a clean close this reads a few KiB per segment and writes nothing; after a crash
-    /// it replays the WAL and flushes. Errors: `NotFound`, `Locked`, `Corrupt`, `Unsupported`,
-    /// `Io`.
+    /// it replays the WAL and flushes. Errors: `NotFound`, `Invalid` (options, or a path to
+    /// something else), `Locked`, `Corrupt`, `Unsupported`, `Io`.
     pub fn open(dir: impl AsRef<Path>, options: Options) -> Result<Self> {
         Self::open_on(Core::disk(), dir.as_ref(), options)
     }
@@ -156,7 +157,8 @@ impl Index {
     ///
     /// `Ok` promises what [`Durability`](crate::Durability) says, and that queries see it.
     /// Errors: `Invalid`, `Mismatch` (a signature of other parameters), `Io` (not written),
-    /// `Unknown`, `Poisoned`. Costs a look-up of the key and one append; under `Sync` one sync,
+    /// `Corrupt` (not written: a damaged block where the key is looked up), `Unknown`, `Poisoned`.
+    /// Costs a look-up of the key and one append; under `Sync` one sync,
     /// shared with other threads.
     pub fn insert(&self, key: impl AsRef<[u8]>, signature: &Signature) -> Result<Outcome> {
         self.write(Batch::new().insert(key, signature)).map(|written| written.outcomes[0])
@@ -244,17 +246,18 @@ impl Index {
         self.len() == 0
     }
 
-    /// Whether there is a document with this key.
+    /// Whether there is a document with this key. Errors and costs as [`Index::get`].
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.snapshot().contains(key)
     }
 
-    /// The document with this key.
+    /// The document with this key. Costs a probe per segment, and its block. Errors: `Corrupt`,
+    /// `Io`.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Document>> {
         self.snapshot().get(key)
     }
 
-    /// The signature of the document with this key. See [`Snapshot::signature`].
+    /// The signature of the document with this key. Errors and costs as [`Index::get`].
     pub fn signature(&self, key: impl AsRef<[u8]>) -> Result<Option<Signature>> {
         self.snapshot().signature(key)
     }
@@ -285,7 +288,8 @@ impl Index {
         self.snapshot().pairs(threshold)
     }
 
-    /// The clusters of documents connected by pairs of at least this similarity.
+    /// The clusters of documents connected by pairs of at least this similarity. Errors: `Invalid`
+    /// (the threshold), `Corrupt`, `Io`. See [`Index::clusters_with`].
     pub fn clusters(&self, threshold: f64) -> Result<Clusters> {
         self.clusters_with(threshold, &mut go_on)
     }
@@ -302,7 +306,8 @@ impl Index {
     }
 
     /// Makes everything durable that was written before the call, whatever the durability of the
-    /// handle; returns the number of the last such change.
+    /// handle; returns the number of the last such change. Errors: `Unknown` (the sync failed: the
+    /// handle is poisoned), `Poisoned`.
     pub fn sync(&self) -> Result<u64> {
         self.core.sync_all()
     }
@@ -312,7 +317,8 @@ impl Index {
         self.core.group.durable_change()
     }
 
-    /// Turns the memtable into a segment now. Writers wait, readers do not.
+    /// Turns the memtable into a segment now. Writers wait, readers do not. Errors: `Io` (nothing
+    /// has changed), `Corrupt`, `Unknown`, `Poisoned`.
     pub fn flush(&self) -> Result<()> {
         let mut writer = self.core.writer();
         self.core.flush_locked(&mut writer, NextWal::None)
@@ -320,7 +326,8 @@ impl Index {
 
     /// Merges everything into one segment without dead documents. Reading and writing go on.
     /// Needs disk space for the result beside what is there. Also writes the copy of the parameters
-    /// anew, if verifying would find that it is damaged, or there is none.
+    /// anew, if verifying would find that it is damaged, or there is none. Errors as
+    /// [`Index::flush`].
     pub fn compact(&self) -> Result<()> {
         self.compact_with(&mut go_on)
     }
@@ -333,8 +340,10 @@ impl Index {
         self.core.compact_all(progress)
     }
 
-    /// Does one due step of maintenance, about 16 MiB of work, and says which. Whoever opened
-    /// the index with [`Maintenance`](crate::Maintenance)`::Background` need not call it.
+    /// Does one due step of maintenance and says which: a flush of a full memtable, or about 16 MiB
+    /// of a compaction. Whoever opened the index with
+    /// [`Maintenance`](crate::Maintenance)`::Background` need not call it. Errors as
+    /// [`Index::flush`].
     pub fn maintain(&self) -> Result<Maintained> {
         self.core.maintain()
     }
@@ -396,7 +405,7 @@ impl Index {
         self.core.backup_of(snapshot, dir.as_ref())
     }
 
-    /// The state of the index in numbers. Lists the folders.
+    /// The state of the index in numbers. Lists the folders. Errors: `Io`.
     pub fn stats(&self) -> Result<Stats> {
         self.core.stats()
     }

@@ -124,15 +124,16 @@ impl Options {
     }
 
     /// Memory for documents that no segment holds yet, in bytes; when it is full it is flushed,
-    /// and kept for those that follow until the index is closed. Default 64 MiB (about 100,000
-    /// documents of 128 8-bit rows in 17 bands).
+    /// and kept for those that follow until the index is closed. Default 64 MiB (193,000
+    /// documents of 128 8-bit rows in 16 bands, with keys of 8 bytes).
     #[must_use]
     pub fn memtable_bytes_max(mut self, bytes: usize) -> Self {
         self.memtable_bytes_max = bytes;
         self
     }
 
-    /// The largest batch, in bytes of its WAL record. Default 16 MiB, at most 32 MiB.
+    /// The largest batch, in bytes of its WAL record. Default 16 MiB, at least 1 KiB, at most
+    /// 32 MiB.
     #[must_use]
     pub fn batch_bytes_max(mut self, bytes: usize) -> Self {
         self.batch_bytes_max = bytes;

@@ -21,10 +21,10 @@ use std::sync::Arc;
 /// What it sees is the state after one change, whose number [`Snapshot::change`] says, and stays
 /// that until [`Reader::refresh`]. Beside a writer these are changes that no power cut takes back:
 /// those that the log says are synced. It says so with the next change, or, where none comes, when
-/// [`Index::maintain`](crate::Index::maintain) notes it (by itself within about a second): so a
-/// reader may be behind by the last change, or the last few that were synced together. Without a
-/// writer it sees all that is whole. What the log holds is replayed in memory: up to as much as
-/// the writer's memtable takes.
+/// [`Index::maintain`](crate::Index::maintain) notes it (the background thread does, within about a
+/// second): so a reader may be behind by the last change, or the last few that were synced
+/// together. Without a writer it sees all that is whole. What the log holds is replayed in memory:
+/// up to as much as the writer's memtable takes.
 #[derive(Debug)]
 pub struct Reader {
     core: Core,
@@ -36,8 +36,9 @@ impl Reader {
     /// Opens an index for reading only, whether somebody writes it or not.
     ///
     /// Costs what opening for writing costs, but that what the WAL holds is replayed into memory
-    /// at every opening, not flushed once. Errors: `NotFound`, `Unsettled` (for a second, all that
-    /// it looked at had changed before it was read), `Corrupt`, `Unsupported`, `Io`.
+    /// at every opening, not flushed once. Errors: `NotFound`, `Invalid` (options, or a path to
+    /// something else), `Locked` (a backup is being made there), `Unsettled` (for a second, all
+    /// that it looked at had changed before it was read), `Corrupt`, `Unsupported`, `Io`.
     pub fn open(dir: impl AsRef<Path>, options: Options) -> Result<Self> {
         Self::open_on(Core::disk(), dir.as_ref(), options)
     }

@@ -38,8 +38,9 @@ pub(crate) use tune::Tune;
 /// Finds near-duplicates: an index on disk of the MinHash signatures of documents.
 ///
 /// INDEX is a folder that nearkin makes and keeps. Results go to stdout, everything else to
-/// stderr. Exit status: 0 done (also when nothing matched), 1 `verify` found damage or a key to
-/// remove was missing, 2 error, 130 ended by Ctrl-C or SIGTERM: run the same command again.
+/// stderr. Exit status: 0 done (also when nothing matched), 1 `verify` or `salvage` found damage
+/// or a key to remove was missing, 2 error, 130 ended by Ctrl-C or SIGTERM: run the same command
+/// again (`serve` and `mirror --watch`, which run until they are stopped, end with 0).
 #[derive(Debug, Parser)]
 #[command(name = "nearkin", version, max_term_width = 100)]
 #[command(after_help = "Start with:\n  nearkin add my.nearkin docs\n  \
@@ -288,7 +289,7 @@ pub(crate) struct Remove {
 /// Print all pairs of documents like each other
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  nearkin pairs my.nearkin --threshold 0.8 --sort\n  \
-    nearkin pairs my.nearkin --exact --at-least 0.5\n  \
+    nearkin pairs my.nearkin --exact --threshold 0.62 --at-least 0.7\n  \
     nearkin pairs my.nearkin --collapse")]
 pub(crate) struct Pairs {
     /// Folder of the index

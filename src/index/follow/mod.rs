@@ -1,5 +1,5 @@
-//! A reader beside a writer in another process: it takes no lock, writes nothing, and what vanishes
-//! under it makes it look again.
+//! A reader beside a writer in another process: it holds no lock, writes nothing, and what
+//! vanishes under it makes it look again.
 //!
 //! Two questions decide everything. *Which files are there?* The catalog says, or a copy of its row
 //! that names the hash of the catalog as it is now. *Which records of its log count?* If the lock

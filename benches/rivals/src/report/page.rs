@@ -25,12 +25,13 @@ What is compared, and how:
   shares a band and is verified to agree in at least 103 of 128 rows. Before anything is timed,
   every engine must give exactly the answers of the definition, after a reopening and after
   removals, too.
-- SQLite, LMDB, redb and fjall hold a table by (band, hash, document) and one of signatures, as
-  one would build it by hand: entries sorted within each batch, read transactions held open,
-  caches of half a GiB and more. In a bulk load the three trees get batches of 10,000 documents,
-  which serves them better than 1,000, as everybody else gets; at 1,000,000 a second load in
-  batches of 100,000 stands beside it, of all that are durable: a crash may take a hundred times
-  as many. The trees are not compacted afterwards, as Nearkin and fjall are.
+- SQLite, LMDB, redb and fjall hold a table by (band, hash, document) and one of signatures, as one
+  would build it by hand: entries sorted within each batch, read transactions held open, caches of
+  half a GiB and more. In a bulk load the three trees get batches of 10,000 documents, which serves
+  them better than 1,000, as everybody else gets; at 1,000,000 a second load in batches of 100,000
+  stands beside it, of all that are durable: a crash may take a hundred times as many; disk, queries
+  and all else are of the load in the smaller ones. The trees are not compacted afterwards, as
+  Nearkin and fjall are.
 - A row says what a write that returned promises. gaoya is the fastest index in memory: it forgets
   everything at exit. datasketch and rensa do so, too, and return candidates without verifying.
   Lance syncs nothing.
