@@ -158,8 +158,7 @@ impl Index {
     /// `Ok` promises what [`Durability`](crate::Durability) says, and that queries see it.
     /// Errors: `Invalid`, `Mismatch` (a signature of other parameters), `Io` (not written),
     /// `Corrupt` (not written: a damaged block where the key is looked up), `Unknown`, `Poisoned`.
-    /// Costs a look-up of the key and one append; under `Sync` one sync,
-    /// shared with other threads.
+    /// Costs a look-up of the key and one append; under `Sync` one sync, shared with other threads.
     pub fn insert(&self, key: impl AsRef<[u8]>, signature: &Signature) -> Result<Outcome> {
         self.write(Batch::new().insert(key, signature)).map(|written| written.outcomes[0])
     }
@@ -306,8 +305,8 @@ impl Index {
     }
 
     /// Makes everything durable that was written before the call, whatever the durability of the
-    /// handle; returns the number of the last such change. Errors: `Unknown` (the sync failed: the
-    /// handle is poisoned), `Poisoned`.
+    /// handle; returns the number of the last such change. Errors: `Unknown` (a sync failed, and
+    /// the handle is poisoned).
     pub fn sync(&self) -> Result<u64> {
         self.core.sync_all()
     }
@@ -343,7 +342,8 @@ impl Index {
     /// Does one due step of maintenance and says which: a flush of a full memtable, or about 16 MiB
     /// of a compaction. Whoever opened the index with
     /// [`Maintenance`](crate::Maintenance)`::Background` need not call it. Errors as
-    /// [`Index::flush`].
+    /// [`Index::flush`]. Also notes in the log, unsynced, how far it is synced: readers beside go
+    /// by it.
     pub fn maintain(&self) -> Result<Maintained> {
         self.core.maintain()
     }

@@ -23,23 +23,16 @@ const LAGGING_TIERS: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Core {
-    /// Does the most urgent due step. See [`crate::Index::maintain`].
+    /// Does the most urgent due step, and notes the horizon: readers in other processes wait for
+    /// it, and until nothing else is due may take a while, or fail. See [`crate::Index::maintain`].
     pub(crate) fn maintain(&self) -> Result<Maintained> {
-        match self.advance_merges()? {
-            Maintained::Nothing if self.note_horizon()? => Ok(Maintained::Noted),
-            done => Ok(done),
+        let step = self.advance_merges();
+        let noted = self.note_horizon();
+        match step {
+            Ok(Maintained::Nothing) if noted? => Ok(Maintained::Noted),
+            // That it could not be noted is told by the step that has nothing else to do.
+            step => step,
         }
-    }
-
-    /// A step of the background thread: the most urgent one, and the horizon, for which readers in
-    /// other processes wait: not only when nothing else is due, which may take a while, or fail.
-    /// That the horizon cannot be noted, it tells only then.
-    fn step_and_note(&self) -> Result<Maintained> {
-        let step = self.maintain();
-        if !matches!(step, Ok(Maintained::Nothing | Maintained::Noted)) {
-            drop(self.note_horizon());
-        }
-        step
     }
 
     /// The steps that writing makes due: flush, interval sync, expiry, compaction.
@@ -175,7 +168,7 @@ fn run(core: &Weak<Core>, patience: Duration) {
             if core.alarm.stopping() {
                 return;
             }
-            match core.step_and_note() {
+            match core.maintain() {
                 Ok(Maintained::Nothing | Maintained::Noted) => {
                     core.alarm.note_failure(None);
                     break;
@@ -195,9 +188,8 @@ fn run(core: &Weak<Core>, patience: Duration) {
 
 #[cfg(test)]
 mod tests {
-    use crate::index::core::Core;
     use crate::index::options::{Durability, Maintenance};
-    use crate::{Index, Maintained, Options, Params, Result, Sketcher};
+    use crate::{Index, Maintained, Options, Params, Sketcher};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::Duration;
@@ -235,13 +227,11 @@ mod tests {
             .ttl(Duration::from_millis(100));
         let index = Index::create(folder.path().join("i"), &params, options).unwrap();
         let signature = Sketcher::new(&params).text("a text").unwrap();
-        let step_when_due = |step: fn(&Core) -> Result<Maintained>| {
-            index.insert("k", &signature).unwrap();
-            clock.fetch_add(200, Ordering::Relaxed);
-            assert_eq!(step(index.core()).unwrap(), Maintained::Expired);
-            index.core().group.horizon_is_news()
-        };
-        assert!(step_when_due(Core::maintain));
-        assert!(!step_when_due(Core::step_and_note));
+        index.insert("k", &signature).unwrap();
+        clock.fetch_add(200, Ordering::Relaxed);
+        assert!(index.core().group.horizon_is_news());
+        assert_eq!(index.maintain().unwrap(), Maintained::Expired);
+        assert!(!index.core().group.horizon_is_news());
+        assert_eq!(index.maintain().unwrap(), Maintained::Nothing);
     }
 }
