@@ -13,7 +13,7 @@ use super::Signature;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Original {
     signature: Signature,
-    /// Ascending, each once (of a bag each repeat is another).
+    /// Ascending, each once; of a bag those of all windows, of which two may be equal.
     shingles: Vec<u64>,
 }
 

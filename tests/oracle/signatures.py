@@ -93,12 +93,12 @@ def units(text, kind, flag):
 
 def shingle_hashes(hashes, k, bag):
     windows = [hashes] if len(hashes) < k else [hashes[i:i + k] for i in range(len(hashes) - k + 1)]
-    seen, out = {}, set()
+    seen, out = {}, []
     for total in map(window_sum, windows):
         n = seen.get(total, 0)
         seen[total] = n + 1
-        out.add(finalise((total + (n if bag else 0) * GOLDEN) & MASK))
-    return out
+        out.append(finalise((total + (n if bag else 0) * GOLDEN) & MASK))
+    return out if bag else set(out)
 
 
 def fast(hashes, k):

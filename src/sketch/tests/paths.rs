@@ -406,6 +406,19 @@ fn a_bag_counts_repeats() {
 }
 
 #[test]
+fn windows_of_a_bag_whose_hashes_are_equal_count_each() {
+    // The hash of the second is that of the first and a golden step: of its first repeat.
+    let (item, other) = ("00000767", "LCyag!/A");
+    let bag = sketcher(Params::builder().shingles(Shingles::Items).bag(true));
+    let (two, three) = ([item, item], [item, item, other]);
+    let (one, all) = (bag.items(two).unwrap(), bag.items(three).unwrap());
+    assert_eq!((one.shingle_count(), all.shingle_count()), (2, 3));
+    assert_eq!(one.as_bytes(), all.as_bytes());
+    let (one, all) = (bag.original_items(two).unwrap(), bag.original_items(three).unwrap());
+    assert!((one.similarity(&all) - 2.0 / 3.0).abs() < 1e-9);
+}
+
+#[test]
 fn a_text_shorter_than_a_shingle_is_one_shingle() {
     let sketcher = sketcher(Params::builder().shingles(Shingles::Words(5)));
     let short = sketcher.text("only two").unwrap();
