@@ -42,7 +42,12 @@ fn params(input: &mut Input<'_>) -> Option<Params> {
     let kind = input.u8();
     let width = u32::from(input.u8()) % 9 + 1;
     let flags = input.u8();
-    let hashes = if flags & 64 == 0 { 16 + input.below(20) } else { 16 + input.below(300) };
+    let hashes = match (flags & 64, input.u8()) {
+        (0, choice) => 16 + usize::from(choice % 20),
+        // The usual number has ways of its own.
+        (_, choice) if choice % 2 == 0 => 128,
+        (_, choice) => 16 + usize::from(choice),
+    };
     let shingles = match kind % 5 {
         0 => Shingles::Words(width),
         1 => Shingles::Tokens(width),
