@@ -2,6 +2,7 @@
 //!
 //! Knows nothing of files or formats; whoever fails says what, where and what to do.
 
+use crate::storage::lock::LockLost;
 use std::fmt;
 use std::path::Path;
 
@@ -39,8 +40,20 @@ pub enum ErrorKind {
     /// An earlier sync failed, so this handle writes nothing more; this change was certainly not
     /// written. Reads go on. Reopen the index.
     Poisoned,
+    /// This handle writes nothing more, because it no longer is the index's one writer: the folder
+    /// or its lock file was removed or replaced, or this process was forked from the one that
+    /// opened it. The change was certainly not written. Reads go on. Open the index again.
+    Closed,
     /// The operation was cancelled by its caller's callback. Nothing was changed by it.
     Cancelled,
+}
+
+fn why_closed(lost: LockLost) -> String {
+    let what = match lost {
+        LockLost::Forked => "open the index in this process",
+        LockLost::Removed | LockLost::Replaced | LockLost::Released => "open the index again",
+    };
+    format!("this handle writes nothing more: {lost}; {what}")
 }
 
 /// What went wrong: see [`Error::kind`] for what to do about it.
@@ -81,7 +94,16 @@ impl Error {
 
     /// The operating system refused `doing` (as in "cannot <doing> <file>").
     pub(crate) fn io(doing: &str, file: &Path, source: std::io::Error) -> Self {
+        if let Some(lost) = LockLost::of(&source) {
+            let message = format!("cannot {doing} {}: {}", file.display(), why_closed(lost));
+            return Self::new(ErrorKind::Closed, message);
+        }
         Self::new(ErrorKind::Io, format!("cannot {doing} {}", file.display())).caused_by(source)
+    }
+
+    /// The handle of the index in `dir` is no longer its writer.
+    pub(crate) fn closed(dir: &Path, lost: LockLost) -> Self {
+        Self::new(ErrorKind::Closed, format!("{}: {}", dir.display(), why_closed(lost)))
     }
 
     pub(crate) fn caused_by(

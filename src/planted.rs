@@ -87,12 +87,16 @@ mod switch {
         HorizonIgnored,
         /// A reader believes a copy of the catalog, whichever catalog it was taken of.
         StaleCopyBelieved,
+        /// Nobody looks whether the lock of the handle is still the index's.
+        LockNotChecked,
+        /// A handle goes by the path of its folder.
+        FolderNotHeld,
         /// A reader asks whether somebody writes before it knows of which log.
         LockAskedEarly,
     }
 
     impl Bug {
-        pub(crate) const ALL: [Self; 24] = [
+        pub(crate) const ALL: [Self; 26] = [
             Self::FolderNotSynced,
             Self::FileNotSynced,
             Self::FloorBeforeSegment,
@@ -117,6 +121,8 @@ mod switch {
             Self::PoisonForgotten,
             Self::CatalogNotSyncedAtOpen,
             Self::DamageIsTornTail,
+            Self::LockNotChecked,
+            Self::FolderNotHeld,
         ];
 
         /// Those of a reader beside a writer: no crash shows them.

@@ -89,8 +89,10 @@ impl Wal {
     ) -> Result<Self> {
         let tmp = storage::names::tmp_of(path);
         let file = Self::create_as(storage, &tmp, path, spare, identity).map_err(|error| {
+            // A file that had the name before is somebody else's.
+            let ours = (error.kind() != io::ErrorKind::AlreadyExists).then_some(path);
             // Best effort: a file that stays is unlisted, and swept at the next open.
-            for left in [Some(&*tmp), Some(path), spare].into_iter().flatten() {
+            for left in [Some(&*tmp), ours, spare].into_iter().flatten() {
                 let _ = storage.remove(left);
             }
             Error::io("create", path, error)
@@ -113,7 +115,7 @@ impl Wal {
         identity: &WalIdentity,
     ) -> io::Result<Arc<dyn File>> {
         let mode = match spare {
-            Some(spare) => storage.rename(spare, tmp).map(|()| OpenMode::ReadWrite)?,
+            Some(spare) => storage.rename_new(spare, tmp).map(|()| OpenMode::ReadWrite)?,
             None => OpenMode::Create,
         };
         let file = storage.open(tmp, mode)?;

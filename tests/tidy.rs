@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 const FILE_LINES_MAX: usize = 500;
 const FUNCTION_LINES_MAX: usize = 70;
 const LINE_COLUMNS_MAX: usize = 100;
-const ARCHITECTURE_LINES_MAX: usize = 250;
+const ARCHITECTURE_LINES_MAX: usize = 300;
 const PACKAGES_MAX: usize = 30;
 
 /// Files that may hold letters beyond ASCII, each with the reason.

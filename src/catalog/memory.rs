@@ -220,6 +220,14 @@ impl Memory {
 }
 
 impl Storage for Memory {
+    fn hold(&self, _: &Path) -> io::Result<Arc<dyn Storage>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn is_at(&self, _: &Path) -> io::Result<bool> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     fn create_dir(&self, _: &Path) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -249,6 +257,13 @@ impl Storage for Memory {
             files.insert(to.into(), file);
         }
         result
+    }
+
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        if self.has(to) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        self.rename(from, to)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {

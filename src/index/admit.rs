@@ -259,7 +259,7 @@ impl Core {
         let alike = together.recent(&snapshot, terms.relate_min).alike();
         let end = foreseen.end();
         let mut writer = self.writer();
-        self.group.refuse_if_poisoned()?;
+        self.refuse_if_stopped()?;
         let mut run = Run::new(self, &mut writer, (&together, &alike), foreseen, terms);
         let decided = (0..end).try_for_each(|at| run.decide(at));
         let written = run.write();

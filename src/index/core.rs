@@ -23,6 +23,8 @@ use crate::wal::{Wal, WalIdentity};
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) names: Names,
+    /// Holds the folder: `names` lead into it wherever it is moved. Of a writer it refuses changes
+    /// once the lock is lost.
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) options: Options,
     pub(crate) params: Arc<Params>,
@@ -42,6 +44,8 @@ pub(crate) struct Core {
     /// Held while this lives; files are removed only under it. None of a copy that has no lock
     /// file, opened for reading.
     pub(crate) lock: Option<Arc<Lock>>,
+    /// The process that opened the index.
+    pub(crate) process: u32,
 }
 
 /// What the write lock guards.
@@ -103,6 +107,11 @@ impl Core {
         let WalEntry { number, salt, length } = entry;
         let Shape { uuid, params_id, .. } = self.shape;
         WalIdentity { uuid, params_id, number, salt, length, floor }
+    }
+
+    /// Whether this process was forked from the one that opened the index.
+    pub(crate) fn is_in_child(&self) -> bool {
+        std::process::id() != self.process
     }
 
     pub(crate) fn state(&self) -> Arc<State> {

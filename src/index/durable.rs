@@ -5,9 +5,11 @@
 use crate::index::core::Core;
 use crate::index::options::Durability;
 use crate::storage::File;
+use crate::storage::lock::LockLost;
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use crate::{Error, ErrorKind, Result};
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 /// So many syncs begin without waiting for anybody, at most, after one waited in vain.
@@ -47,8 +49,51 @@ struct Shared {
     /// How many wait for that: waking nobody would be a system call, too.
     waiting: usize,
     gathering: Gathering,
-    /// A sync failed: what it said. For ever.
-    poisoned: Option<String>,
+    /// Nothing more is written, for ever.
+    stopped: Option<Stopped>,
+}
+
+/// Why a handle writes nothing more.
+#[derive(Debug, Clone)]
+enum Stopped {
+    /// A sync failed: what it said.
+    SyncFailed(String),
+    /// The handle is no longer the index's one writer.
+    LockLost(LockLost),
+}
+
+impl Stopped {
+    fn by(error: &io::Error) -> Self {
+        match LockLost::of(error) {
+            Some(lost) => Self::LockLost(lost),
+            None => Self::SyncFailed(error.to_string()),
+        }
+    }
+
+    /// What a change is told that was not written.
+    fn refusal(&self, dir: &Path) -> Error {
+        match self {
+            Self::SyncFailed(cause) => Error::new(
+                ErrorKind::Poisoned,
+                format!("nothing more is written since a sync failed ({cause}); reopen the index"),
+            ),
+            Self::LockLost(lost) => Error::closed(dir, *lost),
+        }
+    }
+
+    /// What a change is told that was written, and may be gone.
+    fn doubt(&self, dir: &Path) -> Error {
+        let why = match self {
+            Self::SyncFailed(cause) => {
+                format!("the change may be lost at a power cut: a sync failed ({cause})")
+            }
+            Self::LockLost(lost) => format!(
+                "the change may be lost: while it was written this handle lost the index ({lost}); \
+                 reopen it and look"
+            ),
+        };
+        Error::new(ErrorKind::Unknown, format!("{}: {why}", dir.display()))
+    }
 }
 
 /// Writers that come back together from a sync come together for the next; but the first of them
@@ -161,18 +206,13 @@ impl Group {
     /// Whether a horizon is known that no record carries yet.
     pub(crate) fn horizon_is_news(&self) -> bool {
         let shared = self.lock();
-        shared.poisoned.is_none() && shared.horizon > shared.horizon_noted
+        shared.stopped.is_none() && shared.horizon > shared.horizon_noted
     }
 
-    /// Refuses every write after a failed sync.
-    pub(crate) fn refuse_if_poisoned(&self) -> Result<()> {
-        match &self.lock().poisoned {
-            None => Ok(()),
-            Some(cause) => Err(Error::new(
-                ErrorKind::Poisoned,
-                format!("nothing more is written since a sync failed ({cause}); reopen the index"),
-            )),
-        }
+    /// The lock is lost: nothing more is written, for ever.
+    fn note_lost(&self, lost: LockLost) {
+        self.lock().stopped.get_or_insert(Stopped::LockLost(lost));
+        self.woken.notify_all();
     }
 
     /// Does what poisons if it fails. Under the lock, because a sync that ends meanwhile may have
@@ -181,7 +221,7 @@ impl Group {
         let mut shared = self.lock();
         let done = act();
         if let Err(error) = &done {
-            shared.poisoned.get_or_insert(error.to_string());
+            shared.stopped.get_or_insert(Stopped::by(error));
             self.woken.notify_all();
         }
         done
@@ -189,12 +229,41 @@ impl Group {
 
     /// What was written is in doubt: nothing more may build on it.
     pub(crate) fn poison(&self, cause: &dyn std::fmt::Display) {
-        self.lock().poisoned.get_or_insert_with(|| cause.to_string());
+        self.lock().stopped.get_or_insert_with(|| Stopped::SyncFailed(cause.to_string()));
         self.woken.notify_all();
     }
 }
 
 impl Core {
+    /// Whether this handle still is the index's one writer. One call of the system.
+    fn check_lock(&self) -> io::Result<()> {
+        planted!(LockNotChecked => return Ok(()));
+        self.lock.as_ref().map_or(Ok(()), |lock| lock.check())
+    }
+
+    /// Refuses every write once the lock is lost or a sync has failed.
+    pub(crate) fn refuse_if_stopped(&self) -> Result<()> {
+        if let Err(error) = self.check_lock() {
+            match LockLost::of(&error) {
+                Some(lost) => self.group.note_lost(lost),
+                None => return Err(Error::io("look at the lock of", self.names.root(), error)),
+            }
+        }
+        match &self.group.lock().stopped {
+            None => Ok(()),
+            Some(stopped) => Err(stopped.refusal(self.names.root())),
+        }
+    }
+
+    /// Refuses what would wait for other threads in a forked child, which has none of them: a lock
+    /// that one of them held is held for ever.
+    pub(crate) fn refuse_in_child(&self) -> Result<()> {
+        if self.is_in_child() {
+            return Err(Error::closed(self.names.root(), LockLost::Forked));
+        }
+        Ok(())
+    }
+
     /// Returns once `change` is durable. One syncs for all who wait: it takes what is applied at
     /// that time, syncs, and only then moves the horizon and what is visible.
     pub(crate) fn await_durable(&self, change: u64) -> Result<()> {
@@ -211,14 +280,8 @@ impl Core {
             if shared.durable_change >= change {
                 return Ok(());
             }
-            if let Some(cause) = &shared.poisoned {
-                return Err(Error::new(
-                    ErrorKind::Unknown,
-                    format!(
-                        "{}: the change may be lost at a power cut: a sync failed ({cause})",
-                        self.names.root().display()
-                    ),
-                ));
+            if let Some(stopped) = &shared.stopped {
+                return Err(stopped.doubt(self.names.root()));
             }
             // Whom the sync under way is for does not wait for the next.
             let awaits_next = shared.led.is_none_or(|until| until < change);
@@ -260,7 +323,7 @@ impl Core {
             let is_late;
             (shared, is_late) = self.group.pause(shared, self.options.gather_pause);
             shared.waiting -= 1;
-            let is_settled = shared.durable_change >= change || shared.poisoned.is_some();
+            let is_settled = shared.durable_change >= change || shared.stopped.is_some();
             let is_led = shared.led.is_some() || !shared.gathering.kept;
             if is_settled || is_led || !shared.gathering.lacks_some() {
                 return shared;
@@ -281,13 +344,16 @@ impl Core {
         let together = shared.gathering.begin();
         drop(shared);
         let synced = planted!(WalNotSynced, Ok(()), file.map_or(Ok(()), |file| file.sync()));
+        // After the sync: if the lock still is this handle's, no other writer can have opened the
+        // index before these changes were durable, so that it has found them.
+        let synced = synced.and_then(|()| self.check_lock());
         shared = group.lock();
         shared.led = None;
         shared.gathering.expected = together + shared.gathering.arrived;
         match synced {
             // The log broke meanwhile: another sync failed, and what that one dropped this one may
             // have passed over.
-            Ok(()) if shared.poisoned.is_some() => {}
+            Ok(()) if shared.stopped.is_some() => {}
             Ok(()) => {
                 let covered = planted!(HorizonAfterSync, shared.applied, mark);
                 shared.durable_change = shared.durable_change.max(covered.change);
@@ -297,7 +363,7 @@ impl Core {
             }
             Err(error) => {
                 planted!(PoisonForgotten => return Err(Error::new(ErrorKind::Unknown, "")));
-                shared.poisoned.get_or_insert(error.to_string());
+                shared.stopped.get_or_insert(Stopped::by(&error));
             }
         }
         if shared.waiting > 0 {

@@ -116,17 +116,19 @@ impl Index {
         ))
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "a disk is made for the call")]
     pub(crate) fn create_on(
         storage: Arc<dyn Storage>,
         dir: &Path,
         params: &Params,
         options: Options,
     ) -> Result<Self> {
-        Self::start(open::create(storage, dir, params, options)?)
+        Self::start(open::create(&storage, dir, params, options)?)
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "a disk is made for the call")]
     pub(crate) fn open_on(storage: Arc<dyn Storage>, dir: &Path, options: Options) -> Result<Self> {
-        Self::start(open::open(storage, dir, options)?)
+        Self::start(open::open(&storage, dir, options)?)
     }
 
     /// What the engine's own copies write through.
@@ -177,7 +179,7 @@ impl Index {
     /// the segments that hold one below `time`, 8 bytes each.
     pub fn remove_before(&self, time: u64) -> Result<u64> {
         self.check_of_documents()?;
-        self.core.remove_before(time)
+        self.here()?.remove_before(time)
     }
 
     /// Writes a batch as one change: atomic, one append, one sync. Promises and errors as
@@ -185,7 +187,7 @@ impl Index {
     /// [`Options::batch_bytes_max`].
     pub fn write(&self, batch: impl Borrow<Batch>) -> Result<Written> {
         self.check_of_documents()?;
-        self.core.write(batch.borrow())
+        self.here()?.write(batch.borrow())
     }
 
     /// Inserts a document unless a stored one is too much like it: looked for and decided in one
@@ -217,7 +219,13 @@ impl Index {
     /// them again is then safe: what is stored already is `Unchanged`.
     pub fn admit_all(&self, newcomers: &[Newcomer<'_>], admit: &Admit) -> Result<Vec<Admission>> {
         self.check_of_documents()?;
-        self.core.admit_all(newcomers, admit)
+        self.here()?.admit_all(newcomers, admit)
+    }
+
+    /// What is shared with the handle's other threads: not in a forked child, which has none.
+    fn here(&self) -> Result<&Core> {
+        self.core.refuse_in_child()?;
+        Ok(&self.core)
     }
 
     /// Refuses to write one document of an index of passages, where a text is several.
@@ -308,7 +316,7 @@ impl Index {
     /// handle; returns the number of the last such change. Errors: `Unknown` (a sync failed, and
     /// the handle is poisoned).
     pub fn sync(&self) -> Result<u64> {
-        self.core.sync_all()
+        self.here()?.sync_all()
     }
 
     /// The last change that survives power loss.
@@ -319,8 +327,8 @@ impl Index {
     /// Turns the memtable into a segment now. Writers wait, readers do not. Errors: `Io` (nothing
     /// has changed), `Corrupt`, `Unknown`, `Poisoned`.
     pub fn flush(&self) -> Result<()> {
-        let mut writer = self.core.writer();
-        self.core.flush_locked(&mut writer, NextWal::None)
+        let core = self.here()?;
+        core.flush_locked(&mut core.writer(), NextWal::None)
     }
 
     /// Merges everything into one segment without dead documents. Reading and writing go on.
@@ -336,7 +344,7 @@ impl Index {
         &self,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.core.compact_all(progress)
+        self.here()?.compact_all(progress)
     }
 
     /// Does one due step of maintenance and says which: a flush of a full memtable, or about 16 MiB
@@ -345,7 +353,7 @@ impl Index {
     /// [`Index::flush`]. Also notes in the log, unsynced, how far it is synced: readers beside go
     /// by it.
     pub fn maintain(&self) -> Result<Maintained> {
-        self.core.maintain()
+        self.here()?.maintain()
     }
 
     /// Checks everything: every checksum, every bucket table against the signatures, that every
@@ -360,7 +368,7 @@ impl Index {
         &self,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Verification> {
-        self.core.verify(progress)
+        self.here()?.verify(progress)
     }
 
     /// Makes a copy of the index in a new folder, while reading and writing go on: everything
@@ -375,7 +383,7 @@ impl Index {
     /// Errors: `Invalid` (there is something already), `Locked` (somebody is making an index or a
     /// backup there), `Io`, and those of a flush.
     pub fn backup(&self, dir: impl AsRef<Path>) -> Result<()> {
-        self.core.backup(dir.as_ref())
+        self.here()?.backup(dir.as_ref())
     }
 
     /// Makes a copy of the index as a snapshot of it sees it, in a new folder, while reading and
@@ -402,12 +410,12 @@ impl Index {
     /// # }
     /// ```
     pub fn backup_of(&self, snapshot: &Snapshot, dir: impl AsRef<Path>) -> Result<()> {
-        self.core.backup_of(snapshot, dir.as_ref())
+        self.here()?.backup_of(snapshot, dir.as_ref())
     }
 
     /// The state of the index in numbers. Lists the folders. Errors: `Io`.
     pub fn stats(&self) -> Result<Stats> {
-        self.core.stats()
+        self.here()?.stats()
     }
 
     /// Closes the index: flushes, so that reopening replays and writes nothing. A handle that
@@ -415,8 +423,8 @@ impl Index {
     ///
     /// Errors: as of a flush; the index stays whole, and the WAL keeps what was not flushed.
     pub fn close(mut self) -> Result<()> {
+        self.here()?;
         self.background.stop();
-        let mut writer = self.core.writer();
-        self.core.close_locked(&mut writer)
+        self.core.close_locked(&mut self.core.writer())
     }
 }

@@ -37,7 +37,7 @@ impl Core {
 
     /// The steps that writing makes due: flush, interval sync, expiry, compaction.
     fn advance_merges(&self) -> Result<Maintained> {
-        self.group.refuse_if_poisoned()?;
+        self.refuse_if_stopped()?;
         if self.memtable_is_full() {
             let mut writer = self.writer();
             // The holder of the lock may have flushed it meanwhile.
@@ -93,6 +93,7 @@ impl Core {
         if !self.group.horizon_is_news() {
             return Ok(false);
         }
+        self.refuse_if_stopped()?;
         let mut writer = self.writer();
         let mut record = RecordBuilder::new();
         let bytes = record.record_bytes();
@@ -139,6 +140,11 @@ impl Background {
     pub(crate) fn stop(&mut self) {
         if let Some(thread) = self.thread.take() {
             if let Some(core) = self.core.upgrade() {
+                if core.is_in_child() {
+                    // A fork has one thread only: this one it does not have.
+                    std::mem::forget(thread);
+                    return;
+                }
                 core.alarm.stop();
             }
             // It panics only by a defect of ours, which must not become a second panic here.

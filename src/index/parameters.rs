@@ -5,7 +5,7 @@ use crate::format::catalog::Row;
 use crate::format::header::{FileHeader, FileKind};
 use crate::index::core::Core;
 use crate::storage::names::{self, Names};
-use crate::storage::{OpenMode, Storage, publish};
+use crate::storage::{OpenMode, Storage, publish_over};
 use crate::{Error, ErrorKind, Result};
 use std::io;
 
@@ -25,7 +25,7 @@ pub(crate) fn write_parameters(storage: &dyn Storage, names: &Names, row: &Row) 
         .open(&tmp, OpenMode::Create)
         .and_then(|file| {
             file.write_at(&bytes, 0)?;
-            publish(storage, &*file, &tmp, &path)
+            publish_over(storage, &*file, &tmp, &path)
         })
         .map_err(|error| Error::io("write", &path, error))
 }
@@ -80,7 +80,7 @@ impl Core {
             Ok(true) => Ok(()),
             Err(error) if error.kind() == ErrorKind::Io => Err(error),
             _ => {
-                self.group.refuse_if_poisoned()?;
+                self.refuse_if_stopped()?;
                 // One at a time.
                 let writer = self.writer();
                 write_parameters(&*self.storage, &self.names, writer.catalog.row())

@@ -104,7 +104,7 @@ impl Core {
         key_hashes: &[u64],
         ends: &[usize],
     ) -> Result<Written> {
-        self.group.refuse_if_poisoned()?;
+        self.refuse_if_stopped()?;
         let mut before = self.applied(writer);
         let mut plan = plan(&before, operations, key_hashes)?;
         if plan.is_idle() {

@@ -104,6 +104,8 @@ impl Model {
         memory: usize,
         write_bytes: usize,
     ) -> Builder {
+        // One that an earlier build has left: nothing is published over it.
+        let _ = disk.remove(path);
         let builder = Builder::create(disk, path, 7, &self.shape, self.docs(), memory, write_bytes);
         let mut builder = builder.expect("created");
         // In parts of uneven length.
@@ -283,6 +285,7 @@ fn what_was_built_is_what_is_read() {
             assert_eq!(segment.time_range(), (built.time_min, built.time_max));
             let bits = all_but_last_of_each_key(&model);
             let dead_path = place.path("x.dead");
+            let _ = place.disk.remove(&dead_path);
             let dead = write_dead(&*place.disk, &dead_path, 9, &model.shape, 7, built.docs, &bits);
             let dead = dead.expect("written");
             let dead =

@@ -1,24 +1,53 @@
 //! The real disk: std's files, positioned, counted.
 //!
-//! The only file that names `std::fs`. Knows nothing of content or of names.
-#![expect(
-    clippy::disallowed_types,
-    clippy::disallowed_methods,
-    reason = "this is the place the bans point to"
-)]
+//! Names `std::fs`, as only `at.rs` does beside it. Knows nothing of content or of names.
+#![expect(clippy::disallowed_types, reason = "this is the place the bans point to")]
 
-use super::lock::Lock;
+#[cfg(unix)]
+use super::at::Identity;
+use super::at::{self, Place};
+use super::lock::{Guard, Lock, LockLost};
 use super::{Counters, Entry, File, Map, OpenMode, Storage};
+#[cfg(unix)]
+use std::ffi::CString;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// The operating system's file system.
-#[derive(Debug, Default)]
+/// The operating system's file system; or that, with some folders held open, so that paths into
+/// these lead there whatever has become of their names.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Disk {
     tally: Arc<Tally>,
+    held: Vec<HeldFolder>,
+}
+
+/// A folder that is held open, and the path by which it was found.
+#[derive(Debug, Clone)]
+struct HeldFolder {
+    root: PathBuf,
+    /// None where the system names no file relative to an open folder.
+    folder: Option<Arc<fs::File>>,
+}
+
+impl Disk {
+    /// Where a path leads: the folder that it is relative to, if one is held, and the rest.
+    fn place<'a>(&'a self, path: &'a Path) -> Place<'a> {
+        for held in self.held.iter().rev() {
+            if let (Some(folder), Ok(rest)) = (&held.folder, path.strip_prefix(&held.root)) {
+                return (Some(folder), rest);
+            }
+        }
+        (None, path)
+    }
+
+    /// The folder that is held for a path, if one is.
+    fn folder_of(&self, path: &Path) -> Option<Arc<fs::File>> {
+        let held = self.held.iter().rev().find(|held| path.starts_with(&held.root))?;
+        held.folder.clone()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -33,13 +62,42 @@ fn add(counter: &AtomicU64, count: usize) {
 }
 
 impl Storage for Disk {
+    fn hold(&self, dir: &Path) -> io::Result<Arc<dyn Storage>> {
+        #[cfg(unix)]
+        let folder = {
+            let (at, path) = self.place(dir);
+            Some(Arc::new(at::open_folder(at, path)?))
+        };
+        #[cfg(not(unix))]
+        let folder = None;
+        let mut held = self.held.clone();
+        held.push(HeldFolder { root: dir.to_path_buf(), folder });
+        Ok(Arc::new(Self { tally: Arc::clone(&self.tally), held }))
+    }
+
+    fn is_at(&self, dir: &Path) -> io::Result<bool> {
+        #[cfg(unix)]
+        if let (Some(folder), _) = self.place(dir) {
+            return match at::open_folder(None, dir) {
+                Ok(now) => Ok(at::identity_of(&now)? == at::identity_of(folder)?),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+                Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(false),
+                Err(error) => Err(error),
+            };
+        }
+        let _ = dir;
+        Ok(true)
+    }
+
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
-        fs::create_dir(dir)
+        let (at, path) = self.place(dir);
+        at::create_folder(at, path)
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
         let mut entries = Vec::new();
-        for entry in fs::read_dir(dir)? {
+        let (at, path) = self.place(dir);
+        for entry in at::list(at, path, dir)? {
             let entry = entry?;
             // The folder mostly says so itself.
             let kind = match entry.file_type() {
@@ -60,61 +118,63 @@ impl Storage for Disk {
 
     fn bytes_of(&self, path: &Path) -> io::Result<u64> {
         // Without opening it: who knows what it is.
-        Ok(fs::symlink_metadata(path)?.len())
+        let (at, path) = self.place(path);
+        at::bytes_of(at, path)
     }
 
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
-        let mut options = fs::OpenOptions::new();
-        options.read(true);
-        match mode {
-            OpenMode::Read => {}
-            OpenMode::ReadWrite => {
-                options.write(true);
-            }
-            OpenMode::Create => {
-                options.write(true).create(true).truncate(true);
-            }
-        }
-        let (file, tally) = (options.open(path)?, Arc::clone(&self.tally));
+        let (at, path) = self.place(path);
+        let (file, tally) = (at::open(at, path, mode)?, Arc::clone(&self.tally));
         Ok(Arc::new(DiskFile { file, at_hand: OnceLock::new(), tally }))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::rename(from, to)
+        at::rename(self.place(from), self.place(to))
+    }
+
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        at::rename_new(self.place(from), self.place(to))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        fs::remove_file(path)
+        let (at, path) = self.place(path);
+        at::remove(at, path)
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         self.tally.syncs.fetch_add(1, Ordering::Relaxed);
-        if cfg!(windows) {
-            return Ok(()); // Windows has no such operation; NTFS journals its names
+        // Windows has no such operation; NTFS journals its names.
+        #[cfg(unix)]
+        {
+            let (at, path) = self.place(dir);
+            at::open_folder(at, path)?.sync_all()?;
         }
-        fs::File::open(dir)?.sync_all()
+        let _ = dir;
+        Ok(())
     }
 
     fn lock(&self, path: &Path) -> io::Result<Lock> {
-        let file = fs::OpenOptions::new().read(true).append(true).create(true).open(path)?;
+        let (at, name) = self.place(path);
+        let file = at::open_lock(at, name)?;
         match file.try_lock() {
-            Ok(()) => Ok(Lock::new(Held(file))),
+            Ok(()) => Held::lock(file, self.folder_of(path), name),
             Err(fs::TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
             Err(fs::TryLockError::Error(error)) => Err(error),
         }
     }
 
     fn lock_shared(&self, path: &Path) -> io::Result<Lock> {
-        let file = fs::File::open(path)?;
+        let (at, name) = self.place(path);
+        let file = at::open(at, name, OpenMode::Read)?;
         match file.try_lock_shared() {
-            Ok(()) => Ok(Lock::new(Held(file))),
+            Ok(()) => Held::lock(file, self.folder_of(path), name),
             Err(fs::TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
             Err(fs::TryLockError::Error(error)) => Err(error),
         }
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::hard_link(from, to)
+        at::link(self.place(from), self.place(to))
     }
 
     fn counters(&self) -> Counters {
@@ -126,14 +186,71 @@ impl Storage for Disk {
     }
 }
 
-/// A locked file. A process that this one has just started shares the open file until its exec,
-/// and closing ours alone would leave the lock with it: so it is given up by name.
-struct Held(fs::File);
+/// A locked file, and where it was found.
+struct Held {
+    file: fs::File,
+    /// The process that locked it: a fork of it shares the open file, and with it the lock.
+    process: u32,
+    #[cfg(unix)]
+    name: (Option<Arc<fs::File>>, CString, Identity),
+}
+
+impl Held {
+    /// `WouldBlock` if the file that was locked has lost its name meanwhile: whoever locks what
+    /// has that name now would not see this lock.
+    fn lock(file: fs::File, folder: Option<Arc<fs::File>>, path: &Path) -> io::Result<Lock> {
+        let process = std::process::id();
+        #[cfg(unix)]
+        let held = {
+            let name = at::name_of(path)?;
+            let identity = at::identity_of(&file)?;
+            Self { file, process, name: (folder, name, identity) }
+        };
+        #[cfg(not(unix))]
+        let held = {
+            let _ = (folder, path);
+            Self { file, process }
+        };
+        let lock = Lock::new(held);
+        match lock.check() {
+            Ok(()) => Ok(lock),
+            Err(error) if LockLost::of(&error).is_some() => Err(io::ErrorKind::WouldBlock.into()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Guard for Held {
+    fn check(&self) -> io::Result<()> {
+        if std::process::id() != self.process {
+            return Err(LockLost::Forked.into());
+        }
+        // Elsewhere a name stays with a file as long as it is open.
+        #[cfg(unix)]
+        {
+            let (folder, name, identity) = &self.name;
+            match at::identity(folder.as_deref(), name) {
+                Ok(now) if now == *identity => {}
+                Ok(_) => return Err(LockLost::Replaced.into()),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(LockLost::Removed.into());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // If it fails, the lock goes with the last handle of the file.
-        let _ = self.0.unlock();
+        // In a forked child the lock is the parent's.
+        if std::process::id() == self.process {
+            // A process that this one has just started shares the open file until its exec, and
+            // closing ours alone would leave the lock with it. If it fails, the lock goes with the
+            // last handle of the file.
+            let _ = self.file.unlock();
+        }
     }
 }
 

@@ -4,7 +4,13 @@
 //! disk can stand in for the real one. The primitives are here; what is composed of them
 //! ([`publish`], [`create_dirs`]) is too, in terms of the primitives only.
 
+#[cfg(unix)]
+mod at;
+#[cfg(not(unix))]
+#[path = "at_by_path.rs"]
+mod at;
 mod disk;
+mod guarded;
 pub(crate) mod lock;
 pub(crate) mod map;
 pub(crate) mod names;
@@ -12,6 +18,7 @@ pub(crate) mod names;
 pub(crate) mod sim;
 
 pub(crate) use disk::Disk;
+pub(crate) use guarded::Guarded;
 pub(crate) use map::Map;
 
 use std::fmt;
@@ -47,6 +54,11 @@ pub(crate) struct Counters {
 
 /// A disk, or something that behaves like one and can lose its power.
 pub(crate) trait Storage: Send + Sync + fmt::Debug {
+    /// The same storage with the folder `dir` held: from then on paths below `dir` lead into the
+    /// folder that had this path, wherever it is moved. `NotFound` if there is none.
+    fn hold(&self, dir: &Path) -> io::Result<Arc<dyn Storage>>;
+    /// Whether the path of a held folder leads there, or nowhere: not to something else.
+    fn is_at(&self, dir: &Path) -> io::Result<bool>;
     /// Creates one folder; its parent must exist. `AlreadyExists` if there is one.
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
     /// The names in a folder, sorted. `NotFound` if there is none.
@@ -60,6 +72,8 @@ pub(crate) trait Storage: Send + Sync + fmt::Debug {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
     /// Renames a file, replacing any at `to`.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Renames a file; `AlreadyExists` if there is one at `to`.
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file. Handles and maps of it stay usable.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Makes the names in a folder durable.
@@ -138,7 +152,8 @@ pub(crate) fn parent_of(path: &Path) -> &Path {
 }
 
 /// Gives a finished file its name, durably: sync, rename, sync the folder. Afterwards nobody may
-/// write to it again.
+/// write to it again. `AlreadyExists` if something has that name: nobody gives a name twice, so it
+/// is a stranger's.
 pub(crate) fn publish(
     storage: &dyn Storage,
     file: &dyn File,
@@ -146,7 +161,27 @@ pub(crate) fn publish(
     to: &Path,
 ) -> io::Result<()> {
     planted!(FileNotSynced, Ok(()), file.sync())?;
-    storage.rename(from, to)?;
+    storage.rename_new(from, to).map_err(explain_existing)?;
     planted!(FolderNotSynced => return Ok(()));
     storage.sync_dir(parent_of(to))
+}
+
+/// The same for a file that takes the place of the one before it.
+pub(crate) fn publish_over(
+    storage: &dyn Storage,
+    file: &dyn File,
+    from: &Path,
+    to: &Path,
+) -> io::Result<()> {
+    file.sync()?;
+    storage.rename(from, to)?;
+    storage.sync_dir(parent_of(to))
+}
+
+fn explain_existing(error: io::Error) -> io::Error {
+    if error.kind() != io::ErrorKind::AlreadyExists {
+        return error;
+    }
+    let what = "a file of this name is there already, and not by this handle: verify the index";
+    io::Error::new(io::ErrorKind::AlreadyExists, what)
 }

@@ -7,11 +7,15 @@
 
 mod admit;
 mod concurrency;
+mod corrupting;
 mod fixtures;
 mod follow;
+#[cfg(unix)]
+mod fork;
 mod handle;
 mod kill;
 mod locks;
+mod moved;
 mod opening;
 #[cfg(feature = "cli")] // for its JSON reader
 mod passages;

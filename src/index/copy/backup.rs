@@ -6,13 +6,13 @@ use crate::format::catalog::Row;
 use crate::index::Reader;
 use crate::index::core::Core;
 use crate::index::merge::flush::NextWal;
-use crate::index::open::{assemble, refuse_existing, take_lock};
+use crate::index::open::{assemble, make_folders, refuse_existing, take_lock};
 use crate::index::options::Options;
 use crate::index::parameters::write_parameters;
 use crate::index::read::state::{LiveSegment, Snapshot, State};
 use crate::storage::lock::Lock;
 use crate::storage::names::{Ending, Names, tmp_of};
-use crate::storage::{File, OpenMode, create_dirs, publish};
+use crate::storage::{File, OpenMode, publish};
 use crate::{Error, ErrorKind, Result};
 use std::error::Error as _;
 use std::io;
@@ -78,10 +78,7 @@ impl Core {
         // Before anything is made: a folder that is something else stays as it is.
         self.refuse_all(dir, None)?;
         let names = Names::new(dir);
-        for folder in [names.root().to_path_buf(), names.wal_dir(), names.segments_dir()] {
-            create_dirs(&*self.storage, &folder)
-                .map_err(|error| Error::io("create", &folder, error))?;
-        }
+        make_folders(&self.storage, &names)?;
         let lock = match take_lock(&*self.storage, &names) {
             Err(error) if is_without_locks(&error) => None,
             taken => Some(taken?),

@@ -8,7 +8,7 @@ use crate::format::catalog::Row;
 use crate::format::wal::LoggedOperation;
 use crate::index::Index;
 use crate::index::core::Core;
-use crate::index::open::refuse_older;
+use crate::index::open::{hold, refuse_older};
 use crate::index::options::{Durability, Options};
 use crate::index::parameters::read_parameters;
 use crate::segment::{Dead, Listed, ReadMode, Segment, Shape, describe};
@@ -58,6 +58,7 @@ pub(crate) fn salvage(
     options: Options,
 ) -> Result<Salvaged> {
     let names = Names::new(dir);
+    let storage = &hold(storage, dir)?;
     // Keeps a writer out where there is a lock; a wreck may have none.
     let _lock = match storage.lock_shared(&names.lock()) {
         Ok(lock) => Some(lock),

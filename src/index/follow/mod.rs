@@ -63,6 +63,7 @@ pub(crate) fn open(
         return Err(open::missing(dir));
     }
     let names = Names::new(dir);
+    let storage = &open::hold(storage, dir)?;
     let mut patience = Patience::new(&names);
     let read_before = storage.counters().bytes_read;
     loop {
@@ -230,6 +231,11 @@ impl Follower {
     /// Goes on to what there is now; never back. After an error the state is the one of before.
     pub(crate) fn refresh(&mut self, core: &mut Core) -> Result<()> {
         let (storage, names) = (Arc::clone(&core.storage), core.names.clone());
+        let root = names.root();
+        // A folder that was moved is followed; but whoever put another in its place means that one.
+        if !storage.is_at(root).map_err(|error| Error::io("look at", root, error))? {
+            return Err(another_index(&names));
+        }
         let mut patience = Patience::new(&names);
         loop {
             let mut hash = catalog::hash(&*storage, &names.catalog())?;

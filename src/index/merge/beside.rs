@@ -192,6 +192,8 @@ mod tests {
         let mut bytes = vec![0; usize::try_from(length).unwrap()];
         let file = storage.open(path, OpenMode::Read).unwrap();
         file.read_at(&mut bytes, 0).unwrap();
+        // The next one gets this name.
+        storage.remove(path).unwrap();
         bytes
     }
 
@@ -220,9 +222,10 @@ mod tests {
         let all: Vec<u32> = (0..20_000).collect();
         let gaps: Vec<u32> = (0..20_000).filter(|at| at % 1_000 != 7 && at % 5_003 > 2).collect();
         for live in [&all[..], &gaps, &all[..1]] {
-            let expected = built(&folder.path().join("a"), &memtable, live, None);
+            let path = folder.path().join("a");
+            let expected = built(&path, &memtable, live, None);
             for memory in [(1 << 26, true), (1 << 26, false), (1 << 16, true), (1 << 20, false)] {
-                let found = built(&folder.path().join("b"), &memtable, live, Some(memory));
+                let found = built(&path, &memtable, live, Some(memory));
                 assert!(found == expected, "{} documents, {memory:?}", live.len());
             }
         }

@@ -123,7 +123,7 @@ impl Core {
     }
 
     fn begin_compaction(&self, writer: &mut Writer, chosen: &[u64]) -> Result<Compaction> {
-        self.group.refuse_if_poisoned()?;
+        self.refuse_if_stopped()?;
         let mut inputs = Vec::new();
         let mut base = 0;
         for live in &self.state().segments {
@@ -150,7 +150,7 @@ impl Core {
     /// One step; true when the compaction has ended. A failed one is abandoned: nothing changed.
     fn advance(&self, slot: &mut Option<Compaction>) -> Result<bool> {
         let Some(compaction) = slot else { return Ok(true) };
-        let result = self.group.refuse_if_poisoned().and_then(|()| match &mut compaction.merge {
+        let result = self.refuse_if_stopped().and_then(|()| match &mut compaction.merge {
             Some(merge) => merge.step(self.options.step_bytes),
             None => Ok(true),
         });
@@ -179,7 +179,7 @@ impl Core {
         let open = |built: Built| open_built(self, &built);
         let built = merge.map(Merge::finish).transpose()?.map(open).transpose()?;
         let mut writer = self.writer();
-        self.group.refuse_if_poisoned()?;
+        self.refuse_if_stopped()?;
         let mut draft = Draft::of(self, &writer);
         let at = draft.segments.iter().position(|live| live.number() == inputs[0].number());
         let carried = deaths_since(&inputs, &draft.segments)?;

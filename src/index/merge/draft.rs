@@ -11,7 +11,6 @@ use crate::memtable::Memtable;
 use crate::segment::{Built, Dead, Listed, Segment, write_dead};
 use crate::storage::names::Ending;
 use crate::{ErrorKind, Result};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Segments up to this length are read back: longer ones may have left the memory already, and
@@ -46,14 +45,6 @@ impl Draft {
         }
     }
 
-    /// Makes a file that is removed again unless the draft is committed.
-    fn create(&mut self, core: &Core, path: PathBuf) -> Arc<HeldFile> {
-        let file = HeldFile::new(core, path);
-        file.doom();
-        self.created.push(Arc::clone(&file));
-        file
-    }
-
     /// Takes a file of this draft back: it goes when nobody holds it.
     pub(crate) fn discard(&mut self, file: &Arc<HeldFile>) {
         self.created.retain(|created| !Arc::ptr_eq(created, file));
@@ -74,17 +65,20 @@ impl Draft {
         bits: &Bits,
     ) -> Result<LiveSegment> {
         let number = writer.next_number();
-        let file = self.create(core, core.names.numbered(number, Ending::Dead));
-        let docs = live.entry.docs;
+        let path = core.names.numbered(number, Ending::Dead);
         let listed = write_dead(
             &*core.storage,
-            &file.path,
+            &path,
             number,
             &core.shape,
             live.number(),
-            docs,
+            live.entry.docs,
             bits.words(),
         )?;
+        // Only now: where writing failed, a file of this name may be somebody else's.
+        let file = HeldFile::new(core, path);
+        file.doom();
+        self.created.push(Arc::clone(&file));
         let dead = open_dead(core, &file, &listed, &live.entry)?;
         let dead_file = DeadEntry { number, length: listed.length, tail_hash: listed.tail_hash };
         let entry = SegmentEntry { dead: bits.count(), dead_file: Some(dead_file), ..live.entry };

@@ -131,7 +131,7 @@ impl Core {
     }
 
     fn try_flush(&self, writer: &mut Writer, next: NextWal) -> Result<()> {
-        self.group.refuse_if_poisoned()?;
+        self.refuse_if_stopped()?;
         if next == NextWal::None && writer.catalog.row().wal.is_none() {
             return Ok(()); // no WAL, so no change since the floor
         }
@@ -183,7 +183,7 @@ impl Core {
 
     /// Flushes unless there is nothing to write down: then nothing is written.
     pub(crate) fn close_locked(&self, writer: &mut Writer) -> Result<()> {
-        self.group.refuse_if_poisoned()?;
+        self.refuse_if_stopped()?;
         if writer.catalog.row().wal.is_some() {
             self.flush_locked(writer, NextWal::None)?;
         }
@@ -345,7 +345,8 @@ impl Core {
         let path = self.names.numbered(number, Ending::Wal);
         if writer.spare.is_some() {
             let _ = self.storage.remove(&path);
-        } else if self.storage.rename(&path, &self.names.numbered(number, Ending::Free)).is_ok() {
+        } else if self.storage.rename_new(&path, &self.names.numbered(number, Ending::Free)).is_ok()
+        {
             writer.spare = Some(number);
         }
     }

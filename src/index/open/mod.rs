@@ -27,7 +27,7 @@ use crate::memtable::Memtable;
 use crate::segment::{Listed, Segment, Shape};
 use crate::storage::lock::Lock;
 use crate::storage::names::{Ending, Names};
-use crate::storage::{OpenMode, Storage, create_dirs};
+use crate::storage::{Guarded, OpenMode, Storage, create_dirs};
 use crate::sync::{Arc, Mutex};
 use crate::wal::Replay;
 use crate::{Error, ErrorKind, Params, Result};
@@ -40,7 +40,7 @@ pub(crate) fn refuse_older(storage: &dyn Storage, names: &Names, row: &Row) -> R
 
 /// Makes an index that holds nothing, durably, and opens it.
 pub(crate) fn create(
-    storage: Arc<dyn Storage>,
+    storage: &Arc<dyn Storage>,
     dir: &Path,
     params: &Params,
     options: Options,
@@ -49,11 +49,10 @@ pub(crate) fn create(
     params.validate()?;
     let names = Names::new(dir);
     // Before anything is made: a folder that is something else stays as it is.
-    refuse_existing(&*storage, dir, None)?;
-    for folder in [names.root().to_path_buf(), names.wal_dir(), names.segments_dir()] {
-        create_dirs(&*storage, &folder).map_err(|error| Error::io("create", &folder, error))?;
-    }
-    let lock = take_lock(&*storage, &names)?;
+    refuse_existing(&**storage, dir, None)?;
+    let storage = make_folders(storage, &names)?;
+    let lock = Arc::new(take_lock(&*storage, &names)?);
+    let storage: Arc<dyn Storage> = Arc::new(Guarded::by(&lock, storage));
     refuse_existing(&*storage, dir, Some(&lock))?;
     let mut uuid = [0; 16];
     let (first, second) = uuid.split_at_mut(8);
@@ -74,14 +73,36 @@ pub(crate) fn create(
 }
 
 /// Opens an existing index.
-pub(crate) fn open(storage: Arc<dyn Storage>, dir: &Path, options: Options) -> Result<Core> {
+pub(crate) fn open(storage: &Arc<dyn Storage>, dir: &Path, options: Options) -> Result<Core> {
     options.validate()?;
-    if !exists(&*storage, dir)? {
+    if !exists(&**storage, dir)? {
         return Err(missing(dir));
     }
     let names = Names::new(dir);
-    let lock = take_lock(&*storage, &names)?;
+    let storage = hold(storage, dir)?;
+    let lock = Arc::new(take_lock(&*storage, &names)?);
+    let storage: Arc<dyn Storage> = Arc::new(Guarded::by(&lock, storage));
     open_locked(storage, names, lock, options)
+}
+
+/// Makes the folders of an index, durably, and holds the outermost.
+pub(crate) fn make_folders(storage: &Arc<dyn Storage>, names: &Names) -> Result<Arc<dyn Storage>> {
+    let failed = |folder: &Path, error| Error::io("create", folder, error);
+    create_dirs(&**storage, names.root()).map_err(|error| failed(names.root(), error))?;
+    let storage = hold(storage, names.root())?;
+    for folder in [names.wal_dir(), names.segments_dir()] {
+        create_dirs(&*storage, &folder).map_err(|error| failed(&folder, error))?;
+    }
+    Ok(storage)
+}
+
+/// Binds the storage to the folder that has this path now.
+pub(crate) fn hold(storage: &Arc<dyn Storage>, dir: &Path) -> Result<Arc<dyn Storage>> {
+    planted!(FolderNotHeld => return Ok(Arc::clone(storage)));
+    storage.hold(dir).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => missing(dir),
+        _ => Error::io("open", dir, error),
+    })
 }
 
 pub(crate) fn missing(dir: &Path) -> Error {
@@ -94,7 +115,7 @@ pub(crate) fn missing(dir: &Path) -> Error {
 fn open_locked(
     storage: Arc<dyn Storage>,
     names: Names,
-    lock: Lock,
+    lock: Arc<Lock>,
     options: Options,
 ) -> Result<Core> {
     let Loaded { mut core, litter, copy_is_current } = load(storage, names, lock, options)?;
@@ -121,7 +142,12 @@ struct Loaded {
 
 /// Reads everything there is to know, and checks it. Writes nothing; syncs the catalog, unless it
 /// is known to be durable.
-fn load(storage: Arc<dyn Storage>, names: Names, lock: Lock, options: Options) -> Result<Loaded> {
+fn load(
+    storage: Arc<dyn Storage>,
+    names: Names,
+    lock: Arc<Lock>,
+    options: Options,
+) -> Result<Loaded> {
     let read_before = storage.counters().bytes_read;
     let vouched = vouched(&*storage, &names);
     let copy_is_current = vouched.is_some();
@@ -150,7 +176,7 @@ fn load(storage: Arc<dyn Storage>, names: Names, lock: Lock, options: Options) -
 pub(crate) fn assemble(
     storage: Arc<dyn Storage>,
     names: Names,
-    lock: Option<Lock>,
+    lock: Option<Arc<Lock>>,
     options: Options,
     row: Row,
 ) -> Core {
@@ -192,7 +218,8 @@ pub(crate) fn assemble(
         compaction: Mutex::new(None),
         expiry: Mutex::default(),
         alarm: Alarm::default(),
-        lock: lock.map(Arc::new),
+        lock,
+        process: std::process::id(),
     }
 }
 

@@ -55,7 +55,7 @@ impl Gate {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 struct Gated {
     disk: Disk,
     gate: Arc<Gate>,
@@ -68,6 +68,13 @@ struct GatedFile {
 }
 
 impl Storage for Gated {
+    /// Nobody moves anything on this disk.
+    fn hold(&self, _: &Path) -> io::Result<Arc<dyn Storage>> {
+        Ok(Arc::new(self.clone()))
+    }
+    fn is_at(&self, _: &Path) -> io::Result<bool> {
+        Ok(true)
+    }
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         self.disk.create_dir(dir)
     }
@@ -80,6 +87,9 @@ impl Storage for Gated {
     }
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.disk.rename(from, to)
+    }
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.disk.rename_new(from, to)
     }
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.disk.remove(path)

@@ -1,5 +1,5 @@
 //! Tests that need to look inside: the model, admitting, damage, the fixture, group commit, copies,
-//! imports, expiry, rows of the crash table, what opening reads, and schedules of threads.
+//! imports, identity, expiry, rows of the crash table, what opening reads, schedules of threads.
 
 #[cfg(test)]
 mod admit;
@@ -15,6 +15,8 @@ mod expiry;
 mod fixture;
 #[cfg(test)]
 mod group;
+#[cfg(test)]
+mod identity;
 #[cfg(test)]
 mod imports;
 mod model;

@@ -3,7 +3,7 @@
 use super::tests::{durable, get, path, put};
 use super::{Sim, Stopped};
 use crate::format::bytes::wide;
-use crate::storage::{OpenMode, Storage, create_dirs, publish};
+use crate::storage::{OpenMode, Storage, create_dirs, publish_over};
 use std::collections::BTreeSet;
 use std::io;
 
@@ -307,7 +307,7 @@ fn write_tmp(sim: &Sim, generation: u8) -> io::Result<std::sync::Arc<dyn crate::
 fn publish_survives_every_state_of_every_cut() {
     let protocol: Protocol = |sim, generation| {
         let file = write_tmp(sim, generation)?;
-        publish(sim, &*file, path("/tmp"), path("/kept"))
+        publish_over(sim, &*file, path("/tmp"), path("/kept"))
     };
     assert_eq!(wrong_state(protocol), None);
 }

@@ -25,7 +25,12 @@ pub(super) struct Machine {
     pub(super) ops: u64,
     pub(super) cut: Option<u64>,
     pub(super) killed: bool,
-    pub(super) locks: BTreeMap<PathBuf, Holders>,
+    /// Of files, whatever they are called.
+    pub(super) locks: BTreeMap<Id, Holders>,
+    /// Where each held folder is by now; none if it was removed.
+    pub(super) held: Vec<Option<PathBuf>>,
+    /// Counts forks: the process that calls is the child of the one before.
+    pub(super) process: u32,
     pub(super) visitor: Visitor,
     /// The file system has no locks.
     pub(super) without_locks: bool,
@@ -153,9 +158,29 @@ impl Machine {
 }
 
 impl Storage for Sim {
+    fn hold(&self, dir: &Path) -> io::Result<Arc<dyn Storage>> {
+        let mut machine = self.shared.enter()?;
+        let place = self.place(&machine, dir)?;
+        machine.folder(&place)?;
+        machine.step(Call::Open)?;
+        machine.held.push(Some(place));
+        let number = machine.held.len() - 1;
+        drop(machine);
+        let mut held = self.clone();
+        held.held.push((dir.to_path_buf(), number));
+        Ok(Arc::new(held))
+    }
+
+    fn is_at(&self, dir: &Path) -> io::Result<bool> {
+        let machine = self.shared.enter()?;
+        let now = clean(dir);
+        Ok(self.place(&machine, dir).is_ok_and(|held| held == now)
+            || machine.disk.node(&now).is_none())
+    }
+
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         let mut machine = self.shared.enter()?;
-        let dir = clean(dir);
+        let dir = self.place(&machine, dir)?;
         if machine.disk.node(&dir).is_some() {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
@@ -167,7 +192,7 @@ impl Storage for Sim {
 
     fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
         let mut machine = self.shared.enter()?;
-        let dir = clean(dir);
+        let dir = self.place(&machine, dir)?;
         machine.folder(&dir)?;
         machine.step(Call::List)?;
         let names = machine.disk.live.iter().filter(|(path, _)| parent_of(path) == dir);
@@ -182,7 +207,7 @@ impl Storage for Sim {
 
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
         let mut machine = self.shared.enter()?;
-        let path = clean(path);
+        let path = self.place(&machine, path)?;
         let id = if mode == OpenMode::Create {
             machine.create(path)?
         } else {
@@ -197,7 +222,7 @@ impl Storage for Sim {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut machine = self.shared.enter()?;
-        let (from, to) = (clean(from), clean(to));
+        let (from, to) = (self.place(&machine, from)?, self.place(&machine, to)?);
         let id = machine.file(&from)?;
         machine.folder(parent_of(&to))?;
         if machine.disk.node(&to) == Some(Node::Folder) {
@@ -211,9 +236,18 @@ impl Storage for Sim {
         Ok(())
     }
 
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let machine = self.shared.enter()?;
+        if machine.disk.node(&self.place(&machine, to)?).is_some() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        drop(machine);
+        self.rename(from, to)
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         let mut machine = self.shared.enter()?;
-        let path = clean(path);
+        let path = self.place(&machine, path)?;
         machine.file(&path)?;
         machine.step(Call::Remove)?;
         machine.disk.unlink(path);
@@ -222,7 +256,7 @@ impl Storage for Sim {
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         let mut machine = self.shared.enter()?;
-        let dir = clean(dir);
+        let dir = self.place(&machine, dir)?;
         machine.folder(&dir)?;
         machine.counters.syncs += 1;
         machine.step(Call::SyncDir)?;
@@ -232,37 +266,36 @@ impl Storage for Sim {
 
     fn lock(&self, path: &Path) -> io::Result<Lock> {
         let mut machine = self.shared.enter()?;
-        let path = clean(path);
-        if machine.disk.node(&path).is_none() {
-            machine.create(path.clone())?;
+        let place = self.place(&machine, path)?;
+        let id = if machine.disk.node(&place).is_none() {
+            machine.create(place)?
         } else {
-            machine.file(&path)?;
             machine.step(Call::Lock)?;
-        }
+            machine.file(&place)?
+        };
         machine.refuse_locks()?;
-        if machine.locks.contains_key(&path) {
+        if machine.locks.contains_key(&id) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        machine.locks.insert(path.clone(), Holders::One);
-        Ok(Lock::new(SimLock { shared: Arc::clone(&self.shared), path }))
+        machine.locks.insert(id, Holders::One);
+        Ok(self.locked(machine, path, id))
     }
 
     fn lock_shared(&self, path: &Path) -> io::Result<Lock> {
         let mut machine = self.shared.enter()?;
-        let path = clean(path);
-        machine.file(&path)?;
+        let id = machine.file(&self.place(&machine, path)?)?;
         machine.refuse_locks()?;
-        match machine.locks.entry(path.clone()).or_insert(Holders::Many(0)) {
+        match machine.locks.entry(id).or_insert(Holders::Many(0)) {
             Holders::One => return Err(io::ErrorKind::WouldBlock.into()),
             Holders::Many(count) => *count += 1,
         }
-        Ok(Lock::new(SimLock { shared: Arc::clone(&self.shared), path }))
+        Ok(self.locked(machine, path, id))
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.shared.visit(Moment::BeforeLink);
         let mut machine = self.shared.enter()?;
-        let (from, to) = (clean(from), clean(to));
+        let (from, to) = (self.place(&machine, from)?, self.place(&machine, to)?);
         let id = machine.file(&from)?;
         machine.folder(parent_of(&to))?;
         if machine.disk.node(&to).is_some() {
@@ -275,21 +308,6 @@ impl Storage for Sim {
 
     fn counters(&self) -> Counters {
         self.shared.peek().counters
-    }
-}
-
-struct SimLock {
-    shared: Arc<Shared>,
-    path: PathBuf,
-}
-
-impl Drop for SimLock {
-    fn drop(&mut self) {
-        let mut machine = self.shared.peek();
-        match machine.locks.get_mut(&self.path) {
-            Some(Holders::Many(count)) if *count > 1 => *count -= 1,
-            _ => drop(machine.locks.remove(&self.path)),
-        }
     }
 }
 
@@ -411,12 +429,7 @@ impl File for SimFile {
 
 impl Drop for SimFile {
     fn drop(&mut self) {
-        let mut machine = self.shared.peek();
-        let inode = machine.disk.inode_mut(self.id);
-        inode.handles -= 1;
-        if inode.handles == 0 {
-            machine.disk.forget_unreachable();
-        }
+        self.shared.peek().disk.close(self.id);
     }
 }
 

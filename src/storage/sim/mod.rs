@@ -24,6 +24,7 @@
 mod content;
 mod crash;
 mod fault;
+mod folders;
 mod handles;
 mod random;
 mod state;
@@ -53,6 +54,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sim {
     shared: Arc<Shared>,
+    /// The folders that this handle of the disk holds: by which path, and which of the machine's.
+    held: Vec<(PathBuf, usize)>,
 }
 
 impl Sim {
@@ -61,7 +64,8 @@ impl Sim {
     }
 
     fn of(disk: State, capacity: Option<u64>) -> Self {
-        Self { shared: Shared::new(Machine { disk, capacity, ..Machine::default() }) }
+        let machine = Machine { disk, capacity, ..Machine::default() };
+        Self { shared: Shared::new(machine), held: Vec::new() }
     }
 
     /// Operations so far that change the disk or what is durable of it (create, write, resize,

@@ -214,6 +214,15 @@ impl State {
         folders
     }
 
+    /// One handle of a file is closed.
+    pub(super) fn close(&mut self, id: Id) {
+        let inode = self.inode_mut(id);
+        inode.handles -= 1;
+        if inode.handles == 0 {
+            self.forget_unreachable();
+        }
+    }
+
     /// Bytes in use: lengths of the files that have a name or a handle.
     pub(super) fn used(&self) -> u64 {
         let named = ids_of(self.live.values());

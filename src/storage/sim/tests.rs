@@ -1,7 +1,7 @@
 //! What the simulated disk promises about calls, kills and faults, one test each.
 
 use super::{Fault, Sim, Stopped, What};
-use crate::storage::{Counters, OpenMode, Storage, create_dirs, publish};
+use crate::storage::{Counters, OpenMode, Storage, create_dirs, publish_over};
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -308,7 +308,7 @@ fn publish_fails_cleanly_at_every_call_with_every_fault() {
     let script = |sim: &Sim| {
         let file = sim.open(path("/new.tmp"), OpenMode::Create)?;
         file.write_at(b"new", 0)?;
-        publish(sim, &*file, path("/new.tmp"), path("/kept"))
+        publish_over(sim, &*file, path("/new.tmp"), path("/kept"))
     };
     for what in What::ALL {
         for at in 0.. {

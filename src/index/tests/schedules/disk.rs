@@ -81,6 +81,13 @@ impl TurnDisk {
 }
 
 impl Storage for TurnDisk {
+    /// Nobody moves anything on this disk.
+    fn hold(&self, _: &Path) -> io::Result<Arc<dyn Storage>> {
+        Ok(Arc::new(self.clone()))
+    }
+    fn is_at(&self, _: &Path) -> io::Result<bool> {
+        Ok(true)
+    }
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         self.sim.create_dir(dir)
     }
@@ -99,6 +106,10 @@ impl Storage for TurnDisk {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.turns.take();
         self.sim.rename(from, to)
+    }
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.turns.take();
+        self.sim.rename_new(from, to)
     }
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.turns.take();

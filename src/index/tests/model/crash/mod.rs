@@ -20,6 +20,7 @@
 mod faults;
 mod full;
 mod judge;
+mod moved;
 mod planted;
 mod run;
 mod script;

@@ -96,7 +96,7 @@ impl Run {
     }
 
     /// What this process has told anybody survives.
-    fn note_promised(&mut self) {
+    pub(super) fn note_promised(&mut self) {
         let Some(index) = &self.bench.index else { return };
         let mut promised = index.durable_change();
         if self.bench.layout.durability == Durability::Sync {
@@ -128,7 +128,7 @@ impl Run {
     }
 
     /// Opens what a handle that is gone has left. A disk without room has some made first.
-    fn reopen(&mut self) {
+    pub(super) fn reopen(&mut self) {
         self.bench.snapshots.clear();
         if self.bench.open(&self.bench.sim).is_err() {
             self.bench.sim.set_capacity(u64::MAX);
@@ -141,12 +141,15 @@ impl Run {
         match step {
             // Another process would begin on what the system has forgotten.
             Step::Do(Op::CloseAndReopen | Op::DropAndReopen | Op::KillAndReopen)
+            | Step::LoseLock { .. }
                 if self.sync_fails => {}
             Step::Do(Op::KillAndReopen) => self.kill(),
             Step::Do(op) => self.bench.execute(op)?,
             Step::Together { first, second } => self.together(first, second)?,
             Step::Backup { meanwhile } => self.backup(meanwhile)?,
             Step::Forge { key } => self.forge(*key)?,
+            Step::Moved { stranger, op } => self.moved(*stranger, op)?,
+            Step::LoseLock { second } => self.lose_lock(*second),
             Step::Fail(fault) => {
                 self.sync_fails |= fault.what == What::SyncFails;
                 self.bench.sound = false;

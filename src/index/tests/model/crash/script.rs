@@ -28,6 +28,16 @@ pub(super) enum Step {
     Backup {
         meanwhile: Vec<Edit>,
     },
+    /// The folder is moved, done an operation in, and moved back; meanwhile there may be another
+    /// index in its place.
+    Moved {
+        stranger: bool,
+        op: Op,
+    },
+    /// A cleaner removes the lock; a second process may open the index before the first is told.
+    LoseLock {
+        second: bool,
+    },
     /// A call from here on fails.
     Fail(Fault),
     /// The disk has so many free bytes left.
@@ -157,8 +167,20 @@ impl Author {
                 let meanwhile = if self.callers { vec![self.edit()] } else { Vec::new() };
                 Step::Backup { meanwhile }
             }
-            86..92 => Step::Do(Op::Admit(self.admitting())),
+            86..91 => Step::Do(Op::Admit(self.admitting())),
+            91..94 => Step::Moved { stranger: self.rng.percent(60), op: self.in_another_place() },
+            94..96 => Step::LoseLock { second: self.rng.percent(60) },
             _ => Step::Do(Op::Write(vec![self.edit()])),
+        }
+    }
+
+    /// What is done in a folder that was moved.
+    fn in_another_place(&mut self) -> Op {
+        match self.rng.below(4) {
+            0 => Op::Flush,
+            1 => Op::Compact,
+            2 => Op::Maintain,
+            _ => self.batch(),
         }
     }
 

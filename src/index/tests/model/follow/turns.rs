@@ -3,7 +3,7 @@
 //! their calls can come, and the same number gives the same one again.
 
 use super::super::script::Rng;
-use crate::storage::lock::Lock;
+use crate::storage::lock::{Guard, Lock};
 use crate::storage::sim::Sim;
 use crate::storage::{Counters, Entry, File, Map, OpenMode, Storage};
 use std::fmt;
@@ -114,13 +114,22 @@ impl fmt::Debug for Shared {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Disk {
     sim: Sim,
     shared: Shared,
 }
 
 impl Storage for Disk {
+    /// Nobody moves anything on this disk.
+    fn hold(&self, _: &Path) -> io::Result<Arc<dyn Storage>> {
+        Ok(Arc::new(self.clone()))
+    }
+
+    fn is_at(&self, _: &Path) -> io::Result<bool> {
+        Ok(true)
+    }
+
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         self.shared.meet();
         self.sim.create_dir(dir)
@@ -142,6 +151,11 @@ impl Storage for Disk {
         self.sim.rename(from, to)
     }
 
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.shared.meet();
+        self.sim.rename_new(from, to)
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.shared.meet();
         self.sim.remove(path)
@@ -155,13 +169,13 @@ impl Storage for Disk {
     fn lock(&self, path: &Path) -> io::Result<Lock> {
         self.shared.meet();
         let lock = self.sim.lock(path)?;
-        Ok(Lock::new(Held { _lock: lock, shared: self.shared.clone() }))
+        Ok(Lock::new(Held { lock, shared: self.shared.clone() }))
     }
 
     fn lock_shared(&self, path: &Path) -> io::Result<Lock> {
         self.shared.meet();
         let lock = self.sim.lock_shared(path)?;
-        Ok(Lock::new(Held { _lock: lock, shared: self.shared.clone() }))
+        Ok(Lock::new(Held { lock, shared: self.shared.clone() }))
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -176,8 +190,14 @@ impl Storage for Disk {
 
 /// A lock that the other may find held before it goes.
 struct Held {
-    _lock: Lock,
+    lock: Lock,
     shared: Shared,
+}
+
+impl Guard for Held {
+    fn check(&self) -> io::Result<()> {
+        self.lock.check()
+    }
 }
 
 impl Drop for Held {

@@ -1,0 +1,235 @@
+//! A handle belongs to a folder, not to a path: folders that are moved and removed under it, locks
+//! that are taken away, and forks, on the simulated disk. On real disks: `tests/it/moved.rs`.
+
+use crate::index::options::Maintenance;
+use crate::sketch::Signature;
+use crate::storage::sim::Sim;
+use crate::{Batch, ErrorKind, Index, Options, Params, Reader, Result};
+use std::path::Path;
+use std::sync::Arc;
+
+const HERE: &str = "/archive/papers";
+const AWAY: &str = "/archive/papers.old";
+
+fn params() -> Params {
+    Params::builder().hashes(16).bands(4, 4).build().expect("within the limits")
+}
+
+fn options() -> Options {
+    Options::default().maintenance(Maintenance::Inline)
+}
+
+fn signature(number: u8) -> Signature {
+    let params = params();
+    let bytes = vec![number; params.signature_bytes()];
+    Signature::from_parts(params.signature_id(), 1, bytes.into_boxed_slice())
+}
+
+fn create(sim: &Sim, dir: &str) -> Index {
+    Index::create_on(Arc::new(sim.clone()), Path::new(dir), &params(), options()).unwrap()
+}
+
+fn open(sim: &Sim, dir: &str) -> Result<Index> {
+    Index::open_on(Arc::new(sim.clone()), Path::new(dir), options())
+}
+
+fn insert(index: &Index, name: &str, count: u8) {
+    for number in 0..count {
+        index.insert(format!("{name}{number}"), &signature(number)).unwrap();
+    }
+}
+
+/// The index is sound and holds exactly so many documents, now and when it is opened again.
+fn assert_holds(index: Index, sim: &Sim, dir: &str, count: u64) {
+    assert_eq!(index.verify().unwrap().problems.len(), 0);
+    assert_eq!(index.len(), count);
+    index.close().unwrap();
+    for _ in 0..2 {
+        let index = open(sim, dir).unwrap();
+        assert_eq!(index.verify().unwrap().problems.len(), 0);
+        assert_eq!(index.len(), count);
+        index.insert("k0", &signature(9)).unwrap();
+        index.remove("k0").unwrap();
+        index.close().unwrap();
+    }
+}
+
+fn flush(index: &Index) -> Result<()> {
+    index.flush()
+}
+
+fn write(index: &Index) -> Result<()> {
+    let batch = Batch::new().insert("first-more", &signature(40)).remove("first0");
+    index.write(batch).map(|_| ())
+}
+
+fn compact(index: &Index) -> Result<()> {
+    index.compact()
+}
+
+/// What a first handle does after its folder was moved and another index made in its place.
+const ACTS: [fn(&Index) -> Result<()>; 3] = [flush, write, compact];
+
+#[test]
+fn a_handle_whose_folder_was_moved_goes_on_there_and_never_touches_what_took_its_place() {
+    for act in ACTS {
+        for inserts in 0..12 {
+            let sim = Sim::new();
+            let first = create(&sim, HERE);
+            insert(&first, "first", 5);
+            sim.move_folder(Path::new(HERE), Path::new(AWAY));
+            let second = create(&sim, HERE);
+            insert(&second, "second", inserts);
+            act(&first).unwrap();
+            insert(&second, "later", 3);
+            assert_holds(second, &sim, HERE, u64::from(inserts) + 3);
+            // A write inserts one document and removes one.
+            assert_holds(first, &sim, AWAY, 5);
+        }
+    }
+}
+
+#[test]
+fn a_backup_goes_where_it_began_though_that_was_moved() {
+    let sim = Sim::new();
+    let index = create(&sim, HERE);
+    insert(&index, "first", 5);
+    index.flush().unwrap();
+    sim.move_folder(Path::new(HERE), Path::new(AWAY));
+    index.backup(Path::new("/archive/backup")).unwrap();
+    let copy = open(&sim, "/archive/backup").unwrap();
+    assert_holds(copy, &sim, "/archive/backup", 5);
+}
+
+#[test]
+fn a_handle_whose_folder_was_removed_reads_but_does_not_write() {
+    for remake in [false, true] {
+        let sim = Sim::new();
+        let index = create(&sim, HERE);
+        insert(&index, "first", 5);
+        index.flush().unwrap();
+        insert(&index, "more", 2);
+        sim.remove_folder(Path::new(HERE));
+        let second = remake.then(|| create(&sim, HERE));
+        for refused in [write(&index), flush(&index), compact(&index)] {
+            let error = refused.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Closed, "{error:?}");
+            assert!(error.to_string().contains("removed; open the index again"), "{error}");
+        }
+        assert_eq!(index.len(), 7);
+        assert!(index.contains("first3").unwrap() && index.contains("more1").unwrap());
+        assert_eq!(index.close().unwrap_err().kind(), ErrorKind::Closed);
+        if let Some(second) = second {
+            insert(&second, "second", 2);
+            assert_holds(second, &sim, HERE, 2);
+        }
+    }
+}
+
+#[test]
+fn a_handle_that_lost_its_lock_writes_nothing_more() {
+    for second_comes in [false, true] {
+        let sim = Sim::new();
+        let first = create(&sim, HERE);
+        insert(&first, "first", 5);
+        // A cleaner of lock files.
+        sim.remove_file(&Path::new(HERE).join("lock"));
+        let second = second_comes.then(|| open(&sim, HERE).unwrap());
+        let error = write(&first).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Closed, "{error:?}");
+        let told = if second_comes { "another lock file" } else { "removed" };
+        assert!(error.to_string().contains(told), "{error}");
+        if second_comes {
+            let second = second.unwrap();
+            insert(&second, "second", 3);
+            // The first one's maintenance and end change nothing, either.
+            assert_eq!(first.maintain().unwrap_err().kind(), ErrorKind::Closed);
+            assert_eq!(first.len(), 5);
+            drop(first);
+            assert_holds(second, &sim, HERE, 8);
+        } else {
+            drop(first);
+            assert_holds(open(&sim, HERE).unwrap(), &sim, HERE, 5);
+        }
+    }
+}
+
+#[test]
+fn a_lock_that_comes_back_does_not_make_a_writer_of_a_handle_that_lost_it() {
+    let sim = Sim::new();
+    let index = create(&sim, HERE);
+    sim.move_folder(&Path::new(HERE).join("lock"), Path::new("/elsewhere"));
+    assert_eq!(write(&index).unwrap_err().kind(), ErrorKind::Closed);
+    sim.move_folder(Path::new("/elsewhere"), &Path::new(HERE).join("lock"));
+    assert_eq!(write(&index).unwrap_err().kind(), ErrorKind::Closed);
+}
+
+#[test]
+fn a_lock_lost_within_a_sync_leaves_the_change_in_doubt() {
+    use crate::storage::sim::Moment;
+    let sim = Sim::new();
+    let index = create(&sim, HERE);
+    insert(&index, "first", 1);
+    let cleaner = sim.clone();
+    let visit = move || {
+        cleaner.remove_file(&Path::new(HERE).join("lock"));
+        true
+    };
+    sim.visit_syncs(Some((Moment::BeforeSync, Box::new(visit))));
+    let error = write(&index).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unknown, "{error:?}");
+    assert!(error.to_string().contains("lost the index"), "{error}");
+    assert_eq!(write(&index).unwrap_err().kind(), ErrorKind::Closed);
+    assert!(index.contains("first0").unwrap(), "what is not acknowledged is not shown");
+}
+
+#[test]
+fn a_forked_child_neither_writes_nor_releases_the_lock() {
+    let sim = Sim::new();
+    let index = create(&sim, HERE);
+    insert(&index, "first", 5);
+    sim.fork();
+    assert_eq!(write(&index).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(flush(&index).unwrap_err().kind(), ErrorKind::Closed);
+    assert!(index.contains("first0").unwrap());
+    drop(index);
+    assert_eq!(open(&sim, HERE).unwrap_err().kind(), ErrorKind::Locked);
+}
+
+#[test]
+fn a_published_file_never_takes_the_name_of_another() {
+    let sim = Sim::new();
+    let index = create(&sim, HERE);
+    insert(&index, "first", 5);
+    // Part of an older copy of the folder is put back while the index is open.
+    let number = index.core().writer().file_next;
+    let stranger = Path::new(HERE).join(format!("segments/{number:010}.seg"));
+    sim.overwrite(&stranger, b"of another time");
+    let error = index.flush().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io);
+    assert_eq!(sim.snapshot_of_files()[&stranger], b"of another time");
+    // Numbers go on: the next attempt has a name of its own.
+    index.flush().unwrap();
+    assert_eq!(index.len(), 5);
+    index.close().unwrap();
+    assert_holds(open(&sim, HERE).unwrap(), &sim, HERE, 5);
+}
+
+#[test]
+fn a_reader_follows_its_folder_and_says_when_another_took_its_place() {
+    let sim = Sim::new();
+    let index = create(&sim, HERE);
+    insert(&index, "first", 5);
+    index.flush().unwrap();
+    let disk = || Arc::new(sim.clone());
+    let mut reader = Reader::open_on(disk(), Path::new(HERE), Options::default()).unwrap();
+    sim.move_folder(Path::new(HERE), Path::new(AWAY));
+    insert(&index, "more", 2);
+    index.flush().unwrap();
+    reader.refresh().unwrap();
+    assert_eq!(reader.len(), 7);
+    let second = create(&sim, HERE);
+    insert(&second, "second", 1);
+    assert_eq!(reader.refresh().unwrap_err().kind(), ErrorKind::Mismatch);
+    assert_eq!(reader.len(), 7);
+}

@@ -1,0 +1,75 @@
+//! Folders that are moved, and locks that are removed, under the handle of a run.
+
+use super::super::bench::{Bench, DIR};
+use super::super::script::{Edit, Op};
+use super::run::Run;
+use super::script::HASHES;
+use crate::{ErrorKind, Index, Options, Result};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Where the folder is while it is away.
+const AWAY: &str = "/a/folder/moved.nearkin";
+/// What the handle that lost its lock tries to insert.
+const LOST: &[u8] = b"lost";
+
+/// Another index in the place of the one that was moved; none on a disk that fails.
+fn stranger(bench: &Bench) -> Option<Index> {
+    let disk = Arc::new(bench.sim.clone());
+    let options = Options::default().maintenance(crate::Maintenance::Inline);
+    let index = Index::create_on(disk, Path::new(DIR), &bench.layout.params, options).ok()?;
+    index.insert("a", &bench.signature(&[7; HASHES])).ok()?;
+    Some(index)
+}
+
+impl Run {
+    /// Does an operation while the folder is somewhere else.
+    pub(super) fn moved(&mut self, with_stranger: bool, op: &Op) -> Result<()> {
+        let (here, away) = (Path::new(DIR), Path::new(AWAY));
+        self.bench.sim.move_folder(here, away);
+        let stranger = with_stranger.then(|| stranger(&self.bench)).flatten();
+        let result = self.bench.execute(op);
+        if let Some(stranger) = stranger
+            && self.bench.sound
+            && !self.bench.sim.is_stopped()
+        {
+            let found = stranger.verify();
+            if !self.bench.sim.is_stopped() {
+                assert_eq!(found.expect("a sound disk").problems.len(), 0);
+                assert_eq!(stranger.len(), 1);
+            }
+        }
+        self.bench.sim.remove_folder(here);
+        self.bench.sim.move_folder(away, here);
+        result
+    }
+
+    /// The lock goes: this handle must write nothing more, and whoever opens the index next finds
+    /// all that it was told is done.
+    pub(super) fn lose_lock(&mut self, with_second: bool) {
+        self.note_promised();
+        self.bench.sim.remove_file(&Path::new(DIR).join("lock"));
+        let second = with_second.then(|| self.bench.open(&self.bench.sim).ok()).flatten();
+        let insert =
+            Edit::Insert { key: LOST.to_vec(), lanes: vec![7; HASHES], payload: Vec::new() };
+        let (batch, _) = self.bench.batch(&[insert], 1);
+        let refused = self.bench.index().write(&batch);
+        if !self.bench.sim.is_stopped() {
+            let error = refused.expect_err("the lock is lost");
+            assert_eq!(error.kind(), ErrorKind::Closed, "{error:?}");
+        }
+        drop(self.bench.index.take());
+        self.bench.snapshots.clear();
+        match second {
+            Some(second) if self.bench.in_doubt.is_none() => {
+                // It has flushed what it found.
+                self.bench.durable = self.bench.model.change;
+                self.bench.index = Some(second);
+            }
+            second => {
+                drop(second);
+                self.reopen();
+            }
+        }
+    }
+}

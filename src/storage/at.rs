@@ -1,0 +1,211 @@
+//! Calls of the system that name a file relative to an open folder, on Unix.
+//!
+//! `None` as the folder means that the path is taken as it is. A path relative to a folder leads
+//! into that very folder, whatever has become of the folder's own name.
+#![expect(unsafe_code, reason = "std has no calls relative to a folder: see the argument at each")]
+#![expect(clippy::disallowed_types, reason = "disk.rs alone uses this module")]
+
+use super::OpenMode;
+use std::ffi::{CStr, CString};
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Which file something is, whatever it is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Identity {
+    device: libc::dev_t,
+    inode: libc::ino_t,
+}
+
+fn number_of(folder: Option<&File>) -> libc::c_int {
+    folder.map_or(libc::AT_FDCWD, AsRawFd::as_raw_fd)
+}
+
+/// A path as the system takes it; the folder itself is `.`.
+pub(super) fn name_of(path: &Path) -> io::Result<CString> {
+    let bytes = path.as_os_str().as_bytes();
+    Ok(CString::new(if bytes.is_empty() { b"." } else { bytes })?)
+}
+
+/// Repeats a call that a signal interrupts.
+fn call(mut act: impl FnMut() -> libc::c_int) -> io::Result<libc::c_int> {
+    loop {
+        let result = act();
+        if result >= 0 {
+            return Ok(result);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+fn open_with(folder: Option<&File>, path: &Path, flags: libc::c_int) -> io::Result<File> {
+    let name = name_of(path)?;
+    let (at, flags, mode) = (number_of(folder), flags | libc::O_CLOEXEC, 0o666 as libc::c_uint);
+    // SAFETY: the name is a C string and the folder is open, both borrowed until the call returns.
+    let number = call(|| unsafe { libc::openat(at, name.as_ptr(), flags, mode) })?;
+    // SAFETY: the call has just made this number, and nobody else knows it.
+    Ok(unsafe { File::from_raw_fd(number) })
+}
+
+pub(super) fn open(folder: Option<&File>, path: &Path, mode: OpenMode) -> io::Result<File> {
+    let flags = match mode {
+        OpenMode::Read => libc::O_RDONLY,
+        OpenMode::ReadWrite => libc::O_RDWR,
+        OpenMode::Create => libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC,
+    };
+    open_with(folder, path, flags)
+}
+
+/// Opens a file to lock it, and makes it if it is missing.
+pub(super) fn open_lock(folder: Option<&File>, path: &Path) -> io::Result<File> {
+    open_with(folder, path, libc::O_RDWR | libc::O_APPEND | libc::O_CREAT)
+}
+
+pub(super) fn open_folder(folder: Option<&File>, path: &Path) -> io::Result<File> {
+    open_with(folder, path, libc::O_RDONLY | libc::O_DIRECTORY)
+}
+
+pub(super) fn create_folder(folder: Option<&File>, path: &Path) -> io::Result<()> {
+    let (at, name) = (number_of(folder), name_of(path)?);
+    // SAFETY: as in `open_with`.
+    call(|| unsafe { libc::mkdirat(at, name.as_ptr(), 0o777) }).map(|_| ())
+}
+
+pub(super) fn remove(folder: Option<&File>, path: &Path) -> io::Result<()> {
+    let (at, name) = (number_of(folder), name_of(path)?);
+    // SAFETY: as in `open_with`.
+    call(|| unsafe { libc::unlinkat(at, name.as_ptr(), 0) }).map(|_| ())
+}
+
+/// A file's place: the folder it is named relative to, and its name.
+pub(super) type Place<'a> = (Option<&'a File>, &'a Path);
+
+pub(super) fn rename(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
+    let (old, new) = (name_of(from.1)?, name_of(to.1)?);
+    let (old_at, new_at) = (number_of(from.0), number_of(to.0));
+    // SAFETY: as in `open_with`, of two names and two folders.
+    call(|| unsafe { libc::renameat(old_at, old.as_ptr(), new_at, new.as_ptr()) }).map(|_| ())
+}
+
+pub(super) fn link(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
+    let (old, new) = (name_of(from.1)?, name_of(to.1)?);
+    let (old_at, new_at) = (number_of(from.0), number_of(to.0));
+    // SAFETY: as in `open_with`, of two names and two folders.
+    call(|| unsafe { libc::linkat(old_at, old.as_ptr(), new_at, new.as_ptr(), 0) }).map(|_| ())
+}
+
+/// Renames a file; `AlreadyExists` if there is one of the new name.
+///
+/// By one call where the system and the file system have it; else by a link and an unlink; and on
+/// a file system without links (exFAT) after a look, which leaves a gap of microseconds.
+pub(super) fn rename_new(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
+    match rename_if_new(from, to) {
+        Err(error) if is_unknown(&error) => {}
+        renamed => return renamed,
+    }
+    match link(from, to) {
+        Ok(()) => remove(from.0, from.1),
+        Err(error) if is_unknown(&error) || error.raw_os_error() == Some(libc::EPERM) => {
+            match identity(to.0, &name_of(to.1)?) {
+                Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => rename(from, to),
+                Err(error) => Err(error),
+            }
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the system or the file system has no such call.
+fn is_unknown(error: &io::Error) -> bool {
+    let codes = [libc::ENOSYS, libc::EINVAL, libc::EOPNOTSUPP, libc::ENOTSUP];
+    error.raw_os_error().is_some_and(|code| codes.contains(&code))
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn rename_if_new(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
+    let (old, new) = (name_of(from.1)?, name_of(to.1)?);
+    let [old_at, new_at] = [from.0, to.0].map(|at| libc::c_long::from(number_of(at)));
+    // SAFETY: as in `open_with`, of two names and two folders. By its number: the C library's own
+    // function is of 2018.
+    let renamed = unsafe {
+        libc::syscall(
+            libc::SYS_renameat2,
+            old_at,
+            old.as_ptr(),
+            new_at,
+            new.as_ptr(),
+            libc::RENAME_NOREPLACE,
+        )
+    };
+    if renamed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(target_vendor = "apple")]
+fn rename_if_new(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
+    let (old, new) = (name_of(from.1)?, name_of(to.1)?);
+    let (old_at, new_at) = (number_of(from.0), number_of(to.0));
+    // SAFETY: as in `open_with`, of two names and two folders.
+    call(|| unsafe {
+        libc::renameatx_np(old_at, old.as_ptr(), new_at, new.as_ptr(), libc::RENAME_EXCL)
+    })
+    .map(|_| ())
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+fn rename_if_new(_: Place<'_>, _: Place<'_>) -> io::Result<()> {
+    Err(io::Error::from_raw_os_error(libc::ENOSYS))
+}
+
+/// What the system says of the file with this name; of a link itself, not where it leads.
+fn status(folder: Option<&File>, name: &CStr) -> io::Result<libc::stat> {
+    let at = number_of(folder);
+    let mut status = std::mem::MaybeUninit::<libc::stat>::uninit();
+    let flags = libc::AT_SYMLINK_NOFOLLOW;
+    // SAFETY: as in `open_with`; the call writes to `status` only, which is ours and large enough.
+    call(|| unsafe { libc::fstatat(at, name.as_ptr(), status.as_mut_ptr(), flags) })?;
+    // SAFETY: the call has succeeded, and then has filled it.
+    Ok(unsafe { status.assume_init() })
+}
+
+/// Which file has this name. `NotFound` if none has.
+pub(super) fn identity(folder: Option<&File>, name: &CStr) -> io::Result<Identity> {
+    status(folder, name).map(|status| Identity { device: status.st_dev, inode: status.st_ino })
+}
+
+/// Which file an open one is.
+pub(super) fn identity_of(file: &File) -> io::Result<Identity> {
+    let mut status = std::mem::MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the file is open, and the call writes to `status` only, which is large enough.
+    call(|| unsafe { libc::fstat(file.as_raw_fd(), status.as_mut_ptr()) })?;
+    // SAFETY: the call has succeeded, and then has filled it.
+    let status = unsafe { status.assume_init() };
+    Ok(Identity { device: status.st_dev, inode: status.st_ino })
+}
+
+/// The length of whatever has this name, in bytes.
+pub(super) fn bytes_of(folder: Option<&File>, path: &Path) -> io::Result<u64> {
+    let status = status(folder, &name_of(path)?)?;
+    Ok(u64::try_from(status.st_size).unwrap_or(0))
+}
+
+/// The names in a folder, as the system lists them.
+pub(super) fn list(folder: Option<&File>, path: &Path, named: &Path) -> io::Result<fs::ReadDir> {
+    let Some(folder) = folder else { return fs::read_dir(path) };
+    // Linux has a name for every open file, which leads to the folder wherever it is by now.
+    let number = folder.as_raw_fd();
+    let root = Path::new("/proc/self/fd").join(number.to_string());
+    if cfg!(any(target_os = "linux", target_os = "android")) && root.exists() {
+        return fs::read_dir(if path.as_os_str().is_empty() { root } else { root.join(path) });
+    }
+    // Elsewhere by its own name, if that still leads there.
+    let same = open_folder(None, named).and_then(|now| identity_of(&now)).ok();
+    let held = open_folder(Some(folder), path).and_then(|held| identity_of(&held))?;
+    if same == Some(held) { fs::read_dir(named) } else { Err(io::ErrorKind::NotFound.into()) }
+}

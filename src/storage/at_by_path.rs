@@ -1,0 +1,66 @@
+//! What `at.rs` is on Unix, for systems whose open folders cannot be moved or removed: there a path
+//! is enough. (Windows refuses to rename a folder in which a file is open.)
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "disk.rs alone uses this module"
+)]
+
+use super::OpenMode;
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+/// A file's place: never relative to a folder here.
+pub(super) type Place<'a> = (Option<&'a File>, &'a Path);
+
+pub(super) fn open(_: Option<&File>, path: &Path, mode: OpenMode) -> io::Result<File> {
+    let mut options = fs::OpenOptions::new();
+    options.read(true);
+    match mode {
+        OpenMode::Read => {}
+        OpenMode::ReadWrite => {
+            options.write(true);
+        }
+        OpenMode::Create => {
+            options.write(true).create(true).truncate(true);
+        }
+    }
+    options.open(path)
+}
+
+pub(super) fn open_lock(_: Option<&File>, path: &Path) -> io::Result<File> {
+    fs::OpenOptions::new().read(true).append(true).create(true).open(path)
+}
+
+pub(super) fn create_folder(_: Option<&File>, path: &Path) -> io::Result<()> {
+    fs::create_dir(path)
+}
+
+pub(super) fn remove(_: Option<&File>, path: &Path) -> io::Result<()> {
+    fs::remove_file(path)
+}
+
+pub(super) fn rename(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
+    fs::rename(from.1, to.1)
+}
+
+/// Renames a file; `AlreadyExists` if there is one of the new name.
+pub(super) fn rename_new(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
+    if fs::symlink_metadata(to.1).is_ok() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    fs::rename(from.1, to.1)
+}
+
+pub(super) fn link(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
+    fs::hard_link(from.1, to.1)
+}
+
+pub(super) fn bytes_of(_: Option<&File>, path: &Path) -> io::Result<u64> {
+    Ok(fs::symlink_metadata(path)?.len())
+}
+
+pub(super) fn list(_: Option<&File>, path: &Path, _: &Path) -> io::Result<fs::ReadDir> {
+    fs::read_dir(path)
+}

@@ -1,0 +1,138 @@
+//! What others do to folders and locks under an open handle: move, remove, fork.
+//!
+//! Whoever moves or removes a folder is assumed to have made that durable at once: a power cut
+//! that undoes it leaves a state that other runs see anyway.
+
+use super::Sim;
+use super::handles::{Holders, Machine, Shared};
+use super::state::{Id, NameOp, Names, Node, clean};
+use crate::storage::lock::{Guard, Lock, LockLost};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, MutexGuard};
+
+impl Sim {
+    /// Where a path leads: below a held folder to where that is by now.
+    pub(super) fn place(&self, machine: &Machine, path: &Path) -> io::Result<PathBuf> {
+        for (root, number) in self.held.iter().rev() {
+            if let Ok(rest) = path.strip_prefix(root) {
+                let Some(now) = &machine.held[*number] else {
+                    return Err(io::ErrorKind::NotFound.into());
+                };
+                return Ok(clean(&now.join(rest)));
+            }
+        }
+        Ok(clean(path))
+    }
+
+    /// Moves a folder with all that is in it, as somebody else would; there must be nothing at
+    /// `to`.
+    pub(crate) fn move_folder(&self, from: &Path, to: &Path) {
+        let mut machine = self.shared.peek();
+        let (from, to) = (clean(from), clean(to));
+        assert!(machine.disk.node(&to).is_none(), "there is something already");
+        let moved = |path: &PathBuf| match path.strip_prefix(&from) {
+            Ok(rest) => clean(&to.join(rest)),
+            Err(_) => path.clone(),
+        };
+        machine.disk.rename_all(moved);
+        for place in machine.held.iter_mut().flatten() {
+            *place = moved(place);
+        }
+    }
+
+    /// Removes a folder with all that is in it, as somebody else would.
+    pub(crate) fn remove_folder(&self, dir: &Path) {
+        let mut machine = self.shared.peek();
+        let dir = clean(dir);
+        machine.disk.forget_names(|path| path.starts_with(&dir));
+        for place in &mut machine.held {
+            place.take_if(|place| place.starts_with(&dir));
+        }
+    }
+
+    /// Removes one file, durably, as somebody else would.
+    pub(crate) fn remove_file(&self, path: &Path) {
+        let path = clean(path);
+        self.shared.peek().disk.forget_names(|name| *name == path);
+    }
+
+    /// From here on it is a forked child that calls.
+    pub(crate) fn fork(&self) {
+        self.shared.peek().process += 1;
+    }
+
+    /// The lock on a file that has just been locked.
+    pub(super) fn locked(&self, mut machine: MutexGuard<'_, Machine>, path: &Path, id: Id) -> Lock {
+        machine.disk.inode_mut(id).handles += 1;
+        let process = machine.process;
+        drop(machine);
+        Lock::new(SimLock { sim: self.clone(), path: path.to_path_buf(), id, process })
+    }
+}
+
+impl super::state::State {
+    fn rename_all(&mut self, moved: impl Fn(&PathBuf) -> PathBuf) {
+        for names in [&mut self.live, &mut self.durable] {
+            *names =
+                std::mem::take(names).iter().map(|(path, node)| (moved(path), *node)).collect();
+        }
+        for logged in &mut self.names_log {
+            match &mut logged.op {
+                NameOp::Link { path, .. } | NameOp::Unlink { path } => *path = moved(path),
+                NameOp::Rename { from, to, .. } => (*from, *to) = (moved(from), moved(to)),
+            }
+        }
+    }
+
+    fn forget_names(&mut self, gone: impl Fn(&PathBuf) -> bool) {
+        let keep = |names: &mut Names| names.retain(|path, _: &mut Node| !gone(path));
+        keep(&mut self.live);
+        keep(&mut self.durable);
+        self.names_log.retain(|logged| match &logged.op {
+            NameOp::Link { path, .. } | NameOp::Unlink { path } => !gone(path),
+            NameOp::Rename { from, to, .. } => !gone(from) && !gone(to),
+        });
+        self.forget_unreachable();
+    }
+}
+
+struct SimLock {
+    sim: Sim,
+    path: PathBuf,
+    id: Id,
+    process: u32,
+}
+
+impl SimLock {
+    fn shared(&self) -> &Arc<Shared> {
+        &self.sim.shared
+    }
+}
+
+impl Guard for SimLock {
+    fn check(&self) -> io::Result<()> {
+        let machine = self.shared().peek();
+        if machine.process != self.process {
+            return Err(LockLost::Forked.into());
+        }
+        match self.sim.place(&machine, &self.path).ok().and_then(|at| machine.disk.node(&at)) {
+            Some(Node::File(id)) if id == self.id => Ok(()),
+            Some(_) => Err(LockLost::Replaced.into()),
+            None => Err(LockLost::Removed.into()),
+        }
+    }
+}
+
+impl Drop for SimLock {
+    fn drop(&mut self) {
+        let mut machine = self.shared().peek();
+        if machine.process == self.process {
+            match machine.locks.get_mut(&self.id) {
+                Some(Holders::Many(count)) if *count > 1 => *count -= 1,
+                _ => drop(machine.locks.remove(&self.id)),
+            }
+        }
+        machine.disk.close(self.id);
+    }
+}

@@ -1,0 +1,214 @@
+//! Folders that are moved, removed, copied and cleaned under an open handle, and forks: on real
+//! file systems, through the public API. What a handle promises then: `docs/DURABILITY.md`.
+
+use crate::support::{Scratch, assert_whole, inline, kind, message, params, run};
+use nearkin::{Batch, ErrorKind, Index, Options, Reader, Result};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn insert(index: &Index, name: &str, count: u32) {
+    for number in 0..count {
+        index.insert(format!("{name}{number}"), &run(number, 10)).unwrap();
+    }
+}
+
+fn assert_holds(index: Index, dir: &Path, count: u64) {
+    assert_eq!(index.len(), count);
+    assert_whole(&index);
+    index.close().unwrap();
+    let index = Index::open(dir, inline()).unwrap();
+    assert_eq!(index.len(), count);
+    assert_whole(&index);
+    index.insert("again", &run(3, 10)).unwrap();
+    index.remove("again").unwrap();
+    index.close().unwrap();
+}
+
+fn flush(index: &Index) -> Result<()> {
+    index.flush()
+}
+
+fn write(index: &Index) -> Result<()> {
+    index.write(Batch::new().insert("first-more", &run(40, 10)).remove("first0")).map(|_| ())
+}
+
+fn compact(index: &Index) -> Result<()> {
+    index.compact()
+}
+
+/// The file systems there are to try: that of the other tests, and memory if there is one.
+fn folders() -> Vec<tempfile::TempDir> {
+    let on_tmpfs = tempfile::tempdir_in("/dev/shm");
+    [tempfile::tempdir(), on_tmpfs].into_iter().flatten().collect()
+}
+
+#[test]
+fn in_36_variants_a_moved_handle_goes_on_and_what_took_its_place_is_untouched() {
+    if folders().len() < 2 {
+        eprintln!("skipped on tmpfs: there is no /dev/shm");
+    }
+    for folder in folders() {
+        for (name, act) in
+            [("flush", flush as fn(&Index) -> _), ("write", write), ("compact", compact)]
+        {
+            for inserts in 0..12 {
+                let here = folder.path().join(format!("{name}{inserts}"));
+                let away = folder.path().join(format!("{name}{inserts}.old"));
+                let first = Index::create(&here, &params(), inline()).unwrap();
+                insert(&first, "first", 5);
+                fs::rename(&here, &away).unwrap();
+                let second = Index::create(&here, &params(), inline()).unwrap();
+                insert(&second, "second", inserts);
+                act(&first).unwrap();
+                insert(&second, "later", 3);
+                assert_holds(second, &here, u64::from(inserts) + 3);
+                assert_holds(first, &away, 5);
+            }
+        }
+    }
+}
+
+/// As one would write it: `i`, from the folder in which one is.
+#[test]
+fn a_relative_path_stays_what_it_was_when_the_process_goes_elsewhere() {
+    const VARIABLE: &str = "NEARKIN_TEST_GOES_ELSEWHERE";
+    let Some(dir) = std::env::var_os(VARIABLE) else {
+        let scratch = Scratch::new();
+        let name = "moved::a_relative_path_stays_what_it_was_when_the_process_goes_elsewhere";
+        let output = crate::support::again(name, VARIABLE, &scratch.path("")).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        return;
+    };
+    let (dir, elsewhere) = (PathBuf::from(dir), tempfile::tempdir().unwrap());
+    std::env::set_current_dir(&dir).unwrap();
+    let index = Index::create("i", &params(), inline()).unwrap();
+    std::env::set_current_dir(elsewhere.path()).unwrap();
+    insert(&index, "first", 5);
+    assert_holds(index, &dir.join("i"), 5);
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_handle_whose_folder_was_removed_says_so_at_the_next_write() {
+    for folder in folders() {
+        let dir = folder.path().join("i");
+        let index = Index::create(&dir, &params(), inline()).unwrap();
+        insert(&index, "first", 5);
+        fs::remove_dir_all(&dir).unwrap();
+        for refused in [write(&index), flush(&index), compact(&index)] {
+            let told = message(refused, ErrorKind::Closed);
+            assert!(told.contains("was removed; open the index again"), "{told}");
+        }
+        assert!(index.contains("first3").unwrap());
+        assert_eq!(index.query(&run(2, 10)).run().unwrap().matches[0].key, b"first2");
+        assert_eq!(kind(index.close()), ErrorKind::Closed);
+        assert!(!dir.exists());
+    }
+}
+
+#[test]
+fn without_its_lock_file_a_handle_is_closed_and_the_next_finds_everything() {
+    for second_comes in [false, true] {
+        let scratch = Scratch::new();
+        let first = scratch.create();
+        insert(&first, "first", 5);
+        fs::remove_file(scratch.dir().join("lock")).unwrap();
+        let second = second_comes.then(|| scratch.open());
+        let told = message(write(&first), ErrorKind::Closed);
+        assert!(
+            told.contains(if second_comes { "another lock file" } else { "removed" }),
+            "{told}"
+        );
+        let second = second.unwrap_or_else(|| scratch.open());
+        insert(&second, "second", 3);
+        assert_eq!(kind(first.maintain()), ErrorKind::Closed);
+        assert_eq!(first.len(), 5);
+        drop(first);
+        assert_holds(second, &scratch.dir(), 8);
+    }
+}
+
+pub(crate) fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(|entry| entry.unwrap()) {
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+/// A copy by `cp -r` is one of the moments between two writes, if none comes while it is made.
+#[test]
+fn a_copy_of_a_folder_that_is_open_is_an_index_of_its_own() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    insert(&index, "first", 5);
+    index.flush().unwrap();
+    insert(&index, "more", 2);
+    let dir = scratch.path("copy");
+    copy(&scratch.dir(), &dir);
+    let other = Index::open(&dir, inline()).unwrap();
+    insert(&other, "other", 3);
+    insert(&index, "mine", 1);
+    assert_holds(other, &dir, 10);
+    assert_holds(index, &scratch.dir(), 8);
+}
+
+/// Under two paths a folder is one index: the lock is in it.
+#[test]
+#[cfg(unix)]
+fn two_paths_to_one_folder_are_one_index() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    let link = scratch.path("link");
+    std::os::unix::fs::symlink(scratch.dir(), &link).unwrap();
+    assert_eq!(kind(Index::open(&link, inline())), ErrorKind::Locked);
+    index.insert("a", &run(0, 10)).unwrap();
+    index.close().unwrap();
+    let index = Index::open(&link, inline()).unwrap();
+    // The link is only how the folder was found.
+    fs::remove_file(&link).unwrap();
+    index.insert("b", &run(0, 10)).unwrap();
+    assert_holds(index, &scratch.dir(), 2);
+}
+
+/// Two folders with the same files under two names, as backups by hard links make them.
+#[test]
+fn an_index_and_a_backup_that_shares_its_files_do_not_touch_each_other() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    insert(&index, "first", 5);
+    let dir = scratch.path("backup");
+    index.backup(&dir).unwrap();
+    let other = Index::open(&dir, inline()).unwrap();
+    other.remove("first0").unwrap();
+    other.compact().unwrap();
+    insert(&index, "more", 2);
+    index.compact().unwrap();
+    assert_holds(other, &dir, 4);
+    assert_holds(index, &scratch.dir(), 7);
+}
+
+#[test]
+fn a_reader_of_a_moved_folder_goes_on_and_of_a_replaced_one_says_so() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    insert(&index, "first", 5);
+    index.flush().unwrap();
+    let mut reader = Reader::open(scratch.dir(), Options::default()).unwrap();
+    let away = scratch.path("away");
+    fs::rename(scratch.dir(), &away).unwrap();
+    insert(&index, "more", 2);
+    index.flush().unwrap();
+    reader.refresh().unwrap();
+    assert_eq!(reader.len(), 7);
+    let second = scratch.create();
+    insert(&second, "second", 1);
+    let told = message(reader.refresh(), ErrorKind::Mismatch);
+    assert!(told.contains("another index lies here now"), "{told}");
+    assert_eq!(reader.len(), 7);
+    assert_holds(index, &away, 7);
+}
