@@ -12,7 +12,7 @@ test:
 lint:
     cargo fmt --all --check
     cargo clippy --all-targets -- -D warnings
-    cargo clippy --lib --no-default-features -- -D warnings
+    cargo clippy -p nearkin --lib -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
 
 # The main job on the corpus in tests/data.
@@ -22,7 +22,7 @@ demo:
 
 # Accuracy on real corpora; writes docs/ACCURACY.md. NEARKIN_DATA names the folder of corpora.
 accuracy:
-    cargo run --release --example accuracy
+    cargo bench --bench accuracy
 
 # A longer model campaign: random operations against brute force.
 model ops="1000000" seed="1":
@@ -61,7 +61,7 @@ bench name:
 
 # Instructions of single operations against benches/instructions.tsv (needs valgrind).
 instructions *flags:
-    cargo bench --bench instructions --no-default-features -- {{flags}}
+    cargo bench -p nearkin --bench instructions -- {{flags}}
 
 # Pages in a real browser (needs Chromium; NEARKIN_CHROMIUM names one). With a folder: pictures of
 # them, too.

@@ -17,15 +17,15 @@ mod kill;
 mod locks;
 mod moved;
 mod opening;
-#[cfg(feature = "cli")] // for its JSON reader
 mod passages;
 mod queries;
-#[cfg(feature = "cli")] // for its JSON reader
 mod real;
 mod reopen;
 mod sketching;
+#[cfg(target_os = "linux")]
+mod strace;
 mod support;
-#[cfg(target_os = "linux")] // for strace
+#[cfg(target_os = "linux")]
 mod syscalls;
 #[cfg(target_os = "linux")]
 mod tmpfs;

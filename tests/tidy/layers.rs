@@ -1,5 +1,5 @@
-//! Who may name whom. Nothing points up: the bin uses the index, the index everything else, and
-//! text, bytes and disk do not know each other.
+//! Who may name whom. Nothing points up: the tool uses the public API, the index everything else,
+//! and text, bytes and disk do not know each other.
 
 use crate::scan::paths;
 
@@ -30,6 +30,9 @@ pub(crate) fn exported_by_index(lib: &str) -> Vec<String> {
 
 /// What the file names that lies beside or above it. `code` is without comments and strings.
 pub(crate) fn broken(path: &str, code: &str, exported: &[String]) -> Vec<String> {
+    if path.starts_with("cli/src/") {
+        return of_the_tool(code);
+    }
     let Some(inside) = path.strip_prefix("src/") else { return Vec::new() };
     let module = inside.split(['/', '.']).next().unwrap_or_default();
     let mut named = paths(code, "crate");
@@ -57,12 +60,46 @@ pub(crate) fn broken(path: &str, code: &str, exported: &[String]) -> Vec<String>
     found
 }
 
+/// What the tool reaches past the library's public API for. (What is private, the compiler keeps.)
+fn of_the_tool(code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for of_the_library in ["redb", "memmap2", "libc"] {
+        if !paths(code, of_the_library).is_empty() {
+            found.push(format!("names {of_the_library}, which is the library's"));
+        }
+    }
+    if has_word(code, "unsafe") {
+        found.push("is unsafe".to_owned());
+    }
+    found
+}
+
+/// What opens a way around the public API: files of one package in another, hidden exports.
+pub(crate) fn ways_around(path: &str, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.starts_with("//")) {
+        let elsewhere = ["path = \"", "include!(\"", "include_str!(\"", "include_bytes!(\""];
+        let elsewhere = elsewhere.iter().any(|begin| line.contains(&format!("{begin}../")));
+        if path.starts_with("cli/src/") && elsewhere {
+            found.push(format!("takes a file from elsewhere: {line}"));
+        }
+        if path.starts_with("src/") && line.contains("doc(hidden)") {
+            found.push("has a hidden export: what others need is public and documented".to_owned());
+        }
+    }
+    found
+}
+
+fn has_word(code: &str, word: &str) -> bool {
+    code.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|found| found == word)
+}
+
 fn head(path: &str) -> &str {
     path.split("::").next().unwrap_or_default()
 }
 
 fn is_top(module: &str) -> bool {
-    ["lib", "index", "passages", "bin", "fuzzing"].contains(&module)
+    ["lib", "index", "passages", "fuzzing"].contains(&module)
 }
 
 fn may_name(module: &str, path: &str) -> bool {
@@ -110,9 +147,8 @@ fn kept_in_place(path: &str, module: &str, code: &str) -> Vec<String> {
     {
         found.push("names an atomic that no explorer sees".to_owned());
     }
-    let word = |c: char| !(c.is_alphanumeric() || c == '_');
     let of_vectors = path.starts_with("src/sketch/simd") || path == "src/sketch/compare.rs";
-    if code.split(word).any(|word| word == "unsafe") && !of_map && !of_vectors {
+    if has_word(code, "unsafe") && !of_map && !of_vectors {
         found.push("is unsafe".to_owned());
     }
     found
@@ -148,6 +184,9 @@ fn a_layer_that_is_crossed_is_found() {
         ("src/memtable.rs", "a: std::sync::atomic::AtomicBool"),
         ("src/index/a.rs", "std::thread::sleep(b)"),
         ("src/wal.rs", "use crate::sync::unexplored::AtomicU64;"),
+        ("cli/src/a.rs", "use redb::Database;"),
+        ("cli/src/a.rs", "memmap2::Mmap::map(f)"),
+        ("cli/src/a/b.rs", "unsafe { b() }"),
     ];
     for (path, code) in bad {
         assert_eq!(broken(path, code, &exported).len(), 1, "{path}: {code}");
@@ -167,7 +206,8 @@ fn what_may_be_named_is_left_alone() {
         ("src/index/a.rs", "use crate::{Index, catalog, wal::Wal, segment::Segment};"),
         ("src/storage/map.rs", "#![expect(unsafe_code)] unsafe { memmap2::Mmap::map(f) }"),
         ("src/storage/sim/redb_tests.rs", "use redb::Database;"),
-        ("src/bin/nearkin/main.rs", "use crate::catalog::x;"),
+        ("cli/src/main.rs", "use crate::catalog::x;"),
+        ("cli/src/a.rs", "use nearkin::Index;\nuse std::io;"),
         ("src/index/a.rs", "#[expect(unsafe_code)]"),
         ("src/index/a.rs", "use crate::sync::Mutex;\nuse std::sync::Arc;"),
         ("src/index/tests/a.rs", "use std::sync::Mutex;"),
@@ -178,6 +218,17 @@ fn what_may_be_named_is_left_alone() {
     for (path, code) in good {
         assert_eq!(broken(path, code, &exported), Vec::<String>::new(), "{path}: {code}");
     }
+}
+
+#[test]
+fn a_way_around_the_public_api_is_found() {
+    let inside = "#[path = \"../../src/wal.rs\"]\nmod wal;";
+    assert_eq!(ways_around("cli/src/main.rs", inside).len(), 1);
+    assert_eq!(ways_around("cli/src/a.rs", "const A: &str = include_str!(\"../b.md\");").len(), 1);
+    assert!(ways_around("cli/src/a.rs", "#[path = \"a/no_b.rs\"]\nmod b;").is_empty());
+    assert!(ways_around("cli/src/a.rs", "let a = include_str!(\"a.html\");").is_empty());
+    assert_eq!(ways_around("src/lib.rs", "#[doc(hidden)]\npub mod wal;").len(), 1);
+    assert!(ways_around("src/lib.rs", "// no #[doc(hidden)]\npub mod wal;").is_empty());
 }
 
 #[test]

@@ -136,19 +136,29 @@ fn end_of_body(bytes: &[u8]) -> Option<usize> {
 /// The paths in `code` that begin with `root` (as in `crate::a::b`), groups in braces told apart,
 /// without the root and cut to two names.
 pub(crate) fn paths(code: &str, root: &str) -> Vec<String> {
+    paths_to(code, root, 2)
+}
+
+/// The same, cut to so many names.
+pub(crate) fn paths_to(code: &str, root: &str, names_max: usize) -> Vec<String> {
     let mut found = Vec::new();
     let begin = format!("{root}::");
     for (at, _) in code.match_indices(&begin) {
         let before = code[..at].bytes().next_back();
         if !before.is_some_and(|byte| is_word(byte) || byte == b':') {
-            tree(&code[at + begin.len()..], &mut Vec::new(), &mut found);
+            tree(&code[at + begin.len()..], &mut Vec::new(), &mut found, names_max);
         }
     }
     found
 }
 
 /// Reads one tree of a path; returns what is left of the text after it.
-fn tree<'a>(text: &'a str, prefix: &mut Vec<&'a str>, found: &mut Vec<String>) -> &'a str {
+fn tree<'a>(
+    text: &'a str,
+    prefix: &mut Vec<&'a str>,
+    found: &mut Vec<String>,
+    names_max: usize,
+) -> &'a str {
     let mut text = text.trim_start();
     if let Some(group) = text.strip_prefix('{') {
         text = group;
@@ -157,7 +167,7 @@ fn tree<'a>(text: &'a str, prefix: &mut Vec<&'a str>, found: &mut Vec<String>) -
             if let Some(rest) = text.strip_prefix('}') {
                 return rest;
             }
-            let rest = tree(text, prefix, found);
+            let rest = tree(text, prefix, found, names_max);
             if rest.len() == text.len() {
                 return rest; // no path after all
             }
@@ -168,10 +178,10 @@ fn tree<'a>(text: &'a str, prefix: &mut Vec<&'a str>, found: &mut Vec<String>) -
     let (name, rest) = text.split_at(length.min(text.len()));
     prefix.push(name);
     let rest = match rest.strip_prefix("::") {
-        Some(deeper) if !deeper.starts_with('<') => tree(deeper, prefix, found),
+        Some(deeper) if !deeper.starts_with('<') => tree(deeper, prefix, found, names_max),
         _ => {
             if !name.is_empty() {
-                found.push(prefix[..prefix.len().min(2)].join("::"));
+                found.push(prefix[..prefix.len().min(names_max)].join("::"));
             }
             rest
         }

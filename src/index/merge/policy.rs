@@ -5,7 +5,7 @@
 //! number of segments stays below (segments a tier) x (tiers). A segment with many dead documents
 //! is rewritten for the space.
 //!
-//! Measured with `examples/write_speed.rs` (signatures of 128 bytes, batches of 1,000, default
+//! Measured with `benches/write_speed.rs` (signatures of 128 bytes, batches of 1,000, default
 //! options): a load of 1,000,000 documents leaves 9 segments and has written, the WAL included,
 //! 2.0 times the bytes of the compacted index; one of 10,000,000 leaves 11, and 2.5 times. A last
 //! compaction into one segment adds 1.

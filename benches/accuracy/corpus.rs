@@ -1,0 +1,171 @@
+//! Reads a corpus and its exact truth, and samples pairs by similarity, always the same ones.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::path::Path;
+
+use nearkin::Sketcher;
+
+/// A pair of documents, by position, and its exact Jaccard similarity.
+pub(crate) struct Pair {
+    pub(crate) a: usize,
+    pub(crate) b: usize,
+    pub(crate) jaccard: f64,
+}
+
+/// The sampled pairs whose similarity is from `from` to below `to`.
+pub(crate) struct Bin {
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) pairs: Vec<Pair>,
+    /// Pairs of the truth in this bin, of which `pairs` is a sample.
+    pub(crate) all: usize,
+}
+
+pub(crate) struct Corpus {
+    pub(crate) name: String,
+    pub(crate) bins: Vec<Bin>,
+    documents: Vec<Document>,
+}
+
+enum Document {
+    Text(String),
+    Items(Vec<String>),
+}
+
+/// The least pairs of a bin worth a line.
+const BIN_PAIRS_MIN: usize = 1_000;
+/// Pairs of one document that are taken before any document has more.
+const DOCUMENT_PAIRS: u32 = 3;
+/// Where bins begin; the last holds the identical pairs only.
+const EDGES: [f64; 8] = [0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.999_999_5, 2.0];
+
+impl Corpus {
+    /// Reads `name` and the truth in `name.truth.tsv.zst`; keeps `most` pairs of each bin.
+    pub(crate) fn read(
+        folder: &Path,
+        name: &str,
+        truth: &str,
+        most: usize,
+    ) -> Result<Self, Box<dyn Error>> {
+        let truth = unpack(&folder.join(format!("{name}.{truth}.tsv.zst")))?;
+        let mut bins: Vec<(Vec<(u64, &str)>, usize)> = vec![(Vec::new(), 0); EDGES.len() - 1];
+        for line in truth.lines() {
+            let jaccard: f64 = line.rsplit('\t').next().unwrap_or_default().parse()?;
+            let bin = EDGES.iter().rposition(|&edge| edge <= jaccard).ok_or("below all bins")?;
+            bins[bin].0.push((order(line), line));
+        }
+        for (lines, all) in &mut bins {
+            *all = lines.len();
+            lines.sort_unstable();
+            seldom_first(lines);
+            lines.truncate(if *all < BIN_PAIRS_MIN { 0 } else { most });
+        }
+        let mut places = HashMap::new();
+        let mut kept = Vec::new();
+        for ((lines, all), edges) in bins.iter().zip(EDGES.windows(2)) {
+            let mut pairs = Vec::new();
+            for (_, line) in lines {
+                let mut fields = line.split('\t');
+                let mut place = || {
+                    let next = places.len();
+                    *places.entry(fields.next().unwrap_or_default()).or_insert(next)
+                };
+                let (a, b) = (place(), place());
+                let jaccard = fields.next().unwrap_or_default().parse()?;
+                pairs.push(Pair { a, b, jaccard });
+            }
+            if !pairs.is_empty() {
+                kept.push(Bin { from: edges[0], to: edges[1].min(1.0), pairs, all: *all });
+            }
+        }
+        let documents = documents(folder, name, &places)?;
+        Ok(Self { name: name.to_owned(), bins: kept, documents })
+    }
+
+    /// The signatures of all documents that a sampled pair names, by position.
+    pub(crate) fn signatures(&self, sketcher: &Sketcher) -> Result<Vec<Box<[u8]>>, nearkin::Error> {
+        let sign = |document: &Document| {
+            let signature = match document {
+                Document::Text(text) => sketcher.text(text),
+                Document::Items(items) => sketcher.items(items),
+            };
+            Ok(signature?.as_bytes().into())
+        };
+        let (first, second) = self.documents.split_at(self.documents.len() / 2);
+        let sign_all = |half: &[Document]| half.iter().map(sign).collect::<Result<Vec<_>, _>>();
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| sign_all(second));
+            let mut all = sign_all(first)?;
+            all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+            Ok(all)
+        })
+    }
+}
+
+/// Moves the pairs of a document beyond its first few to the end: thousands of pairs within one
+/// crowd of documents would say little more than one.
+fn seldom_first(lines: &mut [(u64, &str)]) {
+    let mut seen: HashMap<&str, u32> = HashMap::new();
+    lines.sort_by_cached_key(|(_, line)| {
+        let mut most = 0;
+        for id in line.split('\t').take(2) {
+            let pairs = seen.entry(id).or_default();
+            most = most.max(*pairs);
+            *pairs += 1;
+        }
+        most / DOCUMENT_PAIRS
+    });
+}
+
+/// A fixed random order of lines (FNV-1a and a mixer), so that every run samples the same.
+fn order(line: &str) -> u64 {
+    let fold = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = line.bytes().fold(0xcbf2_9ce4_8422_2325, fold);
+    (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+fn unpack(path: &Path) -> Result<String, Box<dyn Error>> {
+    let file = std::io::BufReader::new(open(path)?);
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut zstd::Decoder::new(file)?, &mut text)?;
+    Ok(text)
+}
+
+#[expect(clippy::disallowed_types, reason = "it reads corpora, not an index")]
+fn open(path: &Path) -> Result<std::fs::File, String> {
+    std::fs::File::open(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn documents(
+    folder: &Path,
+    name: &str,
+    places: &HashMap<&str, usize>,
+) -> Result<Vec<Document>, Box<dyn Error>> {
+    let sets = folder.join(format!("{name}.sets.jsonl.zst"));
+    let is_sets = sets.exists();
+    let path = if is_sets { sets } else { folder.join(format!("{name}.jsonl.zst")) };
+    let lines = unpack(&path)?;
+    let mut found: Vec<Option<Document>> = places.iter().map(|_| None).collect();
+    for line in lines.lines() {
+        let value: serde_json::Value = serde_json::from_str(line)?;
+        let id = value["id"].as_str().ok_or("a document without an id")?;
+        let Some(&place) = places.get(id) else { continue };
+        let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+        found[place] = Some(if is_sets {
+            let items = value["items"].as_array().ok_or("a set without items")?;
+            Document::Items(items.iter().map(item).collect())
+        } else {
+            Document::Text(text(&value["text"]).ok_or("a document without a text")?)
+        });
+    }
+    found
+        .into_iter()
+        .map(|document| document.ok_or_else(|| "a pair of no document".into()))
+        .collect()
+}
+
+/// An item as a string: numbers by their digits.
+fn item(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

@@ -1,0 +1,82 @@
+//! How fast documents are admitted, beside how fast they are inserted.
+//!
+//! `cargo bench --bench admit_speed -- DIR [DOCUMENTS [BATCH]]`. DIR must not exist; two
+//! indexes are made in it. 128 rows of 8 bits, 17 bands of 5; one document in ten is a near-copy
+//! of an earlier one, and rejected. Beside the wall clock it prints the CPU time of the thread,
+//! which a busy machine disturbs less.
+
+#![expect(clippy::print_stdout, reason = "a program for people prints")]
+
+use std::path::Path;
+use std::time::Instant;
+
+use nearkin::{Admission, Admit, Batch, Index, Newcomer, Options, Params, Shingles, Signature};
+
+/// Items of a document.
+const ITEMS: u64 = 40;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut args = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    let dir = args.next().ok_or("which directory?")?;
+    let mut number = |default| args.next().map_or(Ok(default), |text| text.parse::<usize>());
+    let (documents, batch) = (number(200_000)?, number(1_000)?);
+    let params = Params::for_threshold(0.7).shingles(Shingles::Items).build()?;
+    let create = |name| Index::create(Path::new(&dir).join(name), &params, Options::default());
+    let (inserting, admitting) = (create("insert.nearkin")?, create("admit.nearkin")?);
+    let made = signatures(&inserting, documents)?;
+    let keys: Vec<String> = (0..documents).map(|at| format!("doc-{at:010}")).collect();
+
+    let clock = Clock::start();
+    for (keys, signatures) in keys.chunks(batch).zip(made.chunks(batch)) {
+        let pairs = keys.iter().zip(signatures);
+        inserting.write(pairs.fold(Batch::new(), |batch, (key, s)| batch.insert(key, s)))?;
+    }
+    clock.report("insert", documents);
+    let terms = Admit::at(0.9).limit(1);
+    let mut admitted = 0;
+    let clock = Clock::start();
+    for (keys, signatures) in keys.chunks(batch).zip(made.chunks(batch)) {
+        let pairs = keys.iter().zip(signatures);
+        let newcomers: Vec<_> = pairs.map(|(key, s)| Newcomer::new(key, s)).collect();
+        let admissions = admitting.admit_all(&newcomers, &terms)?;
+        admitted += admissions.iter().filter(|one| Admission::is_admitted(one)).count();
+    }
+    clock.report("admit", documents);
+    println!("{admitted} of {documents} admitted");
+    Ok(())
+}
+
+fn signatures(index: &Index, documents: usize) -> Result<Vec<Signature>, nearkin::Error> {
+    let sketcher = index.sketcher();
+    let like = |at: u64| if at % 10 == 9 { at / 2 } else { at };
+    let items = |at: u64| (0..ITEMS).map(move |item| i128::from(like(at) * ITEMS + item));
+    (0..documents).zip(0..).map(|(_, at)| sketcher.integers(items(at))).collect()
+}
+
+struct Clock {
+    wall: Instant,
+    cpu: f64,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Self { wall: Instant::now(), cpu: thread_seconds() }
+    }
+
+    fn report(&self, what: &str, count: usize) {
+        let wall = self.wall.elapsed().as_secs_f64();
+        let cpu = thread_seconds() - self.cpu;
+        let count = count as f64;
+        println!(
+            "{what}: {:.0}/s ({wall:.3} s; CPU of this thread {cpu:.3} s, {:.0} ns each)",
+            count / wall,
+            cpu / count * 1e9,
+        );
+    }
+}
+
+/// Time this thread has run.
+fn thread_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    text.split(' ').next().and_then(|first| first.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
+}

@@ -1,0 +1,83 @@
+//! Lines of JSON with texts that look like English, among them near-copies and copies of earlier
+//! ones: an input for `nearkin add` and `nearkin dedup` of any size, the same on every machine.
+//!
+//! `cargo bench --bench made_lines -- LINES [WORDS] > made.jsonl`. A line has about
+//! WORDS words (default 80). Of 100 lines some 15 are near-copies (one word in 40 is another), 5
+//! are copies, and one is of a crowd of equal texts.
+
+use std::io::{self, BufWriter, Write};
+
+/// Words that differ; the n-th is about 1/n as usual as the first, as in English.
+const WORDS: u64 = 30_000;
+
+/// A generator of numbers: splitmix64.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+}
+
+/// Adds a word, made of its number.
+fn push_word(text: &mut String, mut word: u64) {
+    const BEGINS: [&str; 16] =
+        ["b", "c", "d", "f", "g", "h", "l", "m", "n", "p", "r", "s", "t", "th", "st", "w"];
+    const ENDS: [&str; 8] = ["a", "e", "i", "o", "u", "ea", "er", "in"];
+    loop {
+        text.push_str(BEGINS[usize::try_from(word % 16).unwrap_or(0)]);
+        text.push_str(ENDS[usize::try_from(word / 16 % 8).unwrap_or(0)]);
+        word /= 128;
+        if word == 0 {
+            return;
+        }
+    }
+}
+
+/// The text with a number; with `noise` some of its words are others.
+fn text(number: u64, words: u64, noise: Option<u64>, out: &mut String) {
+    let mut numbers = Numbers(number.wrapping_mul(0x2545_f491_4f6c_dd1d));
+    let mut noise = noise.map(Numbers);
+    out.clear();
+    for at in 0..words / 2 + numbers.below(words) {
+        if at > 0 {
+            out.push_str(if numbers.below(12) == 0 { ", " } else { " " });
+        }
+        // The product of two is the nearer to zero the more usual it is.
+        let (one, other) = (numbers.below(WORDS), numbers.below(WORDS));
+        let other_word = noise.as_mut().and_then(|noise| {
+            let word = noise.below(WORDS);
+            (noise.below(40) == 0).then_some(word)
+        });
+        push_word(out, other_word.unwrap_or(one * other / WORDS));
+    }
+    out.push('.');
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut args = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    let lines: u64 = args.next().ok_or("how many lines?")?.parse()?;
+    let words: u64 = args.next().map_or(Ok(80), |words| words.parse())?;
+    let mut out = BufWriter::with_capacity(1 << 20, io::stdout().lock());
+    let mut made = String::new();
+    for line in 0..lines {
+        let mut numbers = Numbers(line ^ 0x00c0_ffee);
+        let earlier = numbers.below(line + 1);
+        match numbers.below(100) {
+            0 => text(u64::MAX, words, None, &mut made),
+            1..=5 => text(earlier, words, None, &mut made),
+            6..=20 => text(earlier, words, Some(line), &mut made),
+            _ => text(line, words, None, &mut made),
+        }
+        writeln!(out, "{{\"id\":\"doc-{line}\",\"text\":\"{made}\"}}")?;
+    }
+    Ok(out.flush()?)
+}

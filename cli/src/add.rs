@@ -1,0 +1,168 @@
+//! `nearkin add`: documents in, batch by batch, each batch safe before the next.
+//!
+//! Knows what is counted and said. Does not know how documents are read.
+
+use std::path::Path;
+
+use nearkin::{Batch, Index, Params, Shingles};
+
+use crate::added::{Counts, Safe};
+use crate::args::{Add, TtlGiven};
+use crate::content::{Reading, Sketched};
+use crate::ended::Ended;
+use crate::failure::Failure;
+use crate::files::Files;
+use crate::given::Given;
+use crate::input::{self, Input};
+use crate::interrupt;
+use crate::lines::Fields;
+use crate::opened;
+use crate::output::{self, Output};
+use crate::passages;
+use crate::pipeline::{self, Pace};
+use crate::progress::Progress;
+use crate::raw::{self, Skipped};
+use crate::resume::Resume;
+use crate::table_file;
+
+/// Well below the 16 MiB that the library takes by default, whatever it adds to each document.
+const BATCH_BYTES_MAX: usize = 8 << 20;
+
+/// What an entry of a batch takes beside key and signature, generously.
+const ENTRY_BYTES: usize = 64;
+
+pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
+    let mut counts = Counts::default();
+    let input = if let Some(path) = &args.table.transactions {
+        let (sets, unfit) = table_file::read(path, &args.table)?;
+        counts.skip_rows(unfit);
+        Input::Sets(sets)
+    } else if args.lines.jsonl.is_empty() {
+        Input::Walk(Files::new(args.paths.clone())?)
+    } else {
+        Input::lines(args.lines.jsonl.clone())?
+    };
+    let sets = args.lines.items_field.is_some() || args.table.transactions.is_some();
+    let (index, fields) =
+        open(&args.index, &args.given, args.ttl, sets, |params| fields(args, params))?;
+    let mut input = match input {
+        Input::Walk(files) => Input::Walk(files.except(&args.index)),
+        others => others.of_fields(&fields),
+    };
+    let resume = Resume::find(&args.index, &args.lines.jsonl, &fields, &index, &mut input)?;
+    let safe = Safe { resume: resume.as_ref(), strict: args.lines.strict };
+    let reading = Reading::new(index.sketcher(), fields);
+    let (unit, total) = input.size();
+    let progress = Progress::start("adding", unit, total);
+    if index.params().passages().is_some() {
+        let ended = passages::add(index, &reading, &mut input, &progress, &mut counts, &safe);
+        drop(progress);
+        return report(ended, &counts, output);
+    }
+    let ended = pipeline::run_with_positions(
+        &mut input,
+        Pace::Full,
+        &progress,
+        |raw| reading.sketch(raw),
+        |chunk, position| {
+            let (chunk, ended) = raw::strictly(safe.strict, chunk);
+            write(&index, chunk, &mut counts, &progress).and(ended)?;
+            safe.reached(position, &index);
+            Ok(())
+        },
+    );
+    drop(progress);
+    if ended.is_ok() {
+        safe.finish();
+    }
+    let ended = ended.and_then(|()| {
+        counts.expired = args.ttl.ttl.is_some().then_some(opened::expire(&index, args.ttl.ttl)?);
+        Ok(())
+    });
+    report(opened::close(ended, || index.close()), &counts, output)
+}
+
+/// Says what became of all.
+fn report(
+    ended: Result<(), Failure>,
+    counts: &Counts,
+    output: &mut Output,
+) -> Result<Ended, Failure> {
+    ended.map_err(|failure| failure.after(&format!("before that, safe in the index: {counts}")))?;
+    if output.json() {
+        output.object(counts)?;
+    } else {
+        output.line(counts)?;
+    }
+    Ok(Ended::Well)
+}
+
+/// Opens the index, or creates it and says so (of `sets` if the input has nothing else); also
+/// what to read of lines, which `fields` says, or why the index does not take them.
+pub(crate) fn open(
+    dir: &Path,
+    given: &Given,
+    ttl: TtlGiven,
+    sets: bool,
+    fields: impl Fn(&Params) -> Result<Fields, Failure>,
+) -> Result<(Index, Fields), Failure> {
+    if opened::exists(dir)? {
+        let index = opened::to_add(dir, given, ttl.ttl)?;
+        let fields = fields(index.params())?;
+        return Ok((index, fields));
+    }
+    let mut given = given.clone();
+    if sets {
+        // Nothing else can be meant.
+        given = given.or_shingles(Shingles::Items);
+    }
+    let params = given.params()?;
+    // Before an index is made that this input does not fit.
+    let fields = fields(&params)?;
+    let index = opened::create(dir, &params, ttl.ttl)?;
+    output::note(format!("created {}: {}", dir.display(), opened::describe(&params)));
+    Ok((index, fields))
+}
+
+/// What to read of lines; an error if the index does not take what is given.
+fn fields(args: &Add, params: &Params) -> Result<Fields, Failure> {
+    if args.table.transactions.is_none() {
+        return input::fields(&args.lines, params);
+    }
+    input::check_takes_sets(params)?;
+    Ok(Fields::items("id", "items"))
+}
+
+/// Writes a chunk in one batch, or in several if signatures are large.
+fn write(
+    index: &Index,
+    chunk: Vec<Result<Sketched, Skipped>>,
+    counts: &mut Counts,
+    progress: &Progress,
+) -> Result<(), Failure> {
+    let mut batch = Batch::new();
+    let mut bytes = 0;
+    let mut skipped = Vec::new();
+    for document in chunk {
+        let Sketched { name, signature } = match document {
+            Ok(sketched) => sketched,
+            Err(one) => {
+                counts.skip(&one);
+                skipped.push(one);
+                continue;
+            }
+        };
+        let entry = ENTRY_BYTES + name.len() + signature.as_bytes().len();
+        if bytes + entry > BATCH_BYTES_MAX {
+            counts.write(index, std::mem::take(&mut batch))?;
+            bytes = 0;
+        }
+        bytes += entry;
+        batch = batch.insert(name, &signature);
+    }
+    for note in raw::notes(&skipped) {
+        progress.note(note);
+    }
+    counts.write(index, batch)
+}

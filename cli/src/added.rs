@@ -1,0 +1,125 @@
+//! What `nearkin add` counts, and what it does to lose nothing: of documents and of passages.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use nearkin::{Batch, Index, Outcome};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::input::Position;
+use crate::output::{counted, grouped};
+use crate::raw::Skipped;
+use crate::resume::Resume;
+
+/// What a run does to lose nothing.
+pub(crate) struct Safe<'a> {
+    pub(crate) resume: Option<&'a Resume>,
+    /// The first document that would be skipped is an error.
+    pub(crate) strict: bool,
+}
+
+impl Safe<'_> {
+    /// All before a position of the input is durable.
+    pub(crate) fn reached(&self, position: Option<Position>, index: &Index) {
+        if let Some(resume) = self.resume {
+            resume.reached(position, index);
+        }
+    }
+
+    /// All of the input is.
+    pub(crate) fn finish(&self) {
+        if let Some(resume) = self.resume {
+            resume.finish();
+        }
+    }
+}
+
+/// What became of the documents.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Counts {
+    inserted: u64,
+    /// Including those replaced by a later document of the same run.
+    replaced: u64,
+    unchanged: u64,
+    skipped: u64,
+    /// With `--ttl`: those whose time was over at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) expired: Option<u64>,
+    #[serde(skip)]
+    kinds: BTreeMap<&'static str, u64>,
+}
+
+impl Counts {
+    /// Writes a batch, if there is something in it, and counts what became of it.
+    pub(crate) fn write(&mut self, index: &Index, batch: Batch) -> Result<(), Failure> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.count(&index.write(batch)?.outcomes);
+        Ok(())
+    }
+
+    pub(crate) fn count(&mut self, outcomes: &[Outcome]) {
+        let count = |outcome| outcomes.iter().filter(|one| **one == outcome).count() as u64;
+        self.inserted += count(Outcome::Inserted);
+        // A later document of the batch took its place. Had a batch ended between the two, it
+        // would have been inserted and replaced; the sums are the same.
+        self.replaced += count(Outcome::Replaced) + count(Outcome::Superseded);
+        self.unchanged += count(Outcome::Unchanged);
+    }
+
+    /// Rows of a table that could be of no set.
+    pub(crate) fn skip_rows(&mut self, rows: u64) {
+        if rows > 0 {
+            self.skipped += rows;
+            self.kinds.insert("bad row", rows);
+        }
+    }
+
+    pub(crate) fn skip(&mut self, skipped: &Skipped) {
+        self.skipped += 1;
+        *self.kinds.entry(skipped.reason.kind()).or_default() += 1;
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { inserted, replaced, unchanged, skipped, expired, kinds } = self;
+        let inserted = counted(*inserted, "document");
+        write!(f, "{inserted} inserted, {} replaced, ", grouped(*replaced))?;
+        write!(f, "{} unchanged, {} skipped", grouped(*unchanged), grouped(*skipped))?;
+        if !kinds.is_empty() {
+            let kinds: Vec<_> =
+                kinds.iter().map(|(kind, count)| format!("{} {kind}", grouped(*count))).collect();
+            write!(f, " ({})", kinds.join(", "))?;
+        }
+        match expired {
+            Some(expired) => write!(f, "; {} expired", counted(*expired, "document")),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::raw::{Origin, Reason};
+
+    #[test]
+    fn the_summary_says_what_was_skipped_and_why() {
+        let mut counts = Counts { inserted: 1_200, replaced: 3, ..Counts::default() };
+        assert_eq!(
+            counts.to_string(),
+            "1,200 documents inserted, 3 replaced, 0 unchanged, 0 skipped"
+        );
+        for reason in [Reason::Empty, Reason::TooLarge, Reason::Empty] {
+            counts.skip(&Skipped { origin: Origin::Line { file: "l".into(), number: 1 }, reason });
+        }
+        assert!(counts.to_string().ends_with("3 skipped (2 empty, 1 too large)"), "{counts}");
+        assert_eq!(
+            serde_json::to_string(&counts).unwrap(),
+            r#"{"inserted":1200,"replaced":3,"unchanged":0,"skipped":3}"#
+        );
+    }
+}

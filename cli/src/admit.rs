@@ -1,0 +1,229 @@
+//! `nearkin admit`: documents in, one after the other, unless they are too much like what is there.
+//!
+//! Knows how decisions are printed and counted. Does not know how documents are read, nor how it
+//! is decided.
+
+use std::fmt;
+
+use nearkin::{Admission, Decision, Index, Match, Newcomer, Outcome, Params};
+use serde::Serialize;
+
+use crate::add;
+use crate::args::Admit;
+use crate::content::{Reading, Sketched};
+use crate::ended::Ended;
+use crate::failure::Failure;
+use crate::files::Files;
+use crate::input::{self, Input};
+use crate::interrupt;
+use crate::opened;
+use crate::output::{self, Output, counted, grouped, lossy, visible};
+use crate::pipeline::{self, Pace};
+use crate::progress::Progress;
+use crate::raw::{self, Skipped};
+
+pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
+    let terms = terms(args)?;
+    let input = if args.lines.jsonl.is_empty() {
+        Input::Walk(Files::new(args.paths.clone())?)
+    } else {
+        Input::lines(args.lines.jsonl.clone())?
+    };
+    let least = args.relate.unwrap_or(args.reject);
+    let given = if opened::exists(&args.index)? {
+        args.given.clone()
+    } else {
+        args.given.clone().or_threshold_below_default(least)
+    };
+    let sets = args.lines.items_field.is_some();
+    let fields = |params: &Params| {
+        opened::check_of_documents(params, "admit")?;
+        input::fields(&args.lines, params)
+    };
+    let (index, fields) = add::open(&args.index, &given, args.ttl, sets, fields)?;
+    opened::warn_if_missed(index.params(), Some(least));
+    let mut input = match input {
+        Input::Walk(files) => Input::Walk(files.except(&args.index)),
+        lines => lines.of_fields(&fields),
+    };
+    let reading = Reading::new(index.sketcher(), fields);
+    let (unit, total) = input.size();
+    let progress = Progress::unless_results_are_on_the_terminal("admitting", unit, total);
+    let mut counts = Counts::default();
+    let ended = pipeline::run(
+        &mut input,
+        Pace::Prompt,
+        &progress,
+        |raw| reading.sketch(raw),
+        |chunk| {
+            let (chunk, ended) = raw::strictly(args.lines.strict, chunk);
+            admit(&index, &terms, chunk, &mut counts, &progress, output).and(ended)
+        },
+    );
+    drop(progress);
+    let ended = ended.and_then(|()| {
+        counts.expired = opened::expire(&index, args.ttl.ttl)?;
+        Ok(())
+    });
+    opened::close(ended, || index.close())
+        .map_err(|failure| failure.after(&format!("before that, safe in the index: {counts}")))?;
+    output.flush()?;
+    output::note(counts);
+    Ok(Ended::Well)
+}
+
+fn terms(args: &Admit) -> Result<nearkin::Admit, Failure> {
+    let relate = args.relate.unwrap_or(args.reject);
+    if relate > args.reject {
+        return Err(Failure::new(
+            format!("--relate {relate} is above --reject {}", args.reject),
+            "what is related is less alike than a duplicate: give it a lower similarity",
+        ));
+    }
+    Ok(nearkin::Admit::at(args.reject).relate(relate).keep(args.keep).limit(args.limit))
+}
+
+/// Decides on a chunk and prints what was decided.
+fn admit(
+    index: &Index,
+    terms: &nearkin::Admit,
+    chunk: Vec<Result<Sketched, Skipped>>,
+    counts: &mut Counts,
+    progress: &Progress,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let (mut documents, mut skipped) = (Vec::with_capacity(chunk.len()), Vec::new());
+    for document in chunk {
+        match document {
+            Ok(sketched) => documents.push(sketched),
+            Err(one) => skipped.push(one),
+        }
+    }
+    let newcomers: Vec<_> = documents
+        .iter()
+        .map(|Sketched { name, signature }| Newcomer::new(name, signature))
+        .collect();
+    let admissions = index.admit_all(&newcomers, terms)?;
+    for (document, admission) in documents.iter().zip(&admissions) {
+        counts.count(&admission.decision);
+        print(&document.name, admission, output)?;
+    }
+    counts.skipped += skipped.len() as u64;
+    for note in raw::notes(&skipped) {
+        progress.note(note);
+    }
+    output.flush()
+}
+
+/// What was decided on a document, in a word.
+fn word(decision: &Decision) -> &'static str {
+    match decision {
+        Decision::Rejected { .. } => "rejected",
+        Decision::Admitted { outcome: Outcome::Replaced, .. } => "replaced",
+        Decision::Admitted { outcome: Outcome::Unchanged, .. } => "unchanged",
+        Decision::Admitted { .. } => "admitted",
+    }
+}
+
+#[derive(Serialize)]
+struct MatchObject {
+    key: String,
+    similarity: f64,
+    standard_error: f64,
+}
+
+#[derive(Serialize)]
+struct AdmissionObject<'a> {
+    key: &'a str,
+    decision: &'a str,
+    duplicates: Vec<MatchObject>,
+    related: Vec<MatchObject>,
+    removed: Vec<MatchObject>,
+    /// The change whose state the decision was made on.
+    change: u64,
+}
+
+fn objects(matches: &[Match]) -> Vec<MatchObject> {
+    let object = |found: &Match| MatchObject {
+        key: lossy(&found.key).into_owned(),
+        similarity: found.similarity,
+        standard_error: found.standard_error,
+    };
+    matches.iter().map(object).collect()
+}
+
+fn print(name: &[u8], admission: &Admission, output: &mut Output) -> Result<(), Failure> {
+    let none: &[Match] = &[];
+    let (duplicates, related, removed) = match &admission.decision {
+        Decision::Rejected { duplicates } => (&duplicates[..], none, none),
+        Decision::Admitted { related, removed, .. } => (none, &related[..], &removed[..]),
+    };
+    let decision = word(&admission.decision);
+    if output.json() {
+        return output.object(&AdmissionObject {
+            key: &lossy(name),
+            decision,
+            duplicates: objects(duplicates),
+            related: objects(related),
+            removed: objects(removed),
+            change: admission.change,
+        });
+    }
+    let mut line = format!("{decision:<9}  {}", visible(name));
+    for (what, matches) in
+        [("duplicate of", duplicates), ("instead of", removed), ("related to", related)]
+    {
+        let one = |found: &Match| format!("{} ({:.3})", visible(&found.key), found.similarity);
+        let names: Vec<_> = matches.iter().map(one).collect();
+        if !names.is_empty() {
+            line.extend(["  ", what, " ", &names.join(", ")]);
+        }
+    }
+    output.line(line)
+}
+
+/// What was decided on the documents.
+#[derive(Debug, Default)]
+struct Counts {
+    admitted: u64,
+    replaced: u64,
+    unchanged: u64,
+    rejected: u64,
+    skipped: u64,
+    /// Duplicates whose place an admitted document has taken.
+    removed: u64,
+    /// With `--ttl`: those whose time was over at the end.
+    expired: u64,
+}
+
+impl Counts {
+    fn count(&mut self, decision: &Decision) {
+        let count = match word(decision) {
+            "rejected" => &mut self.rejected,
+            "replaced" => &mut self.replaced,
+            "unchanged" => &mut self.unchanged,
+            _ => &mut self.admitted,
+        };
+        *count += 1;
+        if let Decision::Admitted { removed, .. } = decision {
+            self.removed += removed.len() as u64;
+        }
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { admitted, replaced, unchanged, rejected, skipped, removed, expired } = *self;
+        write!(f, "{} admitted, {} replaced, ", counted(admitted, "document"), grouped(replaced))?;
+        write!(f, "{} unchanged, {} rejected, ", grouped(unchanged), grouped(rejected))?;
+        write!(f, "{} skipped", grouped(skipped))?;
+        if removed > 0 {
+            write!(f, "; {} removed", counted(removed, "duplicate"))?;
+        }
+        if expired > 0 {
+            write!(f, "; {} expired", counted(expired, "document"))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,449 @@
+//! The command line: every command, option and line of help.
+//!
+//! Knows spelling and ranges, not what a command does. Each command's help ends in examples; all
+//! of them are run by `cli/tests/cli.rs`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Parser, Subcommand};
+use nearkin::Keep;
+
+use crate::given::Given;
+use crate::time;
+
+mod dedup;
+mod lines;
+mod manual;
+mod mirror;
+mod report;
+mod serve;
+mod table;
+mod transfer;
+mod ttl;
+mod tune;
+mod values;
+
+pub(crate) use dedup::Dedup;
+pub(crate) use lines::{ExactGiven, LinesGiven};
+pub(crate) use manual::{Completions, Man};
+pub(crate) use mirror::Mirror;
+pub(crate) use report::Report;
+pub(crate) use serve::Serve;
+pub(crate) use table::{Columns, TableGiven};
+pub(crate) use transfer::{Export, Import, Rebuild};
+pub(crate) use ttl::TtlGiven;
+pub(crate) use tune::Tune;
+
+use values::{keep, similarity};
+
+/// Finds near-duplicates: an index on disk of the MinHash signatures of documents.
+///
+/// INDEX is a folder that nearkin makes and keeps. Results go to stdout, everything else to
+/// stderr. Exit status: 0 done (also when nothing matched), 1 `verify` or `salvage` found damage
+/// or a key to remove was missing, 2 error, 130 ended by Ctrl-C or SIGTERM: run the same command
+/// again (`serve` and `mirror --watch`, which run until they are stopped, end with 0).
+#[derive(Debug, Parser)]
+#[command(name = "nearkin", version, max_term_width = 100)]
+#[command(after_help = "Start with:\n  nearkin add my.nearkin docs\n  \
+    nearkin pairs my.nearkin --sort\n  nearkin report my.nearkin --out report.html\n\n\
+    `nearkin COMMAND --help` has examples of each.")]
+pub(crate) struct Args {
+    /// Print one JSON object a line instead of text for people
+    ///
+    /// Keys are bytes; what is not UTF-8 in them is printed as U+FFFD, here as in the tables.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// In the order of the help: what brings documents in, what asks, what keeps an index.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Add(Add),
+    Mirror(Mirror),
+    Admit(Admit),
+    Dedup(Dedup),
+    Query(Query),
+    Pairs(Pairs),
+    Clusters(Clusters),
+    Report(Report),
+    Serve(Serve),
+    Create(Create),
+    Remove(Remove),
+    Stats(Stats),
+    Verify(Verify),
+    Compact(Compact),
+    Backup(Backup),
+    Salvage(Salvage),
+    Export(Export),
+    Import(Import),
+    Rebuild(Rebuild),
+    Tune(Tune),
+    Completions(Completions),
+    Man(Man),
+}
+
+/// Create an empty index
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  nearkin create code.nearkin --threshold 0.8 --shingles tokens:5"
+)]
+pub(crate) struct Create {
+    /// Folder of the index; must not exist, or be empty
+    pub(crate) index: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) given: Given,
+}
+
+/// Add documents: files, folders, lines of JSON, or sets from the rows of a table
+///
+/// Creates the index if there is none. A file is a document, whose key is its path as given,
+/// without `./`, `//` and `..`, and with `/` between folders; a folder stands for all files in
+/// it. Symbolic links inside folders are not followed. HTML, PDF and e-mail are read as the text
+/// they hold, old encodings are guessed (docs/MIRROR.md says how). What is binary (a NUL byte in
+/// the first 8 KiB), empty, unreadable or above 64 MiB is skipped, counted and named, and so is a
+/// line that is no JSON object, lacks a field or is nested more than 127 deep. Integers from
+/// -2^63 to 2^64 - 1 can be read, larger ones as strings. Adding a key again replaces its
+/// document.
+///
+/// Documents are written in batches, each of them whole and safe on disk before the next. After
+/// an interruption run the same command again: what is there already costs no writing.
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "nearkin add [OPTIONS] <INDEX> <PATH>...\n       \
+    nearkin add [OPTIONS] <INDEX> --jsonl <FILE>\n       \
+    nearkin add [OPTIONS] <INDEX> --transactions <FILE> --columns <KEY,ITEM>")]
+#[command(after_help = "Examples:\n  nearkin add my.nearkin docs\n  \
+    nearkin add papers.nearkin --jsonl papers.jsonl --shingles chars:5\n  \
+    nearkin add carts.nearkin --jsonl carts.jsonl --items-field items --threshold 0.5\n  \
+    nearkin add users.nearkin --transactions seen.csv --columns user,film --threshold 0.3\n  \
+    nearkin add news.nearkin --jsonl papers.jsonl --ttl 30d")]
+pub(crate) struct Add {
+    /// Folder of the index
+    pub(crate) index: PathBuf,
+
+    /// Files and folders to add
+    #[arg(value_name = "PATH", required_unless_present_any = ["jsonl", "transactions"])]
+    #[arg(conflicts_with_all = ["jsonl", "transactions"])]
+    pub(crate) paths: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) lines: LinesGiven,
+
+    #[command(flatten)]
+    pub(crate) table: TableGiven,
+
+    #[command(flatten)]
+    pub(crate) ttl: TtlGiven,
+
+    #[command(flatten)]
+    pub(crate) given: Given,
+}
+
+/// Add documents, but turn away those that are too much like a stored one
+///
+/// Decides on one document after the other, in the order given, each with those before it in the
+/// index, and prints a line for each: `admitted` (`replaced` if its key had another document),
+/// `unchanged`, or `rejected` with the stored documents that it is a duplicate of. A document is
+/// no duplicate of the one of its own key. All else is as with `nearkin add`; what was printed is
+/// safe on disk, and so is what a rejected document was compared with. Exit status 0 also if
+/// documents were rejected.
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "nearkin admit [OPTIONS] <INDEX> <PATH>...\n       \
+    nearkin admit [OPTIONS] <INDEX> --jsonl <FILE>")]
+#[command(after_help = "Examples:\n  nearkin admit clean.nearkin docs\n  \
+    nearkin admit unique.nearkin --jsonl papers.jsonl --reject 0.9 --relate 0.5\n  \
+    nearkin admit latest.nearkin --jsonl papers.jsonl --reject 0.8 --keep newest --json")]
+pub(crate) struct Admit {
+    /// Folder of the index
+    pub(crate) index: PathBuf,
+
+    /// Files and folders to admit
+    #[arg(value_name = "PATH", required_unless_present = "jsonl", conflicts_with = "jsonl")]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Least similarity to a stored document that makes a document a duplicate, 0 to 1
+    #[arg(long, value_name = "T", default_value_t = 0.9, value_parser = similarity)]
+    pub(crate) reject: f64,
+
+    /// Least similarity of the documents named beside an admitted one as related to it, 0 to the
+    /// value of --reject [default: none are]; a new index is built for it unless --threshold is
+    /// given
+    #[arg(long, value_name = "T", value_parser = similarity)]
+    pub(crate) relate: Option<f64>,
+
+    /// What stays of a document and its duplicates: the first, the newest (all duplicates are
+    /// removed), or the longest (the new one if it has more shingles than each of them)
+    #[arg(long, value_name = "WHICH", default_value = "first", value_parser = keep())]
+    pub(crate) keep: Keep,
+
+    /// Most duplicates or related documents to name for each
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    pub(crate) limit: usize,
+
+    #[command(flatten)]
+    pub(crate) lines: LinesGiven,
+
+    #[command(flatten)]
+    pub(crate) ttl: TtlGiven,
+
+    #[command(flatten)]
+    pub(crate) given: Given,
+}
+
+/// Find the documents like a file, a text, stored documents, or each line of a file
+///
+/// A query by content finds every such document, also one stored under the same name. A query
+/// by key never finds the key itself; one by several keys gives one answer, in which a document
+/// counts with the most similar of them. Most similar first; equal ones by key. With
+/// `--threshold 0` these are the most similar candidates, however similar they are.
+///
+/// `--jsonl` asks for each line, on all cores, and answers in the order of the lines: so an
+/// archive says which of its documents each new one is like, before or without adding it.
+#[derive(Debug, clap::Args)]
+#[command(group = ArgGroup::new("what").required(true).args([
+    "files", "text", "key", "keys", "jsonl",
+]))]
+#[command(override_usage = "nearkin query [OPTIONS] <INDEX> <FILE>...\n       \
+    nearkin query [OPTIONS] <INDEX> --text <TEXT> | --key <KEY> | --keys <KEY,KEY...> | \
+    --jsonl <FILE>")]
+#[command(after_help = "Examples:\n  nearkin query my.nearkin docs/mit.txt\n  \
+    nearkin query my.nearkin --key docs/mit.txt --threshold 0.5 --limit 3\n  \
+    nearkin query my.nearkin --text \"permission is hereby granted\"\n  \
+    nearkin query my.nearkin --keys docs/mit.txt,docs/isc.txt --threshold 0 --limit 5\n  \
+    nearkin query my.nearkin docs/mit.txt --exact\n  \
+    nearkin query papers.nearkin --jsonl papers.jsonl --json")]
+pub(crate) struct Query {
+    /// Folder of the index
+    pub(crate) index: PathBuf,
+
+    /// Files to find the like of
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Find the like of this text
+    #[arg(long)]
+    pub(crate) text: Option<String>,
+
+    /// Find the like of the document with this key
+    #[arg(long)]
+    pub(crate) key: Option<OsString>,
+
+    /// Find what is like any of the documents with these keys, apart from these; between commas,
+    /// or the option repeated
+    #[arg(long, value_name = "KEY,KEY...", value_delimiter = ',')]
+    pub(crate) keys: Vec<OsString>,
+
+    #[command(flatten)]
+    pub(crate) lines: LinesGiven,
+
+    #[command(flatten)]
+    pub(crate) exact: ExactGiven,
+
+    /// Least similarity to print, 0 to 1 [default: the index's own]
+    #[arg(long, value_name = "T", value_parser = similarity)]
+    pub(crate) threshold: Option<f64>,
+
+    /// Most candidates to compare with each query: bounds its time where crowds are stored, and
+    /// says so if matches may be missing [default: all]
+    #[arg(long, value_name = "N")]
+    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    pub(crate) max_candidates: Option<usize>,
+
+    /// Most matches to print for each query
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    pub(crate) limit: usize,
+}
+
+/// Remove documents by their keys, or those that are older than a time
+///
+/// Exit status 1 if a key was missing; the others are removed all the same.
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "nearkin remove [OPTIONS] <INDEX> <KEY>... [--from <FILE>]\n       \
+    nearkin remove [OPTIONS] <INDEX> --before <TIME>")]
+#[command(after_help = "Examples:\n  nearkin remove my.nearkin docs/mit.txt docs/isc.txt\n  \
+    nearkin remove papers.nearkin --from keys.txt\n  \
+    nearkin remove papers.nearkin --before 2024-12-31")]
+pub(crate) struct Remove {
+    /// Folder of the index
+    pub(crate) index: PathBuf,
+
+    /// Keys to remove, exactly as stored
+    #[arg(value_name = "KEY", required_unless_present_any = ["from", "before"])]
+    pub(crate) keys: Vec<OsString>,
+
+    /// Read more keys from FILE, one a line; `-` is stdin
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from: Option<PathBuf>,
+
+    /// Remove what was added, or last replaced, before TIME: a day (2024-12-31) or a second
+    /// (2024-12-31T23:59:59Z) in UTC, or milliseconds since 1970
+    #[arg(long, value_name = "TIME", value_parser = time::parse)]
+    #[arg(conflicts_with_all = ["keys", "from"])]
+    pub(crate) before: Option<u64>,
+}
+
+/// Print all pairs of documents like each other
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  nearkin pairs my.nearkin --threshold 0.8 --sort\n  \
+    nearkin pairs my.nearkin --exact --threshold 0.62 --at-least 0.7\n  \
+    nearkin pairs my.nearkin --collapse")]
+pub(crate) struct Pairs {
+    /// Folder of the index
+    pub(crate) index: PathBuf,
+
+    /// Least similarity to print, 0 to 1 [default: the index's own]
+    #[arg(long, value_name = "T", value_parser = similarity)]
+    pub(crate) threshold: Option<f64>,
+
+    /// Most similar pairs first, equal ones by their keys
+    ///
+    /// Holds all pairs in memory: about 100 bytes and two keys each. Without it pairs come in no
+    /// particular order, as they are found, and memory stays small.
+    #[arg(long)]
+    pub(crate) sort: bool,
+
+    /// Report documents with the same signature once, as a crowd with its smallest key and their
+    /// number, not as pairs; other pairs are then of crowds
+    ///
+    /// Without it n copies are n (n - 1) / 2 pairs. Takes 4 bytes of memory for each document.
+    #[arg(long, conflicts_with = "exact")]
+    pub(crate) collapse: bool,
+
+    #[command(flatten)]
+    pub(crate) exact: ExactGiven,
+}
+
+/// Print groups of documents that pairs connect
+///
+/// A group begins with its representative, the smallest key, the number of its documents and the
+/// days on which they were added or last replaced; with `--json` each has its time, in
+/// milliseconds UTC. Two documents of a group need not
+/// be like each other: a chain of others may lead from one to the other.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  nearkin clusters my.nearkin --threshold 0.9")]
+pub(crate) struct Clusters {
+    /// Folder of the index
+    pub(crate) index: PathBuf,
+
+    /// Least similarity that connects two documents, 0 to 1 [default: the index's own]
+    #[arg(long, value_name = "T", value_parser = similarity)]
+    pub(crate) threshold: Option<f64>,
+}
+
+/// Print size, state and parameters of an index
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  nearkin stats my.nearkin")]
+pub(crate) struct Stats {
+    /// Folder of the index
+    pub(crate) index: PathBuf,
+}
+
+/// Read a whole index and check it
+///
+/// Exit status 1 if there is damage; each damaged place is named.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  nearkin verify my.nearkin")]
+pub(crate) struct Verify {
+    /// Folder of the index
+    pub(crate) index: PathBuf,
+}
+
+/// Merge the files of an index into one and free the space of dead documents
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  nearkin compact my.nearkin\n  \
+    nearkin compact my.nearkin --ttl 90d")]
+pub(crate) struct Compact {
+    /// Folder of the index
+    pub(crate) index: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) ttl: TtlGiven,
+}
+
+/// Copy an index to a new folder
+///
+/// As it is now, also while others write to it. The files are given a second name there where
+/// that is possible (they never change), and copied where not. A hard link shares its bytes:
+/// damage to one is damage to both, so let a backup program carry the folder elsewhere.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  nearkin backup my.nearkin monday.nearkin")]
+pub(crate) struct Backup {
+    /// Folder of the index
+    pub(crate) index: PathBuf,
+
+    /// Folder of the copy; must not exist, or be empty
+    pub(crate) folder: PathBuf,
+}
+
+/// Copy everything that can still be read of a damaged index to a new one
+///
+/// The damaged index is left as it is. What is lost is counted and named; where removals were
+/// lost, removed documents may return, and that is counted too. Parameters are needed only if the
+/// index has lost both its catalog and the copy of its parameters. Exit status 1 if anything was
+/// damaged.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  nearkin salvage my.nearkin saved.nearkin")]
+pub(crate) struct Salvage {
+    /// Folder of the damaged index
+    pub(crate) index: PathBuf,
+
+    /// Folder of the new index; must not exist, or be empty
+    pub(crate) out: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) given: Given,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    fn refused(line: &str) -> String {
+        Args::try_parse_from(line.split(' ')).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn add_wants_either_paths_or_lines() {
+        assert!(refused("nearkin add i").contains("PATH"));
+        assert!(refused("nearkin add i a --jsonl b").contains("cannot be used with"));
+        let args = Args::try_parse_from("nearkin add i --jsonl - --key-field k".split(' '));
+        let Command::Add(add) = args.unwrap().command else { panic!("not add") };
+        assert_eq!(add.lines.jsonl, [PathBuf::from("-")]);
+    }
+
+    #[test]
+    fn query_wants_exactly_one_thing() {
+        assert!(refused("nearkin query i").contains("--text"));
+        assert!(refused("nearkin query i --text a --key b").contains("cannot be used with"));
+        assert!(refused("nearkin query i a --text b").contains("cannot be used with"));
+        assert!(Args::try_parse_from("nearkin query i a b c --json".split(' ')).is_ok());
+    }
+
+    #[test]
+    fn minus_zero_is_zero() {
+        assert_eq!(similarity("-0").unwrap().to_string(), "0");
+        assert_eq!(similarity("-0.0").unwrap().to_string(), "0");
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_refused() {
+        for threshold in ["-0.1", "1.01", "NaN", "x"] {
+            let line = format!("nearkin pairs i --threshold={threshold}");
+            assert!(refused(&line).contains("from 0 to 1"), "{threshold}");
+        }
+        assert!(refused("nearkin query i a --limit 0").contains("limit"));
+        assert!(refused("nearkin add i a --bands 4").contains("--rows-per-band"));
+    }
+}

@@ -1,0 +1,71 @@
+//! The page for a browser.
+
+use std::path::PathBuf;
+
+use super::lines::ExactGiven;
+
+/// Write a page for a browser: how much of an index is near-duplicated, and what
+///
+/// One file without links to anything else: the share that could go, the clusters, largest first
+/// and searchable, any two documents of a cluster side by side with the differing words marked,
+/// how similar the pairs are, what the index finds at this threshold, and how it grew. Its size
+/// is bounded: it shows the largest clusters, up to 30 documents of each, and about 6 MiB of
+/// texts, and says what it leaves out.
+///
+/// Texts are read again from files, whose keys are their paths, or from `--from`. A text is shown
+/// only if it still has the signature that is stored: one that has changed is named as changed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  nearkin report my.nearkin --out report.html\n  \
+    nearkin report papers.nearkin --from papers.jsonl --out papers.html\n  \
+    nearkin report my.nearkin --threshold 0.9 --clusters 50 --no-texts --out short.html")]
+pub(crate) struct Report {
+    /// Folder of the index
+    pub(crate) index: PathBuf,
+
+    /// File to write; what is there is replaced once the new one is whole
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+
+    /// Least similarity that connects two documents, 0 to 1 [default: the index's own]
+    #[arg(long, value_name = "T", value_parser = super::values::similarity)]
+    pub(crate) threshold: Option<f64>,
+
+    /// Most clusters to show, the largest, 1 to 10,000; above 1,000 fewer documents of each
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=10_000))]
+    pub(crate) clusters: usize,
+
+    /// Find the texts in this file of JSON lines, by their keys [default: files, whose keys are
+    /// paths]; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from: Vec<PathBuf>,
+
+    /// Field of these lines that holds the key [default: id]
+    #[arg(long, value_name = "NAME", requires = "from")]
+    pub(crate) from_key_field: Option<String>,
+
+    /// Field of these lines that holds the text or the items [default: text, items]
+    #[arg(long, value_name = "NAME", requires = "from")]
+    pub(crate) from_field: Option<String>,
+
+    /// Leave the texts out: for a page that others may see
+    #[arg(long, conflicts_with = "from")]
+    pub(crate) no_texts: bool,
+
+    /// Title of the page [default: the name of the folder]
+    #[arg(long)]
+    pub(crate) title: Option<String>,
+}
+
+impl Report {
+    /// Where the documents are, as `--exact` says it.
+    pub(crate) fn originals(&self) -> ExactGiven {
+        ExactGiven {
+            exact: true,
+            from: self.from.clone(),
+            from_key_field: self.from_key_field.clone(),
+            from_field: self.from_field.clone(),
+            at_least: None,
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What a run was asked for: files that can be read and written, and parameters that fit.
+
+use std::path::{Path, PathBuf};
+
+use nearkin::{Params, Reader, Scheme, Shingles};
+
+use crate::args::{Dedup, LinesGiven};
+use crate::failure::Failure;
+use crate::files;
+use crate::given::Given;
+use crate::input;
+use crate::lines::Fields;
+use crate::opened;
+use crate::raw;
+
+/// What a run was asked for, looked up and checked.
+pub(super) struct Asked<'a> {
+    pub(super) args: &'a Dedup,
+    pub(super) dropped: PathBuf,
+    pub(super) archive: Option<Reader>,
+    pub(super) params: Params,
+    pub(super) fields: Fields,
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn new(args: &'a Dedup) -> Result<Self, Failure> {
+        let dropped = args.dropped.clone().unwrap_or_else(|| {
+            let mut name = args.out.as_os_str().to_owned();
+            name.push(".dropped.jsonl");
+            PathBuf::from(name)
+        });
+        for path in &args.files {
+            if files::length(path)?.is_none() && path.as_os_str() != raw::STDIN {
+                return Err(Failure::new(
+                    format!("{} cannot be read twice", path.display()),
+                    "give a stream to stdin, and name it `-`",
+                ));
+            }
+        }
+        check_out(&args.out, args)?;
+        check_out(&dropped, args)?;
+        let [out_tmp, dropped_tmp] = [&args.out, &dropped].map(|path| files::unfinished(path));
+        let pairs = [(&args.out, &dropped), (&out_tmp, &dropped), (&args.out, &dropped_tmp)];
+        if pairs.iter().any(|(one, other)| files::are_same(one, other)) {
+            return Err(Failure::new("--out and --dropped are the same file", "name two files"));
+        }
+        let archive = args.index.as_deref().map(opened::to_read).transpose()?;
+        let params = params(args, archive.as_ref())?;
+        let lines = LinesGiven {
+            jsonl: args.files.clone(),
+            key_field: args.key_field.clone(),
+            text_field: args.text_field.clone(),
+            items_field: args.items_field.clone(),
+            ..LinesGiven::default()
+        };
+        let fields = input::fields(&lines, &params)?.with_key_optional();
+        Ok(Self { args, dropped, archive, params, fields })
+    }
+
+    /// An input file's name.
+    pub(super) fn name(&self, file: u32) -> String {
+        match self.args.files.get(file as usize) {
+            Some(path) if path.as_os_str() == raw::STDIN => "stdin".to_owned(),
+            Some(path) => path.display().to_string(),
+            None => String::new(),
+        }
+    }
+}
+
+/// Those of the archive, with what was given instead; or of a new index.
+fn params(args: &Dedup, archive: Option<&Reader>) -> Result<Params, Failure> {
+    let sets = args.items_field.is_some();
+    let or_items = |given: &Given| {
+        if sets { given.clone().or_shingles(Shingles::Items) } else { given.clone() }
+    };
+    let params = match archive {
+        None => or_items(&args.given).params()?,
+        Some(archive) => {
+            let params = args.given.changed(archive.params())?;
+            let differences = archive.params().signature_differences(&params);
+            if !differences.is_empty() {
+                let differences = differences.join("; ");
+                return Err(Failure::new(
+                    format!("the index makes other signatures than asked for: {differences}"),
+                    "leave these options out, or --index",
+                ));
+            }
+            opened::warn_if_missed(archive.params(), Some(params.threshold()));
+            params
+        }
+    };
+    opened::check_of_documents(&params, "dedup")?;
+    if let Scheme::External(_) = params.scheme() {
+        return Err(Failure::new(
+            format!("signatures of {} are made elsewhere", params.scheme()),
+            "dedup reads texts or sets; use `nearkin admit` for rows",
+        ));
+    }
+    Ok(params)
+}
+
+fn check_out(path: &Path, args: &Dedup) -> Result<(), Failure> {
+    let name = path.display();
+    // Until it is whole it has another name, and what has that one is lost.
+    let tmp = files::unfinished(path);
+    let is_written = |input: &&PathBuf| [path, &tmp].iter().any(|out| files::are_same(input, out));
+    if let Some(input) = args.files.iter().find(is_written) {
+        let input = input.display();
+        return Err(Failure::new(format!("{input} is an input"), "write to another file"));
+    }
+    if args.index.as_deref().is_some_and(|index| files::lies_in(path, index)) {
+        return Err(Failure::new(format!("{name} lies in the index"), "write to another folder"));
+    }
+    if path.exists() && !path.is_file() || path.as_os_str() == raw::STDIN {
+        return Err(Failure::new(
+            format!("{name} is no file"),
+            "a file is needed, that gets its name when it is whole",
+        ));
+    }
+    Ok(())
+}

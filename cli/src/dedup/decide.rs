@@ -1,0 +1,268 @@
+//! The second pass: documents in order of preference, each dropped if it is like one kept before.
+//!
+//! Those kept are in an index under their ranks, so that of equally similar ones the most
+//! preferred is named, and what was decided after the last checkpoint can be taken back.
+
+use std::collections::HashMap;
+
+use ahash::RandomState;
+use nearkin::{Answer, Batch, Keep, Params, Signature};
+use rayon::prelude::*;
+
+use super::asked::Asked;
+use super::ledger::{Entry, Kind, Verdict, Verdicts};
+use super::work::{Stage, Work};
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::progress::{Progress, Unit};
+
+/// Documents decided on together.
+const CHUNK: u64 = 4_096;
+
+/// Documents that a core looks up at a time.
+const TOGETHER: usize = 128;
+
+/// Removes in one batch.
+const REMOVES: usize = 10_000;
+
+/// Which line has which rank.
+enum Order {
+    First,
+    /// Of so many lines.
+    Newest(u64),
+    /// Lines from the longest document to the shortest: shingles, counted down, above the line.
+    Longest(Vec<u64>),
+}
+
+impl Order {
+    fn new(keep: Keep, work: &Work) -> Result<Self, Failure> {
+        let lines = work.ledger.count;
+        match keep {
+            Keep::First => Ok(Self::First),
+            Keep::Newest => Ok(Self::Newest(lines)),
+            _ if lines > u64::from(u32::MAX) => Err(Failure::new(
+                format!("--keep longest takes up to {} lines", u32::MAX),
+                "split the input",
+            )),
+            _ => {
+                let mut order = Vec::new();
+                for begin in (0..lines).step_by(4_096) {
+                    let numbers: Vec<u64> = (begin..lines.min(begin + CHUNK)).collect();
+                    let entries = work.ledger.entries(&numbers);
+                    for (number, entry) in
+                        numbers.iter().zip(entries.map_err(|error| work.failed(&error))?)
+                    {
+                        if entry.kind == Kind::Document {
+                            order.push(u64::from(u32::MAX - entry.shingles) << 32 | number);
+                        }
+                    }
+                }
+                order.sort_unstable();
+                Ok(Self::Longest(order))
+            }
+        }
+    }
+
+    /// How many ranks there are of so many lines.
+    fn ranks(&self, lines: u64) -> u64 {
+        match self {
+            Self::First | Self::Newest(_) => lines,
+            Self::Longest(order) => order.len() as u64,
+        }
+    }
+
+    fn line(&self, rank: u64) -> u64 {
+        match self {
+            Self::First => rank,
+            Self::Newest(lines) => lines - 1 - rank,
+            Self::Longest(order) => {
+                let at = usize::try_from(rank).unwrap_or(usize::MAX);
+                order.get(at).map_or(0, |line| line & u64::from(u32::MAX))
+            }
+        }
+    }
+}
+
+pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
+    work.ledger.flush().map_err(|error| work.failed(&error))?;
+    let lines = work.ledger.count;
+    let order = Order::new(asked.args.keep, work)?;
+    let ranks = order.ranks(lines);
+    let verdicts = Verdicts::open(&work.folder, lines);
+    let mut verdicts = verdicts.map_err(|error| work.failed(&error))?;
+    take_back(work)?;
+    let progress = Progress::start("deciding", Unit::Documents, Some(ranks));
+    while work.state.done < ranks {
+        let begin = work.state.done;
+        let end = ranks.min(begin + CHUNK);
+        decide(asked, work, &order, (begin, end), &mut verdicts)?;
+        work.state.done = end;
+        if work.is_due() || end == ranks {
+            work.kept.sync()?;
+            verdicts.sync().map_err(|error| work.failed(&error))?;
+            work.store()?;
+        }
+        progress.reached(end);
+        interrupt::check()?;
+    }
+    work.enter(Stage::Write)
+}
+
+/// Removes the documents that were kept after the last checkpoint.
+fn take_back(work: &Work) -> Result<(), Failure> {
+    let mut ranks = Vec::new();
+    for document in work.kept.snapshot().iter() {
+        let key = document?.key;
+        if rank_of(&key) >= work.state.done {
+            ranks.push(key);
+        }
+    }
+    for some in ranks.chunks(REMOVES) {
+        work.kept.write(some.iter().fold(Batch::new(), Batch::remove))?;
+    }
+    Ok(())
+}
+
+/// Big-endian, so that keys are in order of the ranks.
+#[expect(clippy::big_endian_bytes, reason = "the order of keys is that of their bytes")]
+fn key_of(rank: u64) -> [u8; 8] {
+    rank.to_be_bytes()
+}
+
+#[expect(clippy::big_endian_bytes, reason = "the order of keys is that of their bytes")]
+fn rank_of(key: &[u8]) -> u64 {
+    key.first_chunk().map_or(u64::MAX, |key| u64::from_be_bytes(*key))
+}
+
+fn decide(
+    asked: &Asked<'_>,
+    work: &mut Work,
+    order: &Order,
+    (begin, end): (u64, u64),
+    verdicts: &mut Verdicts,
+) -> Result<(), Failure> {
+    let numbers: Vec<u64> = (begin..end).map(|rank| order.line(rank)).collect();
+    let entries = work.ledger.entries(&numbers).map_err(|error| work.failed(&error))?;
+    let mut documents = Vec::with_capacity(entries.len());
+    for (rank, Entry { kind, shingles, signature, .. }) in (begin..end).zip(entries) {
+        if kind == Kind::Document {
+            let signature = Signature::from_bytes(work.kept.params(), &signature, shingles)?;
+            documents.push((rank, signature));
+        }
+    }
+    let found = stored(asked, work, &documents)?;
+    let mut fresh = Fresh::new(work.kept.params(), asked.params.threshold());
+    let mut kept = Batch::new();
+    let mut decided = vec![Verdict::None; numbers.len()];
+    for ((rank, signature), found) in documents.iter().zip(found) {
+        // Of equally similar ones the most preferred: what is stored was kept before.
+        let like = match (found, fresh.like(signature.as_bytes())) {
+            (Some(stored), Some(fresh)) if fresh.1 > stored.1 => Some(fresh),
+            (stored, fresh) => stored.or(fresh),
+        };
+        let at = usize::try_from(rank - begin).unwrap_or(usize::MAX);
+        decided[at] = if let Some((of, equal_rows)) = like {
+            work.state.counts.dropped += 1;
+            Verdict::Dropped { of: order.line(of), equal_rows }
+        } else {
+            work.state.counts.kept += 1;
+            fresh.push(*rank, signature.as_bytes());
+            kept = kept.insert(key_of(*rank), signature);
+            Verdict::Kept
+        };
+    }
+    if !kept.is_empty() {
+        work.kept.write(kept)?;
+    }
+    verdicts.write(&numbers, &decided).map_err(|error| work.failed(&error))
+}
+
+/// A rank, and how many rows are equal.
+type Like = (u64, u32);
+
+/// Of each document, the most similar of those kept in chunks before; on all cores.
+fn stored(
+    asked: &Asked<'_>,
+    work: &Work,
+    documents: &[(u64, Signature)],
+) -> Result<Vec<Option<Like>>, Failure> {
+    let snapshot = work.kept.snapshot();
+    let some = |some: &[(u64, Signature)]| {
+        let signatures: Vec<_> = some.iter().map(|(_, signature)| signature.clone()).collect();
+        let queries = snapshot.queries(&signatures).threshold(asked.params.threshold());
+        let first = |answer: Answer| {
+            answer.matches.first().map(|found| (rank_of(&found.key), found.equal_rows))
+        };
+        Ok(queries.limit(1).run()?.into_iter().map(first).collect::<Vec<_>>())
+    };
+    let found: nearkin::Result<Vec<_>> = documents.par_chunks(TOGETHER).map(some).collect();
+    Ok(found?.concat())
+}
+
+/// Those kept in this chunk, which the index does not hold yet: found by the same law, which is
+/// that a band is equal and enough rows are.
+struct Fresh<'a> {
+    ranks: Vec<u64>,
+    signatures: Vec<&'a [u8]>,
+    /// By the number of a band and its bytes: who had it last.
+    bands: HashMap<(usize, &'a [u8]), usize, RandomState>,
+    /// Of each band of each of them: who had it before.
+    before: Vec<Option<usize>>,
+    band_bytes: usize,
+    band_count: usize,
+    lane_bytes: usize,
+    equal_rows_min: u32,
+}
+
+impl<'a> Fresh<'a> {
+    fn new(params: &Params, threshold: f64) -> Self {
+        Self {
+            ranks: Vec::new(),
+            signatures: Vec::new(),
+            bands: HashMap::default(),
+            before: Vec::new(),
+            band_bytes: params.band_bytes(),
+            band_count: params.bands(),
+            lane_bytes: if params.lane_bits() == 8 { 1 } else { 2 },
+            equal_rows_min: params.equal_rows_min(threshold),
+        }
+    }
+
+    fn bands(&self, signature: &'a [u8]) -> impl Iterator<Item = (usize, &'a [u8])> + use<'a> {
+        signature.chunks_exact(self.band_bytes).take(self.band_count).enumerate()
+    }
+
+    fn push(&mut self, rank: u64, signature: &'a [u8]) {
+        let at = self.ranks.len();
+        for band in self.bands(signature) {
+            self.before.push(self.bands.insert(band, at));
+        }
+        self.ranks.push(rank);
+        self.signatures.push(signature);
+    }
+
+    /// The most similar one, of equally similar ones the first.
+    fn like(&self, signature: &'a [u8]) -> Option<Like> {
+        let mut best: Option<Like> = None;
+        for band in self.bands(signature) {
+            let mut next = self.bands.get(&band).copied();
+            while let Some(at) = next {
+                next = self.before[at * self.band_count + band.0];
+                let equal_rows = self.equal_rows(self.signatures[at], signature);
+                let found = (self.ranks[at], equal_rows);
+                let is_better = best.is_none_or(|(rank, most)| {
+                    equal_rows > most || (equal_rows == most && found.0 < rank)
+                });
+                if equal_rows >= self.equal_rows_min && is_better {
+                    best = Some(found);
+                }
+            }
+        }
+        best
+    }
+
+    fn equal_rows(&self, one: &[u8], other: &[u8]) -> u32 {
+        let rows = one.chunks_exact(self.lane_bytes).zip(other.chunks_exact(self.lane_bytes));
+        u32::try_from(rows.filter(|(one, other)| one == other).count()).unwrap_or(u32::MAX)
+    }
+}

@@ -1,0 +1,171 @@
+//! The first pass: every line's key and signature into the ledger, on all cores.
+//!
+//! What is like a document of the archive is told apart here: no order matters to that.
+
+#![expect(clippy::disallowed_types, reason = "copies stdin to the work folder")]
+
+use std::fs::File;
+use std::io;
+
+use nearkin::Signature;
+
+use super::asked::Asked;
+use super::ledger::{Entry, Kind, Text};
+use super::work::{Stage, Work};
+use crate::content::Reading;
+use crate::failure::Failure;
+use crate::input::{Input, LineFiles, Position};
+use crate::interrupt;
+use crate::pipeline::{self, Pace};
+use crate::progress::Progress;
+use crate::raw::STDIN;
+use crate::raw::{self, Origin, Raw, Skipped};
+use crate::source;
+
+/// A line that is a document.
+struct Read {
+    origin: Origin,
+    key: Vec<u8>,
+    signature: Signature,
+    /// Of the archive: the most similar document, and how many rows are equal.
+    like: Option<(Vec<u8>, u32)>,
+}
+
+pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
+    let mut lines = input(asked, work)?;
+    lines.go_to(work.state.position)?;
+    let mut input = Input::Lines(lines);
+    let reading = Reading::new(work.kept.sketcher(), asked.fields.clone());
+    let (unit, total) = input.size();
+    let progress = Progress::start("reading", unit, total);
+    let ended = pipeline::run_with_positions(
+        &mut input,
+        Pace::Full,
+        &progress,
+        |raw| read(asked, &reading, raw),
+        |chunk, position| {
+            let chunk = chunk.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
+            let (chunk, ended) = raw::strictly(asked.args.strict, chunk);
+            append(asked, work, chunk, &progress)?;
+            ended?;
+            if let Some(position) = position {
+                checkpoint(work, position, false)?;
+            }
+            Ok(())
+        },
+    );
+    drop(progress);
+    let position = input.position().unwrap_or_default();
+    ended?;
+    checkpoint(work, position, true)?;
+    work.enter(Stage::Decide)
+}
+
+/// The input as it can be read twice: stdin as a copy of it.
+pub(super) fn input(asked: &Asked<'_>, work: &Work) -> Result<LineFiles, Failure> {
+    let copy = work.stdin();
+    if asked.args.files.iter().any(|path| path.as_os_str() == STDIN) && !copy.exists() {
+        let mut stdin = source::open(STDIN.as_ref(), &[])?.reader;
+        let copied = File::create(&copy).and_then(|mut file| io::copy(&mut stdin, &mut file));
+        copied.map_err(|error| Failure::new(format!("cannot copy stdin: {error}"), ""))?;
+        interrupt::check()?;
+    }
+    LineFiles::new(asked.args.files.clone()).map(|lines| lines.with_stdin_in(copy))
+}
+
+/// Reads a line, and looks for it in the archive.
+fn read(asked: &Asked<'_>, reading: &Reading, raw: Raw) -> nearkin::Result<Result<Read, Skipped>> {
+    let origin = raw.origin.clone();
+    let sketched = match reading.sketch(raw) {
+        Ok(sketched) => sketched,
+        Err(skipped) => return Ok(Err(skipped)),
+    };
+    let (key, signature) = (sketched.name, sketched.signature);
+    let like = match &asked.archive {
+        None => None,
+        Some(archive) => {
+            let threshold = asked.params.threshold();
+            let answer = archive.query(&signature).threshold(threshold).limit(1).run()?;
+            answer.matches.into_iter().next().map(|found| (found.key, found.equal_rows))
+        }
+    };
+    Ok(Ok(Read { origin, key, signature, like }))
+}
+
+/// Appends a chunk to the ledger.
+fn append(
+    asked: &Asked<'_>,
+    work: &mut Work,
+    chunk: Vec<Result<Read, Skipped>>,
+    progress: &Progress,
+) -> Result<(), Failure> {
+    let mut skipped = Vec::new();
+    for document in chunk {
+        work.state.counts.read += 1;
+        let pushed = match document {
+            Ok(document) => push(asked, work, document),
+            Err(one) => {
+                let counts = &mut work.state.counts;
+                counts.skipped += 1;
+                *counts.kinds.entry(one.reason.kind().to_owned()).or_default() += 1;
+                let (kind, detail) = (one.reason.kind(), one.reason.detail());
+                let entry = entry(Kind::Skipped, place(asked, work, &one.origin));
+                skipped.push(one);
+                work.ledger.push(entry, kind.as_bytes(), detail.as_bytes())
+            }
+        };
+        pushed.map_err(|error| work.failed(&error))?;
+    }
+    for note in raw::notes(&skipped) {
+        progress.note(note);
+    }
+    Ok(())
+}
+
+fn push(asked: &Asked<'_>, work: &mut Work, document: Read) -> io::Result<()> {
+    let Read { origin, key, signature, like } = document;
+    let (kind, other, equal_rows) = match like {
+        None => (Kind::Document, Vec::new(), 0),
+        Some((other, equal_rows)) => (Kind::Archived, other, equal_rows),
+    };
+    work.state.counts.dropped_for_index += u64::from(kind == Kind::Archived);
+    let entry = Entry {
+        shingles: signature.shingle_count(),
+        equal_rows,
+        signature: signature.as_bytes().to_vec(),
+        ..entry(kind, place(asked, work, &origin))
+    };
+    work.ledger.push(entry, &key, &other)
+}
+
+/// Which file a line is of, and which line: behind the one before.
+fn place(asked: &Asked<'_>, work: &mut Work, origin: &Origin) -> (u32, u64) {
+    let Origin::Line { file: name, number } = origin else { return (0, 0) };
+    let (file, line) = &mut work.state.place;
+    let is_of = |file: u32| asked.name(file) == **name;
+    // A file named twice begins again.
+    if !is_of(*file) || number <= line {
+        *file += 1;
+        while (*file as usize) < asked.args.files.len() && !is_of(*file) {
+            *file += 1;
+        }
+    }
+    *line = *number;
+    (*file, *line)
+}
+
+fn entry(kind: Kind, (file, line): (u32, u64)) -> Entry {
+    let (key, other) = (Text::default(), Text::default());
+    Entry { kind, file, line, shingles: 0, equal_rows: 0, key, other, signature: Vec::new() }
+}
+
+/// Makes all before a position durable, if it is time, or must be.
+fn checkpoint(work: &mut Work, position: Position, now: bool) -> Result<(), Failure> {
+    work.state.position = position;
+    if !now && !work.is_due() {
+        return Ok(());
+    }
+    work.ledger.sync().map_err(|error| work.failed(&error))?;
+    work.state.ledger = (work.ledger.count, work.ledger.texts_bytes);
+    work.store()
+}

@@ -1,0 +1,197 @@
+//! The third pass: the input once more, its kept lines to OUT, and why others are not there.
+
+use std::io::{BufReader, Read as _};
+
+use nearkin::Params;
+use serde::Serialize;
+
+use super::asked::Asked;
+use super::ledger::{Entry, Kind, Verdict, Verdicts};
+use super::packed::{self, Packed};
+use super::read;
+use super::work::{Plan, Stage, Work};
+use crate::failure::Failure;
+use crate::input::{LineFiles, Position};
+use crate::interrupt;
+use crate::output::lossy;
+use crate::progress::{Progress, Unit};
+use crate::raw::{Raw, Reason};
+
+/// A checkpoint is behind the first line that reaches so many bytes of the input: by the input
+/// alone, so that packed files are the same whether a run was interrupted or not.
+const BETWEEN_CHECKPOINTS: u64 = 16 << 20;
+
+/// A line that was dropped.
+#[derive(Serialize)]
+struct DroppedObject<'a> {
+    key: Option<&'a str>,
+    file: &'a str,
+    line: u64,
+    /// What it is like: its key, and of the input where it is.
+    of_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of_file: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of_line: Option<u64>,
+    similarity: f64,
+    /// Whether that is a document of the index.
+    in_index: bool,
+}
+
+/// A line that could not be compared.
+#[derive(Serialize)]
+struct SkippedObject<'a> {
+    file: &'a str,
+    line: u64,
+    skipped: &'a str,
+    reason: &'a str,
+}
+
+pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
+    let (mut out, mut dropped) = open(asked, work)?;
+    let mut lines = read::input(asked, work)?;
+    lines.go_to(work.state.position)?;
+    work.ledger.flush().map_err(|error| work.failed(&error))?;
+    let verdicts = Verdicts::open(&work.folder, work.ledger.count)
+        .and_then(|verdicts| verdicts.read_from(work.state.done));
+    let mut verdicts = verdicts.map_err(|error| work.failed(&error))?;
+    let (mut since, total) = (0, lines.bytes());
+    let progress = Progress::start("writing", Unit::Bytes, total);
+    while let Some(raw) = lines.next()? {
+        interrupt::check()?;
+        if work.state.done == work.ledger.count {
+            return Err(changed());
+        }
+        since += write(asked, work, &raw, next(&mut verdicts, work)?, (&mut out, &mut dropped))?;
+        work.state.done += 1;
+        if since >= BETWEEN_CHECKPOINTS {
+            since = 0;
+            checkpoint(work, &lines, (&mut out, &mut dropped))?;
+        }
+        if work.state.done.is_multiple_of(1_024) {
+            progress.reached(lines.bytes_taken());
+        }
+    }
+    if work.state.done < work.ledger.count || !work.is_of(&Plan::of(asked)?) {
+        return Err(changed());
+    }
+    out.finish()?;
+    dropped.finish()?;
+    drop(progress);
+    work.state.stage = Stage::Publish;
+    work.store()
+}
+
+/// The two files as of the last checkpoint; from the beginning if there is less of them.
+fn open(asked: &Asked<'_>, work: &mut Work) -> Result<(Packed, Packed), Failure> {
+    let state = &mut work.state;
+    for _ in 0..2 {
+        let out = Packed::open(&asked.args.out, state.out_bytes)?;
+        let dropped = Packed::open(&asked.dropped, state.dropped_bytes)?;
+        if let (Some(out), Some(dropped)) = (out, dropped) {
+            return Ok((out, dropped));
+        }
+        packed::discard(&asked.args.out);
+        packed::discard(&asked.dropped);
+        (state.out_bytes, state.dropped_bytes, state.done) = (0, 0, 0);
+        (state.counts.bytes_read, state.counts.bytes_kept) = (0, 0);
+        state.position = Position::default();
+    }
+    Err(Failure::new("the files cannot be written", ""))
+}
+
+fn next(verdicts: &mut BufReader<impl std::io::Read>, work: &Work) -> Result<Verdict, Failure> {
+    let mut bytes = [0; 16];
+    verdicts.read_exact(&mut bytes).map_err(|error| work.failed(&error))?;
+    Ok(Verdict::decode(bytes))
+}
+
+fn changed() -> Failure {
+    Failure::new(
+        "the input has changed while it was read",
+        "run the command again: it starts from the beginning",
+    )
+}
+
+/// Writes a line to one of the files; returns its length.
+fn write(
+    asked: &Asked<'_>,
+    work: &mut Work,
+    raw: &Raw,
+    verdict: Verdict,
+    (out, dropped): (&mut Packed, &mut Packed),
+) -> Result<u64, Failure> {
+    let line = match &raw.body {
+        Ok(line) => line.as_slice(),
+        // It was passed over without being held.
+        Err(Reason::TooLarge) => &[],
+        Err(_) => return Err(changed()),
+    };
+    let bytes = line.len() as u64 + 1;
+    work.state.counts.bytes_read += bytes;
+    if verdict == Verdict::Kept {
+        work.state.counts.bytes_kept += bytes;
+        out.line(line)?;
+    } else {
+        let why = why(asked, work, verdict).map_err(|error| work.failed(&error))?;
+        dropped.line(&why)?;
+    }
+    Ok(bytes)
+}
+
+/// Why the line that is next was dropped, as JSON.
+fn why(asked: &Asked<'_>, work: &Work, verdict: Verdict) -> std::io::Result<Vec<u8>> {
+    let entry = |number: u64| -> std::io::Result<Entry> {
+        let found = work.ledger.entries(&[number])?.into_iter().next();
+        found.ok_or_else(|| std::io::Error::other("an entry is missing"))
+    };
+    let Entry { kind, file, line, key, other, equal_rows, .. } = entry(work.state.done)?;
+    let (key, other) = (work.ledger.text(key)?, work.ledger.text(other)?);
+    let name = asked.name(file);
+    if kind == Kind::Skipped {
+        let (skipped, reason) = (&lossy(&key), &lossy(&other));
+        return Ok(serde_json::to_vec(&SkippedObject { file: &name, line, skipped, reason })?);
+    }
+    let (of, of_key, equal_rows) = match verdict {
+        Verdict::Dropped { of, equal_rows } => {
+            let of = entry(of)?;
+            let of_key = work.ledger.text(of.key)?;
+            (Some((asked.name(of.file), of.line)), of_key, equal_rows)
+        }
+        _ => (None, other, equal_rows),
+    };
+    Ok(serde_json::to_vec(&DroppedObject {
+        key: text(&key).as_deref(),
+        file: &name,
+        line,
+        of_key: text(&of_key).as_deref(),
+        of_file: of.as_ref().map(|(file, _)| file.as_str()),
+        of_line: of.as_ref().map(|(_, line)| *line),
+        similarity: similarity(&asked.params, equal_rows),
+        in_index: of.is_none(),
+    })?)
+}
+
+/// A key; none of a line without one.
+fn text(key: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
+    (!key.is_empty()).then(|| lossy(key))
+}
+
+fn similarity(params: &Params, equal_rows: u32) -> f64 {
+    params.similarity(equal_rows)
+}
+
+/// Makes durable what was written.
+fn checkpoint(
+    work: &mut Work,
+    lines: &LineFiles,
+    (out, dropped): (&mut Packed, &mut Packed),
+) -> Result<(), Failure> {
+    for file in [&mut *out, &mut *dropped] {
+        file.end_block()?;
+        file.sync()?;
+    }
+    work.state.position = lines.position();
+    (work.state.out_bytes, work.state.dropped_bytes) = (out.bytes, dropped.bytes);
+    work.store()
+}

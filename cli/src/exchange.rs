@@ -1,0 +1,129 @@
+//! Documents in files that other programs read: a header with the parameters, then keys,
+//! payloads, times, shingle counts and signatures as they are.
+//!
+//! Knows which file is of which kind. Does not know indexes.
+
+mod header;
+mod lines;
+#[cfg(feature = "parquet")]
+mod parquet;
+#[cfg(not(feature = "parquet"))]
+#[path = "exchange/no_parquet.rs"]
+mod parquet;
+mod target;
+
+pub(crate) use header::Header;
+pub(crate) use target::{Target, writing};
+
+use std::path::Path;
+
+use nearkin::{Document, Params};
+
+use crate::failure::Failure;
+
+/// The kind of a file, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Lines,
+    Parquet,
+}
+
+impl Format {
+    /// `reads`: also of files that are only read.
+    fn of(path: &Path, reads: bool) -> Result<Self, Failure> {
+        if path.as_os_str() == "-" {
+            return Ok(Self::Lines);
+        }
+        let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
+        match ending.as_deref().and_then(std::ffi::OsStr::to_str) {
+            Some("jsonl" | "ndjson") => Ok(Self::Lines),
+            // Told by its first bytes when it is opened.
+            Some("gz" | "zst" | "zstd") if reads => Ok(Self::Lines),
+            Some("parquet") => Ok(Self::Parquet),
+            _ => Err(Failure::new(
+                format!("{} is neither a .jsonl nor a .parquet file", path.display()),
+                "the ending of its name says which: give it one of these",
+            )),
+        }
+    }
+}
+
+/// Writes documents to a file.
+pub(crate) enum Writer {
+    Lines(lines::Writer),
+    Parquet(Box<parquet::Writer>),
+}
+
+impl Writer {
+    /// Begins a file; nothing has its name before [`Writer::finish`].
+    pub(crate) fn create(path: &Path, header: &Header, params: &Params) -> Result<Self, Failure> {
+        Ok(match Format::of(path, false)? {
+            Format::Lines => Self::Lines(lines::Writer::create(path, header)?),
+            Format::Parquet => {
+                Self::Parquet(Box::new(parquet::Writer::create(path, header, params)?))
+            }
+        })
+    }
+
+    pub(crate) fn write(&mut self, document: Document) -> Result<(), Failure> {
+        match self {
+            Self::Lines(writer) => writer.write(&document),
+            Self::Parquet(writer) => writer.write(document),
+        }
+    }
+
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        match self {
+            Self::Lines(writer) => writer.finish(),
+            Self::Parquet(writer) => writer.finish(),
+        }
+    }
+}
+
+/// Reads documents from a file, one after the other.
+pub(crate) enum Reader {
+    Lines(lines::Reader),
+    Parquet(Box<parquet::Reader>),
+}
+
+impl Reader {
+    /// Opens a file and reads its header.
+    pub(crate) fn open(path: &Path) -> Result<(Header, Self), Failure> {
+        Ok(match Format::of(path, true)? {
+            Format::Lines => {
+                let (header, reader) = lines::Reader::open(path)?;
+                (header, Self::Lines(reader))
+            }
+            Format::Parquet => {
+                let (header, reader) = parquet::Reader::open(path)?;
+                (header, Self::Parquet(Box::new(reader)))
+            }
+        })
+    }
+
+    /// The next document, with a signature of these parameters.
+    pub(crate) fn next(&mut self, params: &Params) -> Result<Option<Document>, Failure> {
+        match self {
+            Self::Lines(reader) => reader.next(params),
+            Self::Parquet(reader) => reader.next(params),
+        }
+    }
+
+    /// Whether the end of the file cannot be told from a place where it was cut.
+    pub(crate) fn may_be_cut(&self) -> bool {
+        matches!(self, Self::Lines(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ending_says_what_a_file_is() {
+        let of = |name: &str| Format::of(Path::new(name), false).ok();
+        assert_eq!((of("a.jsonl"), of("-")), (Some(Format::Lines), Some(Format::Lines)));
+        assert_eq!(of("a.b.PARQUET"), Some(Format::Parquet));
+        assert_eq!((of("a"), of("a.csv")), (None, None));
+    }
+}

@@ -1,0 +1,45 @@
+//! Parquet, where the tool was built without it: says so.
+
+use std::path::Path;
+
+use nearkin::{Document, Params};
+
+use super::header::Header;
+use crate::failure::Failure;
+
+/// There is none.
+pub(crate) enum Writer {}
+
+/// There is none.
+pub(crate) enum Reader {}
+
+fn missing(path: &Path) -> Failure {
+    Failure::new(
+        format!("{}: this nearkin was built without Parquet", path.display()),
+        "use a .jsonl file, or build it with the feature `parquet`",
+    )
+}
+
+impl Writer {
+    pub(crate) fn create(path: &Path, _: &Header, _: &Params) -> Result<Self, Failure> {
+        Err(missing(path))
+    }
+
+    pub(crate) fn write(&mut self, _: Document) -> Result<(), Failure> {
+        match *self {}
+    }
+
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        match self {}
+    }
+}
+
+impl Reader {
+    pub(crate) fn open(path: &Path) -> Result<(Header, Self), Failure> {
+        Err(missing(path))
+    }
+
+    pub(crate) fn next(&mut self, _: &Params) -> Result<Option<Document>, Failure> {
+        match *self {}
+    }
+}

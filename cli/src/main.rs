@@ -1,0 +1,110 @@
+//! The command-line tool `nearkin`: runs one command and turns its end into an exit status.
+//!
+//! Knows no command's details, and prints only through `output`.
+
+mod add;
+mod added;
+mod admit;
+mod args;
+mod checkpoint;
+mod content;
+mod copies;
+mod dedup;
+mod ended;
+mod exchange;
+mod failure;
+mod files;
+mod given;
+mod input;
+mod interrupt;
+mod lines;
+mod maintain;
+mod manual;
+mod mirror;
+mod opened;
+mod originals;
+mod output;
+mod pairs;
+mod passages;
+mod pipeline;
+mod progress;
+mod query;
+mod raw;
+mod remove;
+mod report;
+mod resume;
+#[cfg(feature = "serve")]
+mod serve;
+#[cfg(not(feature = "serve"))]
+#[path = "serve/no_serve.rs"]
+mod serve;
+mod sets;
+mod source;
+mod table;
+mod table_file;
+mod texts;
+mod time;
+mod transfer;
+mod tune;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+use ended::Ended;
+use failure::Failure;
+use output::Output;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    texts::silence_parsers();
+    let mut output = Output::new(args.json);
+    let ended = run(args.command, &mut output).and_then(|ended| {
+        output.flush()?;
+        Ok(ended)
+    });
+    match ended {
+        Ok(ended) => ExitCode::from(ended as u8),
+        // The reader of our output has seen enough (`nearkin pairs | head`).
+        Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(failure) => {
+            let status = if failure.is_interruption() { interrupt::STATUS } else { 2 };
+            // What was found before the failure is printed before its message. If even that
+            // fails, the message is still the more useful one.
+            let _ = output.flush();
+            output::note(&failure);
+            ExitCode::from(status)
+        }
+    }
+}
+
+fn run(command: Command, output: &mut Output) -> Result<Ended, Failure> {
+    match command {
+        Command::Create(args) => maintain::create(&args, output),
+        Command::Add(args) => add::run(&args, output),
+        Command::Admit(args) => admit::run(&args, output),
+        Command::Mirror(args) => mirror::run(&args, output),
+        Command::Dedup(args) => dedup::run(&args, output),
+        Command::Query(args) => query::run(args, output),
+        Command::Remove(args) => remove::run(args, output),
+        Command::Pairs(args) => pairs::pairs(&args, output),
+        Command::Clusters(args) => pairs::clusters(&args, output),
+        Command::Report(args) => report::run(&args, output),
+        Command::Stats(args) => maintain::stats(&args, output),
+        Command::Verify(args) => maintain::verify(&args, output),
+        Command::Compact(args) => maintain::compact(&args, output),
+        Command::Backup(args) => copies::backup(&args, output),
+        Command::Salvage(args) => copies::salvage(&args, output),
+        Command::Export(args) => transfer::export(&args, output),
+        Command::Import(args) => transfer::import(&args, output),
+        Command::Rebuild(args) => transfer::rebuild(&args, output),
+        Command::Serve(args) => serve::run(&args, output),
+        Command::Tune(args) => tune::run(&args, output),
+        Command::Completions(args) => manual::completions(&args, output),
+        Command::Man(args) => manual::man(&args, output),
+    }
+}

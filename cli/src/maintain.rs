@@ -1,0 +1,338 @@
+//! `nearkin create`, `stats`, `verify` and `compact`: an index as a whole.
+//!
+//! Knows how its state is printed, not what it holds.
+
+use std::path::Path;
+
+use nearkin::{ErrorKind, Options, Params, PassageView, Reader, Scheme};
+use serde::Serialize;
+
+use crate::args::{Compact, Create, Stats, Verify};
+use crate::ended::Ended;
+use crate::failure::{self, Failure};
+use crate::interrupt;
+use crate::opened;
+use crate::output::{self, Output, counted, grouped};
+use crate::progress::{Progress, Unit};
+
+/// All parameters but the seed, which may be secret.
+#[derive(Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one field of the JSON object")]
+pub(crate) struct ParamsObject {
+    threshold: f64,
+    recall: f64,
+    hashes: usize,
+    bands: usize,
+    rows_per_band: usize,
+    lane_bits: u32,
+    shingles: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passages: Option<String>,
+    stop_words: usize,
+    bag: bool,
+    keep_case: bool,
+    keep_space: bool,
+    no_nfc: bool,
+    scheme: String,
+}
+
+impl ParamsObject {
+    pub(crate) fn new(params: &Params) -> Self {
+        Self {
+            threshold: params.threshold(),
+            recall: params.recall_target(),
+            hashes: params.hashes(),
+            bands: params.bands(),
+            rows_per_band: params.rows_per_band(),
+            lane_bits: params.lane_bits(),
+            shingles: params.shingles().to_string(),
+            passages: params.passages().map(|windows| windows.to_string()),
+            stop_words: params.stop_words().count(),
+            bag: params.bag(),
+            keep_case: params.keep_case(),
+            keep_space: params.keep_space(),
+            no_nfc: params.no_nfc(),
+            scheme: params.scheme().to_string(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct CreatedObject<'a> {
+    created: &'a str,
+    #[serde(flatten)]
+    params: ParamsObject,
+}
+
+pub(crate) fn create(args: &Create, output: &mut Output) -> Result<Ended, Failure> {
+    let index = opened::create(&args.index, &args.given.params()?, None)?;
+    let created = &args.index.display().to_string();
+    if output.json() {
+        output.object(&CreatedObject { created, params: ParamsObject::new(index.params()) })?;
+    } else {
+        output.line(format_args!("created {created}: {}", opened::describe(index.params())))?;
+    }
+    index.close()?;
+    Ok(Ended::Well)
+}
+
+#[derive(Serialize)]
+struct StatsObject {
+    documents: u64,
+    /// Of an index of passages: those of all documents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passages_stored: Option<u64>,
+    dead: u64,
+    segments: u64,
+    memtable_documents: u64,
+    bytes_on_disk: u64,
+    change: u64,
+    durable_change: u64,
+    changes_replayed: u64,
+    bytes_cut: u64,
+    files_swept: u64,
+    unicode: String,
+    #[serde(flatten)]
+    params: ParamsObject,
+}
+
+/// How many documents there are; of an index of passages, texts and their passages.
+fn documents(stored: u64, texts: Option<u64>, params: &Params) -> String {
+    match (texts, params.passages()) {
+        (Some(texts), Some(windows)) => {
+            format!("{} in {} passages ({windows})", grouped(texts), grouped(stored))
+        }
+        _ => grouped(stored),
+    }
+}
+
+pub(crate) fn stats(args: &Stats, output: &mut Output) -> Result<Ended, Failure> {
+    let index = opened::to_read(&args.index)?;
+    let stats = index.stats()?;
+    let params = index.params();
+    let texts = match params.passages() {
+        Some(_) => Some(PassageView::new(&index)?.count_texts()?),
+        None => None,
+    };
+    if output.json() {
+        output.object(&StatsObject {
+            documents: texts.unwrap_or(stats.documents),
+            passages_stored: texts.map(|_| stats.documents),
+            dead: stats.dead,
+            segments: stats.segments,
+            memtable_documents: stats.memtable_documents,
+            bytes_on_disk: stats.bytes_on_disk,
+            change: stats.change,
+            durable_change: stats.durable_change,
+            changes_replayed: stats.recovery.changes_replayed,
+            bytes_cut: stats.recovery.bytes_cut,
+            files_swept: stats.recovery.files_swept,
+            unicode: stats.unicode,
+            params: ParamsObject::new(params),
+        })?;
+        return Ok(Ended::Well);
+    }
+    let per_document = stats.bytes_on_disk.checked_div(stats.documents + stats.dead);
+    let on_disk = match per_document {
+        Some(each) => {
+            format!("{}, {} a document", output::bytes(stats.bytes_on_disk), output::bytes(each))
+        }
+        None => output::bytes(stats.bytes_on_disk),
+    };
+    print_rows(
+        &[
+            ("documents", documents(stats.documents, texts, params)),
+            ("dead", grouped(stats.dead)),
+            ("segments", grouped(stats.segments)),
+            ("on disk", on_disk),
+            ("shingles", shingles(params)),
+            (
+                "hashes",
+                format!("{} of {} bits, {}", params.hashes(), params.lane_bits(), params.scheme()),
+            ),
+            ("bands", format!("{} of {} rows", params.bands(), params.rows_per_band())),
+            ("threshold", params.threshold().to_string()),
+            ("expected recall", chances(params)),
+            ("changes", format!("{}, {} durable", stats.change, stats.durable_change)),
+            ("recovery", recovered(&stats)),
+            ("unicode", unicode(&stats)),
+        ],
+        output,
+    )?;
+    Ok(Ended::Well)
+}
+
+/// What opening had to mend.
+fn recovered(stats: &nearkin::Stats) -> String {
+    let found = &stats.recovery;
+    if found.changes_replayed == 0 && found.bytes_cut == 0 && found.files_swept == 0 {
+        return "nothing to recover when opened".to_owned();
+    }
+    format!(
+        "{} changes replayed, {} of a torn tail cut, {} files swept",
+        grouped(found.changes_replayed),
+        output::bytes(found.bytes_cut),
+        grouped(found.files_swept)
+    )
+}
+
+/// The versions texts are read by, and those of the index's creation if they are others.
+fn unicode(stats: &nearkin::Stats) -> String {
+    if stats.unicode == stats.unicode_created {
+        return stats.unicode.clone();
+    }
+    format!("{} (created with {})", stats.unicode, stats.unicode_created)
+}
+
+/// Shingles and what is done to a text before.
+fn shingles(params: &Params) -> String {
+    if let Scheme::External(maker) = params.scheme() {
+        return format!("made elsewhere ({maker})");
+    }
+    let mut text = params.shingles().to_string();
+    for (is, name) in [
+        (params.bag(), "bag"),
+        (params.keep_case(), "keep-case"),
+        (params.keep_space(), "keep-space"),
+        (params.no_nfc(), "no-nfc"),
+    ] {
+        if is {
+            text.push_str(", ");
+            text.push_str(name);
+        }
+    }
+    let stop = params.stop_words().count() as u64;
+    if stop > 0 {
+        text.push_str(" without ");
+        text.push_str(&counted(stop, "stop word"));
+    }
+    text
+}
+
+/// How surely a query at the index's threshold returns documents of some similarities.
+fn chances(params: &Params) -> String {
+    let threshold = params.threshold();
+    let mut chances = Vec::new();
+    for step in [0.0, 0.05, 0.1, 0.2] {
+        let similarity = threshold + step;
+        if similarity <= 1.0 {
+            // Rounded down: nothing is found for certain.
+            let chance = (1000.0 * params.expected_recall(similarity, threshold)).floor() / 10.0;
+            chances.push(format!("{chance:.1} % at similarity {similarity:.2}"));
+        }
+    }
+    chances.join(", ")
+}
+
+/// Prints names and values below each other.
+fn print_rows(rows: &[(&str, String)], output: &mut Output) -> Result<(), Failure> {
+    let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    rows.iter().try_for_each(|(name, value)| output.line(format_args!("{name:<width$}  {value}")))
+}
+
+#[derive(Serialize)]
+struct VerifiedObject {
+    ok: bool,
+    documents: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    problems: Vec<String>,
+}
+
+pub(crate) fn verify(args: &Verify, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
+    let verified = match check(&args.index) {
+        Ok(verified) => verified,
+        // Damage that nothing can be read behind is damage found all the same.
+        Err(error) if error.kind() == ErrorKind::Corrupt => {
+            VerifiedObject { ok: false, documents: 0, problems: vec![failure::with_causes(&error)] }
+        }
+        Err(error) => {
+            let is_other = error.kind() == ErrorKind::Mismatch;
+            let failure = opened::not_opened(error);
+            if is_other {
+                return Err(failure.advise("run the command again: it checks that one"));
+            }
+            let again = "not all was checked; run the command again to the end";
+            return Err(failure.advise_if_interrupted(again));
+        }
+    };
+    if output.json() {
+        output.object(&verified)?;
+    } else if verified.ok {
+        let documents = counted(verified.documents, "document");
+        output.line(format_args!("{}: no damage, {documents}", args.index.display()))?;
+    } else {
+        for problem in &verified.problems {
+            output.line(problem)?;
+        }
+    }
+    if verified.ok {
+        return Ok(Ended::Well);
+    }
+    output.flush()?;
+    let problems = counted(verified.problems.len() as u64, "problem");
+    output::note(format!(
+        "{problems}: what no compaction mends, restore from a backup, or save what can be read \
+         with `nearkin salvage`"
+    ));
+    Ok(Ended::Amiss)
+}
+
+fn check(dir: &Path) -> nearkin::Result<VerifiedObject> {
+    let index = Reader::open(dir, Options::default())?;
+    let progress = Progress::start("verifying", Unit::Bytes, Some(0));
+    let found = index.verify_with(&mut progress.callback())?;
+    Ok(VerifiedObject {
+        ok: found.problems.is_empty(),
+        documents: found.documents,
+        problems: found.problems.iter().map(failure::with_causes).collect(),
+    })
+}
+
+#[derive(Serialize)]
+struct CompactedObject {
+    documents: u64,
+    segments: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expired: Option<u64>,
+    bytes_before: u64,
+    bytes_after: u64,
+}
+
+pub(crate) fn compact(args: &Compact, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
+    let index = opened::to_change(&args.index)?;
+    if args.ttl.ttl.is_some() {
+        opened::check_of_documents(index.params(), "compact --ttl")?;
+    }
+    let before = index.stats()?;
+    let expired = opened::expire(&index, args.ttl.ttl)?;
+    let progress = Progress::start("compacting", Unit::Documents, Some(0));
+    let ended = index.compact_with(&mut progress.callback()).map_err(Failure::from);
+    drop(progress);
+    let after = index.stats()?;
+    opened::close(ended, || index.close()).map_err(|failure| {
+        let again = "the index is as it was; run the command again to compact it";
+        failure.advise_if_interrupted(again)
+    })?;
+    if output.json() {
+        output.object(&CompactedObject {
+            documents: after.documents,
+            segments: after.segments,
+            expired: args.ttl.ttl.map(|_| expired),
+            bytes_before: before.bytes_on_disk,
+            bytes_after: after.bytes_on_disk,
+        })?;
+    } else {
+        let expired = args.ttl.ttl.map(|_| format!("; {} expired", counted(expired, "document")));
+        output.line(format_args!(
+            "{} in {}; {} on disk, {} before{}",
+            counted(after.documents, "document"),
+            counted(after.segments, "segment"),
+            output::bytes(after.bytes_on_disk),
+            output::bytes(before.bytes_on_disk),
+            expired.unwrap_or_default()
+        ))?;
+    }
+    Ok(Ended::Well)
+}

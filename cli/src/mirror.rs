@@ -1,0 +1,122 @@
+//! `nearkin mirror`: an index that follows a folder. See docs/MIRROR.md.
+//!
+//! Knows the order of things: look, refuse, plan, carry out, remember; and, with `--watch`, again.
+
+mod carry_out;
+mod folder;
+mod memo;
+#[cfg(not(feature = "watch"))]
+mod no_watch;
+mod pass;
+mod plan;
+mod report;
+mod store;
+mod told;
+mod walk;
+#[cfg(feature = "watch")]
+mod watch;
+
+#[cfg(not(feature = "watch"))]
+use no_watch as watch;
+
+use std::collections::HashSet;
+use std::fs;
+
+use nearkin::{Params, Scheme, Shingles};
+
+use crate::add;
+use crate::args::{Mirror, TtlGiven};
+use crate::ended::Ended;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::lines::Fields;
+use crate::opened;
+use crate::output::Output;
+use crate::raw;
+use carry_out::Run;
+use folder::Folder;
+use pass::{Mirroring, carry_out, check_not_empty, summarise};
+use plan::{check_folder, plan};
+use report::Counts;
+use store::Store;
+use told::Told;
+use walk::{Rules, Scope};
+
+pub(crate) fn run(args: &Mirror, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
+    let folder = Folder::new(&args.folder)?;
+    // Forced, an index may be emptied; one that is not there has nothing to lose.
+    let may_be_missing = args.force && opened::exists(&args.index)?;
+    if !folder.is_there() && !may_be_missing {
+        return Err(Failure::new(
+            format!("{} is not there", args.folder.display()),
+            "is a disk not mounted? If the folder is gone for good, --force removes its documents",
+        ));
+    }
+    if args.dry_run {
+        return dry_run(args, &folder, output);
+    }
+    watch::check(args)?;
+    let fields = |params: &Params| takes_texts(params).map(|()| Fields::text("id", "text"));
+    let (index, _) = add::open(&args.index, &args.given, TtlGiven::default(), false, fields)?;
+    check_folder(&index.snapshot(), &folder, args.force)?;
+    let params = index.params().clone();
+    let told = Told::read(&args.index, &raw::key_of(&args.folder));
+    let mut mirroring =
+        Mirroring { args, folder, rules: rules(args), params, store: Store::Index(index), told };
+    let ended = if args.watch {
+        watch::watch(&mut mirroring, output)
+    } else {
+        mirroring.pass(&Scope::All, output)
+    };
+    opened::close(ended, || mirroring.store.close())?;
+    Ok(Ended::Well)
+}
+
+/// Only an index of texts, and of whole ones, can follow files.
+fn takes_texts(params: &Params) -> Result<(), Failure> {
+    opened::check_of_documents(params, "mirror")?;
+    let external = matches!(params.scheme(), Scheme::External(_));
+    if external || params.shingles() == Shingles::Items {
+        return Err(Failure::new("the index takes no texts, which files are", "use another index"));
+    }
+    Ok(())
+}
+
+fn rules(args: &Mirror) -> Rules {
+    Rules {
+        hidden: args.hidden,
+        no_ignore: args.no_ignore,
+        // If it cannot be resolved it is not there, and nothing needs to be passed over.
+        index: fs::canonicalize(&args.index).ok(),
+    }
+}
+
+/// Everything but the changes: those go into a scratch index.
+fn dry_run(args: &Mirror, folder: &Folder, output: &mut Output) -> Result<Ended, Failure> {
+    let reader = opened::exists(&args.index)?.then(|| opened::to_read(&args.index)).transpose()?;
+    let params = match &reader {
+        Some(reader) => {
+            opened::check_given(reader.params(), &args.index, &args.given)?;
+            reader.params().clone()
+        }
+        None => args.given.params()?,
+    };
+    takes_texts(&params)?;
+    let documents = reader.as_deref().cloned();
+    if let Some(documents) = &documents {
+        check_folder(documents, folder, args.force)?;
+    }
+    let mut told = Told::read(&args.index, &raw::key_of(&args.folder));
+    let planned = plan(documents.as_ref(), folder, &rules(args), &Scope::All, &mut told)?;
+    check_not_empty(&planned, folder, args.force)?;
+    let keys = planned.to_read.iter().map(|file| &file.key).chain(&planned.gone);
+    let gone: HashSet<u128> = keys.map(|key| folder::mark(key)).collect();
+    let store = Store::dry(documents, &params, gone)?;
+    let mut counts = Counts { dry_run: true, ..Counts::default() };
+    let run =
+        Run { store: &store, told: &mut told, counts: &mut counts, output, limit: args.limit };
+    carry_out(run, planned, &params)?;
+    summarise(&counts, output)?;
+    Ok(Ended::Well)
+}

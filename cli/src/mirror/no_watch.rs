@@ -1,0 +1,21 @@
+//! Watching, where the tool was built without it: says so.
+
+use super::pass::Mirroring;
+use crate::args::Mirror;
+use crate::failure::Failure;
+use crate::output::Output;
+
+pub(super) fn check(args: &Mirror) -> Result<(), Failure> {
+    if args.watch { Err(missing()) } else { Ok(()) }
+}
+
+pub(super) fn watch(_: &mut Mirroring<'_>, _: &mut Output) -> Result<(), Failure> {
+    Err(missing())
+}
+
+fn missing() -> Failure {
+    Failure::new(
+        "this nearkin was built without --watch",
+        "run it again and again, as by cron, or build it with the feature `watch`",
+    )
+}

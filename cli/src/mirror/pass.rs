@@ -1,0 +1,91 @@
+//! One pass: looks at the folder, or a part of it, and makes the index follow.
+//!
+//! Knows what a pass does, in which order, and what is said of it. Does not know when there is one.
+
+use nearkin::{Params, Snapshot};
+
+use super::carry_out::Run;
+use super::folder::Folder;
+use super::plan::{Plan, plan};
+use super::report::Counts;
+use super::store::Store;
+use super::told::Told;
+use super::walk::{Rules, Scope};
+use crate::args::Mirror;
+use crate::failure::Failure;
+use crate::output::{self, Output, counted};
+
+/// An open index and the folder it follows.
+pub(super) struct Mirroring<'a> {
+    pub(super) args: &'a Mirror,
+    pub(super) folder: Folder,
+    pub(super) rules: Rules,
+    pub(super) params: Params,
+    pub(super) store: Store,
+    pub(super) told: Told,
+}
+
+impl Mirroring<'_> {
+    /// Makes the index follow what changed in a part of the folder.
+    pub(super) fn pass(&mut self, scope: &Scope, output: &mut Output) -> Result<(), Failure> {
+        let documents: Option<Snapshot> = self.store.documents();
+        let planned = plan(documents.as_ref(), &self.folder, &self.rules, scope, &mut self.told)?;
+        drop(documents);
+        if scope.is_all() {
+            check_not_empty(&planned, &self.folder, self.args.force)?;
+        }
+        let mut counts = Counts::default();
+        let run = Run {
+            store: &self.store,
+            told: &mut self.told,
+            counts: &mut counts,
+            output,
+            limit: self.args.limit,
+        };
+        let ended = carry_out(run, planned, &self.params);
+        if ended.as_ref().is_err_and(|failure| !failure.is_interruption()) {
+            return ended;
+        }
+        let all = scope.is_all() && ended.is_ok();
+        if let Err(error) = self.told.write(all) {
+            // Only a cache: what it would have said is found out again.
+            output::note(format!("skipped files were not remembered: {error}"));
+        }
+        ended?;
+        if scope.is_all() || counts.is_change() {
+            summarise(&counts, output)?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn carry_out(mut run: Run<'_>, planned: Plan, params: &Params) -> Result<(), Failure> {
+    run.carry_out(planned, params).map_err(|failure| {
+        let where_to = if run.counts.dry_run { "" } else { ", safe in the index" };
+        failure.after(&format!("before that{where_to}: {}", run.counts))
+    })
+}
+
+pub(super) fn summarise(counts: &Counts, output: &mut Output) -> Result<(), Failure> {
+    if output.json() {
+        output.object(counts)?;
+    }
+    output.flush()?;
+    output::note(counts);
+    Ok(())
+}
+
+/// A folder that holds nothing is most often one whose disk is not there.
+pub(super) fn check_not_empty(planned: &Plan, folder: &Folder, force: bool) -> Result<(), Failure> {
+    if force || planned.files > 0 || planned.gone.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        format!(
+            "{} holds no file, and the index has {} of it",
+            folder.path.display(),
+            counted(planned.gone.len() as u64, "document")
+        ),
+        "is a disk not mounted? If the files are gone for good, --force removes the documents",
+    ))
+}

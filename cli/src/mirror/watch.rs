@@ -1,0 +1,149 @@
+//! Going on with what the file system reports, until Ctrl-C.
+//!
+//! Knows events, and that they may be lost: then everything is looked at again.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use notify::{Event, EventKind, RecursiveMode, Watcher as _};
+
+use super::folder::Folder;
+use super::pass::Mirroring;
+use super::walk::{IGNORE_FILES, Scope};
+use crate::args::Mirror;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::output::{self, Output};
+
+/// So long nothing must happen before what happened is looked at: programs write in parts.
+const QUIET: Duration = Duration::from_millis(500);
+
+/// Where it never is quiet, it is looked at all the same.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often is looked whether there is something to do.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// With more changed paths than these, everything is looked at.
+const PATHS_MAX: usize = 200;
+
+/// What happened since it was last looked at.
+#[derive(Debug, Default)]
+struct Happened {
+    paths: BTreeSet<PathBuf>,
+    /// Some of it is not known.
+    all: bool,
+    first: Option<Instant>,
+    last: Option<Instant>,
+}
+
+impl Happened {
+    fn note(&mut self, event: notify::Result<Event>, folder: &Folder, index: Option<&PathBuf>) {
+        let event = match event {
+            // Our own reading is such an event.
+            Ok(event) if matches!(event.kind, EventKind::Access(_)) => return,
+            Ok(event) => event,
+            Err(_) => return self.everything(),
+        };
+        if event.need_rescan() || event.paths.is_empty() {
+            return self.everything();
+        }
+        for path in &event.paths {
+            let of_rules = path
+                .file_name()
+                .is_some_and(|name| IGNORE_FILES.iter().any(|ignore_file| name == *ignore_file));
+            match folder.spelled(path) {
+                Some(path) if index.is_some_and(|index| path.starts_with(index)) => {}
+                Some(path) if path != folder.path && !of_rules => self.path(path),
+                _ => self.everything(),
+            }
+        }
+    }
+
+    fn path(&mut self, path: PathBuf) {
+        self.paths.insert(path);
+        if self.paths.len() > PATHS_MAX {
+            self.everything();
+        } else {
+            self.touch();
+        }
+    }
+
+    fn everything(&mut self) {
+        self.all = true;
+        self.paths.clear();
+        self.touch();
+    }
+
+    fn touch(&mut self) {
+        let now = Instant::now();
+        self.first.get_or_insert(now);
+        self.last = Some(now);
+    }
+
+    /// What to look at now, if anything.
+    fn take_if_due(&mut self) -> Option<Scope> {
+        let (first, last) = (self.first?, self.last?);
+        if last.elapsed() < QUIET && first.elapsed() < PATIENCE {
+            return None;
+        }
+        let Self { paths, all, .. } = std::mem::take(self);
+        Some(if all { Scope::All } else { Scope::Below(paths) })
+    }
+}
+
+/// Whether this build can watch: it can.
+#[expect(clippy::unnecessary_wraps, reason = "other builds cannot")]
+pub(super) fn check(_: &Mirror) -> Result<(), Failure> {
+    Ok(())
+}
+
+/// A run, and then whatever happens.
+pub(super) fn watch(mirroring: &mut Mirroring<'_>, output: &mut Output) -> Result<(), Failure> {
+    let happened = Arc::new(Mutex::new(Happened::default()));
+    let folder = mirroring.folder.clone();
+    let (path, shared) = (folder.path.clone(), Arc::clone(&happened));
+    let index = mirroring.rules.index.as_ref().and_then(|index| folder.spelled(index));
+    // Before the first run, so that nothing falls between the two.
+    let mut watcher = notify::recommended_watcher(move |event| {
+        lock(&shared).note(event, &folder, index.as_ref());
+    })
+    .map_err(|error| refused(&error))?;
+    watcher.watch(&path, RecursiveMode::Recursive).map_err(|error| refused(&error))?;
+    // Not yet what was asked for: a signal here interrupts.
+    mirroring.pass(&Scope::All, output)?;
+    output::note(format!("watching {}; Ctrl-C ends it", path.display()));
+    while !interrupt::came() {
+        thread::sleep(PAUSE);
+        let due = lock(&happened).take_if_due();
+        if let Some(scope) = due {
+            match mirroring.pass(&scope, output) {
+                Err(failure) if failure.is_interruption() => break,
+                ended => ended?,
+            }
+            if !path.is_dir() {
+                return Err(Failure::new(
+                    format!("{} is not there any more, and cannot be watched", path.display()),
+                    "its documents stay; run the command again once it is back",
+                ));
+            }
+        }
+    }
+    output::note("stopped; the index holds all that was printed");
+    Ok(())
+}
+
+fn lock(happened: &Mutex<Happened>) -> MutexGuard<'_, Happened> {
+    happened.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn refused(error: &notify::Error) -> Failure {
+    Failure::new(
+        format!("the folder cannot be watched: {error}"),
+        "on Linux each folder takes a watch: raise `sysctl fs.inotify.max_user_watches`, or run \
+         without --watch, as by cron",
+    )
+}

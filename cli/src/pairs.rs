@@ -1,0 +1,322 @@
+//! `nearkin pairs` and `nearkin clusters`: what in an index is like what.
+//!
+//! Knows how they are printed and sorted, not how they are found.
+
+use std::cmp::Reverse;
+
+use nearkin::{Cluster, Collapsed, Exact, Pair, Reader};
+use serde::Serialize;
+
+use crate::args::{Clusters, Pairs};
+use crate::content::Reading;
+use crate::ended::Ended;
+use crate::failure::Failure;
+use crate::input;
+use crate::interrupt;
+use crate::opened;
+use crate::originals::{self, ExactFields, Originals};
+use crate::output::{self, Output, counted, grouped, lossy, visible};
+use crate::progress::{Progress, Unit};
+use crate::table::{Align, Table};
+use crate::time::{DAY_MS, day};
+
+/// A cluster that came on more days is summed up.
+const DAYS_SHOWN_MAX: usize = 4;
+
+#[derive(Serialize)]
+struct PairObject<'a> {
+    a: &'a str,
+    b: &'a str,
+    similarity: f64,
+    #[serde(flatten)]
+    exact: ExactFields,
+}
+
+pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
+    let index = opened::to_read(&args.index)?;
+    opened::check_of_documents(index.params(), "pairs")?;
+    opened::warn_if_missed(index.params(), args.threshold);
+    let threshold = args.threshold.unwrap_or_else(|| index.params().threshold());
+    let originals = if args.exact.exact {
+        let fields = input::fields_again(&args.exact, index.params())?;
+        Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact)?)
+    } else {
+        None
+    };
+    let doing = "finding pairs";
+    let total = Some(index.len());
+    let progress = if args.sort {
+        Progress::start(doing, Unit::Documents, total)
+    } else {
+        Progress::unless_results_are_on_the_terminal(doing, Unit::Documents, total)
+    };
+    if args.collapse {
+        return collapsed(args, &index, threshold, &progress, output);
+    }
+    let mut found = index.pairs(threshold)?;
+    let mut printer = Printer::new(&index, originals.as_ref(), output);
+    let mut sorted = Vec::new();
+    while let Some(pair) = found.next() {
+        progress.reached(found.progress().done);
+        interrupt::check().map_err(unfinished)?;
+        if args.sort {
+            sorted.push(pair?);
+        } else {
+            printer.pair(&pair?, output)?;
+        }
+    }
+    drop(progress);
+    sorted.sort_unstable_by(|left: &Pair, right| {
+        let similarity = right.similarity.total_cmp(&left.similarity);
+        similarity.then_with(|| left.a.cmp(&right.a)).then_with(|| left.b.cmp(&right.b))
+    });
+    for pair in &sorted {
+        printer.pair(pair, output)?;
+    }
+    let count = printer.finish(output)?;
+    if !output.json() {
+        let pairs = counted(count, "pair");
+        output::note(format!("{pairs} of similarity {threshold} and above"));
+    }
+    Ok(Ended::Well)
+}
+
+/// Nothing was written, so there is nothing to go on with.
+fn unfinished(failure: Failure) -> Failure {
+    failure.advise_if_interrupted("not all was found; run the command again to the end")
+}
+
+#[derive(Serialize)]
+struct CrowdObject<'a> {
+    crowd: &'a str,
+    count: u64,
+}
+
+#[derive(Serialize)]
+struct CollapsedObject<'a> {
+    a: &'a str,
+    b: &'a str,
+    similarity: f64,
+    a_count: u64,
+    b_count: u64,
+}
+
+/// Pairs with the documents of one signature taken together.
+fn collapsed(
+    args: &Pairs,
+    index: &Reader,
+    threshold: f64,
+    progress: &Progress,
+    output: &mut Output,
+) -> Result<Ended, Failure> {
+    let mut found = index.pairs(threshold)?.collapse()?;
+    let columns = [("similarity", Align::Right), ("a", Align::Left), ("b", Align::Left)];
+    let mut table = (!output.json()).then(|| Table::new(columns));
+    let (mut sorted, mut crowds, mut pairs) = (Vec::new(), 0, 0);
+    while let Some(one) = found.next() {
+        progress.reached(found.progress().done);
+        interrupt::check().map_err(unfinished)?;
+        let one = one?;
+        match one {
+            Collapsed::Crowd { .. } => crowds += 1,
+            Collapsed::Pair { .. } => pairs += 1,
+        }
+        if args.sort {
+            sorted.push(one);
+        } else {
+            print_collapsed(&one, &mut table, output)?;
+        }
+    }
+    let order = |one: &Collapsed| match one {
+        Collapsed::Crowd { key, .. } => (0, Reverse(0), key.clone(), Vec::new()),
+        Collapsed::Pair { pair, .. } => {
+            (1, Reverse(pair.equal_rows), pair.a.clone(), pair.b.clone())
+        }
+    };
+    sorted.sort_by_cached_key(order);
+    for one in &sorted {
+        print_collapsed(one, &mut table, output)?;
+    }
+    if let Some(table) = table {
+        table.finish(output)?;
+    }
+    output.flush()?;
+    if !output.json() {
+        let (crowds, pairs) = (counted(crowds, "crowd"), counted(pairs, "pair"));
+        let what = format!("{crowds} of equal signatures, {pairs} of others");
+        output::note(format!("{what}, of similarity {threshold} and above"));
+    }
+    Ok(Ended::Well)
+}
+
+fn print_collapsed(
+    one: &Collapsed,
+    table: &mut Option<Table<3>>,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let name = |key: &[u8], count: u64| match count {
+        1 => visible(key),
+        _ => format!("{} ({})", visible(key), grouped(count)),
+    };
+    match (one, table) {
+        (Collapsed::Crowd { key, count }, Some(table)) => {
+            let others = format!("and {} with the same signature", grouped(count - 1));
+            table.row(["1.000".to_owned(), name(key, *count), others], output)
+        }
+        (Collapsed::Crowd { key, count }, None) => {
+            output.object(&CrowdObject { crowd: &lossy(key), count: *count })
+        }
+        (Collapsed::Pair { pair, a_count, b_count }, Some(table)) => {
+            let (a, b) = (name(&pair.a, *a_count), name(&pair.b, *b_count));
+            table.row([format!("{:.3}", pair.similarity), a, b], output)
+        }
+        (Collapsed::Pair { pair, a_count, b_count }, None) => output.object(&CollapsedObject {
+            a: &lossy(&pair.a),
+            b: &lossy(&pair.b),
+            similarity: pair.similarity,
+            a_count: *a_count,
+            b_count: *b_count,
+        }),
+    }
+}
+
+/// Prints pairs as they come.
+struct Printer<'a> {
+    index: &'a Reader,
+    /// Where the documents are that pairs are verified by, if they are.
+    originals: Option<&'a Originals>,
+    rows: Rows,
+    count: u64,
+}
+
+enum Rows {
+    Objects,
+    Estimates(Table<3>),
+    Exact(Table<4>),
+}
+
+impl<'a> Printer<'a> {
+    fn new(index: &'a Reader, originals: Option<&'a Originals>, output: &Output) -> Self {
+        let [similarity, a, b] =
+            [("similarity", Align::Right), ("a", Align::Left), ("b", Align::Left)];
+        let rows = match originals {
+            _ if output.json() => Rows::Objects,
+            None => Rows::Estimates(Table::new([similarity, a, b])),
+            Some(_) => Rows::Exact(Table::new([("exact", Align::Right), similarity, a, b])),
+        };
+        Self { index, originals, rows, count: 0 }
+    }
+
+    fn pair(&mut self, pair: &Pair, output: &mut Output) -> Result<(), Failure> {
+        let exact = match self.originals {
+            None => None,
+            Some(originals) => {
+                let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
+                Some(self.index.exact_pair(pair, originals.least(), fetch)?)
+            }
+        };
+        if exact == Some(Exact::Below) {
+            return Ok(());
+        }
+        self.count += 1;
+        let similarity = pair.similarity;
+        let [estimate, a, b] = [format!("{similarity:.3}"), visible(&pair.a), visible(&pair.b)];
+        match &mut self.rows {
+            Rows::Estimates(table) => table.row([estimate, a, b], output),
+            Rows::Exact(table) => {
+                let exact = exact.map_or_else(String::new, originals::cell);
+                table.row([exact, estimate, a, b], output)
+            }
+            Rows::Objects => {
+                let exact = ExactFields::of(exact);
+                let (a, b) = (&lossy(&pair.a), &lossy(&pair.b));
+                output.object(&PairObject { a, b, similarity, exact })
+            }
+        }
+    }
+
+    fn finish(self, output: &mut Output) -> Result<u64, Failure> {
+        match self.rows {
+            Rows::Objects => {}
+            Rows::Estimates(table) => table.finish(output)?,
+            Rows::Exact(table) => table.finish(output)?,
+        }
+        output.flush()?;
+        Ok(self.count)
+    }
+}
+
+/// One document of a cluster, which is named by its representative.
+#[derive(Serialize)]
+struct ClusterObject<'a> {
+    cluster: &'a str,
+    key: &'a str,
+    /// When it was added or last replaced, in milliseconds UTC.
+    time: u64,
+}
+
+pub(crate) fn clusters(args: &Clusters, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
+    let index = opened::to_read(&args.index)?;
+    opened::check_of_documents(index.params(), "clusters")?;
+    opened::warn_if_missed(index.params(), args.threshold);
+    let threshold = args.threshold.unwrap_or_else(|| index.params().threshold());
+    let progress = Progress::start("clustering", Unit::Documents, Some(index.len()));
+    let clusters = index.clusters_with(threshold, &mut progress.callback());
+    let clusters = clusters.map_err(|error| unfinished(error.into()))?;
+    drop(progress);
+    let (mut count, mut documents) = (0, 0);
+    for cluster in clusters {
+        let cluster = cluster?;
+        interrupt::check().map_err(unfinished)?;
+        count += 1;
+        documents += cluster.size();
+        print_cluster(&cluster, output)?;
+    }
+    output.flush()?;
+    if !output.json() {
+        output::note(format!(
+            "{} of {}, of {} in all, connected at similarity {threshold} and above",
+            counted(count, "cluster"),
+            counted(documents, "document"),
+            grouped(index.len())
+        ));
+    }
+    Ok(Ended::Well)
+}
+
+/// For people a block: the representative with size and growth, below it the others, and a blank
+/// line.
+fn print_cluster(cluster: &Cluster, output: &mut Output) -> Result<(), Failure> {
+    let Some((representative, others)) = cluster.keys.split_first() else { return Ok(()) };
+    if output.json() {
+        let name = &lossy(representative);
+        return cluster.keys.iter().zip(&cluster.times).try_for_each(|(key, time)| {
+            output.object(&ClusterObject { cluster: name, key: &lossy(key), time: *time })
+        });
+    }
+    output.line(format_args!("{}  ({})", visible(representative), growth(cluster)))?;
+    for key in others {
+        output.line(format_args!("  {}", visible(key)))?;
+    }
+    output.line("")
+}
+
+/// How many documents a cluster has, and when they came.
+fn growth(cluster: &Cluster) -> String {
+    let size = counted(cluster.size(), "document");
+    let days = cluster.growth(DAY_MS);
+    match &days[..] {
+        [(first, _)] => format!("{size} on {}", day(*first)),
+        few if few.len() <= DAYS_SHOWN_MAX => {
+            let each = few.iter().map(|(begin, count)| format!("{count} on {}", day(*begin)));
+            format!("{size}: {}", each.collect::<Vec<_>>().join(", "))
+        }
+        many => {
+            let (first, last) = (day(cluster.first_time()), day(cluster.last_time()));
+            let most = many.iter().map(|(_, count)| *count).max().unwrap_or(0);
+            format!("{size}, {first} to {last}, up to {} a day", grouped(most))
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! `nearkin query`: what is like a file, a text, a stored document, or each line of a file.
+//!
+//! Knows how answers are printed. Does not know how documents are read.
+
+use std::path::PathBuf;
+
+use nearkin::{Answer, ErrorKind, Exact, Match, Original, Pair, Reader};
+use serde::Serialize;
+
+use crate::args::Query;
+use crate::content::Reading;
+use crate::ended::Ended;
+use crate::failure::{self, Failure};
+use crate::input::{self, Input};
+use crate::opened;
+use crate::originals::{self, ExactFields, Originals};
+use crate::output::{self, Output, counted, grouped, lossy, visible};
+use crate::passages;
+use crate::pipeline::{self, Pace};
+use crate::progress::Progress;
+use crate::raw::{self, Origin, Raw, Reason, Skipped};
+use crate::table::{Align, Table};
+
+pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
+    let index = opened::to_read(&args.index)?;
+    if index.params().passages().is_some() {
+        return passages::query(&index, args, output);
+    }
+    opened::warn_if_missed(index.params(), args.threshold);
+    let originals = if args.exact.exact {
+        let fields = input::fields_again(&args.exact, index.params())?;
+        Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact)?)
+    } else {
+        None
+    };
+    let asking = Asking {
+        index: &index,
+        originals: originals.as_ref(),
+        threshold: args.threshold,
+        limit: args.limit,
+        candidates_max: args.max_candidates,
+        strict: args.lines.strict,
+    };
+    if let Some(key) = &args.key {
+        return by_keys(&asking, &[key.as_encoded_bytes()], output);
+    }
+    if !args.keys.is_empty() {
+        let keys: Vec<_> = args.keys.iter().map(|key| key.as_encoded_bytes()).collect();
+        return by_keys(&asking, &keys, output);
+    }
+    let fields = input::fields(&args.lines, index.params())?;
+    let reading = Reading::new(index.sketcher(), fields.clone());
+    if let Some(text) = &args.text {
+        return by_text(&asking, text, output);
+    }
+    let input = if args.lines.jsonl.is_empty() {
+        Input::named(args.files)
+    } else {
+        Input::lines(args.lines.jsonl)?.of_fields(&fields)
+    };
+    by_content(&asking, &reading, input, output)
+}
+
+/// What is the same for all queries of one command.
+struct Asking<'a> {
+    index: &'a Reader,
+    /// Where the documents are that matches are verified by, if they are.
+    originals: Option<&'a Originals>,
+    threshold: Option<f64>,
+    limit: usize,
+    candidates_max: Option<usize>,
+    strict: bool,
+}
+
+impl Asking<'_> {
+    fn run(&self, query: nearkin::Query<'_>) -> nearkin::Result<Answer> {
+        let query = query.limit(self.limit);
+        let query = match self.candidates_max {
+            Some(candidates) => query.max_candidates(candidates),
+            None => query,
+        };
+        match self.threshold {
+            Some(threshold) => query.threshold(threshold).run(),
+            None => query.run(),
+        }
+    }
+
+    /// Verifies an answer, if that is wanted, by the document that was asked for.
+    fn verified(&self, answer: Answer, asked: Option<&Original>) -> nearkin::Result<Verified> {
+        let (Some(originals), Some(asked)) = (self.originals, asked) else {
+            return Ok(Verified { answer, exact: None });
+        };
+        let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
+        let least = originals.least();
+        let exact = self.index.exact_matches(asked, &answer.matches, least, fetch)?;
+        Ok(Verified::without_those_below(answer, exact))
+    }
+
+    /// The same for a document that is stored.
+    fn verified_by_key(&self, answer: Answer, key: &[u8]) -> nearkin::Result<Verified> {
+        let Some(originals) = self.originals else { return Ok(Verified { answer, exact: None }) };
+        let one = |found: &Match| {
+            let pair = Pair {
+                a: key.to_vec(),
+                b: found.key.clone(),
+                equal_rows: found.equal_rows,
+                similarity: found.similarity,
+            };
+            self.index.exact_pair(&pair, originals.least(), &mut |key| Ok(originals.fetch(key)))
+        };
+        let exact = answer.matches.iter().map(one).collect::<nearkin::Result<_>>()?;
+        Ok(Verified::without_those_below(answer, exact))
+    }
+
+    /// The threshold that the answers were asked at.
+    fn threshold(&self) -> f64 {
+        self.threshold.unwrap_or_else(|| self.index.params().threshold())
+    }
+}
+
+/// An answer, and of each match what the documents themselves say, if that was asked for.
+struct Verified {
+    answer: Answer,
+    exact: Option<Vec<Exact>>,
+}
+
+impl Verified {
+    fn without_those_below(mut answer: Answer, exact: Vec<Exact>) -> Self {
+        let mut stays = exact.iter().map(|exact| *exact != Exact::Below);
+        answer.matches.retain(|_| stays.next().unwrap_or(false));
+        let below = exact.iter().filter(|exact| **exact == Exact::Below).count();
+        answer.found -= (below as u64).min(answer.found);
+        let exact = exact.into_iter().filter(|exact| *exact != Exact::Below).collect();
+        Self { answer, exact: Some(exact) }
+    }
+
+    /// Each match, and what its document says.
+    fn matches(&self) -> impl Iterator<Item = (&Match, Option<Exact>)> {
+        let exact = |at: usize| self.exact.as_ref().and_then(|all| all.get(at).copied());
+        self.answer.matches.iter().enumerate().map(move |(at, found)| (found, exact(at)))
+    }
+}
+
+fn by_keys(asking: &Asking<'_>, keys: &[&[u8]], output: &mut Output) -> Result<Ended, Failure> {
+    if let (Some(_), [_, _, ..]) = (asking.originals, keys) {
+        return Err(Failure::new(
+            "several documents as one query have no exact similarity",
+            "ask for one --key at a time, or without --exact",
+        ));
+    }
+    let answer = asking.run(asking.index.query_keys(keys)).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Failure::new(
+            failure::with_causes(&error),
+            "a file's key is its path as it was given to `nearkin add`, without `./`",
+        ),
+        _ => Failure::from(error),
+    })?;
+    let answer = match keys {
+        [key] => asking.verified_by_key(answer, key)?,
+        _ => Verified { answer, exact: None },
+    };
+    print_one(asking, &keys.join(&b','), &answer, output)
+}
+
+fn by_text(asking: &Asking<'_>, text: &str, output: &mut Output) -> Result<Ended, Failure> {
+    let asked =
+        asking.index.sketcher().original_text(text).map_err(|error| match error.kind() {
+            ErrorKind::Empty => Failure::new("the text is empty: there is nothing to compare", ""),
+            _ => Failure::from(error),
+        })?;
+    let answer = asking.run(asking.index.query(asked.signature()))?;
+    print_one(asking, b"text", &asking.verified(answer, Some(&asked))?, output)
+}
+
+/// Prints the answer to the only query of a command.
+fn print_one(
+    asking: &Asking<'_>,
+    name: &[u8],
+    verified: &Verified,
+    output: &mut Output,
+) -> Result<Ended, Failure> {
+    let answer = &verified.answer;
+    if output.json() {
+        print_objects(name, verified, output)?;
+    } else if asking.originals.is_some() {
+        let exact = ("exact", Align::Right);
+        let mut table = Table::new([
+            exact,
+            ("similarity", Align::Right),
+            ("error", Align::Right),
+            ("key", Align::Left),
+        ]);
+        for (found, exact) in verified.matches() {
+            let [similarity, error, key] = cells(found);
+            let exact = exact.map_or_else(String::new, originals::cell);
+            table.row([exact, similarity, error, key], output)?;
+        }
+        table.finish(output)?;
+    } else {
+        let similarity = ("similarity", Align::Right);
+        let mut table = Table::new([similarity, ("error", Align::Right), ("key", Align::Left)]);
+        for found in &answer.matches {
+            table.row(cells(found), output)?;
+        }
+        table.finish(output)?;
+    }
+    output.flush()?;
+    if answer.matches.is_empty() {
+        output::note(format!("nothing of similarity {} and above", asking.threshold()));
+    }
+    if !answer.complete {
+        output::note("not all candidates were compared: matches may be missing");
+    }
+    output::note_limit(answer.matches.len() as u64, answer.found, "matches");
+    Ok(Ended::Well)
+}
+
+fn by_content(
+    asking: &Asking<'_>,
+    reading: &Reading,
+    mut input: Input,
+    output: &mut Output,
+) -> Result<Ended, Failure> {
+    let (unit, total) = input.size();
+    if let (Input::Named { .. }, Some(1)) = (&input, total) {
+        return by_file(asking, reading, &mut input, output);
+    }
+    let progress = Progress::unless_results_are_on_the_terminal("querying", unit, total);
+    let mut tally = Tally::default();
+    let work = |raw: Raw| answer(asking, reading, raw);
+    pipeline::run(&mut input, Pace::Prompt, &progress, work, |chunk| {
+        let mut skipped = Vec::new();
+        for answered in chunk {
+            match answered? {
+                Ok((name, answer)) => {
+                    tally.count(&answer.answer);
+                    print_block(&name, &answer, output)?;
+                }
+                Err(one) if asking.strict => {
+                    output.flush()?;
+                    return Err(raw::stopped_at(&one));
+                }
+                Err(one) => {
+                    tally.skip(&one);
+                    skipped.push(one);
+                }
+            }
+        }
+        for note in raw::notes(&skipped) {
+            progress.note(note);
+        }
+        output.flush()
+    })?;
+    drop(progress);
+    tally.report(asking, output)
+}
+
+/// One file is asked like one text: its matches make a table, without its name.
+fn by_file(
+    asking: &Asking<'_>,
+    reading: &Reading,
+    input: &mut Input,
+    output: &mut Output,
+) -> Result<Ended, Failure> {
+    let Some(raw) = input.next()? else { return Ok(Ended::Well) };
+    match answer(asking, reading, raw)? {
+        Ok((name, answer)) => print_one(asking, &name, &answer, output),
+        Err(skipped) => Err(not_asked(&skipped)),
+    }
+}
+
+/// A query's name and its answer, or why it could not be asked.
+type Answered = Result<(Vec<u8>, Verified), Skipped>;
+
+fn answer(asking: &Asking<'_>, reading: &Reading, raw: Raw) -> nearkin::Result<Answered> {
+    if asking.originals.is_some() {
+        return match reading.original(raw) {
+            Ok((name, asked)) => {
+                let answer = asking.run(asking.index.query(asked.signature()))?;
+                Ok(Ok((name, asking.verified(answer, Some(&asked))?)))
+            }
+            Err(skipped) => Ok(Err(skipped)),
+        };
+    }
+    match reading.sketch(raw) {
+        Ok(sketched) => {
+            let answer = asking.run(asking.index.query(&sketched.signature))?;
+            Ok(Ok((sketched.name, asking.verified(answer, None)?)))
+        }
+        Err(skipped) => Ok(Err(skipped)),
+    }
+}
+
+fn not_asked(skipped: &Skipped) -> Failure {
+    Failure::new(
+        skipped.to_string().replacen("skipped", "cannot ask for the like of", 1),
+        "a file is asked with; --key takes a stored document, --text a text",
+    )
+}
+
+#[derive(Serialize)]
+struct MatchObject<'a> {
+    query: &'a str,
+    key: &'a str,
+    similarity: f64,
+    standard_error: f64,
+    #[serde(flatten)]
+    exact: ExactFields,
+}
+
+fn print_objects(name: &[u8], answer: &Verified, output: &mut Output) -> Result<(), Failure> {
+    let query = lossy(name);
+    for (found, exact) in answer.matches() {
+        output.object(&MatchObject {
+            query: &query,
+            key: &lossy(&found.key),
+            similarity: found.similarity,
+            standard_error: found.standard_error,
+            exact: ExactFields::of(exact),
+        })?;
+    }
+    Ok(())
+}
+
+fn cells(found: &Match) -> [String; 3] {
+    let similarity = format!("{:.3}", found.similarity);
+    [similarity, format!("+-{:.3}", found.standard_error), visible(&found.key)]
+}
+
+/// Prints the answer to one of many queries: its name, and below it the matches. Nothing where
+/// nothing matched.
+fn print_block(name: &[u8], answer: &Verified, output: &mut Output) -> Result<(), Failure> {
+    if output.json() {
+        return print_objects(name, answer, output);
+    }
+    if answer.answer.matches.is_empty() {
+        return Ok(());
+    }
+    output.line(visible(name))?;
+    for (found, exact) in answer.matches() {
+        let exact = exact.map(|exact| format!("{:>7}  ", originals::cell(exact)));
+        let exact = exact.unwrap_or_default();
+        output.line(format_args!("  {exact}{}", cells(found).join("  ")))?;
+    }
+    output.line("")
+}
+
+fn queries(count: u64) -> String {
+    if count == 1 { "1 query".to_owned() } else { grouped(count) + " queries" }
+}
+
+/// What is said after many queries.
+#[derive(Default)]
+struct Tally {
+    queries: u64,
+    /// With a match at least.
+    answered: u64,
+    /// With more matches than the limit.
+    cut: u64,
+    /// With candidates that were not compared.
+    incomplete: u64,
+    /// The most matches of any.
+    found_max: u64,
+    skipped: u64,
+    files_failed: Vec<PathBuf>,
+}
+
+impl Tally {
+    fn count(&mut self, answer: &Answer) {
+        self.queries += 1;
+        self.answered += u64::from(answer.found > 0);
+        self.cut += u64::from(answer.found > answer.matches.len() as u64);
+        self.incomplete += u64::from(!answer.complete);
+        self.found_max = self.found_max.max(answer.found);
+    }
+
+    fn skip(&mut self, skipped: &Skipped) {
+        self.skipped += 1;
+        if let Origin::File { path, .. } = &skipped.origin
+            && skipped.reason != Reason::Empty
+        {
+            self.files_failed.push(path.clone());
+        }
+    }
+
+    fn report(self, asking: &Asking<'_>, output: &Output) -> Result<Ended, Failure> {
+        if self.incomplete > 0 {
+            output::note(format!(
+                "of {} not all candidates were compared: matches may be missing",
+                queries(self.incomplete)
+            ));
+        }
+        if self.cut > 0 {
+            output::note(format!(
+                "of {} not all matches are shown; --limit {} shows all",
+                queries(self.cut),
+                self.found_max
+            ));
+        }
+        if !output.json() || self.skipped > 0 {
+            output::note(format!(
+                "{} asked, {} with something of similarity {} and above, {} skipped",
+                grouped(self.queries),
+                grouped(self.answered),
+                asking.threshold(),
+                grouped(self.skipped)
+            ));
+        }
+        match self.files_failed.len() {
+            0 => Ok(Ended::Well),
+            // The user named them, so their answers are missing.
+            failed => Err(Failure::new(
+                format!("{} could not be read", counted(failed as u64, "file")),
+                "the other queries were answered",
+            )),
+        }
+    }
+}

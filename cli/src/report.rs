@@ -1,0 +1,187 @@
+//! `nearkin report`: a page for a browser that shows what an index holds twice.
+//!
+//! Knows the file and what is said of it. What is on the page is `gather`'s, how it becomes one
+//! file `page`'s.
+
+mod asked;
+mod data;
+mod gather;
+mod page;
+mod texts;
+
+use std::io::Write as _;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use nearkin::{Params, Reader, Scheme, Shingles, Snapshot};
+use serde::Serialize;
+
+use crate::args::Report;
+use crate::content::Reading;
+use crate::ended::Ended;
+use crate::exchange::{Target, writing};
+use crate::failure::Failure;
+use crate::files;
+use crate::input;
+use crate::interrupt;
+use crate::opened;
+use crate::originals::Originals;
+use crate::output::{self, Output, bytes, counted, grouped, visible};
+
+pub(crate) use asked::Asked;
+use data::Data;
+
+/// A page that was made, and what is on it.
+pub(crate) struct Made {
+    pub(crate) html: String,
+    data: Data,
+}
+
+/// Makes the page of a snapshot. Also shows texts if there are `originals`.
+///
+/// Costs a look for clusters, one for pairs, and a walk over all documents; takes 8 bytes of
+/// memory for each of these, 8 more for each that could go, and the page, which is bounded.
+/// Errors: an index of passages; `Corrupt` and `Io` while reading.
+pub(crate) fn make(
+    snapshot: &Snapshot,
+    asked: &Asked,
+    originals: Option<&Originals>,
+) -> Result<Made, Failure> {
+    opened::check_of_documents(snapshot.params(), "report")?;
+    let data = gather::gather(snapshot, asked, originals)?;
+    let html = page::html(&data)?;
+    Ok(Made { html, data })
+}
+
+/// What was written, for programs.
+#[derive(Serialize)]
+struct ReportObject<'a> {
+    out: &'a str,
+    bytes: u64,
+    documents: u64,
+    threshold: f64,
+    clusters: u64,
+    clustered: u64,
+    surplus: u64,
+    copies: u64,
+    pairs: u64,
+    pairs_cut: bool,
+    clusters_shown: u64,
+    documents_shown: u64,
+    texts_shown: u64,
+    texts_changed: u64,
+    texts_missing: u64,
+}
+
+pub(crate) fn run(args: &Report, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
+    let index = opened::to_read(&args.index)?;
+    opened::check_of_documents(index.params(), "report")?;
+    opened::warn_if_missed(index.params(), args.threshold);
+    check_out(args)?;
+    let originals = originals(args, &index)?;
+    let asked = Asked {
+        title: args.title.clone().unwrap_or_else(|| name_of(&args.index)),
+        threshold: args.threshold.unwrap_or_else(|| index.params().threshold()),
+        clusters_max: args.clusters,
+        made: now_ms(),
+    };
+    // Before the work, so that a wrong path costs nothing.
+    let mut target = Target::create(&args.out)?;
+    let made = make(&index, &asked, originals.as_ref());
+    let Made { html, data } = made.map_err(|failure| {
+        failure.advise_if_interrupted("nothing was written; run the command again to the end")
+    })?;
+    target.write_all(html.as_bytes()).map_err(|error| writing(&args.out, &error))?;
+    target.finish()?;
+    say(args, &data, html.len() as u64, output)?;
+    Ok(Ended::Well)
+}
+
+/// Refuses to write over what is read.
+fn check_out(args: &Report) -> Result<(), Failure> {
+    let what = if args.from.iter().any(|from| files::are_same(from, &args.out)) {
+        "is an input"
+    } else if files::lies_in(&args.out, &args.index) {
+        "lies in the index"
+    } else {
+        return Ok(());
+    };
+    let out = args.out.display();
+    Err(Failure::new(format!("{out} {what}"), "write the report to another file"))
+}
+
+/// Where the texts are; none where there can be none, or none are wanted.
+fn originals(args: &Report, index: &Reader) -> Result<Option<Originals>, Failure> {
+    if args.no_texts || (args.from.is_empty() && !are_files(index.params())) {
+        return Ok(None);
+    }
+    let given = args.originals();
+    let fields = input::fields_again(&given, index.params())?;
+    Originals::new(Reading::new(index.sketcher(), fields), &given).map(Some)
+}
+
+/// Whether documents can be files, which sets and signatures made elsewhere are not.
+fn are_files(params: &Params) -> bool {
+    params.shingles() != Shingles::Items && !matches!(params.scheme(), Scheme::External(_))
+}
+
+/// The name of a folder, for people.
+pub(crate) fn name_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    visible(name.as_encoded_bytes())
+}
+
+/// The time, in milliseconds UTC.
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn say(args: &Report, data: &Data, length: u64, output: &mut Output) -> Result<(), Failure> {
+    let out = args.out.display().to_string();
+    let (totals, shown) = (&data.totals, &data.shown);
+    if output.json() {
+        return output.object(&ReportObject {
+            out: &out,
+            bytes: length,
+            documents: totals.documents,
+            threshold: data.threshold,
+            clusters: totals.clusters,
+            clustered: totals.clustered,
+            surplus: totals.surplus,
+            copies: totals.copies,
+            pairs: totals.pairs,
+            pairs_cut: data.pairs.cut,
+            clusters_shown: data.clusters.len() as u64,
+            documents_shown: shown.documents,
+            texts_shown: shown.texts,
+            texts_changed: shown.texts_changed,
+            texts_missing: shown.texts_missing,
+        });
+    }
+    output.line(format_args!("{out}  ({})", bytes(length)))?;
+    output.line(format_args!(
+        "{} of {} in {} of similarity {} and above: {} could go",
+        grouped(totals.clustered),
+        counted(totals.documents, "document"),
+        counted(totals.clusters, "cluster"),
+        data.threshold,
+        grouped(totals.surplus),
+    ))?;
+    output.flush()?;
+    let clusters_shown = data.clusters.len() as u64;
+    if clusters_shown < totals.clusters {
+        let (shown, all) = (grouped(clusters_shown), grouped(totals.clusters));
+        output::note(format!(
+            "the {shown} largest of {all} clusters are on the page; `nearkin clusters` prints all"
+        ));
+    }
+    if shown.texts == 0 && totals.clusters > 0 && !args.no_texts {
+        output::note("no text was found by its key; `--from FILE.jsonl` says where they are");
+    } else if shown.texts_changed > 0 {
+        let texts = counted(shown.texts_changed, "text");
+        output::note(format!("{texts} changed since they were added, and are not shown"));
+    }
+    Ok(())
+}

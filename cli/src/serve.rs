@@ -1,0 +1,232 @@
+//! `nearkin serve`: the index behind HTTP, for programs in other languages and for browsers.
+//!
+//! Knows how the server starts and stops. `serve/routes.rs` has all it answers to.
+
+mod answers;
+mod asking;
+mod base64;
+mod bodies;
+mod documents;
+mod door;
+mod guard;
+mod metrics;
+mod page;
+mod paths;
+mod refused;
+mod report;
+mod routes;
+mod shared;
+mod state;
+mod token;
+
+use std::fmt::Display;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::args::Serve;
+use crate::ended::Ended;
+use crate::failure::Failure;
+use crate::opened;
+use crate::output::{self, Output, counted, grouped};
+use door::Door;
+use shared::{Limits, Shared};
+
+/// How long answers may take to reach those who asked, once all are made.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Threads that work on requests; what finds none waits. The allocator keeps a few pages of every
+/// size for each: with one for every request that is let in, 64, that was most of the server's
+/// memory, and it took an hour to fill. Enough for their writes to share a sync.
+const THREADS_MAX: usize = 16;
+
+/// How often it is looked whether all is done.
+const TICK: Duration = Duration::from_millis(20);
+
+/// The server at work.
+type Server = JoinHandle<io::Result<()>>;
+
+#[derive(Serialize)]
+struct ListeningObject {
+    listening: String,
+}
+
+#[derive(Serialize)]
+struct StoppedObject {
+    requests: u64,
+    documents: u64,
+    change: u64,
+}
+
+pub(crate) fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
+    let token = token::given(args.token_file.as_deref())?;
+    if token.is_none() && !args.listen.ip().is_loopback() {
+        return Err(Failure::new(
+            format!("other machines can reach {}, so requests must bring a token", args.listen),
+            "put one of 16 characters or more into a file, readable by you alone, and name it with \
+             --token-file; or listen on 127.0.0.1",
+        ));
+    }
+    let index = opened::to_serve(&args.index, args.ttl.ttl)?;
+    opened::check_of_documents(index.params(), "serve")?;
+    let limits = Limits {
+        body_bytes_max: args.body_bytes_max,
+        requests_max: args.requests_max,
+        timeout: Duration::from_secs(args.timeout),
+    };
+    let title = crate::report::name_of(&args.index);
+    let shared = Arc::new(Shared::new(index, title, limits, token, args.listen.ip().is_loopback()));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .max_blocking_threads(limits.requests_max.min(THREADS_MAX))
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("cannot start the server: {error}"), ""))?;
+    let served = runtime.block_on(serve(args.listen, &shared, output));
+    runtime.shutdown_timeout(GRACE);
+    let requests = shared.metrics.requests();
+    let Some(shared) = Arc::into_inner(shared) else {
+        return Err(Failure::new(
+            "a request did not end in its time, so the index is left without being closed",
+            "nothing acknowledged is lost: the next start replays the log",
+        ));
+    };
+    let index = shared.index;
+    let (documents, change) = (index.len(), index.snapshot().change());
+    let closed = index.close();
+    served?;
+    let stopped = format!(
+        "{} answered, {} at change {}",
+        counted(requests, "request"),
+        counted(documents, "document"),
+        grouped(change)
+    );
+    closed.map_err(|error| Failure::from(error).after(&stopped))?;
+    if output.json() {
+        output.object(&StoppedObject { requests, documents, change })?;
+    } else {
+        output.line(format_args!("stopped: {stopped}"))?;
+    }
+    Ok(Ended::Well)
+}
+
+/// Answers until a signal comes, and then finishes what runs.
+async fn serve(
+    listen: SocketAddr,
+    shared: &Arc<Shared>,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let refused = |error: io::Error| {
+        Failure::new(
+            format!("cannot listen on {listen}: {error}"),
+            "choose another address or port with --listen; port 0 takes a free one",
+        )
+    };
+    // Before anybody is told that it listens: a signal must not be missed.
+    let mut signals = Signals::new().map_err(refused)?;
+    let listener = TcpListener::bind(listen).await.map_err(refused)?;
+    let listening = listener.local_addr().map_err(refused)?;
+    let patience = shared.limits.timeout;
+    let routes = routes::router(shared);
+    let (stop, stopping) = oneshot::channel::<()>();
+    let server = axum::serve(Door::new(listener, patience), routes);
+    let server = server.with_graceful_shutdown(async move {
+        // An error is the sender gone, and then it is time, too.
+        let _ = stopping.await;
+    });
+    let server = tokio::spawn(async move { server.await });
+    let listening = format!("http://{listening}");
+    if output.json() {
+        output.object(&ListeningObject { listening })?;
+    } else {
+        output.line(format_args!("listening on {listening} (stop it with Ctrl-C)"))?;
+    }
+    output.flush()?;
+    signals.next().await;
+    output::note("stopping: finishing what runs (a second signal ends at once)");
+    let hurry = tokio::spawn(async move {
+        signals.next().await;
+        output::note("ended at once: nothing acknowledged is lost, the next start replays the log");
+        std::process::exit(2)
+    });
+    drop(stop);
+    let ended = finished(shared, server).await;
+    hurry.abort();
+    ended
+}
+
+/// Waits for the server's end, but for no connection that only begins to ask, and for no request
+/// longer than one may take.
+async fn finished(shared: &Shared, server: Server) -> Result<(), Failure> {
+    let end = Instant::now() + shared.limits.timeout + GRACE;
+    let mut busy = Instant::now();
+    loop {
+        tokio::time::sleep(TICK).await;
+        let now = Instant::now();
+        let working = shared.is_working();
+        if server.is_finished() && !working {
+            let failed =
+                |error: &dyn Display| Failure::new(format!("the server failed: {error}"), "");
+            return match server.await {
+                Ok(ended) => ended.map_err(|error| failed(&error)),
+                Err(error) => Err(failed(&error)),
+            };
+        }
+        if working || shared.metrics.running() > 0 {
+            busy = now;
+        }
+        // The last answers are on their way for a moment after they are made.
+        if now >= end || now - busy >= GRACE {
+            return Ok(());
+        }
+    }
+}
+
+/// SIGINT and SIGTERM; where there is no such thing, Ctrl-C.
+struct Signals {
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    #[cfg(unix)]
+    fn new() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    #[cfg(not(unix))]
+    #[expect(clippy::unnecessary_wraps, reason = "it can fail elsewhere")]
+    fn new() -> io::Result<Self> {
+        Ok(Self {})
+    }
+
+    #[cfg(unix)]
+    async fn next(&mut self) {
+        std::future::poll_fn(|context| {
+            let came = self.interrupt.poll_recv(context).is_ready();
+            if came || self.terminate.poll_recv(context).is_ready() {
+                return std::task::Poll::Ready(());
+            }
+            std::task::Poll::Pending
+        })
+        .await;
+    }
+
+    #[cfg(not(unix))]
+    async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}

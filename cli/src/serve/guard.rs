@@ -1,0 +1,196 @@
+//! What every request passes: who may ask, how long it may take, what is counted, and what every
+//! answer tells a browser.
+//!
+//! A browser on this machine runs the scripts of strangers, and they reach loopback. So the name it
+//! asks for must be one of loopback (a stranger's name can be made to point here), and what another
+//! site's page sends is refused; without CORS headers it could not read an answer anyway.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::metrics::Route;
+use super::paths;
+use super::refused::Refused;
+use super::shared::Shared;
+
+/// Counts a request, and answers it if it may be asked and does not take too long.
+pub(super) async fn guard(
+    State(shared): State<Arc<Shared>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let began = Instant::now();
+    let running = shared.metrics.start();
+    let path = request.extensions().get::<MatchedPath>();
+    let path = path.map_or("other", |path| paths::described(path.as_str())).to_owned();
+    let route = Route { method: method_name(request.method()), path };
+    let mut response = match check(&shared, &request, &route.path) {
+        Err(refused) => refused.into_response(),
+        Ok(()) => match tokio::time::timeout(shared.limits.timeout, next.run(request)).await {
+            Ok(response) => response,
+            Err(_) => too_late(&shared).into_response(),
+        },
+    };
+    drop(running);
+    shared.metrics.count(route, response.status().as_u16(), began.elapsed());
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
+    response
+}
+
+fn too_late(shared: &Shared) -> Refused {
+    let seconds = shared.limits.timeout.as_secs();
+    Refused::new(
+        StatusCode::GATEWAY_TIMEOUT,
+        "timeout",
+        format!("the request was not done within {seconds} s"),
+    )
+    .advise("a write may still be done: ask for it again, which does no harm")
+}
+
+/// Methods are counted by name; names that somebody makes up, together.
+fn method_name(method: &Method) -> &'static str {
+    [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::DELETE, Method::OPTIONS]
+        .iter()
+        .zip(["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"])
+        .find_map(|(known, name)| (known == method).then_some(name))
+        .unwrap_or("other")
+}
+
+fn check(shared: &Shared, request: &Request, path: &str) -> Result<(), Refused> {
+    let headers = request.headers();
+    let host = host(headers, request.uri());
+    if shared.loopback && !host.is_some_and(is_loopback_name) {
+        return Err(Refused::new(
+            StatusCode::FORBIDDEN,
+            "host",
+            "the Host header names no loopback address, and this server is for this machine",
+        )
+        .advise("ask for 127.0.0.1, [::1] or localhost"));
+    }
+    if is_of_another_site(headers, host) && !(request.method() == Method::GET && path == "/") {
+        let message = "the page of another site asks, which this server does not serve";
+        return Err(Refused::new(StatusCode::FORBIDDEN, "origin", message));
+    }
+    // Whoever watches over the server needs no secret to see that it lives.
+    let open = path == "/health";
+    match &shared.token {
+        Some(token) if !open && !token.is_in(headers) => Err(Refused::new(
+            StatusCode::UNAUTHORIZED,
+            "token",
+            "the request brings no token, or another one",
+        )
+        .advise("send the header `Authorization: Bearer TOKEN`")),
+        _ => Ok(()),
+    }
+}
+
+/// What the request says it asks: host and port.
+fn host<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<&'a str> {
+    let mut given = headers.get_all(header::HOST).iter();
+    match (given.next(), given.next()) {
+        (Some(host), None) => host.to_str().ok(),
+        // Two of them mean two things to two readers.
+        (Some(_), Some(_)) => None,
+        (None, _) => uri.authority().map(axum::http::uri::Authority::as_str),
+    }
+}
+
+/// Whether a host, with or without port, can only be this machine.
+fn is_loopback_name(host: &str) -> bool {
+    let (name, port) = match host.strip_prefix('[') {
+        Some(rest) => match rest.split_once(']') {
+            Some((name, port)) if name.contains(':') => (name, port),
+            _ => return false,
+        },
+        None => host.split_at(host.find(':').unwrap_or(host.len())),
+    };
+    // Whatever else stands behind the name makes it another one.
+    let digits = port.strip_prefix(':').unwrap_or(port);
+    if !digits.bytes().all(|byte| byte.is_ascii_digit())
+        || digits.len() == port.len() && !port.is_empty()
+    {
+        return false;
+    }
+    if name.eq_ignore_ascii_case("localhost") {
+        return true;
+    }
+    name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Whether a browser says that a page of another site sends this.
+fn is_of_another_site(headers: &HeaderMap, host: Option<&str>) -> bool {
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    if text("sec-fetch-site").is_some_and(|site| site != "same-origin" && site != "none") {
+        return true;
+    }
+    let own = |origin: &str| {
+        let name = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        name.is_some() && name == host
+    };
+    text("origin").is_some_and(|origin| !own(origin))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_this_machine_are_loopback() {
+        for good in ["localhost", "LOCALHOST:80", "127.0.0.1:7878", "127.9.9.9", "[::1]:1", "[::1]"]
+        {
+            assert!(is_loopback_name(good), "{good}");
+        }
+        for bad in [
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example:80",
+            "evil.example:127.0.0.1",
+            "0.0.0.0",
+            "192.168.0.1",
+            "[::2]",
+            "",
+            "::1",
+            "2130706433",
+            "[::1].evil.example",
+            "[::1]evil.example:80",
+            "[::1",
+            "[127.0.0.1]",
+            "localhost:80@evil.example",
+            "localhost:80:80",
+        ] {
+            assert!(!is_loopback_name(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn pages_of_other_sites_are_known_by_their_headers() {
+        let is = |name: &'static str, value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, value.parse().unwrap());
+            is_of_another_site(&headers, Some("127.0.0.1:7878"))
+        };
+        for other in ["cross-site", "same-site"] {
+            assert!(is("sec-fetch-site", other), "{other}");
+        }
+        assert!(!is("sec-fetch-site", "same-origin") && !is("sec-fetch-site", "none"));
+        for other in ["http://evil.example", "null", "http://127.0.0.1:80", "127.0.0.1:7878"] {
+            assert!(is("origin", other), "{other}");
+        }
+        assert!(!is("origin", "http://127.0.0.1:7878"));
+        assert!(!is_of_another_site(&HeaderMap::new(), None));
+    }
+}

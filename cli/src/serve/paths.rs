@@ -1,0 +1,12 @@
+//! Paths as the router spells them, and as they are described to people.
+
+/// A document's path as axum spells it: a key may hold slashes.
+pub(super) const DOCUMENT: &str = "/v1/documents/{*key}";
+
+/// The same as it is described.
+const DOCUMENT_DESCRIBED: &str = "/v1/documents/{key}";
+
+/// A path of the table as it is described to people.
+pub(super) fn described(path: &str) -> &str {
+    if path == DOCUMENT { DOCUMENT_DESCRIBED } else { path }
+}

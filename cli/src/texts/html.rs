@@ -1,0 +1,54 @@
+//! HTML as a person sees it: without tags, scripts, styles and the addresses of links.
+
+use encoding_rs::Encoding;
+
+use super::encoding;
+use crate::raw::Reason;
+
+/// Where an encoding is said, if it is: browsers look as far.
+const HEAD_BYTES: usize = 1_024;
+
+/// Whether bytes begin as HTML does.
+pub(crate) fn is_one(bytes: &[u8]) -> bool {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
+    [&b"<!doctype html"[..], b"<html"].iter().any(|begin| {
+        bytes.get(..begin.len()).is_some_and(|found| found.eq_ignore_ascii_case(begin))
+    })
+}
+
+/// The text of a page.
+pub(crate) fn text(bytes: Vec<u8>) -> Result<String, Reason> {
+    let said = said(&bytes);
+    parse(encoding::decode(bytes, said)?)
+}
+
+/// The encoding that a page says it has.
+fn said(bytes: &[u8]) -> Option<&'static Encoding> {
+    const WORD: &[u8] = b"charset=";
+    let head = bytes.get(..HEAD_BYTES).unwrap_or(bytes).to_ascii_lowercase();
+    let at = head.windows(WORD.len()).position(|word| word == WORD)? + WORD.len();
+    let label = head[at..].trim_ascii_start();
+    let label = label.strip_prefix(b"\"").or(label.strip_prefix(b"'")).unwrap_or(label);
+    let end = label.iter().position(|byte| b"\"'/>; ".contains(byte)).unwrap_or(label.len());
+    Encoding::for_label(&label[..end])
+}
+
+#[cfg(feature = "html")]
+fn parse(page: String) -> Result<String, Reason> {
+    /// Wide enough for every line: where it is broken is no part of a text.
+    const WIDTH: usize = 1 << 20;
+    super::guarded::guarded("HTML", move || {
+        html2text::config::with_decorator(html2text::render::TrivialDecorator::new())
+            .raw_mode(true)
+            .no_link_wrapping()
+            .unicode_strikeout(false)
+            .allow_width_overflow()
+            .string_from_read(page.as_bytes(), WIDTH)
+            .map_err(|error| error.to_string())
+    })
+}
+
+#[cfg(not(feature = "html"))]
+fn parse(_: String) -> Result<String, Reason> {
+    Err(super::not_built::not_built("HTML", "html"))
+}

@@ -1,0 +1,59 @@
+//! E-mail: one message, its subject and its text. Attachments are not read.
+
+use crate::raw::Reason;
+
+/// How much of a file is looked at to see whether it is a message.
+const HEAD_BYTES: usize = 4 << 10;
+
+/// Header lines that nothing but messages has; one of these must be there.
+const OF_MAIL: [&str; 5] =
+    ["message-id", "received", "return-path", "delivered-to", "mime-version"];
+
+/// Header lines that other files may have, too; one of these, or another of the others.
+const OF_LETTERS: [&str; 5] = ["from", "to", "date", "subject", "cc"];
+
+/// Whether bytes begin as a message does: with header lines only, of which two tell.
+pub(crate) fn is_one(bytes: &[u8]) -> bool {
+    let head = bytes.get(..HEAD_BYTES).unwrap_or(bytes);
+    let (mut of_mail, mut of_letters) = (0, 0);
+    for line in head.split(|byte| *byte == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() || (of_mail > 0 && of_mail + of_letters > 1) {
+            break;
+        }
+        if line.starts_with(b" ") || line.starts_with(b"\t") {
+            continue;
+        }
+        let Some(end) = line.iter().position(|byte| *byte == b':') else { return false };
+        let name = &line[..end];
+        if name.is_empty() || !name.iter().all(u8::is_ascii_graphic) {
+            return false;
+        }
+        let is = |known: &&str| name.eq_ignore_ascii_case(known.as_bytes());
+        of_mail += usize::from(OF_MAIL.iter().any(&is));
+        of_letters += usize::from(OF_LETTERS.iter().any(&is));
+    }
+    of_mail > 0 && of_mail + of_letters > 1
+}
+
+/// Subject and text of a message.
+#[cfg(feature = "mail")]
+pub(crate) fn text(bytes: Vec<u8>) -> Result<String, Reason> {
+    super::guarded::guarded("e-mail", move || {
+        let message = mail_parser::MessageParser::default()
+            .parse(&bytes)
+            .ok_or_else(|| "no message".to_owned())?;
+        let mut text = message.subject().unwrap_or_default().to_owned();
+        for part in 0..message.text_body_count() {
+            text.push('\n');
+            text.push_str(&message.body_text(part).unwrap_or_default());
+        }
+        Ok(text)
+    })
+}
+
+/// None in this build.
+#[cfg(not(feature = "mail"))]
+pub(crate) fn text(_: Vec<u8>) -> Result<String, Reason> {
+    Err(super::not_built::not_built("e-mail", "mail"))
+}

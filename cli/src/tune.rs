@@ -1,0 +1,482 @@
+//! `nearkin tune`: which bands to choose, by the numbers and by documents.
+//!
+//! Knows how choices are shown and which one is recommended. Changes no index.
+
+mod choices;
+mod plot;
+mod sample;
+
+use std::collections::HashSet;
+use std::io::Write as _;
+use std::path::Path;
+
+use nearkin::{Params, Shingles, Signature, Sketcher};
+use serde::Serialize;
+
+use crate::args::Tune;
+use crate::content::{Reading, Sketched};
+use crate::ended::Ended;
+use crate::exchange::{Target, writing};
+use crate::failure::Failure;
+use crate::files::{self, Files};
+use crate::input::{self, Input};
+use crate::lines::Lines;
+use crate::output::{self, Output, counted, grouped};
+use crate::pipeline::{self, Pace};
+use crate::progress::Progress;
+use crate::raw;
+use crate::table::{Align, Table};
+
+use choices::Choice;
+use plot::Curve;
+use sample::{Agreement, Costs, Sample};
+
+/// More others compared with each document than this make queries slow.
+const COMPARED_MAX: f64 = 1_000.0;
+
+/// How many of a hundred known pairs may lie below a threshold that is chosen for them.
+const BELOW: usize = 5;
+
+pub(crate) fn run(args: &Tune, output: &mut Output) -> Result<Ended, Failure> {
+    let mut params = args.given.params()?;
+    crate::opened::check_of_documents(&params, "tune")?;
+    let input = input_of(args)?;
+    if args.known.is_some() && input.is_none() {
+        return Err(Failure::new(
+            "--known names pairs of documents, and there are none",
+            "give them, too: `nearkin tune docs --known FILE`, or --jsonl FILE",
+        ));
+    }
+    let known = args.known.as_deref().map(known_pairs).transpose()?.unwrap_or_default();
+    let mut sampled = None;
+    if let Some(input) = input {
+        let sample = read(args, &params, input, &known)?;
+        let agreements = sample.agreements(&known);
+        if args.known.is_some() {
+            params = for_known(args, params, &agreements, known.len())?;
+        }
+        sampled = Some((sample, agreements));
+    }
+    let choices = choices::around(&params)?;
+    let sampled = sampled.map(|(sample, agreements)| Sampled {
+        documents: sample.len() as u64,
+        costs: sample.costs(&choices),
+        known: agreements,
+    });
+    let findings = Findings { choices, sampled };
+    let recommended = findings.recommended();
+    if let Some(path) = &args.svg {
+        write_svg(path, &findings, recommended)?;
+    }
+    if output.json() {
+        findings.print_objects(recommended, output)?;
+    } else {
+        findings.print(recommended, output)?;
+    }
+    output.flush()?;
+    findings.advise(recommended);
+    Ok(Ended::Well)
+}
+
+fn input_of(args: &Tune) -> Result<Option<Input>, Failure> {
+    if !args.lines.jsonl.is_empty() {
+        return Input::lines(args.lines.jsonl.clone()).map(Some);
+    }
+    if args.paths.is_empty() {
+        Ok(None)
+    } else {
+        Ok(Some(Input::Walk(Files::new(args.paths.clone())?)))
+    }
+}
+
+/// Pairs of keys, one a line.
+fn known_pairs(path: &Path) -> Result<Vec<sample::Pair>, Failure> {
+    let (name, reader) = files::open(path)?;
+    let mut lines = Lines::new(&name, reader);
+    let mut pairs = Vec::new();
+    while let Some(raw) = lines.next()? {
+        let line = raw.body.unwrap_or_default();
+        let mut cells = line.trim_ascii_end().split(|byte| *byte == b'\t');
+        match (cells.next(), cells.next()) {
+            (Some(a), Some(b)) if !a.is_empty() && !b.is_empty() => {
+                pairs.push((a.to_vec(), b.to_vec()));
+            }
+            _ => {
+                return Err(Failure::new(
+                    format!(
+                        "{name}, after {}: a line without two keys",
+                        counted(pairs.len() as u64, "pair")
+                    ),
+                    "write two keys on each line, with a tab between",
+                ));
+            }
+        }
+    }
+    Ok(pairs)
+}
+
+/// Reads the documents and keeps some of them, all that are named in pairs among them.
+fn read(
+    args: &Tune,
+    params: &Params,
+    mut input: Input,
+    known: &[sample::Pair],
+) -> Result<Sample, Failure> {
+    let named: HashSet<&[u8]> = known.iter().flat_map(|(a, b)| [&**a, &**b]).collect();
+    // Rows of 8 bits are the high bytes of those of 16.
+    let wide = params.to_builder().lane_bits(16).build()?;
+    let reading = Reading::new(Sketcher::new(&wide), input::fields(&args.lines, &wide)?);
+    let (unit, total) = input.size();
+    let progress = Progress::start("reading", unit, total);
+    let mut kept = Reservoir::new(args.sample);
+    let mut sample = Sample::default();
+    let work = |raw| reading.sketch(raw);
+    pipeline::run(&mut input, Pace::Full, &progress, work, |chunk| {
+        let mut skipped = Vec::new();
+        for document in chunk {
+            match document {
+                Ok(Sketched { name, signature }) if named.contains(&*name) => {
+                    sample.add(name, &signature);
+                }
+                Ok(Sketched { name, signature }) => kept.offer(name, signature),
+                Err(one) => skipped.push(one),
+            }
+        }
+        for note in raw::notes(&skipped) {
+            progress.note(note);
+        }
+        Ok(())
+    })?;
+    drop(progress);
+    for (key, signature) in kept.documents {
+        sample.add(key, &signature);
+    }
+    if sample.len() < 2 {
+        return Err(Failure::new(
+            format!("{} to look at", counted(sample.len() as u64, "document")),
+            "give at least two, better thousands, of those that will be indexed",
+        ));
+    }
+    Ok(sample)
+}
+
+/// So many of all that are offered, each with the same chance (Vitter, "Random sampling with a
+/// reservoir", algorithm R); the same ones each time.
+struct Reservoir {
+    documents: Vec<(Vec<u8>, Signature)>,
+    most: usize,
+    offered: u64,
+    random: u64,
+}
+
+impl Reservoir {
+    fn new(most: usize) -> Self {
+        Self { documents: Vec::new(), most, offered: 0, random: 0 }
+    }
+
+    fn offer(&mut self, key: Vec<u8>, signature: Signature) {
+        self.offered += 1;
+        if self.documents.len() < self.most {
+            return self.documents.push((key, signature));
+        }
+        // Knuth's MMIX generator; the high bits are the good ones.
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let place = usize::try_from((self.random >> 32) % self.offered).unwrap_or(usize::MAX);
+        if let Some(document) = self.documents.get_mut(place) {
+            *document = (key, signature);
+        }
+    }
+}
+
+/// Parameters for pairs that are known: those given, at the threshold that most pairs reach if
+/// none was given.
+fn for_known(
+    args: &Tune,
+    params: Params,
+    agreements: &[Agreement],
+    named: usize,
+) -> Result<Params, Failure> {
+    if agreements.is_empty() {
+        return Err(Failure::new(
+            format!("none of the {} of --known has both documents", counted(named as u64, "pair")),
+            "its lines name documents by their keys: for files their paths as given",
+        ));
+    }
+    if agreements.len() < named {
+        output::note(format!(
+            "of {} of --known {} have no documents",
+            counted(named as u64, "pair"),
+            grouped((named - agreements.len()) as u64)
+        ));
+    }
+    if args.given.threshold().is_some() {
+        return Ok(params);
+    }
+    let choice = Choice { params, is_default: true };
+    let mut similarities: Vec<f64> =
+        agreements.iter().map(|one| choice.params.similarity(one.equal_rows(&choice))).collect();
+    similarities.sort_by(f64::total_cmp);
+    let part = |part: usize| similarities[(similarities.len() - 1) * part / 100];
+    let threshold = ((part(BELOW) * 20.0).floor() / 20.0).clamp(0.05, 1.0);
+    output::note(format!(
+        "threshold {threshold}: of your pairs {BELOW} % are less similar than {:.2}, a quarter \
+         than {:.2}, half of them than {:.2}",
+        part(BELOW),
+        part(25),
+        part(50)
+    ));
+    args.given.clone().with_threshold(threshold).params().map_err(|failure| {
+        failure.advise(
+            "your pairs have little in common by these shingles: try others (words:1, chars:5), \
+             leave out the pairs that are not alike, or give a --threshold",
+        )
+    })
+}
+
+struct Sampled {
+    documents: u64,
+    costs: Costs,
+    known: Vec<Agreement>,
+}
+
+impl Sampled {
+    /// Other documents compared with each, of the sample.
+    fn each(&self, at: usize) -> f64 {
+        self.costs.each[at].compared as f64 / self.costs.queries as f64
+    }
+
+    /// The same among a million documents of the kind.
+    fn per_million(&self, compared: u64) -> f64 {
+        compared as f64 / self.costs.pairs as f64 * 1e6
+    }
+
+    /// The share of the known pairs that are returned.
+    fn known_found(&self, choice: &Choice) -> Option<f64> {
+        let bar = choice.params.equal_rows_min(choice.params.threshold());
+        let found = self
+            .known
+            .iter()
+            .filter(|one| one.shares_a_band(choice) && one.equal_rows(choice) >= bar);
+        (!self.known.is_empty()).then(|| found.count() as f64 / self.known.len() as f64)
+    }
+}
+
+struct Findings {
+    choices: Vec<Choice>,
+    sampled: Option<Sampled>,
+}
+
+#[derive(Serialize)]
+struct ChoiceObject {
+    threshold: f64,
+    bands: usize,
+    rows_per_band: usize,
+    lane_bits: u32,
+    hashes: usize,
+    recommended: bool,
+    /// The chance that a pair is compared whose similarity is the threshold, and half of it.
+    compared_at_threshold: f64,
+    compared_at_half: f64,
+    /// The chance that a pair 0.1 above the threshold is returned.
+    returned_above: f64,
+    bytes_per_document: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sampled: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared_per_query: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared_per_million: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_vain_per_million: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known_found: Option<f64>,
+}
+
+impl Findings {
+    /// The rule's choice, unless longer bands find as many of the known pairs as are wanted: then
+    /// the longest of these.
+    fn recommended(&self) -> usize {
+        let default = self.choices.iter().position(|choice| choice.is_default).unwrap_or(0);
+        let Some(sampled) = &self.sampled else { return default };
+        let found = |at: usize| sampled.known_found(&self.choices[at]);
+        let Some(of_default) = found(default) else { return default };
+        let enough = of_default.min(self.choices[default].params.recall_target());
+        (0..default).find(|at| found(*at).is_some_and(|found| found >= enough)).unwrap_or(default)
+    }
+
+    fn print_objects(&self, recommended: usize, output: &mut Output) -> Result<(), Failure> {
+        for (at, choice) in self.choices.iter().enumerate() {
+            let (params, sampled) = (&choice.params, self.sampled.as_ref());
+            let threshold = params.threshold();
+            let cost = |sampled: &Sampled| sampled.costs.each[at];
+            output.object(&ChoiceObject {
+                threshold,
+                bands: params.bands(),
+                rows_per_band: params.rows_per_band(),
+                lane_bits: params.lane_bits(),
+                hashes: params.hashes(),
+                recommended: at == recommended,
+                compared_at_threshold: choice.compared(threshold),
+                compared_at_half: choice.compared(threshold / 2.0),
+                returned_above: choice.returned((threshold + 0.1).min(1.0)),
+                bytes_per_document: choice.bytes_per_document(),
+                sampled: sampled.map(|sampled| sampled.documents),
+                compared_per_query: sampled.map(|sampled| sampled.each(at)),
+                compared_per_million: sampled.map(|s| s.per_million(cost(s).compared)),
+                in_vain_per_million: sampled.map(|s| s.per_million(cost(s).in_vain)),
+                known_found: sampled.and_then(|sampled| sampled.known_found(choice)),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn print(&self, recommended: usize, output: &mut Output) -> Result<(), Failure> {
+        let chosen = &self.choices[recommended];
+        let threshold = chosen.params.threshold();
+        output.line(format_args!(
+            "threshold {threshold}, {} hashes, {}\n",
+            chosen.params.hashes(),
+            chosen.params.shingles()
+        ))?;
+        self.print_table(recommended, output)?;
+        output.line("")?;
+        let curve = |name: &str, chance| Curve { name: name.to_owned(), chance, strong: true };
+        let compared = curve("compared", Box::new(|similarity| chosen.compared(similarity)));
+        let returned = curve("returned", Box::new(|similarity| chosen.returned(similarity)));
+        for line in plot::lines(&[('o', &returned), ('*', &compared)], threshold) {
+            output.line(line)?;
+        }
+        output.line(format_args!(
+            "        * {} bands: compared   o returned at {threshold}   : the threshold\n",
+            chosen.name()
+        ))?;
+        output.line(format_args!("nearkin create my.nearkin {}", options(&chosen.params)))
+    }
+
+    fn print_table(&self, recommended: usize, output: &mut Output) -> Result<(), Failure> {
+        let right = Align::Right;
+        let mut table = Table::new([
+            ("", Align::Left),
+            ("bands", right),
+            ("bits", right),
+            ("at it", right),
+            ("at half", right),
+            ("compared", right),
+            ("per million", right),
+            ("in vain", right),
+            ("known found", right),
+            ("bytes", right),
+        ]);
+        for (at, choice) in self.choices.iter().enumerate() {
+            let params = &choice.params;
+            let sampled = |text: &dyn Fn(&Sampled) -> String| {
+                self.sampled.as_ref().map_or_else(|| "-".to_owned(), text)
+            };
+            let known = self.sampled.as_ref().and_then(|sampled| sampled.known_found(choice));
+            let row = [
+                if at == recommended { ">" } else { "" }.to_owned(),
+                choice.name(),
+                params.lane_bits().to_string(),
+                percent(choice.compared(params.threshold())),
+                percent(choice.compared(params.threshold() / 2.0)),
+                sampled(&|sampled| format!("{:.1}", sampled.each(at))),
+                sampled(&|sampled| rate(sampled.per_million(sampled.costs.each[at].compared))),
+                sampled(&|sampled| rate(sampled.per_million(sampled.costs.each[at].in_vain))),
+                known.map_or_else(|| "-".to_owned(), percent),
+                format!("{:.0}", choice.bytes_per_document()),
+            ];
+            table.row(row, output)?;
+        }
+        table.finish(output)?;
+        output.line(
+            "at it, at half: chance that a pair of that similarity, of half of it, is compared",
+        )?;
+        if let Some(sampled) = &self.sampled {
+            output.line(format_args!(
+                "compared: others that each of {} was compared with, of {}",
+                counted(sampled.costs.queries, "document"),
+                grouped(sampled.documents)
+            ))?;
+            output.line(format_args!(
+                "per million: of a million such documents; in vain: of these, less similar than {}",
+                self.choices[recommended].params.threshold()
+            ))?;
+        }
+        Ok(())
+    }
+
+    /// Warns of what the user would find out later.
+    fn advise(&self, recommended: usize) {
+        let Some(sampled) = &self.sampled else {
+            output::note(
+                "how many others a document is compared with depends on the texts: name some, as \
+                 in `nearkin tune docs`",
+            );
+            return;
+        };
+        let per_million = sampled.per_million(sampled.costs.each[recommended].in_vain);
+        if per_million > COMPARED_MAX {
+            output::note(format!(
+                "warning: among a million such documents each would be compared with {} that are \
+                 not like it; longer shingles (words:3 for texts, not chars:5), a stop list, or a \
+                 higher --threshold avoid that",
+                rate(per_million)
+            ));
+        }
+        if sampled.costs.pairs < 1_000_000 {
+            output::note(format!(
+                "{} are few: rates below {} per million cannot be told from none",
+                counted(sampled.documents, "document"),
+                rate(1e6 / sampled.costs.pairs as f64)
+            ));
+        }
+    }
+}
+
+/// A chance in percent, never rounded up to certainty.
+fn percent(chance: f64) -> String {
+    let text = format!("{:.1} %", 100.0 * chance);
+    if text == "100.0 %" && chance < 1.0 { "> 99.9 %".to_owned() } else { text }
+}
+
+fn rate(rate: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, reason = "saturates")]
+    #[expect(clippy::cast_sign_loss, reason = "never below zero")]
+    let whole = rate.round() as u64;
+    if rate > 0.0 && rate < 10.0 { format!("{rate:.1}") } else { grouped(whole) }
+}
+
+/// The options that create an index of these parameters.
+fn options(params: &Params) -> String {
+    let standard = Params::for_threshold(params.threshold()).build();
+    let mut options = vec![format!("--threshold {}", params.threshold())];
+    if params.shingles() != Shingles::Words(3) {
+        options.push(format!("--shingles {}", params.shingles()));
+    }
+    if params.hashes() != 128 {
+        options.push(format!("--hashes {}", params.hashes()));
+    }
+    let bands = |params: &Params| (params.bands(), params.rows_per_band(), params.lane_bits());
+    if !standard.is_ok_and(|standard| bands(&standard) == bands(params)) {
+        let (bands, rows, _) = bands(params);
+        options.push(format!("--bands {bands} --rows-per-band {rows}"));
+    }
+    options.join(" ")
+}
+
+fn write_svg(path: &Path, findings: &Findings, recommended: usize) -> Result<(), Failure> {
+    let threshold = findings.choices[recommended].params.threshold();
+    let curves = findings.choices.iter().enumerate().map(|(at, choice)| Curve {
+        name: choice.name(),
+        chance: Box::new(|similarity| choice.compared(similarity)),
+        strong: at == recommended,
+    });
+    let curves: Vec<_> = curves.collect();
+    let picture = plot::svg("Chance that two documents are compared", &curves, threshold);
+    let mut target = Target::create(path)?;
+    target.write_all(picture.as_bytes()).map_err(|error| writing(path, &error))?;
+    target.finish()
+}

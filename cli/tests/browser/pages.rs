@@ -1,0 +1,62 @@
+//! Reports to look at, made by the real tool.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+/// A scratch folder, gone at the end of the test, in which commands are run.
+pub(crate) struct Scratch {
+    dir: tempfile::TempDir,
+}
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Writes objects as lines.
+    pub(crate) fn lines(&self, name: &str, lines: &[Value]) {
+        let lines: Vec<_> = lines.iter().map(|line| format!("{line}\n")).collect();
+        fs::write(self.path(name), lines.concat()).unwrap();
+    }
+
+    /// Runs `nearkin` with arguments that have no blanks.
+    #[track_caller]
+    pub(crate) fn run(&self, arguments: &str) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_nearkin"));
+        command.args(arguments.split(' ')).current_dir(self.dir.path()).stdin(Stdio::null());
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// The committed corpora, as if they had been added over a year and a half: the page
+    /// `report.html`.
+    pub(crate) fn archive(&self) -> PathBuf {
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data");
+        for name in ["spdx.jsonl", "pydocs.jsonl"] {
+            fs::copy(data.join(name), self.path(name)).unwrap();
+        }
+        self.run("add first --jsonl spdx.jsonl --jsonl pydocs.jsonl --threshold 0.7");
+        self.run("export first --out all.jsonl");
+        let lines = fs::read_to_string(self.path("all.jsonl")).unwrap();
+        let mut lines: Vec<Value> =
+            lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        for (at, line) in lines.iter_mut().enumerate().skip(1) {
+            // The same every time: within 550 days, more and more of them a day.
+            let scattered = (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44;
+            let share = (scattered << 20).isqrt();
+            let ms = 1_672_531_200_000 + ((550 * 86_400_000 * share) >> 20);
+            line["time"] = json!(ms);
+        }
+        self.lines("spread.jsonl", &lines);
+        self.run("import archive spread.jsonl");
+        self.run("report archive --from spdx.jsonl --from pydocs.jsonl --out report.html");
+        self.path("report.html")
+    }
+}

@@ -1,0 +1,286 @@
+//! Tests of the real `nearkin` binary: what it prints where, and with which exit status.
+//!
+//! Knows the command line only, never the library.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a test that panics has failed, and its scratch files are no index"
+)]
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+#[path = "cli/add.rs"]
+mod add;
+#[path = "cli/admit.rs"]
+mod admit;
+#[path = "cli/cookbook.rs"]
+mod cookbook;
+#[path = "cli/dedup.rs"]
+mod dedup;
+#[path = "cli/exact.rs"]
+mod exact;
+#[path = "cli/exchange.rs"]
+mod exchange;
+#[path = "cli/help.rs"]
+mod help;
+#[path = "cli/manners.rs"]
+mod manners;
+#[path = "cli/mirror.rs"]
+mod mirror;
+#[path = "cli/packed.rs"]
+mod packed;
+#[path = "cli/passages.rs"]
+mod passages;
+#[path = "cli/query.rs"]
+mod query;
+#[path = "cli/report.rs"]
+mod report;
+#[cfg(feature = "serve")]
+#[path = "cli/serve.rs"]
+mod serve;
+#[path = "cli/state.rs"]
+mod state;
+#[cfg(target_os = "linux")] // for strace
+#[path = "cli/syscalls.rs"]
+mod syscalls;
+#[path = "cli/transactions.rs"]
+mod transactions;
+#[path = "cli/truth.rs"]
+mod truth;
+#[path = "cli/tune.rs"]
+mod tune;
+
+/// A scratch folder, gone at the end of the test, in which commands are run.
+struct Scratch {
+    dir: tempfile::TempDir,
+}
+
+impl Scratch {
+    fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
+    /// One with the index `i` of a few licence texts, by file.
+    fn with_licences() -> Self {
+        let scratch = Self::new();
+        for name in ["MIT", "JSON", "Xnet", "ISC", "Zlib"] {
+            scratch.write(&format!("docs/{name}.txt"), licence(name));
+        }
+        scratch.run("add i docs").ends_with(0);
+        scratch
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_nearkin"));
+        command.args(arguments).current_dir(self.dir.path());
+        // What a person has set must not change what is expected here.
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "NEARKIN_TOKEN"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    /// Runs `nearkin` with arguments that have no blanks.
+    fn run(&self, arguments: &str) -> Ran {
+        self.run_split(&arguments.split(' ').collect::<Vec<_>>())
+    }
+
+    fn run_split(&self, arguments: &[&str]) -> Ran {
+        Ran::new(self.command(arguments).stdin(Stdio::null()).output().unwrap())
+    }
+
+    fn run_with_stdin(&self, arguments: &str, stdin: &[u8]) -> Ran {
+        let mut child = self
+            .command(&arguments.split(' ').collect::<Vec<_>>())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(stdin).unwrap();
+        Ran::new(child.wait_with_output().unwrap())
+    }
+}
+
+/// What a run of the tool left behind.
+struct Ran {
+    status: i32,
+    stdout: String,
+    stderr: String,
+}
+
+impl Ran {
+    fn new(output: Output) -> Self {
+        Self {
+            status: output.status.code().unwrap(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    #[track_caller]
+    fn ends_with(self, status: i32) -> Self {
+        assert_eq!(self.status, status, "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+        self
+    }
+
+    /// stderr holds each of these.
+    #[track_caller]
+    fn says(self, words: &[&str]) -> Self {
+        for words in words {
+            assert!(self.stderr.contains(words), "no {words:?} in: {}", self.stderr);
+        }
+        self
+    }
+
+    /// stdout, one JSON object a line.
+    #[track_caller]
+    fn objects(&self) -> Vec<Value> {
+        self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The names of all fields of the first JSON object, in order.
+    #[track_caller]
+    fn fields(&self) -> Vec<String> {
+        self.objects()[0].as_object().unwrap().keys().cloned().collect()
+    }
+}
+
+/// Sends a signal, by the shell: not every system has a program for it.
+#[cfg(unix)]
+fn signal(process: u32, name: &str) {
+    let command = format!("kill {name} {process}");
+    assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success());
+}
+
+/// Whether commands that are started here hear signals: where one is ignored, as under nohup or in
+/// the background of a script, they listen to none, and some never end.
+#[cfg(unix)]
+#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
+fn signals_are_heard() -> bool {
+    const HANGUP_AND_INTERRUPT: u64 = 0b11;
+    // Where there is no such file, they are.
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.map_or(0, |mask| u64::from_str_radix(mask.trim(), 16).unwrap());
+    if ignored & HANGUP_AND_INTERRUPT == 0 {
+        return true;
+    }
+    println!("SKIPPED: signals are ignored here; run the tests in the foreground");
+    false
+}
+
+/// A file of the committed corpora.
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data").join(name)
+}
+
+/// Documents with the same text and the keys 0, 1, 2, ...
+fn equal_lines(count: usize) -> String {
+    let line = |id| format!("{{\"id\":{id},\"text\":\"all of the same\"}}\n");
+    (0..count).map(line).collect::<Vec<_>>().concat()
+}
+
+/// The text of a licence.
+fn licence(name: &str) -> String {
+    let lines = fs::read_to_string(data("spdx.jsonl")).unwrap();
+    let documents = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut found = documents.filter(|document| document["id"] == name);
+    found.next().unwrap()["text"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_wrong_command_line_is_status_2_and_help_is_status_0() {
+    let scratch = Scratch::new();
+    for arguments in ["", "frobnicate", "add", "add i", "query i", "pairs i --threshold 2"] {
+        let ran = scratch.run(arguments).ends_with(2);
+        assert_eq!(ran.stdout, "", "{arguments}");
+    }
+    assert!(scratch.run("--help").ends_with(0).stdout.contains("nearkin add"));
+    assert!(scratch.run("--version").ends_with(0).stdout.starts_with("nearkin "));
+}
+
+#[test]
+fn an_index_that_is_not_there_is_status_2_and_what_to_do() {
+    let scratch = Scratch::new();
+    for arguments in [
+        "query i --text a",
+        "query i --key a",
+        "remove i a",
+        "pairs i",
+        "clusters i",
+        "stats i",
+        "verify i",
+        "compact i",
+    ] {
+        let ran = scratch.run(arguments).ends_with(2).says(&["nearkin create", "nearkin add"]);
+        assert_eq!(ran.stdout, "", "{arguments}");
+        assert!(!scratch.path("i").exists(), "{arguments} made a folder");
+    }
+}
+
+#[test]
+fn a_forgotten_index_is_an_error_and_changes_nothing() {
+    let scratch = Scratch::with_licences();
+    let before = fs::read_dir(scratch.path("docs")).unwrap().count();
+    scratch.run("add docs docs/MIT.txt").ends_with(2).says(&["docs", "INDEX", "forgotten"]);
+    scratch.run("add docs/MIT.txt docs/ISC.txt").ends_with(2).says(&["docs/MIT.txt", "INDEX"]);
+    scratch.run("create docs").ends_with(2).says(&["docs"]);
+    scratch.run("query docs docs/MIT.txt").ends_with(2).says(&["docs"]);
+    assert_eq!(fs::read_dir(scratch.path("docs")).unwrap().count(), before);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_is_success() {
+    use std::io::Read as _;
+    let scratch = Scratch::new();
+    // Far more pairs than a pipe holds.
+    scratch.run_with_stdin("add i --jsonl -", equal_lines(600).as_bytes()).ends_with(0);
+    for arguments in [["pairs", "i"], ["clusters", "i"], ["pairs", "--json"]] {
+        let mut arguments = arguments.to_vec();
+        if !arguments.contains(&"i") {
+            arguments.push("i");
+        }
+        let mut child = scratch
+            .command(&arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        stdout.read_exact(&mut [0; 10]).unwrap();
+        drop(stdout);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(!stderr.contains("error") && !stderr.contains("panicked"), "{stderr}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn results_that_cannot_be_printed_are_an_error() {
+    let scratch = Scratch::with_licences();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = scratch.command(&["pairs", "i"]);
+    let ran = Ran::new(command.stdout(full).stderr(Stdio::piped()).output().unwrap());
+    ran.ends_with(2).says(&["cannot print the results"]);
+}

@@ -1,0 +1,43 @@
+//! The commands in `docs/COOKBOOK.md`: they work, and print what the page says.
+
+use super::*;
+
+/// A fenced block: what stands behind the fence, and the lines inside.
+struct Block<'a> {
+    info: &'a str,
+    lines: Vec<&'a str>,
+}
+
+fn blocks(page: &str) -> Vec<Block<'_>> {
+    let mut blocks = Vec::new();
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        if let Some(info) = line.strip_prefix("```") {
+            let lines = lines.by_ref().take_while(|line| !line.starts_with("```")).collect();
+            blocks.push(Block { info, lines });
+        }
+    }
+    blocks
+}
+
+/// Files are written, commands run, in the order of the page and in one folder.
+#[test]
+fn every_session_prints_what_the_cookbook_says() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/COOKBOOK.md");
+    let page = fs::read_to_string(page).unwrap();
+    let scratch = Scratch::new();
+    let mut commands = 0;
+    for block in blocks(&page) {
+        if let Some((_, name)) = block.info.split_once(" file=") {
+            scratch.write(name, block.lines.join("\n") + "\n");
+        } else if block.info == "session" {
+            for session in block.lines.join("\n").split("$ nearkin ").skip(1) {
+                let (command, expected) = session.split_once('\n').unwrap_or((session, ""));
+                let ran = scratch.run(command).ends_with(0);
+                assert_eq!(ran.stdout.trim_end(), expected.trim_end(), "{command}");
+                commands += 1;
+            }
+        }
+    }
+    assert!(commands >= 8, "the sessions are found");
+}

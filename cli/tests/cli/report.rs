@@ -1,0 +1,314 @@
+//! `nearkin report`: what is in the page. How it looks and behaves: `cli/tests/browser`.
+
+use super::*;
+
+/// The data of a page.
+#[track_caller]
+fn data_of(page: &str) -> Value {
+    let (_, rest) = page.split_once("id=\"data\">").unwrap();
+    let (json, _) = rest.split_once("</script>").unwrap();
+    serde_json::from_str(json).unwrap()
+}
+
+impl Scratch {
+    #[track_caller]
+    fn page(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// Runs `nearkin report` and reads what the page shows.
+    #[track_caller]
+    fn report(&self, arguments: &str) -> Value {
+        self.run(&format!("report {arguments} --out r.html")).ends_with(0);
+        data_of(&self.page("r.html"))
+    }
+}
+
+/// A hundred words with the last ones changed.
+fn words(changed: usize) -> String {
+    let word = |at: usize| format!("word{}", if at < 100 - changed { at } else { at + 1_000 });
+    (0..100).map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_page_says_what_is_there() {
+    let scratch = Scratch::new();
+    for (name, changed) in [("a", 0), ("b", 0), ("c", 3), ("z", 99)] {
+        scratch.write(&format!("docs/{name}.txt"), words(changed));
+    }
+    scratch.run("add i docs").ends_with(0);
+    let ran = scratch.run("report i --out r.html --json").ends_with(0);
+    let object = &ran.objects()[0];
+    assert_eq!(
+        ran.fields(),
+        [
+            "bytes",
+            "clustered",
+            "clusters",
+            "clusters_shown",
+            "copies",
+            "documents",
+            "documents_shown",
+            "out",
+            "pairs",
+            "pairs_cut",
+            "surplus",
+            "texts_changed",
+            "texts_missing",
+            "texts_shown",
+            "threshold",
+        ]
+    );
+    assert_eq!(object["bytes"], fs::metadata(scratch.path("r.html")).unwrap().len());
+    for (field, expected) in
+        [("documents", 4), ("clusters", 1), ("clustered", 3), ("surplus", 2), ("copies", 1)]
+    {
+        assert_eq!(object[field], expected, "{field}");
+    }
+    assert_eq!((&object["pairs"], &object["texts_shown"]), (&Value::from(3), &Value::from(3)));
+    let data = data_of(&scratch.page("r.html"));
+    assert_eq!(data["title"], "i");
+    let cluster = &data["clusters"][0];
+    assert_eq!(
+        (&cluster["size"], &cluster["documents"][0]["key"]),
+        (&3.into(), &"docs/a.txt".into())
+    );
+    assert_eq!(cluster["rows"][0], 128, "a and b have one signature");
+    assert_eq!(cluster["rows"][1], cluster["rows"][2], "so each is as like c");
+    assert_eq!(data["texts"].as_array().unwrap().len(), 2, "equal texts are there once");
+    let counts = data["pairs"]["counts"].as_array().unwrap();
+    assert_eq!(counts.iter().map(|count| count.as_u64().unwrap()).sum::<u64>(), 3);
+    assert_eq!(counts.last().unwrap(), 1);
+    let growth = data["growth"]["spans"].as_array().unwrap();
+    let sum = |field: usize| growth.iter().map(|span| span[field].as_u64().unwrap()).sum::<u64>();
+    assert_eq!((sum(1), sum(2)), (4, 2));
+    assert_eq!(data["curve"]["points"].as_array().unwrap().len(), 101);
+}
+
+#[test]
+fn a_page_loads_nothing_and_is_the_same_for_the_same_index() {
+    let scratch = Scratch::with_licences();
+    let mut pages = [0, 1].map(|_| {
+        scratch.run("report i --out r.html --title Licences").ends_with(0);
+        data_of(&scratch.page("r.html"))
+    });
+    let page = scratch.page("r.html");
+    let head = page.split_once("id=\"data\">").unwrap().0;
+    assert!(head.contains("default-src 'none'"), "{head}");
+    for link in ["src=", "http://", "https://", "@import", "url("] {
+        assert!(!head.contains(link), "{link}");
+    }
+    for data in &mut pages {
+        data["made"] = Value::Null;
+    }
+    assert_eq!(pages[0], pages[1]);
+    assert_eq!(pages[0]["title"], "Licences");
+    assert!(!scratch.path("r.html.nearkin-tmp").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn hostile_keys_stay_data() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let scratch = Scratch::new();
+    let keys: [&[u8]; 4] = [
+        b"</script><script>alert(1)",
+        b"<!--<script>",
+        b"\xff\xfe\x07",
+        "\u{2028}\u{202e}x".as_bytes(),
+    ];
+    let folder = scratch.path("docs");
+    fs::create_dir(&folder).unwrap();
+    for key in keys {
+        // `</` in a name is a folder and a file.
+        let path = folder.join(std::ffi::OsStr::from_bytes(key));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, words(0)).unwrap();
+    }
+    scratch.run("add i docs").ends_with(0);
+    let data = scratch.report("i --title </script><script>");
+    let page = scratch.page("r.html");
+    assert_eq!(page.matches("<script").count(), 2, "data and script");
+    assert_eq!(page.matches("</script").count(), 2);
+    assert!(!page.contains(['\u{2028}', '\u{202e}']));
+    let documents = data["clusters"][0]["documents"].as_array().unwrap();
+    let shown: Vec<_> = documents.iter().map(|one| one["key"].as_str().unwrap()).collect();
+    let expected = [
+        "docs/<!--<script>",
+        "docs/</script><script>alert(1)",
+        "docs/\\u{2028}\\u{202e}x",
+        "docs/\u{fffd}\u{fffd}\\u{7}",
+    ];
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn an_empty_index_and_one_without_clusters_have_a_page() {
+    let scratch = Scratch::new();
+    scratch.run("create i").ends_with(0);
+    let data = scratch.report("i");
+    assert_eq!(
+        (&data["totals"]["documents"], &data["clusters"]),
+        (&0.into(), &serde_json::json!([]))
+    );
+    scratch.write("a.txt", words(0));
+    scratch.run("add i a.txt").ends_with(0);
+    let data = scratch.report("i");
+    assert_eq!((&data["totals"]["documents"], &data["totals"]["clusters"]), (&1.into(), &0.into()));
+}
+
+#[test]
+fn texts_that_are_not_the_indexed_ones_are_not_shown() {
+    let scratch = Scratch::new();
+    for name in ["a", "b", "c"] {
+        scratch.write(&format!("docs/{name}.txt"), words(0));
+    }
+    scratch.run("add i docs").ends_with(0);
+    // Another text under the name: it may be anything, also what nobody meant to show.
+    scratch.write("docs/b.txt", "a secret that only bears the name of a document");
+    fs::remove_file(scratch.path("docs/c.txt")).unwrap();
+    let ran = scratch.run("report i --out r.html").ends_with(0);
+    ran.says(&["1 text changed"]);
+    let page = scratch.page("r.html");
+    assert!(!page.contains("a secret"));
+    let data = data_of(&page);
+    let texts = data["clusters"][0]["documents"].as_array().unwrap().iter();
+    let texts: Vec<_> = texts.map(|one| one["text"].clone()).collect();
+    assert_eq!(texts, [serde_json::json!({"at": 0}), "changed".into(), "missing".into()]);
+    let without = scratch.report("i --no-texts");
+    assert_eq!(
+        (&without["texts"], &without["shown"]["texts_asked"]),
+        (&serde_json::json!([]), &false.into())
+    );
+    assert!(without["clusters"][0]["documents"][0]["text"].is_null());
+}
+
+#[test]
+fn lines_hold_texts_and_long_ones_are_cut() {
+    let scratch = Scratch::new();
+    // Cut inside a letter of two bytes, if nobody takes care.
+    let long = format!("x{}", "\u{e9}t\u{e9} ".repeat(10_000));
+    let line = |id: u32| serde_json::json!({"n": id, "body": long}).to_string() + "\n";
+    scratch.write("all.jsonl", line(1) + &line(2));
+    scratch.run("add i --jsonl all.jsonl --key-field n --text-field body").ends_with(0);
+    scratch.run("report i --out r.html").ends_with(0).says(&["--from FILE.jsonl"]);
+    let data = scratch.report("i --from all.jsonl --from-key-field n --from-field body");
+    let text = &data["texts"][0];
+    assert_eq!(text["bytes"], long.len());
+    let shown = text["text"].as_str().unwrap();
+    assert!(long.starts_with(shown) && (16_300..=16_384).contains(&shown.len()), "{}", shown.len());
+    scratch.run("report i --from nowhere.jsonl --out s.html").ends_with(2).says(&["nowhere.jsonl"]);
+    assert!(!scratch.path("s.html").exists() && !scratch.path("s.html.nearkin-tmp").exists());
+}
+
+#[test]
+fn the_largest_clusters_are_shown_and_what_is_left_out_is_said() {
+    let scratch = Scratch::new();
+    let mut lines = String::new();
+    for (cluster, size) in [(1, 2), (2, 40), (3, 5)] {
+        for member in 0..size {
+            let text =
+                format!("cluster {cluster} {}", words(0).replace("word", &format!("w{cluster}")));
+            lines += &serde_json::json!({"id": format!("{cluster}/{member:02}"), "text": text})
+                .to_string();
+            lines.push('\n');
+        }
+    }
+    scratch.write("all.jsonl", lines);
+    scratch.run("add i --jsonl all.jsonl").ends_with(0);
+    let ran = scratch.run("report i --clusters 2 --out r.html").ends_with(0);
+    assert!(ran.stdout.contains("47 of 47 documents in 3 clusters"), "{}", ran.stdout);
+    ran.says(&["the 2 largest of 3 clusters"]);
+    let data = data_of(&scratch.page("r.html"));
+    let clusters = data["clusters"].as_array().unwrap();
+    let sizes: Vec<_> = clusters.iter().map(|one| one["size"].as_u64().unwrap()).collect();
+    assert_eq!(sizes, [40, 5]);
+    let keys: Vec<_> =
+        clusters[0]["documents"].as_array().unwrap().iter().map(|one| &one["key"]).collect();
+    assert_eq!((keys.len(), keys[0], keys[29]), (30, &"2/00".into(), &"2/39".into()));
+    assert_eq!(data["totals"]["pairs"], 780 + 10 + 1, "pairs of copies are counted, not walked");
+    assert_eq!(data["sizes"].as_array().unwrap().len(), 3);
+    scratch.run("report i --clusters 0 --out r.html").ends_with(2);
+    scratch.run("report i --threshold 1.5 --out r.html").ends_with(2);
+}
+
+#[test]
+fn sets_and_signatures_made_elsewhere_have_a_page() {
+    let scratch = Scratch::new();
+    scratch.write(
+        "carts.jsonl",
+        "{\"id\":1,\"items\":[\"tea\",2,3]}\n{\"id\":2,\"items\":[2,\"tea\",3]}\n",
+    );
+    scratch.run("add sets --jsonl carts.jsonl --items-field items").ends_with(0);
+    let data = scratch.report("sets");
+    assert_eq!(
+        (&data["shown"]["sets"], &data["shown"]["texts_asked"]),
+        (&true.into(), &false.into())
+    );
+    let data = scratch.report("sets --from carts.jsonl");
+    assert_eq!(data["texts"][0]["text"], "2\n3\ntea");
+    let rows: Vec<u32> = (0..16).collect();
+    let line = |id: &str| serde_json::json!({"id": id, "rows": rows}).to_string() + "\n";
+    scratch.write("rows.jsonl", line("a") + &line("b"));
+    let new = "--scheme external:other --hashes 16 --bands 4 --rows-per-band 4";
+    scratch.run(&format!("add rows --jsonl rows.jsonl {new}")).ends_with(0);
+    let data = scratch.report("rows");
+    assert_eq!(
+        (&data["totals"]["clusters"], &data["shown"]["texts_possible"]),
+        (&1.into(), &false.into())
+    );
+    scratch
+        .run("report rows --from rows.jsonl --out s.html")
+        .ends_with(2)
+        .says(&["made elsewhere"]);
+}
+
+#[test]
+fn passages_and_places_that_cannot_be_written_are_refused() {
+    let scratch = Scratch::new();
+    scratch.write("a.txt", words(0));
+    scratch.run("add quotes a.txt --passages 50:25").ends_with(0);
+    scratch.run("report quotes --out r.html").ends_with(2).says(&["passages", "documents"]);
+    scratch.run("add i a.txt").ends_with(0);
+    scratch.run("report i --out nowhere/r.html").ends_with(2).says(&["nowhere/r.html"]);
+    scratch.run("report i").ends_with(2).says(&["--out"]);
+    scratch.run("report none --out r.html").ends_with(2).says(&["nearkin create"]);
+    assert!(!scratch.path("r.html").exists() && !scratch.path("r.html.nearkin-tmp").exists());
+}
+
+#[test]
+fn times_that_no_calendar_has_are_survived() {
+    let scratch = Scratch::with_licences();
+    scratch.run("export i --out all.jsonl").ends_with(0);
+    let lines = scratch.page("all.jsonl");
+    let mut lines: Vec<Value> =
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (line, time) in lines[1..].iter_mut().zip([0, u64::MAX, u64::MAX - 1, 1 << 53, 1]) {
+        line["time"] = time.into();
+    }
+    let lines: Vec<_> = lines.iter().map(|line| format!("{line}\n")).collect();
+    scratch.write("odd.jsonl", lines.concat());
+    scratch.run("import odd odd.jsonl").ends_with(0);
+    let data = scratch.report("odd");
+    assert_eq!(data["growth"]["last"], u64::MAX);
+    assert!(data["growth"]["spans"].as_array().unwrap().len() <= 60);
+}
+
+#[test]
+fn a_report_is_not_written_over_what_it_is_made_of() {
+    let scratch = Scratch::new();
+    let line = "{\"id\":\"a\",\"text\":\"the only text of all these\"}\n";
+    scratch.write("in.jsonl", line);
+    scratch.run("add i --jsonl in.jsonl").ends_with(0);
+    for (out, said) in [
+        ("in.jsonl", "in.jsonl is an input"),
+        ("./in.jsonl", "in.jsonl is an input"),
+        ("i/catalog.redb", "i/catalog.redb lies in the index"),
+        ("i/segments/r.html", "lies in the index"),
+    ] {
+        let arguments = format!("report i --from in.jsonl --out {out}");
+        scratch.run(&arguments).ends_with(2).says(&[said]);
+    }
+    assert_eq!(scratch.page("in.jsonl"), line);
+    scratch.run("verify i").ends_with(0);
+}

@@ -1,0 +1,89 @@
+//! One system call at a time: what the tool adds and compacts is there, and what fails is said.
+
+use super::*;
+use std::fmt::Write as _;
+use strace::{Case, cases, run_all, run_case, skipped};
+
+#[path = "../../../tests/it/strace.rs"]
+mod strace;
+
+const LINES: u32 = 60;
+
+fn lines(begin: u32) -> String {
+    (begin..begin + LINES).fold(String::new(), |mut text, id| {
+        writeln!(text, "{{\"id\":{id},\"text\":\"some words {id} and {}\"}}", id / 2).unwrap();
+        text
+    })
+}
+
+fn command(scratch: &Scratch, arguments: &str) -> Command {
+    scratch.command(&arguments.split(' ').collect::<Vec<_>>())
+}
+
+/// An index of one batch, and the lines of another.
+fn prepared() -> Scratch {
+    let scratch = Scratch::new();
+    for (name, begin) in [("one", 0), ("two", LINES)] {
+        scratch.write(name, lines(begin));
+    }
+    scratch.run("add i.nearkin --jsonl one").ends_with(0);
+    scratch
+}
+
+fn documents(scratch: &Scratch) -> u32 {
+    scratch.run("verify i.nearkin").ends_with(0);
+    let stats = &scratch.run("stats i.nearkin --json").ends_with(0).objects()[0];
+    u32::try_from(stats["documents"].as_u64().unwrap()).unwrap()
+}
+
+fn judge(case: &Case, output: &Output) -> &'static str {
+    let what = format!("{case:?}: {output:?}");
+    assert!(!what.contains("panicked"), "{what}");
+    match (case.fault, output.status.code()) {
+        ("signal=KILL", None) => "killed",
+        ("signal=KILL", Some(0)) => "had ended before",
+        (fault, Some(0)) if fault != "signal=KILL" => "got over it",
+        (fault, Some(2)) if fault != "signal=KILL" => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(said.contains("nearkin: error: ") && said.contains("i.nearkin"), "{what}");
+            "failed with a message"
+        }
+        _ => panic!("{what}"),
+    }
+}
+
+#[test]
+fn a_fault_at_any_system_call_of_the_tool_is_said_and_loses_nothing() {
+    if skipped("a_fault_at_any_system_call_of_the_tool_is_said_and_loses_nothing") {
+        return;
+    }
+    for (arguments, added) in [("add i.nearkin --jsonl two", LINES), ("compact i.nearkin", 0)] {
+        let prepared = || {
+            let scratch = prepared();
+            if added == 0 {
+                scratch.run("add i.nearkin --jsonl two").ends_with(0);
+                scratch.run("remove i.nearkin 1 2 3 4 5 6 7 8 9").ends_with(0);
+            }
+            scratch
+        };
+        let scratch = prepared();
+        let before = documents(&scratch);
+        let traced = command(&scratch, arguments);
+        // It names the index by a path from where it is run.
+        let log = scratch.path("log");
+        let all = cases(&traced, Path::new("i.nearkin"), &log);
+        assert!(all.len() > 50, "only {} cases: the calls were not recognised", all.len());
+        run_all(arguments, &all, |case| {
+            let scratch = prepared();
+            let output = run_case(case, &command(&scratch, arguments));
+            let end = judge(case, &output);
+            let found = documents(&scratch);
+            let whole = if output.status.success() { added } else { found - before };
+            assert!(whole == 0 || whole == added, "{case:?}: {found}: {output:?}");
+            assert_eq!(found, before + whole, "{case:?}: {output:?}");
+            scratch.run(arguments).ends_with(0);
+            assert_eq!(documents(&scratch), before + added, "{case:?}");
+            end
+        });
+    }
+}

@@ -1,0 +1,261 @@
+//! Faults at system calls, by strace: a process is killed where it makes its n-th call of a kind,
+//! or that call fails.
+//!
+//! A run without faults comes first: it lists the calls that touch the index, by name and by how
+//! many of that name the thread had made. One of them, and what happens to it in a later run, is
+//! a case. `NEARKIN_SYSCALLS` is how many cases are run, spread evenly, or `all`. The tests of the
+//! tool use this file, too.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Cases of each test, unless told otherwise.
+const CASES: usize = 24;
+
+/// What is listed and can be hit, on any architecture that has it.
+const CALLS: &[&str] = &[
+    "open",
+    "openat",
+    "mkdir",
+    "mkdirat",
+    "getdents64",
+    "flock",
+    "statx",
+    "newfstatat",
+    "fstat",
+    "lseek",
+    "pread64",
+    "preadv2",
+    "pwrite64",
+    "read",
+    "write",
+    "fsync",
+    "fdatasync",
+    "sync_file_range",
+    "ftruncate",
+    "fallocate",
+    "rename",
+    "renameat",
+    "renameat2",
+    "unlink",
+    "unlinkat",
+    "link",
+    "linkat",
+    "mmap",
+    "madvise",
+    "fadvise64",
+];
+
+/// What happens to a call, in strace's words, and to which calls.
+const FAULTS: &[(&str, &[&str])] = &[
+    ("signal=KILL", CALLS),
+    (
+        "error=EIO",
+        &[
+            "open",
+            "openat",
+            "mkdir",
+            "mkdirat",
+            "getdents64",
+            "statx",
+            "newfstatat",
+            "fstat",
+            "pread64",
+            "preadv2",
+            "pwrite64",
+            "read",
+            "write",
+            "fsync",
+            "fdatasync",
+            "sync_file_range",
+            "ftruncate",
+            "fallocate",
+            "rename",
+            "renameat",
+            "renameat2",
+            "unlink",
+            "unlinkat",
+            "link",
+            "linkat",
+        ],
+    ),
+    (
+        "error=ENOSPC",
+        &[
+            "open",
+            "openat",
+            "mkdir",
+            "mkdirat",
+            "pwrite64",
+            "write",
+            "fsync",
+            "fdatasync",
+            "sync_file_range",
+            "ftruncate",
+            "fallocate",
+            "rename",
+            "renameat",
+            "renameat2",
+        ],
+    ),
+    (
+        "error=EINTR",
+        &[
+            "open",
+            "openat",
+            "pread64",
+            "pwrite64",
+            "read",
+            "write",
+            "fsync",
+            "fdatasync",
+            "ftruncate",
+            "fallocate",
+        ],
+    ),
+    ("error=ENOMEM", &["mmap", "madvise", "fadvise64"]),
+    ("error=ENOLCK", &["flock"]),
+    // Nothing was read, nothing was written: the shortest of short counts.
+    ("retval=0", &["pread64", "preadv2", "pwrite64"]),
+];
+
+/// One call of a run, and what happens to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Case {
+    call: String,
+    /// Which of the thread's calls of this name, from 1.
+    count: u32,
+    pub(crate) fault: &'static str,
+}
+
+/// The same command under strace.
+fn traced(options: &[&str], command: &Command) -> Command {
+    let mut traced = Command::new("strace");
+    traced.args(["-f", "-qq"]).args(options).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        traced.env(name, value.unwrap());
+    }
+    if let Some(dir) = command.get_current_dir() {
+        traced.current_dir(dir);
+    }
+    traced
+}
+
+/// Why strace cannot be used here, if it cannot.
+fn refused() -> Option<String> {
+    match traced(
+        &["-o", "/dev/null", "-e", "inject=close:error=EIO:when=1000"],
+        &Command::new("true"),
+    )
+    .output()
+    {
+        Err(error) => Some(format!("strace cannot be started: {error}")),
+        Ok(output) if output.status.success() => None,
+        Ok(output) => Some(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "a skipped test must say so")]
+pub(crate) fn skipped(test: &str) -> bool {
+    let Some(why) = refused() else { return false };
+    println!("SKIPPED: {test}: {}", why.trim());
+    true
+}
+
+fn trace_option() -> String {
+    let calls: Vec<_> = CALLS.iter().map(|call| format!("?{call}")).collect();
+    format!("trace={}", calls.join(","))
+}
+
+/// Runs the command without faults, and makes a case of each call that names the directory or a
+/// file in it and each fault that can happen to it.
+pub(crate) fn cases(command: &Command, dir: &Path, log: &Path) -> Vec<Case> {
+    let (log_name, trace) = (log.to_str().unwrap(), trace_option());
+    let output = traced(&["-y", "-o", log_name, "-e", &trace], command).output().unwrap();
+    assert!(output.status.success(), "without faults: {output:?}");
+    // Its name alone: strace follows links to the folder it lies in.
+    let name = dir.file_name().unwrap().to_str().unwrap();
+    let mut made: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+    let (mut hits, mut strays) = (BTreeSet::new(), BTreeSet::new());
+    let text = fs::read_to_string(log).unwrap();
+    for line in text.lines() {
+        let Some((thread, rest)) = line.split_once(char::is_whitespace) else { continue };
+        let Some((call, arguments)) = rest.trim_start().split_once('(') else { continue };
+        let Some(call) = CALLS.iter().find(|name| **name == call) else { continue };
+        let count = made.entry((thread, call)).or_default();
+        *count += 1;
+        // Every thread's n-th call is hit: if one of them has nothing to do with the index (the
+        // loader's, say), what comes of it says nothing.
+        let of_index = arguments.contains(name);
+        if of_index { &mut hits } else { &mut strays }.insert((*call, *count));
+    }
+    let case = |fault, call: &str, count| Case { call: call.to_owned(), count, fault };
+    FAULTS
+        .iter()
+        .flat_map(|(fault, calls)| {
+            let hits = hits.difference(&strays).filter(|(call, _)| calls.contains(call));
+            hits.map(|(call, count)| case(*fault, call, *count))
+        })
+        .collect()
+}
+
+/// Those to run: as many as are asked for, spread evenly.
+fn chosen(cases: &[Case]) -> Vec<Case> {
+    let wanted = match std::env::var("NEARKIN_SYSCALLS") {
+        Ok(all) if all == "all" => cases.len(),
+        Ok(number) => number.parse().unwrap(),
+        Err(_) => CASES,
+    };
+    let wanted = wanted.min(cases.len());
+    (0..wanted).map(|at| cases[at * cases.len() / wanted].clone()).collect()
+}
+
+pub(crate) fn run_case(case: &Case, command: &Command) -> Output {
+    let Case { call, count, fault } = case;
+    let trace = format!("trace={call}");
+    let inject = format!("inject={call}:{fault}:when={count}");
+    traced(&["-o", "/dev/null", "-e", &trace, "-e", &inject], command).output().unwrap()
+}
+
+/// Runs the chosen cases, some at a time: each mostly waits for the disk. `run` does one and says
+/// how it ended.
+pub(crate) fn run_all(what: &str, all: &[Case], run: impl Fn(&Case) -> &'static str + Sync) {
+    let chosen = chosen(all);
+    let (next, tally) = (AtomicUsize::new(0), Mutex::new(Tally::default()));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while let Some(case) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let end = run(case);
+                    tally.lock().unwrap().count(case, end);
+                }
+            });
+        }
+    });
+    tally.into_inner().unwrap().print(what, all.len());
+}
+
+/// How the runs of a campaign ended.
+#[derive(Debug, Default)]
+struct Tally {
+    ends: BTreeMap<(&'static str, &'static str), u32>,
+}
+
+impl Tally {
+    fn count(&mut self, case: &Case, end: &'static str) {
+        *self.ends.entry((case.fault, end)).or_default() += 1;
+    }
+
+    #[expect(clippy::print_stdout, reason = "figures are for people")]
+    fn print(&self, what: &str, all: usize) {
+        let run: u32 = self.ends.values().sum();
+        println!("{what}: {run} of {all} cases");
+        for ((fault, end), count) in &self.ends {
+            println!("  {fault}: {count} {end}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Circles: modules that need each other, directly or by way of others.
+//!
+//! Knows modules by their files: what an inline `mod` names counts for the file it stands in.
+
+use crate::layers::{is_test, outside_tests};
+use crate::scan::paths_to;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Deeper than any path of modules here.
+const NAMES_MAX: usize = 8;
+
+/// A module: the names from the crate's root to it.
+type Module = Vec<String>;
+
+/// A module and those that its file names.
+type Needs = BTreeMap<Module, BTreeSet<Module>>;
+
+/// The module of a file, whose path is told from the folder of `main.rs`.
+fn module_of(path: &str) -> Module {
+    let names = path.trim_end_matches(".rs").split('/').map(str::to_owned);
+    let mut names: Module = names.collect();
+    if names.last().is_some_and(|last| ["main", "lib", "mod"].contains(&last.as_str())) {
+        names.pop();
+    }
+    names
+}
+
+/// The modules that the code of one names. A name that is no module is an item of the module
+/// before it.
+fn named(module: &Module, code: &str, all: &BTreeSet<Module>) -> BTreeSet<Module> {
+    let mut full = Vec::new();
+    let split = |path: String| path.split("::").map(str::to_owned).collect::<Module>();
+    full.extend(paths_to(code, "crate", NAMES_MAX).into_iter().map(split));
+    let below = |path: String| [module.clone(), split(path)].concat();
+    full.extend(paths_to(code, "self", NAMES_MAX).into_iter().map(below));
+    for path in paths_to(code, "super", NAMES_MAX).into_iter().map(split) {
+        let more = path.iter().take_while(|name| *name == "super").count();
+        let above = module.len().saturating_sub(1 + more);
+        full.push([&module[..above], &path[more..]].concat());
+    }
+    for child in all.iter().filter(|child| child.len() == module.len() + 1) {
+        if let Some((name, parent)) = child.split_last()
+            && parent == module
+            && !paths_to(code, name, NAMES_MAX).is_empty()
+        {
+            full.push(child.clone());
+        }
+    }
+    let cut = |mut path: Module| {
+        while !all.contains(&path) && !path.is_empty() {
+            path.pop();
+        }
+        path
+    };
+    full.into_iter().map(cut).filter(|found| found != module).collect()
+}
+
+/// All that a module needs, directly or by way of others.
+fn reached(from: &Module, needs: &Needs) -> BTreeSet<Module> {
+    let (mut found, mut open) = (BTreeSet::new(), vec![from]);
+    while let Some(module) = open.pop() {
+        for next in needs.get(module).into_iter().flatten() {
+            if found.insert(next.clone()) {
+                open.push(next);
+            }
+        }
+    }
+    found
+}
+
+/// The circles among files (path from the folder of `main.rs`, code), each with what makes it one.
+pub(crate) fn circles(files: &[(String, String)]) -> Vec<String> {
+    let files = files.iter().filter(|(path, _)| !is_test(path));
+    let files: Vec<_> = files.map(|(path, code)| (module_of(path), outside_tests(code))).collect();
+    let all: BTreeSet<Module> = files.iter().map(|(module, _)| module.clone()).collect();
+    let needs = files.iter().map(|(module, code)| (module.clone(), named(module, code, &all)));
+    let needs: Needs = needs.collect();
+    let reach: BTreeMap<_, _> = all.iter().map(|one| (one, reached(one, &needs))).collect();
+    let mut found = Vec::new();
+    let mut told = BTreeSet::new();
+    for module in &all {
+        if !reach[module].contains(module) || told.contains(module) {
+            continue;
+        }
+        let circle = reach[module].iter().filter(|other| reach[*other].contains(module));
+        let circle: BTreeSet<&Module> = circle.collect();
+        let inside = |one: &&Module| needs[*one].iter().filter(|other| circle.contains(other));
+        let edges = circle.iter().flat_map(|one| inside(one).map(|other| (*one, other)));
+        let name = |module: &Module| {
+            if module.is_empty() { "main".to_owned() } else { module.join("::") }
+        };
+        let edges: Vec<_> =
+            edges.map(|(one, other)| format!("{} needs {}", name(one), name(other))).collect();
+        found.push(edges.join(", "));
+        told.extend(circle.into_iter().cloned());
+    }
+    found
+}
+
+fn files(files: &[(&str, &str)]) -> Vec<(String, String)> {
+    files.iter().map(|(path, code)| ((*path).to_owned(), (*code).to_owned())).collect()
+}
+
+#[test]
+fn a_circle_is_found() {
+    let child_and_parent =
+        files(&[("main.rs", "a::run()"), ("a.rs", "mod b;\nb::run()"), ("a/b.rs", "super::One")]);
+    assert_eq!(circles(&child_and_parent), ["a needs a::b, a::b needs a"]);
+    let by_way_of_a_third = files(&[
+        ("main.rs", "use a::Args;"),
+        ("a.rs", "use crate::{b::{c, D}, e};"),
+        ("b.rs", "use self::c::F;"),
+        ("b/c.rs", "use super::super::e;"),
+        ("e.rs", "use crate::a::run;"),
+    ]);
+    let found = circles(&by_way_of_a_third);
+    assert_eq!(
+        found,
+        ["a needs b, a needs b::c, a needs e, b needs b::c, b::c needs e, e needs a"]
+    );
+    let with_the_top = files(&[("main.rs", "mod a;\na::run()"), ("a.rs", "use crate::Ended;")]);
+    assert_eq!(circles(&with_the_top), ["main needs a, a needs main"]);
+    let two = files(&[
+        ("a.rs", "crate::b::x"),
+        ("b.rs", "crate::a::y"),
+        ("c/mod.rs", "use crate::d;"),
+        ("d.rs", "use super::c;"),
+    ]);
+    assert_eq!(circles(&two).len(), 2);
+}
+
+#[test]
+fn what_only_points_down_is_no_circle() {
+    let good = files(&[
+        ("main.rs", "mod a;\nmod b;\na::run()"),
+        ("a.rs", "mod c;\nmod d;\nuse c::X;\nuse crate::b;\nb::y(); pub(crate) fn z() {}"),
+        ("a/c.rs", "use super::d::{self, Y};\npub(super) struct X;"),
+        ("a/d.rs", "use crate::b::y;\n#[cfg(test)]\nmod tests {\n    use super::super::c;\n}"),
+        ("b.rs", "pub(crate) fn y() {}"),
+        ("a/tests.rs", "use super::*;"),
+    ]);
+    assert_eq!(circles(&good), Vec::<String>::new());
+}
