@@ -115,6 +115,7 @@ impl From<Error> for Failure {
             ErrorKind::Unknown | ErrorKind::Poisoned => {
                 "run the command again: it sees what was written and goes on from there"
             }
+            ErrorKind::Closed => "run the command again, on the folder that is meant",
             _ => "",
         };
         Self::new(with_causes(&error), advice)

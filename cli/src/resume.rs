@@ -18,10 +18,15 @@ use crate::output::{self, grouped};
 /// The note's name in the folder of the index.
 const NAME: &str = "adding";
 
+/// Notes of another version are no notes.
+const VERSION: u32 = 2;
+
 /// Where a run over some files is.
 #[derive(Serialize, Deserialize)]
 struct Note {
     version: u32,
+    /// Of the index: another one may be made in this folder while a run goes on.
+    index: [u8; 16],
     files: Vec<InputFile>,
     fields: Fields,
     position: Position,
@@ -55,7 +60,8 @@ impl Resume {
             let named = |files: &[InputFile]| {
                 files.iter().map(|file| file.path.clone()).collect::<Vec<_>>()
             };
-            let same = note.version == 1 && note.fields == *fields;
+            let same = note.version == VERSION && note.fields == *fields;
+            let same = same && note.index == index.id();
             if same && note.files == *files && note.change <= index.durable_change() {
                 let Position { file, line, .. } = note.position;
                 lines.go_to(note.position)?;
@@ -78,7 +84,8 @@ impl Resume {
     pub(crate) fn reached(&self, position: Option<Position>, index: &Index) {
         let Some(position) = position else { return };
         let note = Note {
-            version: 1,
+            version: VERSION,
+            index: index.id(),
             files: self.files.clone(),
             fields: self.fields.clone(),
             position,

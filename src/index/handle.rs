@@ -149,6 +149,12 @@ impl Index {
         &self.core.params
     }
 
+    /// The identity of the index: 16 random bytes, drawn when it was created. They stay the same
+    /// wherever its folder is moved; a copy and a backup have them, too.
+    pub fn id(&self) -> [u8; 16] {
+        self.core.shape.uuid
+    }
+
     /// What makes signatures for this index: pure, to be shared between threads.
     pub fn sketcher(&self) -> Sketcher {
         Sketcher::new(&self.core.params)

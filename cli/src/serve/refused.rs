@@ -53,7 +53,7 @@ impl Refused {
 
     /// Whether the index takes no writes any more.
     pub(super) fn is_poison(&self) -> bool {
-        self.kind == "poisoned" || self.kind == "unknown"
+        ["poisoned", "unknown", "closed"].contains(&self.kind)
     }
 }
 
@@ -114,6 +114,12 @@ impl From<Error> for Refused {
                 StatusCode::SERVICE_UNAVAILABLE,
                 "poisoned",
                 "a sync failed before, so nothing is written any more: restart the server",
+            ),
+            ErrorKind::Closed => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "closed",
+                "the folder of the index or its lock file was removed or replaced, so nothing is \
+                 written any more: restart the server",
             ),
             ErrorKind::Cancelled => (StatusCode::SERVICE_UNAVAILABLE, "cancelled", "try again"),
             _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal", "look at the server's stderr"),

@@ -86,7 +86,10 @@ pub(super) async fn health(State(shared): State<Arc<Shared>>) -> impl IntoRespon
     // axum calls only what is async.
     std::future::ready(()).await;
     if shared.is_poisoned() {
-        let advice = Some("a sync failed: it answers queries but writes nothing; restart it");
+        let advice = Some(
+            "it answers queries but writes nothing (a sync failed, or the folder or its lock file \
+             was removed); restart it",
+        );
         return (
             StatusCode::SERVICE_UNAVAILABLE,
             Json(HealthObject { status: "poisoned", advice }),

@@ -6,6 +6,9 @@ use super::*;
 mod abuse;
 #[path = "serve/http.rs"]
 mod http;
+#[cfg(unix)]
+#[path = "serve/moved.rs"]
+mod moved;
 #[path = "serve/routes.rs"]
 mod routes;
 #[path = "serve/stopping.rs"]

@@ -111,6 +111,12 @@ pub(super) fn script(number: u64) -> Script {
         let around = [write(), Step::Fail(fault), write(), write(), write()];
         steps.splice(14..14, around);
     }
+    // In two scripts of three somebody is at the folder, too.
+    let mut others = Author { rng: Rng::new(!number), ..author };
+    for _ in 0..2 * (number % 3) {
+        let (at, step) = (others.rng.below(steps.len()), others.of_others());
+        steps.insert(at, step);
+    }
     Script { number, layout, steps }
 }
 
@@ -167,11 +173,17 @@ impl Author {
                 let meanwhile = if self.callers { vec![self.edit()] } else { Vec::new() };
                 Step::Backup { meanwhile }
             }
-            86..91 => Step::Do(Op::Admit(self.admitting())),
-            91..94 => Step::Moved { stranger: self.rng.percent(60), op: self.in_another_place() },
-            94..96 => Step::LoseLock { second: self.rng.percent(60) },
+            86..92 => Step::Do(Op::Admit(self.admitting())),
             _ => Step::Do(Op::Write(vec![self.edit()])),
         }
+    }
+
+    /// What somebody else does to the folder.
+    fn of_others(&mut self) -> Step {
+        if self.rng.percent(40) {
+            return Step::LoseLock { second: self.rng.percent(60) };
+        }
+        Step::Moved { stranger: self.rng.percent(60), op: self.in_another_place() }
     }
 
     /// What is done in a folder that was moved.
