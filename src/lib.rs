@@ -1,39 +1,118 @@
-//! Nearkin is an embedded similarity index: a directory on disk that remembers the MinHash
-//! signature of every document or set ever inserted, and answers "what do I already have that is
-//! like this?".
+//! Nearkin is an embedded similarity index: a directory on disk that keeps the MinHash signature of
+//! every document or set ever inserted, and answers "what do I already have that is like this?" in
+//! microseconds. Inserts, replacements and deletes survive power loss, and the index is never
+//! rebuilt.
 //!
-//! It is crash-safe (write-ahead log, one commit point), memory-mapped, opens in constant time,
-//! and takes inserts, replacements, deletes and queries without ever being rebuilt.
+//! # A first program
 //!
-//! # Example: find near-duplicates
+//! Two texts are compared by their *shingles*, here every two consecutive words. Their *similarity*
+//! is the number of shingles that they share, divided by the number of all their shingles
+//! (Jaccard). The index stores a *signature* of 128 bytes per document, which estimates it.
 //!
 //! ```
 //! # fn main() -> nearkin::Result<()> {
 //! # let folder = tempfile::tempdir().unwrap();
 //! # let dir = folder.path().join("papers.nearkin");
-//! use nearkin::{Index, Options, Params, Shingles};
+//! use nearkin::{Admit, Index, Options, Params, Shingles};
 //!
+//! // 1. Parameters are chosen once, and stored with the index. A pair of
+//! //    similarity 0.7 is to be compared with 95 % probability.
 //! let params = Params::for_threshold(0.7).shingles(Shingles::Words(2)).build()?;
 //! let index = Index::open_or_create(&dir, &params, Options::default())?;
-//! let sketch = index.sketcher();
 //!
-//! // Durable when it returns. The same key again replaces.
-//! index.insert("p1", &sketch.text("The quick brown fox jumps over the lazy dog")?)?;
+//! // 2. A sketcher makes signatures. It is pure: share it between threads.
+//! let sketch = index.sketcher();
+//! let fox = sketch.text("The quick brown fox jumps over the lazy dog")?;
+//!
+//! // 3. A key is any 1 to 4,096 bytes; the same key again replaces the
+//! //    document. The insert is durable when it returns.
+//! index.insert("p1", &fox)?;
 //! index.insert("p2", &sketch.text("An entirely different text about something else")?)?;
 //!
+//! // 4. A query returns what is at least this similar, the most similar first.
 //! let query = sketch.text("the quick brown fox jumps over the LAZY dog!")?;
 //! let answer = index.query(&query).threshold(0.8).limit(10).run()?;
 //! assert_eq!(answer.matches.len(), 1);
 //! assert_eq!(answer.matches[0].key, b"p1");
 //! assert_eq!(answer.matches[0].similarity, 1.0);
+//!
+//! // 5. Check and insert in one step: of two copies that arrive at once,
+//! //    one is rejected.
+//! let admission = index.admit("p3", &query, &Admit::at(0.9))?;
+//! assert!(!admission.is_admitted());
+//!
+//! // 6. Reopening a closed index has nothing to replay.
 //! index.close()?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! # Example: several operations at once
+//! Three programs to start from are in [examples]: a folder check, an upload service with axum and
+//! a nightly batch job.
 //!
-//! A batch is atomic and costs one sync: the way to load many documents.
+//! # Which type for what
+//!
+//! | to | use |
+//! |---|---|
+//! | choose shingles, threshold and bands | [`Params`], [`ParamsBuilder`], [`Shingles`] |
+//! | make signatures of texts, sets, or rows from elsewhere | [`Sketcher`], [`Signature`] |
+//! | open an index for writing | [`Index`], [`Options`], [`Durability`], [`Maintenance`] |
+//! | write several documents as one atomic change | [`Batch`], [`Written`], [`Outcome`] |
+//! | find what is like a signature or a document | [`Query`], [`Queries`], [`Answer`], [`Match`] |
+//! | turn near-copies away, in one step | [`Admit`], [`Newcomer`], [`Admission`], [`Decision`] |
+//! | find all pairs and clusters | [`Index::pairs`], [`Index::clusters`], [`Pair`], [`Cluster`] |
+//! | compare the documents themselves | [`Snapshot::exact_matches`], [`Exact`], [`Original`] |
+//! | read at one moment while writing goes on | [`Snapshot`] |
+//! | read in another process while one writes | [`Reader`] |
+//! | find quotations in longer texts | [`PassageIndex`], [`Passages`] |
+//! | back up, verify, repair | [`Index::backup`], [`Index::verify`], [`Index::salvage`] |
+//! | merge indexes, or change the threshold | [`Index::import`], [`Index::rebuild`] |
+//! | let documents expire | [`Options::ttl`], [`Index::remove_before`] |
+//! | act on an error | [`Error`], [`ErrorKind`] |
+//!
+//! # Guides
+//!
+//! - [Cookbook](guide::cookbook): complete answers to "how do I ...".
+//! - [Copies, crowds and stories](guide::duplicates): what to do with near-duplicates once they are
+//!   found.
+//! - [Passages](guide::passages): what is quoted where.
+//! - [Readers in other processes](guide::readers).
+//! - [Durability](guide::durability): what `Ok` promises, and how that is tested.
+//! - [Tuning](guide::tuning): which shingles, which threshold, which bands.
+//!
+//! # Features
+//!
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `serde` | off | `Serialize` and `Deserialize` for parameters and result types |
+//!
+//! The library has no other feature. The command-line tool is the package `nearkin-cli`.
+//!
+//! # The similarity is an estimate
+//!
+//! A pair of *exactly* the threshold's similarity is returned about half of the time, because the
+//! answer is filtered by the estimate. To catch nearly all pairs of at least T, ask for T minus two
+//! standard errors, and compare the documents exactly where it matters.
+//!
+//! ```
+//! # fn main() -> nearkin::Result<()> {
+//! use nearkin::Params;
+//!
+//! let params = Params::for_threshold(0.7).build()?;
+//! assert_eq!((params.bands(), params.rows_per_band()), (17, 5));
+//! assert!(params.candidate_probability(0.7) >= 0.95);
+//! assert!(params.expected_recall(0.7, 0.7) < 0.6); // pairs of 0.7, asked for with 0.7
+//! assert!(params.expected_recall(0.8, 0.7) > 0.95); // pairs of 0.8, asked for with 0.7
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What `Ok` promises
+//!
+//! Under [`Durability::Sync`], the default, a write that returned `Ok` survives power loss, if the
+//! device honours a sync, and queries see it. After any crash the index holds a prefix of the
+//! changes in commit order that includes every acknowledged one; batches are never split. A batch
+//! costs one sync, so it is the way to load many documents:
 //!
 //! ```
 //! # fn main() -> nearkin::Result<()> {
@@ -50,47 +129,22 @@
 //!     .remove("carla");
 //! let written = index.write(batch)?;
 //! assert_eq!(written.outcomes, [Outcome::Inserted, Outcome::Inserted, Outcome::Missing]);
-//! for found in index.query_key("anna").run()? {
-//!     assert_eq!((found.key, found.payload), (b"ben".to_vec(), b"since 2019".to_vec()));
-//! }
+//! let answer = index.query_key("anna").run()?;
+//! assert_eq!(answer.matches[0].key, b"ben");
+//! assert_eq!(answer.matches[0].payload, b"since 2019");
 //! # Ok(())
 //! # }
 //! ```
-//!
-//! # Example: choose bands and rows
-//!
-//! ```
-//! # fn main() -> nearkin::Result<()> {
-//! use nearkin::Params;
-//!
-//! // Chosen for a threshold: pairs at 0.7 become candidates with 95 % probability.
-//! let params = Params::for_threshold(0.7).build()?;
-//! assert_eq!((params.bands(), params.rows_per_band()), (17, 5));
-//! assert!(params.candidate_probability(0.7) >= 0.95);
-//! // A pair of exactly the threshold is returned about half the time, because the answer is
-//! // filtered by the estimate: to catch nearly all pairs of 0.8, ask for 0.7.
-//! assert!(params.expected_recall(0.8, 0.7) > 0.95);
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! # What `Ok` promises
-//!
-//! Under [`Durability::Sync`], the default, a write that returned `Ok` survives power loss, if the
-//! device honours a sync, and queries see it. After any crash the index holds a prefix of the
-//! changes in commit order that includes every acknowledged one; batches are never split.
 //!
 //! # Limits
 //!
 //! One process has an index open for writing ([`Index`]), and any number read it ([`Reader`]).
 //! Keys have 1 to 4,096 bytes, payloads at most 64 KiB. The estimate has a standard error
-//! ([`Params::standard_error`]); verify exactly where it matters. The files of an open index must
-//! not be changed by anyone else: they are mapped into memory.
+//! ([`Params::standard_error`]). The files of an open index must not be changed by anyone else:
+//! they are mapped into memory. Images, vectors and meaning are out of scope: two texts are alike
+//! if they share words in order (or characters, lines, items), not if they say the same thing.
 //!
-//! # Not here
-//!
-//! Images, vectors, and meaning: two texts are alike if they share words in order (or characters,
-//! lines, items), not if they say the same thing.
+//! [examples]: https://github.com/nearkin/nearkin/blob/main/examples/README.md
 
 #[macro_use]
 mod planted;
@@ -126,22 +180,42 @@ pub use passages::{
 pub use segment::ReadMode;
 pub use sketch::{Original, Signature, Sketcher};
 
-/// The README's examples are compiled and run.
+/// Guides: what to do with the index, task by task. Their programs are compiled and run as tests.
+#[cfg(any(doc, doctest))]
+pub mod guide {
+    /// Complete answers to "how do I ...".
+    ///
+    #[expect(rustdoc::invalid_codeblock_attributes, reason = "blocks name the files of a session")]
+    #[doc = include_str!("../docs/COOKBOOK.md")]
+    pub mod cookbook {}
+
+    /// Turning copies away, recommending what is similar, and crowds of copies.
+    ///
+    #[doc = include_str!("../docs/DUPLICATES.md")]
+    pub mod duplicates {}
+
+    /// An index of passages finds what is quoted where.
+    ///
+    #[doc = include_str!("../docs/PASSAGES.md")]
+    pub mod passages {}
+
+    /// Any number of processes read an index while another one writes it.
+    ///
+    #[doc = include_str!("../docs/READERS.md")]
+    pub mod readers {}
+
+    /// What `Ok` promises, what a crash can leave, and how both are tested.
+    ///
+    #[doc = include_str!("../docs/DURABILITY.md")]
+    pub mod durability {}
+
+    /// How to choose shingles, a threshold and bands.
+    ///
+    #[doc = include_str!("../docs/TUNING.md")]
+    pub mod tuning {}
+}
+
+/// The README's program is compiled.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
-
-/// So are the cookbook's.
-#[cfg(doctest)]
-#[doc = include_str!("../docs/COOKBOOK.md")]
-struct Cookbook;
-
-/// And those of quotations.
-#[cfg(doctest)]
-#[doc = include_str!("../docs/PASSAGES.md")]
-struct Quotations;
-
-/// And those of what to do with copies.
-#[cfg(doctest)]
-#[doc = include_str!("../docs/DUPLICATES.md")]
-struct Duplicates;

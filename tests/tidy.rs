@@ -8,6 +8,8 @@
 mod circles;
 #[path = "tidy/layers.rs"]
 mod layers;
+#[path = "tidy/links.rs"]
+mod links;
 #[path = "tidy/scan.rs"]
 mod scan;
 
@@ -56,12 +58,13 @@ fn sources() -> Vec<Source> {
     found
 }
 
-/// README.md and the pages of `docs`, as far as they are written.
+/// The pages of the root, of `docs` and of `examples`.
 fn documents() -> Vec<Source> {
     let mut found = Vec::new();
     collect(&root().join("docs"), "md", &mut found);
-    if let Ok(text) = fs::read_to_string(root().join("README.md")) {
-        found.push(Source { path: "README.md".to_owned(), text });
+    for page in ["README.md", "CONTRIBUTING.md", "SECURITY.md", "examples/README.md"] {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        found.push(Source { path: page.to_owned(), text });
     }
     found
 }

@@ -1,0 +1,153 @@
+//! "You already have this": what a desktop program says about a folder of text files.
+//!
+//! `cargo run --release --example already_have -- FOLDER [INDEX]`. Indexes what is new or changed
+//! since the last run, names the files that are nearly the same as another one, and forgets files
+//! that are gone. INDEX is FOLDER.nearkin unless given.
+//!
+//! Ctrl-C needs no handler: every insert is durable when it returns, so the index is whole at any
+//! moment, and the next run continues where this one stopped.
+
+use nearkin::{Batch, ErrorKind, Index, Options, Params};
+use std::collections::HashSet;
+use std::error::Error;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::UNIX_EPOCH;
+use std::{env, fs};
+
+/// Least similarity of two files that are "the same".
+const SAME: f64 = 0.8;
+
+/// Larger files are skipped.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(Path::new("already_have"), &*error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
+    let mut arguments = env::args_os().skip(1);
+    let folder = PathBuf::from(arguments.next().ok_or("usage: already_have FOLDER [INDEX]")?);
+    let dir = arguments.next().map_or_else(|| folder.with_extension("nearkin"), PathBuf::from);
+
+    // Before the index is created: a drive that is not mounted must not look like an empty folder.
+    let mut files = Vec::new();
+    let complete = collect(&folder, &dir, &mut files)
+        .map_err(|error| format!("cannot read {}: {error}", folder.display()))?;
+
+    // Bands for a lower similarity than the one shown: they find nearly all pairs at SAME.
+    let params = Params::for_threshold(SAME - 0.1).build()?;
+    let index = Index::open_or_create(&dir, &params, Options::default())?;
+    let mut out = io::stdout().lock();
+    let mut documents = HashSet::new();
+    let mut indexed = 0;
+    for path in &files {
+        let key = path.to_string_lossy();
+        match look_at(&index, path, &key) {
+            Ok(File::Indexed { like }) => {
+                indexed += 1;
+                for (other, similarity) in like {
+                    writeln!(out, "{key}: you already have this: {other} ({similarity:.2})")?;
+                }
+            }
+            Ok(File::Known) => {}
+            Ok(File::NoText) => continue,
+            // The old version of a file that cannot be read stays in the index.
+            Err(error) => complain(path, &*error),
+        }
+        documents.insert(key.into_owned());
+    }
+    // Nothing is forgotten if a folder could not be read: its files may still be there.
+    let forgotten = if complete { forget(&index, &documents)? } else { 0 };
+    writeln!(out, "{} files, {indexed} new or changed, {forgotten} gone", files.len())?;
+    index.close()?;
+    Ok(())
+}
+
+/// Adds the regular files below a folder, in a fixed order; links are not followed. Returns
+/// whether all folders below it could be read.
+fn collect(folder: &Path, index: &Path, files: &mut Vec<PathBuf>) -> io::Result<bool> {
+    let mut complete = true;
+    let mut entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let (kind, path) = (entry.file_type()?, entry.path());
+        if kind.is_file() {
+            files.push(path);
+        } else if kind.is_dir() && path != index {
+            complete &= collect(&path, index, files).unwrap_or_else(|error| {
+                complain(&path, &error);
+                false
+            });
+        }
+    }
+    Ok(complete)
+}
+
+/// What a file is to the index.
+enum File {
+    /// Indexed before, and the same since.
+    Known,
+    /// Indexed now. `like`: up to three other files that are nearly the same.
+    Indexed { like: Vec<(String, f64)> },
+    /// Not UTF-8, too large, or without a word.
+    NoText,
+}
+
+/// Indexes a file if it is new or has changed.
+fn look_at(index: &Index, path: &Path, key: &str) -> Result<File, Box<dyn Error>> {
+    let metadata = fs::metadata(path)?;
+    if metadata.len() > FILE_BYTES_MAX {
+        return Ok(File::NoText);
+    }
+    // A payload is the caller's own bytes. Here it says which version of the file was indexed.
+    let modified = metadata.modified()?.duration_since(UNIX_EPOCH)?;
+    let version = format!("{} {}", metadata.len(), modified.as_nanos());
+    if index.get(key)?.is_some_and(|document| document.payload == version.as_bytes()) {
+        return Ok(File::Known);
+    }
+    let text = match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => return Ok(File::NoText),
+        text => text?,
+    };
+    let signature = match index.sketcher().text(&text) {
+        Err(error) if error.kind() == ErrorKind::Empty => return Ok(File::NoText),
+        signature => signature?,
+    };
+    // The query comes first; an old version of this file may still be among its matches.
+    let answer = index.query(&signature).threshold(SAME).limit(4).run()?;
+    index.write(Batch::new().insert_with_payload(key, &signature, version))?;
+    let others = answer.matches.into_iter().filter(|found| found.key != key.as_bytes()).take(3);
+    let like = others
+        .map(|found| (String::from_utf8_lossy(&found.key).into_owned(), found.similarity))
+        .collect();
+    Ok(File::Indexed { like })
+}
+
+/// Removes the documents whose files are gone, in one atomic batch.
+fn forget(index: &Index, documents: &HashSet<String>) -> nearkin::Result<usize> {
+    let mut gone = Batch::new();
+    for document in index.snapshot().iter() {
+        let key = document?.key;
+        if !documents.contains(&*String::from_utf8_lossy(&key)) {
+            gone = gone.remove(key);
+        }
+    }
+    let count = gone.len();
+    if count > 0 {
+        index.write(gone)?;
+    }
+    Ok(count)
+}
+
+#[expect(clippy::print_stderr, reason = "a program says on stderr what it leaves out")]
+fn complain(path: &Path, error: &(impl std::fmt::Display + ?Sized)) {
+    eprintln!("{}: {error}", path.display());
+}

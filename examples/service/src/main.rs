@@ -1,0 +1,223 @@
+//! An upload service: near-copies are rejected, and similar documents are recommended.
+//!
+//! `cargo run --release --manifest-path examples/service/Cargo.toml -- INDEX [ADDRESS]`.
+//!
+//! - `POST /documents` with `{"id": "...", "text": "..."}`: 201 with what is related, or 409 with
+//!   the documents that it is a copy of. Check and insert are one step, so that of two copies that
+//!   arrive at once one is stored. What was answered with 201 survives power loss.
+//! - `GET /similar?id=...`: the documents most like a stored one.
+//!
+//! The index blocks (it reads maps and waits for syncs), so its calls run on threads that may, by
+//! `spawn_blocking`. A semaphore bounds how many do at once; further requests are told to come
+//! back. Ctrl-C and SIGTERM finish what runs and close the index.
+
+use axum::extract::{DefaultBodyLimit, Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use nearkin::{Admit, Decision, ErrorKind, Index, Match, Options, Params};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::error::Error;
+use std::process::ExitCode;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+/// A new document this similar to a stored one is a copy.
+const COPY: f64 = 0.9;
+
+/// A document this similar is recommended. The bands of the index are chosen for it.
+const RELATED: f64 = 0.4;
+
+/// Recommendations in an answer.
+const LIMIT: usize = 10;
+
+/// Candidates that a query compares, at most: bounds its time where many near-copies are stored.
+const CANDIDATES_MAX: usize = 10_000;
+
+/// Bytes of a request's body.
+const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// Calls of the index that run or wait at once. Writers that wait together share a sync.
+const CALLS_MAX: u32 = 64;
+
+#[derive(Clone)]
+struct Service {
+    index: Arc<Index>,
+    calls: Arc<Semaphore>,
+}
+
+#[derive(Deserialize)]
+struct Upload {
+    id: String,
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct Similar {
+    id: String,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("service: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let dir = arguments.next().ok_or("usage: service INDEX [ADDRESS]")?;
+    let address = arguments.next().unwrap_or_else(|| "127.0.0.1:8080".to_owned());
+
+    let params = Params::for_threshold(RELATED).build()?;
+    let index = Arc::new(Index::open_or_create(dir, &params, Options::default())?);
+    let calls = Arc::new(Semaphore::new(CALLS_MAX as usize));
+    let service = Service { index: Arc::clone(&index), calls: Arc::clone(&calls) };
+    let routes = Router::new()
+        .route("/documents", post(upload))
+        .route("/similar", get(similar))
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .with_state(service);
+
+    let listener = TcpListener::bind(&address)
+        .await
+        .map_err(|error| format!("cannot listen on {address}: {error}"))?;
+    println!("listening on http://{}", listener.local_addr()?);
+    axum::serve(listener, routes).with_graceful_shutdown(signal()).await?;
+
+    // A client that hung up leaves its call running: all permits are back when none runs.
+    let _all = calls.acquire_many(CALLS_MAX).await?;
+    let index = Arc::into_inner(index).ok_or("a request still holds the index")?;
+    index.close()?;
+    println!("closed");
+    Ok(())
+}
+
+/// Returns at Ctrl-C or SIGTERM.
+async fn signal() {
+    let interrupt = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    let terminate = async {
+        use tokio::signal::unix::{SignalKind, signal};
+        match signal(SignalKind::terminate()) {
+            Ok(mut signal) => signal.recv().await,
+            // Without a handler SIGTERM ends the process at once, which the index survives.
+            Err(_) => std::future::pending().await,
+        }
+    };
+    #[cfg(not(unix))]
+    let terminate = std::future::pending::<Option<()>>();
+    tokio::select! {
+        _ = interrupt => {}
+        _ = terminate => {}
+    }
+    // A second Ctrl-C does not wait for slow clients. The index survives that, too.
+    tokio::spawn(async {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            std::process::exit(130);
+        }
+    });
+}
+
+/// Stores a document, unless it is a copy.
+async fn upload(State(service): State<Service>, Json(upload): Json<Upload>) -> Response {
+    let call = move |index: &Index| {
+        let signature = index.sketcher().text(&upload.text)?;
+        let terms = Admit::at(COPY).relate(RELATED).limit(LIMIT);
+        Ok(index.admit(&upload.id, &signature, &terms)?.decision)
+    };
+    match service.call(call).await {
+        Ok(Decision::Admitted { related, .. }) => {
+            (StatusCode::CREATED, Json(json!({ "related": list(&related) }))).into_response()
+        }
+        Ok(Decision::Rejected { duplicates }) => {
+            (StatusCode::CONFLICT, Json(json!({ "copy_of": list(&duplicates) }))).into_response()
+        }
+        Err(refused) => refused,
+    }
+}
+
+/// Recommends what is most like a stored document.
+async fn similar(State(service): State<Service>, Query(similar): Query<Similar>) -> Response {
+    let call = move |index: &Index| {
+        let query = index.query_key(&similar.id).threshold(RELATED).limit(LIMIT);
+        query.max_candidates(CANDIDATES_MAX).run()
+    };
+    match service.call(call).await {
+        // `complete` is false if CANDIDATES_MAX was reached, and then others may be more similar.
+        Ok(found) => {
+            let similar = list(&found.matches);
+            Json(json!({ "similar": similar, "complete": found.complete })).into_response()
+        }
+        Err(refused) => refused,
+    }
+}
+
+impl Service {
+    /// Runs a call of the index on a thread that may block, or says why not.
+    async fn call<T: Send + 'static>(
+        self,
+        call: impl FnOnce(&Index) -> nearkin::Result<T> + Send + 'static,
+    ) -> Result<T, Response> {
+        let Ok(permit) = self.calls.try_acquire_owned() else {
+            let wait = [(header::RETRY_AFTER, "1")];
+            let error = Json(json!({ "error": "too many requests at once" }));
+            return Err((StatusCode::SERVICE_UNAVAILABLE, wait, error).into_response());
+        };
+        let index = self.index;
+        let done = tokio::task::spawn_blocking(move || {
+            let result = call(&index);
+            // In this order: whoever has all permits must find the index without other owners.
+            drop(index);
+            drop(permit);
+            result
+        });
+        match done.await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(refusal(&error)),
+            Err(panic) => {
+                eprintln!("a call did not end: {panic}");
+                Err(failure(StatusCode::INTERNAL_SERVER_ERROR, "internal error"))
+            }
+        }
+    }
+}
+
+/// What a client is told of an error: its own mistakes in full, ours in the log only.
+fn refusal(error: &nearkin::Error) -> Response {
+    match error.kind() {
+        ErrorKind::Invalid | ErrorKind::Empty => {
+            failure(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string())
+        }
+        ErrorKind::NotFound => failure(StatusCode::NOT_FOUND, &error.to_string()),
+        // Often a full disk. Nothing was written, and the index stays usable.
+        ErrorKind::Io => {
+            eprintln!("{error:?}");
+            failure(StatusCode::INSUFFICIENT_STORAGE, "the storage failed; try again later")
+        }
+        _ => {
+            eprintln!("{error:?}");
+            failure(StatusCode::INTERNAL_SERVER_ERROR, "internal error")
+        }
+    }
+}
+
+fn failure(status: StatusCode, message: &str) -> Response {
+    (status, Json(json!({ "error": message }))).into_response()
+}
+
+fn list(matches: &[Match]) -> Vec<Value> {
+    let mut list = Vec::with_capacity(matches.len());
+    for found in matches {
+        let id = String::from_utf8_lossy(&found.key);
+        list.push(json!({ "id": id, "similarity": found.similarity }));
+    }
+    list
+}

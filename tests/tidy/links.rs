@@ -1,0 +1,98 @@
+//! Links of the documents. A page that is shown elsewhere, by crates.io or docs.rs, links to the
+//! repository that `Cargo.toml` names; the others link to each other by relative paths.
+
+use super::{Source, assert_none, documents, root, source};
+use std::fs;
+
+/// Pages that are part of what crates.io and docs.rs show: relative links lead nowhere there.
+const SHOWN_ELSEWHERE: [&str; 7] = [
+    "README.md",
+    "docs/COOKBOOK.md",
+    "docs/DUPLICATES.md",
+    "docs/DURABILITY.md",
+    "docs/PASSAGES.md",
+    "docs/READERS.md",
+    "docs/TUNING.md",
+];
+
+/// The one place that names the repository is `Cargo.toml`.
+fn repository(manifest: &str) -> Option<&str> {
+    manifest.lines().find_map(|line| line.strip_prefix("repository = \"")?.strip_suffix('"'))
+}
+
+/// What stands between the parentheses of links and pictures, with the numbers of the lines.
+fn targets(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    super::prose(text).flat_map(|(at, line)| {
+        let after = line.split("](").skip(1);
+        after.filter_map(move |rest| Some((at, rest.split_once(')')?.0)))
+    })
+}
+
+/// Links of a page that lead nowhere.
+fn broken(page: &Source, repository: &str, exists: impl Fn(&str) -> bool) -> Vec<String> {
+    let elsewhere = SHOWN_ELSEWHERE.contains(&page.path.as_str());
+    let folder = page.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let mut found = Vec::new();
+    for (at, target) in targets(&page.text) {
+        let path = target.split('#').next().unwrap_or_default();
+        let inside = path.strip_prefix(repository).map(|rest| {
+            rest.strip_prefix("/blob/main/").or(rest.strip_prefix("/raw/main/")).unwrap_or(rest)
+        });
+        let complaint = match inside {
+            // A page of GitHub's own, where vulnerabilities are reported.
+            Some("/security/advisories/new") => continue,
+            Some(path) if exists(path) => continue,
+            Some(_) => "is not in the tree",
+            None if path.contains("github.com/") && path.contains("/nearkin") => {
+                "is another repository than that of Cargo.toml"
+            }
+            None if path.contains("://") || path.is_empty() => continue,
+            None if elsewhere => "is relative, and leads nowhere on crates.io and docs.rs",
+            None if exists(&resolved(folder, path)) => continue,
+            None => "is not in the tree",
+        };
+        found.push(format!("line {at}: {target} {complaint}"));
+    }
+    found
+}
+
+/// A relative path from a folder, as a path from the root.
+fn resolved(folder: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.split('/') {
+        match part {
+            ".." => drop(parts.pop()),
+            "." => {}
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+#[test]
+fn every_link_of_the_documents_leads_somewhere() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let repository = repository(&manifest).unwrap_or("https://github.com/nearkin/nearkin");
+    let exists = |path: &str| !path.starts_with('/') && root().join(path).exists();
+    assert_none(&documents(), |page| broken(page, repository, exists));
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_found() {
+    let repository = repository("[a]\nrepository = \"https://github.com/a/nearkin\"\n").unwrap();
+    let all = |path: &str, text: &str| {
+        broken(&source(path, text), repository, |path| ["docs/A.md", "b.png"].contains(&path))
+    };
+    let absolute = "[a](https://github.com/a/nearkin/blob/main/docs/A.md#x) \
+                    ![b](https://github.com/a/nearkin/raw/main/b.png) [c](https://c.org)";
+    assert!(all("README.md", absolute).is_empty());
+    assert!(all("docs/B.md", "[a](A.md) [b](../b.png)\n```\n[c](C.md)\n```").is_empty());
+    for (path, bad) in [
+        ("README.md", "[a](docs/A.md)"),
+        ("README.md", "[a](https://github.com/a/nearkin/blob/main/docs/C.md)"),
+        ("README.md", "[a](https://github.com/b/nearkin/blob/main/docs/A.md)"),
+        ("docs/B.md", "[a](docs/A.md)"),
+    ] {
+        assert_eq!(all(path, bad).len(), 1, "{bad}");
+    }
+}
