@@ -20,7 +20,7 @@ use std::time::Duration;
 const COPY: f64 = 0.85;
 
 /// What is older than this leaves the archive.
-const KEEP: Duration = Duration::from_secs(365 * 24 * 3_600);
+const KEEP_DAYS: u64 = 365;
 
 /// Documents that share a sync.
 const BATCH: usize = 1_000;
@@ -44,7 +44,8 @@ fn run() -> Result<u64, Box<dyn Error>> {
     let dir = std::env::args_os().nth(1).ok_or("usage: nightly INDEX < NEW.jsonl")?;
     let params = Params::for_threshold(COPY - 0.1).build()?;
     // No background thread: this program does the maintenance itself, at its end.
-    let options = Options::default().maintenance(Maintenance::Inline).ttl(KEEP);
+    let keep = Duration::from_secs(KEEP_DAYS * 86_400);
+    let options = Options::default().maintenance(Maintenance::Inline).ttl(keep);
     let index = Index::open_or_create(dir, &params, options)?;
 
     let sketch = index.sketcher();

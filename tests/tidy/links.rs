@@ -42,14 +42,13 @@ fn broken(page: &Source, repository: &str, exists: impl Fn(&str) -> bool) -> Vec
             // A page of GitHub's own, where vulnerabilities are reported.
             Some("/security/advisories/new") => continue,
             Some(path) if exists(path) => continue,
-            Some(_) => "is not in the tree",
             None if path.contains("github.com/") && path.contains("/nearkin") => {
                 "is another repository than that of Cargo.toml"
             }
             None if path.contains("://") || path.is_empty() => continue,
             None if elsewhere => "is relative, and leads nowhere on crates.io and docs.rs",
             None if exists(&resolved(folder, path)) => continue,
-            None => "is not in the tree",
+            Some(_) | None => "is not in the tree",
         };
         found.push(format!("line {at}: {target} {complaint}"));
     }
