@@ -49,7 +49,7 @@ fuzz target seconds="3600":
 
 # Licences and advisories of the dependencies (needs cargo-deny).
 deny:
-    cargo deny check
+    cargo deny --workspace check
 
 # Nearkin beside its rivals; writes docs/BENCHMARKS.md. NEARKIN_DATA names the folder of corpora.
 rivals *flags:

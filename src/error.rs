@@ -8,6 +8,7 @@ use std::path::Path;
 
 /// What [`Error`] means for the caller: each kind is a different thing to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// An argument is out of its range. Nothing was written. Fix the call.

@@ -158,7 +158,7 @@ pub mod fuzzing;
 mod index;
 mod memtable;
 mod params;
-mod passages;
+pub mod passages;
 mod segment;
 mod sketch;
 mod storage;
@@ -173,10 +173,6 @@ pub use index::{
     Snapshot, Stats, Verification, Written,
 };
 pub use params::{Maker, Params, ParamsBuilder, Scheme, Shingles, Windows};
-pub use passages::{
-    Contained, PassageAnswer, PassageIndex, PassageMatch, PassageQuery, PassageView, Passages,
-    Prepared,
-};
 pub use segment::ReadMode;
 pub use sketch::{Original, Signature, Sketcher};
 

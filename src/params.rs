@@ -104,7 +104,7 @@ impl Params {
     }
 
     /// How texts are cut into passages, if the index is of these and not of documents: see
-    /// [`PassageIndex`](crate::PassageIndex).
+    /// [`PassageIndex`](crate::passages::PassageIndex).
     pub fn passages(&self) -> Option<Windows> {
         self.fields.passages
     }

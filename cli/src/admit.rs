@@ -156,7 +156,7 @@ fn objects(matches: &[Match]) -> Vec<MatchObject> {
 fn print(name: &[u8], admission: &Admission, output: &mut Output) -> Result<(), Failure> {
     let none: &[Match] = &[];
     let (duplicates, related, removed) = match &admission.decision {
-        Decision::Rejected { duplicates } => (&duplicates[..], none, none),
+        Decision::Rejected { duplicates, .. } => (&duplicates[..], none, none),
         Decision::Admitted { related, removed, .. } => (none, &related[..], &removed[..]),
     };
     let decision = word(&admission.decision);

@@ -4,7 +4,8 @@
 
 use std::borrow::Cow;
 
-use nearkin::{Error, ErrorKind, Original, Passages, Prepared, Signature, Sketcher};
+use nearkin::passages::{Passages, Prepared};
+use nearkin::{Error, ErrorKind, Original, Signature, Sketcher};
 
 use crate::failure;
 use crate::lines::{Content, Fields};

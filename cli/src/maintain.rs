@@ -4,7 +4,8 @@
 
 use std::path::Path;
 
-use nearkin::{ErrorKind, Options, Params, PassageView, Reader, Scheme};
+use nearkin::passages::PassageView;
+use nearkin::{ErrorKind, Options, Params, Reader, Scheme};
 use serde::Serialize;
 
 use crate::args::{Compact, Create, Stats, Verify};

@@ -160,18 +160,18 @@ fn print_collapsed(
         _ => format!("{} ({})", visible(key), grouped(count)),
     };
     match (one, table) {
-        (Collapsed::Crowd { key, count }, Some(table)) => {
+        (Collapsed::Crowd { key, count, .. }, Some(table)) => {
             let others = format!("and {} with the same signature", grouped(count - 1));
             table.row(["1.000".to_owned(), name(key, *count), others], output)
         }
-        (Collapsed::Crowd { key, count }, None) => {
+        (Collapsed::Crowd { key, count, .. }, None) => {
             output.object(&CrowdObject { crowd: &lossy(key), count: *count })
         }
-        (Collapsed::Pair { pair, a_count, b_count }, Some(table)) => {
+        (Collapsed::Pair { pair, a_count, b_count, .. }, Some(table)) => {
             let (a, b) = (name(&pair.a, *a_count), name(&pair.b, *b_count));
             table.row([format!("{:.3}", pair.similarity), a, b], output)
         }
-        (Collapsed::Pair { pair, a_count, b_count }, None) => output.object(&CollapsedObject {
+        (Collapsed::Pair { pair, a_count, b_count, .. }, None) => output.object(&CollapsedObject {
             a: &lossy(&pair.a),
             b: &lossy(&pair.b),
             similarity: pair.similarity,

@@ -2,7 +2,8 @@
 //!
 //! Knows how the answer is printed. Does not know how texts are cut.
 
-use nearkin::{Contained, Index, PassageAnswer, PassageIndex, PassageView, Prepared, Reader};
+use nearkin::passages::{Contained, PassageAnswer, PassageIndex, PassageView, Prepared};
+use nearkin::{Index, Reader};
 use serde::Serialize;
 
 use crate::added::{Counts, Safe};

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use nearkin::{Answer, ErrorKind, Exact, Match, Original, Pair, Reader};
+use nearkin::{Answer, ErrorKind, Exact, Match, Original, Reader};
 use serde::Serialize;
 
 use crate::args::Query;
@@ -100,12 +100,7 @@ impl Asking<'_> {
     fn verified_by_key(&self, answer: Answer, key: &[u8]) -> nearkin::Result<Verified> {
         let Some(originals) = self.originals else { return Ok(Verified { answer, exact: None }) };
         let one = |found: &Match| {
-            let pair = Pair {
-                a: key.to_vec(),
-                b: found.key.clone(),
-                equal_rows: found.equal_rows,
-                similarity: found.similarity,
-            };
+            let pair = found.pair_with(key);
             self.index.exact_pair(&pair, originals.least(), &mut |key| Ok(originals.fetch(key)))
         };
         let exact = answer.matches.iter().map(one).collect::<nearkin::Result<_>>()?;

@@ -4,7 +4,8 @@
 
 use std::path::Path;
 
-use nearkin::{Batch, Index, Outcome, PassageIndex};
+use nearkin::passages::PassageIndex;
+use nearkin::{Batch, Index, Outcome};
 use serde::Serialize;
 
 use crate::args::Remove;

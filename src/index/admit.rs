@@ -33,7 +33,7 @@ use run::Run;
 /// assert!(index.admit("p1", &first, &terms)?.is_admitted());
 ///
 /// let again = sketch.text("the quick brown fox jumps over the LAZY dog at noon!")?;
-/// let Decision::Rejected { duplicates } = index.admit("p2", &again, &terms)?.decision else {
+/// let Decision::Rejected { duplicates, .. } = index.admit("p2", &again, &terms)?.decision else {
 ///     panic!("it is the same but for its case");
 /// };
 /// assert_eq!(duplicates[0].key, b"p1");
@@ -57,6 +57,7 @@ pub struct Admit {
 
 /// Which of a newcomer and its duplicates stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Keep {
     /// What is stored: a newcomer with a duplicate is rejected.
@@ -173,6 +174,8 @@ impl<'a> Newcomer<'a> {
 
 /// What became of a newcomer.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Admission {
     /// Whether it was let in, and beside or instead of what.
     pub decision: Decision,
@@ -184,13 +187,16 @@ pub struct Admission {
 /// Whether a newcomer was let in. Matches are in the order of an answer: most similar first,
 /// equal ones by key.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Decision {
     /// Nothing was written; if there is a document with the newcomer's key, it stays as it is.
+    #[non_exhaustive]
     Rejected {
         /// The stored documents that reach [`Admit::at`], up to the limit.
         duplicates: Vec<Match>,
     },
     /// It is stored.
+    #[non_exhaustive]
     Admitted {
         /// The stored documents that reach [`Admit::relate`] but not [`Admit::at`], up to the
         /// limit.

@@ -159,6 +159,7 @@ impl Batch {
 
 /// What became of one operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Outcome {
     /// The key was new.
@@ -177,6 +178,8 @@ pub enum Outcome {
 
 /// What became of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Written {
     /// The number of the change, or, if nothing had to be written, of the change whose state the
     /// outcomes describe.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 /// What `Ok` of a write promises. The promise holds if the device honours a sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Durability {
     /// `Ok` means: survives power loss. Writers that wait at the same time share one sync
@@ -26,6 +27,7 @@ pub enum Durability {
 
 /// Who calls [`Index::maintain`](crate::Index::maintain).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Maintenance {
     /// One background thread, which ends with the last handle.

@@ -139,8 +139,8 @@ impl ParamsBuilder {
     }
 
     /// Makes the index one of passages: texts are cut into windows of words, and asked for by what
-    /// they quote. See [`PassageIndex`](crate::PassageIndex). Only for shingles of words. Default:
-    /// an index of documents.
+    /// they quote. See [`PassageIndex`](crate::passages::PassageIndex). Only for shingles of
+    /// words. Default: an index of documents.
     #[must_use]
     pub fn passages(mut self, windows: Windows) -> Self {
         self.passages = Some(windows);

@@ -15,6 +15,7 @@ const UNITS_MAX: u32 = 64;
 /// shingles, so a threshold means something only together with this. A text of fewer units than
 /// the shingle size is one shingle. Spelt `words:3`, `tokens:3`, `chars:5`, `lines:1`, `items`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
 pub enum Shingles {
     /// This many consecutive words as Unicode's UAX #29 finds them, without punctuation. Scripts
     /// without spaces (Han, Thai, ...) come one character a word: prefer `Chars` for them.
@@ -93,6 +94,7 @@ impl FromStr for Shingles {
 /// How the shingles of a document become the rows of its signature. Spelt `fast`, `textbook`,
 /// `external:NAME`. Variants are stored by their number: new ones come last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
 pub enum Scheme {
     /// Fast Similarity Sketching (Dahlgaard, Knudsen and Thorup, FOCS 2017): time proportional to
     /// shingles + k log k, and more accurate than `Textbook`, most of all on short texts.

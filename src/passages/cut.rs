@@ -26,7 +26,7 @@ pub struct Passages {
     sketcher: Sketcher,
 }
 
-/// A text ready to be written with [`PassageIndex::write`](crate::PassageIndex::write).
+/// A text ready to be written with [`PassageIndex::write`](crate::passages::PassageIndex::write).
 #[derive(Debug, Clone)]
 pub struct Prepared {
     pub(super) key: Vec<u8>,

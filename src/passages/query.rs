@@ -25,6 +25,8 @@ pub struct PassageView {
 
 /// A passage of the query and a stored one that are alike.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct PassageMatch {
     /// Where it lies in the query, in bytes.
     pub query: Range<u64>,
@@ -36,6 +38,8 @@ pub struct PassageMatch {
 
 /// A stored text that holds passages of the query.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Contained {
     /// The text's key.
     pub key: Vec<u8>,
@@ -50,6 +54,8 @@ pub struct Contained {
 
 /// The answer: the texts that hold most of the query first, equal ones by key.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct PassageAnswer {
     /// The texts, at most as many as the limit.
     pub texts: Vec<Contained>,

@@ -27,6 +27,7 @@ pub(crate) struct Listed {
 
 /// How segments are read, and when damage is seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum ReadMode {
     /// Through a memory map. Every block of 4 KiB is read and its checksum compared when it is

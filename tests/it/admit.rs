@@ -59,7 +59,7 @@ fn of_each_crowd_one(crowds: u32) {
             for ((number, key, _), admission) in some.iter().zip(decided) {
                 match admission.decision {
                     Decision::Admitted { .. } => admitted.push((*number, key.clone())),
-                    Decision::Rejected { duplicates } => {
+                    Decision::Rejected { duplicates, .. } => {
                         assert_eq!(duplicates.len(), 1);
                         let of = String::from_utf8_lossy(&duplicates[0].key).into_owned();
                         assert!(of.starts_with(&format!("{number}-")), "{key} is no {of}");

@@ -21,6 +21,8 @@ mod passages;
 mod queries;
 mod real;
 mod reopen;
+#[cfg(feature = "serde")]
+mod serde;
 mod sketching;
 #[cfg(target_os = "linux")]
 mod strace;

@@ -92,7 +92,7 @@ impl Line {
         let bytes = unhex(&self.signature).ok_or("\"signature\" is not hexadecimal")?;
         let signature = Signature::from_bytes(params, &bytes, self.shingle_count)
             .map_err(|error| failure::with_causes(&error))?;
-        Ok(Document { key, payload, time: self.time, signature })
+        Ok(Document::new(key, signature).with_payload(payload).with_time(self.time))
     }
 }
 
@@ -213,9 +213,8 @@ mod tests {
         let texts: [&[u8]; 4] = [b"a", b"\xff\x00", "caf\u{e9}\n\u{0}".as_bytes(), b"\x80"];
         for key in texts {
             for payload in texts.into_iter().chain([&b""[..]]) {
-                let (key, payload) = (key.to_vec(), payload.to_vec());
-                let document =
-                    Document { key, payload, time: u64::MAX, signature: signature.clone() };
+                let document = Document::new(key, signature.clone());
+                let document = document.with_payload(payload).with_time(u64::MAX);
                 let line = serde_json::to_string(&Line::new(&document)).unwrap();
                 let back: Line = serde_json::from_str(&line).unwrap();
                 assert_eq!(back.document(&params), Ok(document), "{line}");

@@ -223,7 +223,7 @@ impl Reader {
                 let wrong = failure::with_causes(&error);
                 Failure::new(format!("{}, after {before}: {wrong}", self.path.display()), "")
             })?;
-        Ok(Some(Document { key, payload, time, signature }))
+        Ok(Some(Document::new(key, signature).with_payload(payload).with_time(time)))
     }
 
     /// The next documents; none at the end.

@@ -194,7 +194,9 @@ impl Run<'_> {
             self.counts.unchanged += 1;
             said.push(Said::Kept { key: key.clone() });
             let payload = memo.encode();
-            return Ok(batch.insert_document(&Document { key, payload, time, signature }));
+            return Ok(batch.insert_document(
+                &Document::new(key, signature).with_payload(payload).with_time(time),
+            ));
         }
         let batch = batch.insert_with_payload(&key, &signature, memo.encode());
         let change = if matches!(file.known, Known::Nothing) { "added" } else { "replaced" };

@@ -287,7 +287,7 @@ fn pairs(snapshot: &Snapshot, threshold: f64, totals: &mut Totals) -> Result<Pai
                 totals.copies += size - 1;
                 count(hashes, size.saturating_mul(size - 1) / 2);
             }
-            Collapsed::Pair { pair, a_count, b_count } => {
+            Collapsed::Pair { pair, a_count, b_count, .. } => {
                 count(pair.equal_rows, a_count.saturating_mul(b_count));
                 seen += 1;
             }

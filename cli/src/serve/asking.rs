@@ -114,10 +114,10 @@ fn decide(shared: &Shared, asked: &Admit) -> Result<Json<Admitted>, Refused> {
         change: admission.change,
     };
     match admission.decision {
-        Decision::Rejected { duplicates } => {
+        Decision::Rejected { duplicates, .. } => {
             admitted.duplicates = answers::found(duplicates, *payloads);
         }
-        Decision::Admitted { related, outcome, removed } => {
+        Decision::Admitted { related, outcome, removed, .. } => {
             admitted.decision = match outcome {
                 Outcome::Replaced => "replaced",
                 Outcome::Unchanged => "unchanged",

@@ -24,6 +24,7 @@ type Report<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
 
 /// What became of documents that came from elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Imported {
     /// Documents whose key was new.

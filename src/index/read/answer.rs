@@ -5,6 +5,7 @@ use crate::sketch::Signature;
 
 /// A stored document.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Document {
     /// The caller's name for it.
     pub key: Vec<u8>,
@@ -16,8 +17,32 @@ pub struct Document {
     pub signature: Signature,
 }
 
+impl Document {
+    /// A document that comes from elsewhere, for
+    /// [`Batch::insert_document`](crate::Batch::insert_document): without a payload, of time 0.
+    pub fn new(key: impl Into<Vec<u8>>, signature: Signature) -> Self {
+        Self { key: key.into(), payload: Vec::new(), time: 0, signature }
+    }
+
+    /// With up to 64 KiB of the caller's own bytes.
+    #[must_use]
+    pub fn with_payload(mut self, payload: impl Into<Vec<u8>>) -> Self {
+        self.payload = payload.into();
+        self
+    }
+
+    /// With the time when it was inserted or last replaced, in milliseconds UTC.
+    #[must_use]
+    pub fn with_time(mut self, time: u64) -> Self {
+        self.time = time;
+        self
+    }
+}
+
 /// A document like the one asked for.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Match {
     /// The document's key.
     pub key: Vec<u8>,
@@ -33,8 +58,23 @@ pub struct Match {
     pub standard_error: f64,
 }
 
+impl Match {
+    /// The match as a pair with the document that was asked for: `key` first. For
+    /// [`Snapshot::exact_pair`](crate::Snapshot::exact_pair).
+    pub fn pair_with(&self, key: impl Into<Vec<u8>>) -> Pair {
+        Pair {
+            a: key.into(),
+            b: self.key.clone(),
+            equal_rows: self.equal_rows,
+            similarity: self.similarity,
+        }
+    }
+}
+
 /// The answer to a query: the matches, most similar first, equal ones by key.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Answer {
     /// The matches, at most as many as the limit.
     pub matches: Vec<Match>,
@@ -77,6 +117,8 @@ impl IntoIterator for Answer {
 
 /// Two documents like each other.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Pair {
     /// The smaller key, compared as bytes.
     pub a: Vec<u8>,
@@ -90,6 +132,8 @@ pub struct Pair {
 
 /// Documents connected by pairs; two and more.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Cluster {
     /// The keys in ascending order; the first is the representative.
     pub keys: Vec<Vec<u8>>,
@@ -100,9 +144,11 @@ pub struct Cluster {
 
 /// One of all pairs, with the documents of one signature taken together.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Collapsed {
     /// Two and more documents with the same signature: each two of them are a pair with all rows
     /// equal, and none of these pairs is told otherwise.
+    #[non_exhaustive]
     Crowd {
         /// The smallest key, which stands for them all.
         key: Vec<u8>,
@@ -111,6 +157,7 @@ pub enum Collapsed {
     },
     /// Two documents, and all that have the signature of one or the other: each of the first
     /// with each of the second is a pair with these equal rows.
+    #[non_exhaustive]
     Pair {
         /// The documents, or those that stand for their crowds.
         pair: Pair,
@@ -123,6 +170,8 @@ pub enum Collapsed {
 
 /// How far a long operation is; `done` never exceeds `total`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Progress {
     /// Units done, of documents or bytes as the operation says.
     pub done: u64,
@@ -132,6 +181,7 @@ pub struct Progress {
 
 /// What [`Index::maintain`](crate::Index::maintain) did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Maintained {
     /// Nothing was due.
@@ -153,6 +203,7 @@ pub enum Maintained {
 
 /// What opening found in the WAL and among the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Recovery {
     /// Changes replayed from the WAL: 0 after a clean close.
@@ -168,6 +219,7 @@ pub struct Recovery {
 
 /// The state of an index in numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Stats {
     /// Live documents.

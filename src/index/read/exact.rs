@@ -8,6 +8,7 @@ use crate::sketch::Original;
 
 /// What the documents themselves say of a match or a pair.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Exact {
     /// Their Jaccard similarity.
