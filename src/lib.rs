@@ -64,7 +64,7 @@
 //! | compare the documents themselves | [`Snapshot::exact_matches`], [`Exact`], [`Original`] |
 //! | read at one moment while writing goes on | [`Snapshot`] |
 //! | read in another process while one writes | [`Reader`] |
-//! | find quotations in longer texts | [`PassageIndex`], [`Passages`] |
+//! | find quotations in longer texts | [`passages::PassageIndex`], [`passages::Passages`] |
 //! | back up, verify, repair | [`Index::backup`], [`Index::verify`], [`Index::salvage`] |
 //! | merge indexes, or change the threshold | [`Index::import`], [`Index::rebuild`] |
 //! | let documents expire | [`Options::ttl`], [`Index::remove_before`] |
