@@ -21,6 +21,7 @@ mod passages;
 mod queries;
 mod real;
 mod reopen;
+mod scale;
 #[cfg(feature = "serde")]
 mod serde;
 mod sketching;
