@@ -20,13 +20,13 @@ use table::{Chain, Table};
 const NEVER: u64 = u64::MAX;
 
 /// As many dead documents are not worth a flush of their own.
-const DEAD_DOCS_MIN: u32 = 16_384;
+const DEAD_DOCS_MIN: u32 = if cfg!(test) { 64 } else { 16_384 };
 
 /// Steps taken down per hold of the lock, so that readers get in between. (For entries in tables
 /// it is not held: they are made while others read.)
-const STEPS_PER_HOLD: usize = 8;
+const STEPS_PER_HOLD: usize = if cfg!(test) { 3 } else { 8 };
 /// The same where all of them are deaths: that many take as long as a few births.
-const DEATHS_PER_HOLD: usize = 64;
+const DEATHS_PER_HOLD: usize = if cfg!(test) { 4 } else { 64 };
 /// Entries in tables that are made together: the memory is asked for the next while it is at work.
 const ENTRIES_TOGETHER: usize = if cfg!(test) { 4 } else { 64 };
 

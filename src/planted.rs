@@ -25,7 +25,7 @@ macro_rules! planted {
 }
 
 #[cfg(test)]
-pub(crate) use switch::{Bug, Planted, about_to_wait, is_on, while_visiting};
+pub(crate) use switch::{Bug, Planted, about_to_wait, assert_caught, is_on, while_visiting};
 
 #[cfg(test)]
 mod switch {
@@ -93,6 +93,24 @@ mod switch {
         FolderNotHeld,
         /// A reader asks whether somebody writes before it knows of which log.
         LockAskedEarly,
+        /// A compaction cuts payloads above 32 KiB.
+        PayloadCut,
+        /// A compaction copies the signatures of a run of full length from one place too early.
+        FullRunShifted,
+        /// Keys of a batch are looked up without the dead file, after the first few candidates.
+        LaterDeadForgotten,
+        /// Later documents of a large batch get a wrong key in the table of the last band.
+        LaterKeyWrong,
+        /// Queries that are asked together always say that their answers are complete.
+        AllComplete,
+        /// A compaction on a full disk does not give up the spare WAL.
+        SpareKept,
+        /// A compaction that is abandoned leaves its inputs marked as being merged.
+        InputsLeftMarked,
+        /// A reader takes an older state for a newer one.
+        ReaderGoesBack,
+        /// An idle record is taken whichever change it says it follows.
+        IdleUnchecked,
     }
 
     impl Bug {
@@ -128,6 +146,15 @@ mod switch {
         /// Those of a reader beside a writer: no crash shows them.
         pub(crate) const BESIDE: [Self; 3] =
             [Self::HorizonIgnored, Self::StaleCopyBelieved, Self::LockAskedEarly];
+
+        /// Those at the limits of what is done together: scripts of the model must meet each.
+        pub(crate) const AT_LIMITS: [Self; 5] = [
+            Self::PayloadCut,
+            Self::FullRunShifted,
+            Self::LaterDeadForgotten,
+            Self::LaterKeyWrong,
+            Self::AllComplete,
+        ];
     }
 
     thread_local! {
@@ -155,6 +182,13 @@ mod switch {
         fn drop(&mut self) {
             BUG.set(None);
         }
+    }
+
+    /// Runs a test with a bug, which must fail it.
+    pub(crate) fn assert_caught(bug: Bug, test: impl FnOnce() + std::panic::UnwindSafe) {
+        let _planted = Planted::new(bug);
+        let passed = std::panic::catch_unwind(test).is_ok();
+        assert!(!passed, "not caught: {bug:?}");
     }
 
     /// How a caller who would have to wait leaves [`while_visiting`].

@@ -398,7 +398,7 @@ impl Salvaged {
 fn change_after(header: &RecordHeader, offset: u64, change: u64) -> Option<u64> {
     let after = match header.kind {
         RecordKind::Change => change.saturating_add(1),
-        RecordKind::Idle => change,
+        RecordKind::Idle => planted!(IdleUnchecked, header.change, change),
     };
     (header.horizon <= offset && header.change == after).then_some(after)
 }

@@ -12,7 +12,7 @@ use crate::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// Steps, of some 30 us at most, between two looks at the clock.
-const STEPS_TOGETHER: usize = 64;
+const STEPS_TOGETHER: usize = if cfg!(test) { 4 } else { 64 };
 
 /// Which blocks are left to be looked at.
 #[derive(Debug, Default)]

@@ -105,18 +105,19 @@ fn locate_all(
             candidates.push((wanted[nth], ordinal));
         })?;
         let first_touch = &mut FirstTouch::of(candidates.len());
-        for candidates in candidates.chunks(LOOK_UPS_TOGETHER) {
-            for (_, ordinal) in candidates {
+        for part in candidates.chunks(LOOK_UPS_TOGETHER) {
+            for (_, ordinal) in part {
                 live.segment.ask_for_start(*ordinal, first_touch);
             }
             live.segment.check_noted(first_touch);
-            for (_, ordinal) in candidates {
+            for (_, ordinal) in part {
                 live.segment.ask_for_key_of_many(*ordinal, first_touch)?;
             }
             live.segment.check_noted(first_touch);
-            for &(at, ordinal) in candidates {
+            for &(at, ordinal) in part {
                 let dead = live.is_dead(ordinal)?
                     || content.segment_death(live.number(), ordinal, before.visible);
+                let dead = planted!(LaterDeadForgotten, dead && part[0] == candidates[0], dead);
                 if !dead && live.segment.has_key(ordinal, operations[at].key())? {
                     places[at] = Some(Place { source, ordinal });
                 }

@@ -17,13 +17,13 @@ use crate::{Error, ErrorKind, Result};
 use std::ops::RangeInclusive;
 
 /// Effects handed to the memtable at once.
-const EFFECTS_TOGETHER: usize = 1024;
+const EFFECTS_TOGETHER: usize = if cfg!(test) { 3 } else { 1024 };
 /// Bytes of one append that the disk begins with while they are applied: with fewer it is done as
 /// soon without, and for more the call itself might wait. (Tests append few.)
 const STARTED_BYTES: RangeInclusive<u64> =
     if cfg!(test) { 200..=8 << 10 } else { 16 << 10..=4 << 20 };
 /// The memory of a record up to this size is kept for the next.
-const RECORD_BYTES_KEPT: u64 = 1 << 20;
+const RECORD_BYTES_KEPT: u64 = if cfg!(test) { 512 } else { 1 << 20 };
 
 impl Core {
     /// Writes a batch. See [`crate::Index::write`].
@@ -215,6 +215,9 @@ impl Core {
                         keys.reserve(part.len() * tables);
                     }
                     band_keys(&self.params, signature, &mut keys);
+                    planted!(LaterKeyWrong => if begin >= 2 * EFFECTS_TOGETHER {
+                        crate::index::tests::planted::spoil_last(&mut keys);
+                    });
                     keys.push(plan.key_hashes[at]);
                 }
             }

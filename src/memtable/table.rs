@@ -14,7 +14,7 @@ const BITS_MIN: u32 = if cfg!(shuttle) { 1 } else { 6 };
 const BITS_MAX: u32 = 31;
 
 /// With fewer documents than this, a table that grows is made twice as large as it must be.
-const SMALL_DOCS: usize = 8 * 1024;
+const SMALL_DOCS: usize = if cfg!(test) { 128 } else { 8 * 1024 };
 
 /// Room is made for as many documents at least: a page.
 const ROOM_MIN: usize = if cfg!(test) { 2 } else { 1024 };

@@ -14,7 +14,7 @@ use crate::{Match, Result, Snapshot};
 const THRESHOLD_DEFAULT: f64 = 0.5;
 
 /// Passages of the query that are asked about at once: memory stays bounded.
-const TOGETHER: usize = 256;
+const TOGETHER: usize = if cfg!(test) { 3 } else { 256 };
 
 /// A frozen view of an index of passages.
 #[derive(Debug, Clone)]

@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// What is read back at once to compute tables.
-const CHUNK_BYTES: usize = 256 * 1024;
+const CHUNK_BYTES: usize = if cfg!(test) { 3_000 } else { 256 * 1024 };
 
 /// A segment being written. Push every section in the order of the methods, whole; then `step`
 /// until it is done; then `finish`. Dropped before that, it removes its tmp file.

@@ -1,5 +1,6 @@
 //! Tests of damage: an error or the exact answer, never a panic, never a wrong answer.
 
+use super::first_touch::FirstTouch;
 use super::forge::{footer_of, repair};
 use super::tests::{MODES, Model, Place, Random, problems, shape};
 use super::*;
@@ -330,4 +331,79 @@ fn forged_tables_of_many_runs_are_found_from_the_first_to_the_last() {
             }
         }
     }
+}
+
+/// A segment whose blocks have their checksums in several blocks, one for 4 MiB each.
+fn long(place: &Place, path: &Path) -> (Model, Listed) {
+    let mut model = Model::random(3, 200, shape(24, 4), 3);
+    model.payloads.iter_mut().take(150).for_each(|payload| payload.resize(60_000, 5));
+    let listed = model.build(&place.disk, path, MEMORY, 1 << 20).listed;
+    (model, listed)
+}
+
+/// Every way to read a block, in a segment that was just opened, must be an error, or leave it
+/// unchecked, if it `is_damaged`, and must not be if it is not.
+fn read_in_every_way(open: &dyn Fn(ReadMode) -> Segment, block: usize, is_damaged: bool) {
+    let at = (block * BLOCK_BYTES) as u64;
+    let corrupt = |error: crate::Error| assert_eq!(error.kind(), crate::ErrorKind::Corrupt);
+    for mode in MODES {
+        let segment = open(mode);
+        let read = segment.blocks.read(at + 8, 8).map(|_| ());
+        assert_eq!(read.map_err(corrupt).is_err(), is_damaged, "block {block}, {mode:?}");
+        let read = open(mode).blocks.array::<8>(at + 16).map(|_| ());
+        assert_eq!(read.map_err(corrupt).is_err(), is_damaged, "block {block}, {mode:?}");
+        let read = segment.blocks.verify_block(block);
+        assert_eq!(read.map_err(corrupt).is_err(), is_damaged, "block {block}, {mode:?}");
+    }
+    let unchecked = open(ReadMode::Mmap);
+    unchecked.blocks.ask_first(at, 8, &mut FirstTouch::Take);
+    let mut noted = FirstTouch::of(usize::MAX);
+    unchecked.blocks.ask_first(at, 8, &mut noted);
+    unchecked.check_noted(&mut noted);
+    unchecked.check_ahead(block + 1, &mut Vec::new());
+    assert_eq!(unchecked.is_checked(block), !is_damaged, "block {block}");
+}
+
+#[test]
+fn damage_beyond_the_first_block_of_checksums_is_found() {
+    const PER_BLOCK: usize = BLOCK_BYTES / 4;
+    let place = Place::new();
+    let path = place.path("a.seg");
+    let (model, listed) = long(&place, &path);
+    let file = place.disk.open(&path, OpenMode::ReadWrite).expect("opened");
+    let open = |mode| place.segment(&path, &listed, &model.shape, mode).expect("opens");
+    let blocks = open(ReadMode::Mmap).blocks.blocks();
+    assert!(blocks > 2 * PER_BLOCK + 9, "{blocks} blocks");
+    assert_eq!(model.check(&open(ReadMode::Mmap)), 0);
+    let damage = |block: usize| {
+        let (at, mut byte) = ((block * BLOCK_BYTES + 900) as u64, [0]);
+        file.read_at(&mut byte, at).expect("read");
+        file.write_at(&[byte[0] ^ 1], at).expect("written");
+    };
+    // Some keys are there twice, which is no damage.
+    let found = || {
+        let mut found = problems(|watch| open(ReadMode::Mmap).verify(None, watch));
+        found.retain(|problem| !problem.to_string().contains("another live"));
+        found
+    };
+    let chosen = [1, PER_BLOCK - 1, PER_BLOCK, 2 * PER_BLOCK - 1, 2 * PER_BLOCK + 7, blocks - 1];
+    for block in chosen {
+        damage(block);
+        chosen.iter().for_each(|other| read_in_every_way(&open, *other, *other == block));
+        open(ReadMode::Mmap).read_back().expect_err("damaged");
+        let found = found();
+        let named = format!("at byte {};", block * BLOCK_BYTES);
+        assert!(found.iter().any(|problem| problem.to_string().contains(&named)), "{found:?}");
+        damage(block);
+    }
+    // The checksums themselves.
+    for crcs in 0..blocks.div_ceil(PER_BLOCK) {
+        damage(blocks + crcs);
+        let is_hit = |block: &usize| *block / PER_BLOCK == crcs;
+        chosen.iter().for_each(|block| read_in_every_way(&open, *block, is_hit(block)));
+        open(ReadMode::Mmap).read_back().expect_err("damaged");
+        assert!(!found().is_empty());
+        damage(blocks + crcs);
+    }
+    assert!(found().is_empty());
 }

@@ -13,7 +13,7 @@ use crate::storage::{File, Storage};
 use std::path::Path;
 
 /// What is written at once: of most files all.
-const WRITE_BYTES: usize = 256 << 10;
+const WRITE_BYTES: usize = if cfg!(test) { 1 << 10 } else { 256 << 10 };
 
 /// One open dead file.
 #[derive(Debug)]

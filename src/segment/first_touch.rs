@@ -12,7 +12,7 @@ use crate::format::bytes::wide;
 
 /// Blocks read at once where the map cannot bring them: as many as the second cache holds beside
 /// what is done with them.
-const BLOCKS_PER_READ: usize = 16;
+const BLOCKS_PER_READ: usize = if cfg!(test) { 4 } else { 16 };
 
 /// Blocks this far apart are fetched at once: another call costs more than what lies between.
 const STEP_MAX: usize = 3;

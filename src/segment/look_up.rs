@@ -24,11 +24,11 @@ const GROUP_MAX: u32 = 128;
 const NOT_AT_HAND: u64 = u64::MAX;
 
 /// Ordinals asked for at once: who has more reads a long time anyway.
-const ORDINALS_MAX: u32 = 64;
+const ORDINALS_MAX: u32 = if cfg!(test) { 8 } else { 64 };
 
 /// Keys looked up together: what they touch first is read together, so the more the better; but
 /// what they have asked the memory for must fit into the first cache.
-pub(crate) const LOOK_UPS_TOGETHER: usize = 256;
+pub(crate) const LOOK_UPS_TOGETHER: usize = if cfg!(test) { 4 } else { 256 };
 
 /// In which tables the keys of a list are looked up.
 #[derive(Debug, Clone, Copy)]

@@ -81,7 +81,7 @@ pub(crate) struct Run {
 }
 
 /// Entries after which a run ends.
-const RUN_ENTRIES: usize = 8 * 1024;
+const RUN_ENTRIES: usize = if cfg!(test) { 32 } else { 8 * 1024 };
 
 impl Run {
     /// About how much memory one takes: its entries, and a word of the directory for 16

@@ -17,8 +17,8 @@ use std::collections::BTreeSet;
 use std::ops::{ControlFlow, Range};
 
 /// What tables are computed in, and what is read at once.
-const MEMORY_BYTES: usize = 64 * 1024 * 1024;
-const CHUNK_BYTES: usize = 256 * 1024;
+const MEMORY_BYTES: usize = if cfg!(test) { 4_000 } else { 64 * 1024 * 1024 };
+const CHUNK_BYTES: usize = if cfg!(test) { 3_000 } else { 256 * 1024 };
 
 /// Who is told what `verify` finds and how far it is.
 pub(crate) struct Watch<'a> {

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What a stream collects before its checksums are made.
-const BUFFER_BYTES: usize = 64 * 1024;
+const BUFFER_BYTES: usize = if cfg!(test) { BLOCK_BYTES } else { 64 * 1024 };
 /// After this much a file is synced in between: the sync at its end would otherwise have gigabytes
 /// to write, and a log that is synced meanwhile wait for all of them.
-const UNSYNCED_BYTES_MAX: usize = 32 << 20;
+const UNSYNCED_BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 32 << 20 };
 
 /// A block file being written. Its bytes come through [`Stream`]s. After an error it can only be
 /// dropped.

@@ -1,11 +1,13 @@
 //! Where a log ends and what vouches for it: the limits that no crash script meets often enough.
 //! Most of these tests were written to kill a mutant (`docs/DURABILITY.md`).
 
+use super::tail::{Believe, Look, Tail};
 use super::tests::{
-    SIGNATURE_BYTES, append, changes, damage, identity, new_log, path, record, replay,
+    SIGNATURE_BYTES, append, append_idle, changes, damage, identity, new_log, path, record, replay,
 };
 use super::*;
 use crate::ErrorKind;
+use crate::planted::{Bug, assert_caught};
 use crate::storage::names::{Ending, Names};
 use crate::storage::sim::{Fault, Sim, What};
 
@@ -204,4 +206,27 @@ fn salvage_takes_every_change_that_validates_and_nothing_else() {
     let names = Names::new(Path::new("/"));
     let missing = salvage(&sim, &names.numbered(9, Ending::Wal)).expect_err("there is none");
     assert_eq!(missing.kind(), ErrorKind::Io);
+}
+
+#[test]
+fn an_idle_record_of_another_change_ends_the_log() {
+    // Of one that is not there, and of one that has another after it.
+    for said in [5, 7] {
+        let sim = Sim::new();
+        let mut wal = new_log(&sim);
+        append(&mut wal, 6, RECORDS_BEGIN);
+        append_idle(&mut wal, said, RECORDS_BEGIN);
+        append(&mut wal, said + 1, RECORDS_BEGIN);
+        append(&mut wal, 7, RECORDS_BEGIN);
+        let replay = replay(&sim).expect("a torn tail");
+        assert!(replay.change_count() == 1 && replay.bytes_cut > 0, "{replay:?}");
+        let mut tail = Tail::open(&sim, &path(3), &identity(3)).expect("opened");
+        let taken = tail.read(Believe::Whole, Look::Quick, SIGNATURE_BYTES).expect("a torn tail");
+        assert_eq!(taken.changes(SIGNATURE_BYTES).count(), 1);
+    }
+}
+
+#[test]
+fn a_log_that_goes_on_after_it_is_caught() {
+    assert_caught(Bug::IdleUnchecked, an_idle_record_of_another_change_ends_the_log);
 }

@@ -173,8 +173,8 @@ impl Tail {
 }
 
 /// Read at once: little where little is expected, more where more comes.
-const CHUNK_BYTES_MIN: u64 = 4 << 10;
-const CHUNK_BYTES_MAX: u64 = 1 << 20;
+const CHUNK_BYTES_MIN: u64 = if cfg!(test) { 512 } else { 4 << 10 };
+const CHUNK_BYTES_MAX: u64 = if cfg!(test) { 2 << 10 } else { 1 << 20 };
 
 /// The part of a log that was read: from the first record not taken before.
 struct Window<'a> {

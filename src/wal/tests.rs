@@ -72,7 +72,7 @@ pub(super) fn append(wal: &mut Wal, change: u64, horizon: u64) -> u64 {
     wal.append(&mut record, RecordKind::Change, change, horizon).expect("appended")
 }
 
-fn append_idle(wal: &mut Wal, change: u64, horizon: u64) {
+pub(super) fn append_idle(wal: &mut Wal, change: u64, horizon: u64) {
     let mut idle = RecordBuilder::new();
     wal.append(&mut idle, RecordKind::Idle, change, horizon).expect("appended");
 }

@@ -17,13 +17,13 @@ use crate::{Params, Result};
 use std::ops::Range;
 
 /// Newcomers decided on in one hold of the write lock, at most: a bit of a word for each.
-const TOGETHER: usize = 64;
+const TOGETHER: usize = if cfg!(test) { 7 } else { 64 };
 /// A hold ends early at this many bytes of keys and payloads.
-const TOGETHER_BYTES: usize = 1 << 20;
+const TOGETHER_BYTES: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 /// Newcomers whose like is looked for at once.
-const SEARCHED_TOGETHER: usize = 16;
+const SEARCHED_TOGETHER: usize = if cfg!(test) { 3 } else { 16 };
 /// Nobody looks ahead any further when this much was found.
-const FOUND_MAX: usize = 1 << 14;
+const FOUND_MAX: usize = if cfg!(test) { 8 } else { 1 << 14 };
 
 /// Newcomers that are decided on together, and what is known of them by themselves.
 pub(super) struct Together<'a> {

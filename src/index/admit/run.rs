@@ -17,9 +17,9 @@ use crate::index::read::state::Snapshot;
 use crate::sketch::key_hash;
 
 /// A run is written at this many bytes of keys and payloads.
-const RUN_BYTES: usize = 1 << 20;
+const RUN_BYTES: usize = if cfg!(test) { 200 } else { 1 << 20 };
 /// The keys of this many documents are rather looked at than the newcomer's looked up.
-const KEYS_READ_MAX: usize = 8;
+const KEYS_READ_MAX: usize = if cfg!(test) { 2 } else { 8 };
 
 /// A hold of the write lock.
 pub(super) struct Run<'a> {

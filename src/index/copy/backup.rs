@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Bytes copied at once where a file cannot be linked.
-const CHUNK_BYTES: u64 = 1 << 20;
+const CHUNK_BYTES: u64 = if cfg!(test) { 5_000 } else { 1 << 20 };
 
 impl Core {
     /// See [`crate::Index::backup`].

@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 /// Most bytes of the documents of one batch: few syncs, and little memory.
-const BATCH_BYTES: usize = 4 << 20;
+const BATCH_BYTES: usize = if cfg!(test) { 2 << 10 } else { 4 << 20 };
 /// What a document takes in a batch beside key, payload and signature.
 const DOCUMENT_BYTES: usize = 20;
 

@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Documents written to the new index at once.
-const BATCH_DOCUMENTS: usize = 256;
+const BATCH_DOCUMENTS: usize = if cfg!(test) { 7 } else { 256 };
 
 /// What salvage saved, and what it did not.
 #[derive(Debug, Default)]

@@ -267,7 +267,8 @@ impl Follower {
         let known = core.state();
         let loaded = load(storage, names, core.options.clone(), sight, &known.segments);
         let (mut next, follower) = loaded?;
-        if next.snapshot().change() >= core.snapshot().change() {
+        let goes_back = next.snapshot().change() < core.snapshot().change();
+        if planted!(ReaderGoesBack, true, !goes_back) {
             next.recovery = core.recovery;
             *core = next;
             *self = follower;

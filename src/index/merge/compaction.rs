@@ -88,7 +88,9 @@ impl Core {
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<()> {
         match self.try_compact_all(progress) {
-            Err(error) if self.gave_up_spare(&mut self.writer(), &error) => {
+            Err(error)
+                if planted!(SpareKept, false, self.gave_up_spare(&mut self.writer(), &error)) =>
+            {
                 self.try_compact_all(progress)?;
             }
             compacted => compacted?,
@@ -170,6 +172,7 @@ impl Core {
 
     fn abandon(&self, slot: &mut Option<Compaction>) {
         *slot = None;
+        planted!(InputsLeftMarked => return);
         self.writer().merging.clear();
     }
 

@@ -15,6 +15,8 @@ use crate::Result;
 use crate::format::bytes::index;
 use crate::index::core::Core;
 use crate::index::read::state::LiveSegment;
+#[cfg(test)]
+use crate::index::tests::planted::{cut, shifted};
 use crate::memtable::{Content, Memtable};
 use crate::segment::{Builder, Built, Ranks};
 use crate::storage::names::Ending;
@@ -22,9 +24,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Documents of a memtable copied per hold of its lock.
-const DOCS_PER_HOLD: usize = 256;
+const DOCS_PER_HOLD: usize = if cfg!(test) { 4 } else { 256 };
 /// Signatures copied at once.
-const RUN_DOCS_MAX: u32 = 8192;
+pub(crate) const RUN_DOCS_MAX: u32 = if cfg!(test) { 4 } else { 8192 };
 
 /// Something a merge reads.
 #[derive(Debug)]
@@ -181,11 +183,13 @@ fn copy(
                     Pass::Signatures => {
                         let end = ranks.seek(ordinal, true).min(ordinal + RUN_DOCS_MAX);
                         next = end;
-                        push_signatures(builder, &segment.signatures(ordinal..end)?)?
+                        let run = planted!(FullRunShifted, shifted(ordinal..end), ordinal..end);
+                        push_signatures(builder, &segment.signatures(run)?)?
                     }
                     Pass::Documents => {
                         let stored = segment.document(ordinal)?;
-                        push_document(builder, &stored.key, &stored.payload)?
+                        let payload = planted!(PayloadCut, cut(&stored.payload), &stored.payload);
+                        push_document(builder, &stored.key, payload)?
                     }
                     Pass::Times => push_time(builder, segment.time(ordinal)?)?,
                     Pass::ShingleCounts | Pass::Tables => {

@@ -15,12 +15,12 @@ use std::ops::Range;
 
 /// About so many look-ups are on their way at once: more do not fit into the first cache beside
 /// what they read.
-const LOOK_UPS_MAX: usize = 256;
+const LOOK_UPS_MAX: usize = if cfg!(test) { 24 } else { 256 };
 /// Candidates whose signatures have been asked for at once.
-const CANDIDATES_MAX: usize = 64;
+const CANDIDATES_MAX: usize = if cfg!(test) { 5 } else { 64 };
 /// Candidates, of those that wait together, that are taken for matches before they are compared, as
 /// they mostly are where they are few: what a match is made of is asked for with the signature.
-const PRESUMED_MAX: usize = 4;
+const PRESUMED_MAX: usize = if cfg!(test) { 2 } else { 4 };
 
 /// A live document that satisfies the law for one of the signatures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,7 +181,7 @@ impl<'a> Search<'a> {
         // Of a search that an error has ended.
         self.scratch.candidates.clear();
         let (probes, sources) = (asked.signatures.len(), self.snapshot.state.segments.len());
-        let (probes_max, sources_max) = together(probes, sources, self.bands);
+        let (probes_max, sources_max) = together(probes, sources, self.bands, LOOK_UPS_MAX);
         let mut probe = 0;
         while probe < probes {
             let some = probe..probes.min(probe + probes_max);
@@ -389,14 +389,14 @@ fn score(
     Ok(())
 }
 
-/// How many signatures, and in how many segments, are looked up at once: about `LOOK_UPS_MAX`
+/// How many signatures, and in how many segments, are looked up at once: about `look_ups_max`
 /// look-ups, or those of one signature in one segment, in as few rounds of as equal a size as
 /// that allows.
-fn together(probes: usize, sources: usize, bands: usize) -> (usize, usize) {
-    if probes * sources * bands <= LOOK_UPS_MAX {
+fn together(probes: usize, sources: usize, bands: usize, look_ups_max: usize) -> (usize, usize) {
+    if probes * sources * bands <= look_ups_max {
         return (probes, sources);
     }
-    let pairs = (LOOK_UPS_MAX / bands).max(1);
+    let pairs = (look_ups_max / bands).max(1);
     let sources = sources.div_ceil(sources.div_ceil(pairs));
     let most = ((pairs + sources / 2) / sources).max(1);
     (probes.div_ceil(probes.div_ceil(most)), sources)
@@ -412,12 +412,14 @@ fn small(few: usize) -> u32 {
 mod tests {
     use super::*;
 
+    const LOOK_UPS_MAX: usize = 256;
+
     #[test]
     fn rounds_are_few_and_about_as_large_as_they_may_be() {
         for bands in [1, 2, 8, 13, 16, 20, 32, 100, 256, 257, 1024] {
             for sources in (0..40).chain([255, 256, 257, 1000]) {
                 for probes in [0, 1, 2, 7, 8, 16, 64] {
-                    let (p, s) = together(probes, sources, bands);
+                    let (p, s) = together(probes, sources, bands, LOOK_UPS_MAX);
                     assert!(p <= probes && s <= sources);
                     if probes * sources == 0 {
                         continue;
@@ -431,9 +433,9 @@ mod tests {
                 }
             }
         }
-        assert_eq!(together(8, 2, 16), (8, 2));
-        assert_eq!(together(8, 17, 16), (2, 9));
-        assert_eq!(together(8, 9, 16), (2, 9));
-        assert_eq!(together(1, 17, 16), (1, 9));
+        assert_eq!(together(8, 2, 16, 256), (8, 2));
+        assert_eq!(together(8, 17, 16, 256), (2, 9));
+        assert_eq!(together(8, 9, 16, 256), (2, 9));
+        assert_eq!(together(1, 17, 16, 256), (1, 9));
     }
 }

@@ -15,9 +15,9 @@ use crate::{Error, ErrorKind, Result};
 use std::ops::ControlFlow;
 
 /// Entries collected at once, about.
-const ENTRIES: u64 = 1 << 16;
+const ENTRIES: u64 = if cfg!(test) { 16 } else { 1 << 16 };
 /// Pairs whose signatures have been asked for at once.
-const TOGETHER: usize = 64;
+const TOGETHER: usize = if cfg!(test) { 5 } else { 64 };
 
 /// A document and the range its BandKey lies in.
 #[derive(Debug, Clone, Copy)]

@@ -2,6 +2,7 @@
 
 use crate::index::open::{refuse_existing, take_lock};
 use crate::index::options::{Maintenance, Options};
+use crate::planted::{Bug, assert_caught};
 use crate::sketch::Signature;
 use crate::storage::Storage;
 use crate::storage::lock::Lock;
@@ -391,4 +392,32 @@ fn whichever_call_of_a_backup_fails_the_copy_is_whole_or_none() {
         }
         assert_eq!(answers(&index.snapshot()), expected, "call {at}");
     }
+}
+
+#[test]
+fn a_reader_stays_where_it_is_when_an_older_copy_of_the_index_is_put_back() {
+    let sim = Sim::new();
+    let index = index(&sim);
+    let older = index.snapshot().change();
+    index.close().expect("closed");
+    let files = sim.snapshot_of_files();
+    let index = Index::open_on(disk(&sim), Path::new(DIR), options()).expect("opened");
+    index.insert("newer", &signature(&params(), 9)).expect("inserted");
+    index.close().expect("closed");
+    let mut reader = Reader::open_on(disk(&sim), Path::new(DIR), options()).expect("opened");
+    let expected = answers(&reader);
+    assert_eq!(reader.change(), older + 1);
+    for path in sim.snapshot_of_files().keys().filter(|path| !files.contains_key(*path)) {
+        sim.remove(path).expect("removed");
+    }
+    files.iter().for_each(|(path, bytes)| sim.overwrite(path, bytes));
+    assert!(!reader.refresh().expect("it is a sound index"));
+    assert_eq!(reader.change(), older + 1);
+    assert_eq!(answers(&reader), expected, "what was open stays readable");
+}
+
+#[test]
+fn a_reader_that_goes_back_is_caught() {
+    let test = a_reader_stays_where_it_is_when_an_older_copy_of_the_index_is_put_back;
+    assert_caught(Bug::ReaderGoesBack, test);
 }

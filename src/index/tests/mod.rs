@@ -1,6 +1,9 @@
-//! Tests that need to look inside: the model, admitting, damage, the fixture, group commit, copies,
-//! imports, identity, expiry, rows of the crash table, what opening reads, schedules of threads.
+//! Tests that need to look inside: the model, abandoned compactions, admitting, damage, the
+//! fixture, group commit, copies, identity, imports, expiry, rows of the crash table, what opening
+//! reads, and schedules of threads.
 
+#[cfg(test)]
+mod abandoned;
 #[cfg(test)]
 mod admit;
 #[cfg(test)]

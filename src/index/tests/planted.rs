@@ -1,12 +1,15 @@
 //! What some planted bugs do: too much for the one line of their hook.
 
 use crate::Result;
+use crate::format::bytes::index;
 use crate::format::wal::{RECORDS_BEGIN, RecordBuilder, RecordKind};
 use crate::index::core::{Core, Writer};
 use crate::index::durable::Mark;
+use crate::index::merge::RUN_DOCS_MAX;
 use crate::index::merge::draft::Draft;
 use crate::storage::names::Ending;
 use crate::wal::{Replay, Wal, WalIdentity};
+use std::ops::Range;
 
 /// Commits the floor before anything that lies below it.
 pub(crate) fn move_floor(core: &Core, writer: &mut Writer) -> Result<()> {
@@ -58,4 +61,22 @@ pub(crate) fn reused_number(writer: &mut Writer) -> u64 {
     let number = (1..u64::MAX).find(|number| !listed(*number)).unwrap_or(writer.file_next);
     writer.file_next = writer.file_next.max(number + 1);
     number
+}
+
+/// A payload that a buffer of 32 KiB has cut.
+pub(crate) fn cut(payload: &[u8]) -> &[u8] {
+    &payload[..payload.len().min(32 << 10)]
+}
+
+/// Of a run of full length, as long a one that begins too early.
+pub(crate) fn shifted(run: Range<u32>) -> Range<u32> {
+    let is_full = run.len() == index(RUN_DOCS_MAX) && run.start > 0;
+    run.start - u32::from(is_full)..run.end - u32::from(is_full)
+}
+
+/// Another BandKey in the place of the last.
+pub(crate) fn spoil_last(keys: &mut [u64]) {
+    if let Some(last) = keys.last_mut() {
+        *last ^= 1;
+    }
 }

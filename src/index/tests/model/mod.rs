@@ -30,6 +30,8 @@ mod script;
 
 pub(crate) use bytes::fuzz;
 
+#[cfg(test)]
+use crate::planted::{Bug, assert_caught};
 use crate::{Durability, Params};
 use bench::{AfterEach, Bench, Layout};
 use script::{Author, Mischief, Op, Rng};
@@ -150,5 +152,17 @@ fn the_same_operations_give_the_same_answers_in_every_layout() {
             let expected = first.get_or_insert_with(|| answers.clone());
             assert_eq!(&answers, expected, "{name}");
         }
+    }
+}
+
+/// Scripts after which a bug counts as missed.
+#[cfg(test)]
+const SCRIPTS_MAX: u64 = 12;
+
+#[test]
+fn bugs_at_the_limits_of_what_is_done_together_are_caught() {
+    for bug in Bug::AT_LIMITS {
+        let scripts = || (1..=SCRIPTS_MAX).map(run_script).for_each(|_ends| ());
+        assert_caught(bug, scripts);
     }
 }

@@ -16,6 +16,7 @@ impl Bench {
                 let threshold = self.law.threshold_of(ask.rows);
                 let expected = model.query(&self.law, signature.as_bytes(), threshold, None);
                 self.ask(snapshot.query(&signature), model, &expected, *ask)?;
+                self.ask_together(snapshot, lanes, *ask)?;
             }
             Op::QueryKey { key, ask } => match model.get(key) {
                 Some(doc) => {
@@ -98,6 +99,28 @@ impl Bench {
         let known = |like: &Like| expected.iter().any(|whole| part_of(like, whole));
         assert!(likes.iter().all(known), "{likes:?}");
         assert!(few > 0 || likes.is_empty());
+        Ok(())
+    }
+
+    /// Asked together, signatures get the answers that each gets alone, also where candidates are
+    /// bounded.
+    fn ask_together(&self, snapshot: &Snapshot, lanes: &[u8], ask: Ask) -> Result<()> {
+        let mut lanes = lanes.to_vec();
+        let mut next = || {
+            lanes.rotate_left(1);
+            self.signature(&lanes)
+        };
+        let signatures: Vec<Signature> = (0..1 + ask.rows % 8).map(|_| next()).collect();
+        for bound in [usize::MAX, 2 * ask.limit.min(4)] {
+            let threshold = self.law.threshold_of(ask.rows);
+            let queries = snapshot.queries(&signatures).threshold(threshold).limit(ask.limit);
+            let together = queries.max_candidates(bound).run()?;
+            for (signature, answer) in signatures.iter().zip(&together) {
+                let query = snapshot.query(signature).threshold(threshold).limit(ask.limit);
+                assert_eq!(answer, &query.max_candidates(bound).run()?, "asked alone");
+            }
+            assert_eq!(together.len(), signatures.len());
+        }
         Ok(())
     }
 

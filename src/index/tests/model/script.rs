@@ -4,6 +4,7 @@
 //! that documents share bands, lie at every number of equal rows, and tie.
 
 use crate::Keep;
+use crate::format::wal::PAYLOAD_BYTES_MAX;
 
 /// Random numbers, the same on every machine (SplitMix64).
 #[derive(Debug, Clone)]
@@ -224,7 +225,11 @@ impl Author {
             }
             _ => {
                 let lanes = self.lanes();
-                let bytes = self.rng.pick(&[0, 0, 1, 7, 300]);
+                let bytes = if self.rng.percent(1) {
+                    self.rng.pick(&[40_000, PAYLOAD_BYTES_MAX])
+                } else {
+                    self.rng.pick(&[0, 0, 1, 7, 300])
+                };
                 let payload: Vec<u8> = (0..bytes).map(|_| self.rng.byte(256)).collect();
                 self.last[number] = Some((lanes.clone(), payload.clone()));
                 Edit::Insert { key, lanes, payload }
