@@ -29,6 +29,7 @@ use work::{Stage, Work};
 
 pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
+    crate::threads::start_pool()?;
     let asked = Asked::new(args)?;
     let mut work = Work::open(&asked)?;
     passes(&asked, &mut work).map_err(|failure| {

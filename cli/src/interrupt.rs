@@ -83,13 +83,13 @@ pub(crate) struct Stdin {
 }
 
 impl Stdin {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new() -> io::Result<Self> {
         let (sender, blocks) = sync_channel(BLOCKS_AHEAD);
         let ends_ahead = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&ends_ahead);
         // It is never waited for: nobody can end its reading but the end of the process.
-        thread::spawn(move || read_stdin(&sender, &counted));
-        Self { blocks, block: Cursor::default(), ends_ahead }
+        thread::Builder::new().spawn(move || read_stdin(&sender, &counted))?;
+        Ok(Self { blocks, block: Cursor::default(), ends_ahead })
     }
 
     /// A count that is not 0 as long as the end of a line was read and not yet taken.

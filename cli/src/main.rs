@@ -43,6 +43,7 @@ mod source;
 mod table;
 mod table_file;
 mod texts;
+mod threads;
 mod time;
 mod transfer;
 mod tune;

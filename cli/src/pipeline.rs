@@ -12,6 +12,7 @@ use crate::input::{Input, Position};
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::raw::{Origin, Raw};
+use crate::threads;
 
 /// A chunk ends at the first document that reaches one of these. At most five chunks are about
 /// at once: being read, waiting, worked on, waiting, and being written.
@@ -53,11 +54,12 @@ pub(crate) fn run_with_positions<T: Send>(
     work: impl Fn(Raw) -> T + Sync,
     mut sink: impl FnMut(Vec<T>, Option<Position>) -> Result<(), Failure> + Send,
 ) -> Result<(), Failure> {
+    threads::start_pool()?;
     thread::scope(|scope| {
         let (to_work, chunks) = sync_channel::<Chunk<Raw>>(1);
         let (to_sink, results) = sync_channel::<Chunk<T>>(1);
         let work = &work;
-        let worker = scope.spawn(move || {
+        let worker = threads::scoped(scope, move || {
             for (chunk, position) in chunks {
                 interrupt::check()?;
                 let done: Vec<T> = chunk.into_par_iter().map(work).collect();
@@ -66,10 +68,10 @@ pub(crate) fn run_with_positions<T: Send>(
                 }
             }
             Ok(())
-        });
-        let writer = scope.spawn(move || {
+        })?;
+        let writer = threads::scoped(scope, move || {
             results.into_iter().try_for_each(|(chunk, position)| sink(chunk, position))
-        });
+        })?;
         let read = feed(input, pace, progress, &to_work);
         // Hanging up is how the other threads learn that this was all.
         drop(to_work);

@@ -82,6 +82,8 @@ pub(crate) fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
     };
     let title = crate::report::name_of(&args.index);
     let shared = Arc::new(Shared::new(index, title, limits, token, args.listen.ip().is_loopback()));
+    // Without any it would panic; with few it does what it can.
+    crate::threads::check()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .max_blocking_threads(limits.requests_max.min(THREADS_MAX))
         .enable_all()

@@ -23,6 +23,7 @@ use flate2::bufread::GzDecoder;
 use crate::failure::Failure;
 use crate::interrupt::Stdin;
 use crate::raw::STDIN;
+use crate::threads;
 
 /// What a decoder reads at once.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -107,7 +108,7 @@ impl Packing {
 pub(crate) fn open(path: &Path, columns: &[&str]) -> Result<Source, Failure> {
     let taken = Arc::new(AtomicU64::new(0));
     if path.as_os_str() == STDIN {
-        let stdin = Stdin::new();
+        let stdin = Stdin::new().map_err(threads::refused)?;
         let ends_ahead = stdin.ends_ahead();
         let stdin = Counted { inner: stdin, taken: Arc::clone(&taken) };
         let (reader, packing) = unpacked(stdin).map_err(|error| {

@@ -50,6 +50,9 @@ mod state;
 #[cfg(target_os = "linux")] // for strace
 #[path = "cli/syscalls.rs"]
 mod syscalls;
+#[cfg(target_os = "linux")] // elsewhere a stack may be cut to what there is
+#[path = "cli/threads.rs"]
+mod threads;
 #[path = "cli/transactions.rs"]
 mod transactions;
 #[path = "cli/truth.rs"]

@@ -107,6 +107,8 @@ pub(super) fn watch(mirroring: &mut Mirroring<'_>, output: &mut Output) -> Resul
     let folder = mirroring.folder.clone();
     let (path, shared) = (folder.path.clone(), Arc::clone(&happened));
     let index = mirroring.rules.index.as_ref().and_then(|index| folder.spelled(index));
+    // It would hear nothing, and not say so.
+    crate::threads::check()?;
     // Before the first run, so that nothing falls between the two.
     let mut watcher = notify::recommended_watcher(move |event| {
         lock(&shared).note(event, &folder, index.as_ref());

@@ -133,15 +133,24 @@ fn is_loopback_name(host: &str) -> bool {
 
 /// Whether a browser says that a page of another site sends this.
 fn is_of_another_site(headers: &HeaderMap, host: Option<&str>) -> bool {
-    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
-    if text("sec-fetch-site").is_some_and(|site| site != "same-origin" && site != "none") {
-        return true;
-    }
-    let own = |origin: &str| {
+    let is_own_site = |site: &str| site == "same-origin" || site == "none";
+    let is_own_origin = |origin: &str| {
         let name = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
         name.is_some() && name == host
     };
-    text("origin").is_some_and(|origin| !own(origin))
+    !is_missing_or(headers, "sec-fetch-site", is_own_site)
+        || !is_missing_or(headers, "origin", is_own_origin)
+}
+
+/// Whether a header is missing, or has one value, which is as it should be. No browser sends two,
+/// and another reader might take the other one.
+fn is_missing_or(headers: &HeaderMap, name: &str, is_right: impl Fn(&str) -> bool) -> bool {
+    let mut given = headers.get_all(name).iter();
+    match (given.next(), given.next()) {
+        (None, _) => true,
+        (Some(value), None) => value.to_str().is_ok_and(is_right),
+        (Some(_), Some(_)) => false,
+    }
 }
 
 #[cfg(test)]
@@ -191,6 +200,19 @@ mod tests {
             assert!(is("origin", other), "{other}");
         }
         assert!(!is("origin", "http://127.0.0.1:7878"));
+        // Repeated, whatever they say.
+        let (site, origin) = ("sec-fetch-site", "origin");
+        for (name, first, second) in [
+            (site, "same-origin", "cross-site"),
+            (site, "none", "none"),
+            (origin, "http://127.0.0.1:7878", "http://evil.example"),
+            (origin, "http://127.0.0.1:7878", "http://127.0.0.1:7878"),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.append(name, first.parse().unwrap());
+            headers.append(name, second.parse().unwrap());
+            assert!(is_of_another_site(&headers, Some("127.0.0.1:7878")), "{first}, {second}");
+        }
         assert!(!is_of_another_site(&HeaderMap::new(), None));
     }
 }

@@ -115,6 +115,13 @@ fn a_page_of_a_stranger_cannot_ask() {
         client.ask_with("POST", "/v1/query", header, Some(&query)).fails(403, "origin");
         client.ask_with("DELETE", "/v1/documents/a", header, None).fails(403, "origin");
     }
+    for (name, first, second) in [
+        ("Origin", format!("http://{}", server.address), "http://evil.example"),
+        ("Sec-Fetch-Site", "same-origin".to_owned(), "cross-site"),
+    ] {
+        let headers = format!("{name}: {first}\r\n{name}: {second}\r\n");
+        client.ask_with("POST", "/v1/query", &headers, Some(&query)).fails(403, "origin");
+    }
     let own = format!("Origin: http://{}\r\nSec-Fetch-Site: same-origin\r\n", server.address);
     let answer = client.ask_with("POST", "/v1/query", &own, Some(&query)).has(200);
     assert!(!answer.head.to_lowercase().contains("access-control"), "{}", answer.head);
