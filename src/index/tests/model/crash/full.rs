@@ -6,7 +6,9 @@ use super::super::script::{Edit, Op};
 use super::Place;
 use super::script::{HASHES, layout};
 use crate::ErrorKind;
+use crate::planted::{Bug, assert_caught};
 use crate::storage::sim::Sim;
+use std::path::PathBuf;
 
 const PAYLOAD: usize = 300;
 
@@ -96,4 +98,36 @@ fn a_log_on_a_full_disk_is_as_small_as_it_can_be() {
     let used: usize = bench.sim.snapshot_of_files().values().map(Vec::len).sum();
     bench.sim.set_capacity(used as u64 + (16 << 10));
     assert!(bench.has_room_for(&remove(1)), "there is room for a small log");
+}
+
+#[test]
+fn a_compaction_on_a_full_disk_takes_the_room_of_the_spare() {
+    let spare = 256 << 10;
+    let mut bench = Bench::unmade(small(spare), 7, Sim::new());
+    bench.make().expect("an index");
+    bench.sound = false;
+    for number in 0..70 {
+        bench.execute(&insert(number)).expect("there is room");
+    }
+    bench.execute(&Op::Flush).expect("there is room");
+    let files = bench.sim.snapshot_of_files();
+    let all = |ending: &str| -> usize {
+        let named = |path: &&PathBuf| path.extension().is_some_and(|other| other == ending);
+        files.keys().filter(named).map(|path| files[path].len()).sum()
+    };
+    // The segments, merged, are about as long as they are, and the spare is longer.
+    assert!(bench.index().stats().expect("sound").segments > 1);
+    assert!((16 << 10..spare as usize).contains(&all("seg")) && all("free") == spare as usize);
+    let used: usize = files.values().map(Vec::len).sum();
+    bench.sim.set_capacity(used as u64 + (8 << 10));
+    bench.execute(&Op::Compact).expect("the spare makes room");
+    let files = bench.sim.snapshot_of_files();
+    assert!(files.keys().all(|path| path.extension().is_none_or(|ending| ending != "free")));
+    bench.finish_step().expect("nothing is lost");
+    bench.execute(&Op::Iter).expect("all is there");
+}
+
+#[test]
+fn a_compaction_that_does_not_take_it_is_caught() {
+    assert_caught(Bug::SpareKept, a_compaction_on_a_full_disk_takes_the_room_of_the_spare);
 }
