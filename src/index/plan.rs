@@ -115,10 +115,11 @@ fn locate_all(
             }
             live.segment.check_noted(first_touch);
             for &(at, ordinal) in part {
-                let dead = live.is_dead(ordinal)?
+                let is_dead = live.is_dead(ordinal)?
                     || content.segment_death(live.number(), ordinal, before.visible);
-                let dead = planted!(LaterDeadForgotten, dead && part[0] == candidates[0], dead);
-                if !dead && live.segment.has_key(ordinal, operations[at].key())? {
+                if !planted!(LaterDeadForgotten, is_dead && part[0] == candidates[0], is_dead)
+                    && live.segment.has_key(ordinal, operations[at].key())?
+                {
                     places[at] = Some(Place { source, ordinal });
                 }
             }

@@ -389,7 +389,9 @@ fn damage_beyond_the_first_block_of_checksums_is_found() {
     let chosen = [1, PER_BLOCK - 1, PER_BLOCK, 2 * PER_BLOCK - 1, 2 * PER_BLOCK + 7, blocks - 1];
     for block in chosen {
         damage(block);
-        chosen.iter().for_each(|other| read_in_every_way(&open, *other, *other == block));
+        for other in &chosen {
+            read_in_every_way(&open, *other, *other == block);
+        }
         open(ReadMode::Mmap).read_back().expect_err("damaged");
         let found = found();
         let named = format!("at byte {};", block * BLOCK_BYTES);
@@ -400,7 +402,9 @@ fn damage_beyond_the_first_block_of_checksums_is_found() {
     for crcs in 0..blocks.div_ceil(PER_BLOCK) {
         damage(blocks + crcs);
         let is_hit = |block: &usize| *block / PER_BLOCK == crcs;
-        chosen.iter().for_each(|block| read_in_every_way(&open, *block, is_hit(block)));
+        for block in &chosen {
+            read_in_every_way(&open, *block, is_hit(block));
+        }
         open(ReadMode::Mmap).read_back().expect_err("damaged");
         assert!(!found().is_empty());
         damage(blocks + crcs);

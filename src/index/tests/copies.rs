@@ -410,7 +410,9 @@ fn a_reader_stays_where_it_is_when_an_older_copy_of_the_index_is_put_back() {
     for path in sim.snapshot_of_files().keys().filter(|path| !files.contains_key(*path)) {
         sim.remove(path).expect("removed");
     }
-    files.iter().for_each(|(path, bytes)| sim.overwrite(path, bytes));
+    for (path, bytes) in files {
+        sim.overwrite(&path, &bytes);
+    }
     assert!(!reader.refresh().expect("it is a sound index"));
     assert_eq!(reader.change(), older + 1);
     assert_eq!(answers(&reader), expected, "what was open stays readable");

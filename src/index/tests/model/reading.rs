@@ -110,7 +110,7 @@ impl Bench {
             lanes.rotate_left(1);
             self.signature(&lanes)
         };
-        let signatures: Vec<Signature> = (0..1 + ask.rows % 8).map(|_| next()).collect();
+        let signatures: Vec<Signature> = (0..=ask.rows % 8).map(|_| next()).collect();
         for bound in [usize::MAX, 2 * ask.limit.min(4)] {
             let threshold = self.law.threshold_of(ask.rows);
             let queries = snapshot.queries(&signatures).threshold(threshold).limit(ask.limit);
