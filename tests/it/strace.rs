@@ -137,7 +137,10 @@ fn traced(options: &[&str], command: &Command) -> Command {
     let mut traced = Command::new("strace");
     traced.args(["-f", "-qq"]).args(options).arg(command.get_program()).args(command.get_args());
     for (name, value) in command.get_envs() {
-        traced.env(name, value.unwrap());
+        match value {
+            Some(value) => traced.env(name, value),
+            None => traced.env_remove(name),
+        };
     }
     if let Some(dir) = command.get_current_dir() {
         traced.current_dir(dir);
