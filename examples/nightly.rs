@@ -107,7 +107,7 @@ fn decide(
     let admissions = index.admit_all(&newcomers, &Admit::at(COPY).limit(1))?;
     for ((id, _), admission) in batch.iter().zip(admissions) {
         let line = match admission.decision {
-            Decision::Rejected { duplicates } => {
+            Decision::Rejected { duplicates, .. } => {
                 counts.rejected += 1;
                 let copy = duplicates.first();
                 json!({

@@ -137,7 +137,7 @@ async fn upload(State(service): State<Service>, Json(upload): Json<Upload>) -> R
         Ok(Decision::Admitted { related, .. }) => {
             (StatusCode::CREATED, Json(json!({ "related": list(&related) }))).into_response()
         }
-        Ok(Decision::Rejected { duplicates }) => {
+        Ok(Decision::Rejected { duplicates, .. }) => {
             (StatusCode::CONFLICT, Json(json!({ "copy_of": list(&duplicates) }))).into_response()
         }
         Err(refused) => refused,

@@ -102,8 +102,8 @@ fn a_log_on_a_full_disk_is_as_small_as_it_can_be() {
 
 #[test]
 fn a_compaction_on_a_full_disk_takes_the_room_of_the_spare() {
-    let spare = 256 << 10;
-    let mut bench = Bench::unmade(small(spare), 7, Sim::new());
+    let spare = 256 << 10_usize;
+    let mut bench = Bench::unmade(small(spare as u64), 7, Sim::new());
     bench.make().expect("an index");
     bench.sound = false;
     for number in 0..70 {
@@ -117,7 +117,7 @@ fn a_compaction_on_a_full_disk_takes_the_room_of_the_spare() {
     };
     // The segments, merged, are about as long as they are, and the spare is longer.
     assert!(bench.index().stats().expect("sound").segments > 1);
-    assert!((16 << 10..spare as usize).contains(&all("seg")) && all("free") == spare as usize);
+    assert!((16 << 10..spare).contains(&all("seg")) && all("free") == spare);
     let used: usize = files.values().map(Vec::len).sum();
     bench.sim.set_capacity(used as u64 + (8 << 10));
     bench.execute(&Op::Compact).expect("the spare makes room");
