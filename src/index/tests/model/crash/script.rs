@@ -111,9 +111,9 @@ pub(super) fn script(number: u64) -> Script {
         let around = [write(), Step::Fail(fault), write(), write(), write()];
         steps.splice(14..14, around);
     }
-    // In two scripts of three somebody is at the folder, too.
+    // In one script of five somebody else is at the folder, too.
     let mut others = Author { rng: Rng::new(!number), ..author };
-    for _ in 0..2 * (number % 3) {
+    for _ in 0..if number % 5 == 2 { 4 } else { 0 } {
         let (at, step) = (others.rng.below(steps.len()), others.of_others());
         steps.insert(at, step);
     }
