@@ -5,9 +5,9 @@
 #![expect(unsafe_code, reason = "std has no calls relative to a folder: see the argument at each")]
 #![expect(clippy::disallowed_types, reason = "disk.rs alone uses this module")]
 
-use super::OpenMode;
+use super::{Entry, OpenMode};
 use std::ffi::{CStr, CString};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -195,17 +195,72 @@ pub(super) fn bytes_of(folder: Option<&File>, path: &Path) -> io::Result<u64> {
     Ok(u64::try_from(status.st_size).unwrap_or(0))
 }
 
-/// The names in a folder, as the system lists them.
-pub(super) fn list(folder: Option<&File>, path: &Path, named: &Path) -> io::Result<fs::ReadDir> {
-    let Some(folder) = folder else { return fs::read_dir(path) };
-    // Linux has a name for every open file, which leads to the folder wherever it is by now.
-    let number = folder.as_raw_fd();
-    let root = Path::new("/proc/self/fd").join(number.to_string());
-    if cfg!(any(target_os = "linux", target_os = "android")) && root.exists() {
-        return fs::read_dir(if path.as_os_str().is_empty() { root } else { root.join(path) });
+/// The names in a folder, in the system's order.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(super) fn list(folder: Option<&File>, path: &Path, _: &Path) -> io::Result<Vec<Entry>> {
+    let dir = open_folder(folder, path)?;
+    let mut entries = Vec::new();
+    let mut buffer = vec![0_u8; 4096];
+    loop {
+        let (number, bytes) = (libc::c_long::from(dir.as_raw_fd()), buffer.len());
+        // SAFETY: the folder is open and the call writes at most `bytes` bytes, to `buffer`, which
+        // has as many; both are borrowed until it returns.
+        let count =
+            unsafe { libc::syscall(libc::SYS_getdents64, number, buffer.as_mut_ptr(), bytes) };
+        let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
+        if count == 0 {
+            return Ok(entries);
+        }
+        let mut rest = &buffer[..count];
+        while let Some((record, after)) = split_record(rest) {
+            entries.extend(entry_of(record, &dir)?);
+            rest = after;
+        }
     }
-    // Elsewhere by its own name, if that still leads there.
-    let same = open_folder(None, named).and_then(|now| identity_of(&now)).ok();
-    let held = open_folder(Some(folder), path).and_then(|held| identity_of(&held))?;
-    if same == Some(held) { fs::read_dir(named) } else { Err(io::ErrorKind::NotFound.into()) }
+}
+
+/// Where the name begins in an entry of a folder: behind two numbers of eight bytes, its length of
+/// two and its type of one.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const NAME_BEGINS: usize = 19;
+
+/// The first entry, and what follows it.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn split_record(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    #[expect(clippy::host_endian_bytes, reason = "the kernel wrote it for this processor")]
+    let length = u16::from_ne_bytes(bytes.get(16..18)?.try_into().ok()?);
+    let length = usize::from(length);
+    (length > NAME_BEGINS && length <= bytes.len()).then(|| bytes.split_at(length))
+}
+
+/// What an entry says; none for the folder itself and the one above it, and for what is gone.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn entry_of(record: &[u8], dir: &File) -> io::Result<Option<Entry>> {
+    let Ok(name) = CStr::from_bytes_until_nul(&record[NAME_BEGINS..]) else { return Ok(None) };
+    if [c".", c".."].contains(&name) {
+        return Ok(None);
+    }
+    let is_dir = match record[NAME_BEGINS - 1] {
+        libc::DT_UNKNOWN => match status(Some(dir), name) {
+            Ok(status) => status.st_mode & libc::S_IFMT == libc::S_IFDIR,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        },
+        kind => kind == libc::DT_DIR,
+    };
+    // A name that is not Unicode is none of ours; it must only not look like one.
+    Ok(Some(Entry { name: name.to_string_lossy().into_owned(), is_dir }))
+}
+
+/// The names in a folder: by its own name, if that still leads there.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(super) fn list(folder: Option<&File>, path: &Path, named: &Path) -> io::Result<Vec<Entry>> {
+    if let Some(folder) = folder {
+        let held = open_folder(Some(folder), path).and_then(|held| identity_of(&held))?;
+        let now = open_folder(None, named).and_then(|now| identity_of(&now)).ok();
+        if now != Some(held) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+    }
+    super::entries_of(std::fs::read_dir(named)?)
 }

@@ -6,7 +6,7 @@
     reason = "disk.rs alone uses this module"
 )]
 
-use super::OpenMode;
+use super::{Entry, OpenMode};
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
@@ -61,6 +61,6 @@ pub(super) fn bytes_of(_: Option<&File>, path: &Path) -> io::Result<u64> {
     Ok(fs::symlink_metadata(path)?.len())
 }
 
-pub(super) fn list(_: Option<&File>, path: &Path, _: &Path) -> io::Result<fs::ReadDir> {
-    fs::read_dir(path)
+pub(super) fn list(_: Option<&File>, path: &Path, _: &Path) -> io::Result<Vec<Entry>> {
+    super::entries_of(fs::read_dir(path)?)
 }

@@ -95,23 +95,8 @@ impl Storage for Disk {
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
-        let mut entries = Vec::new();
         let (at, path) = self.place(dir);
-        for entry in at::list(at, path, dir)? {
-            let entry = entry?;
-            // The folder mostly says so itself.
-            let kind = match entry.file_type() {
-                Ok(kind) => kind,
-                // Removed since the folder was read: by now it is not there.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(error),
-            };
-            entries.push(Entry {
-                // A name that is not Unicode is none of ours; it must only not look like one.
-                name: entry.file_name().to_string_lossy().into_owned(),
-                is_dir: kind.is_dir(),
-            });
-        }
+        let mut entries = at::list(at, path, dir)?;
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
     }

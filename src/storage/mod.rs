@@ -44,6 +44,25 @@ pub(crate) struct Entry {
     pub(crate) is_dir: bool,
 }
 
+/// The names that std lists.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn entries_of(listed: std::fs::ReadDir) -> io::Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    for entry in listed {
+        let entry = entry?;
+        // The folder mostly says so itself.
+        let kind = match entry.file_type() {
+            Ok(kind) => kind,
+            // Removed since the folder was read: by now it is not there.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        let name = entry.file_name().to_string_lossy().into_owned();
+        entries.push(Entry { name, is_dir: kind.is_dir() });
+    }
+    Ok(entries)
+}
+
 /// What a storage has done since it was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counters {
