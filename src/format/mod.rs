@@ -11,6 +11,8 @@ pub(crate) mod header;
 pub(crate) mod wal;
 
 #[cfg(test)]
+mod row_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod wal_tests;

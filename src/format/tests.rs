@@ -9,7 +9,7 @@ use super::blocks::{
 use super::bytes::Reader;
 use super::header::{FileHeader, FileKind};
 
-const DOCUMENT: &str = include_str!("../../docs/FILE_FORMAT.md");
+pub(super) const DOCUMENT: &str = include_str!("../../docs/FILE_FORMAT.md");
 
 /// The bytes of the fenced block that begins with the line "```hex <name>". Of a line, what
 /// follows a semicolon is a comment.
