@@ -4,7 +4,10 @@
 
 use crate::storage::lock::LockLost;
 use std::fmt;
+use std::io;
 use std::path::Path;
+
+type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// What [`Error`] means for the caller: each kind is a different thing to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -18,6 +21,10 @@ pub enum ErrorKind {
     Empty,
     /// There is no index at this path. Create one, or correct the path.
     NotFound,
+    /// No document has this key. Insert it, or treat it as absent; the index is sound.
+    NoSuchKey,
+    /// There is an index at the path where one was to be made. Open it, or choose another path.
+    Exists,
     /// The index has other parameters, or a signature was made with others: the message says
     /// which differ. Open with the index's own, or rebuild. Or, beneath a reader, it is another
     /// index by now: open that one anew.
@@ -47,6 +54,44 @@ pub enum ErrorKind {
     Closed,
     /// The operation was cancelled by its caller's callback. Nothing was changed by it.
     Cancelled,
+    /// A closure of the caller failed, and said so by [`Error::other`]. What to do is the
+    /// caller's to know: [`Error::get_ref`] is the error that it returned.
+    Other,
+}
+
+impl ErrorKind {
+    /// The kind as one word, for logs, metrics and protocols: it never changes.
+    ///
+    /// ```
+    /// assert_eq!(nearkin::ErrorKind::NoSuchKey.as_str(), "no_such_key");
+    /// assert_eq!(nearkin::ErrorKind::Io.to_string(), "io");
+    /// ```
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Invalid => "invalid",
+            Self::Empty => "empty",
+            Self::NotFound => "not_found",
+            Self::NoSuchKey => "no_such_key",
+            Self::Exists => "exists",
+            Self::Mismatch => "mismatch",
+            Self::Locked => "locked",
+            Self::Unsettled => "unsettled",
+            Self::Unsupported => "unsupported",
+            Self::Corrupt => "corrupt",
+            Self::Io => "io",
+            Self::Unknown => "unknown",
+            Self::Poisoned => "poisoned",
+            Self::Closed => "closed",
+            Self::Cancelled => "cancelled",
+            Self::Other => "other",
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
 }
 
 fn why_closed(lost: LockLost) -> String {
@@ -58,6 +103,10 @@ fn why_closed(lost: LockLost) -> String {
 }
 
 /// What went wrong: see [`Error::kind`] for what to do about it.
+///
+/// Its `Display` is one line that ends with the cause, so that `{error}` is enough in a log. As
+/// with [`std::io::Error`], `source()` is therefore what lies behind the cause, and a report that
+/// prints the whole chain says nothing twice; [`Error::get_ref`] is the cause itself.
 pub struct Error {
     inner: Box<Inner>,
 }
@@ -65,7 +114,7 @@ pub struct Error {
 struct Inner {
     kind: ErrorKind,
     message: String,
-    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    cause: Option<Cause>,
 }
 
 /// The result of every fallible function of this crate.
@@ -77,8 +126,64 @@ impl Error {
         self.inner.kind
     }
 
+    /// An error of a closure that the caller hands in, as [`Fetch`](crate::Fetch): it comes back
+    /// from the call that was under way, of kind [`ErrorKind::Other`].
+    ///
+    /// ```
+    /// use nearkin::{Error, ErrorKind};
+    ///
+    /// let error = Error::other(std::io::Error::from(std::io::ErrorKind::TimedOut));
+    /// assert_eq!(error.kind(), ErrorKind::Other);
+    /// assert_eq!(error.to_string(), "timed out");
+    /// assert_eq!(error.io_kind(), Some(std::io::ErrorKind::TimedOut));
+    /// ```
+    pub fn other(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::new(ErrorKind::Other, "").caused_by(error)
+    }
+
+    /// What the operating system said, if it lies behind this error: a full disk is
+    /// [`StorageFull`](std::io::ErrorKind::StorageFull).
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// let file = folder.path().join("a file");
+    /// std::fs::write(&file, "").unwrap();
+    /// let error = nearkin::Index::open(file.join("no folder"), Default::default()).unwrap_err();
+    /// assert_eq!(error.io_kind(), Some(std::io::ErrorKind::NotADirectory));
+    /// ```
+    pub fn io_kind(&self) -> Option<io::ErrorKind> {
+        let mut cause: Option<&(dyn std::error::Error + 'static)> =
+            self.get_ref().map(|cause| cause as _);
+        while let Some(error) = cause {
+            if let Some(error) = error.downcast_ref::<io::Error>() {
+                return Some(error.kind());
+            }
+            if let Some(error) = error.downcast_ref::<Self>() {
+                return error.io_kind();
+            }
+            cause = error.source();
+        }
+        None
+    }
+
+    /// The cause, if there is one: of kind [`ErrorKind::Other`] the error that the caller's
+    /// closure returned.
+    pub fn get_ref(&self) -> Option<&(dyn std::error::Error + Send + Sync + 'static)> {
+        self.inner.cause.as_deref()
+    }
+
+    /// The same, to keep.
+    ///
+    /// ```
+    /// let error = nearkin::Error::other("no such file in the archive");
+    /// assert_eq!(error.into_inner().unwrap().to_string(), "no such file in the archive");
+    /// ```
+    pub fn into_inner(self) -> Option<Box<dyn std::error::Error + Send + Sync>> {
+        self.inner.cause
+    }
+
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { inner: Box::new(Inner { kind, message: message.into(), source: None }) }
+        Self { inner: Box::new(Inner { kind, message: message.into(), cause: None }) }
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
@@ -107,36 +212,70 @@ impl Error {
         Self::new(ErrorKind::Closed, format!("{}: {}", dir.display(), why_closed(lost)))
     }
 
-    pub(crate) fn caused_by(
-        mut self,
-        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-    ) -> Self {
-        self.inner.source = Some(source.into());
+    pub(crate) fn caused_by(mut self, cause: impl Into<Cause>) -> Self {
+        self.inner.cause = Some(cause.into());
         self
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.inner.message)
-    }
-}
-
-impl fmt::Debug for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}: {}", self.inner.kind, self.inner.message)?;
-        match &self.inner.source {
-            Some(source) => write!(f, " ({source})"),
+        f.write_str(&self.inner.message)?;
+        match &self.inner.cause {
+            Some(cause) if self.inner.message.is_empty() => write!(f, "{cause}"),
+            Some(cause) => write!(f, ": {cause}"),
             None => Ok(()),
         }
     }
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {self}", self.inner.kind)
+    }
+}
+
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.inner.source {
-            Some(source) => Some(&**source),
-            None => None,
-        }
+        self.inner.cause.as_ref()?.source()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::error::Error as _;
+
+    fn not_allowed() -> io::Error {
+        io::Error::from(io::ErrorKind::PermissionDenied)
+    }
+
+    #[test]
+    fn an_error_is_one_line_with_its_cause_and_a_chain_says_nothing_twice() {
+        let error = Error::io("read", Path::new("/x/catalog.redb"), not_allowed());
+        assert_eq!(error.to_string(), "cannot read /x/catalog.redb: permission denied");
+        assert_eq!(format!("{error:?}"), "Io: cannot read /x/catalog.redb: permission denied");
+        assert!(error.source().is_none(), "it was said");
+        assert_eq!(error.io_kind(), Some(io::ErrorKind::PermissionDenied));
+        let behind = Error::new(ErrorKind::Unsettled, "it changes too fast").caused_by(error);
+        let line = "it changes too fast: cannot read /x/catalog.redb: permission denied";
+        assert_eq!(behind.to_string(), line);
+        assert_eq!(behind.io_kind(), Some(io::ErrorKind::PermissionDenied));
+        let cause = behind.into_inner().expect("there is a cause");
+        assert_eq!(cause.downcast::<Error>().expect("one of ours").kind(), ErrorKind::Io);
+    }
+
+    #[test]
+    fn an_error_of_the_caller_comes_back_as_it_was() {
+        let error = Error::other(io::Error::other(not_allowed()));
+        assert_eq!(
+            (error.kind(), error.to_string().as_str()),
+            (ErrorKind::Other, "permission denied")
+        );
+        assert_eq!(error.io_kind(), Some(io::ErrorKind::Other));
+        assert!(error.get_ref().and_then(|cause| cause.downcast_ref::<io::Error>()).is_some());
+        let plain = Error::invalid("limit must be a number");
+        assert!(plain.io_kind().is_none() && plain.get_ref().is_none());
+        assert_eq!(plain.to_string(), "limit must be a number");
     }
 }

@@ -168,9 +168,9 @@ mod wal;
 pub use error::{Error, ErrorKind, Result};
 pub use index::{
     Admission, Admit, Answer, Batch, Cluster, Clusters, Collapsed, CollapsedPairs, Decision,
-    Document, Durability, Exact, Fetch, Imported, Index, Keep, Maintained, Maintenance, Match,
-    Newcomer, Options, Outcome, Pair, Pairs, Progress, Queries, Query, Reader, Recovery, Salvaged,
-    Snapshot, Stats, Verification, Written,
+    Document, Documents, Durability, Exact, Fetch, Imported, Index, Keep, Key, Keys, Maintained,
+    Maintenance, Match, Newcomer, Options, Outcome, Pair, Pairs, Progress, Queries, Query, Reader,
+    Recovery, Salvaged, Snapshot, Stats, Verification, Written,
 };
 pub use params::{Maker, Params, ParamsBuilder, Scheme, Shingles, Windows};
 pub use segment::ReadMode;
@@ -215,3 +215,8 @@ pub mod guide {
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// So are those of queries for servers.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/QUERIES.md")]
+struct ForServers;

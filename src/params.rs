@@ -27,8 +27,9 @@ pub(crate) const HASHES: std::ops::RangeInclusive<u32> = 16..=1024;
 
 /// Everything that decides which signature a text gets and which documents are candidates of
 /// each other. Fixed when an index is created. A value of this type is always within its limits:
-/// [`ParamsBuilder::build`] and deserialisation refuse others.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+/// [`ParamsBuilder::build`] and deserialisation refuse others. `Debug` leaves the seed out, which
+/// may be secret, and the words of a stop list.
+#[derive(Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "Stored", into = "Stored")]
 pub struct Params {
     fields: Fields,
@@ -39,7 +40,7 @@ pub struct Params {
 }
 
 /// Everything of [`Params`] that has one size.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "four options that have nothing in common")]
 struct Fields {
     scheme: Scheme,
@@ -56,6 +57,18 @@ struct Fields {
     no_nfc: bool,
     threshold: f64,
     recall_target: f64,
+}
+
+impl fmt::Debug for Params {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fields = &self.fields;
+        let mut params = f.debug_struct("Params");
+        params.field("scheme", &format_args!("{}", fields.scheme));
+        params.field("shingles", &format_args!("{}", fields.shingles));
+        params.field("hashes", &fields.hashes).field("lane_bits", &fields.lane_bits);
+        params.field("bands", &fields.bands).field("rows_per_band", &fields.rows);
+        params.field("threshold", &fields.threshold).finish_non_exhaustive()
+    }
 }
 
 impl Params {

@@ -47,7 +47,7 @@ impl Failure {
     /// The operating system refused to write what the user named.
     pub(crate) fn writing(name: &Path, error: &io::Error) -> Self {
         let message = format!("cannot write {}: {error}", name.display());
-        Self::new(message, advice_on_writing(error))
+        Self::new(message, advice_on_writing(error.kind()))
     }
 
     /// Results could not be printed. A closed pipe is told apart: it is no error.
@@ -124,16 +124,15 @@ impl From<Error> for Failure {
 
 /// By what the operating system said.
 fn advice_on_io(error: &Error) -> &'static str {
-    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
-    match cause.map_or("", advice_on_writing) {
+    match error.io_kind().map_or("", advice_on_writing) {
         "" => "remove the cause and run the command again",
         advice => advice,
     }
 }
 
 /// What to do where something could not be written; nothing if that is not known.
-fn advice_on_writing(error: &io::Error) -> &'static str {
-    match error.kind() {
+fn advice_on_writing(kind: io::ErrorKind) -> &'static str {
+    match kind {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "free some space there and run the command again; nothing that was written is lost"
         }

@@ -148,7 +148,7 @@ pub(crate) fn check_of_documents(params: &Params, what: &str) -> Result<(), Fail
 
 /// Why a second index could not be made.
 pub(crate) fn not_made(error: Error) -> Failure {
-    let is_there = error.kind() == ErrorKind::Invalid;
+    let is_there = matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Exists);
     let failure = Failure::from(error);
     if is_there {
         failure.advise("the new folder must not be there yet, or be empty: choose another name")

@@ -144,7 +144,7 @@ fn by_keys(asking: &Asking<'_>, keys: &[&[u8]], output: &mut Output) -> Result<E
         ));
     }
     let answer = asking.run(asking.index.query_keys(keys)).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Failure::new(
+        ErrorKind::NoSuchKey => Failure::new(
             failure::with_causes(&error),
             "a file's key is its path as it was given to `nearkin add`, without `./`",
         ),

@@ -122,7 +122,7 @@ pub(super) fn exercise(index: Index, choices: &mut Input<'_>) {
     let read = snapshot.iter().filter_map(Result::ok).count();
     for number in (0..80).step_by(7) {
         let _ = index.get(key(number));
-        let _ = index.query_key(&key(number)).threshold(0.0).run();
+        let _ = index.query_key(key(number)).threshold(0.0).run();
         if let Ok(answer) = index.query(&signature(&params, number)).threshold(0.0).run() {
             assert!(wide(answer.matches.len()) <= snapshot.place_count());
         }

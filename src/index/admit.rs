@@ -9,12 +9,15 @@ mod run;
 use crate::format::wal::LoggedOperation;
 use crate::index::batch::Outcome;
 use crate::index::core::Core;
+use crate::index::key::Key;
 use crate::index::read::Match;
+use crate::index::read::excerpt::Excerpt;
 use crate::index::read::state::Snapshot;
 use crate::sketch::Signature;
 use crate::{Error, Result};
 use foreseen::{Foreseen, Together};
 use run::Run;
+use std::fmt;
 
 /// On what terms newcomers are admitted.
 ///
@@ -129,9 +132,9 @@ struct Terms {
 }
 
 /// A document that is to be admitted.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone)]
 pub struct Newcomer<'a> {
-    key: &'a [u8],
+    key: Key<'a>,
     signature: &'a Signature,
     payload: &'a [u8],
     /// None: that of the clock when it is admitted.
@@ -140,8 +143,8 @@ pub struct Newcomer<'a> {
 
 impl<'a> Newcomer<'a> {
     /// A document with this key (1 to 4,096 bytes), without payload.
-    pub fn new(key: &'a (impl AsRef<[u8]> + ?Sized), signature: &'a Signature) -> Self {
-        Self { key: key.as_ref(), signature, payload: &[], time: None }
+    pub fn new(key: impl Into<Key<'a>>, signature: &'a Signature) -> Self {
+        Self { key: key.into(), signature, payload: &[], time: None }
     }
 
     /// Up to 64 KiB of the caller's own bytes, stored with it if it is admitted.
@@ -161,9 +164,9 @@ impl<'a> Newcomer<'a> {
     }
 
     /// As the log will have it; `now` is the time of a document that brings none.
-    fn logged(&self, now: u64) -> LoggedOperation<'a> {
+    fn logged(&self, now: u64) -> LoggedOperation<'_> {
         LoggedOperation::Insert {
-            key: self.key,
+            key: self.key.as_bytes(),
             payload: self.payload,
             time: self.time.unwrap_or(now),
             shingle_count: self.signature.shingle_count(),
@@ -212,6 +215,14 @@ impl Admission {
     /// Whether the newcomer is stored now.
     pub fn is_admitted(&self) -> bool {
         matches!(self.decision, Decision::Admitted { .. })
+    }
+}
+
+impl fmt::Debug for Newcomer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut newcomer = f.debug_struct("Newcomer");
+        newcomer.field("key", &self.key).field("payload", &Excerpt(self.payload));
+        newcomer.field("time", &self.time).finish_non_exhaustive()
     }
 }
 

@@ -2,12 +2,14 @@
 
 use crate::Document;
 use crate::format::wal::LoggedOperation;
+use crate::index::key::Key;
 use crate::sketch::Signature;
+use std::fmt;
 
 /// Operations that take effect together: after a crash either all of them are there or none.
 ///
 /// If a key occurs more than once, the last operation on it wins.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Batch {
     entries: Vec<Entry>,
     /// What only inserts have, in their order: a remove is small, and often they are many.
@@ -75,19 +77,19 @@ impl Batch {
 
     /// Inserts a document, or replaces the one that has this key.
     #[must_use]
-    pub fn insert(self, key: impl AsRef<[u8]>, signature: &Signature) -> Self {
+    pub fn insert<'k>(self, key: impl Into<Key<'k>>, signature: &Signature) -> Self {
         self.insert_with_payload(key, signature, b"")
     }
 
     /// Inserts or replaces a document that carries up to 64 KiB of the caller's own bytes.
     #[must_use]
-    pub fn insert_with_payload(
+    pub fn insert_with_payload<'k>(
         self,
-        key: impl AsRef<[u8]>,
+        key: impl Into<Key<'k>>,
         signature: &Signature,
         payload: impl AsRef<[u8]>,
     ) -> Self {
-        self.push_signed(key.as_ref(), signature, payload.as_ref(), None)
+        self.push_signed(key.into().as_bytes(), signature, payload.as_ref(), None)
     }
 
     /// Inserts or replaces a document as it is, its time included, as it was in another index or
@@ -118,8 +120,8 @@ impl Batch {
 
     /// Removes the document that has this key, if there is one.
     #[must_use]
-    pub fn remove(mut self, key: impl AsRef<[u8]>) -> Self {
-        self.push(false, key.as_ref(), b"");
+    pub fn remove<'k>(mut self, key: impl Into<Key<'k>>) -> Self {
+        self.push(false, key.into().as_bytes(), b"");
         self
     }
 
@@ -193,5 +195,14 @@ impl Written {
     pub fn count(&self, outcome: Outcome) -> u64 {
         let count = self.outcomes.iter().filter(|seen| **seen == outcome).count();
         crate::format::bytes::wide(count)
+    }
+}
+
+impl fmt::Debug for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut batch = f.debug_struct("Batch");
+        batch.field("inserts", &self.inserts.len());
+        batch.field("removes", &(self.entries.len() - self.inserts.len()));
+        batch.field("bytes", &self.bytes.len()).finish()
     }
 }

@@ -4,6 +4,7 @@ use crate::index::admit::{Admission, Admit, Newcomer};
 use crate::index::batch::{Batch, Outcome, Written};
 use crate::index::copy::{Salvaged, salvage};
 use crate::index::core::Core;
+use crate::index::key::Key;
 use crate::index::maintain::Background;
 use crate::index::merge::flush::NextWal;
 use crate::index::open;
@@ -16,6 +17,7 @@ use crate::sketch::{Signature, Sketcher};
 use crate::storage::Storage;
 use crate::{Error, ErrorKind, Params, Result};
 use std::borrow::Borrow;
+use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +27,6 @@ use std::sync::Arc;
 ///
 /// Dropping it loses nothing that was acknowledged, but leaves the WAL to be replayed; only
 /// [`Index::close`] makes reopening free of work.
-#[derive(Debug)]
 pub struct Index {
     // First, so that the thread has ended when the core goes.
     background: Background,
@@ -94,9 +95,7 @@ impl Index {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 match Self::create(&dir, params, options.clone()) {
                     // Somebody else has created it since it was looked for.
-                    Err(error) if error.kind() == ErrorKind::Invalid && Self::exists(&dir)? => {
-                        Self::open(&dir, options)?
-                    }
+                    Err(error) if error.kind() == ErrorKind::Exists => Self::open(&dir, options)?,
                     created => return created,
                 }
             }
@@ -167,13 +166,13 @@ impl Index {
     /// Errors: `Invalid`, `Mismatch` (a signature of other parameters), `Io` (not written),
     /// `Corrupt` (not written: a damaged block where the key is looked up), `Unknown`, `Poisoned`.
     /// Costs a look-up of the key and one append; under `Sync` one sync, shared with other threads.
-    pub fn insert(&self, key: impl AsRef<[u8]>, signature: &Signature) -> Result<Outcome> {
+    pub fn insert<'k>(&self, key: impl Into<Key<'k>>, signature: &Signature) -> Result<Outcome> {
         self.write(Batch::new().insert(key, signature)).map(|written| written.outcomes[0])
     }
 
     /// Removes the document with this key. Promises and errors as [`Index::insert`]. Its space
     /// is freed by compaction.
-    pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<Outcome> {
+    pub fn remove<'k>(&self, key: impl Into<Key<'k>>) -> Result<Outcome> {
         self.write(Batch::new().remove(key)).map(|written| written.outcomes[0])
     }
 
@@ -206,12 +205,13 @@ impl Index {
     /// of an insert; `Invalid` also unless 0 <= relate <= reject <= 1, or if what would be
     /// replaced does not fit into a batch of [`Options::batch_bytes_max`]. Costs a query and, if
     /// admitted, an insert.
-    pub fn admit(
+    pub fn admit<'k>(
         &self,
-        key: impl AsRef<[u8]>,
+        key: impl Into<Key<'k>>,
         signature: &Signature,
         admit: &Admit,
     ) -> Result<Admission> {
+        let key = key.into();
         let admissions = self.admit_all(&[Newcomer::new(&key, signature)], admit)?;
         let none = || Error::new(ErrorKind::Unknown, "one newcomer has one admission");
         admissions.into_iter().next().ok_or_else(none)
@@ -260,18 +260,26 @@ impl Index {
     }
 
     /// Whether there is a document with this key. Errors and costs as [`Index::get`].
-    pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+    pub fn contains<'k>(&self, key: impl Into<Key<'k>>) -> Result<bool> {
         self.snapshot().contains(key)
     }
 
     /// The document with this key. Costs a probe per segment, and its block. Errors: `Corrupt`,
     /// `Io`.
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Document>> {
+    pub fn get<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Document>> {
         self.snapshot().get(key)
     }
 
+    /// The documents with these keys, in their order: see [`Snapshot::get_many`].
+    pub fn get_many<'k>(
+        &self,
+        keys: impl IntoIterator<Item = impl Into<Key<'k>>>,
+    ) -> Result<Vec<Option<Document>>> {
+        self.snapshot().get_many(keys)
+    }
+
     /// The signature of the document with this key. Errors and costs as [`Index::get`].
-    pub fn signature(&self, key: impl AsRef<[u8]>) -> Result<Option<Signature>> {
+    pub fn signature<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Signature>> {
         self.snapshot().signature(key)
     }
 
@@ -286,13 +294,13 @@ impl Index {
     }
 
     /// What is like the document with this key? It never finds itself; a key that nobody has is
-    /// `NotFound`.
-    pub fn query_key<'a>(&self, key: &'a (impl AsRef<[u8]> + ?Sized)) -> Query<'a> {
-        Query::of_key(self.snapshot(), key.as_ref())
+    /// `NoSuchKey`.
+    pub fn query_key<'a>(&self, key: impl Into<Key<'a>>) -> Query<'a> {
+        self.snapshot().query_key(key)
     }
 
     /// What is like any of the documents with these keys? See [`Snapshot::query_keys`].
-    pub fn query_keys<'a>(&self, keys: &'a [impl AsRef<[u8]>]) -> Query<'a> {
+    pub fn query_keys<'a>(&self, keys: impl IntoIterator<Item = impl Into<Key<'a>>>) -> Query<'a> {
         self.snapshot().query_keys(keys)
     }
 
@@ -432,5 +440,13 @@ impl Index {
         self.here()?;
         self.background.stop();
         self.core.close_locked(&mut self.core.writer())
+    }
+}
+
+impl fmt::Debug for Index {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut index = f.debug_struct("Index");
+        index.field("dir", &self.core.names.root()).field("params", &self.core.params);
+        index.field("snapshot", &self.snapshot()).finish_non_exhaustive()
     }
 }

@@ -11,6 +11,7 @@ mod expiry;
 mod follow;
 mod handle;
 mod inspect;
+mod key;
 mod maintain;
 mod merge;
 mod open;
@@ -30,9 +31,11 @@ pub use admit::{Admission, Admit, Decision, Keep, Newcomer};
 pub use batch::{Batch, Outcome, Written};
 pub use copy::{Imported, Salvaged};
 pub use handle::Index;
+pub use key::Key;
 pub use options::{Durability, Maintenance, Options};
 pub use read::{
-    Answer, Cluster, Clusters, Collapsed, CollapsedPairs, Document, Exact, Fetch, Maintained,
-    Match, Pair, Pairs, Progress, Queries, Query, Recovery, Snapshot, Stats, Verification,
+    Answer, Cluster, Clusters, Collapsed, CollapsedPairs, Document, Documents, Exact, Fetch, Keys,
+    Maintained, Match, Pair, Pairs, Progress, Queries, Query, Recovery, Snapshot, Stats,
+    Verification,
 };
 pub use reader::Reader;

@@ -1,13 +1,12 @@
 //! What the operations of a change come to, given the state before it.
 //!
-//! Reads; writes nothing. The keys of a change are looked up together, source by source, so that
-//! the memory works on many at once.
+//! Reads; writes nothing. The keys of a change are looked up together.
 
 use crate::format::bytes::index;
 use crate::format::wal::LoggedOperation;
 use crate::index::batch::Outcome;
+use crate::index::read::locate::locate_all;
 use crate::index::read::state::{Place, Snapshot};
-use crate::segment::{FirstTouch, LOOK_UPS_TOGETHER};
 use crate::sketch::key_hash;
 use crate::wal::Reserve;
 use crate::{Params, Result};
@@ -40,7 +39,7 @@ pub(crate) fn plan<'a>(
         supersede(operations, &mut outcomes);
     }
     let wanted = (0..count).filter(|at| outcomes[*at] != Outcome::Superseded).collect();
-    let places = locate_all(before, operations, key_hashes, wanted)?;
+    let places = locate_all(before, |at| operations[at].key(), key_hashes, wanted)?;
     for (at, outcome) in outcomes.iter_mut().enumerate() {
         if *outcome != Outcome::Superseded {
             *outcome = decide(before, &operations[at], places[at])?;
@@ -73,62 +72,6 @@ fn supersede(operations: &[LoggedOperation<'_>], outcomes: &mut [Outcome]) {
         }
         last[slot] = number;
     }
-}
-
-/// The places of the live documents that have the keys of the `wanted` operations.
-fn locate_all(
-    before: &Snapshot,
-    operations: &[LoggedOperation<'_>],
-    key_hashes: &[u64],
-    mut wanted: Vec<usize>,
-) -> Result<Vec<Option<Place>>> {
-    let mut places = vec![None; operations.len()];
-    let content = before.state.memtable.read();
-    let source = before.state.segments.len();
-    for wanted in wanted.chunks(LOOK_UPS_TOGETHER) {
-        for &at in wanted {
-            content.ask_for_key(key_hashes[at]);
-        }
-        for &at in wanted {
-            let found = content.find_key(operations[at].key(), key_hashes[at], before.visible);
-            places[at] = found.map(|ordinal| Place { source, ordinal });
-        }
-    }
-    wanted.retain(|at| places[*at].is_none());
-    let table_of_keys = before.params().bands();
-    let (mut hashes, mut candidates) = (Vec::new(), Vec::new());
-    for (source, live) in before.state.segments.iter().enumerate().rev() {
-        hashes.clear();
-        hashes.extend(wanted.iter().map(|at| key_hashes[*at]));
-        candidates.clear();
-        live.segment.look_up_all(table_of_keys, &hashes, &mut |nth, ordinal| {
-            candidates.push((wanted[nth], ordinal));
-        })?;
-        let first_touch = &mut FirstTouch::of(candidates.len());
-        for part in candidates.chunks(LOOK_UPS_TOGETHER) {
-            for (_, ordinal) in part {
-                live.segment.ask_for_start(*ordinal, first_touch);
-            }
-            live.segment.check_noted(first_touch);
-            for (_, ordinal) in part {
-                live.segment.ask_for_key_of_many(*ordinal, first_touch)?;
-            }
-            live.segment.check_noted(first_touch);
-            for &(at, ordinal) in part {
-                let is_dead = live.is_dead(ordinal)?
-                    || content.segment_death(live.number(), ordinal, before.visible);
-                if !planted!(LaterDeadForgotten, is_dead && part[0] == candidates[0], is_dead)
-                    && live.segment.has_key(ordinal, operations[at].key())?
-                {
-                    places[at] = Some(Place { source, ordinal });
-                }
-            }
-        }
-        if !candidates.is_empty() {
-            wanted.retain(|at| places[*at].is_none());
-        }
-    }
-    Ok(places)
 }
 
 fn decide(

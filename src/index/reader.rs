@@ -7,6 +7,7 @@ use crate::index::options::Options;
 use crate::index::read::{Progress, Snapshot, Stats, Verification};
 use crate::sketch::Sketcher;
 use crate::storage::Storage;
+use std::fmt;
 use std::ops::{ControlFlow, Deref};
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +26,6 @@ use std::sync::Arc;
 /// second): so a reader may be behind by the last change, or the last few that were synced
 /// together. Without a writer it sees all that is whole. What the log holds is replayed in memory:
 /// up to as much as the writer's memtable takes.
-#[derive(Debug)]
 pub struct Reader {
     core: Core,
     snapshot: Snapshot,
@@ -105,5 +105,13 @@ impl Deref for Reader {
 
     fn deref(&self) -> &Snapshot {
         &self.snapshot
+    }
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut reader = f.debug_struct("Reader");
+        reader.field("dir", &self.core.names.root()).field("params", &self.core.params);
+        reader.field("snapshot", &self.snapshot).finish_non_exhaustive()
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Knows the rule for bands. Does not know what the parameters are used for.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::pieces::Windows;
@@ -11,7 +12,7 @@ use crate::curve;
 use crate::{Error, Result};
 
 /// Collects what [`Params`] shall be; nothing is checked before [`ParamsBuilder::build`].
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "four options that have nothing in common")]
 pub struct ParamsBuilder {
     threshold: f64,
@@ -29,6 +30,16 @@ pub struct ParamsBuilder {
     no_nfc: bool,
     scheme: Scheme,
     seed: u64,
+}
+
+impl fmt::Debug for ParamsBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut builder = f.debug_struct("ParamsBuilder");
+        builder.field("scheme", &format_args!("{}", self.scheme));
+        builder.field("shingles", &self.shingles).field("hashes", &self.hashes);
+        builder.field("bands", &self.bands).field("lane_bits", &self.lane_bits);
+        builder.field("threshold", &self.threshold).finish_non_exhaustive()
+    }
 }
 
 impl ParamsBuilder {

@@ -2,6 +2,7 @@
 //!
 //! Pure. Knows what an internal key and payload look like, not where they are kept.
 
+use std::fmt;
 use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
@@ -9,7 +10,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::format::bytes::wide;
 use crate::params::Windows;
 use crate::sketch::{Signature, Sketcher};
-use crate::{Error, ErrorKind, Params, Result};
+use crate::{Error, ErrorKind, Key, Params, Result};
 
 /// Most bytes of the caller's key: the internal one has the number behind it.
 const KEY_BYTES_MAX: usize = 4_096 - NUMBER_BYTES;
@@ -27,11 +28,19 @@ pub struct Passages {
 }
 
 /// A text ready to be written with [`PassageIndex::write`](crate::passages::PassageIndex::write).
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Prepared {
     pub(super) key: Vec<u8>,
     pub(super) payload: Vec<u8>,
     pub(super) pieces: Vec<Piece>,
+}
+
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut prepared = f.debug_struct("Prepared");
+        prepared.field("key", &Key::from(&self.key)).field("passages", &self.passages());
+        prepared.field("payload_bytes", &self.payload.len()).finish_non_exhaustive()
+    }
 }
 
 impl Prepared {
@@ -72,13 +81,14 @@ impl Passages {
     /// Cuts and sketches a text to be stored. The key has 1 to 4,092 bytes, the payload at most
     /// 64 KiB less 20 bytes (else `Invalid`); a text without a shingle is `Empty`. Costs the
     /// sketching of window / stride times the text.
-    pub fn prepare(
+    pub fn prepare<'k>(
         &self,
-        key: impl AsRef<[u8]>,
+        key: impl Into<Key<'k>>,
         text: &str,
         payload: impl AsRef<[u8]>,
     ) -> Result<Prepared> {
-        let (key, payload) = (key.as_ref(), payload.as_ref());
+        let (key, payload) = (key.into(), payload.as_ref());
+        let key = key.as_bytes();
         check_key(key)?;
         if payload.len() > PAYLOAD_BYTES_MAX {
             return Err(Error::invalid(format!(

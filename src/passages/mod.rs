@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::{Batch, Error, Index, Options, Outcome, Params, Result, Snapshot};
+use crate::{Batch, Error, Index, Key, Options, Outcome, Params, Result, Snapshot};
 
 /// An index of passages: texts under keys, found by what they quote. Share it by reference or in
 /// an `Arc`.
@@ -71,15 +71,15 @@ impl PassageIndex {
     /// Errors: `Empty` (no shingle), those of [`Index::insert`]; `Invalid` also if the passages of
     /// one text do not fit into a batch. Costs a look-up and an append per passage; under `Sync`
     /// one sync, for which other writers wait.
-    pub fn insert(&self, key: impl AsRef<[u8]>, text: &str) -> Result<Outcome> {
+    pub fn insert<'k>(&self, key: impl Into<Key<'k>>, text: &str) -> Result<Outcome> {
         self.insert_with_payload(key, text, b"")
     }
 
     /// Inserts or replaces a text that carries the caller's own bytes, at most 64 KiB less 20
     /// bytes. As [`PassageIndex::insert`].
-    pub fn insert_with_payload(
+    pub fn insert_with_payload<'k>(
         &self,
-        key: impl AsRef<[u8]>,
+        key: impl Into<Key<'k>>,
         text: &str,
         payload: impl AsRef<[u8]>,
     ) -> Result<Outcome> {
@@ -125,8 +125,9 @@ impl PassageIndex {
 
     /// Removes the text with this key, all of its passages at once. Errors: those of
     /// [`Index::remove`].
-    pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<Outcome> {
-        let key = key.as_ref();
+    pub fn remove<'k>(&self, key: impl Into<Key<'k>>) -> Result<Outcome> {
+        let key = key.into();
+        let key = key.as_bytes();
         cut::check_key(key)?;
         let _writing = self.lock();
         let old = count(&self.index.snapshot(), key)?;

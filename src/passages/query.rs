@@ -3,12 +3,13 @@
 //! Knows how matches of passages add up. Does not write.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Range;
 
 use super::cut::{self, Passages, Piece};
 use crate::format::bytes::wide;
 use crate::sketch::Signature;
-use crate::{Match, Result, Snapshot};
+use crate::{Key, Match, Result, Snapshot};
 
 /// The least similarity of two passages that counts, unless another one is asked for.
 const THRESHOLD_DEFAULT: f64 = 0.5;
@@ -37,7 +38,7 @@ pub struct PassageMatch {
 }
 
 /// A stored text that holds passages of the query.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Contained {
@@ -71,7 +72,7 @@ pub struct PassageAnswer {
 }
 
 /// A question under construction: which texts hold parts of this one?
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[must_use = "a query does nothing until it is run"]
 pub struct PassageQuery<'a> {
     view: &'a PassageView,
@@ -100,9 +101,10 @@ impl PassageView {
     }
 
     /// Whether there is a text with this key.
-    pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        cut::check_key(key.as_ref())?;
-        self.snapshot.contains(cut::inner_key(key.as_ref(), 0))
+    pub fn contains<'k>(&self, key: impl Into<Key<'k>>) -> Result<bool> {
+        let key = key.into();
+        cut::check_key(key.as_bytes())?;
+        self.snapshot.contains(cut::inner_key(key.as_bytes(), 0))
     }
 
     /// How many texts there are. Not stored anywhere: reads every passage.
@@ -112,6 +114,22 @@ impl PassageView {
             texts += u64::from(cut::split_key(&document?.key)?.1 == 0);
         }
         Ok(texts)
+    }
+}
+
+impl fmt::Debug for PassageQuery<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut query = f.debug_struct("PassageQuery");
+        query.field("text_bytes", &self.text.len()).field("threshold", &self.threshold);
+        query.field("change", &self.view.snapshot.change()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Contained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut contained = f.debug_struct("Contained");
+        contained.field("key", &Key::from(&self.key)).field("payload_bytes", &self.payload.len());
+        contained.field("share", &self.share).field("passages", &self.passages).finish()
     }
 }
 

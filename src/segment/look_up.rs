@@ -5,6 +5,7 @@
 //! second of all, and waits for memory once a step instead of once a look-up.
 
 use super::checked::Checked;
+use super::entries::Entries;
 use super::first_touch::FirstTouch;
 use super::reader::Segment;
 use super::tables::{key_hash, split};
@@ -59,16 +60,6 @@ impl LookUp {
         let group = self.at..self.at + 2 * u64::from(self.end - self.begin);
         run_in(checked.array(self.window)?, self.window, group, self.fingerprint)
     }
-}
-
-/// The entries of a look-up that match, one at least.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Entries {
-    /// Which of all look-ups it was.
-    pub(crate) number: u32,
-    /// How many they are, and where their ordinals lie. (Within the third step 0: not known yet.)
-    count: u32,
-    at: u64,
 }
 
 impl Segment {
@@ -223,25 +214,6 @@ impl Segment {
         let bytes = 4 * index(count.min(ORDINALS_MAX));
         self.blocks.ask_of(checked, at, bytes, first_touch);
         Entries { number, count, at }
-    }
-
-    /// The last step: the ordinals, ascending. They are candidates: the caller compares bytes.
-    #[inline]
-    pub(crate) fn take_ordinals(
-        &self,
-        entries: &Entries,
-        mut take: impl FnMut(u32) -> Result<()>,
-    ) -> Result<()> {
-        let bytes = self.blocks.read(entries.at, index(entries.count) * 4)?;
-        for ordinal in bytes.as_chunks::<4>().0 {
-            let ordinal = u32::from_le_bytes(*ordinal);
-            if ordinal >= self.docs() {
-                let what = "bucket names a document that is not there";
-                return Err(self.blocks.corrupt(entries.at, what));
-            }
-            take(ordinal)?;
-        }
-        Ok(())
     }
 
     /// The first table, and how far it is from each to the next.

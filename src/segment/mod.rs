@@ -11,6 +11,7 @@ mod checked;
 mod damage_tests;
 mod dead;
 mod ends;
+mod entries;
 mod first_touch;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod forge;
@@ -31,8 +32,9 @@ pub use blocks::ReadMode;
 pub(crate) use builder::{Builder, Built};
 pub(crate) use dead::{Dead, Ranks, write_dead};
 pub(crate) use ends::describe;
+pub(crate) use entries::Entries;
 pub(crate) use first_touch::FirstTouch;
-pub(crate) use look_up::{Entries, LOOK_UPS_TOGETHER, LookUp, Tables};
+pub(crate) use look_up::{LOOK_UPS_TOGETHER, LookUp, Tables};
 pub(crate) use reader::Segment;
 pub(crate) use tables::{Need, Rebuild, Run};
 pub(crate) use verify::Watch;

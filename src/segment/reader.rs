@@ -121,6 +121,20 @@ impl Segment {
         })
     }
 
+    /// The key of a document: reads and checks nothing of its payload.
+    pub(crate) fn key(&self, ordinal: u32) -> Result<Cow<'_, [u8]>> {
+        assert!(ordinal < self.docs(), "no such ordinal");
+        let documents = self.documents();
+        let begin = self.start(ordinal)?;
+        let at = documents.offset.saturating_add(begin);
+        let count = usize::from(u16::from_le_bytes(self.blocks.array(at)?));
+        let end = begin.saturating_add(2 + wide(count));
+        if !(1..=KEY_BYTES_MAX).contains(&count) || end > documents.bytes {
+            return Err(self.blocks.corrupt(at, "key has an impossible length"));
+        }
+        self.blocks.read(at + 2, count)
+    }
+
     pub(crate) fn time(&self, ordinal: u32) -> Result<u64> {
         assert!(ordinal < self.docs(), "no such ordinal");
         let [_, _, _, _, times, ..] = &self.layout.sections;

@@ -6,6 +6,7 @@
     reason = "what `simd` inlines is compiled for the processor that is found, nothing else"
 )]
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::{Error, ErrorKind, Params, Result, Scheme, Shingles};
@@ -40,12 +41,11 @@ use simd::Processor;
 
 /// Makes signatures. Pure: the same input gives the same bytes on every machine. Cloning costs a
 /// reference count; one `Sketcher` may be used by many threads at once.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Sketcher {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug)]
 struct Inner {
     id: u64,
     rows: usize,
@@ -61,6 +61,13 @@ struct Inner {
     functions: Vec<textbook::Function>,
     /// `None` where only what every processor of the build has may be used.
     processor: Option<Processor>,
+}
+
+impl fmt::Debug for Sketcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { rows, lane_bits, scheme, shingles, .. } = &*self.inner;
+        write!(f, "Sketcher({scheme}, {shingles}, {rows} rows of {lane_bits} bits)")
+    }
 }
 
 impl Sketcher {

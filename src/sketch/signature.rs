@@ -4,10 +4,11 @@
 
 use super::lane;
 use crate::{Error, Params, Result, Scheme};
+use std::fmt;
 
 /// The MinHash signature of a document. Two signatures of equal ids are comparable; their bytes
-/// are the same on every machine and in every version of this crate.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// are the same on every machine and in every version of this crate. (`Debug` shows the first.)
+#[derive(Clone, PartialEq, Eq)]
 pub struct Signature {
     id: u64,
     shingle_count: u32,
@@ -88,6 +89,17 @@ impl Signature {
     /// The rows as stored: [`Params::signature_bytes`](crate::Params::signature_bytes) bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
+    }
+}
+
+impl fmt::Debug for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { id, shingle_count, bytes } = self;
+        write!(f, "Signature({id:016x}, {shingle_count} shingles, {} bytes: ", bytes.len())?;
+        for byte in bytes.iter().take(8) {
+            write!(f, "{byte:02x}")?;
+        }
+        f.write_str("..)")
     }
 }
 

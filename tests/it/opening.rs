@@ -32,7 +32,7 @@ fn an_index_is_not_created_over_another() {
     let scratch = Scratch::new();
     scratch.create().close().unwrap();
     let again = Index::create(scratch.dir(), &params(), inline());
-    assert!(message(again, ErrorKind::Invalid).contains("already"));
+    assert!(message(again, ErrorKind::Exists).contains("already"));
 }
 
 #[test]

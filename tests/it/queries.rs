@@ -109,8 +109,8 @@ fn a_document_never_finds_itself() {
 fn the_neighbours_of_a_key_that_nobody_has_are_not_found() {
     let scratch = Scratch::new();
     let (index, _) = filled(&scratch);
-    assert!(message(index.query_key("x00").run(), ErrorKind::NotFound).contains("x00"));
-    assert_eq!(kind(index.query_key("").run()), ErrorKind::NotFound);
+    assert!(message(index.query_key("x00").run(), ErrorKind::NoSuchKey).contains("x00"));
+    assert_eq!(kind(index.query_key("").run()), ErrorKind::NoSuchKey);
 }
 
 #[test]

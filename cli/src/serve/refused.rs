@@ -1,6 +1,5 @@
 //! Why a request was not done: a status, a kind for programs, and what to do for people.
 
-use std::error::Error as _;
 use std::io;
 
 use axum::Json;
@@ -59,15 +58,8 @@ impl Refused {
 
 /// Whether the operating system said that there is no space, and not something else.
 fn is_full(error: &Error) -> bool {
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        if let Some(error) = error.downcast_ref::<io::Error>() {
-            let kind = error.kind();
-            return matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
-        }
-        cause = error.source();
-    }
-    false
+    let kind = error.io_kind();
+    matches!(kind, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
 }
 
 impl From<Error> for Refused {
@@ -79,7 +71,7 @@ impl From<Error> for Refused {
                 "empty",
                 "leave the document out; one of its key that is stored stays as it is",
             ),
-            ErrorKind::NotFound => (StatusCode::NOT_FOUND, "not_found", ""),
+            ErrorKind::NotFound | ErrorKind::NoSuchKey => (StatusCode::NOT_FOUND, "not_found", ""),
             ErrorKind::Mismatch => {
                 (StatusCode::CONFLICT, "mismatch", "make it with the parameters in /v1/stats")
             }

@@ -14,7 +14,6 @@ use crate::storage::lock::Lock;
 use crate::storage::names::{Ending, Names, tmp_of};
 use crate::storage::{File, OpenMode, publish};
 use crate::{Error, ErrorKind, Result};
-use std::error::Error as _;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -180,6 +179,5 @@ fn files_of(state: &State) -> impl Iterator<Item = (u64, Ending)> + '_ {
 
 /// Such a file system keeps nobody out of a folder, and who has an index there only reads it.
 fn is_without_locks(error: &Error) -> bool {
-    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
-    cause.is_some_and(|cause| cause.kind() == io::ErrorKind::Unsupported)
+    error.io_kind() == Some(io::ErrorKind::Unsupported)
 }

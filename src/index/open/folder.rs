@@ -24,7 +24,8 @@ pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {
 /// Refuses a folder in which there is an index, or part of one. Who has its lock gives it.
 pub(crate) fn refuse_existing(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<()> {
     if is_index(storage, dir, own)? {
-        return Err(Error::invalid(format!("{}: there is an index already", dir.display())));
+        let message = format!("{}: there is an index already", dir.display());
+        return Err(Error::new(ErrorKind::Exists, message));
     }
     Ok(())
 }

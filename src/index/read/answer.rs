@@ -1,10 +1,12 @@
 //! What reading returns. Plain data.
 
 use crate::Params;
+use crate::index::read::excerpt::Excerpt;
 use crate::sketch::Signature;
+use std::fmt;
 
-/// A stored document.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A stored document. (`Debug` shows the beginnings of long keys and payloads.)
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Document {
     /// The caller's name for it.
@@ -39,8 +41,8 @@ impl Document {
     }
 }
 
-/// A document like the one asked for.
-#[derive(Debug, Clone, PartialEq)]
+/// A document like the one asked for. (`Debug` shows the beginnings of long keys and payloads.)
+#[derive(Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Match {
@@ -78,19 +80,44 @@ impl Match {
 pub struct Answer {
     /// The matches, at most as many as the limit.
     pub matches: Vec<Match>,
-    /// How many documents reach the threshold, the limit aside.
+    /// How many documents reach the threshold and pass the filter, the limit aside.
     pub found: u64,
     /// The threshold that was asked for, or the index's own.
     pub threshold: f64,
-    /// Whether every candidate was compared: false if there were more than
-    /// [`Query::max_candidates`](crate::Query::max_candidates), and then documents that should
-    /// be here may be missing.
+    /// Whether the query came to its end: false if there were more candidates than
+    /// [`Query::max_candidates`](crate::Query::max_candidates), or it was stopped by
+    /// [`Query::deadline`](crate::Query::deadline) or
+    /// [`Query::cancel_if`](crate::Query::cancel_if); then documents that should be here may be
+    /// missing.
     pub complete: bool,
     /// The number of the last change that the answer takes into account.
     pub change: u64,
 }
 
 impl Answer {
+    /// The matches, most similar first.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// # use nearkin::{Index, Options, Params};
+    /// # let params = Params::for_threshold(0.7).build()?;
+    /// # let index = Index::create(&dir, &params, Options::default())?;
+    /// let text = index.sketcher().text("the quick brown fox")?;
+    /// index.insert("p1", &text)?;
+    /// let answer = index.query(&text).run()?;
+    /// for found in &answer {
+    ///     assert_eq!(found.key, b"p1");
+    /// }
+    /// assert_eq!(answer.iter().count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn iter(&self) -> std::slice::Iter<'_, Match> {
+        self.matches.iter()
+    }
+
     /// Whether a document of exactly the threshold's similarity is a candidate with a chance below
     /// one half: the bands were chosen for a higher one, and what is missing here may well be
     /// stored.
@@ -103,6 +130,33 @@ impl Answer {
     /// similarity. Costs about k^2 multiplications.
     pub fn expected_recall(&self, params: &Params) -> f64 {
         params.expected_recall(self.threshold, self.threshold)
+    }
+}
+
+impl fmt::Debug for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut document = f.debug_struct("Document");
+        document.field("key", &Excerpt(&self.key)).field("payload", &Excerpt(&self.payload));
+        document.field("time", &self.time).field("signature", &self.signature).finish()
+    }
+}
+
+impl fmt::Debug for Match {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut found = f.debug_struct("Match");
+        found.field("key", &Excerpt(&self.key)).field("payload", &Excerpt(&self.payload));
+        found.field("time", &self.time).field("equal_rows", &self.equal_rows);
+        found.field("similarity", &self.similarity);
+        found.field("standard_error", &self.standard_error).finish()
+    }
+}
+
+impl<'a> IntoIterator for &'a Answer {
+    type Item = &'a Match;
+    type IntoIter = std::slice::Iter<'a, Match>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
     }
 }
 

@@ -1,19 +1,20 @@
 //! Clusters: what the pairs of like documents connect.
 //!
-//! Documents with the same signature are united first, and only one of each such crowd is held
-//! against others: a crowd of n copies costs n log n.
+//! Documents with the same signature are united first, and only one of each such crowd is compared
+//! with others: a crowd of n copies costs n log n. `connect.rs` unites those.
 
 use crate::format::bytes::{index, wide};
 use crate::index::read::answer::{Cluster, Progress};
+use crate::index::read::connect::connect;
 use crate::index::read::query::check_threshold;
 use crate::index::read::state::{Bits, Place, Snapshot};
 use crate::index::read::sweep::Sweep;
 use crate::{Error, ErrorKind, Result};
+use std::fmt;
 use std::ops::ControlFlow;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The clusters, one at a time; in the order in which their first documents lie.
-#[derive(Debug)]
 pub struct Clusters {
     snapshot: Snapshot,
     /// Members of all clusters: (number of the root, place), in that order.
@@ -33,10 +34,7 @@ impl Snapshot {
         let mut forest = Forest::new(numbers.count);
         let twins = unite_twins(self, threshold, &numbers, &mut forest, progress)?;
         let is_twin = |place| twins.is_set(numbers.number(place));
-        let mut sweep = Sweep::new(self, threshold);
-        while let Some(pair) = sweep.next(&is_twin, progress)? {
-            forest.unite(numbers.number(pair.a), numbers.number(pair.b));
-        }
+        connect(Sweep::new(self, threshold), &numbers, &mut forest, &is_twin, progress)?;
         let members = forest.members().into_iter();
         let members = members.map(|(root, number)| (root, numbers.place(number)));
         let members: Vec<_> = members.collect();
@@ -135,7 +133,7 @@ impl Forest {
         Self { parents: (0..count).collect() }
     }
 
-    fn root(&mut self, mut number: u32) -> u32 {
+    pub(super) fn root(&mut self, mut number: u32) -> u32 {
         while self.parents[index(number)] != number {
             let parent = self.parents[index(number)];
             self.parents[index(number)] = self.parents[index(parent)];
@@ -144,7 +142,7 @@ impl Forest {
         number
     }
 
-    fn unite(&mut self, a: u32, b: u32) {
+    pub(super) fn unite(&mut self, a: u32, b: u32) {
         let (a, b) = (self.root(a), self.root(b));
         self.parents[index(a.max(b))] = a.min(b);
     }
@@ -198,5 +196,13 @@ impl Cluster {
         let mut begins: Vec<u64> = self.times.iter().map(|time| time - time % span_ms).collect();
         begins.sort_unstable();
         begins.chunk_by(|one, next| one == next).map(|span| (span[0], wide(span.len()))).collect()
+    }
+}
+
+impl fmt::Debug for Clusters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut clusters = f.debug_struct("Clusters");
+        clusters.field("documents_left", &self.members.len());
+        clusters.field("snapshot", &self.snapshot).finish()
     }
 }

@@ -4,14 +4,23 @@
 
 mod answer;
 mod clusters;
+mod connect;
+mod crowd;
 mod exact;
+pub(crate) mod excerpt;
+mod listing;
+pub(crate) mod locate;
+mod ordered;
 mod pairs;
 pub(crate) mod query;
+mod rank;
 pub(crate) mod recent;
 pub(crate) mod scratch;
 pub(crate) mod search;
+mod search_memtable;
 pub(crate) mod state;
 mod sweep;
+mod terms;
 
 pub use answer::{
     Answer, Cluster, Collapsed, Document, Maintained, Match, Pair, Progress, Recovery, Stats,
@@ -19,6 +28,7 @@ pub use answer::{
 };
 pub use clusters::Clusters;
 pub use exact::{Exact, Fetch};
+pub use listing::{Documents, Keys};
 pub use pairs::{CollapsedPairs, Pairs};
 pub use query::{Queries, Query};
 pub use state::Snapshot;

@@ -7,10 +7,10 @@ use crate::index::read::query::check_threshold;
 use crate::index::read::state::{Bits, Place, Snapshot};
 use crate::index::read::sweep::{PlacePair, Sweep};
 use std::collections::HashMap;
+use std::fmt;
 use std::ops::ControlFlow;
 
 /// The stream of all pairs. Its memory does not grow with their number.
-#[derive(Debug)]
 pub struct Pairs {
     sweep: Sweep,
     threshold: f64,
@@ -61,7 +61,6 @@ fn pair_of(snapshot: &Snapshot, one: Vec<u8>, other: Vec<u8>, equal_rows: u32) -
 
 /// The stream of all pairs, with the documents of one signature taken together: first the
 /// crowds, then the pairs.
-#[derive(Debug)]
 pub struct CollapsedPairs {
     sweep: Sweep,
     numbers: Numbers,
@@ -142,5 +141,21 @@ impl Iterator for Pairs {
         let go_on = &mut |_| ControlFlow::Continue(());
         let pair = self.sweep.next(&|_| false, go_on).transpose()?;
         Some(pair.and_then(|pair| self.complete(pair)))
+    }
+}
+
+impl fmt::Debug for Pairs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut pairs = f.debug_struct("Pairs");
+        pairs.field("threshold", &self.threshold).field("progress", &self.progress());
+        pairs.field("snapshot", &self.sweep.snapshot).finish()
+    }
+}
+
+impl fmt::Debug for CollapsedPairs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut pairs = f.debug_struct("CollapsedPairs");
+        pairs.field("crowds", &self.crowds.len()).field("progress", &self.progress());
+        pairs.field("snapshot", &self.sweep.snapshot).finish_non_exhaustive()
     }
 }

@@ -4,39 +4,32 @@
 //! by equal rows descending, then key ascending. Where documents lie must not matter.
 
 use crate::format::bytes::{index, wide};
+use crate::index::key::Key;
 use crate::index::read::scratch::Scratch;
 use crate::index::read::search::{Found, Search};
-use crate::index::read::state::{Place, Snapshot};
+use crate::index::read::state::Snapshot;
+use crate::index::read::terms::Terms;
 use crate::sketch::Signature;
-use crate::{Answer, Error, ErrorKind, Match, Result};
+use crate::{Answer, Error, ErrorKind, Result};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
 
 /// A question under construction: what is like this?
 ///
 /// It answers for the state of the index when it was asked for, however late it is run.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[must_use = "a query does nothing until it is run"]
 pub struct Query<'a> {
     snapshot: Snapshot,
     target: Target<'a>,
-    terms: Terms,
+    terms: Terms<'a>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 enum Target<'a> {
     Signature(&'a Signature),
-    Keys(Vec<&'a [u8]>),
-}
-
-/// What a query asks for, whatever it is the like of.
-#[derive(Debug, Clone, Copy)]
-struct Terms {
-    threshold: Option<f64>,
-    limit: usize,
-    candidates_max: usize,
-}
-
-impl Terms {
-    const DEFAULT: Self = Self { threshold: None, limit: usize::MAX, candidates_max: usize::MAX };
+    Keys(Vec<Key<'a>>),
 }
 
 impl Snapshot {
@@ -46,8 +39,8 @@ impl Snapshot {
     }
 
     /// What is like the document with this key? It never finds itself.
-    pub fn query_key<'a>(&self, key: &'a (impl AsRef<[u8]> + ?Sized)) -> Query<'a> {
-        Query::of_key(self.clone(), key.as_ref())
+    pub fn query_key<'a>(&self, key: impl Into<Key<'a>>) -> Query<'a> {
+        Query::of_keys(self.clone(), vec![key.into()])
     }
 
     /// What is like any of the documents with these keys? One answer, in which every document
@@ -75,8 +68,8 @@ impl Snapshot {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn query_keys<'a>(&self, keys: &'a [impl AsRef<[u8]>]) -> Query<'a> {
-        Query::of_keys(self.clone(), keys)
+    pub fn query_keys<'a>(&self, keys: impl IntoIterator<Item = impl Into<Key<'a>>>) -> Query<'a> {
+        Query::of_keys(self.clone(), keys.into_iter().map(Into::into).collect())
     }
 }
 
@@ -86,18 +79,13 @@ impl<'a> Query<'a> {
         Self::new(snapshot, Target::Signature(signature))
     }
 
-    /// What is like the document with this key?
-    pub(crate) fn of_key(snapshot: Snapshot, key: &'a [u8]) -> Self {
-        Self::new(snapshot, Target::Keys(vec![key]))
-    }
-
     /// What is like any of the documents with these keys?
-    pub(crate) fn of_keys(snapshot: Snapshot, keys: &'a [impl AsRef<[u8]>]) -> Self {
-        Self::new(snapshot, Target::Keys(keys.iter().map(AsRef::as_ref).collect()))
+    pub(crate) fn of_keys(snapshot: Snapshot, keys: Vec<Key<'a>>) -> Self {
+        Self::new(snapshot, Target::Keys(keys))
     }
 
     fn new(snapshot: Snapshot, target: Target<'a>) -> Self {
-        Self { snapshot, target, terms: Terms::DEFAULT }
+        Self { snapshot, target, terms: Terms::new() }
     }
 
     /// The least similarity returned, from 0 to 1. Default: the index's own threshold. A lower one
@@ -116,11 +104,94 @@ impl<'a> Query<'a> {
         self
     }
 
-    /// The most candidates compared (with each document asked about): a bound on the time of a
+    /// Only documents that the filter lets pass, told their keys and payloads: it is decided before
+    /// the limit, so that one tenant's ten best matches cost no look at the others' matches.
+    ///
+    /// The answer is that of the query without it, less what does not pass; so is
+    /// [`Answer::found`]. The filter is called once for each document that reaches the threshold,
+    /// in no particular order, and under no lock: it may use the index. What it panics with comes
+    /// out of [`Query::run`]. Costs reading key and payload of those documents.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("tickets.nearkin");
+    /// use nearkin::{Batch, Index, Options, Params, Shingles};
+    ///
+    /// let params = Params::for_threshold(0.5).shingles(Shingles::Words(1)).build()?;
+    /// let index = Index::create(&dir, &params, Options::default())?;
+    /// let ticket = index.sketcher().text("the printer prints nothing but blank pages")?;
+    /// let keys = ["north/1", "north/2", "south/1"];
+    /// index.write(keys.iter().fold(Batch::new(), |batch, key| batch.insert(key, &ticket)))?;
+    /// let answer = index.query(&ticket).filter(|key, _| key.starts_with(b"south/")).run()?;
+    /// assert_eq!((answer.found, answer.matches[0].key.as_slice()), (1, &b"south/1"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn filter(mut self, filter: impl Fn(&[u8], &[u8]) -> bool + Send + Sync + 'a) -> Self {
+        self.terms.filter = Some(Arc::new(filter));
+        self
+    }
+
+    /// Stops at this time, with what was found until then: [`Answer::complete`] is false, and
+    /// matches may be missing. Looked at between blocks of some hundred candidates, so that it
+    /// comes some 100 us late where the index is in memory, and where it is not, as late as a few
+    /// reads of the disk take. Default: never.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// # use nearkin::{Index, Options, Params};
+    /// use std::time::{Duration, Instant};
+    ///
+    /// # let params = Params::for_threshold(0.7).build()?;
+    /// # let index = Index::create(&dir, &params, Options::default())?;
+    /// # let asked = index.sketcher().text("the quick brown fox jumps over the lazy dog")?;
+    /// let query = index.query(&asked).limit(10);
+    /// let answer = query.clone().deadline(Instant::now() + Duration::from_secs(5)).run()?;
+    /// assert!(answer.complete);
+    /// let answer = query.deadline(Instant::now()).run()?;
+    /// assert!(!answer.complete);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn deadline(mut self, deadline: Instant) -> Self {
+        self.terms.stop.deadline = Some(deadline);
+        self
+    }
+
+    /// Stops when this is true, as at a [`Query::deadline`]: for a flag that another thread sets,
+    /// when whoever asked has gone. Called as often as a deadline is looked at, under no lock.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// # use nearkin::{Index, Options, Params};
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    ///
+    /// # let params = Params::for_threshold(0.7).build()?;
+    /// # let index = Index::create(&dir, &params, Options::default())?;
+    /// # let asked = index.sketcher().text("the quick brown fox jumps over the lazy dog")?;
+    /// let gone = AtomicBool::new(false);
+    /// let query = index.query(&asked).cancel_if(|| gone.load(Ordering::Relaxed));
+    /// assert!(query.run()?.complete);
+    /// gone.store(true, Ordering::Relaxed);
+    /// assert!(!query.run()?.complete);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn cancel_if(mut self, cancel: impl Fn() -> bool + Send + Sync + 'a) -> Self {
+        self.terms.stop.cancel = Some(Arc::new(cancel));
+        self
+    }
+
+    /// The most candidates looked at (for each document asked about): a bound on the time of a
     /// query that meets a crowd. A document counts once for every band that it shares. If there
     /// are more, [`Answer::complete`] is false, and of the matches some may be missing, others
-    /// on different days: which ones are compared depends on where they lie. (Of several keys
-    /// asked about, the most similar one may be among those not compared.) Default: all.
+    /// on different days: which ones are looked at depends on where they lie. (Of several keys
+    /// asked about, the most similar one may be among the others.) Default: all.
     pub fn max_candidates(mut self, candidates: usize) -> Self {
         self.terms.candidates_max = candidates;
         self
@@ -130,10 +201,10 @@ impl<'a> Query<'a> {
     ///
     /// Costs a probe per band and segment, and a comparison per candidate. Errors: `Invalid`
     /// (threshold not from 0 to 1), `Mismatch` (a signature made with other parameters),
-    /// `NotFound` (no document has the key), `Corrupt`, `Io`.
+    /// `NoSuchKey` (no document has the key), `Corrupt`, `Io`.
     pub fn run(&self) -> Result<Answer> {
         let snapshot = &self.snapshot;
-        let asked = Asked::new(snapshot, self.terms)?;
+        let asked = Asked::new(snapshot, &self.terms)?;
         let signature = match &self.target {
             Target::Signature(signature) => signature,
             Target::Keys(keys) => return snapshot.answer_by_keys(keys, &asked),
@@ -151,12 +222,13 @@ impl<'a> Query<'a> {
 
 impl Snapshot {
     /// What is like any of some stored documents.
-    fn answer_by_keys(&self, keys: &[&[u8]], asked: &Asked) -> Result<Answer> {
+    fn answer_by_keys(&self, keys: &[Key<'_>], asked: &Asked<'_>) -> Result<Answer> {
         let (mut signatures, mut themselves) = (Vec::new(), Vec::new());
         for key in keys {
+            let key = key.as_bytes();
             let Some(place) = self.locate(key)? else {
                 return Err(Error::new(
-                    ErrorKind::NotFound,
+                    ErrorKind::NoSuchKey,
                     format!("no document has the key {:?}", String::from_utf8_lossy(key)),
                 ));
             };
@@ -188,27 +260,24 @@ fn keep_best(found: &mut Vec<Found>) {
 }
 
 /// The terms of a query, checked, in an index.
-#[derive(Debug, Clone, Copy)]
-struct Asked {
+struct Asked<'a> {
+    terms: &'a Terms<'a>,
     threshold: f64,
     equal_rows_min: u32,
-    limit: usize,
-    candidates_max: usize,
 }
 
-impl Asked {
-    fn new(snapshot: &Snapshot, terms: Terms) -> Result<Self> {
-        let threshold = terms.threshold.unwrap_or(snapshot.params().threshold());
-        Ok(Self {
-            threshold,
-            equal_rows_min: snapshot.equal_rows_min(terms.threshold)?,
-            limit: terms.limit,
-            candidates_max: terms.candidates_max,
-        })
+impl<'a> Asked<'a> {
+    fn new(snapshot: &Snapshot, terms: &'a Terms<'a>) -> Result<Self> {
+        let (equal_rows_min, threshold) = terms.threshold_in(snapshot)?;
+        Ok(Self { terms, threshold, equal_rows_min })
     }
 
-    fn search<'a>(&self, snapshot: &'a Snapshot, scratch: &'a mut Scratch) -> Search<'a> {
-        Search::new(snapshot, scratch).bounded(self.candidates_max)
+    fn search<'s>(&self, snapshot: &'s Snapshot, scratch: &'s mut Scratch) -> Search<'s>
+    where
+        'a: 's,
+    {
+        let search = Search::new(snapshot, scratch).bounded(self.terms.candidates_max);
+        search.until(&self.terms.stop)
     }
 }
 
@@ -216,12 +285,12 @@ impl Asked {
 ///
 /// The answers are those of a [`Query`] for each of them; asked together, they wait for memory
 /// together, and all of them see the same state.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[must_use = "queries do nothing until they are run"]
 pub struct Queries<'a> {
     snapshot: Snapshot,
     signatures: &'a [Signature],
-    terms: Terms,
+    terms: Terms<'a>,
 }
 
 /// Signatures whose look-ups are under way at once: enough to hide the memory's delay.
@@ -236,7 +305,7 @@ impl Snapshot {
 
 impl<'a> Queries<'a> {
     pub(crate) fn of(snapshot: Snapshot, signatures: &'a [Signature]) -> Self {
-        Queries { snapshot, signatures, terms: Terms::DEFAULT }
+        Queries { snapshot, signatures, terms: Terms::new() }
     }
 
     /// The least similarity returned: see [`Query::threshold`].
@@ -251,7 +320,26 @@ impl<'a> Queries<'a> {
         self
     }
 
-    /// The most candidates compared with each: see [`Query::max_candidates`].
+    /// Only documents that the filter lets pass: see [`Query::filter`]. It is called for each
+    /// document once for every signature that it is like.
+    pub fn filter(mut self, filter: impl Fn(&[u8], &[u8]) -> bool + Send + Sync + 'a) -> Self {
+        self.terms.filter = Some(Arc::new(filter));
+        self
+    }
+
+    /// Stops at this time: see [`Query::deadline`]. Answers that were not come to are empty.
+    pub fn deadline(mut self, deadline: Instant) -> Self {
+        self.terms.stop.deadline = Some(deadline);
+        self
+    }
+
+    /// Stops when this is true: see [`Query::cancel_if`]. Answers that were not come to are empty.
+    pub fn cancel_if(mut self, cancel: impl Fn() -> bool + Send + Sync + 'a) -> Self {
+        self.terms.stop.cancel = Some(Arc::new(cancel));
+        self
+    }
+
+    /// The most candidates looked at for each: see [`Query::max_candidates`].
     pub fn max_candidates(mut self, candidates: usize) -> Self {
         self.terms.candidates_max = candidates;
         self
@@ -263,7 +351,7 @@ impl<'a> Queries<'a> {
     /// each a part of the signatures. Errors: those of [`Query::run`].
     pub fn run(&self) -> Result<Vec<Answer>> {
         let snapshot = &self.snapshot;
-        let asked = Asked::new(snapshot, self.terms)?;
+        let asked = Asked::new(snapshot, &self.terms)?;
         for signature in self.signatures {
             snapshot.check_signature(signature)?;
         }
@@ -307,72 +395,42 @@ impl Snapshot {
         Ok(self.params().equal_rows_min(threshold))
     }
 
-    fn answer(&self, found: &mut [Found], asked: &Asked, complete: bool) -> Result<Answer> {
-        let count = wide(found.len());
+    fn answer(&self, found: &mut [Found], asked: &Asked<'_>, complete: bool) -> Result<Answer> {
+        let Terms { filter, stop, limit, .. } = asked.terms;
+        let (mut passing, mut complete) = (found.len(), complete);
+        if let Some(filter) = filter {
+            let (count, is_whole) = self.keep_passing(found, &**filter, stop)?;
+            (passing, complete) = (count, complete && is_whole);
+        }
+        let (matches, is_whole) = self.rank_until(&mut found[..passing], *limit, stop)?;
         Ok(Answer {
-            matches: self.rank(found, asked.limit)?,
-            found: count,
+            matches,
+            found: wide(passing),
             threshold: asked.threshold,
-            complete,
+            complete: complete && is_whole,
             change: self.visible,
         })
     }
+}
 
-    /// The first `limit` in the order of the law. Only documents that may be among them have
-    /// their keys read.
-    pub(crate) fn rank(&self, found: &mut [Found], limit: usize) -> Result<Vec<Match>> {
-        if limit == 0 || found.is_empty() {
-            return Ok(Vec::new());
-        }
-        found.sort_unstable_by_key(|candidate| std::cmp::Reverse(candidate.equal_rows));
-        let worthy = match found.get(limit - 1).map(|last| last.equal_rows) {
-            Some(least) => found.partition_point(|candidate| candidate.equal_rows >= least),
-            None => found.len(),
+impl fmt::Debug for Query<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut query = f.debug_struct("Query");
+        match &self.target {
+            Target::Signature(_) => query.field("like", &format_args!("a signature")),
+            Target::Keys(keys) => match &keys[..] {
+                [key] => query.field("like", key),
+                keys => query.field("like", &format_args!("{} keys", keys.len())),
+            },
         };
-        let worthy = &found[..worthy];
-        // One alone, too: the disk then gets to know all that reading it takes at once.
-        for candidate in worthy.iter().take(TOGETHER) {
-            self.ask_for_key(candidate.place)?;
-        }
-        let mut matches = Vec::with_capacity(worthy.len());
-        for candidate in worthy {
-            matches.push(self.complete(*candidate)?);
-        }
-        matches.sort_unstable_by(|a, b| {
-            b.equal_rows.cmp(&a.equal_rows).then_with(|| a.key.cmp(&b.key))
-        });
-        matches.truncate(limit);
-        Ok(matches)
+        query.field("terms", &self.terms).field("change", &self.snapshot.visible).finish()
     }
+}
 
-    fn ask_for_key(&self, place: Place) -> Result<()> {
-        match self.state.segments.get(place.source) {
-            Some(live) => live.segment.ask_for_key(place.ordinal),
-            None => Ok(()),
-        }
-    }
-
-    fn complete(&self, found: Found) -> Result<Match> {
-        let Place { source, ordinal } = found.place;
-        let (key, payload, time) = match self.state.segments.get(source) {
-            Some(live) => {
-                let stored = live.segment.document(ordinal)?;
-                let time = live.segment.time(ordinal)?;
-                (stored.key.into_owned(), stored.payload.into_owned(), time)
-            }
-            None => {
-                let content = self.state.memtable.read();
-                let (key, payload) = (content.key(ordinal), content.payload(ordinal));
-                (key.to_vec(), payload.to_vec(), content.time(ordinal))
-            }
-        };
-        Ok(Match {
-            key,
-            payload,
-            time,
-            equal_rows: found.equal_rows,
-            similarity: self.params().similarity(found.equal_rows),
-            standard_error: self.params().standard_error(found.equal_rows),
-        })
+impl fmt::Debug for Queries<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut queries = f.debug_struct("Queries");
+        queries.field("signatures", &self.signatures.len()).field("terms", &self.terms);
+        queries.field("change", &self.snapshot.visible).finish()
     }
 }

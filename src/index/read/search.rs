@@ -5,9 +5,11 @@
 //! all segments (and of all signatures asked for together) at once.
 
 use crate::format::bytes::index;
+use crate::index::read::crowd::{CROWD_MIN, Crowd};
 use crate::index::read::scratch::Scratch;
 use crate::index::read::state::{LiveSegment, Place, Snapshot, band_keys};
-use crate::segment::{FirstTouch, LookUp, Tables};
+use crate::index::read::terms::Stop;
+use crate::segment::{Entries, FirstTouch, LookUp, Segment, Tables};
 use crate::sketch::Agreement;
 use crate::sync::Arc;
 use crate::{Params, Result};
@@ -75,39 +77,51 @@ pub(super) struct Candidate {
 }
 
 /// Searches of one snapshot, one after another, in the memory that is given.
-#[derive(Debug)]
 pub(crate) struct Search<'a> {
-    snapshot: &'a Snapshot,
-    bands: usize,
-    scratch: &'a mut Scratch,
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) bands: usize,
+    pub(super) scratch: &'a mut Scratch,
     /// The most candidates each signature is compared with; those of several bands count several
     /// times.
     candidates_max: usize,
-    bounds: Bounds,
+    pub(super) bounds: Bounds,
+    pub(super) stop: Option<&'a Stop<'a>>,
+    /// Whether it stopped before the end of the last run.
+    pub(super) is_stopped: bool,
 }
 
 /// How many candidates each signature may still be compared with, and whether it had more. Empty
 /// if there is no bound, as nearly always.
 #[derive(Debug, Default)]
-struct Bounds(Vec<(usize, bool)>);
+pub(super) struct Bounds(Vec<(usize, bool)>);
 
 impl Bounds {
-    /// Whether a signature may be compared with one more.
+    pub(super) fn are_none(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many of so many more candidates a signature may be compared with.
     #[inline]
-    fn take_one(&mut self, probe: u32) -> bool {
-        let Some((left, cut)) = self.0.get_mut(index(probe)) else { return true };
-        let more = *left > 0;
-        *left -= usize::from(more);
-        *cut |= !more;
-        more
+    pub(super) fn take(&mut self, probe: u32, count: u32) -> u32 {
+        let Some((left, cut)) = self.0.get_mut(index(probe)) else { return count };
+        let taken = count.min(u32::try_from(*left).unwrap_or(u32::MAX));
+        *left -= index(taken);
+        *cut |= taken < count;
+        taken
     }
 }
 
 impl<'a> Search<'a> {
     pub(crate) fn new(snapshot: &'a Snapshot, scratch: &'a mut Scratch) -> Self {
         let bands = snapshot.params().bands();
-        let bounds = Bounds::default();
-        Self { snapshot, bands, scratch, candidates_max: usize::MAX, bounds }
+        let (bounds, candidates_max) = (Bounds::default(), usize::MAX);
+        Self { snapshot, bands, scratch, candidates_max, bounds, stop: None, is_stopped: false }
+    }
+
+    /// The same, until it is to stop.
+    pub(super) fn until(mut self, stop: &'a Stop<'a>) -> Self {
+        self.stop = stop.may_come().then_some(stop);
+        self
     }
 
     /// The same, with a bound on the candidates that each signature is compared with.
@@ -118,7 +132,14 @@ impl<'a> Search<'a> {
 
     /// Whether a signature of the last run had more candidates than it was compared with.
     pub(crate) fn is_cut(&self, probe: usize) -> bool {
-        self.bounds.0.get(probe).is_some_and(|(_, cut)| *cut)
+        self.is_stopped || self.bounds.0.get(probe).is_some_and(|(_, cut)| *cut)
+    }
+
+    /// Whether to go on. Asked under no lock.
+    #[inline]
+    pub(super) fn goes_on(&mut self) -> bool {
+        self.is_stopped |= self.stop.is_some_and(Stop::is_due);
+        !self.is_stopped
     }
 
     /// Every live document that satisfies the law for a signature, in order of the signatures;
@@ -129,6 +150,7 @@ impl<'a> Search<'a> {
         equal_rows_min: u32,
     ) -> Result<&mut Vec<Found>> {
         let asked = self.begin(signatures, equal_rows_min);
+        self.goes_on();
         self.ask_for_recent();
         self.search_segments(asked)?;
         self.search_memtable(asked);
@@ -167,6 +189,7 @@ impl<'a> Search<'a> {
         let params = self.snapshot.params();
         self.scratch.found.clear();
         self.scratch.band_keys.clear();
+        self.is_stopped = false;
         for signature in signatures {
             band_keys(params, signature, &mut self.scratch.band_keys);
         }
@@ -186,7 +209,7 @@ impl<'a> Search<'a> {
         while probe < probes {
             let some = probe..probes.min(probe + probes_max);
             let mut source = 0;
-            while source < sources {
+            while source < sources && self.goes_on() {
                 let end = sources.min(source + sources_max);
                 self.advance(asked, some.clone(), source..end)?;
                 source = end;
@@ -247,41 +270,48 @@ impl<'a> Search<'a> {
         sources: Range<usize>,
     ) -> Result<()> {
         let segments = &self.snapshot.state.segments;
-        let Scratch { matching, candidates, found, .. } = &mut *self.scratch;
         // They come in order: no division for each of them.
-        let mut rest = matching.iter().peekable();
-        let mut begin = 0;
+        let (mut rest, mut first) = (0, 0);
         let pairs = probes.flat_map(|probe| sources.clone().map(move |source| (probe, source)));
         for (probe, source) in pairs {
-            let (probe, segment) = (small(probe), &segments[source].segment);
-            let end = begin + small(self.bands);
-            while let Some(entries) = rest.next_if(|entries| entries.number < end) {
-                let band = entries.number - begin;
-                let mut guess = 0;
-                segment.take_ordinals(entries, |ordinal| {
-                    if !self.bounds.take_one(probe) {
-                        return Ok(());
-                    }
-                    let place = Place { source, ordinal };
-                    if let Some(at) = waiting(candidates, place, probe, guess) {
-                        candidates[at].last_band = band;
-                        guess = at + 1;
-                        return Ok(());
-                    }
-                    if candidates.len() == CANDIDATES_MAX {
-                        score(segments, asked, candidates, found)?;
-                    }
-                    segment.ask_for_signature(ordinal);
-                    if candidates.len() < PRESUMED_MAX {
-                        segment.ask_for_document(ordinal);
-                    }
-                    candidates.push(Candidate { place, probe, first_band: band, last_band: band });
-                    guess = candidates.len();
-                    Ok(())
-                })?;
+            let Scratch { matching, candidates, found, .. } = &mut *self.scratch;
+            let (probe, begin, end) = (small(probe), first, first + small(self.bands));
+            first = end;
+            let of_this = matching[rest..].iter().take_while(|entries| entries.number < end);
+            let these = rest..rest + of_this.count();
+            rest = these.end;
+            let these = &mut matching[these];
+            let mut count: u32 = 0;
+            for entries in &mut *these {
+                *entries = entries.first(self.bounds.take(probe, entries.count()));
+                count = count.saturating_add(entries.count());
             }
-            begin = end;
+            if count <= CROWD_MIN {
+                let segment = &segments[source].segment;
+                for entries in these.iter().filter(|entries| entries.count() > 0) {
+                    let band = entries.number - begin;
+                    take_candidates(
+                        segments,
+                        asked,
+                        (segment, entries),
+                        (probe, source, band),
+                        candidates,
+                        found,
+                    )?;
+                }
+                continue;
+            }
+            score(segments, asked, candidates, found)?;
+            let last_band = small(self.bands.saturating_sub(1));
+            let never = Stop::default();
+            let stop = self.stop.unwrap_or(&never);
+            let mut crowd = Crowd { asked, probe, last_band, source, stop, found };
+            if !crowd.compare(&segments[source].segment, these)? {
+                self.is_stopped = true;
+                return Ok(());
+            }
         }
+        let Scratch { candidates, found, .. } = &mut *self.scratch;
         score(segments, asked, candidates, found)
     }
 
@@ -308,50 +338,36 @@ impl<'a> Search<'a> {
             memtable.ask_for_buckets((0..self.bands).cycle().zip(keys));
         }
     }
+}
 
-    /// Takes back what has died in segments since the floor, and adds what the memtable has.
-    fn search_memtable(&mut self, asked: Asked<'_>) {
-        let Snapshot { state, visible, .. } = self.snapshot;
-        if state.memtable.is_untouched() {
-            return;
+/// Has the candidates of a look-up wait, and compares those that wait where they are many.
+fn take_candidates(
+    segments: &[Arc<LiveSegment>],
+    asked: Asked<'_>,
+    (segment, entries): (&Segment, &Entries),
+    (probe, source, band): (u32, usize, u32),
+    candidates: &mut Vec<Candidate>,
+    found: &mut Vec<Found>,
+) -> Result<()> {
+    let mut guess = 0;
+    segment.take_ordinals(entries, |ordinal| {
+        let place = Place { source, ordinal };
+        if let Some(at) = waiting(candidates, place, probe, guess) {
+            candidates[at].last_band = band;
+            guess = at + 1;
+            return Ok(());
         }
-        let content = state.memtable.read();
-        let Scratch { band_keys, found, walk, .. } = &mut *self.scratch;
-        found.retain(|Found { place, .. }| {
-            let number = state.segments[place.source].number();
-            !content.segment_death(number, place.ordinal, *visible)
-        });
-        let source = state.segments.len();
-        // Where candidates are bounded, band by band: one that is met in a band before its first
-        // would be compared for nothing.
-        let together = if self.bounds.0.is_empty() { self.bands } else { 1 };
-        for (keys, probe) in band_keys.chunks_exact(self.bands).zip(0..) {
-            // It mostly shares more than one band.
-            let mut last_found = u32::MAX;
-            for (keys, first) in keys.chunks(together).zip((0..).step_by(together)) {
-                let keys = keys.iter().zip(first..).map(|(key, band)| (band, *key));
-                content.buckets(keys, 0..u32::MAX, walk, |nth, ordinal| {
-                    if !content.is_live(ordinal, *visible) {
-                        return true;
-                    }
-                    if !self.bounds.take_one(probe) {
-                        return false;
-                    }
-                    if last_found == ordinal {
-                        return true;
-                    }
-                    let band = small(first + nth);
-                    let signature = content.signature(ordinal);
-                    if let Some(equal_rows) = asked.score(probe, (band, band), signature) {
-                        last_found = ordinal;
-                        let place = Place { source, ordinal };
-                        found.push(Found { probe, place, equal_rows });
-                    }
-                    true
-                });
-            }
+        if candidates.len() == CANDIDATES_MAX {
+            score(segments, asked, candidates, found)?;
         }
-    }
+        segment.ask_for_signature(ordinal);
+        if candidates.len() < PRESUMED_MAX {
+            segment.ask_for_document(ordinal);
+        }
+        candidates.push(Candidate { place, probe, first_band: band, last_band: band });
+        guess = candidates.len();
+        Ok(())
+    })
 }
 
 /// Where a candidate waits already. The same documents mostly share several bands, and come in the
@@ -404,7 +420,7 @@ fn together(probes: usize, sources: usize, bands: usize, look_ups_max: usize) ->
 
 /// A number of bands, signatures or look-ups on their way: there are few.
 #[inline]
-fn small(few: usize) -> u32 {
+pub(super) fn small(few: usize) -> u32 {
     u32::try_from(few).unwrap_or(u32::MAX)
 }
 

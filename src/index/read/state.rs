@@ -5,6 +5,7 @@
 use crate::format::bytes::index;
 use crate::format::catalog::SegmentEntry;
 use crate::index::core::Core;
+use crate::index::key::Key;
 use crate::index::view::Held;
 use crate::memtable::Memtable;
 use crate::segment::{Dead, Segment};
@@ -15,6 +16,7 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Weak};
 use crate::{Document, Error, Params, Result};
 use std::borrow::Cow;
+use std::fmt;
 use std::path::PathBuf;
 
 /// A published file that is unlinked when the last state that holds it goes, once it is doomed.
@@ -109,7 +111,7 @@ pub(crate) struct Place {
 /// A frozen view of the index: it answers as if nothing were written after it was taken.
 ///
 /// Cheap to take and to clone. While one lives, the files it needs stay on disk.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Snapshot {
     pub(crate) state: Arc<Held>,
     pub(crate) visible: u64,
@@ -139,35 +141,25 @@ impl Snapshot {
 
     /// Whether there is a document with this key. Costs a probe of the memtable and of each
     /// segment's key table.
-    pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        Ok(self.locate(key.as_ref())?.is_some())
+    pub fn contains<'k>(&self, key: impl Into<Key<'k>>) -> Result<bool> {
+        Ok(self.locate(key.into().as_bytes())?.is_some())
     }
 
     /// The document with this key.
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Document>> {
-        self.locate(key.as_ref())?.map(|place| self.document(place)).transpose()
+    pub fn get<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Document>> {
+        self.locate(key.into().as_bytes())?.map(|place| self.document(place)).transpose()
     }
 
     /// The signature of the document with this key: to keep it elsewhere, or to compare it. Costs
     /// what [`Snapshot::get`] does, without the payload.
-    pub fn signature(&self, key: impl AsRef<[u8]>) -> Result<Option<Signature>> {
-        let Some(place) = self.locate(key.as_ref())? else { return Ok(None) };
+    pub fn signature<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Signature>> {
+        let Some(place) = self.locate(key.into().as_bytes())? else { return Ok(None) };
         let bytes = self.signature_bytes(place)?.into_owned().into_boxed_slice();
         let shingles = match self.state.segments.get(place.source) {
             Some(live) => live.segment.shingle_count(place.ordinal)?,
             None => self.state.memtable.read().shingle_count(place.ordinal),
         };
         Ok(Some(Signature::from_parts(self.params().signature_id(), shingles, bytes)))
-    }
-
-    /// All documents, in no particular order.
-    pub fn iter(&self) -> impl Iterator<Item = Result<Document>> + '_ {
-        self.places().filter_map(|place| {
-            place
-                .and_then(|place| Ok(self.is_live(place)?.then_some(place)))
-                .transpose()
-                .map(|place| self.document(place?))
-        })
     }
 
     /// All places, of live documents and dead ones.
@@ -243,7 +235,7 @@ impl Snapshot {
 
     pub(crate) fn key(&self, place: Place) -> Result<Vec<u8>> {
         match self.state.segments.get(place.source) {
-            Some(live) => Ok(live.segment.document(place.ordinal)?.key.into_owned()),
+            Some(live) => Ok(live.segment.key(place.ordinal)?.into_owned()),
             None => Ok(self.state.memtable.read().key(place.ordinal).to_vec()),
         }
     }
@@ -294,6 +286,14 @@ impl Snapshot {
     /// Refuses a signature that was made with other parameters.
     pub(crate) fn check_signature(&self, signature: &Signature) -> Result<()> {
         check_signature(self.params(), signature)
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut snapshot = f.debug_struct("Snapshot");
+        snapshot.field("change", &self.visible).field("documents", &self.documents);
+        snapshot.field("segments", &self.state.segments.len()).finish_non_exhaustive()
     }
 }
 

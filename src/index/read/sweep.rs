@@ -22,8 +22,8 @@ const TOGETHER: usize = if cfg!(test) { 5 } else { 64 };
 /// A document and the range its BandKey lies in.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry {
-    key_first: u64,
-    key_last: u64,
+    pub(super) key_first: u64,
+    pub(super) key_last: u64,
     pub(super) place: Place,
 }
 
@@ -35,14 +35,13 @@ pub(super) struct PlacePair {
     pub(super) equal_rows: u32,
 }
 
-#[derive(Debug)]
 pub(super) struct Sweep {
     pub(super) snapshot: Snapshot,
-    equal_rows_min: u32,
-    band: usize,
+    pub(super) equal_rows_min: u32,
+    pub(super) band: usize,
     /// The keys are cut into 2^`cut` ranges of equal width; this one comes next.
     range: u64,
-    cut: u32,
+    pub(super) cut: u32,
     /// Where each segment's walk is.
     groups: Vec<u32>,
     /// The memtable's documents in this band, with their BandKeys, descending.
@@ -234,6 +233,23 @@ impl Sweep {
         Ok(agreement.filter(here).map(|agreement| agreement.equal_rows()))
     }
 
+    /// Those collected that can meet none to come, in order of `key_first`.
+    pub(super) fn complete(&self) -> &[Entry] {
+        &self.entries[..self.complete]
+    }
+
+    /// Whether the range of an entry reaches to the next one's.
+    pub(super) fn meets_next(&self, at: usize) -> bool {
+        let reaches = |pair: &[Entry]| pair[1].key_first <= pair[0].key_last;
+        self.entries.get(at..at + 2).is_some_and(reaches)
+    }
+
+    /// The document of an entry, if it has a neighbour to be compared with.
+    pub(super) fn neighbour(&self, at: usize) -> Option<Place> {
+        let met = self.meets_next(at) || at > 0 && self.meets_next(at - 1);
+        self.entries.get(at).filter(|_| met).map(|entry| entry.place)
+    }
+
     /// Entries that may have a BandKey in common with another one, of those collected.
     pub(super) fn neighbours(&self) -> impl Iterator<Item = Place> + '_ {
         let mut reached = None;
@@ -253,14 +269,14 @@ impl Sweep {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::index::options::{Durability, Maintenance};
     use crate::sketch::Signature;
     use crate::{Batch, Index, Options, Params};
 
     /// Two segments and a memtable of documents with few different bands, some of them dead.
-    fn index(dir: &std::path::Path) -> Index {
+    pub(in crate::index::read) fn index(dir: &std::path::Path) -> Index {
         let params = Params::builder().hashes(16).bands(4, 4).build().expect("sound");
         let options =
             Options::default().durability(Durability::OsBuffer).maintenance(Maintenance::Inline);
@@ -290,8 +306,12 @@ mod tests {
         index
     }
 
-    fn pairs(snapshot: &Snapshot, cut: u32) -> Vec<(Place, Place, u32)> {
-        let mut sweep = Sweep::new(snapshot, 0.5);
+    pub(in crate::index::read) fn pairs(
+        snapshot: &Snapshot,
+        threshold: f64,
+        cut: u32,
+    ) -> Vec<(Place, Place, u32)> {
+        let mut sweep = Sweep::new(snapshot, threshold);
         sweep.cut = cut;
         let go_on = &mut |_| ControlFlow::Continue(());
         let mut pairs = Vec::new();
@@ -311,7 +331,7 @@ mod tests {
         let index = index(&folder.path().join("x.nearkin"));
         let snapshot = index.snapshot();
         assert_eq!(snapshot.state.segments.len(), 2);
-        let whole = pairs(&snapshot, 0);
+        let whole = pairs(&snapshot, 0.5, 0);
         let mut asked = 0;
         for document in snapshot.iter() {
             let document = document.expect("sound files");
@@ -320,7 +340,7 @@ mod tests {
         assert_eq!(asked, 2 * wide(whole.len()));
         assert!(whole.len() > 1_000, "{}", whole.len());
         for cut in [1, 7, 13, 17, 19] {
-            assert!(pairs(&snapshot, cut) == whole, "in 2^{cut} ranges");
+            assert!(pairs(&snapshot, 0.5, cut) == whole, "in 2^{cut} ranges");
         }
     }
 }

@@ -252,7 +252,7 @@ fn creating_where_an_index_is_changes_nothing() {
     let (sim, _) = closed();
     let before = sim.snapshot_of_files();
     let refused = Index::create_on(disk(&sim), Path::new(DIR), &params(), options());
-    assert_eq!(refused.expect_err("there is one").kind(), ErrorKind::Invalid);
+    assert_eq!(refused.expect_err("there is one").kind(), ErrorKind::Exists);
     assert_eq!(sim.snapshot_of_files(), before);
 }
 

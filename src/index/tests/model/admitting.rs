@@ -80,7 +80,10 @@ impl Bench {
         let newcomers: Vec<_> = newcomers
             .map(|(at, ((key, _, payload), signature))| {
                 let newcomer = Newcomer::new(key, signature).payload(payload);
-                given(at).map_or(newcomer, |time| newcomer.time(time))
+                match given(at) {
+                    Some(time) => newcomer.time(time),
+                    None => newcomer,
+                }
             })
             .collect();
         let admissions = self.index().admit_all(&newcomers, &self.terms(how));

@@ -7,6 +7,9 @@ use crate::{
     Answer, Batch, Cluster, Collapsed, Document, ErrorKind, Query, Result, Signature, Snapshot,
 };
 use std::collections::BTreeSet;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
 
 impl Bench {
     pub(super) fn read(&mut self, op: &Op, snapshot: &Snapshot, model: &Model) -> Result<()> {
@@ -24,7 +27,7 @@ impl Bench {
                     let expected = model.query(&self.law, &doc.signature, threshold, Some(key));
                     self.ask(snapshot.query_key(key), model, &expected, *ask)?;
                 }
-                None => refused(snapshot.query_key(key).run(), ErrorKind::NotFound)?,
+                None => refused(snapshot.query_key(key).run(), ErrorKind::NoSuchKey)?,
             },
             Op::QueryKeys { keys, ask } => {
                 let threshold = self.law.threshold_of(ask.rows);
@@ -32,7 +35,7 @@ impl Bench {
                     Some(expected) => {
                         self.ask(snapshot.query_keys(keys), model, &expected, *ask)?;
                     }
-                    None => refused(snapshot.query_keys(keys).run(), ErrorKind::NotFound)?,
+                    None => refused(snapshot.query_keys(keys).run(), ErrorKind::NoSuchKey)?,
                 }
             }
             Op::Get(key) => {
@@ -86,9 +89,36 @@ impl Bench {
         let limit = ask.limit.min(expected.len());
         assert_eq!(likes, expected[..limit]);
         self.note(|| format!("{likes:?}"));
-        // A few candidates give a part of it.
+        self.ask_filtered(&query, expected, ask)?;
+        // A few candidates give a part of it; and so does a query that is stopped.
         let few = ask.rows % 4;
-        let answer = query.limit(usize::MAX).max_candidates(few as usize).run()?;
+        let all = query.limit(usize::MAX);
+        self.ask_for_part(&all.clone().max_candidates(few as usize), expected, few)?;
+        let left = AtomicU32::new(ask.rows % 8);
+        let go_on = |left: u32| Some(left.saturating_sub(1));
+        let is_over = || left.fetch_update(Relaxed, Relaxed, go_on) == Ok(0);
+        self.ask_for_part(&all.clone().cancel_if(is_over), expected, ask.rows % 8)?;
+        self.ask_for_part(&all.deadline(Instant::now()), expected, 0)
+    }
+
+    /// The answer is what passes the filter, before the limit.
+    fn ask_filtered(&self, query: &Query<'_>, expected: &[Like], ask: Ask) -> Result<()> {
+        let divisor = ask.rows as usize % 3 + 2;
+        let passes = |key: &[u8], payload: &[u8]| {
+            let sum = key.iter().map(|byte| usize::from(*byte)).sum::<usize>() + payload.len();
+            !sum.is_multiple_of(divisor)
+        };
+        let answer = query.clone().filter(passes).run()?;
+        let expected: Vec<Like> =
+            expected.iter().filter(|like| passes(&like.0, &like.1)).cloned().collect();
+        assert_eq!((answer.found, answer.complete), (expected.len() as u64, true));
+        assert_eq!(self.likes(answer), expected[..ask.limit.min(expected.len())]);
+        Ok(())
+    }
+
+    /// Some of what is expected, and it says so if something is missing; nothing of `few` 0.
+    fn ask_for_part(&self, query: &Query<'_>, expected: &[Like], few: u32) -> Result<()> {
+        let answer = query.run()?;
         let complete = answer.complete;
         let likes = self.likes(answer);
         assert!(likes.len() == expected.len() || !complete, "it says so if something is missing");
@@ -209,9 +239,29 @@ pub(super) fn check_all(snapshot: &Snapshot, model: &Model) -> Result<()> {
         count += 1;
     }
     assert_eq!(count, model.docs.len(), "each document once");
+    check_keys(snapshot, model)?;
     for (key, doc) in &model.docs {
         let found = snapshot.get(key)?.map(|found| stored(key, found));
         assert_eq!(found.as_ref(), Some(&**doc), "{key:?}");
+    }
+    Ok(())
+}
+
+/// Keys are all there, in order; those with a prefix; and what is looked up together.
+fn check_keys(snapshot: &Snapshot, model: &Model) -> Result<()> {
+    let prefixes: [&[u8]; 8] =
+        [b"", b"1", b"key of", b"\xff\x00", b"key of a document, 1", b"10", b"9\0", b"none"];
+    for prefix in prefixes {
+        let keys = snapshot.keys_with_prefix(prefix)?;
+        let expected = model.docs.keys().filter(|key| key.starts_with(prefix));
+        assert_eq!(keys.len(), expected.clone().count(), "beginning with {prefix:?}");
+        let keys = keys.map(|key| Ok(key?.into_vec())).collect::<Result<Vec<_>>>()?;
+        assert!(keys.iter().map(|key| &key[..]).eq(expected.map(|key| &key[..])), "{keys:?}");
+    }
+    let asked: Vec<&[u8]> = model.docs.keys().map(|key| &**key).chain([&b"none"[..]]).collect();
+    let found = snapshot.get_many(&asked)?;
+    for (key, found) in asked.iter().zip(found) {
+        assert_eq!(found.map(|found| stored(key, found)).as_ref(), model.get(key));
     }
     Ok(())
 }

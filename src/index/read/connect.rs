@@ -1,0 +1,241 @@
+//! Which documents are connected: the sweep once more, without comparing two documents that are
+//! in one component already.
+//!
+//! A newcomer to a bucket is compared with one document of each component there before it is
+//! compared with the others: in a crowd that one mostly decides. Only where no document of a
+//! component is like it all have been compared, as the law asks.
+
+use super::clusters::{Forest, Numbers};
+use super::search::first_shared_band;
+use super::state::{Place, Snapshot};
+use super::sweep::{Entry, Sweep};
+use crate::index::read::answer::Progress;
+use crate::sketch::Agreement;
+use crate::{Error, ErrorKind, Result};
+use std::ops::ControlFlow;
+
+/// Entries between two reports of progress.
+const REPORT: usize = 1 << 12;
+/// How many entries ahead the memory is asked for a signature.
+const AHEAD: usize = 16;
+/// A bucket with fewer documents is not looked through for those that can meet nobody any more.
+const PRUNE_MIN: usize = if cfg!(test) { 4 } else { 64 };
+
+/// Unites all documents that are connected by pairs, but for those that are skipped; returns how
+/// many pairs were compared.
+pub(super) fn connect(
+    mut sweep: Sweep,
+    numbers: &Numbers,
+    forest: &mut Forest,
+    skipped: &dyn Fn(Place) -> bool,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<u64> {
+    let snapshot = sweep.snapshot.clone();
+    let mut bucket = Bucket::new(&snapshot, sweep.equal_rows_min);
+    let mut band = 0;
+    while sweep.collect(skipped)? {
+        if sweep.band != band {
+            band = sweep.band;
+            bucket.clear();
+        }
+        for (at, entry) in sweep.complete().iter().enumerate() {
+            if let Some(ahead) = sweep.neighbour(at + AHEAD) {
+                snapshot.ask_for_signature(ahead);
+            }
+            if bucket.is_reached_by(*entry) || sweep.meets_next(at) {
+                bucket.meet(*entry, numbers, forest)?;
+            }
+            if at % REPORT == 0 && progress(sweep.progress()).is_break() {
+                return Err(Error::new(ErrorKind::Cancelled, "looking for clusters was cancelled"));
+            }
+        }
+    }
+    Ok(bucket.compared)
+}
+
+/// The documents of a band whose ranges of keys reach to where the sweep is, by component.
+struct Bucket<'a> {
+    snapshot: &'a Snapshot,
+    equal_rows_min: u32,
+    components: Vec<Component>,
+    /// How many documents there are.
+    members: usize,
+    /// At this many those that can meet nobody any more are dropped.
+    members_max: usize,
+    /// The greatest key that a range includes.
+    reached: u64,
+    /// Pairs compared so far.
+    compared: u64,
+}
+
+/// Documents that are connected with each other, as far as they are here.
+struct Component {
+    /// The number of one of them.
+    number: u32,
+    members: Vec<Member>,
+}
+
+#[derive(Clone, Copy)]
+struct Member {
+    key_last: u64,
+    place: Place,
+}
+
+impl<'a> Bucket<'a> {
+    fn new(snapshot: &'a Snapshot, equal_rows_min: u32) -> Self {
+        let (components, members_max) = (Vec::new(), PRUNE_MIN);
+        let (members, reached, compared) = (0, 0, 0);
+        Self { snapshot, equal_rows_min, components, members, members_max, reached, compared }
+    }
+
+    fn is_reached_by(&self, entry: Entry) -> bool {
+        self.members > 0 && entry.key_first <= self.reached
+    }
+
+    fn clear(&mut self) {
+        self.components.clear();
+        (self.members, self.members_max, self.reached) = (0, PRUNE_MIN, 0);
+    }
+
+    /// Unites the next document with all that are here and like it; then it is here, too.
+    fn meet(&mut self, entry: Entry, numbers: &Numbers, forest: &mut Forest) -> Result<()> {
+        if !self.is_reached_by(entry) {
+            self.clear();
+        } else if self.members >= self.members_max {
+            self.prune(entry.key_first);
+        }
+        let number = numbers.number(entry.place);
+        let mut own: Option<usize> = None;
+        let mut at = 0;
+        while let Some(component) = self.components.get(at) {
+            let is_one = forest.root(number) == forest.root(component.number);
+            if !is_one {
+                let (is_like, compared) = self.is_like(entry, component)?;
+                self.compared += compared;
+                if !is_like {
+                    at += 1;
+                    continue;
+                }
+                forest.unite(number, component.number);
+            }
+            match own {
+                Some(own) => {
+                    let mut joined = self.components.swap_remove(at);
+                    self.components[own].members.append(&mut joined.members);
+                }
+                None => {
+                    own = Some(at);
+                    at += 1;
+                }
+            }
+        }
+        let own = own.unwrap_or_else(|| {
+            self.components.push(Component { number, members: Vec::new() });
+            self.components.len() - 1
+        });
+        let member = Member { key_last: entry.key_last, place: entry.place };
+        self.components[own].members.push(member);
+        self.members += 1;
+        self.reached = self.reached.max(entry.key_last);
+        Ok(())
+    }
+
+    /// Whether any document of a component satisfies the law with this one, and how many were
+    /// compared. Mostly the first decides: only then the memory is asked for the others.
+    fn is_like(&self, entry: Entry, component: &Component) -> Result<(bool, u64)> {
+        let mut compared = 0;
+        let params = self.snapshot.params();
+        let (rows, lane_bits) = (params.rows_per_band(), params.lane_bits());
+        let last = params.bands() - 1;
+        let own = self.snapshot.signature_bytes(entry.place)?;
+        for (at, member) in component.members.iter().enumerate() {
+            if let Some(ahead) = component.members.get(at + AHEAD).filter(|_| at > 0) {
+                self.snapshot.ask_for_signature(ahead.place);
+            }
+            if member.key_last < entry.key_first {
+                continue;
+            }
+            let other = self.snapshot.signature_bytes(member.place)?;
+            compared += 1;
+            let agreement = Agreement::of(&own, &other, lane_bits, self.equal_rows_min);
+            if agreement.is_some_and(|all| first_shared_band(&all, last, rows).is_some()) {
+                return Ok((true, compared));
+            }
+        }
+        Ok((false, compared))
+    }
+
+    /// Drops those whose ranges end before a key.
+    fn prune(&mut self, key_first: u64) {
+        for component in &mut self.components {
+            component.members.retain(|member| member.key_last >= key_first);
+        }
+        self.components.retain(|component| !component.members.is_empty());
+        self.members = self.components.iter().map(|component| component.members.len()).sum();
+        self.members_max = (2 * self.members).max(PRUNE_MIN);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::read::sweep::tests::{index, pairs};
+
+    fn go_on(_: Progress) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    /// Components by the sweep that compares all pairs, and by this one: in ranges of every width.
+    #[test]
+    fn what_is_connected_is_what_all_pairs_connect() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let index = index(&folder.path().join("x.nearkin"));
+        let snapshot = index.snapshot();
+        let numbers = Numbers::of(&snapshot).expect("few documents");
+        for threshold in [0.5, 0.7, 0.9] {
+            let mut all = Forest::new(numbers.count);
+            let pairs = pairs(&snapshot, threshold, 0);
+            for (a, b, _) in &pairs {
+                all.unite(numbers.number(*a), numbers.number(*b));
+            }
+            let expected = all.members();
+            assert!(expected.len() > 300, "{}", expected.len());
+            for cut in [0, 1, 7, 13, 17, 19] {
+                let mut forest = Forest::new(numbers.count);
+                let mut sweep = Sweep::new(&snapshot, threshold);
+                sweep.cut = cut;
+                let connected = connect(sweep, &numbers, &mut forest, &|_| false, &mut go_on);
+                connected.expect("sound files");
+                assert_eq!(forest.members(), expected, "{threshold}, in 2^{cut} ranges");
+            }
+        }
+    }
+
+    /// A crowd of documents that are alike costs about as many comparisons as it has documents.
+    #[test]
+    fn a_crowd_is_not_compared_with_itself() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let index = index(&folder.path().join("x.nearkin"));
+        let sketcher = index.sketcher();
+        let mut batch = crate::Batch::new();
+        for at in 0..2_000_u64 {
+            let text = (0..200).map(|item| format!("item {item}")).chain([format!("own {at}")]);
+            let items: Vec<String> = text.collect();
+            batch = batch.insert(at, &sketcher.text(&items.join(" ")).expect("not empty"));
+        }
+        index.write(batch).expect("a disk with room");
+        for _ in 0..2 {
+            let snapshot = index.snapshot();
+            let numbers = Numbers::of(&snapshot).expect("few documents");
+            let mut forest = Forest::new(numbers.count);
+            let sweep = Sweep::new(&snapshot, 0.5);
+            let compared = connect(sweep, &numbers, &mut forest, &|_| false, &mut go_on);
+            let compared = compared.expect("sound files");
+            assert!(compared < 20_000, "{compared} pairs were compared");
+            let members = forest.members();
+            let largest = members.chunk_by(|one, next| one.0 == next.0).map(<[_]>::len).max();
+            assert_eq!(largest, Some(2_000), "the crowd is one component");
+            index.compact().expect("a disk with room");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Long look-ups: of a crowd, whose documents share most bands with what is asked about, each
+//! document is compared once, in the order in which they lie.
+//!
+//! Band by band every document would come up as often as it shares a band. Here the ordinals of
+//! all bands are marked in a window of the segment, and the marked signatures are read as a stream.
+
+use super::search::{Asked, Found};
+use super::state::Place;
+use super::terms::Stop;
+use crate::Result;
+use crate::format::bytes::index;
+use crate::memtable::Memtable;
+use crate::segment::{Entries, Segment};
+use std::borrow::Cow;
+
+/// Look-ups of one signature in one source that come to more entries than this are a crowd.
+pub(super) const CROWD_MIN: u32 = if cfg!(test) { 6 } else { 512 };
+/// Documents of a window: its marks stay in the first cache.
+const WINDOW: u32 = if cfg!(test) { 128 } else { 1 << 14 };
+/// How many signatures ahead the memory is asked.
+const AHEAD: usize = 16;
+
+/// One bit for each document of a window.
+type Window = [u64; (WINDOW / 64) as usize];
+
+/// What the documents of a crowd are compared with, and where what satisfies the law goes.
+pub(super) struct Crowd<'a, 's> {
+    pub(super) asked: Asked<'s>,
+    pub(super) probe: u32,
+    pub(super) last_band: u32,
+    pub(super) source: usize,
+    pub(super) stop: &'a Stop<'a>,
+    pub(super) found: &'a mut Vec<Found>,
+}
+
+impl Crowd<'_, '_> {
+    /// Compares the documents of some look-ups in a segment. False if it stopped before the end.
+    pub(super) fn compare(&mut self, segment: &Segment, entries: &[Entries]) -> Result<bool> {
+        let lists = entries.iter().map(|entries| segment.ordinals(entries));
+        let lists = lists.collect::<Result<Vec<Cow<'_, [u8]>>>>()?;
+        let mut lists: Vec<&[[u8; 4]]> = lists.iter().map(|list| list.as_chunks().0).collect();
+        let mut marked = Vec::new();
+        let next = |lists: &[&[[u8; 4]]]| {
+            lists.iter().filter_map(|list| list.first().map(|next| u32::from_le_bytes(*next))).min()
+        };
+        while let Some(first) = next(&lists) {
+            if self.stop.is_due() {
+                return Ok(false);
+            }
+            let mut window: Window = [0; (WINDOW / 64) as usize];
+            for list in &mut lists {
+                *list = mark(list, first, &mut window);
+            }
+            marked.clear();
+            each_marked(&window, first, |ordinal| marked.push(ordinal));
+            if marked.last().is_none_or(|last| *last >= segment.docs()) {
+                return Err(segment.no_such_document(&entries[0]));
+            }
+            for (at, ordinal) in marked.iter().enumerate() {
+                if let Some(ahead) = marked.get(at + AHEAD) {
+                    segment.ask_for_signature(*ahead);
+                }
+                self.hold_against(*ordinal, &segment.signature(*ordinal)?);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Compares marked documents of the memtable: a bit for each ordinal. False if it stopped
+    /// before the end.
+    pub(super) fn compare_recent(&mut self, memtable: &Memtable, marks: &[u64]) -> bool {
+        let words = index(WINDOW) / 64;
+        for (words, begin) in marks.chunks(words).zip((0..).step_by(index(WINDOW))) {
+            // The lock is let go of in between: writers wait for it, and so may the caller's code.
+            if self.stop.is_due() {
+                return false;
+            }
+            let content = memtable.read();
+            each_marked(words, begin, |ordinal| {
+                self.hold_against(ordinal, content.signature(ordinal));
+            });
+        }
+        true
+    }
+
+    #[inline]
+    fn hold_against(&mut self, ordinal: u32, signature: &[u8]) {
+        if let Some(equal_rows) = self.asked.score(self.probe, (0, self.last_band), signature) {
+            let place = Place { source: self.source, ordinal };
+            self.found.push(Found { probe: self.probe, place, equal_rows });
+        }
+    }
+}
+
+/// Marks what a list has in the window that begins at `first`; returns the rest of the list.
+fn mark<'l>(list: &'l [[u8; 4]], first: u32, window: &mut Window) -> &'l [[u8; 4]] {
+    // They ascend: so many fall into one word after the other that each is written once.
+    let (mut word, mut bits) = (0, 0);
+    for (at, ordinal) in list.iter().enumerate() {
+        let within = u32::from_le_bytes(*ordinal).wrapping_sub(first);
+        if within >= WINDOW {
+            window[word] |= bits;
+            return &list[at..];
+        }
+        if index(within / 64) != word {
+            window[word] |= bits;
+            (word, bits) = (index(within / 64), 0);
+        }
+        bits |= 1 << (within % 64);
+    }
+    window[word] |= bits;
+    &[]
+}
+
+#[inline]
+fn each_marked(words: &[u64], begin: u32, mut take: impl FnMut(u32)) {
+    let mut first = begin;
+    for word in words {
+        let mut rest = *word;
+        while rest != 0 {
+            take(first.wrapping_add(rest.trailing_zeros()));
+            rest &= rest - 1;
+        }
+        first = first.wrapping_add(64);
+    }
+}

@@ -1,0 +1,209 @@
+//! Everything that a snapshot has: documents as they lie, keys in order.
+//!
+//! Both own what they need and may be stored and sent elsewhere.
+
+use crate::format::bytes::index;
+use crate::index::key::Key;
+use crate::index::read::locate::locate_all;
+use crate::index::read::ordered::Ordered;
+use crate::index::read::state::{Place, Snapshot};
+use crate::sketch::key_hash;
+use crate::{Document, Result};
+use std::fmt;
+
+/// All documents of a snapshot: see [`Snapshot::iter`].
+pub struct Documents {
+    snapshot: Snapshot,
+    next: Place,
+    /// How many documents the source has.
+    count: u32,
+}
+
+/// Keys of a snapshot in order: see [`Snapshot::keys`].
+pub struct Keys {
+    ordered: Ordered,
+    next: usize,
+}
+
+impl Snapshot {
+    /// All documents, in no particular order. See [`Snapshot::keys`] for what is quicker and in
+    /// order.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// use nearkin::{Documents, Index, Options, Params};
+    ///
+    /// struct Walk {
+    ///     documents: Documents,
+    /// }
+    ///
+    /// let index = Index::create(&dir, &Params::for_threshold(0.7).build()?, Options::default())?;
+    /// index.insert("p1", &index.sketcher().text("the quick brown fox")?)?;
+    /// let mut walk = Walk { documents: index.snapshot().iter() };
+    /// assert_eq!(walk.documents.next().unwrap()?.key, b"p1");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[expect(clippy::iter_without_into_iter, reason = "a walk of everything is asked for by name")]
+    pub fn iter(&self) -> Documents {
+        let next = Place { source: 0, ordinal: 0 };
+        Documents { snapshot: self.clone(), next, count: self.document_count(0) }
+    }
+
+    /// All keys in ascending order, compared as bytes. Reads no signature and no payload.
+    ///
+    /// The keys are put in order before the first is returned: costs a look at the key of every
+    /// document and a sort, and memory for the keys and 28 bytes for each. Errors come here, not
+    /// later: `Invalid` (2^32 keys and more), `Corrupt`, `Io`.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// use nearkin::{Batch, Index, Key, Options, Params, Result};
+    ///
+    /// let index = Index::create(&dir, &Params::for_threshold(0.7).build()?, Options::default())?;
+    /// let text = index.sketcher().text("the quick brown fox")?;
+    /// let keys = ["b/1", "a/2", "a/1"];
+    /// index.write(keys.iter().fold(Batch::new(), |batch, key| batch.insert(key, &text)))?;
+    /// let keys = index.snapshot().keys()?.collect::<Result<Vec<Key>>>()?;
+    /// assert_eq!(keys, ["a/1", "a/2", "b/1"].map(Key::from));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn keys(&self) -> Result<Keys> {
+        self.keys_with_prefix([])
+    }
+
+    /// The keys that begin with these bytes, in ascending order. Costs and errors as
+    /// [`Snapshot::keys`]: every key is looked at, but memory is for those that begin so.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// # use nearkin::{Batch, Index, Options, Params};
+    /// # let params = Params::for_threshold(0.7).build()?;
+    /// # let index = Index::create(&dir, &params, Options::default())?;
+    /// # let text = index.sketcher().text("the quick brown fox")?;
+    /// # let keys = ["b/1", "a/2", "a/1"];
+    /// # index.write(keys.iter().fold(Batch::new(), |batch, key| batch.insert(key, &text)))?;
+    /// let mut removes = Batch::new();
+    /// for key in index.snapshot().keys_with_prefix("a/")? {
+    ///     removes = removes.remove(key?);
+    /// }
+    /// assert_eq!(index.write(removes)?.outcomes.len(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn keys_with_prefix<'k>(&self, prefix: impl Into<Key<'k>>) -> Result<Keys> {
+        Ok(Keys { ordered: Ordered::of(self, prefix.into().as_bytes())?, next: 0 })
+    }
+
+    /// The documents with these keys, in their order; `None` where there is none. Looked up
+    /// together, which costs less than [`Snapshot::get`] for each. Errors: `Corrupt`, `Io`.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// # use nearkin::{Index, Options, Params};
+    /// # let params = Params::for_threshold(0.7).build()?;
+    /// # let index = Index::create(&dir, &params, Options::default())?;
+    /// index.insert("p1", &index.sketcher().text("the quick brown fox")?)?;
+    /// let found = index.get_many(["p2", "p1"])?;
+    /// assert!(found[0].is_none());
+    /// assert_eq!(found[1].as_ref().unwrap().key, b"p1");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn get_many<'k>(
+        &self,
+        keys: impl IntoIterator<Item = impl Into<Key<'k>>>,
+    ) -> Result<Vec<Option<Document>>> {
+        let keys: Vec<Key<'k>> = keys.into_iter().map(Into::into).collect();
+        let seed = self.params().seed();
+        let hashes: Vec<u64> = keys.iter().map(|key| key_hash(key.as_bytes(), seed)).collect();
+        let places = locate_all(self, |at| keys[at].as_bytes(), &hashes, (0..keys.len()).collect());
+        let document = |place: Option<Place>| place.map(|place| self.document(place)).transpose();
+        places?.into_iter().map(document).collect()
+    }
+}
+
+impl Documents {
+    /// The next place, live or not.
+    fn next_place(&mut self) -> Option<Place> {
+        while self.next.ordinal >= self.count {
+            if self.next.source >= self.snapshot.state.segments.len() {
+                return None;
+            }
+            self.next = Place { source: self.next.source + 1, ordinal: 0 };
+            self.count = self.snapshot.document_count(self.next.source);
+        }
+        let place = self.next;
+        self.next.ordinal += 1;
+        Some(place)
+    }
+}
+
+impl Iterator for Documents {
+    type Item = Result<Document>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while let Some(place) = self.next_place() {
+            match self.snapshot.is_live(place) {
+                Ok(false) => {}
+                Ok(true) => return Some(self.snapshot.document(place)),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        None
+    }
+}
+
+impl Iterator for Keys {
+    type Item = Result<Key<'static>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let key = self.ordered.get(self.next)?;
+        self.next += 1;
+        Some(Ok(Key::owned(key)))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.ordered.len() - self.next;
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Keys {}
+
+impl fmt::Debug for Documents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Documents").field("snapshot", &self.snapshot).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keys").field("left", &self.len()).finish_non_exhaustive()
+    }
+}
+
+/// The bits of the documents of a segment that are dead for a snapshot.
+pub(super) fn dead_bits(snapshot: &Snapshot, source: usize) -> Result<Vec<u64>> {
+    let Some(live) = snapshot.state.segments.get(source) else { return Ok(Vec::new()) };
+    let mut bits = match &live.dead {
+        Some(held) => held.dead.bits()?,
+        None => vec![0; index(live.segment.docs()).div_ceil(64)],
+    };
+    let content = snapshot.state.memtable.read();
+    for (segment, ordinal, died) in content.segment_deaths() {
+        if segment == live.number() && died <= snapshot.visible {
+            bits[index(ordinal / 64)] |= 1 << (ordinal % 64);
+        }
+    }
+    Ok(bits)
+}

@@ -1,0 +1,62 @@
+//! Many keys looked up together, source by source: the memory works on many at once.
+
+use crate::Result;
+use crate::index::read::state::{Place, Snapshot};
+use crate::segment::{FirstTouch, LOOK_UPS_TOGETHER};
+
+/// The places of the live documents that have the `wanted` ones of some keys, whose hashes are
+/// given.
+pub(crate) fn locate_all<'k>(
+    before: &Snapshot,
+    key: impl Fn(usize) -> &'k [u8],
+    key_hashes: &[u64],
+    mut wanted: Vec<usize>,
+) -> Result<Vec<Option<Place>>> {
+    let mut places = vec![None; key_hashes.len()];
+    let content = before.state.memtable.read();
+    let source = before.state.segments.len();
+    for wanted in wanted.chunks(LOOK_UPS_TOGETHER) {
+        for &at in wanted {
+            content.ask_for_key(key_hashes[at]);
+        }
+        for &at in wanted {
+            let found = content.find_key(key(at), key_hashes[at], before.visible);
+            places[at] = found.map(|ordinal| Place { source, ordinal });
+        }
+    }
+    wanted.retain(|at| places[*at].is_none());
+    let table_of_keys = before.params().bands();
+    let (mut hashes, mut candidates) = (Vec::new(), Vec::new());
+    for (source, live) in before.state.segments.iter().enumerate().rev() {
+        hashes.clear();
+        hashes.extend(wanted.iter().map(|at| key_hashes[*at]));
+        candidates.clear();
+        live.segment.look_up_all(table_of_keys, &hashes, &mut |nth, ordinal| {
+            candidates.push((wanted[nth], ordinal));
+        })?;
+        let first_touch = &mut FirstTouch::of(candidates.len());
+        for part in candidates.chunks(LOOK_UPS_TOGETHER) {
+            for (_, ordinal) in part {
+                live.segment.ask_for_start(*ordinal, first_touch);
+            }
+            live.segment.check_noted(first_touch);
+            for (_, ordinal) in part {
+                live.segment.ask_for_key_of_many(*ordinal, first_touch)?;
+            }
+            live.segment.check_noted(first_touch);
+            for &(at, ordinal) in part {
+                let is_dead = live.is_dead(ordinal)?
+                    || content.segment_death(live.number(), ordinal, before.visible);
+                if !planted!(LaterDeadForgotten, is_dead && part[0] == candidates[0], is_dead)
+                    && live.segment.has_key(ordinal, key(at))?
+                {
+                    places[at] = Some(Place { source, ordinal });
+                }
+            }
+        }
+        if !candidates.is_empty() {
+            wanted.retain(|at| places[*at].is_none());
+        }
+    }
+    Ok(places)
+}

@@ -1,0 +1,104 @@
+//! The search of the memtable for what one signature is like.
+//!
+//! Short chains are compared as they are walked. Where they are long, as of a crowd, documents are
+//! marked and then compared, each once, in the order in which they lie.
+
+use super::crowd::{CROWD_MIN, Crowd};
+use super::scratch::Scratch;
+use super::search::{Asked, Found, Search, small};
+use super::state::{Place, Snapshot};
+use super::terms::Stop;
+use crate::format::bytes::index;
+
+impl Search<'_> {
+    /// Takes back what has died in segments since the floor, and adds what the memtable has.
+    pub(super) fn search_memtable(&mut self, asked: Asked<'_>) {
+        let Snapshot { state, visible, .. } = self.snapshot;
+        if state.memtable.is_untouched() {
+            return;
+        }
+        let content = state.memtable.read();
+        self.scratch.found.retain(|Found { place, .. }| {
+            let number = state.segments[place.source].number();
+            !content.segment_death(number, place.ordinal, *visible)
+        });
+        drop(content);
+        for probe in 0..asked.signatures.len() {
+            self.search_memtable_for(asked, probe);
+        }
+    }
+
+    /// Adds what the memtable has for one of the signatures.
+    fn search_memtable_for(&mut self, asked: Asked<'_>, probe: usize) {
+        let Snapshot { state, visible, .. } = self.snapshot;
+        let source = state.segments.len();
+        let first_found = self.scratch.found.len();
+        let keys = probe * self.bands..(probe + 1) * self.bands;
+        let probe = small(probe);
+        // Where candidates are bounded, band by band: one that is met in a band before its first
+        // would be compared for nothing. Where the caller may stop it, too: in between it holds no
+        // lock.
+        let is_free = self.bounds.are_none() && self.stop.is_none();
+        let together = if is_free { self.bands } else { 1 };
+        // It mostly shares more than one band.
+        let mut last_found = u32::MAX;
+        let (mut met, mut marks) = (0, Vec::new());
+        for begin in (0..self.bands).step_by(together) {
+            if !self.goes_on() {
+                return;
+            }
+            let content = state.memtable.read();
+            let Scratch { band_keys, found, walk, .. } = &mut *self.scratch;
+            let bands = begin..self.bands.min(begin + together);
+            let keys = &band_keys[keys.start + bands.start..keys.start + bands.end];
+            let keys = keys.iter().zip(begin..).map(|(key, band)| (band, *key));
+            content.buckets(keys, 0..u32::MAX, walk, |nth, ordinal| {
+                if !content.is_live(ordinal, *visible) {
+                    return true;
+                }
+                if self.bounds.take(probe, 1) == 0 {
+                    return false;
+                }
+                if met == CROWD_MIN {
+                    mark(&mut marks, ordinal);
+                    return true;
+                }
+                met += 1;
+                if met == CROWD_MIN {
+                    // From now on documents are marked, and compared once: those found so far, too.
+                    marks.resize(index(content.document_count()).div_ceil(64), 0);
+                    mark(&mut marks, ordinal);
+                    found
+                        .drain(first_found..)
+                        .for_each(|found| mark(&mut marks, found.place.ordinal));
+                    return true;
+                }
+                if last_found == ordinal {
+                    return true;
+                }
+                let band = small(begin + nth);
+                let signature = content.signature(ordinal);
+                if let Some(equal_rows) = asked.score(probe, (band, band), signature) {
+                    last_found = ordinal;
+                    found.push(Found { probe, place: Place { source, ordinal }, equal_rows });
+                }
+                true
+            });
+        }
+        if !marks.is_empty() {
+            let never = Stop::default();
+            let (found, stop) = (&mut self.scratch.found, self.stop.unwrap_or(&never));
+            let last_band = small(self.bands.saturating_sub(1));
+            let mut crowd = Crowd { asked, probe, last_band, source, stop, found };
+            self.is_stopped |= !crowd.compare_recent(&state.memtable, &marks);
+        }
+    }
+}
+
+/// Sets the bit of a document.
+#[inline]
+fn mark(marks: &mut [u64], ordinal: u32) {
+    if let Some(word) = marks.get_mut(index(ordinal / 64)) {
+        *word |= 1 << (ordinal % 64);
+    }
+}

@@ -1,0 +1,91 @@
+//! What a query asks for beside what it is about: threshold, limit, filter, and when to stop.
+//!
+//! The search knows no clock: it asks a [`Stop`] between blocks of candidates.
+
+use crate::Result;
+use crate::index::read::query::check_threshold;
+use crate::index::read::state::Snapshot;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Says of a key and a payload whether the document may be in the answer.
+type Filter<'a> = dyn Fn(&[u8], &[u8]) -> bool + Send + Sync + 'a;
+
+/// What a query asks for, whatever it is the like of.
+#[derive(Clone)]
+pub(super) struct Terms<'a> {
+    pub(super) threshold: Option<f64>,
+    pub(super) limit: usize,
+    pub(super) candidates_max: usize,
+    pub(super) filter: Option<Arc<Filter<'a>>>,
+    pub(super) stop: Stop<'a>,
+}
+
+/// When a query stops before it is done.
+#[derive(Clone, Default)]
+pub(crate) struct Stop<'a> {
+    pub(super) deadline: Option<Instant>,
+    pub(super) cancel: Option<Arc<dyn Fn() -> bool + Send + Sync + 'a>>,
+}
+
+impl Stop<'_> {
+    /// Whether anything may ever stop the query.
+    #[inline]
+    pub(super) fn may_come(&self) -> bool {
+        self.deadline.is_some() || self.cancel.is_some()
+    }
+
+    /// Whether the query is to stop now. Calls the caller's code: under no lock.
+    #[inline]
+    pub(super) fn is_due(&self) -> bool {
+        self.may_come() && self.is_due_now()
+    }
+
+    #[cold]
+    fn is_due_now(&self) -> bool {
+        self.cancel.as_ref().is_some_and(|cancel| cancel())
+            || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+}
+
+impl Terms<'_> {
+    pub(super) const fn new() -> Self {
+        let stop = Stop { deadline: None, cancel: None };
+        let (limit, candidates_max) = (usize::MAX, usize::MAX);
+        Self { threshold: None, limit, candidates_max, filter: None, stop }
+    }
+
+    /// The threshold in equal rows, and as it is, in an index.
+    pub(super) fn threshold_in(&self, snapshot: &Snapshot) -> Result<(u32, f64)> {
+        let threshold = self.threshold.unwrap_or(snapshot.params().threshold());
+        check_threshold(threshold)?;
+        Ok((snapshot.params().equal_rows_min(threshold), threshold))
+    }
+}
+
+/// What was asked for, as far as it was: on one line.
+impl fmt::Debug for Terms<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut terms = f.debug_struct("Terms");
+        if let Some(threshold) = self.threshold {
+            terms.field("threshold", &threshold);
+        }
+        if self.limit < usize::MAX {
+            terms.field("limit", &self.limit);
+        }
+        if self.candidates_max < usize::MAX {
+            terms.field("max_candidates", &self.candidates_max);
+        }
+        let Stop { deadline, cancel } = &self.stop;
+        let is_set = [
+            ("filter", self.filter.is_some()),
+            ("deadline", deadline.is_some()),
+            ("cancel_if", cancel.is_some()),
+        ];
+        for (name, _) in is_set.into_iter().filter(|(_, is_set)| *is_set) {
+            terms.field(name, &format_args!("set"));
+        }
+        terms.finish()
+    }
+}

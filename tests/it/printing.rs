@@ -1,0 +1,154 @@
+//! Every public type printed: a line or two, whatever it holds, and never the seed.
+
+use crate::support::{Scratch, inline};
+use nearkin::*;
+use std::collections::BTreeMap;
+
+const SEED: u64 = 0x5EED_0FA1_1C0D_E5A7;
+const LENGTH_MAX: usize = 640;
+
+/// What each public type prints, by its name.
+struct Printed(BTreeMap<&'static str, String>);
+
+impl Printed {
+    fn add(&mut self, name: &'static str, what: &dyn std::fmt::Debug) {
+        self.0.insert(name, format!("{what:?}"));
+    }
+}
+
+fn params() -> Params {
+    let builder = Params::for_threshold(0.5).shingles(Shingles::Words(1)).seed(SEED);
+    builder.stop_words((0..1_000).map(|at| format!("word{at}"))).build().unwrap()
+}
+
+fn signature(sketcher: &Sketcher) -> Signature {
+    sketcher.text("the quick brown fox jumps over the lazy dog").unwrap()
+}
+
+fn handles(printed: &mut Printed, scratch: &Scratch) {
+    let index = Index::create(scratch.dir(), &params(), inline()).unwrap();
+    let sketcher = index.sketcher();
+    let (signature, payload) = (signature(&sketcher), vec![7; 60_000]);
+    let mut batch = Batch::new().insert_with_payload("p0", &signature, &payload);
+    for at in 1..5_000_u64 {
+        batch = batch.insert(at, &signature);
+    }
+    printed.add("Batch", &batch);
+    printed.add("Written", &index.write(Batch::new().insert("p1", &signature)).unwrap());
+    index.write(batch).unwrap();
+    let snapshot = index.snapshot();
+    printed.add("Index", &index);
+    printed.add("Snapshot", &snapshot);
+    printed.add("Reader", &Reader::open(scratch.dir(), inline()).unwrap());
+    printed.add("Options", &Options::default());
+    printed.add("Stats", &index.stats().unwrap());
+    printed.add("Recovery", &index.stats().unwrap().recovery);
+    printed.add("Verification", &index.verify().unwrap());
+    printed.add("Maintained", &index.maintain().unwrap());
+    printed.add("Imported", &Imported::default());
+    let keys: Vec<u64> = (1..5_000).collect();
+    let query = snapshot.query_keys(keys).filter(|_, _| true).deadline(std::time::Instant::now());
+    printed.add("Query", &query.limit(3).threshold(0.7).max_candidates(9).cancel_if(|| false));
+    let signatures = vec![signature.clone(); 500];
+    printed.add("Queries", &snapshot.queries(&signatures).limit(3));
+    let answer = index.query(&signature).limit(1).run().unwrap();
+    printed.add("Answer", &answer);
+    let document = index.get("p0").unwrap().unwrap();
+    let matches = index.query(&signature).run().unwrap().matches;
+    printed.add("Match", matches.iter().find(|found| found.key == b"p0").unwrap());
+    printed.add("Document", &document);
+    printed.add("Documents", &snapshot.iter());
+    printed.add("Keys", &snapshot.keys().unwrap());
+    printed.add("Key", &Key::from(&payload));
+    printed.add("Pairs", &snapshot.pairs(0.5).unwrap());
+    printed.add("CollapsedPairs", &snapshot.pairs(0.5).unwrap().collapse().unwrap());
+    printed.add("Clusters", &index.clusters(0.5).unwrap());
+    let pair = Pair { a: vec![1], b: vec![2], equal_rows: 9, similarity: 0.5 };
+    printed.add("Collapsed", &Collapsed::Pair { pair: pair.clone(), a_count: 1, b_count: 2 });
+    printed.add("Pair", &pair);
+    printed.add("Cluster", &Cluster { keys: vec![vec![1]], times: vec![1] });
+    let newcomer = Newcomer::new("p0", &signature).payload(&payload);
+    printed.add("Newcomer", &newcomer);
+    let terms = Admit::at(0.9).limit(1);
+    let admission = index.admit("p2", &signature, &terms).unwrap();
+    printed.add("Admit", &terms);
+    printed.add("Decision", &admission.decision);
+    printed.add("Admission", &admission);
+    let rescued = scratch.dir().with_file_name("rescued");
+    drop(index);
+    let salvaged = Index::salvage(scratch.dir(), rescued, None, inline()).unwrap();
+    printed.add("Salvaged", &salvaged);
+}
+
+fn plain(printed: &mut Printed) {
+    let params = params();
+    let sketcher = Sketcher::new(&params);
+    printed.add("Params", &params);
+    let builder = Params::for_threshold(0.5).stop_words((0..1_000).map(|at| format!("word{at}")));
+    printed.add("ParamsBuilder", &builder.seed(SEED));
+    printed.add("Sketcher", &sketcher);
+    printed.add("Signature", &signature(&sketcher));
+    let text: Vec<String> = (0..900).map(|at| format!("w{at}")).collect();
+    printed.add("Original", &sketcher.original_text(&text.join(" ")).unwrap());
+    printed.add("Scheme", &Scheme::external("made-elsewhere").unwrap());
+    let Scheme::External(maker) = Scheme::external("made-elsewhere").unwrap() else { panic!() };
+    printed.add("Maker", &maker);
+    printed.add("Shingles", &Shingles::Words(3));
+    printed.add("Progress", &Progress { done: 1, total: 2 });
+    printed.add("Exact", &Exact::Similarity(0.5));
+    printed.add("Keep", &Keep::Longest);
+    printed.add("Outcome", &Outcome::Superseded);
+    printed.add("Durability", &Durability::Sync);
+    printed.add("Maintenance", &Maintenance::Inline);
+    printed.add("ReadMode", &ReadMode::Mmap);
+    printed.add("Error", &Error::other("of the caller"));
+    printed.add("ErrorKind", &ErrorKind::NoSuchKey);
+    printed.add("Result", &Result::<()>::Ok(()));
+}
+
+fn passages(printed: &mut Printed, scratch: &Scratch) {
+    let windows: Windows = "20:10".parse().unwrap();
+    let builder = Params::for_threshold(0.5).shingles(Shingles::Words(1)).passages(windows);
+    let params = builder.seed(SEED).build().unwrap();
+    let index = PassageIndex::create(scratch.dir(), &params, inline()).unwrap();
+    let text: Vec<String> = (0..5_000).map(|at| format!("w{at}")).collect();
+    let text = text.join(" ");
+    let cutter = Passages::new(&params).unwrap();
+    printed.add("Windows", &windows);
+    printed.add("Prepared", &cutter.prepare("a", &text, vec![7; 9_000]).unwrap());
+    printed.add("Passages", &cutter);
+    index.insert("a", &text).unwrap();
+    let view = index.view();
+    printed.add("PassageIndex", &index);
+    printed.add("PassageView", &view);
+    printed.add("PassageQuery", &view.query(&text));
+    let answer = view.query(&text[..100]).run().unwrap();
+    printed.add("PassageAnswer", &answer);
+    printed.add("Contained", &answer.texts[0]);
+    printed.add("PassageMatch", &answer.texts[0].passages[0]);
+}
+
+#[test]
+fn every_public_type_is_printed_on_a_line_or_two_without_the_seed() {
+    let mut printed = Printed(BTreeMap::new());
+    plain(&mut printed);
+    handles(&mut printed, &Scratch::new());
+    passages(&mut printed, &Scratch::new());
+    let is_secret = |text: &str| {
+        let text = text.to_lowercase();
+        text.contains(&SEED.to_string()) || text.contains(&format!("{SEED:x}"))
+    };
+    for (name, text) in &printed.0 {
+        assert!(text.len() <= LENGTH_MAX, "{name} takes {} bytes: {text:.300}", text.len());
+        assert!(!is_secret(text), "{name} tells the seed: {text}");
+        assert!(!text.is_empty(), "{name} says nothing");
+    }
+    // None is left out: but for `Fetch`, which is a closure.
+    let root = include_str!("../../src/lib.rs");
+    let exports = root.split("pub use ").skip(1).filter_map(|rest| rest.split(';').next());
+    let names = exports.flat_map(|export| export.split(|c: char| !c.is_alphanumeric()));
+    let types = names.filter(|name| name.starts_with(char::is_uppercase));
+    let missing: Vec<&str> =
+        types.filter(|name| *name != "Fetch" && !printed.0.contains_key(name)).collect();
+    assert!(missing.is_empty(), "not printed: {missing:?}");
+}
