@@ -145,11 +145,10 @@ impl Error {
     /// [`StorageFull`](std::io::ErrorKind::StorageFull).
     ///
     /// ```
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// let file = folder.path().join("a file");
-    /// std::fs::write(&file, "").unwrap();
-    /// let error = nearkin::Index::open(file.join("no folder"), Default::default()).unwrap_err();
-    /// assert_eq!(error.io_kind(), Some(std::io::ErrorKind::NotADirectory));
+    /// let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+    /// let error = nearkin::Error::other(full);
+    /// assert_eq!(error.io_kind(), Some(std::io::ErrorKind::StorageFull));
+    /// assert_eq!(nearkin::Error::other("no such row").io_kind(), None);
     /// ```
     pub fn io_kind(&self) -> Option<io::ErrorKind> {
         let mut cause: Option<&(dyn std::error::Error + 'static)> =

@@ -26,8 +26,7 @@ pub struct Keys {
 }
 
 impl Snapshot {
-    /// All documents, in no particular order. See [`Snapshot::keys`] for what is quicker and in
-    /// order.
+    /// All documents, in no particular order. Their keys alone, in order: [`Snapshot::keys`].
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
