@@ -197,3 +197,47 @@ fn sort(keys: &Gathered, heads: &mut [u128], depth: usize) {
         run.sort_unstable_by(|a, b| keys.key(number_of(*a)).cmp(keys.key(number_of(*b))));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Keys of few different bytes, zeros among them, many the beginnings of others; and in an
+    /// order in which what all have in common gets shorter late.
+    #[test]
+    fn keys_are_in_order_whatever_they_have_in_common() {
+        let mut random = 1_u64;
+        let mut below = |end: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            usize::try_from(random >> 33).expect("31 bits") % end
+        };
+        for round in 0..300 {
+            let stem: Vec<u8> = (0..below(60)).map(|_| b"ab\0"[below(3)]).collect();
+            let mut all = BTreeSet::new();
+            for _ in 0..below(80) {
+                let mut key = stem[below(stem.len() + 1).max(stem.len() / 2)..].to_vec();
+                key.splice(0..0, stem.iter().copied());
+                key.extend((0..below(30)).map(|_| b"ab\0"[below(3)]));
+                all.insert(key);
+            }
+            let mut told: Vec<Vec<u8>> = all.iter().rev().cloned().collect();
+            told.sort_by_key(|key| std::cmp::Reverse(key.len() / 16));
+            if round % 2 == 0 {
+                told.push(b"other".to_vec());
+                all.insert(b"other".to_vec());
+            }
+            let (mut keys, mut heads) = (Gathered::default(), Heads::new(0));
+            for (key, number) in told.iter().zip(0..) {
+                keys.bytes.extend_from_slice(key);
+                keys.ends.push(keys.bytes.len());
+                heads.push(key, number);
+            }
+            let (mut heads, depth) = heads.finish();
+            sort(&keys, &mut heads, depth);
+            let sorted: Vec<&[u8]> = heads.iter().map(|head| keys.key(number_of(*head))).collect();
+            let expected: Vec<&[u8]> = all.iter().map(Vec::as_slice).collect();
+            assert_eq!(sorted, expected, "round {round}");
+        }
+    }
+}
