@@ -1,6 +1,7 @@
 //! Every public type printed: a line or two, whatever it holds, and never the seed.
 
 use crate::support::{Scratch, inline};
+use nearkin::passages::{PassageIndex, Passages};
 use nearkin::*;
 use std::collections::BTreeMap;
 
@@ -63,10 +64,18 @@ fn handles(printed: &mut Printed, scratch: &Scratch) {
     printed.add("Pairs", &snapshot.pairs(0.5).unwrap());
     printed.add("CollapsedPairs", &snapshot.pairs(0.5).unwrap().collapse().unwrap());
     printed.add("Clusters", &index.clusters(0.5).unwrap());
-    let pair = Pair { a: vec![1], b: vec![2], equal_rows: 9, similarity: 0.5 };
-    printed.add("Collapsed", &Collapsed::Pair { pair: pair.clone(), a_count: 1, b_count: 2 });
-    printed.add("Pair", &pair);
-    printed.add("Cluster", &Cluster { keys: vec![vec![1]], times: vec![1] });
+    printed.add("Collapsed", &snapshot.pairs(0.5).unwrap().collapse().unwrap().next().unwrap());
+    printed.add("Pair", &matches[0].clone().pair_with("another"));
+    let few = Index::create(scratch.path("few"), &params(), inline()).unwrap();
+    few.write(Batch::new().insert("a", &signature).insert("b", &signature)).unwrap();
+    printed.add("Cluster", &few.clusters(0.5).unwrap().next().unwrap());
+    let mut progress = None;
+    let watch = &mut |step| {
+        progress = Some(step);
+        std::ops::ControlFlow::Continue(())
+    };
+    few.verify_with(watch).unwrap();
+    printed.add("Progress", &progress.unwrap());
     let newcomer = Newcomer::new("p0", &signature).payload(&payload);
     printed.add("Newcomer", &newcomer);
     let terms = Admit::at(0.9).limit(1);
@@ -94,7 +103,6 @@ fn plain(printed: &mut Printed) {
     let Scheme::External(maker) = Scheme::external("made-elsewhere").unwrap() else { panic!() };
     printed.add("Maker", &maker);
     printed.add("Shingles", &Shingles::Words(3));
-    printed.add("Progress", &Progress { done: 1, total: 2 });
     printed.add("Exact", &Exact::Similarity(0.5));
     printed.add("Keep", &Keep::Longest);
     printed.add("Outcome", &Outcome::Superseded);

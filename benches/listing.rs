@@ -1,15 +1,15 @@
 //! What a server asks: all keys beside all documents, and a query of one tenant of twenty.
 //!
-//! `cargo run --release --example listing -- DIR [DOCUMENTS]`. DIR must not exist.
+//! `cargo bench --bench listing -- DIR [DOCUMENTS]`. DIR must not exist.
 
-#![expect(clippy::print_stdout, reason = "an example prints")]
+#![expect(clippy::print_stdout, reason = "a program for people prints")]
 
 use std::time::Instant;
 
 use nearkin::{Batch, Index, Key, Options, Params, Result, Shingles};
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
-    let mut args = std::env::args().skip(1);
+    let mut args = std::env::args().skip(1).filter(|argument| argument != "--bench");
     let dir = args.next().ok_or("which directory?")?;
     let documents = args.next().map_or(Ok(200_000), |text| text.parse::<usize>())?;
     let params = Params::for_threshold(0.7).shingles(Shingles::Items).build()?;
