@@ -64,6 +64,42 @@ impl InputFile {
     }
 }
 
+/// Which folder notes are kept in, not only where: it may be moved, and another take its place.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NoteFolder {
+    path: PathBuf,
+    pub(crate) identity: Identity,
+}
+
+/// Device and inode; none where the system has no such numbers.
+pub(crate) type Identity = Option<(u64, u64)>;
+
+impl NoteFolder {
+    pub(crate) fn of(path: &Path) -> Self {
+        Self { path: path.to_path_buf(), identity: identity_of(path) }
+    }
+
+    /// Whether its path still leads there. If not, what has that name is somebody else's.
+    pub(crate) fn is_there(&self) -> bool {
+        identity_of(&self.path) == self.identity
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+}
+
+#[cfg(unix)]
+fn identity_of(path: &Path) -> Identity {
+    use std::os::unix::fs::MetadataExt as _;
+    fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity_of(_: &Path) -> Identity {
+    None
+}
+
 /// Writes what a run has come to. Whoever reads it finds this, or what was there before: a file
 /// half written does not carry its own hash. `synced`: it also survives a power cut.
 pub(crate) fn store(path: &Path, state: &impl Serialize, synced: bool) -> Result<(), Failure> {
@@ -136,6 +172,23 @@ mod tests {
         assert_eq!(load::<Vec<u64>>(&path), None);
         remove(&path);
         remove(&path);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_whose_place_another_took_is_not_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, away) = (dir.path().join("i"), dir.path().join("away"));
+        fs::create_dir(&path).unwrap();
+        let folder = NoteFolder::of(&path);
+        assert!(folder.is_there());
+        fs::rename(&path, &away).unwrap();
+        assert!(!folder.is_there());
+        fs::create_dir(&path).unwrap();
+        assert!(!folder.is_there());
+        fs::remove_dir(&path).unwrap();
+        fs::rename(&away, &path).unwrap();
+        assert!(folder.is_there());
     }
 
     #[test]

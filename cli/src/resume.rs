@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use nearkin::Index;
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::{self, InputFile};
+use crate::checkpoint::{self, Identity, InputFile, NoteFolder};
 use crate::failure::Failure;
 use crate::input::{Input, Position};
 use crate::lines::Fields;
@@ -25,8 +25,10 @@ const VERSION: u32 = 2;
 #[derive(Serialize, Deserialize)]
 struct Note {
     version: u32,
-    /// Of the index: another one may be made in this folder while a run goes on.
+    /// Of the index, and of its folder: another index, or a copy of this one, may take the place
+    /// of either while a run goes on.
     index: [u8; 16],
+    folder: Identity,
     files: Vec<InputFile>,
     fields: Fields,
     position: Position,
@@ -37,7 +39,7 @@ struct Note {
 
 /// Keeps the note of one run.
 pub(crate) struct Resume {
-    path: PathBuf,
+    folder: NoteFolder,
     files: Vec<InputFile>,
     fields: Fields,
 }
@@ -53,7 +55,8 @@ impl Resume {
         input: &mut Input,
     ) -> Result<Option<Self>, Failure> {
         let Input::Lines(lines) = input else { return Ok(None) };
-        let path = dir.join(NAME);
+        let folder = NoteFolder::of(dir);
+        let path = folder.file(NAME);
         let files = InputFile::all(paths)?;
         let note: Option<Note> = checkpoint::load(&path);
         if let (Some(note), Some(files)) = (&note, &files) {
@@ -61,8 +64,8 @@ impl Resume {
                 files.iter().map(|file| file.path.clone()).collect::<Vec<_>>()
             };
             let same = note.version == VERSION && note.fields == *fields;
-            let same = same && note.index == index.id();
-            if same && note.files == *files && note.change <= index.durable_change() {
+            let here = note.index == index.id() && note.folder == folder.identity;
+            if same && here && note.files == *files && note.change <= index.durable_change() {
                 let Position { file, line, .. } = note.position;
                 lines.go_to(note.position)?;
                 if let Some(path) = paths.get(file) {
@@ -77,7 +80,7 @@ impl Resume {
             }
         }
         checkpoint::remove(&path);
-        Ok(files.map(|files| Self { path, files, fields: fields.clone() }))
+        Ok(files.map(|files| Self { folder, files, fields: fields.clone() }))
     }
 
     /// Notes that all before a position is durable.
@@ -86,17 +89,22 @@ impl Resume {
         let note = Note {
             version: VERSION,
             index: index.id(),
+            folder: self.folder.identity,
             files: self.files.clone(),
             fields: self.fields.clone(),
             position,
             change: index.durable_change(),
         };
-        // Without it the next run reads more, no worse.
-        let _ = checkpoint::store(&self.path, &note, false);
+        if self.folder.is_there() {
+            // Without it the next run reads more, no worse.
+            let _ = checkpoint::store(&self.folder.file(NAME), &note, false);
+        }
     }
 
     /// The run has come to its end: it is not to be gone on with.
     pub(crate) fn finish(&self) {
-        checkpoint::remove(&self.path);
+        if self.folder.is_there() {
+            checkpoint::remove(&self.folder.file(NAME));
+        }
     }
 }

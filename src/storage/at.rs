@@ -6,6 +6,11 @@
 #![expect(clippy::disallowed_types, reason = "disk.rs alone uses this module")]
 
 use super::{Entry, OpenMode};
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+use libc::{fstat, fstatat, openat, stat};
+// On 32-bit systems the others end at 2 GiB.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+use libc::{fstat64 as fstat, fstatat64 as fstatat, openat64 as openat, stat64 as stat};
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
@@ -13,11 +18,18 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Which file something is, whatever it is called.
+/// Which file something is, whatever it is called. (Systems have other types for the two numbers;
+/// this one holds each.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Identity {
-    device: libc::dev_t,
-    inode: libc::ino_t,
+    device: i128,
+    inode: i128,
+}
+
+impl Identity {
+    fn of(status: &stat) -> Self {
+        Self { device: i128::from(status.st_dev), inode: i128::from(status.st_ino) }
+    }
 }
 
 fn number_of(folder: Option<&File>) -> libc::c_int {
@@ -48,7 +60,7 @@ fn open_with(folder: Option<&File>, path: &Path, flags: libc::c_int) -> io::Resu
     let name = name_of(path)?;
     let (at, flags, mode) = (number_of(folder), flags | libc::O_CLOEXEC, 0o666 as libc::c_uint);
     // SAFETY: the name is a C string and the folder is open, both borrowed until the call returns.
-    let number = call(|| unsafe { libc::openat(at, name.as_ptr(), flags, mode) })?;
+    let number = call(|| unsafe { openat(at, name.as_ptr(), flags, mode) })?;
     // SAFETY: the call has just made this number, and nobody else knows it.
     Ok(unsafe { File::from_raw_fd(number) })
 }
@@ -64,7 +76,9 @@ pub(super) fn open(folder: Option<&File>, path: &Path, mode: OpenMode) -> io::Re
 
 /// Opens a file to lock it, and makes it if it is missing.
 pub(super) fn open_lock(folder: Option<&File>, path: &Path) -> io::Result<File> {
-    open_with(folder, path, libc::O_RDWR | libc::O_APPEND | libc::O_CREAT)
+    // A link would be one file by its name and another one open.
+    let flags = libc::O_RDWR | libc::O_APPEND | libc::O_CREAT | libc::O_NOFOLLOW;
+    open_with(folder, path, flags)
 }
 
 pub(super) fn open_folder(folder: Option<&File>, path: &Path) -> io::Result<File> {
@@ -164,29 +178,28 @@ fn rename_if_new(_: Place<'_>, _: Place<'_>) -> io::Result<()> {
 }
 
 /// What the system says of the file with this name; of a link itself, not where it leads.
-fn status(folder: Option<&File>, name: &CStr) -> io::Result<libc::stat> {
+fn status(folder: Option<&File>, name: &CStr) -> io::Result<stat> {
     let at = number_of(folder);
-    let mut status = std::mem::MaybeUninit::<libc::stat>::uninit();
+    let mut status = std::mem::MaybeUninit::<stat>::uninit();
     let flags = libc::AT_SYMLINK_NOFOLLOW;
     // SAFETY: as in `open_with`; the call writes to `status` only, which is ours and large enough.
-    call(|| unsafe { libc::fstatat(at, name.as_ptr(), status.as_mut_ptr(), flags) })?;
+    call(|| unsafe { fstatat(at, name.as_ptr(), status.as_mut_ptr(), flags) })?;
     // SAFETY: the call has succeeded, and then has filled it.
     Ok(unsafe { status.assume_init() })
 }
 
 /// Which file has this name. `NotFound` if none has.
 pub(super) fn identity(folder: Option<&File>, name: &CStr) -> io::Result<Identity> {
-    status(folder, name).map(|status| Identity { device: status.st_dev, inode: status.st_ino })
+    status(folder, name).map(|status| Identity::of(&status))
 }
 
 /// Which file an open one is.
 pub(super) fn identity_of(file: &File) -> io::Result<Identity> {
-    let mut status = std::mem::MaybeUninit::<libc::stat>::uninit();
+    let mut status = std::mem::MaybeUninit::<stat>::uninit();
     // SAFETY: the file is open, and the call writes to `status` only, which is large enough.
-    call(|| unsafe { libc::fstat(file.as_raw_fd(), status.as_mut_ptr()) })?;
+    call(|| unsafe { fstat(file.as_raw_fd(), status.as_mut_ptr()) })?;
     // SAFETY: the call has succeeded, and then has filled it.
-    let status = unsafe { status.assume_init() };
-    Ok(Identity { device: status.st_dev, inode: status.st_ino })
+    Ok(Identity::of(unsafe { status.assume_init_ref() }))
 }
 
 /// The length of whatever has this name, in bytes.

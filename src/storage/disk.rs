@@ -43,6 +43,29 @@ impl Disk {
         (None, path)
     }
 
+    /// Locks the folder that a file lies in. None where that cannot be; `WouldBlock` if another
+    /// has it.
+    fn lock_folder(
+        &self,
+        path: &Path,
+        lock: impl Fn(&fs::File) -> Result<(), fs::TryLockError>,
+    ) -> io::Result<Option<fs::File>> {
+        #[cfg(unix)]
+        {
+            let (at, path) = self.place(path);
+            let parent = path.parent().unwrap_or(path);
+            let folder = at::open_folder(at, parent)?;
+            match taken(lock(&folder)) {
+                Ok(()) => return Ok(Some(folder)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
+                // Some network file systems lock files only.
+                Err(_) => {}
+            }
+        }
+        let _ = (path, lock);
+        Ok(None)
+    }
+
     /// The folder that is held for a path, if one is.
     fn folder_of(&self, path: &Path) -> Option<Arc<fs::File>> {
         let held = self.held.iter().rev().find(|held| path.starts_with(&held.root))?;
@@ -141,21 +164,23 @@ impl Storage for Disk {
     fn lock(&self, path: &Path) -> io::Result<Lock> {
         let (at, name) = self.place(path);
         let file = at::open_lock(at, name)?;
-        match file.try_lock() {
-            Ok(()) => Held::lock(file, self.folder_of(path), name),
-            Err(fs::TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
-            Err(fs::TryLockError::Error(error)) => Err(error),
-        }
+        taken(file.try_lock())?;
+        Held::lock(file, self.lock_folder(path, fs::File::try_lock)?, self.folder_of(path), name)
     }
 
     fn lock_shared(&self, path: &Path) -> io::Result<Lock> {
         let (at, name) = self.place(path);
-        let file = at::open(at, name, OpenMode::Read)?;
-        match file.try_lock_shared() {
-            Ok(()) => Held::lock(file, self.folder_of(path), name),
-            Err(fs::TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
-            Err(fs::TryLockError::Error(error)) => Err(error),
-        }
+        let file = match at::open(at, name, OpenMode::Read) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // A writer whose lock file was removed still has the folder's lock.
+                self.lock_folder(path, fs::File::try_lock_shared)?;
+                return Err(error);
+            }
+            opened => opened?,
+        };
+        taken(file.try_lock_shared())?;
+        let folder_lock = self.lock_folder(path, fs::File::try_lock_shared)?;
+        Held::lock(file, folder_lock, self.folder_of(path), name)
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -171,9 +196,20 @@ impl Storage for Disk {
     }
 }
 
+/// Whether a lock was taken: an error if another has it.
+fn taken(result: Result<(), fs::TryLockError>) -> io::Result<()> {
+    result.map_err(|error| match error {
+        fs::TryLockError::WouldBlock => io::ErrorKind::WouldBlock.into(),
+        fs::TryLockError::Error(error) => error,
+    })
+}
+
 /// A locked file, and where it was found.
 struct Held {
     file: fs::File,
+    /// The folder it lies in, locked likewise: nobody can remove that lock. None where a system
+    /// locks no folders.
+    folder_lock: Option<fs::File>,
     /// The process that locked it: a fork of it shares the open file, and with it the lock.
     process: u32,
     #[cfg(unix)]
@@ -183,18 +219,23 @@ struct Held {
 impl Held {
     /// `WouldBlock` if the file that was locked has lost its name meanwhile: whoever locks what
     /// has that name now would not see this lock.
-    fn lock(file: fs::File, folder: Option<Arc<fs::File>>, path: &Path) -> io::Result<Lock> {
+    fn lock(
+        file: fs::File,
+        folder_lock: Option<fs::File>,
+        folder: Option<Arc<fs::File>>,
+        path: &Path,
+    ) -> io::Result<Lock> {
         let process = std::process::id();
         #[cfg(unix)]
         let held = {
             let name = at::name_of(path)?;
             let identity = at::identity_of(&file)?;
-            Self { file, process, name: (folder, name, identity) }
+            Self { file, folder_lock, process, name: (folder, name, identity) }
         };
         #[cfg(not(unix))]
         let held = {
             let _ = (folder, path);
-            Self { file, process }
+            Self { file, folder_lock, process }
         };
         let lock = Lock::new(held);
         match lock.check() {
@@ -235,6 +276,7 @@ impl Drop for Held {
             // closing ours alone would leave the lock with it. If it fails, the lock goes with the
             // last handle of the file.
             let _ = self.file.unlock();
+            let _ = self.folder_lock.as_ref().map(fs::File::unlock);
         }
     }
 }

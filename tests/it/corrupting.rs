@@ -78,6 +78,7 @@ fn a_copy_made_while_a_writer_goes_on_is_an_older_moment_or_refused() {
         done.store(true, Ordering::Relaxed);
     });
     eprintln!("{moments} copies were a moment, {refused} were refused");
+    assert_eq!(moments + refused, 24);
     assert_is_a_moment(&index);
 }
 
@@ -103,7 +104,7 @@ fn a_backup_restored_under_an_open_handle_closes_it() {
     let backup = scratch.path("backup");
     index.backup(&backup).unwrap();
     insert_from(&index, 5, 5);
-    // As `rsync --delete` or a person does it, into the folder that is there.
+    // As a person does it: all that is there away, and the backup in its place.
     for entry in fs::read_dir(scratch.dir()).unwrap().map(|entry| entry.unwrap()) {
         if entry.file_type().unwrap().is_dir() {
             fs::remove_dir_all(entry.path()).unwrap();
@@ -119,6 +120,22 @@ fn a_backup_restored_under_an_open_handle_closes_it() {
     drop(index);
     let restored = scratch.open();
     assert_eq!(assert_is_a_moment(&restored), 5);
+}
+
+/// `cp -r backup/. index/` keeps the lock file and the folder: no lock tells of it.
+#[test]
+fn a_backup_copied_over_an_open_index_is_found_by_the_next_commit() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    insert_from(&index, 0, 5);
+    let backup = scratch.path("backup");
+    index.backup(&backup).unwrap();
+    insert_from(&index, 5, 5);
+    fs::copy(backup.join("catalog.redb"), scratch.dir().join("catalog.redb")).unwrap();
+    insert_from(&index, 10, 1);
+    assert_eq!(kind(index.flush()), ErrorKind::Corrupt);
+    drop(index);
+    assert_eq!(kind(Index::open(scratch.dir(), inline())), ErrorKind::Corrupt);
 }
 
 #[test]

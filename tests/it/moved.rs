@@ -113,18 +113,47 @@ fn without_its_lock_file_a_handle_is_closed_and_the_next_finds_everything() {
         let first = scratch.create();
         insert(&first, "first", 5);
         fs::remove_file(scratch.dir().join("lock")).unwrap();
-        let second = second_comes.then(|| scratch.open());
+        if second_comes {
+            assert_eq!(kind(Index::open(scratch.dir(), inline())), ErrorKind::Locked);
+        }
         let told = message(write(&first), ErrorKind::Closed);
         assert!(
             told.contains(if second_comes { "another lock file" } else { "removed" }),
             "{told}"
         );
-        let second = second.unwrap_or_else(|| scratch.open());
-        insert(&second, "second", 3);
         assert_eq!(kind(first.maintain()), ErrorKind::Closed);
         assert_eq!(first.len(), 5);
         drop(first);
-        assert_holds(second, &scratch.dir(), 8);
+        assert_holds(scratch.open(), &scratch.dir(), 5);
+    }
+}
+
+/// The same while a writer goes on at full speed: whatever it was told `Ok` of is there.
+#[test]
+fn a_lock_file_that_is_removed_again_and_again_lets_no_second_writer_in() {
+    for round in 0..12 {
+        let scratch = Scratch::new();
+        // Every write is a commit of the catalog, too.
+        let options = inline().memtable_bytes_max(1);
+        let first = Index::create(scratch.dir(), &params(), options).unwrap();
+        let written = std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                let is_there = |at: &u32| first.insert(format!("k{at}"), &run(*at, 10)).is_ok();
+                (0..40).take_while(is_there).count()
+            });
+            for _ in 0..6 {
+                std::thread::sleep(std::time::Duration::from_millis(round % 4));
+                let _ = fs::remove_file(scratch.dir().join("lock"));
+                assert_eq!(kind(Index::open(scratch.dir(), inline())), ErrorKind::Locked);
+            }
+            writer.join().unwrap()
+        });
+        drop(first);
+        let second = scratch.open();
+        for at in 0..written {
+            assert!(second.contains(format!("k{at}")).unwrap(), "{at} of {written}");
+        }
+        assert_whole(&second);
     }
 }
 

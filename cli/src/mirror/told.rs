@@ -11,11 +11,12 @@
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use super::memo::Stat;
+use crate::checkpoint::NoteFolder;
 use crate::texts;
 
 /// The name of the file.
@@ -32,7 +33,7 @@ const ENTRY_BYTES: usize = 8 + 16 + 1;
 /// The files without a document, each as it was when that was found.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
-    path: PathBuf,
+    index: NoteFolder,
     folder: u64,
     /// Of this folder: what was known before, and by which reason.
     before: HashMap<u128, u8>,
@@ -46,8 +47,8 @@ impl Told {
     /// Reads the cache of an index, for a folder by its key.
     pub(crate) fn read(index: &Path, folder: &[u8]) -> Self {
         let folder = xxh3_64(folder);
-        let mut told = Self { path: index.join(NAME), folder, ..Self::default() };
-        let bytes = fs::read(&told.path).unwrap_or_default();
+        let mut told = Self { index: NoteFolder::of(index), folder, ..Self::default() };
+        let bytes = fs::read(told.index.file(NAME)).unwrap_or_default();
         for (of, mark, kind) in decode(&bytes).unwrap_or_default() {
             if of == folder {
                 told.before.insert(mark, kind);
@@ -81,16 +82,17 @@ impl Told {
         }
         let changed = next != known;
         self.before = next;
-        if !changed {
+        if !changed || !self.index.is_there() {
             return Ok(());
         }
         let ours = self.before.iter().map(|(mark, kind)| (self.folder, *mark, *kind));
         let mut entries: Vec<_> = ours.chain(self.others.iter().copied()).collect();
         entries.sort_unstable();
         // Without a sync: after a power cut a torn file is told by its checksum.
-        let tmp = self.path.with_extension("skipped.tmp");
+        let path = self.index.file(NAME);
+        let tmp = path.with_extension("skipped.tmp");
         File::create(&tmp).and_then(|mut file| file.write_all(&encode(&entries)))?;
-        fs::rename(&tmp, &self.path)
+        fs::rename(&tmp, &path)
     }
 }
 

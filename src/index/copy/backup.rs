@@ -12,7 +12,7 @@ use crate::index::parameters::write_parameters;
 use crate::index::read::state::{LiveSegment, Snapshot, State};
 use crate::storage::lock::Lock;
 use crate::storage::names::{Ending, Names, tmp_of};
-use crate::storage::{File, OpenMode, publish};
+use crate::storage::{File, Guarded, OpenMode, Storage, publish};
 use crate::{Error, ErrorKind, Result};
 use std::io;
 use std::path::Path;
@@ -24,11 +24,11 @@ const CHUNK_BYTES: u64 = if cfg!(test) { 5_000 } else { 1 << 20 };
 impl Core {
     /// See [`crate::Index::backup`].
     pub(crate) fn backup(&self, dir: &Path) -> Result<()> {
-        let (names, lock) = self.begin_copy(dir)?;
+        let target = self.begin_copy(dir)?;
         // The state is held, so that its files stay while they are linked.
         let (row, state) = self.flushed_state()?;
-        self.link_all(&state, &names)?;
-        self.end_copy(&names, &row, lock)
+        target.link_all(&state)?;
+        target.finish(&row)
     }
 
     /// See [`crate::Index::backup_of`].
@@ -36,31 +36,31 @@ impl Core {
         if !Arc::ptr_eq(&snapshot.state.params, &self.params) {
             return Err(Error::invalid("the snapshot was taken of another index"));
         }
-        let (names, lock) = self.begin_copy(dir)?;
-        self.link_all(&snapshot.state, &names)?;
-        let row = self.write_rest(snapshot, &names)?;
+        let target = self.begin_copy(dir)?;
+        target.link_all(&snapshot.state)?;
+        let row = self.write_rest(snapshot, &target)?;
         // What has died since the last flush may be all of a file.
         let listed = row.numbers().collect::<Vec<_>>();
         for (number, ending) in files_of(&snapshot.state) {
             if !listed.contains(&number) {
-                let path = names.numbered(number, ending);
-                self.storage.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
+                let path = target.names.numbered(number, ending);
+                target.storage.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
             }
         }
-        self.end_copy(&names, &row, lock)
+        target.finish(&row)
     }
 
     /// Writes what a snapshot sees and only a memtable holds: a segment, and dead files. The row
     /// of all of it.
-    fn write_rest(&self, snapshot: &Snapshot, names: &Names) -> Result<Row> {
+    fn write_rest(&self, snapshot: &Snapshot, target: &Target) -> Result<Row> {
         let (row, file_next) = {
             let writer = self.writer();
             (writer.catalog.row().clone(), writer.file_next)
         };
         let segments = snapshot.state.segments.iter().map(|live| live.entry).collect();
         let row = Row { floor: snapshot.visible, wal: None, file_next, segments, ..row };
-        let (storage, options) = (Arc::clone(&self.storage), self.options.clone());
-        let copy = assemble(storage, names.clone(), None, options, row);
+        let (storage, names) = (Arc::clone(&target.storage), target.names.clone());
+        let copy = assemble(storage, names, None, self.options.clone(), row);
         copy.open_segments(&[])?;
         let (segments, memtable) =
             (copy.state().segments.clone(), Arc::clone(&snapshot.state.memtable));
@@ -71,59 +71,28 @@ impl Core {
         copy.draft_of(&mut writer, &before).map(|draft| draft.into_row(&writer))
     }
 
-    /// Makes the folders of a copy where there is nothing yet. The lock is its writer's: as long
-    /// as it is held, nobody else makes an index or a copy there. `None`: there are no locks.
-    pub(in crate::index) fn begin_copy(&self, dir: &Path) -> Result<(Names, Option<Lock>)> {
+    /// Makes the folders of a copy where there is nothing yet, and holds them.
+    pub(in crate::index) fn begin_copy(&self, dir: &Path) -> Result<Target> {
+        let dir = &std::path::absolute(dir).map_err(|error| Error::io("look for", dir, error))?;
+        // Paths below this one lead into the index's own folder, wherever that is.
+        if dir.starts_with(self.names.root()) {
+            let (dir, root) = (dir.display(), self.names.root().display());
+            let message = format!("{dir} lies in the index that is backed up ({root})");
+            return Err(Error::invalid(message));
+        }
         // Before anything is made: a folder that is something else stays as it is.
-        self.refuse_all(dir, None)?;
+        refuse_all(&*self.storage, dir, None)?;
         let names = Names::new(dir);
-        make_folders(&self.storage, &names)?;
-        let lock = match take_lock(&*self.storage, &names) {
+        let mut storage = make_folders(&self.storage, &names)?;
+        let lock = match take_lock(&*storage, &names) {
             Err(error) if is_without_locks(&error) => None,
-            taken => Some(taken?),
+            taken => Some(Arc::new(taken?)),
         };
-        self.refuse_all(dir, lock.as_ref())?;
-        Ok((names, lock))
-    }
-
-    /// Refuses a folder in which there is an index, or part of one.
-    fn refuse_all(&self, dir: &Path, own: Option<&Lock>) -> Result<()> {
-        refuse_existing(&*self.storage, dir, own).map_err(|error| match error.kind() {
-            ErrorKind::Corrupt => Error::invalid(format!(
-                "{}: holds files of an index but no catalog, as a backup does that was cut short; \
-                 remove the folder to back up there",
-                dir.display()
-            )),
-            _ => error,
-        })
-    }
-
-    fn link_all(&self, state: &State, names: &Names) -> Result<()> {
-        for live in &state.segments {
-            let path = &live.file.path;
-            self.link_or_copy(path, live.segment.file(), names, live.number(), Ending::Segment)?;
-            if let (Some(held), Some(entry)) = (&live.dead, &live.entry.dead_file) {
-                let (path, file) = (&held.file.path, held.dead.file());
-                self.link_or_copy(path, file, names, entry.number, Ending::Dead)?;
-            }
+        if let Some(lock) = &lock {
+            storage = Arc::new(Guarded::by(lock, storage));
         }
-        let folder = names.segments_dir();
-        self.storage.sync_dir(&folder).map_err(|error| Error::io("sync", &folder, error))
-    }
-
-    /// Writes what makes an index of the files: from then on there is one.
-    fn end_copy(&self, names: &Names, row: &Row, lock: Option<Lock>) -> Result<()> {
-        write_parameters(&*self.storage, names, row)?;
-        // Last, and under its name only when it is durable: before, there is no index.
-        catalog::create(&self.storage, &names.catalog(), row)?;
-        // What a crash would have to find is there: open it as a stranger would, before one can.
-        let dir = names.root();
-        let copy = Reader::open_on(Arc::clone(&self.storage), dir, Options::default())?;
-        if copy.len() != row.segments.iter().map(|e| u64::from(e.docs - e.dead)).sum::<u64>() {
-            return Err(Error::corrupt(dir, 0, "the backup has another number of documents"));
-        }
-        drop(lock);
-        Ok(())
+        refuse_all(&*storage, dir, lock.as_deref())?;
+        Ok(Target { storage, names, _lock: lock })
     }
 
     /// Flushes, and takes the catalog's row with the state it describes. A WAL that is listed is
@@ -134,17 +103,67 @@ impl Core {
         let row = Row { wal: None, ..writer.catalog.row().clone() };
         Ok((row, self.state()))
     }
+}
+
+/// Refuses a folder in which there is an index, or part of one.
+fn refuse_all(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<()> {
+    refuse_existing(storage, dir, own).map_err(|error| match error.kind() {
+        ErrorKind::Corrupt => Error::invalid(format!(
+            "{}: holds files of an index but no catalog, as a backup does that was cut short; \
+             remove the folder to back up there",
+            dir.display()
+        )),
+        _ => error,
+    })
+}
+
+/// The folder of a copy that is being made.
+pub(in crate::index) struct Target {
+    /// Holds both folders, that of the copy and that of the index.
+    storage: Arc<dyn Storage>,
+    names: Names,
+    /// As long as it is held, nobody else makes an index or a copy there. None where there are no
+    /// locks.
+    _lock: Option<Arc<Lock>>,
+}
+
+impl Target {
+    fn link_all(&self, state: &State) -> Result<()> {
+        for live in &state.segments {
+            let path = &live.file.path;
+            self.link_or_copy(path, live.segment.file(), live.number(), Ending::Segment)?;
+            if let (Some(held), Some(entry)) = (&live.dead, &live.entry.dead_file) {
+                let (path, file) = (&held.file.path, held.dead.file());
+                self.link_or_copy(path, file, entry.number, Ending::Dead)?;
+            }
+        }
+        let folder = self.names.segments_dir();
+        self.storage.sync_dir(&folder).map_err(|error| Error::io("sync", &folder, error))
+    }
+
+    /// Writes what makes an index of the files: from then on there is one.
+    fn finish(self, row: &Row) -> Result<()> {
+        write_parameters(&*self.storage, &self.names, row)?;
+        // Last, and under its name only when it is durable: before, there is no index.
+        catalog::create(&self.storage, &self.names.catalog(), row)?;
+        // What a crash would have to find is there: open it as a stranger would, before one can.
+        let dir = self.names.root();
+        let copy = Reader::open_on(Arc::clone(&self.storage), dir, Options::default())?;
+        if copy.len() != row.segments.iter().map(|e| u64::from(e.docs - e.dead)).sum::<u64>() {
+            return Err(Error::corrupt(dir, 0, "the backup has another number of documents"));
+        }
+        Ok(())
+    }
 
     /// A second name for a published file; where that cannot be, a copy of it.
     fn link_or_copy(
         &self,
         from: &Path,
         source: &dyn File,
-        names: &Names,
         number: u64,
         ending: Ending,
     ) -> Result<()> {
-        let to = names.numbered(number, ending);
+        let to = self.names.numbered(number, ending);
         match self.storage.hard_link(from, &to) {
             Ok(()) => Ok(()),
             // Another file system; or a writer in another process has removed its name.

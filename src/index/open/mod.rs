@@ -47,6 +47,9 @@ pub(crate) fn create(
 ) -> Result<Core> {
     options.validate()?;
     params.validate()?;
+    if dir.as_os_str().is_empty() {
+        return Err(Error::invalid("the path of the index is empty; name a folder"));
+    }
     let names = Names::new(dir);
     // Before anything is made: a folder that is something else stays as it is.
     refuse_existing(&**storage, dir, None)?;

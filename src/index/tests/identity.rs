@@ -102,6 +102,35 @@ fn a_backup_goes_where_it_began_though_that_was_moved() {
 }
 
 #[test]
+fn a_backup_whose_target_is_replaced_touches_nothing_that_takes_its_place() {
+    use crate::storage::sim::Moment;
+    let sim = Sim::new();
+    let index = create(&sim, HERE);
+    insert(&index, "first", 5);
+    index.flush().unwrap();
+    let target = Path::new("/archive/backup");
+    let somebody = sim.clone();
+    let visit = move || {
+        somebody.move_folder(target, Path::new(AWAY));
+        create(&somebody, "/archive/backup").insert("second", &signature(2)).unwrap();
+        true
+    };
+    sim.visit_syncs(Some((Moment::BeforeLink, Box::new(visit))));
+    index.backup(target).unwrap();
+    assert_holds(open(&sim, "/archive/backup").unwrap(), &sim, "/archive/backup", 1);
+    assert_holds(open(&sim, AWAY).unwrap(), &sim, AWAY, 5);
+}
+
+#[test]
+fn a_backup_cannot_lie_in_the_index_itself() {
+    let sim = Sim::new();
+    let index = create(&sim, HERE);
+    for dir in [HERE, "/archive/papers/backup", "/archive/./papers/b"] {
+        assert_eq!(index.backup(Path::new(dir)).unwrap_err().kind(), ErrorKind::Invalid, "{dir}");
+    }
+}
+
+#[test]
 fn a_handle_whose_folder_was_removed_reads_but_does_not_write() {
     for remake in [false, true] {
         let sim = Sim::new();
@@ -127,30 +156,25 @@ fn a_handle_whose_folder_was_removed_reads_but_does_not_write() {
 }
 
 #[test]
-fn a_handle_that_lost_its_lock_writes_nothing_more() {
+fn a_handle_that_lost_its_lock_writes_nothing_more_and_keeps_others_out_until_it_goes() {
     for second_comes in [false, true] {
         let sim = Sim::new();
         let first = create(&sim, HERE);
         insert(&first, "first", 5);
         // A cleaner of lock files.
         sim.remove_file(&Path::new(HERE).join("lock"));
-        let second = second_comes.then(|| open(&sim, HERE).unwrap());
+        if second_comes {
+            // The folder is locked, too.
+            assert_eq!(open(&sim, HERE).unwrap_err().kind(), ErrorKind::Locked);
+        }
         let error = write(&first).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Closed, "{error:?}");
         let told = if second_comes { "another lock file" } else { "removed" };
         assert!(error.to_string().contains(told), "{error}");
-        if second_comes {
-            let second = second.unwrap();
-            insert(&second, "second", 3);
-            // The first one's maintenance and end change nothing, either.
-            assert_eq!(first.maintain().unwrap_err().kind(), ErrorKind::Closed);
-            assert_eq!(first.len(), 5);
-            drop(first);
-            assert_holds(second, &sim, HERE, 8);
-        } else {
-            drop(first);
-            assert_holds(open(&sim, HERE).unwrap(), &sim, HERE, 5);
-        }
+        assert_eq!(first.maintain().unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(first.len(), 5);
+        drop(first);
+        assert_holds(open(&sim, HERE).unwrap(), &sim, HERE, 5);
     }
 }
 

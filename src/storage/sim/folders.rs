@@ -7,6 +7,8 @@ use super::Sim;
 use super::handles::{Holders, Machine, Shared};
 use super::state::{Id, NameOp, Names, Node, clean};
 use crate::storage::lock::{Guard, Lock, LockLost};
+use crate::storage::parent_of;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, MutexGuard};
@@ -39,6 +41,8 @@ impl Sim {
         for place in machine.held.iter_mut().flatten() {
             *place = moved(place);
         }
+        let locks = std::mem::take(&mut machine.folder_locks);
+        machine.folder_locks = locks.into_iter().map(|(at, held)| (moved(&at), held)).collect();
     }
 
     /// Removes a folder with all that is in it, as somebody else would.
@@ -49,6 +53,7 @@ impl Sim {
         for place in &mut machine.held {
             place.take_if(|place| place.starts_with(&dir));
         }
+        machine.folder_locks.retain(|at, _| !at.starts_with(&dir));
     }
 
     /// Removes one file, durably, as somebody else would.
@@ -97,6 +102,16 @@ impl super::state::State {
     }
 }
 
+fn release<K: Ord + std::borrow::Borrow<Q>, Q: Ord + ?Sized>(
+    locks: &mut BTreeMap<K, Holders>,
+    of: &Q,
+) {
+    match locks.get_mut(of) {
+        Some(Holders::Many(count)) if *count > 1 => *count -= 1,
+        _ => drop(locks.remove(of)),
+    }
+}
+
 struct SimLock {
     sim: Sim,
     path: PathBuf,
@@ -128,9 +143,9 @@ impl Drop for SimLock {
     fn drop(&mut self) {
         let mut machine = self.shared().peek();
         if machine.process == self.process {
-            match machine.locks.get_mut(&self.id) {
-                Some(Holders::Many(count)) if *count > 1 => *count -= 1,
-                _ => drop(machine.locks.remove(&self.id)),
+            release(&mut machine.locks, &self.id);
+            if let Ok(place) = self.sim.place(&machine, &self.path) {
+                release(&mut machine.folder_locks, parent_of(&place));
             }
         }
         machine.disk.close(self.id);

@@ -27,6 +27,8 @@ pub(super) struct Machine {
     pub(super) killed: bool,
     /// Of files, whatever they are called.
     pub(super) locks: BTreeMap<Id, Holders>,
+    /// Of folders, by where they are now.
+    pub(super) folder_locks: BTreeMap<PathBuf, Holders>,
     /// Where each held folder is by now; none if it was removed.
     pub(super) held: Vec<Option<PathBuf>>,
     /// Counts forks: the process that calls is the child of the one before.
@@ -274,21 +276,33 @@ impl Storage for Sim {
             machine.file(&place)?
         };
         machine.refuse_locks()?;
-        if machine.locks.contains_key(&id) {
+        let folder = parent_of(&self.place(&machine, path)?).to_path_buf();
+        if machine.locks.contains_key(&id) || machine.folder_locks.contains_key(&folder) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         machine.locks.insert(id, Holders::One);
+        machine.folder_locks.insert(folder, Holders::One);
         Ok(self.locked(machine, path, id))
     }
 
     fn lock_shared(&self, path: &Path) -> io::Result<Lock> {
         let mut machine = self.shared.enter()?;
-        let id = machine.file(&self.place(&machine, path)?)?;
-        machine.refuse_locks()?;
-        match machine.locks.entry(id).or_insert(Holders::Many(0)) {
-            Holders::One => return Err(io::ErrorKind::WouldBlock.into()),
-            Holders::Many(count) => *count += 1,
+        let place = self.place(&machine, path)?;
+        let folder = parent_of(&place).to_path_buf();
+        if matches!(machine.folder_locks.get(&folder), Some(Holders::One)) {
+            return Err(io::ErrorKind::WouldBlock.into());
         }
+        let id = machine.file(&place)?;
+        machine.refuse_locks()?;
+        let share = |holders: &mut Holders| match holders {
+            Holders::One => Err(io::Error::from(io::ErrorKind::WouldBlock)),
+            Holders::Many(count) => {
+                *count += 1;
+                Ok(())
+            }
+        };
+        share(machine.locks.entry(id).or_insert(Holders::Many(0)))?;
+        share(machine.folder_locks.entry(folder).or_insert(Holders::Many(0)))?;
         Ok(self.locked(machine, path, id))
     }
 

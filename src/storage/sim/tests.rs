@@ -131,12 +131,15 @@ fn a_lock_is_exclusive_until_it_is_dropped_or_its_process_dies() {
     let sim = Sim::new();
     let lock = sim.lock(path("/lock")).unwrap();
     assert_eq!(kind(sim.lock(path("/lock"))), ErrorKind::WouldBlock);
-    let other = sim.lock(path("/other")).unwrap();
+    // The folder is locked with it.
+    assert_eq!(kind(sim.lock(path("/other"))), ErrorKind::WouldBlock);
+    sim.create_dir(path("/a")).unwrap();
+    let other = sim.lock(path("/a/other")).unwrap();
     drop(lock);
     let _lock = sim.lock(path("/lock")).unwrap();
     let next = sim.kill();
     let _next = next.lock(path("/lock")).unwrap();
-    let _other = next.lock(path("/other")).unwrap();
+    let _other = next.lock(path("/a/other")).unwrap();
     drop(other);
     assert_eq!(kind(next.lock(path("/other"))), ErrorKind::WouldBlock);
 }
