@@ -357,12 +357,8 @@ impl Copy {
     /// The same of a file that another process may be making shorter: then `None`.
     fn beside(storage: &dyn Storage, path: &Path) -> Result<Option<Self>> {
         let copied = Self::of(storage, path);
-        let source = copied.as_ref().err().and_then(std::error::Error::source);
-        let source = source.and_then(|source| source.downcast_ref::<io::Error>());
-        if source.is_some_and(|source| source.kind() == io::ErrorKind::UnexpectedEof) {
-            return Ok(None);
-        }
-        copied.map(Some)
+        let kind = copied.as_ref().err().and_then(Error::io_kind);
+        if kind == Some(io::ErrorKind::UnexpectedEof) { Ok(None) } else { copied.map(Some) }
     }
 
     fn of(storage: &dyn Storage, path: &Path) -> Result<Self> {
