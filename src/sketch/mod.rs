@@ -133,9 +133,25 @@ impl Sketcher {
         T: AsRef<str>,
     {
         self.check_items()?;
+        let hash = |item: T| self.inner.unit.of(item.as_ref().as_bytes());
+        self.original(items.into_iter().map(hash))
+    }
+
+    /// A set of byte strings with all its items, to be compared exactly: as
+    /// [`Sketcher::original_items`], which takes a string for its bytes.
+    pub fn original_byte_items<I, T>(&self, items: I) -> Result<Original>
+    where
+        I: IntoIterator<Item = T>,
+        T: AsRef<[u8]>,
+    {
+        self.check_items()?;
+        self.original(items.into_iter().map(|item| self.inner.unit.of(item.as_ref())))
+    }
+
+    fn original(&self, hashes: impl Iterator<Item = u64>) -> Result<Original> {
         scratch::with(|Scratch { sums, rows, .. }| {
             sums.clear();
-            sums.extend(items.into_iter().map(|item| self.inner.unit.of(item.as_ref().as_bytes())));
+            sums.extend(hashes);
             let signature = self.inner.sign(None, sums, rows)?;
             Ok(Original::new(signature, sums))
         })
@@ -151,6 +167,17 @@ impl Sketcher {
         self.check_items()?;
         let hash = |item: T| self.inner.unit.of(item.as_ref().as_bytes());
         self.sign(items.into_iter().map(hash))
+    }
+
+    /// The signature of a set of byte strings, taken as they are: as [`Sketcher::items`], which
+    /// takes a string for its bytes.
+    pub fn byte_items<I, T>(&self, items: I) -> Result<Signature>
+    where
+        I: IntoIterator<Item = T>,
+        T: AsRef<[u8]>,
+    {
+        self.check_items()?;
+        self.sign(items.into_iter().map(|item| self.inner.unit.of(item.as_ref())))
     }
 
     /// The signature of a set of integers, each the same item as its decimal digits: 1 is "1".

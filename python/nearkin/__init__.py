@@ -1,0 +1,90 @@
+"""Near-duplicates in text and sets: a durable MinHash index, and deduplication.
+
+>>> import nearkin as nk, tempfile, pathlib
+>>> folder = pathlib.Path(tempfile.mkdtemp())
+>>> with nk.Index(folder / "news", nk.Params(threshold=0.7, shingles="words:2")) as ix:
+...     added = ix.add(["a", "b"], ["the ferry was cancelled on monday", "a recipe for bread"])
+...     [m.key for m in ix.query("The ferry was cancelled on Monday!")]
+['a']
+"""
+
+from __future__ import annotations
+
+from ._errors import (
+    BugError,
+    CancelledError,
+    ClosedError,
+    CorruptError,
+    EmptyError,
+    Error,
+    InvalidError,
+    LockedError,
+    MismatchError,
+    MissingKeyError,
+    NotFoundError,
+    PoisonedError,
+    StorageError,
+    UnknownOutcomeError,
+    UnsettledError,
+    UnsupportedError,
+)
+from ._nearkin import (
+    Answer,
+    Document,
+    Index,
+    Match,
+    Params,
+    Readable,
+    Reader,
+    Signature,
+    Signatures,
+    Sketcher,
+    Snapshot,
+    Stream,
+    Table,
+    __version__,
+    exists,
+    rebuild,
+    salvage,
+)
+from ._types import Added, Imported, Stats, Verification
+
+__all__ = [
+    "Added",
+    "Answer",
+    "BugError",
+    "CancelledError",
+    "ClosedError",
+    "CorruptError",
+    "Document",
+    "EmptyError",
+    "Error",
+    "Imported",
+    "Index",
+    "InvalidError",
+    "LockedError",
+    "Match",
+    "MismatchError",
+    "MissingKeyError",
+    "NotFoundError",
+    "Params",
+    "PoisonedError",
+    "Readable",
+    "Reader",
+    "Signature",
+    "Signatures",
+    "Sketcher",
+    "Snapshot",
+    "Stats",
+    "StorageError",
+    "Stream",
+    "Table",
+    "UnknownOutcomeError",
+    "UnsettledError",
+    "UnsupportedError",
+    "Verification",
+    "__version__",
+    "exists",
+    "rebuild",
+    "salvage",
+]

@@ -1,0 +1,84 @@
+"""What makes a column of whatever Python people keep columns in."""
+
+from __future__ import annotations
+
+import datetime as _dt
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+_UTC = _dt.timezone.utc
+_EPOCH = _dt.datetime(1970, 1, 1, tzinfo=_UTC)
+
+
+def column(values: Any, name: str) -> Any:
+    """A list or tuple, or an object with the Arrow PyCapsule interface."""
+    if isinstance(values, (list, tuple)):
+        return values
+    if isinstance(values, (str, bytes, bytearray, Mapping)):
+        kind = type(values).__name__
+        raise TypeError(f"{name} must be a column (a list, Arrow, pandas, polars ...), not one {kind}")
+    # A column of Python objects is read as such; all else without a copy, if it can be.
+    if getattr(values, "dtype", None) == object:
+        return _listed(values, name)
+    if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
+        return values
+    if hasattr(values, "tolist") and hasattr(values, "dtype"):
+        return _listed(values, name)
+    if isinstance(values, Iterable):
+        return list(values)
+    raise TypeError(f"{name} must be a column, not {type(values).__name__}")
+
+
+def _listed(values: Any, name: str) -> list[Any]:
+    """The elements of a numpy array, or of a pandas column, as Python objects."""
+    if getattr(values, "ndim", 1) != 1:
+        raise ValueError(f"{name} must have one dimension, not {values.ndim}")
+    listed: list[Any] = values.tolist()
+    return listed
+
+
+def datetime_of(ms: int) -> _dt.datetime:
+    """Milliseconds since 1970 as an aware ``datetime``."""
+    return _EPOCH + _dt.timedelta(milliseconds=ms)
+
+
+def ms_of(time: Any) -> int:
+    """A time in milliseconds since 1970: of a ``datetime`` (a naive one is local time), or an int."""
+    if isinstance(time, bool):
+        raise TypeError("a time must be a datetime or int (milliseconds), not bool")
+    if isinstance(time, int):
+        ms = time
+    elif isinstance(time, _dt.datetime):
+        # Not by a float: exact.
+        ms = (time.astimezone(_UTC) - _EPOCH) // _dt.timedelta(milliseconds=1)
+    elif hasattr(time, "astype") and type(time).__name__ == "datetime64":
+        ms = int(time.astype("datetime64[ms]").astype("int64"))
+    else:
+        kind = type(time).__name__
+        raise TypeError(f"a time must be a datetime or int (milliseconds), not {kind}")
+    if ms < 0:
+        raise ValueError(f"a time must not be before 1970: {time}")
+    return ms
+
+
+def times(values: Any, rows: int) -> list[int | None]:
+    """A column of times in milliseconds since 1970; one time stands for all rows."""
+    if isinstance(values, (int, _dt.datetime)):
+        return [ms_of(values)] * rows
+    dtype = getattr(values, "dtype", None)
+    if dtype is not None and getattr(dtype, "kind", "") == "M" and hasattr(values, "to_numpy"):
+        # pandas: a column with a zone has numpy's UTC.
+        values = values.to_numpy(dtype="datetime64[ms]")
+        dtype = values.dtype
+    if dtype is not None and getattr(dtype, "kind", "") == "M":
+        import numpy as np
+
+        ms = values.astype("datetime64[ms]").astype("int64")
+        return [None if null else ms_of(int(time)) for time, null in zip(ms, np.isnat(values))]
+    if hasattr(values, "to_pylist"):
+        values = values.to_pylist()
+    elif hasattr(values, "to_list"):
+        values = values.to_list()
+    elif hasattr(values, "tolist"):
+        values = values.tolist()
+    return [None if time is None else ms_of(time) for time in values]

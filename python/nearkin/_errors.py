@@ -1,0 +1,90 @@
+"""The exceptions of nearkin: one tree, with Python's own classes mixed in where they fit."""
+
+from __future__ import annotations
+
+__all__ = [
+    "BugError",
+    "CancelledError",
+    "ClosedError",
+    "CorruptError",
+    "EmptyError",
+    "Error",
+    "InvalidError",
+    "LockedError",
+    "MismatchError",
+    "MissingKeyError",
+    "NotFoundError",
+    "PoisonedError",
+    "StorageError",
+    "UnknownOutcomeError",
+    "UnsettledError",
+    "UnsupportedError",
+]
+
+
+class Error(Exception):
+    """Every exception that nearkin raises by itself, but for ``TypeError``."""
+
+
+class InvalidError(Error, ValueError):
+    """An argument is out of its range. Nothing was written: fix the call."""
+
+
+class EmptyError(Error, ValueError):
+    """The text or set has no shingle, so there is nothing to compare: skip it."""
+
+
+class NotFoundError(Error, FileNotFoundError):
+    """There is no index at this path: create one, or correct the path."""
+
+
+class MissingKeyError(Error, KeyError):
+    """No document has this key."""
+
+    def __str__(self) -> str:
+        # KeyError would show the message in quotes.
+        return Exception.__str__(self)
+
+
+class MismatchError(Error, ValueError):
+    """The index has other parameters, or a signature was made with others."""
+
+
+class LockedError(Error, OSError):
+    """Another handle, in this process or another, has the index open for writing."""
+
+
+class UnsettledError(Error):
+    """A writer changed the index again and again while it was opened: try again."""
+
+
+class UnsupportedError(Error):
+    """The files were written by a newer version of nearkin: upgrade."""
+
+
+class CorruptError(Error, OSError):
+    """Bytes on disk are damaged: restore a backup, or ``nearkin.salvage``."""
+
+
+class StorageError(Error, OSError):
+    """The operating system refused (often a full disk). The change was not written."""
+
+
+class UnknownOutcomeError(Error, OSError):
+    """A sync failed: after a power cut the change may or may not be there. Reopen and look."""
+
+
+class PoisonedError(Error, OSError):
+    """An earlier sync failed, so this handle writes nothing more: reopen the index."""
+
+
+class CancelledError(Error):
+    """The progress callback returned ``False``."""
+
+
+class ClosedError(Error, ValueError):
+    """The index was closed, or it was opened before a fork and this is the child."""
+
+
+class BugError(Error, RuntimeError):
+    """A failed check inside nearkin: please report it."""

@@ -1,0 +1,66 @@
+"""What operations return: named tuples."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Added(NamedTuple):
+    """What became of the rows of :meth:`Index.add`."""
+
+    inserted: int
+    replaced: int
+    #: The same signature and payload were there: nothing was written.
+    unchanged: int
+    #: A later row of the same batch has the same key.
+    superseded: int
+    #: Numbers of the rows that have no shingle, or are null: not written.
+    empty: tuple[int, ...]
+
+
+class Imported(NamedTuple):
+    """What became of the documents of another index."""
+
+    inserted: int
+    replaced: int
+    unchanged: int
+
+
+class Verification(NamedTuple):
+    """What :meth:`Index.verify` found."""
+
+    documents: int
+    #: All damage that was found, each with its file and place.
+    problems: list[str]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the index is whole."""
+        return not self.problems
+
+
+class Stats(NamedTuple):
+    """The state of an index in numbers."""
+
+    documents: int
+    #: Dead documents that still take space; compaction frees it.
+    dead: int
+    segments: int
+    memtable_documents: int
+    memtable_bytes: int
+    bytes_on_disk: int
+    #: The last change that queries see.
+    change: int
+    #: The last change that survives power loss.
+    durable_change: int
+    bytes_read: int
+    bytes_written: int
+    syncs: int
+    #: Snapshots of older states that are still held somewhere.
+    snapshots_pinning: int
+    #: Changes that opening replayed from the log: 0 after a clean close.
+    changes_replayed: int
+    unicode_created: str
+    unicode: str
+    #: What the last maintenance said if it failed.
+    maintenance_failure: str | None

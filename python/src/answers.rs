@@ -1,0 +1,240 @@
+//! `nearkin.Match`, `nearkin.Answer` and `nearkin.Document`: what queries and look-ups return.
+
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+
+use crate::error::raise;
+use crate::signatures::Signature;
+
+/// How keys are shown to Python.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyType {
+    Text,
+    Bytes,
+}
+
+impl KeyType {
+    /// A key as a Python object. In an index of text keys, one that is not UTF-8 is an error.
+    pub(crate) fn show<'py>(self, py: Python<'py>, key: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        if self == Self::Bytes {
+            return Ok(PyBytes::new(py, key).into_any());
+        }
+        match str::from_utf8(key) {
+            Ok(text) => Ok(PyString::new(py, text).into_any()),
+            Err(_) => Err(raise(py, "InvalidError", &not_utf8(key))),
+        }
+    }
+
+    /// Refuses a key that cannot be shown.
+    pub(crate) fn check(self, py: Python<'_>, key: &[u8]) -> PyResult<()> {
+        if self == Self::Text && str::from_utf8(key).is_err() {
+            return Err(raise(py, "InvalidError", &not_utf8(key)));
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn not_utf8(key: &[u8]) -> String {
+    format!("the key {} is not UTF-8: open the index with keys='bytes'", key.escape_ascii())
+}
+
+/// Milliseconds UTC as a `datetime`.
+pub(crate) fn datetime(py: Python<'_>, ms: u64) -> PyResult<Bound<'_, PyAny>> {
+    py.import("nearkin._columns")?.getattr("datetime_of")?.call1((ms,))
+}
+
+/// A document like the one asked for.
+#[pyclass(frozen, module = "nearkin")]
+#[derive(Debug, Clone)]
+pub(crate) struct Match {
+    inner: nearkin::Match,
+    keys: KeyType,
+}
+
+#[pymethods]
+impl Match {
+    /// The document's key.
+    #[getter]
+    fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.keys.show(py, &self.inner.key)
+    }
+
+    /// The estimate of the Jaccard similarity.
+    #[getter]
+    fn similarity(&self) -> f64 {
+        self.inner.similarity
+    }
+
+    /// The standard error of that estimate.
+    #[getter]
+    fn standard_error(&self) -> f64 {
+        self.inner.standard_error
+    }
+
+    /// How many rows of the signatures are equal: what matches are ordered by.
+    #[getter]
+    fn equal_rows(&self) -> u32 {
+        self.inner.equal_rows
+    }
+
+    /// The caller's own bytes.
+    #[getter]
+    fn payload<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.inner.payload)
+    }
+
+    /// When it was inserted or last replaced, in UTC.
+    #[getter]
+    fn time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        datetime(py, self.inner.time)
+    }
+
+    /// The same in milliseconds since 1970.
+    #[getter]
+    fn time_ms(&self) -> u64 {
+        self.inner.time
+    }
+
+    fn __eq__(&self, other: PyRef<'_, Self>) -> bool {
+        self.inner == other.inner
+    }
+
+    fn __hash__(&self) -> u64 {
+        self.inner.key.iter().fold(self.inner.time, |hash, byte| {
+            hash.wrapping_mul(0x100_0000_01b3) ^ u64::from(*byte)
+        })
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let key = KeyType::show(self.keys, py, &self.inner.key);
+        let key = key.unwrap_or_else(|_| PyBytes::new(py, &self.inner.key).into_any());
+        Ok(format!("Match({}, similarity={:.3})", key.repr()?, self.inner.similarity))
+    }
+}
+
+/// The matches of a query, most similar first, equal ones by key: a sequence.
+#[pyclass(frozen, sequence, module = "nearkin")]
+#[derive(Debug)]
+pub(crate) struct Answer {
+    inner: nearkin::Answer,
+    keys: KeyType,
+}
+
+impl Answer {
+    pub(crate) fn new(inner: nearkin::Answer, keys: KeyType) -> Self {
+        Self { inner, keys }
+    }
+}
+
+#[pymethods]
+impl Answer {
+    fn __len__(&self) -> usize {
+        self.inner.matches.len()
+    }
+
+    fn __getitem__(&self, at: isize) -> PyResult<Match> {
+        let length = isize::try_from(self.inner.matches.len()).unwrap_or(isize::MAX);
+        let at = if at < 0 { at + length } else { at };
+        let found = usize::try_from(at).ok().and_then(|at| self.inner.matches.get(at));
+        let found = found.ok_or_else(|| PyIndexError::new_err("no such match"))?;
+        Ok(Match { inner: found.clone(), keys: self.keys })
+    }
+
+    /// The keys of the matches.
+    #[getter]
+    fn keys<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        self.inner.matches.iter().map(|found| self.keys.show(py, &found.key)).collect()
+    }
+
+    /// How many documents reach the threshold, the limit aside.
+    #[getter]
+    fn found(&self) -> u64 {
+        self.inner.found
+    }
+
+    /// The threshold that was asked for, or the index's own.
+    #[getter]
+    fn threshold(&self) -> f64 {
+        self.inner.threshold
+    }
+
+    /// Whether every candidate was compared: see ``max_candidates``.
+    #[getter]
+    fn complete(&self) -> bool {
+        self.inner.complete
+    }
+
+    /// The number of the last change that the answer takes into account.
+    #[getter]
+    fn change(&self) -> u64 {
+        self.inner.change
+    }
+
+    fn __repr__(&self) -> String {
+        let (count, threshold) = (self.inner.matches.len(), self.inner.threshold);
+        format!("Answer({count} of {} matches at {threshold})", self.inner.found)
+    }
+}
+
+/// A stored document.
+#[pyclass(frozen, module = "nearkin")]
+#[derive(Debug)]
+pub(crate) struct Document {
+    pub(crate) inner: nearkin::Document,
+    pub(crate) params: nearkin::Params,
+    pub(crate) keys: KeyType,
+}
+
+#[pymethods]
+impl Document {
+    /// Its key.
+    #[getter]
+    fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.keys.show(py, &self.inner.key)
+    }
+
+    /// The caller's own bytes.
+    #[getter]
+    fn payload<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.inner.payload)
+    }
+
+    /// When it was inserted or last replaced, in UTC.
+    #[getter]
+    fn time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        datetime(py, self.inner.time)
+    }
+
+    /// The same in milliseconds since 1970.
+    #[getter]
+    fn time_ms(&self) -> u64 {
+        self.inner.time
+    }
+
+    /// Its signature. (The text itself is not stored.)
+    #[getter]
+    fn signature(&self) -> Signature {
+        Signature { params: self.params.clone(), inner: self.inner.signature.clone() }
+    }
+
+    fn __eq__(&self, other: PyRef<'_, Self>) -> bool {
+        self.inner == other.inner
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let count = self.inner.signature.shingle_count();
+        let payload = self.inner.payload.len();
+        Ok(format!(
+            "Document({}, {count} shingles, payload of {payload} bytes)",
+            self.key(py)?.repr()?
+        ))
+    }
+}
+
+/// Registers the classes.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Match>()?;
+    module.add_class::<Answer>()?;
+    module.add_class::<Document>()
+}

@@ -1,0 +1,462 @@
+//! The Arrow C data interface: three structs of C, and the only unsafe code of this crate.
+//!
+//! The layout is that of <https://arrow.apache.org/docs/format/CDataInterface.html> and
+//! `CStreamInterface.html`. What producers hand over is trusted as far as that page lets a consumer
+//! trust it: pointers, lengths and offsets are taken as they say; text is checked to be UTF-8.
+#![expect(unsafe_code, reason = "an interface of C pointers; everything above it is safe")]
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr;
+
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+pub(crate) const SCHEMA_NAME: &CStr = c"arrow_schema";
+pub(crate) const ARRAY_NAME: &CStr = c"arrow_array";
+pub(crate) const STREAM_NAME: &CStr = c"arrow_array_stream";
+
+/// `ArrowSchema` of C.
+#[repr(C)]
+pub(crate) struct ArrowSchema {
+    format: *const c_char,
+    name: *const c_char,
+    metadata: *const c_char,
+    flags: i64,
+    n_children: i64,
+    children: *mut *mut ArrowSchema,
+    dictionary: *mut ArrowSchema,
+    release: Option<unsafe extern "C" fn(*mut ArrowSchema)>,
+    private_data: *mut c_void,
+}
+
+/// `ArrowArray` of C.
+#[repr(C)]
+pub(crate) struct ArrowArray {
+    length: i64,
+    null_count: i64,
+    offset: i64,
+    n_buffers: i64,
+    n_children: i64,
+    buffers: *mut *const c_void,
+    children: *mut *mut ArrowArray,
+    dictionary: *mut ArrowArray,
+    release: Option<unsafe extern "C" fn(*mut ArrowArray)>,
+    private_data: *mut c_void,
+}
+
+/// `ArrowArrayStream` of C.
+#[repr(C)]
+pub(crate) struct ArrowStream {
+    get_schema: Option<unsafe extern "C" fn(*mut ArrowStream, *mut ArrowSchema) -> c_int>,
+    get_next: Option<unsafe extern "C" fn(*mut ArrowStream, *mut ArrowArray) -> c_int>,
+    get_last_error: Option<unsafe extern "C" fn(*mut ArrowStream) -> *const c_char>,
+    release: Option<unsafe extern "C" fn(*mut ArrowStream)>,
+    private_data: *mut c_void,
+}
+
+// SAFETY: the interface lets an owner release from any thread, and nothing is written through a
+// shared reference: buffers are immutable from the moment that they are exported.
+unsafe impl Send for ArrowSchema {}
+// SAFETY: as above.
+unsafe impl Sync for ArrowSchema {}
+// SAFETY: as above.
+unsafe impl Send for ArrowArray {}
+// SAFETY: as above.
+unsafe impl Sync for ArrowArray {}
+// SAFETY: a stream is used through `&mut` only; its producer allows any thread, one at a time.
+unsafe impl Send for ArrowStream {}
+
+macro_rules! released_on_drop {
+    ($name:ident) => {
+        impl Drop for $name {
+            fn drop(&mut self) {
+                if let Some(release) = self.release {
+                    // SAFETY: a release callback that is not null may be called once with its own
+                    // struct, and sets it to null.
+                    unsafe { release(self) };
+                }
+            }
+        }
+
+        impl $name {
+            /// Takes the struct out of a capsule of Python, which keeps a released one.
+            pub(crate) fn take(capsule: &Bound<'_, PyCapsule>, name: &CStr) -> PyResult<Self> {
+                let mut place = capsule.pointer_checked(Some(name))?.cast::<Self>();
+                // SAFETY: a capsule of this name holds such a struct, which nobody else reads
+                // while the interpreter is held.
+                let held = unsafe { place.as_mut() };
+                let taken = std::mem::replace(held, Self::empty());
+                if taken.release.is_none() {
+                    let message = "the Arrow data was consumed already";
+                    return Err(pyo3::exceptions::PyValueError::new_err(message));
+                }
+                Ok(taken)
+            }
+        }
+    };
+}
+
+released_on_drop!(ArrowSchema);
+released_on_drop!(ArrowArray);
+released_on_drop!(ArrowStream);
+
+impl ArrowSchema {
+    pub(crate) fn empty() -> Self {
+        Self {
+            format: ptr::null(),
+            name: ptr::null(),
+            metadata: ptr::null(),
+            flags: 0,
+            n_children: 0,
+            children: ptr::null_mut(),
+            dictionary: ptr::null_mut(),
+            release: None,
+            private_data: ptr::null_mut(),
+        }
+    }
+
+    /// The type, as the interface spells it.
+    pub(crate) fn format(&self) -> &str {
+        if self.format.is_null() {
+            return "";
+        }
+        // SAFETY: the producer keeps a C string there until the schema is released.
+        unsafe { CStr::from_ptr(self.format) }.to_str().unwrap_or("")
+    }
+
+    pub(crate) fn child(&self, number: usize) -> Option<&Self> {
+        if i64::try_from(number).ok()? >= self.n_children {
+            return None;
+        }
+        // SAFETY: there are `n_children` pointers.
+        let child = unsafe { *self.children.add(number) };
+        // SAFETY: each points to a schema that lives as long as its parent.
+        unsafe { child.as_ref() }
+    }
+
+    pub(crate) fn dictionary(&self) -> Option<&Self> {
+        // SAFETY: null, or a schema that lives as long as this one.
+        unsafe { self.dictionary.as_ref() }
+    }
+}
+
+impl ArrowArray {
+    pub(crate) fn empty() -> Self {
+        Self {
+            length: 0,
+            null_count: 0,
+            offset: 0,
+            n_buffers: 0,
+            n_children: 0,
+            buffers: ptr::null_mut(),
+            children: ptr::null_mut(),
+            dictionary: ptr::null_mut(),
+            release: None,
+            private_data: ptr::null_mut(),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        usize::try_from(self.length).unwrap_or(0)
+    }
+
+    pub(crate) fn offset(&self) -> usize {
+        usize::try_from(self.offset).unwrap_or(0)
+    }
+
+    pub(crate) fn child(&self, number: usize) -> Option<&Self> {
+        if i64::try_from(number).ok()? >= self.n_children {
+            return None;
+        }
+        // SAFETY: there are `n_children` pointers.
+        let child = unsafe { *self.children.add(number) };
+        // SAFETY: each points to an array that lives as long as its parent.
+        unsafe { child.as_ref() }
+    }
+
+    pub(crate) fn dictionary(&self) -> Option<&Self> {
+        // SAFETY: null, or an array that lives as long as this one.
+        unsafe { self.dictionary.as_ref() }
+    }
+
+    /// Where a buffer begins; null where there is none.
+    fn buffer(&self, number: usize) -> *const u8 {
+        if i64::try_from(number).map_or(true, |number| number >= self.n_buffers) {
+            return ptr::null();
+        }
+        // SAFETY: there are `n_buffers` pointers.
+        unsafe { *self.buffers.add(number) }.cast()
+    }
+
+    /// Whether row `row` (from the array's own begin) is not null.
+    pub(crate) fn is_valid(&self, row: usize) -> bool {
+        let validity = self.buffer(0);
+        if self.null_count == 0 || validity.is_null() {
+            return true;
+        }
+        let bit = self.offset() + row;
+        // SAFETY: the validity buffer has a bit for each row, the offset included.
+        let byte = unsafe { *validity.add(bit / 8) };
+        byte >> (bit % 8) & 1 == 1
+    }
+
+    /// Value `at` (the offset included) of a buffer of integers. The caller stays within the
+    /// array's rows (for offsets: one more) and names the type that the format says.
+    pub(crate) fn value<T: Primitive>(&self, buffer: usize, at: usize) -> T {
+        let begin = self.buffer(buffer);
+        if begin.is_null() {
+            return T::default();
+        }
+        // SAFETY: the buffer holds such a value for every row; alignment is only recommended.
+        unsafe { begin.cast::<T>().add(at).read_unaligned() }
+    }
+
+    /// Bytes `begin..end` of a buffer, as offsets of the array itself say.
+    pub(crate) fn bytes(&self, buffer: usize, begin: usize, end: usize) -> &[u8] {
+        let start = self.buffer(buffer);
+        if start.is_null() || end <= begin {
+            return &[];
+        }
+        // SAFETY: offsets of a column lie within its data, which stays as it is until the release.
+        unsafe { std::slice::from_raw_parts(start.add(begin), end - begin) }
+    }
+
+    /// The 16 bytes of a row of a view column (the offset included).
+    pub(crate) fn view(&self, at: usize) -> &[u8; 16] {
+        let start = self.buffer(1);
+        if start.is_null() {
+            return &[0; 16];
+        }
+        // SAFETY: the second buffer of a view column holds 16 bytes for each row.
+        unsafe { &*start.add(at * 16).cast::<[u8; 16]>() }
+    }
+}
+
+/// What may lie in a buffer as it is: numbers without padding.
+pub(crate) trait Primitive: Copy + Default {}
+
+/// The memory of numbers.
+pub(crate) fn bytes_of<T: Primitive>(values: &[T]) -> &[u8] {
+    // SAFETY: every byte of a number is initialised, and bytes need no alignment.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
+}
+
+impl Primitive for i8 {}
+impl Primitive for u8 {}
+impl Primitive for i16 {}
+impl Primitive for u16 {}
+impl Primitive for i32 {}
+impl Primitive for u32 {}
+impl Primitive for i64 {}
+impl Primitive for u64 {}
+impl Primitive for f64 {}
+
+impl ArrowStream {
+    fn empty() -> Self {
+        Self {
+            get_schema: None,
+            get_next: None,
+            get_last_error: None,
+            release: None,
+            private_data: ptr::null_mut(),
+        }
+    }
+
+    fn failure(&mut self, code: c_int) -> String {
+        if let Some(get_last_error) = self.get_last_error {
+            // SAFETY: a callback of a stream that is not released, with its own struct.
+            let message = unsafe { get_last_error(self) };
+            if !message.is_null() {
+                // SAFETY: a C string, valid until the stream is used again.
+                return unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned();
+            }
+        }
+        format!("the Arrow stream failed with error {code}")
+    }
+
+    pub(crate) fn schema(&mut self) -> Result<ArrowSchema, String> {
+        let get_schema = self.get_schema.ok_or("an Arrow stream without get_schema")?;
+        let mut schema = ArrowSchema::empty();
+        // SAFETY: a callback of a stream that is not released; it fills an empty schema.
+        let code = unsafe { get_schema(self, &raw mut schema) };
+        if code == 0 { Ok(schema) } else { Err(self.failure(code)) }
+    }
+
+    /// The next array; `None` at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<ArrowArray>, String> {
+        let get_next = self.get_next.ok_or("an Arrow stream without get_next")?;
+        let mut array = ArrowArray::empty();
+        // SAFETY: as above.
+        let code = unsafe { get_next(self, &raw mut array) };
+        if code != 0 {
+            return Err(self.failure(code));
+        }
+        Ok(array.release.is_some().then_some(array))
+    }
+}
+
+/// What an exported schema points to.
+struct SchemaParts {
+    _format: CString,
+    _name: CString,
+    children: Vec<*mut ArrowSchema>,
+}
+
+impl ArrowSchema {
+    /// A schema of our own. Names and formats hold no zero byte: they are this crate's.
+    pub(crate) fn export(format: &str, name: &str, nullable: bool, children: Vec<Self>) -> Self {
+        let format = CString::new(format).unwrap_or_default();
+        let name = CString::new(name).unwrap_or_default();
+        let children = children.into_iter().map(|child| Box::into_raw(Box::new(child))).collect();
+        let mut parts = Box::new(SchemaParts { _format: format, _name: name, children });
+        Self {
+            format: parts._format.as_ptr(),
+            name: parts._name.as_ptr(),
+            metadata: ptr::null(),
+            flags: if nullable { 2 } else { 0 },
+            n_children: i64::try_from(parts.children.len()).unwrap_or(0),
+            children: parts.children.as_mut_ptr(),
+            dictionary: ptr::null_mut(),
+            release: Some(release_schema),
+            private_data: Box::into_raw(parts).cast(),
+        }
+    }
+}
+
+unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
+    // SAFETY: the consumer passes the struct that it was given, or a bytewise copy.
+    let schema = unsafe { &mut *schema };
+    // SAFETY: `export` made it of such a box, and release is called once.
+    let parts = unsafe { Box::from_raw(schema.private_data.cast::<SchemaParts>()) };
+    for child in &parts.children {
+        // SAFETY: `export` made it of a box; dropping it releases it unless it was moved out.
+        drop(unsafe { Box::from_raw(*child) });
+    }
+    schema.release = None;
+    schema.private_data = ptr::null_mut();
+}
+
+/// Memory that an exported array points to, and what keeps it.
+pub(crate) trait Buffers: Send + Sync + 'static {
+    /// The buffers in the order of the format; `None` for one that is not there.
+    fn buffers(&self) -> Vec<Option<&[u8]>>;
+}
+
+struct ArrayParts {
+    _owner: Box<dyn Buffers>,
+    buffers: Vec<*const c_void>,
+    children: Vec<*mut ArrowArray>,
+}
+
+impl ArrowArray {
+    /// An array of our own: `owner` is kept until the consumer releases it. The owner's memory
+    /// must not move when the owner does: it is on the heap.
+    pub(crate) fn export(
+        owner: Box<dyn Buffers>,
+        length: usize,
+        null_count: usize,
+        children: Vec<Self>,
+    ) -> Self {
+        let pointer = |buffer: Option<&[u8]>| buffer.map_or(ptr::null(), |some| some.as_ptr().cast());
+        let buffers: Vec<*const c_void> = owner.buffers().into_iter().map(pointer).collect();
+        let children = children.into_iter().map(|child| Box::into_raw(Box::new(child))).collect();
+        let mut parts = Box::new(ArrayParts { _owner: owner, buffers, children });
+        let count = |length: usize| i64::try_from(length).unwrap_or(i64::MAX);
+        Self {
+            length: count(length),
+            null_count: count(null_count),
+            offset: 0,
+            n_buffers: count(parts.buffers.len()),
+            n_children: count(parts.children.len()),
+            buffers: parts.buffers.as_mut_ptr(),
+            children: parts.children.as_mut_ptr(),
+            dictionary: ptr::null_mut(),
+            release: Some(release_array),
+            private_data: Box::into_raw(parts).cast(),
+        }
+    }
+}
+
+unsafe extern "C" fn release_array(array: *mut ArrowArray) {
+    // SAFETY: as of a schema.
+    let array = unsafe { &mut *array };
+    // SAFETY: `export` made it of such a box, and release is called once.
+    let parts = unsafe { Box::from_raw(array.private_data.cast::<ArrayParts>()) };
+    for child in &parts.children {
+        // SAFETY: `export` made it of a box; dropping it releases it unless it was moved out.
+        drop(unsafe { Box::from_raw(*child) });
+    }
+    array.release = None;
+    array.private_data = ptr::null_mut();
+}
+
+/// What an exported stream reads from. Called without the interpreter lock.
+pub(crate) trait Producer: Send + 'static {
+    /// The schema of every array.
+    fn schema(&self) -> ArrowSchema;
+    /// The next array; `None` at the end.
+    fn next(&mut self) -> Result<Option<ArrowArray>, String>;
+}
+
+struct StreamParts {
+    producer: Box<dyn Producer>,
+    failure: CString,
+}
+
+const EIO: c_int = 5;
+
+impl ArrowStream {
+    /// A stream of our own.
+    pub(crate) fn export(producer: Box<dyn Producer>) -> Self {
+        let parts = Box::new(StreamParts { producer, failure: CString::default() });
+        Self {
+            get_schema: Some(stream_schema),
+            get_next: Some(stream_next),
+            get_last_error: Some(stream_failure),
+            release: Some(release_stream),
+            private_data: Box::into_raw(parts).cast(),
+        }
+    }
+}
+
+unsafe extern "C" fn stream_schema(stream: *mut ArrowStream, out: *mut ArrowSchema) -> c_int {
+    // SAFETY: `export` put such a box there, and the consumer calls one callback at a time.
+    let parts = unsafe { &*(*stream).private_data.cast::<StreamParts>() };
+    // SAFETY: `out` is memory for a schema, without one in it: it is written, not dropped.
+    unsafe { out.write(parts.producer.schema()) };
+    0
+}
+
+unsafe extern "C" fn stream_next(stream: *mut ArrowStream, out: *mut ArrowArray) -> c_int {
+    // SAFETY: as above.
+    let parts = unsafe { &mut *(*stream).private_data.cast::<StreamParts>() };
+    let next = std::panic::AssertUnwindSafe(|| parts.producer.next());
+    let next = std::panic::catch_unwind(next)
+        .unwrap_or_else(|panic| Err(crate::error::panic_text(&*panic)));
+    match next {
+        Ok(array) => {
+            // SAFETY: `out` is memory for an array. A released one marks the end.
+            unsafe { out.write(array.unwrap_or_else(ArrowArray::empty)) };
+            0
+        }
+        Err(message) => {
+            parts.failure = CString::new(message.replace('\0', " ")).unwrap_or_default();
+            EIO
+        }
+    }
+}
+
+unsafe extern "C" fn stream_failure(stream: *mut ArrowStream) -> *const c_char {
+    // SAFETY: as above.
+    let parts = unsafe { &*(*stream).private_data.cast::<StreamParts>() };
+    if parts.failure.is_empty() { ptr::null() } else { parts.failure.as_ptr() }
+}
+
+unsafe extern "C" fn release_stream(stream: *mut ArrowStream) {
+    // SAFETY: as above.
+    let stream = unsafe { &mut *stream };
+    // SAFETY: `export` made it of such a box, and release is called once.
+    drop(unsafe { Box::from_raw(stream.private_data.cast::<StreamParts>()) });
+    stream.release = None;
+    stream.private_data = ptr::null_mut();
+}

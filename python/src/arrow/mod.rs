@@ -1,0 +1,8 @@
+//! Columns in and tables out by the Arrow PyCapsule interface, without a copy and without Arrow.
+
+pub(crate) mod ffi;
+mod read;
+mod write;
+
+pub(crate) use read::{Chunk, Item, chunks_of};
+pub(crate) use write::{Batch, Builder, Column, Field, Kind, Values, column_array, schema_of};

@@ -1,0 +1,290 @@
+//! Record batches of our own, and how they leave: as Arrow arrays that keep their memory.
+
+use std::sync::Arc;
+
+use super::ffi::{ArrowArray, ArrowSchema, Buffers, bytes_of};
+
+/// The type of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Integer,
+    Float,
+    /// Milliseconds since 1970, UTC.
+    Time,
+    Bool,
+    /// Text.
+    Text,
+    Bytes,
+    /// Bytes of one length.
+    Fixed(usize),
+}
+
+impl Kind {
+    fn format(self) -> String {
+        match self {
+            Self::Integer => "l".to_owned(),
+            Self::Float => "g".to_owned(),
+            Self::Time => "tsm:UTC".to_owned(),
+            Self::Bool => "b".to_owned(),
+            Self::Text => "u".to_owned(),
+            Self::Bytes => "z".to_owned(),
+            Self::Fixed(width) => format!("w:{width}"),
+        }
+    }
+}
+
+/// A column's name and type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Field {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) nullable: bool,
+}
+
+impl Field {
+    pub(crate) const fn new(name: &'static str, kind: Kind) -> Self {
+        Self { name, kind, nullable: false }
+    }
+
+    pub(crate) const fn nullable(name: &'static str, kind: Kind) -> Self {
+        Self { name, kind, nullable: true }
+    }
+
+    pub(crate) fn schema(&self) -> ArrowSchema {
+        ArrowSchema::export(&self.kind.format(), self.name, self.nullable, Vec::new())
+    }
+}
+
+/// Text or bytes, end to end.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Strings {
+    /// Where each begins, and at last where the last one ends.
+    pub(crate) offsets: Vec<i32>,
+    pub(crate) data: Vec<u8>,
+}
+
+impl Strings {
+    fn push(&mut self, value: &[u8]) {
+        if self.offsets.is_empty() {
+            self.offsets.push(0);
+        }
+        self.data.extend_from_slice(value);
+        self.offsets.push(i32::try_from(self.data.len()).unwrap_or(i32::MAX));
+    }
+
+    pub(crate) fn get(&self, row: usize) -> &[u8] {
+        let offset = |at: usize| {
+            self.offsets.get(at).and_then(|offset| usize::try_from(*offset).ok()).unwrap_or(0)
+        };
+        self.data.get(offset(row)..offset(row + 1)).unwrap_or(&[])
+    }
+}
+
+/// The values of a column.
+#[derive(Debug, Clone)]
+pub(crate) enum Values {
+    Integer(Vec<i64>),
+    Float(Vec<f64>),
+    /// One bit each.
+    Bool(Vec<u8>),
+    Strings(Strings),
+    /// Bytes of one length, which others hold, too.
+    Fixed(Arc<Vec<u8>>),
+}
+
+/// A column of a batch.
+#[derive(Debug, Clone)]
+pub(crate) struct Column {
+    pub(crate) field: Field,
+    pub(crate) values: Values,
+    length: usize,
+    nulls: usize,
+    /// One bit a row; complete only if there are nulls.
+    validity: Vec<u8>,
+}
+
+fn set_bit(bits: &mut Vec<u8>, at: usize, is_set: bool) {
+    if bits.len() <= at / 8 {
+        bits.push(0);
+    }
+    if let (true, Some(byte)) = (is_set, bits.last_mut()) {
+        *byte |= 1 << (at % 8);
+    }
+}
+
+impl Column {
+    pub(crate) fn new(field: Field) -> Self {
+        let values = match field.kind {
+            Kind::Integer | Kind::Time => Values::Integer(Vec::new()),
+            Kind::Float => Values::Float(Vec::new()),
+            Kind::Bool => Values::Bool(Vec::new()),
+            Kind::Text | Kind::Bytes => Values::Strings(Strings::default()),
+            Kind::Fixed(_) => Values::Fixed(Arc::default()),
+        };
+        Self { field, values, length: 0, nulls: 0, validity: Vec::new() }
+    }
+
+    /// Bytes of one length that are there already, and which of them count (one bit each).
+    pub(crate) fn of_fixed(
+        field: Field,
+        values: Arc<Vec<u8>>,
+        length: usize,
+        validity: Vec<u8>,
+    ) -> Self {
+        let set: u32 = validity.iter().map(|byte| byte.count_ones()).sum();
+        let nulls = length.saturating_sub(usize::try_from(set).unwrap_or(length));
+        Self { field, values: Values::Fixed(values), length, nulls, validity }
+    }
+
+    fn advance(&mut self, is_valid: bool) {
+        set_bit(&mut self.validity, self.length, is_valid);
+        self.nulls += usize::from(!is_valid);
+        self.length += 1;
+    }
+
+    pub(crate) fn integer(&mut self, value: Option<i64>) {
+        if let Values::Integer(values) = &mut self.values {
+            values.push(value.unwrap_or(0));
+            self.advance(value.is_some());
+        }
+    }
+
+    pub(crate) fn float(&mut self, value: Option<f64>) {
+        if let Values::Float(values) = &mut self.values {
+            values.push(value.unwrap_or(f64::NAN));
+            self.advance(value.is_some());
+        }
+    }
+
+    pub(crate) fn bool(&mut self, value: bool) {
+        let at = self.length;
+        if let Values::Bool(values) = &mut self.values {
+            set_bit(values, at, value);
+            self.advance(true);
+        }
+    }
+
+    pub(crate) fn bytes(&mut self, value: Option<&[u8]>) {
+        if let Values::Strings(values) = &mut self.values {
+            values.push(value.unwrap_or_default());
+            self.advance(value.is_some());
+        }
+    }
+
+    pub(crate) fn is_null(&self, row: usize) -> bool {
+        self.nulls > 0 && self.validity.get(row / 8).is_some_and(|byte| byte >> (row % 8) & 1 == 0)
+    }
+
+    /// Bytes of text that are held: offsets are of 32 bits.
+    fn string_bytes(&self) -> usize {
+        if let Values::Strings(strings) = &self.values { strings.data.len() } else { 0 }
+    }
+}
+
+/// A record batch: columns of one length. Shared, so that exporting it costs no copy.
+#[derive(Debug, Clone)]
+pub(crate) struct Batch {
+    pub(crate) columns: Vec<Arc<Column>>,
+    pub(crate) rows: usize,
+}
+
+/// Rows at which a batch is full.
+const ROWS_MAX: usize = 65_536;
+/// Bytes of text in a column at which a batch is full: far below what 32 bits can say.
+const STRING_BYTES_MAX: usize = 64 << 20;
+
+/// Collects rows into batches.
+#[derive(Debug)]
+pub(crate) struct Builder {
+    fields: Vec<Field>,
+    pub(crate) columns: Vec<Column>,
+    full: Vec<Batch>,
+}
+
+impl Builder {
+    pub(crate) fn new(fields: &[Field]) -> Self {
+        let columns = fields.iter().copied().map(Column::new).collect();
+        Self { fields: fields.to_vec(), columns, full: Vec::new() }
+    }
+
+    fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |column| column.length)
+    }
+
+    /// To be called after each row.
+    pub(crate) fn row_ended(&mut self) {
+        let long = self.columns.iter().any(|column| column.string_bytes() >= STRING_BYTES_MAX);
+        if long || self.rows() >= ROWS_MAX {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        let rows = self.rows();
+        let fresh = self.fields.iter().copied().map(Column::new).collect();
+        let columns = std::mem::replace(&mut self.columns, fresh);
+        let columns = columns.into_iter().map(Arc::new).collect();
+        self.full.push(Batch { columns, rows });
+    }
+
+    pub(crate) fn has_full(&self) -> bool {
+        !self.full.is_empty()
+    }
+
+    /// The batches so far.
+    pub(crate) fn finish(mut self) -> Vec<Batch> {
+        if self.rows() > 0 {
+            self.cut();
+        }
+        self.full
+    }
+}
+
+/// A column that an exported array keeps.
+struct Exported(Arc<Column>);
+
+impl Buffers for Exported {
+    fn buffers(&self) -> Vec<Option<&[u8]>> {
+        let column = &*self.0;
+        let validity = (column.nulls > 0).then_some(column.validity.as_slice());
+        match &column.values {
+            Values::Integer(values) => vec![validity, Some(bytes_of(values))],
+            Values::Float(values) => vec![validity, Some(bytes_of(values))],
+            Values::Bool(values) => vec![validity, Some(values)],
+            Values::Strings(Strings { offsets, data }) => {
+                // Even no rows have one offset.
+                let offsets = if offsets.is_empty() { &[0][..] } else { offsets };
+                vec![validity, Some(bytes_of(offsets)), Some(data)]
+            }
+            Values::Fixed(values) => vec![validity, Some(values)],
+        }
+    }
+}
+
+/// The rows of a batch have no buffers of their own.
+struct Rows;
+
+impl Buffers for Rows {
+    fn buffers(&self) -> Vec<Option<&[u8]>> {
+        vec![None]
+    }
+}
+
+pub(crate) fn column_array(column: &Arc<Column>) -> ArrowArray {
+    let (length, nulls) = (column.length, column.nulls);
+    ArrowArray::export(Box::new(Exported(Arc::clone(column))), length, nulls, Vec::new())
+}
+
+impl Batch {
+    /// As an array of structs: how a record batch is passed.
+    pub(crate) fn export(&self) -> ArrowArray {
+        let children = self.columns.iter().map(column_array).collect();
+        ArrowArray::export(Box::new(Rows), self.rows, 0, children)
+    }
+}
+
+/// The schema of batches of these columns.
+pub(crate) fn schema_of(fields: &[Field]) -> ArrowSchema {
+    let children = fields.iter().map(Field::schema).collect();
+    ArrowSchema::export("+s", "", false, children)
+}

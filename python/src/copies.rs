@@ -1,0 +1,62 @@
+//! Indexes made of others: rebuilt with other bands, or saved from damage.
+
+use std::path::PathBuf;
+
+use nearkin::Options;
+use pyo3::prelude::*;
+
+use crate::error::engine;
+use crate::params::Params;
+use crate::readable::Readable;
+
+/// What another index holds: of something open, or of a path.
+pub(crate) fn snapshot_of(other: &Bound<'_, PyAny>) -> PyResult<nearkin::Snapshot> {
+    let py = other.py();
+    if let Ok(readable) = other.cast::<Readable>() {
+        return readable.get().snapshot_now(py);
+    }
+    let path: PathBuf = other.extract()?;
+    let reader = engine(py, || nearkin::Reader::open(&path, Options::default()))?;
+    Ok(nearkin::Snapshot::clone(&reader))
+}
+
+/// Makes a new index at ``path`` of the signatures of another, with other bands or another
+/// threshold; returns the number of documents. The texts are not needed.
+#[pyfunction]
+#[pyo3(signature = (source, path, params, *, progress=None))]
+fn rebuild(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    path: PathBuf,
+    params: &Bound<'_, Params>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<u64> {
+    let (from, params) = (snapshot_of(source)?, params.get().inner.clone());
+    let callback = crate::progress::callback(py, progress, "rebuild")?;
+    crate::progress::run(py, callback.as_ref(), |tick| {
+        nearkin::Index::rebuild_with(&from, &path, &params, Options::default(), tick)
+    })
+}
+
+/// Copies everything that can still be read of a damaged index into a new one at ``out``; returns
+/// a text that says what was lost. The damaged index is not changed.
+#[pyfunction]
+#[pyo3(signature = (path, out, params=None))]
+fn salvage(
+    py: Python<'_>,
+    path: PathBuf,
+    out: PathBuf,
+    params: Option<&Bound<'_, Params>>,
+) -> PyResult<String> {
+    let params = params.map(|params| params.get().inner.clone());
+    let done = engine(py, || {
+        nearkin::Index::salvage(&path, &out, params.as_ref(), Options::default())
+    })?;
+    Ok(format!("{done:#?}"))
+}
+
+/// Registers the functions.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(rebuild, module)?)?;
+    module.add_function(wrap_pyfunction!(salvage, module)?)
+}

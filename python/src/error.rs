@@ -1,0 +1,125 @@
+//! From the engine's errors, and from panics, to Python exceptions.
+//!
+//! The exception classes are Python code (`nearkin/_errors.py`); here they are found by name.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use nearkin::{Error, ErrorKind};
+use pyo3::prelude::*;
+
+/// The exception of `nearkin._errors` that stands for a kind.
+fn class_of(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Invalid => "InvalidError",
+        ErrorKind::Empty => "EmptyError",
+        ErrorKind::NotFound => "NotFoundError",
+        ErrorKind::Mismatch => "MismatchError",
+        ErrorKind::Locked => "LockedError",
+        ErrorKind::Unsettled => "UnsettledError",
+        ErrorKind::Unsupported => "UnsupportedError",
+        ErrorKind::Corrupt => "CorruptError",
+        ErrorKind::Io => "StorageError",
+        ErrorKind::Unknown => "UnknownOutcomeError",
+        ErrorKind::Poisoned => "PoisonedError",
+        ErrorKind::Cancelled => "CancelledError",
+        _ => "Error",
+    }
+}
+
+/// An exception of `nearkin._errors`, by name.
+pub(crate) fn raise(py: Python<'_>, class: &str, message: &str) -> PyErr {
+    let made = py
+        .import("nearkin._errors")
+        .and_then(|module| module.getattr(class))
+        .and_then(|class| class.call1((message,)));
+    match made {
+        Ok(value) => PyErr::from_value(value),
+        Err(error) => error,
+    }
+}
+
+/// An error of the engine as an exception; the system's own message is appended.
+pub(crate) fn from_engine(py: Python<'_>, error: &Error) -> PyErr {
+    raise(py, class_of(error.kind()), &message_of(error))
+}
+
+/// The message with those of its causes.
+pub(crate) fn message_of(error: &Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(source) = cause {
+        message.push_str(": ");
+        message.push_str(&source.to_string());
+        cause = source.source();
+    }
+    message
+}
+
+/// As [`from_engine`], where "not found" means a key and not a path: a `KeyError`.
+pub(crate) fn from_engine_by_key(py: Python<'_>, error: &Error) -> PyErr {
+    if error.kind() == ErrorKind::NotFound {
+        return raise(py, "MissingKeyError", &error.to_string());
+    }
+    from_engine(py, error)
+}
+
+/// What stopped a long operation.
+pub(crate) enum Stop {
+    /// The engine failed.
+    Engine(Error),
+    /// A Python exception: a signal's handler or a progress callback raised it.
+    Python(PyErr),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl From<PyErr> for Stop {
+    fn from(error: PyErr) -> Self {
+        Self::Python(error)
+    }
+}
+
+impl Stop {
+    pub(crate) fn into_py(self, py: Python<'_>) -> PyErr {
+        match self {
+            Self::Engine(error) => from_engine(py, &error),
+            Self::Python(error) => error,
+        }
+    }
+}
+
+/// The text that a panic carries.
+pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    if let Some(text) = panic.downcast_ref::<&str>() {
+        return (*text).to_owned();
+    }
+    panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "no message".to_owned())
+}
+
+/// Runs `work` without the interpreter lock. A panic becomes a `BugError`.
+pub(crate) fn unlocked<R, F>(py: Python<'_>, work: F) -> PyResult<R>
+where
+    F: Send + FnOnce() -> R,
+    R: Send,
+{
+    // A panic leaves at most the engine's own state behind, which the engine guards itself.
+    let done = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
+    done.map_err(|panic| {
+        let text = panic_text(&*panic);
+        let report = "this is a bug in nearkin: please report it with this message";
+        raise(py, "BugError", &format!("{text}; {report}"))
+    })
+}
+
+/// As [`unlocked`], for work that the engine may refuse.
+pub(crate) fn engine<R, F>(py: Python<'_>, work: F) -> PyResult<R>
+where
+    F: Send + FnOnce() -> Result<R, Error>,
+    R: Send,
+{
+    unlocked(py, work)?.map_err(|error| from_engine(py, &error))
+}

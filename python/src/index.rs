@@ -1,0 +1,379 @@
+//! `nearkin.Index`: the writer's handle.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use nearkin::{ErrorKind, Outcome};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+use crate::error::{engine, raise, unlocked};
+use crate::keys::key_bytes;
+use crate::options::{Asked, key_type};
+use crate::params::Params;
+use crate::readable::{Readable, Source, lock};
+use crate::reports;
+use crate::writing::{Admitting, Columns, add, admit};
+
+/// An index opened for reading and writing: a mapping from keys to signatures, on disk. Any
+/// number of threads may use it; other processes read it by :class:`Reader`.
+///
+/// ``Index(path, params)`` opens it, or creates it if there is nothing; without ``params`` it must
+/// exist. Keys are ``str`` (or with ``keys="bytes"`` bytes); an ``int`` stands for its digits.
+#[pyclass(extends = Readable, frozen, module = "nearkin")]
+pub(crate) struct Index {}
+
+/// Opens or creates, as asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    Open,
+    Create,
+    Either,
+}
+
+fn opened(
+    py: Python<'_>,
+    how: How,
+    path: PathBuf,
+    params: Option<&Bound<'_, Params>>,
+    asked: Asked<'_>,
+    keys: &str,
+    threads: Option<usize>,
+) -> PyResult<PyClassInitializer<Index>> {
+    let (options, keys) = (asked.options()?, key_type(keys)?);
+    let params = params.map(|params| params.get().inner.clone());
+    let index = engine(py, || match (&params, how) {
+        (Some(params), How::Create) => nearkin::Index::create(&path, params, options),
+        (Some(params), How::Either) => nearkin::Index::open_or_create(&path, params, options),
+        _ => nearkin::Index::open(&path, options),
+    })?;
+    let params = index.params().clone();
+    let source = Source::Writer(Mutex::new(Some(Arc::new(index))));
+    let path = std::path::absolute(&path).unwrap_or(path);
+    let base = Readable::new(source, path, &params, keys, threads);
+    Ok(PyClassInitializer::from(base).add_subclass(Index {}))
+}
+
+#[pymethods]
+impl Index {
+    #[new]
+    #[pyo3(signature = (path, params=None, *, durability=None, ttl=None, read_mode=None,
+        memtable_bytes=None, keys="str", threads=None))]
+    #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
+    fn new<'py>(
+        py: Python<'py>,
+        path: PathBuf,
+        params: Option<&Bound<'py, Params>>,
+        durability: Option<Bound<'py, PyAny>>,
+        ttl: Option<Bound<'py, PyAny>>,
+        read_mode: Option<String>,
+        memtable_bytes: Option<usize>,
+        keys: &str,
+        threads: Option<usize>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let asked = Asked { durability, ttl, read_mode, memtable_bytes };
+        let how = if params.is_some() { How::Either } else { How::Open };
+        opened(py, how, path, params, asked, keys, threads)
+    }
+
+    /// Opens an index that is there.
+    #[staticmethod]
+    #[pyo3(signature = (path, *, durability=None, ttl=None, read_mode=None, memtable_bytes=None,
+        keys="str", threads=None))]
+    #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
+    fn open<'py>(
+        py: Python<'py>,
+        path: PathBuf,
+        durability: Option<Bound<'py, PyAny>>,
+        ttl: Option<Bound<'py, PyAny>>,
+        read_mode: Option<String>,
+        memtable_bytes: Option<usize>,
+        keys: &str,
+        threads: Option<usize>,
+    ) -> PyResult<Py<Self>> {
+        let asked = Asked { durability, ttl, read_mode, memtable_bytes };
+        Py::new(py, opened(py, How::Open, path, None, asked, keys, threads)?)
+    }
+
+    /// Creates an index where there is none.
+    #[staticmethod]
+    #[pyo3(signature = (path, params, *, durability=None, ttl=None, read_mode=None,
+        memtable_bytes=None, keys="str", threads=None))]
+    #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
+    fn create<'py>(
+        py: Python<'py>,
+        path: PathBuf,
+        params: &Bound<'py, Params>,
+        durability: Option<Bound<'py, PyAny>>,
+        ttl: Option<Bound<'py, PyAny>>,
+        read_mode: Option<String>,
+        memtable_bytes: Option<usize>,
+        keys: &str,
+        threads: Option<usize>,
+    ) -> PyResult<Py<Self>> {
+        let asked = Asked { durability, ttl, read_mode, memtable_bytes };
+        Py::new(py, opened(py, How::Create, path, Some(params), asked, keys, threads)?)
+    }
+
+    /// Adds a column of documents under a column of keys; a key that is there is replaced.
+    ///
+    /// ``documents`` are texts, sets of items (if the parameters say so), or
+    /// :class:`Signatures`. ``payloads`` is a column of bytes, ``times`` one of datetimes or of
+    /// milliseconds, or one time for all. Written in batches, each of them atomic and durable;
+    /// rows without a shingle are not written, and named in the result.
+    #[pyo3(signature = (keys, documents, *, payloads=None, times=None, progress=None,
+        threads=None))]
+    #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
+    fn add<'py>(
+        slf: &Bound<'py, Self>,
+        keys: &Bound<'py, PyAny>,
+        documents: &Bound<'py, PyAny>,
+        payloads: Option<Bound<'py, PyAny>>,
+        times: Option<Bound<'py, PyAny>>,
+        progress: Option<Bound<'py, PyAny>>,
+        threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, base) = (slf.py(), slf.as_super().get());
+        let columns = Columns::new(base, py, keys, documents, payloads, times)?;
+        let callback = crate::progress::callback(py, progress, "add")?;
+        let threads = crate::parallel::threads(threads.or(base.threads));
+        add(py, base, &columns, callback.as_ref(), threads)?.into_py(py)
+    }
+
+    /// Inserts or replaces one document; ``True`` if something was written.
+    #[pyo3(signature = (key, document, *, payload=None, time=None))]
+    fn insert(
+        slf: &Bound<'_, Self>,
+        key: &Bound<'_, PyAny>,
+        document: &Bound<'_, PyAny>,
+        payload: Option<&[u8]>,
+        time: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
+        let (py, base) = (slf.py(), slf.as_super().get());
+        base.check_of_documents(py)?;
+        let (key, index) = (key_bytes(key)?, base.writer(py)?);
+        base.keys.check(py, &key)?;
+        let signature = base.sketched(py, document)?;
+        let payload = payload.unwrap_or_default().to_vec();
+        let batch = match time {
+            None => nearkin::Batch::new().insert_with_payload(&key, &signature, payload),
+            Some(time) => {
+                let time = crate::writing::ms_of(&time)?;
+                let document = nearkin::Document { key, payload, time, signature };
+                nearkin::Batch::new().insert_document(&document)
+            }
+        };
+        let written = engine(py, || index.write(&batch))?;
+        Ok(!matches!(written.outcomes.as_slice(), [Outcome::Unchanged]))
+    }
+
+    fn __setitem__(
+        slf: &Bound<'_, Self>,
+        key: &Bound<'_, PyAny>,
+        document: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        Self::insert(slf, key, document, None, None).map(|_| ())
+    }
+
+    fn __delitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<()> {
+        if Self::discard(slf, key)? {
+            return Ok(());
+        }
+        let message = format!("no document has the key {}", key.repr()?);
+        Err(raise(slf.py(), "MissingKeyError", &message))
+    }
+
+    /// Removes the document with this key; whether there was one.
+    fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let (py, base) = (slf.py(), slf.as_super().get());
+        base.check_of_documents(py)?;
+        let (key, index) = (key_bytes(key)?, base.writer(py)?);
+        Ok(engine(py, || index.remove(key))? == Outcome::Removed)
+    }
+
+    /// Removes the documents with these keys, in batches; returns how many there were.
+    fn remove<'py>(slf: &Bound<'py, Self>, keys: &Bound<'py, PyAny>) -> PyResult<u64> {
+        let (py, base) = (slf.py(), slf.as_super().get());
+        base.check_of_documents(py)?;
+        crate::writing::remove(py, base, keys)
+    }
+
+    /// Removes every document whose time is before ``time``; returns how many.
+    fn remove_before(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let (py, base) = (slf.py(), slf.as_super().get());
+        base.check_of_documents(py)?;
+        let (time, index) = (crate::writing::ms_of(time)?, base.writer(py)?);
+        engine(py, || index.remove_before(time))
+    }
+
+    /// Inserts each document unless a stored one, or one before it, is too much like it: looked
+    /// for and decided in one step.
+    ///
+    /// A :class:`Table` with a row for each: key, decision, of_key, similarity. ``admitted``: it is
+    /// stored, ``of_key`` is the most similar document of at least ``relate``, if there is one.
+    /// ``rejected``: ``of_key`` is the most similar one, of at least ``reject``. ``replaced``: with
+    /// ``keep="newest"`` or ``"longest"`` it took the place of its duplicates, ``of_key`` is the
+    /// most similar of them. ``empty``: there is nothing to compare, nothing was written.
+    #[pyo3(signature = (keys, documents, *, reject=None, relate=None, keep="first",
+        payloads=None, times=None, progress=None, threads=None))]
+    #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
+    fn admit<'py>(
+        slf: &Bound<'py, Self>,
+        keys: &Bound<'py, PyAny>,
+        documents: &Bound<'py, PyAny>,
+        reject: Option<f64>,
+        relate: Option<f64>,
+        keep: &str,
+        payloads: Option<Bound<'py, PyAny>>,
+        times: Option<Bound<'py, PyAny>>,
+        progress: Option<Bound<'py, PyAny>>,
+        threads: Option<usize>,
+    ) -> PyResult<crate::table::Table> {
+        let (py, base) = (slf.py(), slf.as_super().get());
+        let columns = Columns::new(base, py, keys, documents, payloads, times)?;
+        let reject = reject.unwrap_or(base.params.threshold());
+        let admitting = Admitting::new(reject, relate, keep)?;
+        let callback = crate::progress::callback(py, progress, "admit")?;
+        let threads = crate::parallel::threads(threads.or(base.threads));
+        admit(py, base, &columns, &admitting, callback.as_ref(), threads)
+    }
+
+    /// Copies every document of another index (a path, or something open) with its signature.
+    /// The parameters must be the same but for bands and threshold.
+    #[pyo3(signature = (other, *, progress=None))]
+    fn import_from<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, base) = (slf.py(), slf.as_super().get());
+        let (from, index) = (crate::copies::snapshot_of(other)?, base.writer(py)?);
+        let callback = crate::progress::callback(py, progress, "import")?;
+        let done =
+            crate::progress::run(py, callback.as_ref(), |tick| index.import_with(&from, tick))?;
+        reports::imported(py, done)
+    }
+
+    /// Merges everything into one segment without dead documents. Reading and writing go on.
+    #[pyo3(signature = (*, progress=None))]
+    fn compact<'py>(slf: &Bound<'py, Self>, progress: Option<Bound<'py, PyAny>>) -> PyResult<()> {
+        let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?);
+        let callback = crate::progress::callback(py, progress, "compact")?;
+        crate::progress::run(py, callback.as_ref(), |tick| index.compact_with(tick))
+    }
+
+    /// Checks everything: every checksum, every table against the signatures.
+    #[pyo3(signature = (*, progress=None))]
+    fn verify<'py>(
+        slf: &Bound<'py, Self>,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?);
+        let callback = crate::progress::callback(py, progress, "verify")?;
+        let found = crate::progress::run(py, callback.as_ref(), |tick| index.verify_with(tick))?;
+        reports::verification(py, &found)
+    }
+
+    /// Makes a copy of the index in a new folder, while reading and writing go on.
+    fn backup(slf: &Bound<'_, Self>, path: PathBuf) -> PyResult<()> {
+        let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?);
+        engine(py, || index.backup(&path))
+    }
+
+    /// Writes what is in memory to a segment now.
+    fn flush(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?);
+        engine(py, || index.flush())
+    }
+
+    /// Makes everything durable that was written before the call; returns the number of the last
+    /// such change.
+    fn sync(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?);
+        engine(py, || index.sync())
+    }
+
+    /// The state of the index in numbers.
+    fn stats<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?);
+        let stats = engine(py, || index.stats())?;
+        reports::stats(py, &stats)
+    }
+
+    /// Whether the index is closed.
+    #[getter]
+    fn closed(slf: &Bound<'_, Self>) -> bool {
+        matches!(&slf.as_super().get().source, Source::Writer(index) if lock(index).is_none())
+    }
+
+    /// Closes the index, so that opening it again replays nothing. Waits for the calls of other
+    /// threads. Nothing happens if it is closed.
+    fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let (py, base) = (slf.py(), slf.as_super().get());
+        if Self::closed(slf) {
+            return Ok(());
+        }
+        // In a forked child: an error.
+        base.writer(py)?;
+        let Source::Writer(place) = &base.source else { return Ok(()) };
+        let Some(mut index) = lock(place).take() else { return Ok(()) };
+        loop {
+            match Arc::try_unwrap(index) {
+                Ok(index) => return engine(py, || index.close()),
+                Err(shared) => index = shared,
+            }
+            // Calls of other threads go on; new ones find the index closed.
+            unlocked(py, || std::thread::sleep(Duration::from_millis(1)))?;
+            if let Err(interrupted) = py.check_signals() {
+                *lock(place) = Some(index);
+                return Err(interrupted);
+            }
+        }
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*exception))]
+    fn __exit__(slf: &Bound<'_, Self>, exception: &Bound<'_, PyAny>) -> PyResult<()> {
+        let _ = exception;
+        Self::close(slf)
+    }
+
+    fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let path = slf.as_super().get().path.display().to_string();
+        Err(PyTypeError::new_err(format!(
+            "an Index cannot be pickled, one process writes it: pass nearkin.Reader({path:?})"
+        )))
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> String {
+        let (py, base) = (slf.py(), slf.as_super().get());
+        let path = base.path.display();
+        match base.snapshot_now(py) {
+            Ok(seen) => {
+                format!("Index('{path}', {} documents, {})", seen.len(), base.params.shingles())
+            }
+            Err(_) => format!("Index('{path}', closed)"),
+        }
+    }
+}
+
+/// Whether there is an index in this folder.
+#[pyfunction]
+fn exists(py: Python<'_>, path: PathBuf) -> PyResult<bool> {
+    let look = |path: &Path| match nearkin::Index::exists(path) {
+        // A file, or a folder of other things.
+        Err(error) if error.kind() == ErrorKind::Invalid => Ok(false),
+        looked => looked,
+    };
+    engine(py, || look(&path))
+}
+
+/// Registers the class and the function.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Index>()?;
+    module.add_function(wrap_pyfunction!(exists, module)?)
+}

@@ -1,0 +1,43 @@
+//! The extension module `nearkin._nearkin`: the engine as Python classes.
+//!
+//! It holds no algorithm: what decides an answer is in the library. `nearkin/` is the Python layer.
+
+use pyo3::prelude::*;
+
+mod answers;
+mod arrow;
+mod columns;
+mod copies;
+mod documents;
+mod error;
+mod index;
+mod items;
+mod keys;
+mod options;
+mod parallel;
+mod params;
+mod progress;
+mod queries;
+mod readable;
+mod reports;
+mod signatures;
+mod sketcher;
+mod streams;
+mod table;
+mod writing;
+
+/// The extension module; import `nearkin` instead.
+#[pymodule]
+fn _nearkin(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    params::register(module)?;
+    signatures::register(module)?;
+    sketcher::register(module)?;
+    answers::register(module)?;
+    table::register(module)?;
+    streams::register(module)?;
+    readable::register(module)?;
+    index::register(module)?;
+    copies::register(module)?;
+    Ok(())
+}

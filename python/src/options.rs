@@ -1,0 +1,78 @@
+//! Keywords of opening an index, and times that Python gives.
+
+use std::time::Duration;
+
+use nearkin::{Durability, Options, ReadMode};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use crate::answers::KeyType;
+
+/// A duration: a `timedelta`, or seconds.
+fn duration(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Duration> {
+    let seconds = match value.getattr_opt("total_seconds")? {
+        Some(method) => method.call0()?.extract::<f64>()?,
+        None => value.extract::<f64>().map_err(|_| {
+            PyTypeError::new_err(format!("{name} must be a timedelta or a number of seconds"))
+        })?,
+    };
+    Duration::try_from_secs_f64(seconds)
+        .map_err(|error| PyValueError::new_err(format!("{name}: {error}")))
+}
+
+/// What `Ok` of a write promises: `sync`, `os`, or at most so many seconds lost.
+fn durability(value: &Bound<'_, PyAny>) -> PyResult<Durability> {
+    let Ok(name) = value.cast::<PyString>() else {
+        return duration(value, "durability").map(Durability::Interval);
+    };
+    match name.to_str()? {
+        "sync" => Ok(Durability::Sync),
+        "os" => Ok(Durability::OsBuffer),
+        other => Err(PyValueError::new_err(format!(
+            "durability must be 'sync', 'os' or a number of seconds, not {other:?}"
+        ))),
+    }
+}
+
+/// How an index is opened, as Python says it.
+#[derive(Default)]
+pub(crate) struct Asked<'py> {
+    pub(crate) durability: Option<Bound<'py, PyAny>>,
+    pub(crate) ttl: Option<Bound<'py, PyAny>>,
+    pub(crate) read_mode: Option<String>,
+    pub(crate) memtable_bytes: Option<usize>,
+}
+
+impl Asked<'_> {
+    pub(crate) fn options(&self) -> PyResult<Options> {
+        let mut options = Options::default();
+        if let Some(value) = &self.durability {
+            options = options.durability(durability(value)?);
+        }
+        if let Some(value) = &self.ttl {
+            options = options.ttl(duration(value, "ttl")?);
+        }
+        if let Some(bytes) = self.memtable_bytes {
+            options = options.memtable_bytes_max(bytes);
+        }
+        match self.read_mode.as_deref() {
+            None | Some("mmap") => Ok(options),
+            Some("pread") => Ok(options.read_mode(ReadMode::Pread)),
+            Some(other) => Err(PyValueError::new_err(format!(
+                "read_mode must be 'mmap' or 'pread', not {other:?}"
+            ))),
+        }
+    }
+}
+
+/// What keys are for Python.
+pub(crate) fn key_type(name: &str) -> PyResult<KeyType> {
+    match name {
+        "str" => Ok(KeyType::Text),
+        "bytes" => Ok(KeyType::Bytes),
+        other => {
+            Err(PyValueError::new_err(format!("keys must be 'str' or 'bytes', not {other:?}")))
+        }
+    }
+}

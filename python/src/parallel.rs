@@ -1,0 +1,50 @@
+//! Work on several threads that end with the call: nothing of it is left for a fork to break.
+
+use std::ops::Range;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// How many threads to use: as asked, or one for each processor that this process may run on.
+pub(crate) fn threads(asked: Option<usize>) -> usize {
+    let found = || thread::available_parallelism().map_or(1, usize::from);
+    asked.map_or_else(found, |asked| asked.max(1))
+}
+
+/// Calls `work` for parts of `0..count` of at most `part` numbers each, on `threads` threads, and
+/// returns what it returned in order.
+pub(crate) fn in_parts<R: Send>(
+    threads: usize,
+    count: usize,
+    part: usize,
+    work: impl Fn(Range<usize>) -> R + Sync,
+) -> Vec<R> {
+    let part = part.max(1);
+    let parts = count.div_ceil(part);
+    let range = |number: usize| number * part..count.min((number + 1) * part);
+    let threads = threads.min(parts);
+    if threads <= 1 {
+        return (0..parts).map(|number| work(range(number))).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let run = || {
+        let mut done = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= parts {
+                return done;
+            }
+            done.push((number, work(range(number))));
+        }
+    };
+    let mut all = thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(run)).collect();
+        let mut all = run();
+        for other in others {
+            all.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        all
+    });
+    all.sort_unstable_by_key(|(number, _)| *number);
+    all.into_iter().map(|(_, returned)| returned).collect()
+}

@@ -1,0 +1,286 @@
+//! `nearkin.Params`: the parameters of an index, as keywords and properties.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+
+use crate::error::{from_engine, raise};
+
+/// Everything that decides which signature a text gets and which documents are candidates of
+/// each other. Fixed when an index is created, immutable, comparable, picklable.
+///
+/// >>> import nearkin as nk
+/// >>> p = nk.Params(threshold=0.7, shingles="words:3")
+/// >>> p.bands, p.rows_per_band
+/// (17, 5)
+/// >>> p.candidate_probability(0.7) >= 0.95
+/// True
+#[pyclass(frozen, module = "nearkin")]
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Params {
+    pub(crate) inner: nearkin::Params,
+}
+
+#[pymethods]
+impl Params {
+    #[new]
+    #[pyo3(signature = (threshold=0.7, shingles=None, *, hashes=128, bands=None,
+        recall_target=0.95, lane_bits=None, stop_words=None, passages=None, bag=false,
+        keep_case=false, keep_space=false, no_nfc=false, scheme=None, seed=0))]
+    #[expect(
+        clippy::too_many_arguments,
+        clippy::fn_params_excessive_bools,
+        reason = "the keywords of Python"
+    )]
+    fn new(
+        py: Python<'_>,
+        threshold: f64,
+        shingles: Option<&str>,
+        hashes: usize,
+        bands: Option<(usize, usize)>,
+        recall_target: f64,
+        lane_bits: Option<u32>,
+        stop_words: Option<Bound<'_, PyAny>>,
+        passages: Option<&str>,
+        bag: bool,
+        keep_case: bool,
+        keep_space: bool,
+        no_nfc: bool,
+        scheme: Option<&str>,
+        seed: u64,
+    ) -> PyResult<Self> {
+        let fail = |error: nearkin::Error| from_engine(py, &error);
+        let mut builder = nearkin::Params::for_threshold(threshold)
+            .hashes(hashes)
+            .recall_target(recall_target)
+            .bag(bag)
+            .keep_case(keep_case)
+            .keep_space(keep_space)
+            .no_nfc(no_nfc)
+            .seed(seed);
+        if let Some(shingles) = shingles {
+            builder = builder.shingles(shingles.parse().map_err(fail)?);
+        }
+        if let Some((bands, rows)) = bands {
+            builder = builder.bands(bands, rows);
+        }
+        if let Some(lane_bits) = lane_bits {
+            builder = builder.lane_bits(lane_bits);
+        }
+        if let Some(words) = stop_words {
+            if words.is_instance_of::<PyString>() {
+                let message = "stop_words must be an iterable of words, not one str";
+                return Err(pyo3::exceptions::PyTypeError::new_err(message));
+            }
+            let words = words.try_iter()?.map(|word| word?.extract::<String>());
+            builder = builder.stop_words(words.collect::<PyResult<Vec<_>>>()?);
+        }
+        if let Some(windows) = passages {
+            builder = builder.passages(windows.parse().map_err(fail)?);
+        }
+        if let Some(scheme) = scheme {
+            builder = builder.scheme(scheme.parse().map_err(fail)?);
+        }
+        Ok(Self { inner: builder.build().map_err(fail)? })
+    }
+
+    /// The parameters that :meth:`to_json` wrote.
+    #[staticmethod]
+    fn from_json(py: Python<'_>, text: &str) -> PyResult<Self> {
+        let inner = serde_json::from_str(text)
+            .map_err(|error| raise(py, "InvalidError", &format!("not parameters: {error}")))?;
+        Ok(Self { inner })
+    }
+
+    /// All parameters as one line of JSON.
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        serde_json::to_string(&self.inner)
+            .map_err(|error| raise(py, "BugError", &format!("cannot write parameters: {error}")))
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let py = slf.py();
+        let text = slf.get().to_json(py)?;
+        Ok((slf.getattr("from_json")?, PyTuple::new(py, [text])?))
+    }
+
+    /// The similarity that the bands were chosen for, and the default threshold of a query.
+    #[getter]
+    fn threshold(&self) -> f64 {
+        self.inner.threshold()
+    }
+
+    /// The pieces that two texts are compared by: ``words:3``, ``chars:5``, ``items`` ...
+    #[getter]
+    fn shingles(&self) -> String {
+        self.inner.shingles().to_string()
+    }
+
+    /// Rows of a signature.
+    #[getter]
+    fn hashes(&self) -> usize {
+        self.inner.hashes()
+    }
+
+    /// Number of bands.
+    #[getter]
+    fn bands(&self) -> usize {
+        self.inner.bands()
+    }
+
+    /// Rows of each band.
+    #[getter]
+    fn rows_per_band(&self) -> usize {
+        self.inner.rows_per_band()
+    }
+
+    /// The least chance that a pair at the threshold is a candidate.
+    #[getter]
+    fn recall_target(&self) -> f64 {
+        self.inner.recall_target()
+    }
+
+    /// Bits that a row is stored in: 8 or 16.
+    #[getter]
+    fn lane_bits(&self) -> u32 {
+        self.inner.lane_bits()
+    }
+
+    /// The words that texts are compared without.
+    #[getter]
+    fn stop_words(&self) -> Vec<String> {
+        self.inner.stop_words().map(str::to_owned).collect()
+    }
+
+    /// How texts are cut into passages (``window:stride`` in words), if they are.
+    #[getter]
+    fn passages(&self) -> Option<String> {
+        self.inner.passages().map(|windows| windows.to_string())
+    }
+
+    /// Whether repeated shingles count.
+    #[getter]
+    fn bag(&self) -> bool {
+        self.inner.bag()
+    }
+
+    /// Whether upper case stays.
+    #[getter]
+    fn keep_case(&self) -> bool {
+        self.inner.keep_case()
+    }
+
+    /// Whether white space stays as it is.
+    #[getter]
+    fn keep_space(&self) -> bool {
+        self.inner.keep_space()
+    }
+
+    /// Whether texts are left without Unicode's normalisation form C.
+    #[getter]
+    fn no_nfc(&self) -> bool {
+        self.inner.no_nfc()
+    }
+
+    /// How shingles become rows: ``fast``, ``textbook`` or ``external:NAME``.
+    #[getter]
+    fn scheme(&self) -> String {
+        self.inner.scheme().to_string()
+    }
+
+    /// The seed of every hash.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.inner.seed()
+    }
+
+    /// Bytes of one signature.
+    #[getter]
+    fn signature_bytes(&self) -> usize {
+        self.inner.signature_bytes()
+    }
+
+    /// The id of what a signature depends on: signatures of equal ids are comparable.
+    #[getter]
+    fn signature_id(&self) -> u64 {
+        self.inner.signature_id()
+    }
+
+    /// What these parameters cost that a caller may not expect; empty when all is usual.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.inner.warnings()
+    }
+
+    /// The chance that a pair of this true similarity shares a band.
+    fn candidate_probability(&self, similarity: f64) -> f64 {
+        self.inner.candidate_probability(similarity)
+    }
+
+    /// The chance that a query at ``threshold`` returns a pair of this true similarity.
+    fn expected_recall(&self, py: Python<'_>, similarity: f64, threshold: f64) -> f64 {
+        py.detach(|| self.inner.expected_recall(similarity, threshold))
+    }
+
+    /// One standard error of an estimate of about this similarity.
+    fn standard_error(&self, similarity: f64) -> f64 {
+        self.inner.standard_error(self.inner.equal_rows_min(similarity))
+    }
+
+    /// How ``other`` differs, a phrase for each difference.
+    fn differences(&self, other: PyRef<'_, Self>) -> Vec<String> {
+        self.inner.differences(&other.inner)
+    }
+
+    fn __eq__(&self, other: PyRef<'_, Self>) -> bool {
+        self.inner == other.inner
+    }
+
+    fn __hash__(&self) -> u64 {
+        self.inner.id()
+    }
+
+    pub(crate) fn __repr__(&self) -> String {
+        let p = &self.inner;
+        let mut shown = format!(
+            "Params(threshold={}, shingles='{}', hashes={}, bands=({}, {}), lane_bits={}",
+            p.threshold(),
+            p.shingles(),
+            p.hashes(),
+            p.bands(),
+            p.rows_per_band(),
+            p.lane_bits()
+        );
+        let count = p.stop_words().count();
+        if count > 0 {
+            shown.push_str(&format!(", stop_words=<{count} words>"));
+        }
+        if let Some(windows) = p.passages() {
+            shown.push_str(&format!(", passages='{windows}'"));
+        }
+        let options = [
+            ("bag", p.bag()),
+            ("keep_case", p.keep_case()),
+            ("keep_space", p.keep_space()),
+            ("no_nfc", p.no_nfc()),
+        ];
+        for (name, _) in options.into_iter().filter(|(_, is_set)| *is_set) {
+            shown.push_str(&format!(", {name}=True"));
+        }
+        if p.scheme() != nearkin::Scheme::Fast {
+            shown.push_str(&format!(", scheme='{}'", p.scheme()));
+        }
+        // Not the seed's value: it may be secret, and reprs end up in logs.
+        if p.seed() != 0 {
+            shown.push_str(", seed=...");
+        }
+        shown.push(')');
+        shown
+    }
+}
+
+/// Registers the class.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Params>()
+}

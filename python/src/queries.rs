@@ -1,0 +1,150 @@
+//! Queries: their keywords, and those of a whole column.
+
+use nearkin::{Signature, Snapshot};
+use pyo3::prelude::*;
+
+use crate::answers::{KeyType, not_utf8};
+use crate::arrow::{Batch, Builder, Field, Kind};
+use crate::documents::{Documents, Sink, Sketching};
+use crate::error::{engine, raise, unlocked};
+use crate::parallel::in_parts;
+use crate::readable::Readable;
+use crate::table::Table;
+
+/// The keywords of a query.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asking {
+    pub(crate) threshold: Option<f64>,
+    pub(crate) limit: Option<usize>,
+    pub(crate) max_candidates: Option<usize>,
+}
+
+impl Asking {
+    pub(crate) fn of<'a>(&self, mut query: nearkin::Query<'a>) -> nearkin::Query<'a> {
+        if let Some(threshold) = self.threshold {
+            query = query.threshold(threshold);
+        }
+        if let Some(limit) = self.limit {
+            query = query.limit(limit);
+        }
+        if let Some(candidates) = self.max_candidates {
+            query = query.max_candidates(candidates);
+        }
+        query
+    }
+
+    fn of_many<'a>(&self, mut queries: nearkin::Queries<'a>) -> nearkin::Queries<'a> {
+        if let Some(threshold) = self.threshold {
+            queries = queries.threshold(threshold);
+        }
+        if let Some(limit) = self.limit {
+            queries = queries.limit(limit);
+        }
+        if let Some(candidates) = self.max_candidates {
+            queries = queries.max_candidates(candidates);
+        }
+        queries
+    }
+}
+
+/// The type of a column of keys.
+pub(crate) fn key_kind(keys: KeyType) -> Kind {
+    if keys == KeyType::Text { Kind::Text } else { Kind::Bytes }
+}
+
+/// The rows of some documents that have signatures.
+#[derive(Debug, Default)]
+struct Numbered {
+    rows: Vec<usize>,
+    signatures: Vec<Signature>,
+    count: usize,
+}
+
+impl Sink for Numbered {
+    fn push(&mut self, signature: Option<Signature>) {
+        if let Some(signature) = signature {
+            self.rows.push(self.count);
+            self.signatures.push(signature);
+        }
+        self.count += 1;
+    }
+}
+
+/// Signatures that a thread asks about together.
+const TOGETHER: usize = 256;
+
+/// Asks about a column: a table of (row, key, similarity).
+pub(crate) fn query_many<'py>(
+    py: Python<'py>,
+    readable: &Readable,
+    snapshot: &Snapshot,
+    documents: &Documents<'py>,
+    asking: &Asking,
+    payloads: bool,
+    threads: usize,
+) -> PyResult<Table> {
+    let mut fields = vec![
+        Field::new("row", Kind::Integer),
+        Field::new("key", key_kind(readable.keys)),
+        Field::new("similarity", Kind::Float),
+    ];
+    if payloads {
+        fields.push(Field::new("payload", Kind::Bytes));
+    }
+    let how = Sketching { sketcher: &readable.sketcher, params: &readable.params, threads };
+    let mut batches: Vec<Batch> = Vec::new();
+    documents.sketch::<Numbered>(py, how, |rows, parts| {
+        let mut first = rows.start;
+        let mut numbers: Vec<usize> = Vec::new();
+        let mut signatures = Vec::new();
+        for part in parts {
+            numbers.extend(part.rows.iter().map(|row| first + row));
+            signatures.extend(part.signatures);
+            first += part.count;
+        }
+        // Also with no signature: a threshold out of range is an error all the same.
+        let answers = engine(py, || {
+            in_parts(threads, signatures.len().max(1), TOGETHER, |range| {
+                let some = signatures.get(range).unwrap_or_default();
+                asking.of_many(snapshot.queries(some)).run()
+            })
+            .into_iter()
+            .collect::<nearkin::Result<Vec<_>>>()
+        })?;
+        let filled = unlocked(py, || {
+            let mut builder = Builder::new(&fields);
+            for (row, answer) in numbers.iter().zip(answers.into_iter().flatten()) {
+                for found in answer.matches {
+                    push(&mut builder, readable.keys, *row, &found, payloads)?;
+                }
+            }
+            Ok(builder.finish())
+        })?;
+        batches.extend(filled.map_err(|key: Vec<u8>| raise(py, "InvalidError", &not_utf8(&key)))?);
+        Ok(())
+    })?;
+    Ok(Table::new(&fields, batches))
+}
+
+/// Adds a match; a key that is not UTF-8 is the error.
+fn push(
+    builder: &mut Builder,
+    keys: KeyType,
+    row: usize,
+    found: &nearkin::Match,
+    payloads: bool,
+) -> Result<(), Vec<u8>> {
+    if keys == KeyType::Text && str::from_utf8(&found.key).is_err() {
+        return Err(found.key.clone());
+    }
+    if let [rows, keys, similarities, rest @ ..] = builder.columns.as_mut_slice() {
+        rows.integer(i64::try_from(row).ok());
+        keys.bytes(Some(&found.key));
+        similarities.float(Some(found.similarity));
+        if let (true, [stored]) = (payloads, rest) {
+            stored.bytes(Some(&found.payload));
+        }
+    }
+    builder.row_ended();
+    Ok(())
+}

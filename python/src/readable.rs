@@ -1,0 +1,518 @@
+//! `nearkin.Readable`: what can be asked: the base class of Index, Reader and Snapshot.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use nearkin::Options;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::answers::{Answer, Document, KeyType};
+use crate::documents::Documents;
+use crate::error::{engine, from_engine, from_engine_by_key, raise, unlocked};
+use crate::keys::key_bytes;
+use crate::params::Params;
+use crate::queries::{Asking, query_many};
+use crate::signatures::Signature;
+use crate::sketcher::{Sketcher, one_document};
+use crate::streams::{ClustersSource, KeysSource, PairsSource};
+use crate::table::{Stream, Table};
+
+/// Locks that are held for moments only, and never without the interpreter: a fork, which needs
+/// that, finds them open.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where snapshots come from.
+pub(crate) enum Source {
+    /// A writer, until it is closed.
+    Writer(Mutex<Option<Arc<nearkin::Index>>>),
+    Reader(ReaderState),
+    Frozen(nearkin::Snapshot),
+}
+
+/// A reader: opened anew in a forked child.
+pub(crate) struct ReaderState {
+    pub(crate) options: Options,
+    pub(crate) snapshot: Mutex<Option<nearkin::Snapshot>>,
+    /// Taken out while it is refreshed.
+    pub(crate) reader: Mutex<Option<nearkin::Reader>>,
+    process: AtomicU32,
+}
+
+impl ReaderState {
+    pub(crate) fn new(reader: nearkin::Reader, options: Options) -> Self {
+        Self {
+            options,
+            snapshot: Mutex::new(Some(nearkin::Snapshot::clone(&reader))),
+            reader: Mutex::new(Some(reader)),
+            process: AtomicU32::new(std::process::id()),
+        }
+    }
+
+    fn snapshot(&self, py: Python<'_>, path: &PathBuf) -> PyResult<nearkin::Snapshot> {
+        let process = std::process::id();
+        if self.process.load(Ordering::Acquire) != process && lock(&self.snapshot).is_some() {
+            let opened = engine(py, || nearkin::Reader::open(path, self.options.clone()))?;
+            // What the parent opened is not touched: a thread of it may have held its locks.
+            let snapshot = nearkin::Snapshot::clone(&opened);
+            std::mem::forget(lock(&self.snapshot).replace(snapshot));
+            std::mem::forget(lock(&self.reader).replace(opened));
+            self.process.store(process, Ordering::Release);
+        }
+        lock(&self.snapshot).clone().ok_or_else(|| raise(py, "ClosedError", "the reader is closed"))
+    }
+}
+
+/// What can be asked: an :class:`Index`, a :class:`Reader` or a :class:`Snapshot`.
+#[pyclass(subclass, frozen, module = "nearkin")]
+pub(crate) struct Readable {
+    pub(crate) source: Source,
+    pub(crate) path: PathBuf,
+    pub(crate) params: nearkin::Params,
+    pub(crate) sketcher: nearkin::Sketcher,
+    pub(crate) keys: KeyType,
+    pub(crate) threads: Option<usize>,
+    process: u32,
+}
+
+impl Drop for Readable {
+    fn drop(&mut self) {
+        if self.process == std::process::id() {
+            return;
+        }
+        // A forked child: the threads of the parent are not here, and its locks are its own.
+        match &self.source {
+            Source::Writer(index) => std::mem::forget(lock(index).take()),
+            Source::Frozen(snapshot) => std::mem::forget(snapshot.clone()),
+            Source::Reader(_) => {}
+        }
+    }
+}
+
+impl Readable {
+    pub(crate) fn new(
+        source: Source,
+        path: PathBuf,
+        params: &nearkin::Params,
+        keys: KeyType,
+        threads: Option<usize>,
+    ) -> Self {
+        let sketcher = nearkin::Sketcher::new(params);
+        let params = params.clone();
+        Self { source, path, params, sketcher, keys, threads, process: std::process::id() }
+    }
+
+    /// The writer. `ClosedError` if it was closed, or this is a forked child.
+    pub(crate) fn writer(&self, py: Python<'_>) -> PyResult<Arc<nearkin::Index>> {
+        let Source::Writer(index) = &self.source else {
+            return Err(PyTypeError::new_err("opened for reading only"));
+        };
+        if self.process != std::process::id() {
+            let message = "opened before a fork, by the parent: open a nearkin.Reader in the child";
+            return Err(raise(py, "ClosedError", message));
+        }
+        let index = lock(index).clone();
+        index.ok_or_else(|| raise(py, "ClosedError", "the index is closed"))
+    }
+
+    pub(crate) fn snapshot_now(&self, py: Python<'_>) -> PyResult<nearkin::Snapshot> {
+        match &self.source {
+            Source::Writer(_) => self.writer(py).map(|index| index.snapshot()),
+            Source::Reader(state) => state.snapshot(py, &self.path),
+            Source::Frozen(snapshot) => Ok(snapshot.clone()),
+        }
+    }
+
+    pub(crate) fn check_of_documents(&self, py: Python<'_>) -> PyResult<()> {
+        match self.params.passages() {
+            None => Ok(()),
+            Some(windows) => Err(raise(
+                py,
+                "InvalidError",
+                &format!("the index is of passages ({windows}): open it as PassageIndex"),
+            )),
+        }
+    }
+
+    /// One document as it is asked about or written.
+    pub(crate) fn sketched(
+        &self,
+        py: Python<'_>,
+        document: &Bound<'_, PyAny>,
+    ) -> PyResult<nearkin::Signature> {
+        one_document(py, &self.sketcher, &self.params, document)
+    }
+}
+
+#[pymethods]
+impl Readable {
+    /// The folder of the index.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.path.clone()
+    }
+
+    /// The parameters of the index.
+    #[getter]
+    fn params(&self) -> Params {
+        Params { inner: self.params.clone() }
+    }
+
+    /// What makes signatures for this index.
+    #[getter]
+    fn sketcher(&self) -> Sketcher {
+        Sketcher {
+            params: self.params.clone(),
+            inner: self.sketcher.clone(),
+            threads: self.threads,
+        }
+    }
+
+    /// The number of the last change that is seen.
+    #[getter]
+    fn change(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.snapshot_now(py)?.change())
+    }
+
+    /// A frozen view: it answers as if nothing were written after. Cheap.
+    fn snapshot(&self, py: Python<'_>) -> PyResult<Py<Snapshot>> {
+        let snapshot = self.snapshot_now(py)?;
+        let source = Source::Frozen(snapshot);
+        let base = Self::new(source, self.path.clone(), &self.params, self.keys, self.threads);
+        Py::new(py, PyClassInitializer::from(base).add_subclass(Snapshot {}))
+    }
+
+    /// How many documents there are. Constant time.
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        let count = self.snapshot_now(py)?.len();
+        usize::try_from(count).map_err(|_| raise(py, "InvalidError", "more than len() can say"))
+    }
+
+    fn __bool__(&self) -> bool {
+        // Not the number of documents: `if index:` asks whether there is an index.
+        true
+    }
+
+    fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let (key, snapshot) = (key_bytes(key)?, self.snapshot_now(py)?);
+        engine(py, || snapshot.contains(key))
+    }
+
+    /// The document with this key, or ``default``.
+    #[pyo3(signature = (key, default=None))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (bytes, snapshot) = (key_bytes(key)?, self.snapshot_now(py)?);
+        match engine(py, || snapshot.get(bytes))? {
+            Some(inner) => {
+                let (params, keys) = (self.params.clone(), self.keys);
+                Ok(Document { inner, params, keys }.into_pyobject(py)?.into_any())
+            }
+            None => Ok(default.unwrap_or_else(|| py.None().into_bound(py))),
+        }
+    }
+
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let found = self.get(py, key, None)?;
+        if found.is_none() {
+            let message = format!("no document has the key {}", key.repr()?);
+            return Err(raise(py, "MissingKeyError", &message));
+        }
+        Ok(found)
+    }
+
+    /// The signature of the document with this key, or ``None``.
+    fn signature(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Option<Signature>> {
+        let (key, snapshot) = (key_bytes(key)?, self.snapshot_now(py)?);
+        let found = engine(py, || snapshot.signature(key))?;
+        Ok(found.map(|inner| Signature { params: self.params.clone(), inner }))
+    }
+
+    /// The keys, in no particular order, of those that begin with ``prefix``: an iterator over
+    /// one state of the index. Costs a look at every document.
+    #[pyo3(signature = (prefix=None))]
+    fn keys(&self, py: Python<'_>, prefix: Option<Bound<'_, PyAny>>) -> PyResult<KeysSource> {
+        let prefix = prefix.map(|prefix| key_bytes(&prefix)).transpose()?.unwrap_or_default();
+        Ok(KeysSource::start(self.snapshot_now(py)?, prefix, self.keys))
+    }
+
+    fn __iter__(&self, py: Python<'_>) -> PyResult<KeysSource> {
+        self.keys(py, None)
+    }
+
+    /// What is like this text (or set of items, or :class:`Signature`)? Matches of at least
+    /// ``threshold`` (default: that of the index), most similar first, at most ``limit``.
+    #[pyo3(signature = (document, *, threshold=None, limit=None, max_candidates=None))]
+    fn query(
+        &self,
+        py: Python<'_>,
+        document: &Bound<'_, PyAny>,
+        threshold: Option<f64>,
+        limit: Option<usize>,
+        max_candidates: Option<usize>,
+    ) -> PyResult<Answer> {
+        let asking = Asking { threshold, limit, max_candidates };
+        let signature = self.sketched(py, document)?;
+        let snapshot = self.snapshot_now(py)?;
+        let answer = engine(py, || asking.of(snapshot.query(&signature)).run())?;
+        Ok(Answer::new(answer, self.keys))
+    }
+
+    /// What is like the stored document with this key? It does not find itself.
+    #[pyo3(signature = (key, *, threshold=None, limit=None, max_candidates=None))]
+    fn query_key(
+        &self,
+        py: Python<'_>,
+        key: &Bound<'_, PyAny>,
+        threshold: Option<f64>,
+        limit: Option<usize>,
+        max_candidates: Option<usize>,
+    ) -> PyResult<Answer> {
+        let asking = Asking { threshold, limit, max_candidates };
+        let (key, snapshot) = (key_bytes(key)?, self.snapshot_now(py)?);
+        let answer = unlocked(py, || asking.of(snapshot.query_key(&key)).run())?;
+        let answer = answer.map_err(|error| from_engine_by_key(py, &error))?;
+        Ok(Answer::new(answer, self.keys))
+    }
+
+    /// What is like any of the stored documents with these keys? Each match counts with the most
+    /// similar of them; none of them is found.
+    #[pyo3(signature = (keys, *, threshold=None, limit=None, max_candidates=None))]
+    fn query_keys(
+        &self,
+        py: Python<'_>,
+        keys: Vec<Bound<'_, PyAny>>,
+        threshold: Option<f64>,
+        limit: Option<usize>,
+        max_candidates: Option<usize>,
+    ) -> PyResult<Answer> {
+        let asking = Asking { threshold, limit, max_candidates };
+        let keys = keys.iter().map(key_bytes).collect::<PyResult<Vec<_>>>()?;
+        let snapshot = self.snapshot_now(py)?;
+        let answer = unlocked(py, || asking.of(snapshot.query_keys(&keys)).run())?;
+        let answer = answer.map_err(|error| from_engine_by_key(py, &error))?;
+        Ok(Answer::new(answer, self.keys))
+    }
+
+    /// What is like each document of a column? A :class:`Table` with a row for each match: the
+    /// number of the document, the key, the similarity, and with ``payloads`` the payload.
+    #[pyo3(signature = (documents, *, threshold=None, limit=None, max_candidates=None,
+        payloads=false, threads=None))]
+    #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
+    fn query_many<'py>(
+        &self,
+        py: Python<'py>,
+        documents: &Bound<'py, PyAny>,
+        threshold: Option<f64>,
+        limit: Option<usize>,
+        max_candidates: Option<usize>,
+        payloads: bool,
+        threads: Option<usize>,
+    ) -> PyResult<Table> {
+        let asking = Asking { threshold, limit, max_candidates };
+        let documents = Documents::new(documents, &self.params)?;
+        let snapshot = self.snapshot_now(py)?;
+        let threads = crate::parallel::threads(threads.or(self.threads));
+        query_many(py, self, &snapshot, &documents, &asking, payloads, threads)
+    }
+
+    /// All pairs of documents of at least this similarity (default: that of the index): a
+    /// :class:`Stream` of the columns a, b, similarity.
+    #[pyo3(signature = (threshold=None))]
+    fn pairs(&self, py: Python<'_>, threshold: Option<f64>) -> PyResult<Stream> {
+        self.check_of_documents(py)?;
+        let snapshot = self.snapshot_now(py)?;
+        let threshold = threshold.unwrap_or(self.params.threshold());
+        let pairs = engine(py, || snapshot.pairs(threshold))?;
+        Ok(Stream::new(Box::new(PairsSource::new(pairs, self.keys))))
+    }
+
+    /// The clusters that pairs of at least this similarity connect: a :class:`Stream` with a row
+    /// for each member: cluster, key, size of the cluster, time.
+    #[pyo3(signature = (threshold=None, *, progress=None))]
+    fn clusters(
+        &self,
+        py: Python<'_>,
+        threshold: Option<f64>,
+        progress: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Stream> {
+        self.check_of_documents(py)?;
+        let snapshot = self.snapshot_now(py)?;
+        let threshold = threshold.unwrap_or(self.params.threshold());
+        let callback = crate::progress::callback(py, progress, "clusters")?;
+        let clusters = crate::progress::run(py, callback.as_ref(), |tick| {
+            snapshot.clusters_with(threshold, tick)
+        })?;
+        Ok(Stream::new(Box::new(ClustersSource::new(clusters, self.keys))))
+    }
+}
+
+/// A frozen view of an index: it answers as if nothing were written after it was taken.
+#[pyclass(extends = Readable, frozen, module = "nearkin")]
+pub(crate) struct Snapshot {}
+
+#[pymethods]
+impl Snapshot {
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let (py, base) = (slf.py(), slf.as_super().get());
+        let snapshot = base.snapshot_now(py)?;
+        let (count, change) = (snapshot.len(), snapshot.change());
+        Ok(format!("Snapshot('{}', {count} documents, change {change})", base.path.display()))
+    }
+}
+
+/// An index opened for reading only, beside a writer or without one: in this process, in others,
+/// and on read-only media. It sees one state until :meth:`refresh`. Picklable, and of use after a
+/// fork: it is opened again there.
+#[pyclass(extends = Readable, frozen, module = "nearkin")]
+pub(crate) struct Reader {}
+
+#[pymethods]
+impl Reader {
+    #[new]
+    #[pyo3(signature = (path, *, keys="str", threads=None))]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        keys: &str,
+        threads: Option<usize>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let keys = crate::options::key_type(keys)?;
+        let options = Options::default();
+        let reader = engine(py, || nearkin::Reader::open(&path, options.clone()))?;
+        let params = reader.params().clone();
+        let source = Source::Reader(ReaderState::new(reader, options));
+        let base = Readable::new(source, path, &params, keys, threads);
+        Ok(PyClassInitializer::from(base).add_subclass(Self {}))
+    }
+
+    /// Goes on to what is there now; whether that is a later change than before.
+    fn refresh(slf: &Bound<'_, Self>) -> PyResult<bool> {
+        let (py, base) = (slf.py(), slf.as_super().get());
+        // In a forked child this opens the reader again.
+        base.snapshot_now(py)?;
+        let Source::Reader(state) = &base.source else { return Ok(false) };
+        let taken = lock(&state.reader).take();
+        let Some(mut reader) = taken else {
+            // Another thread refreshes it.
+            return Ok(false);
+        };
+        let (reader, refreshed) = unlocked(py, || {
+            let refreshed = reader.refresh();
+            (reader, refreshed)
+        })?;
+        *lock(&state.snapshot) = Some(nearkin::Snapshot::clone(&reader));
+        *lock(&state.reader) = Some(reader);
+        refreshed.map_err(|error| from_engine(py, &error))
+    }
+
+    /// Makes a copy of the index as this reader sees it, in a new folder.
+    fn backup(slf: &Bound<'_, Self>, path: PathBuf) -> PyResult<()> {
+        Self::with(slf, |reader| reader.backup(&path))
+    }
+
+    /// The state of the index in numbers.
+    fn stats<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let stats = Self::with(slf, nearkin::Reader::stats)?;
+        crate::reports::stats(slf.py(), &stats)
+    }
+
+    /// Checks everything that is there, and names all damage.
+    #[pyo3(signature = (*, progress=None))]
+    fn verify<'py>(
+        slf: &Bound<'py, Self>,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let callback = crate::progress::callback(py, progress, "verify")?;
+        let base = slf.as_super().get();
+        base.snapshot_now(py)?;
+        let options = Options::default();
+        // One of its own: the shared one may be refreshed meanwhile.
+        let reader = engine(py, || nearkin::Reader::open(&base.path, options))?;
+        let found = crate::progress::run(py, callback.as_ref(), |tick| reader.verify_with(tick))?;
+        crate::reports::verification(py, &found)
+    }
+
+    /// Lets go of the files.
+    fn close(slf: &Bound<'_, Self>) {
+        if let Source::Reader(state) = &slf.as_super().get().source {
+            lock(&state.snapshot).take();
+            lock(&state.reader).take();
+        }
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*exception))]
+    fn __exit__(slf: &Bound<'_, Self>, exception: &Bound<'_, PyAny>) {
+        let _ = exception;
+        Self::close(slf);
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let (py, base) = (slf.py(), slf.as_super().get());
+        let make = py.import("nearkin._pickles")?.getattr("reader_of")?;
+        let keys = if base.keys == KeyType::Bytes { "bytes" } else { "str" };
+        Ok((make, (base.path.clone(), keys, base.threads).into_pyobject(py)?))
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> String {
+        let (py, base) = (slf.py(), slf.as_super().get());
+        let path = base.path.display();
+        match base.snapshot_now(py) {
+            Ok(seen) => {
+                format!("Reader('{path}', {} documents, change {})", seen.len(), seen.change())
+            }
+            Err(_) => format!("Reader('{path}', closed)"),
+        }
+    }
+}
+
+impl Reader {
+    /// Calls `work` with the reader, taken out meanwhile; `UnsettledError` if another thread has
+    /// it.
+    fn with<R: Send>(
+        slf: &Bound<'_, Self>,
+        work: impl Send + FnOnce(&nearkin::Reader) -> nearkin::Result<R>,
+    ) -> PyResult<R> {
+        let (py, base) = (slf.py(), slf.as_super().get());
+        base.snapshot_now(py)?;
+        let Source::Reader(state) = &base.source else {
+            return Err(raise(py, "ClosedError", "the reader is closed"));
+        };
+        let taken = lock(&state.reader).take();
+        let Some(reader) = taken else {
+            return Err(raise(py, "UnsettledError", "another thread uses the reader: try again"));
+        };
+        let (reader, done) = unlocked(py, || {
+            let done = work(&reader);
+            (reader, done)
+        })?;
+        *lock(&state.reader) = Some(reader);
+        done.map_err(|error| from_engine(py, &error))
+    }
+}
+
+/// Registers the classes.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Readable>()?;
+    module.add_class::<Snapshot>()?;
+    module.add_class::<Reader>()
+}

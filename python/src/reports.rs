@@ -1,0 +1,69 @@
+//! What operations come to: named tuples of `nearkin._types`.
+
+use nearkin::{Stats, Verification};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::error::message_of;
+
+fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import("nearkin._types")?.getattr(name)
+}
+
+/// `nearkin.Stats`.
+pub(crate) fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyAny>> {
+    let fields = PyDict::new(py);
+    fields.set_item("documents", stats.documents)?;
+    fields.set_item("dead", stats.dead)?;
+    fields.set_item("segments", stats.segments)?;
+    fields.set_item("memtable_documents", stats.memtable_documents)?;
+    fields.set_item("memtable_bytes", stats.memtable_bytes)?;
+    fields.set_item("bytes_on_disk", stats.bytes_on_disk)?;
+    fields.set_item("change", stats.change)?;
+    fields.set_item("durable_change", stats.durable_change)?;
+    fields.set_item("bytes_read", stats.bytes_read)?;
+    fields.set_item("bytes_written", stats.bytes_written)?;
+    fields.set_item("syncs", stats.syncs)?;
+    fields.set_item("snapshots_pinning", stats.snapshots_pinning)?;
+    fields.set_item("changes_replayed", stats.recovery.changes_replayed)?;
+    fields.set_item("unicode_created", &stats.unicode_created)?;
+    fields.set_item("unicode", &stats.unicode)?;
+    fields.set_item("maintenance_failure", &stats.maintenance_failure)?;
+    class(py, "Stats")?.call((), Some(&fields))
+}
+
+/// `nearkin.Verification`.
+pub(crate) fn verification<'py>(
+    py: Python<'py>,
+    found: &Verification,
+) -> PyResult<Bound<'py, PyAny>> {
+    let problems: Vec<String> = found.problems.iter().map(message_of).collect();
+    class(py, "Verification")?.call1((found.documents, problems))
+}
+
+/// What became of the rows of `add`.
+#[derive(Debug, Default)]
+pub(crate) struct Added {
+    pub(crate) inserted: u64,
+    pub(crate) replaced: u64,
+    pub(crate) unchanged: u64,
+    pub(crate) superseded: u64,
+    pub(crate) empty: Vec<usize>,
+}
+
+impl Added {
+    /// `nearkin.Added`.
+    pub(crate) fn into_py<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let Self { inserted, replaced, unchanged, superseded, empty } = self;
+        let empty = PyTuple::new(py, empty)?;
+        class(py, "Added")?.call1((inserted, replaced, unchanged, superseded, empty))
+    }
+}
+
+/// `nearkin.Imported`.
+pub(crate) fn imported<'py>(
+    py: Python<'py>,
+    done: nearkin::Imported,
+) -> PyResult<Bound<'py, PyAny>> {
+    class(py, "Imported")?.call1((done.inserted, done.replaced, done.unchanged))
+}

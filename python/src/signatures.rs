@@ -1,0 +1,431 @@
+//! `nearkin.Signature` and `nearkin.Signatures`: what a sketcher makes, alone and as a column.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PySlice, PySliceMethods, PyTuple};
+
+use crate::arrow::ffi::{ARRAY_NAME, SCHEMA_NAME};
+use crate::arrow::{Column, Field, Kind, column_array};
+use crate::documents::Sink;
+use crate::error::{from_engine, raise};
+use crate::params::Params;
+
+/// The MinHash signature of one document.
+///
+/// >>> import nearkin as nk
+/// >>> s = nk.Sketcher(nk.Params(shingles="words:1"))
+/// >>> s.text("a b c").similarity(s.text("A, B, C!"))
+/// 1.0
+#[pyclass(frozen, module = "nearkin")]
+#[derive(Debug, Clone)]
+pub(crate) struct Signature {
+    pub(crate) params: nearkin::Params,
+    pub(crate) inner: nearkin::Signature,
+}
+
+/// How many lanes of two signatures are equal.
+pub(crate) fn equal_rows(params: &nearkin::Params, a: &[u8], b: &[u8]) -> u32 {
+    let lane = if params.lane_bits() == 16 { 2 } else { 1 };
+    let equal = a.chunks_exact(lane).zip(b.chunks_exact(lane)).filter(|(a, b)| a == b).count();
+    u32::try_from(equal).unwrap_or(u32::MAX)
+}
+
+fn check_same(py: Python<'_>, a: &nearkin::Params, b: &nearkin::Params) -> PyResult<()> {
+    let differences = a.signature_differences(b);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let message = format!("signatures of other parameters: {}", differences.join("; "));
+    Err(raise(py, "MismatchError", &message))
+}
+
+#[pymethods]
+impl Signature {
+    /// The signature of stored bytes: see :meth:`to_bytes`.
+    #[staticmethod]
+    #[pyo3(signature = (params, data, shingle_count=0))]
+    fn from_bytes(
+        py: Python<'_>,
+        params: &Bound<'_, Params>,
+        data: &[u8],
+        shingle_count: u32,
+    ) -> PyResult<Self> {
+        let params = params.get().inner.clone();
+        let inner = nearkin::Signature::from_bytes(&params, data, shingle_count)
+            .map_err(|error| from_engine(py, &error))?;
+        Ok(Self { params, inner })
+    }
+
+    /// The rows as stored.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.inner.as_bytes())
+    }
+
+    fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        self.to_bytes(py)
+    }
+
+    /// What it was made with.
+    #[getter]
+    fn params(&self) -> Params {
+        Params { inner: self.params.clone() }
+    }
+
+    /// Distinct shingles of the document.
+    #[getter]
+    fn shingle_count(&self) -> u32 {
+        self.inner.shingle_count()
+    }
+
+    /// The estimate of the Jaccard similarity to ``other``.
+    fn similarity(&self, py: Python<'_>, other: PyRef<'_, Self>) -> PyResult<f64> {
+        check_same(py, &self.params, &other.params)?;
+        let equal = equal_rows(&self.params, self.inner.as_bytes(), other.inner.as_bytes());
+        Ok(self.params.similarity(equal))
+    }
+
+    fn __eq__(&self, other: PyRef<'_, Self>) -> bool {
+        self.inner == other.inner
+    }
+
+    fn __hash__(&self) -> u64 {
+        let bytes = self.inner.as_bytes();
+        let first = bytes.first_chunk::<8>().map_or(0, |first| u64::from_le_bytes(*first));
+        first ^ self.inner.id()
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let (py, this) = (slf.py(), slf.get());
+        let arguments = (this.params(), this.to_bytes(py), this.shingle_count());
+        Ok((slf.getattr("from_bytes")?, arguments.into_pyobject(py)?))
+    }
+
+    fn __repr__(&self) -> String {
+        let (hashes, count) = (self.params.hashes(), self.inner.shingle_count());
+        format!("Signature(hashes={hashes}, shingle_count={count})")
+    }
+}
+
+/// The signatures of a column of documents, in one piece of memory. A row whose document had
+/// nothing to compare (or was null) is null here.
+///
+/// >>> import nearkin as nk
+/// >>> s = nk.Sketcher(nk.Params(shingles="words:1"))
+/// >>> sigs = s.texts(["a b c", "a b c d", None])
+/// >>> len(sigs), sigs.is_null(2)
+/// (3, True)
+/// >>> sigs[0].similarity(sigs[0])
+/// 1.0
+#[pyclass(frozen, sequence, module = "nearkin")]
+#[derive(Debug, Clone)]
+pub(crate) struct Signatures {
+    pub(crate) params: nearkin::Params,
+    data: Arc<Vec<u8>>,
+    counts: Arc<Vec<u32>>,
+    /// One bit a row.
+    validity: Arc<Vec<u8>>,
+}
+
+/// Signatures end to end.
+#[derive(Debug, Default)]
+pub(crate) struct Flat {
+    width: usize,
+    data: Vec<u8>,
+    counts: Vec<u32>,
+    valid: Vec<bool>,
+}
+
+impl Sink for Flat {
+    fn push(&mut self, signature: Option<nearkin::Signature>) {
+        if let Some(signature) = &signature {
+            if self.width == 0 {
+                // Rows before the first one that has a signature.
+                self.width = signature.as_bytes().len();
+                self.data.resize(self.counts.len() * self.width, 0);
+            }
+            self.data.extend_from_slice(signature.as_bytes());
+        } else {
+            self.data.resize((self.counts.len() + 1) * self.width, 0);
+        }
+        self.counts.push(signature.as_ref().map_or(0, nearkin::Signature::shingle_count));
+        self.valid.push(signature.is_some());
+    }
+}
+
+/// Collects the signatures of a column.
+#[derive(Debug)]
+pub(crate) struct SignaturesBuilder {
+    params: nearkin::Params,
+    data: Vec<u8>,
+    counts: Vec<u32>,
+    validity: Vec<u8>,
+}
+
+impl SignaturesBuilder {
+    pub(crate) fn new(params: &nearkin::Params, rows: usize) -> Self {
+        let data = Vec::with_capacity(rows * params.signature_bytes());
+        let counts = Vec::with_capacity(rows);
+        Self { params: params.clone(), data, counts, validity: Vec::with_capacity(rows / 8 + 1) }
+    }
+
+    pub(crate) fn append(&mut self, part: &Flat) {
+        for (is_valid, count) in part.valid.iter().zip(&part.counts) {
+            let at = self.counts.len();
+            if at % 8 == 0 {
+                self.validity.push(0);
+            }
+            if let (true, Some(byte)) = (*is_valid, self.validity.last_mut()) {
+                *byte |= 1 << (at % 8);
+            }
+            self.counts.push(*count);
+        }
+        self.data.extend_from_slice(&part.data);
+        // A part without any signature has no width.
+        self.data.resize(self.counts.len() * self.params.signature_bytes(), 0);
+    }
+
+    pub(crate) fn finish(self) -> Signatures {
+        let Self { params, data, counts, validity } = self;
+        Signatures {
+            params,
+            data: Arc::new(data),
+            counts: Arc::new(counts),
+            validity: Arc::new(validity),
+        }
+    }
+}
+
+impl Signatures {
+    pub(crate) fn len(&self) -> usize {
+        self.counts.len()
+    }
+
+    fn is_valid(&self, row: usize) -> bool {
+        self.validity.get(row / 8).is_some_and(|byte| byte >> (row % 8) & 1 == 1)
+    }
+
+    fn bytes(&self, row: usize) -> &[u8] {
+        let width = self.params.signature_bytes();
+        self.data.get(row * width..(row + 1) * width).unwrap_or_default()
+    }
+
+    /// Row `row` as the engine has signatures; `None` where it is null.
+    pub(crate) fn signature(
+        &self,
+        py: Python<'_>,
+        row: usize,
+    ) -> PyResult<Option<nearkin::Signature>> {
+        if !self.is_valid(row) {
+            return Ok(None);
+        }
+        let count = self.counts.get(row).copied().unwrap_or(0);
+        nearkin::Signature::from_bytes(&self.params, self.bytes(row), count)
+            .map(Some)
+            .map_err(|error| from_engine(py, &error))
+    }
+
+    fn column(&self) -> Arc<Column> {
+        let field = Field::nullable("signature", Kind::Fixed(self.params.signature_bytes()));
+        let (data, validity) = (Arc::clone(&self.data), self.validity.to_vec());
+        Arc::new(Column::of_fixed(field, data, self.len(), validity))
+    }
+
+    fn selected(&self, rows: impl ExactSizeIterator<Item = usize>) -> Self {
+        let mut builder = SignaturesBuilder::new(&self.params, rows.len());
+        let width = self.params.signature_bytes();
+        for row in rows {
+            let mut one = Flat { width, ..Flat::default() };
+            one.data.extend_from_slice(self.bytes(row));
+            one.counts.push(self.counts.get(row).copied().unwrap_or(0));
+            one.valid.push(self.is_valid(row));
+            builder.append(&one);
+        }
+        builder.finish()
+    }
+}
+
+#[pymethods]
+impl Signatures {
+    /// Signatures of stored bytes: of :meth:`to_bytes`, or end to end from elsewhere.
+    #[staticmethod]
+    #[pyo3(signature = (params, data, counts=None, nulls=None))]
+    fn from_bytes(
+        py: Python<'_>,
+        params: &Bound<'_, Params>,
+        data: &[u8],
+        counts: Option<Vec<u32>>,
+        nulls: Option<Vec<usize>>,
+    ) -> PyResult<Self> {
+        let params = params.get().inner.clone();
+        let width = params.signature_bytes();
+        if data.len() % width != 0 {
+            let message = format!("{} bytes are no multiple of {width}", data.len());
+            return Err(raise(py, "InvalidError", &message));
+        }
+        let rows = data.len() / width;
+        let counts = counts.unwrap_or_else(|| vec![0; rows]);
+        if counts.len() != rows {
+            let message = format!("{rows} signatures, but {} counts", counts.len());
+            return Err(PyValueError::new_err(message));
+        }
+        let mut valid = vec![true; rows];
+        for null in nulls.unwrap_or_default() {
+            let row = valid.get_mut(null);
+            *row.ok_or_else(|| PyIndexError::new_err("a null row beyond the end"))? = false;
+        }
+        let mut builder = SignaturesBuilder::new(&params, rows);
+        builder.append(&Flat { width, data: data.to_vec(), counts, valid });
+        Ok(builder.finish())
+    }
+
+    /// The rows as stored, end to end; null rows are zeros.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.data)
+    }
+
+    /// What they were made with.
+    #[getter]
+    fn params(&self) -> Params {
+        Params { inner: self.params.clone() }
+    }
+
+    /// Distinct shingles of each document; 0 of a null row.
+    #[getter]
+    fn shingle_counts(&self) -> Vec<u32> {
+        self.counts.to_vec()
+    }
+
+    /// Whether there was nothing to compare in this row.
+    fn is_null(&self, row: usize) -> bool {
+        !self.is_valid(row)
+    }
+
+    /// The rows that are null.
+    #[getter]
+    fn nulls(&self) -> Vec<usize> {
+        (0..self.len()).filter(|row| !self.is_valid(*row)).collect()
+    }
+
+    /// The estimates of the Jaccard similarity, row by row, to ``other``: as many rows, or one.
+    /// NaN where a row is null.
+    fn similarity(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
+        let other = match other.cast::<Signature>() {
+            Ok(one) => {
+                let one = one.get();
+                let mut builder = SignaturesBuilder::new(&one.params, 1);
+                let mut flat = Flat::default();
+                flat.push(Some(one.inner.clone()));
+                builder.append(&flat);
+                builder.finish()
+            }
+            Err(_) => other.cast::<Self>()?.get().clone(),
+        };
+        check_same(py, &self.params, &other.params)?;
+        let rows = self.len();
+        if other.len() != rows && other.len() != 1 {
+            let message = format!("{rows} signatures, but {} others", other.len());
+            return Err(PyValueError::new_err(message));
+        }
+        let step = usize::from(other.len() != 1);
+        let similarity = |row: usize| {
+            if !self.is_valid(row) || !other.is_valid(row * step) {
+                return f64::NAN;
+            }
+            let equal = equal_rows(&self.params, self.bytes(row), other.bytes(row * step));
+            self.params.similarity(equal)
+        };
+        crate::error::unlocked(py, || (0..rows).map(similarity).collect())
+    }
+
+    /// A read-only numpy array of the lanes (rows x hashes), without a copy.
+    fn to_numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("numpy")?.call_method1("asarray", (slf,))
+    }
+
+    /// How numpy reads the lanes without a copy; it keeps this object.
+    #[getter]
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let interface = PyDict::new(py);
+        let kind = if self.params.lane_bits() == 16 { "<u2" } else { "|u1" };
+        interface.set_item("version", 3)?;
+        interface.set_item("shape", (self.len(), self.params.hashes()))?;
+        interface.set_item("typestr", kind)?;
+        interface.set_item("data", (self.data.as_ptr() as usize, true))?;
+        Ok(interface)
+    }
+
+    /// The Arrow PyCapsule interface: bytes of one length, without a copy.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
+        drop(requested_schema);
+        let column = self.column();
+        let schema = PyCapsule::new_with_value(py, column.field.schema(), SCHEMA_NAME)?;
+        let array = PyCapsule::new_with_value(py, column_array(&column), ARRAY_NAME)?;
+        Ok((schema, array))
+    }
+
+    fn __len__(&self) -> usize {
+        self.len()
+    }
+
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        at: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let length = isize::try_from(self.len()).unwrap_or(isize::MAX);
+        if let Ok(slice) = at.cast::<PySlice>() {
+            let places = slice.indices(length)?;
+            let row = |number: usize| {
+                let step = isize::try_from(number).unwrap_or(0) * places.step;
+                usize::try_from(places.start + step).unwrap_or(0)
+            };
+            let selected = self.selected((0..places.slicelength).map(row));
+            return Ok(selected.into_pyobject(py)?.into_any());
+        }
+        let at: isize = at.extract()?;
+        let at = if at < 0 { at + length } else { at };
+        let row = usize::try_from(at).ok().filter(|row| *row < self.len());
+        let row = row.ok_or_else(|| PyIndexError::new_err("no such row"))?;
+        match self.signature(py, row)? {
+            Some(inner) => {
+                let signature = Signature { params: self.params.clone(), inner };
+                Ok(signature.into_pyobject(py)?.into_any())
+            }
+            None => Ok(py.None().into_bound(py)),
+        }
+    }
+
+    fn __eq__(&self, other: PyRef<'_, Self>) -> bool {
+        self.params.signature_id() == other.params.signature_id()
+            && (&self.data, &self.counts, &self.validity)
+                == (&other.data, &other.counts, &other.validity)
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let (py, this) = (slf.py(), slf.get());
+        let arguments = (this.params(), this.to_bytes(py), this.shingle_counts(), this.nulls());
+        Ok((slf.getattr("from_bytes")?, arguments.into_pyobject(py)?))
+    }
+
+    fn __repr__(&self) -> String {
+        let (rows, hashes) = (self.len(), self.params.hashes());
+        format!("Signatures({rows} rows, hashes={hashes})")
+    }
+}
+
+/// Registers the classes.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Signature>()?;
+    module.add_class::<Signatures>()
+}

@@ -1,0 +1,140 @@
+//! `nearkin.Sketcher`: documents in, signatures out.
+
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::columns::{Column, Role};
+use crate::documents::{Documents, Sketching};
+use crate::error::{engine, from_engine};
+use crate::items::{Items, hold_one};
+use crate::parallel::threads;
+use crate::params::Params;
+use crate::signatures::{Flat, Signature, Signatures, SignaturesBuilder};
+
+/// Makes signatures: pure, thread-safe, picklable. ``threads`` is how many a column is sketched
+/// on (default: one for each processor).
+///
+/// >>> import nearkin as nk
+/// >>> s = nk.Sketcher(nk.Params(shingles="words:2"))
+/// >>> s.texts(["one two three", "one two three four"])
+/// Signatures(2 rows, hashes=128)
+#[pyclass(frozen, module = "nearkin")]
+#[derive(Debug, Clone)]
+pub(crate) struct Sketcher {
+    pub(crate) params: nearkin::Params,
+    pub(crate) inner: nearkin::Sketcher,
+    pub(crate) threads: Option<usize>,
+}
+
+impl Sketcher {
+    fn signatures<'py>(
+        &self,
+        py: Python<'py>,
+        documents: &Documents<'py>,
+        asked: Option<usize>,
+    ) -> PyResult<Signatures> {
+        let threads = threads(asked.or(self.threads));
+        let how = Sketching { sketcher: &self.inner, params: &self.params, threads };
+        let mut builder = SignaturesBuilder::new(&self.params, documents.len());
+        documents.sketch::<Flat>(py, how, |_, parts| {
+            parts.iter().for_each(|part| builder.append(part));
+            Ok(())
+        })?;
+        Ok(builder.finish())
+    }
+}
+
+/// One document, as the parameters have it: a text, a set of items, or a signature.
+pub(crate) fn one_document(
+    py: Python<'_>,
+    sketcher: &nearkin::Sketcher,
+    params: &nearkin::Params,
+    document: &Bound<'_, PyAny>,
+) -> PyResult<nearkin::Signature> {
+    if let Ok(signature) = document.cast::<Signature>() {
+        return Ok(signature.get().inner.clone());
+    }
+    if params.shingles() == nearkin::Shingles::Items {
+        let held = hold_one(document)?;
+        let sets = held.sets(0)?;
+        let made = engine(py, || sets.with(0, |items| sketcher.byte_items(items)).transpose())?;
+        return made.ok_or_else(|| crate::error::raise(py, "InvalidError", "no document: None"));
+    }
+    let text = document.extract::<&str>()?;
+    engine(py, || sketcher.text(text))
+}
+
+#[pymethods]
+impl Sketcher {
+    #[new]
+    #[pyo3(signature = (params, *, threads=None))]
+    fn new(params: &Bound<'_, Params>, threads: Option<usize>) -> Self {
+        let params = params.get().inner.clone();
+        Self { inner: nearkin::Sketcher::new(&params), params, threads }
+    }
+
+    /// The parameters.
+    #[getter]
+    fn params(&self) -> Params {
+        Params { inner: self.params.clone() }
+    }
+
+    /// The signature of one text. ``EmptyError`` if it has no shingle.
+    fn text(&self, py: Python<'_>, text: &str) -> PyResult<Signature> {
+        let inner = engine(py, || self.inner.text(text))?;
+        Ok(Signature { params: self.params.clone(), inner })
+    }
+
+    /// The signature of one set of ``str``, ``bytes`` or ``int``: 1 and "1" are the same item.
+    fn set(&self, py: Python<'_>, items: &Bound<'_, PyAny>) -> PyResult<Signature> {
+        if self.params.shingles() != nearkin::Shingles::Items {
+            let refused = self.inner.items(std::iter::empty::<&str>());
+            return Err(refused.map_or_else(
+                |error| from_engine(py, &error),
+                |_| crate::error::raise(py, "InvalidError", "the parameters are not for items"),
+            ));
+        }
+        let inner = one_document(py, &self.inner, &self.params, items)?;
+        Ok(Signature { params: self.params.clone(), inner })
+    }
+
+    /// The signatures of a column of texts: list, tuple, Arrow, pandas, polars or numpy.
+    #[pyo3(signature = (texts, *, threads=None))]
+    fn texts<'py>(
+        &self,
+        py: Python<'py>,
+        texts: &Bound<'py, PyAny>,
+        threads: Option<usize>,
+    ) -> PyResult<Signatures> {
+        let documents = Documents::Texts(Column::new(texts, Role::Texts)?);
+        self.signatures(py, &documents, threads)
+    }
+
+    /// The signatures of a column of sets: lists of ``str``, ``bytes`` or ``int``, or Arrow lists.
+    #[pyo3(signature = (items, *, threads=None))]
+    fn items<'py>(
+        &self,
+        py: Python<'py>,
+        items: &Bound<'py, PyAny>,
+        threads: Option<usize>,
+    ) -> PyResult<Signatures> {
+        self.signatures(py, &Documents::Items(Items::new(items)?), threads)
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let py = slf.py();
+        let arguments = (slf.get().params(),).into_pyobject(py)?;
+        Ok((slf.get_type().into_any(), arguments))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Sketcher({})", self.params().__repr__())
+    }
+}
+
+/// Registers the class.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Sketcher>()
+}

@@ -1,0 +1,328 @@
+//! `nearkin.Table` and `nearkin.Stream`: answers as columns, for pandas, polars, DuckDB and Arrow.
+
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyString, PyTuple};
+
+use crate::arrow::ffi::{ArrowArray, ArrowSchema, ArrowStream, Producer, SCHEMA_NAME, STREAM_NAME};
+use crate::arrow::{Batch, Column, Field, Kind, Values, schema_of};
+use crate::answers::not_utf8;
+use crate::error::{from_engine, message_of, raise, unlocked};
+
+/// Columns of equal length, in memory. Read by everything that knows the Arrow PyCapsule
+/// interface (pyarrow, polars, pandas, DuckDB) without a copy; none of these is required.
+#[pyclass(frozen, module = "nearkin")]
+#[derive(Debug)]
+pub(crate) struct Table {
+    fields: Vec<Field>,
+    batches: Vec<Batch>,
+}
+
+impl Table {
+    pub(crate) fn new(fields: &[Field], batches: Vec<Batch>) -> Self {
+        Self { fields: fields.to_vec(), batches }
+    }
+
+    fn rows(&self) -> usize {
+        self.batches.iter().map(|batch| batch.rows).sum()
+    }
+
+    fn column_list<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        for batch in &self.batches {
+            let Some(column) = batch.columns.get(number) else { continue };
+            for row in 0..batch.rows {
+                list.append(value(py, column, row)?)?;
+            }
+        }
+        Ok(list)
+    }
+}
+
+/// A value as a Python object.
+fn value<'py>(py: Python<'py>, column: &Column, row: usize) -> PyResult<Bound<'py, PyAny>> {
+    if column.is_null(row) {
+        return Ok(py.None().into_bound(py));
+    }
+    Ok(match &column.values {
+        Values::Integer(values) => {
+            values.get(row).copied().unwrap_or(0).into_pyobject(py)?.into_any()
+        }
+        Values::Float(values) => {
+            values.get(row).copied().unwrap_or(f64::NAN).into_pyobject(py)?.into_any()
+        }
+        Values::Bool(bits) => {
+            let is_set = bits.get(row / 8).is_some_and(|byte| byte >> (row % 8) & 1 == 1);
+            is_set.into_pyobject(py)?.to_owned().into_any()
+        }
+        Values::Strings(strings) if column.field.kind == Kind::Text => {
+            let text = str::from_utf8(strings.get(row));
+            PyString::new(py, text.unwrap_or("\u{fffd}")).into_any()
+        }
+        Values::Strings(strings) => PyBytes::new(py, strings.get(row)).into_any(),
+        Values::Fixed(_) => py.None().into_bound(py),
+    })
+}
+
+/// Batches that are in memory, one after the other.
+struct InMemory {
+    fields: Vec<Field>,
+    batches: std::vec::IntoIter<Batch>,
+}
+
+impl Producer for InMemory {
+    fn schema(&self) -> ArrowSchema {
+        schema_of(&self.fields)
+    }
+
+    fn next(&mut self) -> Result<Option<ArrowArray>, String> {
+        Ok(self.batches.next().map(|batch| batch.export()))
+    }
+}
+
+#[pymethods]
+impl Table {
+    /// The names of the columns.
+    #[getter]
+    fn column_names(&self) -> Vec<&'static str> {
+        self.fields.iter().map(|field| field.name).collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.rows()
+    }
+
+    /// A column as a list.
+    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
+        let number = self.fields.iter().position(|field| field.name == name);
+        let number = number.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
+        self.column_list(py, number)
+    }
+
+    /// All columns as lists.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let all = PyDict::new(py);
+        for (number, field) in self.fields.iter().enumerate() {
+            all.set_item(field.name, self.column_list(py, number)?)?;
+        }
+        Ok(all)
+    }
+
+    /// The rows as tuples.
+    fn rows_list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        for batch in &self.batches {
+            for row in 0..batch.rows {
+                let values = batch.columns.iter().map(|column| value(py, column, row));
+                list.append(PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)?)?;
+            }
+        }
+        Ok(list)
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(self.rows_list(py)?.try_iter()?.into_any())
+    }
+
+    /// The Arrow PyCapsule interface.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        PyCapsule::new_with_value(py, schema_of(&self.fields), SCHEMA_NAME)
+    }
+
+    /// The Arrow PyCapsule interface.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        drop(requested_schema);
+        let batches = self.batches.clone().into_iter();
+        let stream = ArrowStream::export(Box::new(InMemory { fields: self.fields.clone(), batches }));
+        PyCapsule::new_with_value(py, stream, STREAM_NAME)
+    }
+
+    /// As a ``pyarrow.Table``.
+    fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        converted(slf, "to_arrow")
+    }
+
+    /// As a ``pandas.DataFrame``.
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        converted(slf, "to_pandas")
+    }
+
+    /// As a ``polars.DataFrame``.
+    fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        converted(slf, "to_polars")
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Table({} rows: {})", self.rows(), self.column_names().join(", "))
+    }
+}
+
+/// What `nearkin._tables` makes of it.
+fn converted<'py>(object: &Bound<'py, Table>, how: &str) -> PyResult<Bound<'py, PyAny>> {
+    object.py().import("nearkin._tables")?.getattr(how)?.call1((object,))
+}
+
+/// Where a stream has its batches from.
+pub(crate) trait Source: Send + 'static {
+    fn fields(&self) -> Vec<Field>;
+    /// The next rows; `None` at the end. A few thousand at a time, so that signals are seen.
+    fn next(&mut self) -> Result<Option<Batch>, Failed>;
+}
+
+/// Why there is no next batch, and no end either.
+pub(crate) enum Failed {
+    Engine(nearkin::Error),
+    /// This key is not UTF-8, and the column is of text.
+    Key(Vec<u8>),
+    /// The thread that makes them panicked.
+    Thread,
+}
+
+impl From<nearkin::Error> for Failed {
+    fn from(error: nearkin::Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl Failed {
+    fn text(&self) -> String {
+        match self {
+            Self::Engine(error) => message_of(error),
+            Self::Key(key) => not_utf8(key),
+            Self::Thread => "a thread of nearkin panicked: please report this bug".to_owned(),
+        }
+    }
+
+    pub(crate) fn into_py(self, py: Python<'_>) -> PyErr {
+        match &self {
+            Self::Engine(error) => from_engine(py, error),
+            Self::Key(_) => raise(py, "InvalidError", &self.text()),
+            Self::Thread => raise(py, "BugError", &self.text()),
+        }
+    }
+}
+
+/// Record batches, made as they are read: once. Iterate over it, or hand it to whatever knows the
+/// Arrow PyCapsule interface.
+#[pyclass(frozen, module = "nearkin")]
+pub(crate) struct Stream {
+    fields: Vec<Field>,
+    source: Mutex<Option<Box<dyn Source>>>,
+}
+
+struct Exported(Box<dyn Source>);
+
+impl Producer for Exported {
+    fn schema(&self) -> ArrowSchema {
+        schema_of(&self.0.fields())
+    }
+
+    fn next(&mut self) -> Result<Option<ArrowArray>, String> {
+        let batch = self.0.next().map_err(|failed| failed.text())?;
+        Ok(batch.map(|batch| batch.export()))
+    }
+}
+
+impl Stream {
+    pub(crate) fn new(source: Box<dyn Source>) -> Self {
+        Self { fields: source.fields(), source: Mutex::new(Some(source)) }
+    }
+
+    /// The source, if it is not at its end. Other threads may be reading: waits for them.
+    fn take(&self, py: Python<'_>) -> PyResult<Option<Box<dyn Source>>> {
+        unlocked(py, || self.source.lock().unwrap_or_else(PoisonError::into_inner).take())
+    }
+
+    /// The next batch, if there is one.
+    fn pull(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
+        py.check_signals()?;
+        let next = unlocked(py, || {
+            let mut source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
+            let next = source.as_mut().map_or(Ok(None), |source| source.next());
+            if !matches!(next, Ok(Some(_))) {
+                *source = None;
+            }
+            next
+        })?;
+        next.map_err(|failed| failed.into_py(py))
+    }
+}
+
+#[pymethods]
+impl Stream {
+    /// The names of the columns.
+    #[getter]
+    fn column_names(&self) -> Vec<&'static str> {
+        self.fields.iter().map(|field| field.name).collect()
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    /// The next batch, as a :class:`Table`.
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Table>> {
+        let batch = self.pull(py)?;
+        Ok(batch.map(|batch| Table::new(&self.fields, vec![batch])))
+    }
+
+    /// All that is left, in memory.
+    fn read_all(&self, py: Python<'_>) -> PyResult<Table> {
+        let mut batches = Vec::new();
+        while let Some(batch) = self.pull(py)? {
+            batches.push(batch);
+        }
+        Ok(Table::new(&self.fields, batches))
+    }
+
+    /// The Arrow PyCapsule interface.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        PyCapsule::new_with_value(py, schema_of(&self.fields), SCHEMA_NAME)
+    }
+
+    /// The Arrow PyCapsule interface: hands over what is left.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        drop(requested_schema);
+        let source = self.take(py)?;
+        let source = source.ok_or_else(|| PyValueError::new_err("the stream was read already"))?;
+        let stream = ArrowStream::export(Box::new(Exported(source)));
+        PyCapsule::new_with_value(py, stream, STREAM_NAME)
+    }
+
+    /// As a ``pyarrow.Table``.
+    fn to_arrow<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        converted(&Bound::new(py, self.read_all(py)?)?, "to_arrow")
+    }
+
+    /// As a ``pandas.DataFrame``.
+    fn to_pandas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        converted(&Bound::new(py, self.read_all(py)?)?, "to_pandas")
+    }
+
+    /// As a ``polars.DataFrame``.
+    fn to_polars<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        converted(&Bound::new(py, self.read_all(py)?)?, "to_polars")
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Stream({})", self.column_names().join(", "))
+    }
+}
+
+/// Registers the classes.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Table>()?;
+    module.add_class::<Stream>()
+}
