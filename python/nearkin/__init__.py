@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+from . import aio
+from ._dedup import Row, dedup
 from ._errors import (
     BugError,
     CancelledError,
@@ -30,10 +32,14 @@ from ._errors import (
 )
 from ._nearkin import (
     Answer,
+    Contained,
     Document,
     Index,
     Match,
     Params,
+    PassageAnswer,
+    PassageIndex,
+    PassageMatch,
     Readable,
     Reader,
     Signature,
@@ -55,6 +61,7 @@ __all__ = [
     "BugError",
     "CancelledError",
     "ClosedError",
+    "Contained",
     "CorruptError",
     "Document",
     "EmptyError",
@@ -68,9 +75,13 @@ __all__ = [
     "MissingKeyError",
     "NotFoundError",
     "Params",
+    "PassageAnswer",
+    "PassageIndex",
+    "PassageMatch",
     "PoisonedError",
     "Readable",
     "Reader",
+    "Row",
     "Signature",
     "Signatures",
     "Sketcher",
@@ -84,6 +95,8 @@ __all__ = [
     "UnsupportedError",
     "Verification",
     "__version__",
+    "aio",
+    "dedup",
     "exists",
     "rebuild",
     "salvage",

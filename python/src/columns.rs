@@ -139,6 +139,15 @@ impl<'py> Column<'py> {
         self.rows.len()
     }
 
+    /// `ValueError` unless another column has as many rows.
+    pub(crate) fn check_length(&self, other: usize, name: &str) -> PyResult<()> {
+        if self.len() == other {
+            return Ok(());
+        }
+        let message = format!("{} {}, but {other} {name}", self.len(), self.role.name());
+        Err(PyValueError::new_err(message))
+    }
+
     /// Holds a range of rows.
     pub(crate) fn hold(&self, range: Range<usize>) -> PyResult<Held<'_, 'py>> {
         let rows = match &self.rows {
@@ -202,13 +211,6 @@ pub(crate) fn is_null(object: &Bound<'_, PyAny>) -> bool {
 }
 
 impl Held<'_, '_> {
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::Objects(objects) => objects.len(),
-            Self::Arrow(_, range) => range.len(),
-        }
-    }
-
     /// The rows as bytes; `first` is the number of the first one, for messages.
     pub(crate) fn bytes(&self, first: usize) -> PyResult<Vec<Option<&[u8]>>> {
         match self {

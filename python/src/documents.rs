@@ -42,7 +42,6 @@ impl Sink for Vec<Option<Signature>> {
 #[derive(Clone, Copy)]
 pub(crate) struct Sketching<'a> {
     pub(crate) sketcher: &'a nearkin::Sketcher,
-    pub(crate) params: &'a nearkin::Params,
     pub(crate) threads: usize,
 }
 

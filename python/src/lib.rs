@@ -8,6 +8,7 @@ mod answers;
 mod arrow;
 mod columns;
 mod copies;
+mod dedup;
 mod documents;
 mod error;
 mod index;
@@ -16,6 +17,7 @@ mod keys;
 mod options;
 mod parallel;
 mod params;
+mod passages;
 mod progress;
 mod queries;
 mod readable;
@@ -39,5 +41,7 @@ fn _nearkin(module: &Bound<'_, PyModule>) -> PyResult<()> {
     readable::register(module)?;
     index::register(module)?;
     copies::register(module)?;
+    passages::register(module)?;
+    dedup::register(module)?;
     Ok(())
 }

@@ -91,7 +91,7 @@ pub(crate) fn query_many<'py>(
     if payloads {
         fields.push(Field::new("payload", Kind::Bytes));
     }
-    let how = Sketching { sketcher: &readable.sketcher, params: &readable.params, threads };
+    let how = Sketching { sketcher: &readable.sketcher, threads };
     let mut batches: Vec<Batch> = Vec::new();
     documents.sketch::<Numbered>(py, how, |rows, parts| {
         let mut first = rows.start;

@@ -328,6 +328,22 @@ impl Readable {
         query_many(py, self, &snapshot, &documents, &asking, payloads, threads)
     }
 
+    /// In an index of passages: which texts hold parts of this one? See
+    /// :meth:`PassageIndex.query`.
+    #[pyo3(signature = (text, *, threshold=None, limit=None, max_candidates=None))]
+    fn query_passages(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        threshold: Option<f64>,
+        limit: Option<usize>,
+        max_candidates: Option<usize>,
+    ) -> PyResult<crate::passages::Passages> {
+        let snapshot = self.snapshot_now(py)?;
+        let view = engine(py, || nearkin::PassageView::new(&snapshot))?;
+        crate::passages::ask(py, &view, text, self.keys, threshold, limit, max_candidates)
+    }
+
     /// All pairs of documents of at least this similarity (default: that of the index): a
     /// :class:`Stream` of the columns a, b, similarity.
     #[pyo3(signature = (threshold=None))]

@@ -1,6 +1,6 @@
 //! What operations come to: named tuples of `nearkin._types`.
 
-use nearkin::{Stats, Verification};
+use nearkin::{Outcome, Stats, Verification};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -52,6 +52,16 @@ pub(crate) struct Added {
 }
 
 impl Added {
+    /// Counts the outcome of one row.
+    pub(crate) fn count(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Inserted => self.inserted += 1,
+            Outcome::Replaced => self.replaced += 1,
+            Outcome::Unchanged => self.unchanged += 1,
+            _ => self.superseded += 1,
+        }
+    }
+
     /// `nearkin.Added`.
     pub(crate) fn into_py<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let Self { inserted, replaced, unchanged, superseded, empty } = self;

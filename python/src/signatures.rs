@@ -208,6 +208,11 @@ impl Signatures {
         self.validity.get(row / 8).is_some_and(|byte| byte >> (row % 8) & 1 == 1)
     }
 
+    /// Distinct shingles of a row; 0 of a null one.
+    pub(crate) fn count(&self, row: usize) -> u32 {
+        self.counts.get(row).copied().unwrap_or(0)
+    }
+
     fn bytes(&self, row: usize) -> &[u8] {
         let width = self.params.signature_bytes();
         self.data.get(row * width..(row + 1) * width).unwrap_or_default()

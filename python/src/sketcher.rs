@@ -34,7 +34,7 @@ impl Sketcher {
         asked: Option<usize>,
     ) -> PyResult<Signatures> {
         let threads = threads(asked.or(self.threads));
-        let how = Sketching { sketcher: &self.inner, params: &self.params, threads };
+        let how = Sketching { sketcher: &self.inner, threads };
         let mut builder = SignaturesBuilder::new(&self.params, documents.len());
         documents.sketch::<Flat>(py, how, |_, parts| {
             parts.iter().for_each(|part| builder.append(part));

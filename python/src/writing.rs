@@ -71,9 +71,9 @@ fn time_of(times: Option<&[Option<u64>]>, row: usize) -> Option<u64> {
 }
 
 /// Refuses null keys, and keys that an index of text keys could not show.
-fn check_keys(
+pub(crate) fn check_keys(
     py: Python<'_>,
-    readable: &Readable,
+    key_type: KeyType,
     keys: &[Option<&[u8]>],
     first: usize,
 ) -> PyResult<()> {
@@ -81,7 +81,7 @@ fn check_keys(
         let Some(key) = key else {
             return Err(raise(py, "InvalidError", &format!("keys[{row}] is null")));
         };
-        readable.keys.check(py, key)?;
+        key_type.check(py, key)?;
     }
     Ok(())
 }
@@ -106,13 +106,13 @@ pub(crate) fn add(
     threads: usize,
 ) -> PyResult<Added> {
     let index = readable.writer(py)?;
-    let how = Sketching { sketcher: &readable.sketcher, params: &readable.params, threads };
+    let how = Sketching { sketcher: &readable.sketcher, threads };
     let (count, times) = (columns.documents.len(), columns.times.as_deref());
     let mut added = Added::default();
     columns.documents.sketch::<Vec<Option<Signature>>>(py, how, |rows, parts| {
         let keys = columns.keys.hold(rows.clone())?;
         let keys = keys.bytes(rows.start)?;
-        check_keys(py, readable, &keys, rows.start)?;
+        check_keys(py, readable.keys, &keys, rows.start)?;
         let payloads = columns.payloads.as_ref();
         let payloads = payloads.map(|column| column.hold(rows.clone())).transpose()?;
         let payloads = payloads.as_ref().map(|held| held.bytes(rows.start)).transpose()?;
@@ -137,14 +137,7 @@ pub(crate) fn add(
             }
             Ok(outcomes)
         })?;
-        for outcome in written {
-            match outcome {
-                Outcome::Inserted => added.inserted += 1,
-                Outcome::Replaced => added.replaced += 1,
-                Outcome::Unchanged => added.unchanged += 1,
-                _ => added.superseded += 1,
-            }
-        }
+        written.into_iter().for_each(|outcome| added.count(outcome));
         report(py, callback, rows.end as u64, count as u64)
     })?;
     Ok(added)
@@ -161,7 +154,7 @@ pub(crate) fn remove<'py>(
     for begin in (0..count).step_by(REMOVES) {
         let held = keys.hold(begin..count.min(begin + REMOVES))?;
         let some = held.bytes(begin)?;
-        check_keys(py, readable, &some, begin)?;
+        check_keys(py, readable.keys, &some, begin)?;
         let written = engine(py, || {
             let batch = some.iter().flatten().fold(Batch::new(), |batch, key| batch.remove(key));
             index.write(batch)
@@ -208,7 +201,7 @@ pub(crate) fn admit(
     threads: usize,
 ) -> PyResult<Table> {
     let index = readable.writer(py)?;
-    let how = Sketching { sketcher: &readable.sketcher, params: &readable.params, threads };
+    let how = Sketching { sketcher: &readable.sketcher, threads };
     let kind = key_kind(readable.keys);
     let fields = [
         Field::new("key", kind),
@@ -221,7 +214,7 @@ pub(crate) fn admit(
     columns.documents.sketch::<Vec<Option<Signature>>>(py, how, |rows, parts| {
         let keys = columns.keys.hold(rows.clone())?;
         let keys = keys.bytes(rows.start)?;
-        check_keys(py, readable, &keys, rows.start)?;
+        check_keys(py, readable.keys, &keys, rows.start)?;
         let payloads = columns.payloads.as_ref();
         let payloads = payloads.map(|column| column.hold(rows.clone())).transpose()?;
         let payloads = payloads.as_ref().map(|held| held.bytes(rows.start)).transpose()?;

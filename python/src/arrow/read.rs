@@ -22,8 +22,6 @@ enum Layout {
     /// Bytes of one length.
     Fixed(usize),
     Integer(Width),
-    /// Times, and how many of their units are a millisecond (or, negative, the other way round).
-    Time(i64),
     NarrowList,
     WideList,
 }
@@ -56,10 +54,6 @@ fn layout_of(format: &str) -> Option<Layout> {
         "L" => Layout::Integer(Width::U64),
         "+l" => Layout::NarrowList,
         "+L" => Layout::WideList,
-        _ if format.starts_with("tss:") => Layout::Time(-1_000),
-        _ if format.starts_with("tsm:") => Layout::Time(1),
-        _ if format.starts_with("tsu:") => Layout::Time(1_000),
-        _ if format.starts_with("tsn:") => Layout::Time(1_000_000),
         _ => Layout::Fixed(format.strip_prefix("w:")?.parse().ok()?),
     })
 }
@@ -143,11 +137,6 @@ impl Chunk {
         self.items.is_some()
     }
 
-    /// Bytes of one row, if all have the same number.
-    pub(crate) fn fixed_width(&self) -> Option<usize> {
-        if let Layout::Fixed(width) = self.layout { Some(width) } else { None }
-    }
-
     /// Row `row` of text or bytes.
     #[inline]
     pub(crate) fn bytes(&self, row: usize) -> Option<&[u8]> {
@@ -160,25 +149,6 @@ impl Chunk {
         let (array, row) = self.place(row)?;
         let Layout::Integer(width) = self.layout else { return None };
         Some(integer(array, width, row))
-    }
-
-    /// Row `row` of times, or of integers, in milliseconds UTC.
-    pub(crate) fn time(&self, row: usize) -> Option<i128> {
-        let (array, row) = self.place(row)?;
-        match self.layout {
-            Layout::Integer(width) => Some(integer(array, width, row)),
-            Layout::Time(factor) => {
-                let units = i128::from(array.value::<i64>(1, array.offset() + row));
-                let factor = i128::from(factor);
-                Some(if factor < 0 { units * -factor } else { units.div_euclid(factor) })
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether rows are times or integers.
-    pub(crate) fn is_of_times(&self) -> bool {
-        matches!(self.layout, Layout::Time(_)) || self.is_of_integers()
     }
 
     /// The items of row `row` of lists: the rows of `item`.

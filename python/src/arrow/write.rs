@@ -227,10 +227,6 @@ impl Builder {
         self.full.push(Batch { columns, rows });
     }
 
-    pub(crate) fn has_full(&self) -> bool {
-        !self.full.is_empty()
-    }
-
     /// The batches so far.
     pub(crate) fn finish(mut self) -> Vec<Batch> {
         if self.rows() > 0 {

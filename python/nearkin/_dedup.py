@@ -1,0 +1,242 @@
+"""Deduplication of whatever rows are kept in: a list, a frame, an Arrow table, a data set."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from ._nearkin import Params, Readable, Signatures, Snapshot, decide_rows
+
+T = TypeVar("T")
+
+#: The columns that ``annotate=True`` adds, in this order.
+COLUMNS = ("kept", "cluster", "cluster_size", "duplicate_of", "similarity")
+
+
+class Row(NamedTuple):
+    """A row of a list that was deduplicated with ``annotate=True``."""
+
+    value: Any
+    #: Whether it stays.
+    kept: bool
+    #: The number of the row that stays of its cluster; None if a document of the index does.
+    cluster: int | None
+    #: How many rows the cluster has.
+    cluster_size: int | None
+    #: The row that it is a copy of: its number, or its key where ``key`` was given.
+    duplicate_of: Any
+    #: How similar it is to that one.
+    similarity: float | None
+    #: The document of ``against`` that it is a copy of.
+    index_key: Any = None
+
+
+def dedup(
+    data: T,
+    on: str | None = None,
+    *,
+    threshold: float | None = None,
+    keep: Literal["first", "last", "longest"] = "first",
+    against: Readable | str | Path | None = None,
+    exact: bool = False,
+    annotate: bool = False,
+    key: str | None = None,
+    prefix: str = "",
+    params: Params | None = None,
+    threads: int | None = None,
+    progress: Any = None,
+    folder: str | Path | None = None,
+) -> T:
+    """Rows without near-duplicates, as what was given: a list stays a list, a frame a frame.
+
+    In order of preference (``keep``), a row is dropped if one that was kept before it is of at
+    least ``threshold`` similarity, so that every dropped row is like one that stays. Rows without
+    anything to compare stay.
+
+    ``data`` is a list of texts (or of sets, or :class:`Signatures`), or a frame of pandas or
+    polars, an Arrow table or a data set of Hugging Face; ``on`` names the column that is compared.
+    ``params`` says how (default: three words in a row, threshold 0.7); ``threshold`` overrides its
+    threshold. ``against`` is an index (or its path): what is like a document of it is dropped,
+    too; the index is not changed. ``exact=True`` decides by the shingles, not by the estimate
+    (``against`` keeps the estimate: an index stores no texts).
+
+    With ``annotate=True`` nothing is dropped: the columns ``kept``, ``cluster``, ``cluster_size``,
+    ``duplicate_of`` and ``similarity`` are added (with ``against`` also ``index_key``), their names
+    after ``prefix``. ``key`` names the column that ``duplicate_of`` is taken from (default: row
+    numbers). ``folder`` is where a temporary index lies while it works (about 250 bytes a row).
+
+    >>> import nearkin as nk
+    >>> nk.dedup(["one two three four", "One, two, three, four!", "five six seven eight"])
+    ['one two three four', 'five six seven eight']
+    """
+    rows = _rows_of(data, on)
+    asked = _opened(against)
+    if params is None:
+        params = asked.params if asked is not None else Params()
+    least = params.threshold if threshold is None else threshold
+    with tempfile.TemporaryDirectory(prefix="nearkin-", dir=folder) as scratch:
+        place = str(Path(scratch) / "kept")
+        told = decide_rows(
+            rows, params, place, least, keep, exact, asked, threads, progress
+        )
+    columns = told.to_dict()
+    if against is None:
+        del columns["index_key"]
+    if key is not None:
+        names = _values_of(data, key)
+        others = columns["duplicate_of"]
+        columns["duplicate_of"] = [None if of is None else names[of] for of in others]
+    if not annotate:
+        return _selected(data, columns["kept"])
+    return _annotated(data, columns, prefix)
+
+
+def _opened(against: Readable | str | Path | None) -> Readable | None:
+    if against is None or isinstance(against, Snapshot):
+        return against
+    if isinstance(against, Readable):
+        # One state for all rows.
+        return against.snapshot()
+    from ._nearkin import Reader
+
+    return Reader(against)
+
+
+def _kind(data: Any) -> str:
+    """What the rows are kept in."""
+    if isinstance(data, (list, tuple, Signatures)):
+        return "list"
+    module = type(data).__module__.partition(".")[0]
+    name = type(data).__name__
+    if module in ("pandas", "polars") and name in ("DataFrame", "Series"):
+        return f"{module}.{name}"
+    if module == "polars" and name == "LazyFrame":
+        raise TypeError("a LazyFrame has no rows yet: give frame.collect()")
+    if module == "pyarrow":
+        if hasattr(data, "column_names") and hasattr(data, "num_rows"):
+            return "arrow.Table"
+        if hasattr(data, "filter"):
+            return "arrow.Array"
+    if module == "datasets" and name == "Dataset":
+        return "datasets"
+    if module == "numpy":
+        return "numpy"
+    raise TypeError(
+        "dedup takes a list, a frame of pandas or polars, an Arrow table, or a data set,"
+        f" not {type(data).__name__}"
+    )
+
+
+def _rows_of(data: Any, on: str | None) -> Any:
+    """The column that is compared."""
+    kind = _kind(data)
+    is_table = kind in ("pandas.DataFrame", "polars.DataFrame", "arrow.Table", "datasets")
+    if is_table and on is None:
+        raise TypeError("`on` must name the column that is compared")
+    if not is_table and on is not None:
+        raise TypeError("`on` names a column of a table; this has none")
+    if kind == "datasets":
+        return data.with_format("arrow")[:][on]
+    return data[on] if is_table else data
+
+
+def _values_of(data: Any, name: str) -> Sequence[Any]:
+    """A column as Python values."""
+    if _kind(data) == "datasets":
+        column = data[name]
+        return list(column)
+    column = data[name]
+    for method in ("to_pylist", "to_list", "tolist"):
+        if hasattr(column, method):
+            values: Sequence[Any] = getattr(column, method)()
+            return values
+    return list(column)
+
+
+def _selected(data: Any, kept: list[bool]) -> Any:
+    """The rows that stay."""
+    kind = _kind(data)
+    if isinstance(data, Signatures):
+        return [row for row, stays in enumerate(kept) if stays]
+    if kind == "list":
+        return type(data)(row for row, stays in zip(data, kept) if stays)
+    if kind == "datasets":
+        return data.select([row for row, stays in enumerate(kept) if stays])
+    if kind.startswith("pandas."):
+        return data[kept]
+    if kind == "numpy":
+        import numpy as np
+
+        return data[np.asarray(kept, dtype=bool)]
+    if kind.startswith("arrow."):
+        import pyarrow as pa
+
+        return data.filter(pa.array(kept, pa.bool_()))
+    import polars as pl
+
+    return data.filter(pl.Series(kept, dtype=pl.Boolean))
+
+
+def _annotated(data: Any, columns: dict[str, list[Any]], prefix: str) -> Any:
+    """The rows with the columns beside."""
+    kind = _kind(data)
+    named = {prefix + name: values for name, values in columns.items()}
+    if kind in ("pandas.DataFrame", "polars.DataFrame", "arrow.Table", "datasets"):
+        names = data.columns if hasattr(data, "columns") else data.column_names
+        there = set(data.column_names if kind in ("arrow.Table", "datasets") else names)
+        for name in named:
+            if name in there:
+                raise ValueError(f"there is a column {name!r} already: give a prefix")
+    if kind == "pandas.DataFrame":
+        import pandas as pd
+
+        types = {"cluster": "Int64", "cluster_size": "Int64", "similarity": "float64"}
+        frame = data.copy(deep=False)
+        for name, values in columns.items():
+            dtype = types.get(name) or ("bool" if name == "kept" else None)
+            if name == "duplicate_of" and all(isinstance(of, (int, type(None))) for of in values):
+                dtype = "Int64"
+            frame[prefix + name] = pd.Series(values, index=data.index, dtype=dtype or object)
+        return frame
+    if kind == "polars.DataFrame":
+        import polars as pl
+
+        types_of = {
+            "kept": pl.Boolean,
+            "cluster": pl.Int64,
+            "cluster_size": pl.Int64,
+            "similarity": pl.Float64,
+        }
+        series = [
+            pl.Series(prefix + name, values, dtype=types_of.get(name))
+            for name, values in columns.items()
+        ]
+        return data.with_columns(series)
+    if kind == "arrow.Table":
+        import pyarrow as pa
+
+        table = data
+        for name, values in columns.items():
+            table = table.append_column(prefix + name, pa.array(values, _arrow_type(pa, name)))
+        return table
+    if kind == "datasets":
+        for name, values in named.items():
+            data = data.add_column(name, values)
+        return data
+    values = data if not isinstance(data, Signatures) else range(len(data))
+    listed = values.tolist() if kind == "numpy" else list(values)
+    if hasattr(values, "to_pylist"):
+        listed = values.to_pylist()
+    return [Row(value, *rest) for value, *rest in zip(listed, *columns.values())]
+
+
+def _arrow_type(pa: Any, name: str) -> Any:
+    types = {
+        "kept": pa.bool_(),
+        "cluster": pa.int64(),
+        "cluster_size": pa.int64(),
+        "similarity": pa.float64(),
+    }
+    return types.get(name)

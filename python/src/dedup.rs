@@ -1,0 +1,433 @@
+//! Deduplication of a column: which rows stay, and of which row or document each other is a copy.
+//!
+//! The rule is that of `docs/DEDUP.md`: in order of preference, a row is dropped if one that was
+//! kept before it, or a document of an index, is similar. The engine decides by admitting row
+//! after row to an index of those kept; with `exact` the shingles themselves decide.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use nearkin::{
+    Admit, Batch, Decision, Durability, ErrorKind, Index, Maintenance, Newcomer, Options, Original,
+    Params, Signature, Sketcher, Snapshot,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::answers::KeyType;
+use crate::arrow::{Builder, Field, Kind};
+use crate::documents::{Documents, Sketching};
+use crate::error::{engine, raise};
+use crate::parallel::in_parts;
+use crate::progress::report;
+use crate::queries::key_kind;
+use crate::readable::Readable;
+use crate::signatures::{Flat, Signatures, SignaturesBuilder};
+use crate::table::Table;
+
+/// Rows that are decided on between two looks at signals.
+const ROWS: usize = 1_024;
+/// Rows of which the shingles are remembered.
+const REMEMBERED: usize = 16_384;
+
+/// What became of a row.
+#[derive(Debug, Clone, Default)]
+enum Fate {
+    /// It stays.
+    #[default]
+    Kept,
+    /// It is like this row, which stays.
+    Of(usize, f64),
+    /// It is like this document of the index.
+    InIndex(Vec<u8>, f64),
+}
+
+/// The parameters for rows that are compared exactly: candidates are looked for two standard
+/// errors below the threshold.
+fn lowered(params: &Params, threshold: f64) -> nearkin::Result<Params> {
+    let error = params.standard_error(params.equal_rows_min(threshold));
+    let low = (threshold - 2.0 * error).max(0.05);
+    params.to_builder().threshold(low).choose_bands().build()
+}
+
+/// The parameters of the index of those kept.
+fn of_kept(params: &Params, threshold: f64, exact: bool) -> nearkin::Result<Params> {
+    if exact {
+        return lowered(params, threshold);
+    }
+    if (params.threshold() - threshold).abs() < f64::EPSILON {
+        return Ok(params.clone());
+    }
+    params.to_builder().threshold(threshold).choose_bands().build()
+}
+
+/// Rows in order of preference.
+fn preferred(keep: &str, signatures: &Signatures) -> PyResult<Vec<usize>> {
+    let mut order: Vec<usize> = (0..signatures.len()).collect();
+    match keep {
+        "first" => {}
+        "newest" | "last" => order.reverse(),
+        // Stable: equally long ones by position.
+        "longest" => order.sort_by_key(|row| std::cmp::Reverse(signatures.count(*row))),
+        other => {
+            let message = format!("keep must be 'first', 'last' or 'longest', not {other:?}");
+            return Err(PyValueError::new_err(message));
+        }
+    }
+    Ok(order)
+}
+
+/// Drops rows that are like a document of an index.
+fn against_index(
+    py: Python<'_>,
+    snapshot: &Snapshot,
+    signatures: &Signatures,
+    threshold: f64,
+    threads: usize,
+    fates: &mut [Fate],
+) -> PyResult<()> {
+    let differences = snapshot.params().signature_differences(&signatures.params);
+    if !differences.is_empty() {
+        let message = format!("`against` has other parameters: {}", differences.join("; "));
+        return Err(raise(py, "MismatchError", &message));
+    }
+    for (number, some) in fates.chunks_mut(ROWS).enumerate() {
+        let first = number * ROWS;
+        let (mut rows, mut asked) = (Vec::new(), Vec::new());
+        for at in 0..some.len() {
+            if let Some(signature) = signatures.signature(py, first + at)? {
+                rows.push(at);
+                asked.push(signature);
+            }
+        }
+        let answers = engine(py, || {
+            let ask = |range: Range<usize>| {
+                let part = asked.get(range).unwrap_or_default();
+                snapshot.queries(part).threshold(threshold).limit(1).run()
+            };
+            in_parts(threads, asked.len(), 128, ask).into_iter().collect::<Result<Vec<_>, _>>()
+        })?;
+        for (at, answer) in rows.iter().zip(answers.into_iter().flatten()) {
+            if let (Some(fate), Some(found)) = (some.get_mut(*at), answer.matches.into_iter().next())
+            {
+                *fate = Fate::InIndex(found.key, found.similarity);
+            }
+        }
+        py.check_signals()?;
+    }
+    Ok(())
+}
+
+/// The index of those kept, in a folder that the caller removes.
+fn kept_index(path: &PathBuf, params: &Params) -> nearkin::Result<Index> {
+    let options = Options::default().durability(Durability::OsBuffer);
+    Index::create(path, params, options.maintenance(Maintenance::Inline))
+}
+
+fn rank_key(rank: usize) -> [u8; 8] {
+    (rank as u64).to_be_bytes()
+}
+
+fn rank_of(key: &[u8]) -> usize {
+    let bytes = key.first_chunk::<8>().copied().unwrap_or_default();
+    usize::try_from(u64::from_be_bytes(bytes)).unwrap_or(usize::MAX)
+}
+
+/// What is called with rows done and in all.
+type Report<'a> = &'a mut dyn FnMut(usize) -> PyResult<()>;
+
+/// Decides by the estimate: the engine admits row after row.
+fn by_estimate(
+    py: Python<'_>,
+    kept: &Index,
+    signatures: &Signatures,
+    order: &[usize],
+    threshold: f64,
+    fates: &mut [Fate],
+    done: Report<'_>,
+) -> PyResult<()> {
+    let admit = Admit::at(threshold).limit(1);
+    for (number, some) in order.chunks(ROWS).enumerate() {
+        let mut newcomers: Vec<(usize, [u8; 8], Signature)> = Vec::with_capacity(some.len());
+        for (rank, row) in (number * ROWS..).zip(some) {
+            if let (Some(Fate::Kept), Some(signature)) =
+                (fates.get(*row), signatures.signature(py, *row)?)
+            {
+                newcomers.push((*row, rank_key(rank), signature));
+            }
+        }
+        let admissions = engine(py, || {
+            let newcomers: Vec<Newcomer<'_>> =
+                newcomers.iter().map(|(_, key, signature)| Newcomer::new(key, signature)).collect();
+            kept.admit_all(&newcomers, &admit)
+        })?;
+        for ((row, ..), admission) in newcomers.iter().zip(admissions) {
+            if let Decision::Rejected { duplicates } = admission.decision
+                && let (Some(found), Some(fate)) = (duplicates.first(), fates.get_mut(*row))
+            {
+                let of = order.get(rank_of(&found.key)).copied().unwrap_or(usize::MAX);
+                *fate = Fate::Of(of, found.similarity);
+            }
+        }
+        done(number * ROWS + some.len())?;
+    }
+    Ok(())
+}
+
+/// Rows whose shingles are at hand.
+struct Originals<'a> {
+    make: &'a (dyn Fn(usize) -> nearkin::Result<Option<Original>> + Sync),
+    remembered: HashMap<usize, Original>,
+}
+
+impl Originals<'_> {
+    /// Makes some rows on all threads.
+    fn prepare(&mut self, threads: usize, rows: &[usize]) -> nearkin::Result<()> {
+        if self.remembered.len() > REMEMBERED {
+            self.remembered.clear();
+        }
+        let made = in_parts(threads, rows.len(), 64, |range| {
+            let some = rows.get(range).unwrap_or_default();
+            some.iter().map(|row| (self.make)(*row)).collect::<nearkin::Result<Vec<_>>>()
+        });
+        let made = made.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
+        for (row, original) in rows.iter().zip(made.into_iter().flatten()) {
+            if let Some(original) = original {
+                self.remembered.insert(*row, original);
+            }
+        }
+        Ok(())
+    }
+
+    /// The similarity of two rows, if it reaches `least`.
+    fn similarity(&mut self, row: usize, other: usize, least: f64) -> nearkin::Result<Option<f64>> {
+        if !self.remembered.contains_key(&other)
+            && let Some(made) = (self.make)(other)?
+        {
+            self.remembered.insert(other, made);
+        }
+        let (Some(a), Some(b)) = (self.remembered.get(&row), self.remembered.get(&other)) else {
+            return Ok(None);
+        };
+        Ok(a.similarity_at_least(b, least))
+    }
+}
+
+/// Decides by the shingles themselves.
+fn by_shingles(
+    kept: &Index,
+    originals: &mut Originals<'_>,
+    threads: usize,
+    ranks: Range<usize>,
+    order: &[usize],
+    threshold: f64,
+    fates: &mut [Fate],
+) -> nearkin::Result<()> {
+    let rows: Vec<usize> = order.get(ranks.clone()).unwrap_or_default().to_vec();
+    originals.prepare(threads, &rows)?;
+    for (rank, row) in ranks.zip(rows) {
+        let Some(Fate::Kept) = fates.get(row) else { continue };
+        let Some(signature) = originals.remembered.get(&row).map(|one| one.signature().clone())
+        else {
+            continue;
+        };
+        let mut best: Option<(usize, f64)> = None;
+        for found in kept.query(&signature).run()?.matches {
+            let of = order.get(rank_of(&found.key)).copied().unwrap_or(usize::MAX);
+            let Some(similarity) = originals.similarity(row, of, threshold)? else { continue };
+            // Of equally similar ones the most preferred.
+            let rank_before = best.map(|(rank, _)| rank);
+            let better = best.is_none_or(|(_, before)| similarity > before)
+                || best.is_some_and(|(_, before)| (similarity - before).abs() < f64::EPSILON)
+                    && rank_before.is_some_and(|before| rank_of(&found.key) < before);
+            if better {
+                best = Some((rank_of(&found.key), similarity));
+            }
+        }
+        match (best, fates.get_mut(row)) {
+            (Some((of, similarity)), Some(fate)) => {
+                *fate = Fate::Of(order.get(of).copied().unwrap_or(usize::MAX), similarity);
+            }
+            _ => {
+                kept.write(Batch::new().insert(rank_key(rank), &signature))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Texts or sets, all held at once, as originals: for comparing exactly.
+fn decide_exactly(
+    py: Python<'_>,
+    documents: &Documents<'_>,
+    sketcher: &Sketcher,
+    work: &mut Work<'_>,
+) -> PyResult<()> {
+    match documents {
+        Documents::Texts(column) => {
+            let held = column.hold(0..column.len())?;
+            let texts = held.texts(0)?;
+            let make = |row: usize| match texts.get(row).copied().flatten() {
+                Some(text) => not_empty(sketcher.original_text(text)),
+                None => Ok(None),
+            };
+            work.run_exactly(py, &make)
+        }
+        Documents::Items(items) => {
+            let held = items.hold(0..items.len())?;
+            let sets = held.sets(0)?;
+            let make = |row: usize| {
+                let made = sets.with(row, |items| sketcher.original_byte_items(items));
+                made.map_or(Ok(None), not_empty)
+            };
+            work.run_exactly(py, &make)
+        }
+        Documents::Signatures(_) => {
+            Err(PyValueError::new_err("exact needs the documents, not their signatures"))
+        }
+    }
+}
+
+fn not_empty(made: nearkin::Result<Original>) -> nearkin::Result<Option<Original>> {
+    match made {
+        Ok(original) => Ok(Some(original)),
+        Err(error) if error.kind() == ErrorKind::Empty => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What deciding needs.
+struct Work<'a> {
+    kept: &'a Index,
+    order: &'a [usize],
+    threshold: f64,
+    threads: usize,
+    fates: &'a mut [Fate],
+    done: Report<'a>,
+}
+
+impl Work<'_> {
+    fn run_exactly(
+        &mut self,
+        py: Python<'_>,
+        make: &(dyn Fn(usize) -> nearkin::Result<Option<Original>> + Sync),
+    ) -> PyResult<()> {
+        let mut originals = Originals { make, remembered: HashMap::new() };
+        let Self { kept, order, threshold, threads, .. } = *self;
+        for begin in (0..order.len()).step_by(ROWS) {
+            let ranks = begin..order.len().min(begin + ROWS);
+            let (fates, end) = (&mut *self.fates, ranks.end);
+            let originals = &mut originals;
+            engine(py, || by_shingles(kept, originals, threads, ranks, order, threshold, fates))?;
+            (self.done)(end)?;
+        }
+        Ok(())
+    }
+}
+
+/// The table of fates: `kept, cluster, cluster_size, duplicate_of, similarity, index_key`.
+fn told(fates: &[Fate], keys: KeyType) -> Table {
+    let fields = [
+        Field::new("kept", Kind::Bool),
+        Field::nullable("cluster", Kind::Integer),
+        Field::nullable("cluster_size", Kind::Integer),
+        Field::nullable("duplicate_of", Kind::Integer),
+        Field::nullable("similarity", Kind::Float),
+        Field::nullable("index_key", key_kind(keys)),
+    ];
+    let mut sizes = vec![1_i64; fates.len()];
+    for fate in fates {
+        if let Fate::Of(of, _) = fate
+            && let Some(size) = sizes.get_mut(*of)
+        {
+            *size += 1;
+        }
+    }
+    let number = |row: usize| i64::try_from(row).ok();
+    let mut builder = Builder::new(&fields);
+    for (row, fate) in fates.iter().enumerate() {
+        let (cluster, of, similarity, key) = match fate {
+            Fate::Kept => (Some(row), None, None, None),
+            Fate::Of(of, similarity) => (Some(*of), Some(*of), Some(*similarity), None),
+            Fate::InIndex(key, similarity) => (None, None, Some(*similarity), Some(key.as_slice())),
+        };
+        let size = cluster.and_then(|cluster| sizes.get(cluster).copied());
+        if let [kept, clusters, cluster_sizes, others, similarities, index_keys] =
+            builder.columns.as_mut_slice()
+        {
+            kept.bool(matches!(fate, Fate::Kept));
+            clusters.integer(cluster.and_then(number));
+            cluster_sizes.integer(size);
+            others.integer(of.and_then(number));
+            similarities.float(similarity);
+            index_keys.bytes(key);
+        }
+        builder.row_ended();
+    }
+    Table::new(&fields, builder.finish())
+}
+
+/// Decides on the rows of a column; `nearkin.dedup` is the door to it.
+#[pyfunction]
+#[pyo3(signature = (documents, params, folder, threshold, keep, exact, against, threads, progress))]
+#[expect(clippy::too_many_arguments, reason = "called from one place, by position")]
+fn decide_rows<'py>(
+    py: Python<'py>,
+    documents: &Bound<'py, PyAny>,
+    params: &Bound<'py, crate::params::Params>,
+    folder: PathBuf,
+    threshold: f64,
+    keep: &str,
+    exact: bool,
+    against: Option<&Bound<'py, Readable>>,
+    threads: Option<usize>,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<Table> {
+    let given = params.get().inner.clone();
+    let params = engine(py, || of_kept(&given, threshold, exact))?;
+    let documents = Documents::new(documents, &params)?;
+    let threads = crate::parallel::threads(threads);
+    let sketcher = Sketcher::new(&params);
+    let how = Sketching { sketcher: &sketcher, threads };
+    let mut builder = SignaturesBuilder::new(&params, documents.len());
+    documents.sketch::<Flat>(py, how, |_, parts| {
+        parts.iter().for_each(|part| builder.append(part));
+        Ok(())
+    })?;
+    let signatures = builder.finish();
+    let order = preferred(keep, &signatures)?;
+    let mut fates = vec![Fate::Kept; signatures.len()];
+    let keys = against.map_or(KeyType::Text, |against| against.get().keys);
+    if let Some(against) = against {
+        let snapshot = against.get().snapshot_now(py)?;
+        against_index(py, &snapshot, &signatures, threshold, threads, &mut fates)?;
+    }
+    let callback = crate::progress::callback(py, progress, "dedup")?;
+    let rows = order.len();
+    let mut done = |done: usize| report(py, callback.as_ref(), done as u64, rows as u64);
+    let kept = engine(py, || kept_index(&folder, &params))?;
+    if exact {
+        let (order, fates, done) = (&*order, &mut *fates, &mut done);
+        let mut work = Work { kept: &kept, order, threshold, threads, fates, done };
+        decide_exactly(py, &documents, &sketcher, &mut work)?;
+    } else {
+        by_estimate(py, &kept, &signatures, &order, threshold, &mut fates, &mut done)?;
+    }
+    // The folder goes: nothing of it needs to be written out.
+    engine(py, || {
+        drop(kept);
+        Ok(())
+    })?;
+    for fate in &fates {
+        if let Fate::InIndex(key, _) = fate {
+            keys.check(py, key)?;
+        }
+    }
+    Ok(told(&fates, keys))
+}
+
+/// Registers the function.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(decide_rows, module)?)
+}

@@ -1,0 +1,506 @@
+//! `nearkin.PassageIndex`: texts found by what they quote, and what such a query returns.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use nearkin::{Contained, Outcome, PassageAnswer, PassageMatch, PassageView, Prepared};
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+
+use crate::answers::KeyType;
+use crate::columns::{Column, Role};
+use crate::error::{engine, raise, unlocked};
+use crate::keys::key_bytes;
+use crate::options::{Asked, key_type};
+use crate::parallel::in_parts;
+use crate::params::Params;
+use crate::readable::lock;
+use crate::reports::{self, Added};
+
+/// Texts that are cut at a time.
+const TEXTS_HELD: usize = 1_024;
+/// Bytes of the log that a batch takes.
+const BATCH_BYTES: usize = 4 << 20;
+
+/// Texts under keys, found by what they quote: a text is cut into passages (``passages`` of the
+/// parameters), and a query says which texts hold parts of it, where, and how much of it.
+#[pyclass(frozen, module = "nearkin")]
+pub(crate) struct PassageIndex {
+    inner: Mutex<Option<Arc<nearkin::PassageIndex>>>,
+    path: PathBuf,
+    params: nearkin::Params,
+    keys: KeyType,
+    threads: Option<usize>,
+    process: u32,
+}
+
+impl Drop for PassageIndex {
+    fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // A forked child: the threads of the parent are not here, and its locks are its own.
+            std::mem::forget(lock(&self.inner).take());
+        }
+    }
+}
+
+impl PassageIndex {
+    fn open_one(&self, py: Python<'_>) -> PyResult<Arc<nearkin::PassageIndex>> {
+        if self.process != std::process::id() {
+            return Err(raise(py, "ClosedError", "opened before a fork, by the parent"));
+        }
+        lock(&self.inner).clone().ok_or_else(|| raise(py, "ClosedError", "the index is closed"))
+    }
+}
+
+/// Asks a view about a text.
+#[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
+pub(crate) fn ask(
+    py: Python<'_>,
+    view: &PassageView,
+    text: &str,
+    keys: KeyType,
+    threshold: Option<f64>,
+    limit: Option<usize>,
+    max_candidates: Option<usize>,
+) -> PyResult<Passages> {
+    let mut query = view.query(text);
+    if let Some(threshold) = threshold {
+        query = query.threshold(threshold);
+    }
+    if let Some(limit) = limit {
+        query = query.limit(limit);
+    }
+    if let Some(candidates) = max_candidates {
+        query = query.max_candidates(candidates);
+    }
+    let (inner, offsets) = engine(py, || {
+        let answer = query.run()?;
+        let offsets = Offsets::new(text);
+        Ok((answer, offsets))
+    })?;
+    Ok(Passages { inner, keys, offsets: Arc::new(offsets) })
+}
+
+#[pymethods]
+impl PassageIndex {
+    #[new]
+    #[pyo3(signature = (path, params=None, *, durability=None, read_mode=None,
+        memtable_bytes=None, keys="str", threads=None))]
+    #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
+    fn new<'py>(
+        py: Python<'py>,
+        path: PathBuf,
+        params: Option<&Bound<'py, Params>>,
+        durability: Option<Bound<'py, PyAny>>,
+        read_mode: Option<String>,
+        memtable_bytes: Option<usize>,
+        keys: &str,
+        threads: Option<usize>,
+    ) -> PyResult<Self> {
+        let asked = Asked { durability, ttl: None, read_mode, memtable_bytes };
+        let (options, keys) = (asked.options()?, key_type(keys)?);
+        let params = params.map(|params| params.get().inner.clone());
+        let inner = engine(py, || {
+            let index = match &params {
+                // Refuses parameters that are not of passages before anything is made.
+                Some(params) => nearkin::Passages::new(params)
+                    .and_then(|_| nearkin::Index::open_or_create(&path, params, options)),
+                None => nearkin::Index::open(&path, options),
+            };
+            nearkin::PassageIndex::new(index?)
+        })?;
+        let params = inner.index().params().clone();
+        let path = std::path::absolute(&path).unwrap_or(path);
+        let (inner, process) = (Mutex::new(Some(Arc::new(inner))), std::process::id());
+        Ok(Self { inner, path, params, keys, threads, process })
+    }
+
+    /// The folder of the index.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.path.clone()
+    }
+
+    /// The parameters of the index.
+    #[getter]
+    fn params(&self) -> Params {
+        Params { inner: self.params.clone() }
+    }
+
+    /// Inserts a text, or replaces the one with this key, all of its passages at once; ``True``
+    /// if something was written.
+    #[pyo3(signature = (key, text, *, payload=None))]
+    fn insert(
+        &self,
+        py: Python<'_>,
+        key: &Bound<'_, PyAny>,
+        text: &str,
+        payload: Option<&[u8]>,
+    ) -> PyResult<bool> {
+        let (key, index) = (key_bytes(key)?, self.open_one(py)?);
+        self.keys.check(py, &key)?;
+        let payload = payload.unwrap_or_default();
+        let outcome = engine(py, || index.insert_with_payload(&key, text, payload))?;
+        Ok(outcome != Outcome::Unchanged)
+    }
+
+    fn __setitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>, text: &str) -> PyResult<()> {
+        self.insert(py, key, text, None).map(|_| ())
+    }
+
+    /// Adds a column of texts under a column of keys, in batches.
+    #[pyo3(signature = (keys, texts, *, payloads=None, progress=None, threads=None))]
+    #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
+    fn add<'py>(
+        &self,
+        py: Python<'py>,
+        keys: &Bound<'py, PyAny>,
+        texts: &Bound<'py, PyAny>,
+        payloads: Option<Bound<'py, PyAny>>,
+        progress: Option<Bound<'py, PyAny>>,
+        threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let index = self.open_one(py)?;
+        let (keys, texts) = (Column::new(keys, Role::Keys)?, Column::new(texts, Role::Texts)?);
+        texts.check_length(keys.len(), "keys")?;
+        let payloads = payloads.map(|column| Column::new(&column, Role::Payloads)).transpose()?;
+        if let Some(payloads) = &payloads {
+            texts.check_length(payloads.len(), "payloads")?;
+        }
+        let callback = crate::progress::callback(py, progress, "add")?;
+        let threads = crate::parallel::threads(threads.or(self.threads));
+        let (count, mut added) = (texts.len(), Added::default());
+        for begin in (0..count).step_by(TEXTS_HELD) {
+            let rows = begin..count.min(begin + TEXTS_HELD);
+            let held = (keys.hold(rows.clone())?, texts.hold(rows.clone())?);
+            let (some_keys, some_texts) = (held.0.bytes(begin)?, held.1.texts(begin)?);
+            crate::writing::check_keys(py, self.keys, &some_keys, begin)?;
+            let payloads = payloads.as_ref().map(|column| column.hold(rows.clone())).transpose()?;
+            let payloads = payloads.as_ref().map(|held| held.bytes(begin)).transpose()?;
+            let prepare = |at: usize| {
+                let payload = payloads.as_ref().and_then(|all| *all.get(at)?).unwrap_or_default();
+                let (Some(Some(key)), Some(Some(text))) = (some_keys.get(at), some_texts.get(at))
+                else {
+                    return Ok(None);
+                };
+                prepared(&index, key, text, payload)
+            };
+            let empty = &mut added.empty;
+            let outcomes = engine(py, || {
+                let parts = in_parts(threads, rows.len(), 8, |part| {
+                    part.map(prepare).collect::<nearkin::Result<Vec<_>>>()
+                });
+                let (mut ready, mut bytes, mut outcomes) = (Vec::new(), 0, Vec::new());
+                let all = parts.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
+                for (one, row) in all.into_iter().flatten().zip(rows.clone()) {
+                    let Some(one) = one else {
+                        empty.push(row);
+                        continue;
+                    };
+                    bytes += one.wal_bytes();
+                    ready.push(one);
+                    if bytes >= BATCH_BYTES {
+                        outcomes.extend(index.write(&ready)?);
+                        (ready, bytes) = (Vec::new(), 0);
+                    }
+                }
+                outcomes.extend(index.write(&ready)?);
+                Ok(outcomes)
+            })?;
+            outcomes.into_iter().for_each(|outcome| added.count(outcome));
+            crate::progress::report(py, callback.as_ref(), rows.end as u64, count as u64)?;
+        }
+        added.into_py(py)
+    }
+
+    fn __delitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<()> {
+        if self.discard(py, key)? {
+            return Ok(());
+        }
+        let message = format!("no text has the key {}", key.repr()?);
+        Err(raise(py, "MissingKeyError", &message))
+    }
+
+    /// Removes the text with this key; whether there was one.
+    fn discard(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let (key, index) = (key_bytes(key)?, self.open_one(py)?);
+        Ok(engine(py, || index.remove(key))? == Outcome::Removed)
+    }
+
+    fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let (key, index) = (key_bytes(key)?, self.open_one(py)?);
+        engine(py, || index.view().contains(key))
+    }
+
+    /// How many texts there are: reads every passage.
+    fn count(&self, py: Python<'_>) -> PyResult<u64> {
+        let index = self.open_one(py)?;
+        engine(py, || index.view().count_texts())
+    }
+
+    /// Which texts hold parts of this one? Passages of at least ``threshold`` (default 0.5) count.
+    #[pyo3(signature = (text, *, threshold=None, limit=None, max_candidates=None))]
+    fn query(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        threshold: Option<f64>,
+        limit: Option<usize>,
+        max_candidates: Option<usize>,
+    ) -> PyResult<Passages> {
+        let view = self.open_one(py)?.view();
+        ask(py, &view, text, self.keys, threshold, limit, max_candidates)
+    }
+
+    /// Merges everything into one segment without dead documents.
+    #[pyo3(signature = (*, progress=None))]
+    fn compact<'py>(&self, py: Python<'py>, progress: Option<Bound<'py, PyAny>>) -> PyResult<()> {
+        let index = self.open_one(py)?;
+        let callback = crate::progress::callback(py, progress, "compact")?;
+        crate::progress::run(py, callback.as_ref(), |tick| index.index().compact_with(tick))
+    }
+
+    /// Makes a copy of the index in a new folder.
+    fn backup(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let index = self.open_one(py)?;
+        engine(py, || index.index().backup(&path))
+    }
+
+    /// Checks everything, and names all damage.
+    #[pyo3(signature = (*, progress=None))]
+    fn verify<'py>(
+        &self,
+        py: Python<'py>,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let index = self.open_one(py)?;
+        let callback = crate::progress::callback(py, progress, "verify")?;
+        let found =
+            crate::progress::run(py, callback.as_ref(), |tick| index.index().verify_with(tick))?;
+        reports::verification(py, &found)
+    }
+
+    /// The state of the index in numbers; its documents are passages.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let index = self.open_one(py)?;
+        let stats = engine(py, || index.index().stats())?;
+        reports::stats(py, &stats)
+    }
+
+    /// Closes the index. Waits for the calls of other threads.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        if self.process != std::process::id() {
+            self.open_one(py)?;
+        }
+        let Some(mut index) = lock(&self.inner).take() else { return Ok(()) };
+        loop {
+            match Arc::try_unwrap(index) {
+                Ok(index) => return engine(py, || index.close()),
+                Err(shared) => index = shared,
+            }
+            unlocked(py, || std::thread::sleep(Duration::from_millis(1)))?;
+            if let Err(interrupted) = py.check_signals() {
+                *lock(&self.inner) = Some(index);
+                return Err(interrupted);
+            }
+        }
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*exception))]
+    fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyAny>) -> PyResult<()> {
+        let _ = exception;
+        self.close(py)
+    }
+
+    fn __repr__(&self) -> String {
+        let state = if lock(&self.inner).is_some() { "open" } else { "closed" };
+        let windows = self.params.passages().map_or_else(String::new, |all| all.to_string());
+        format!("PassageIndex('{}', passages {windows}, {state})", self.path.display())
+    }
+}
+
+/// A text cut into passages; `None` if it has no shingle.
+fn prepared(
+    index: &nearkin::PassageIndex,
+    key: &[u8],
+    text: &str,
+    payload: &[u8],
+) -> nearkin::Result<Option<Prepared>> {
+    match index.cutter().prepare(key, text, payload) {
+        Ok(prepared) => Ok(Some(prepared)),
+        Err(error) if error.kind() == nearkin::ErrorKind::Empty => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// From bytes of a text to its characters, which Python counts.
+#[derive(Debug)]
+struct Offsets {
+    /// Where characters of more than one byte end; none of ASCII.
+    long: Vec<(usize, usize)>,
+}
+
+impl Offsets {
+    fn new(text: &str) -> Self {
+        let long = text.char_indices().filter(|(_, one)| one.len_utf8() > 1);
+        let mut surplus = 0;
+        let long = long.map(|(begin, one)| {
+            surplus += one.len_utf8() - 1;
+            (begin + one.len_utf8(), surplus)
+        });
+        Self { long: long.collect() }
+    }
+
+    fn characters(&self, bytes: u64) -> usize {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let before = self.long.partition_point(|(end, _)| *end <= bytes).checked_sub(1);
+        let surplus = before.and_then(|at| self.long.get(at)).map_or(0, |(_, surplus)| *surplus);
+        bytes - surplus
+    }
+}
+
+/// The texts that hold parts of another, those with most of it first: a sequence.
+#[pyclass(frozen, sequence, module = "nearkin", name = "PassageAnswer")]
+pub(crate) struct Passages {
+    inner: PassageAnswer,
+    keys: KeyType,
+    offsets: Arc<Offsets>,
+}
+
+#[pymethods]
+impl Passages {
+    fn __len__(&self) -> usize {
+        self.inner.texts.len()
+    }
+
+    fn __getitem__(&self, at: isize) -> PyResult<Text> {
+        let length = isize::try_from(self.inner.texts.len()).unwrap_or(isize::MAX);
+        let at = if at < 0 { at + length } else { at };
+        let found = usize::try_from(at).ok().and_then(|at| self.inner.texts.get(at));
+        let found = found.ok_or_else(|| PyIndexError::new_err("no such text"))?;
+        Ok(Text { inner: found.clone(), keys: self.keys, offsets: Arc::clone(&self.offsets) })
+    }
+
+    /// How many texts hold some of it, the limit aside.
+    #[getter]
+    fn found(&self) -> u64 {
+        self.inner.found
+    }
+
+    /// Words of the query.
+    #[getter]
+    fn words(&self) -> u64 {
+        self.inner.words
+    }
+
+    /// Whether every candidate was compared: see ``max_candidates``.
+    #[getter]
+    fn complete(&self) -> bool {
+        self.inner.complete
+    }
+
+    /// The number of the last change that the answer takes into account.
+    #[getter]
+    fn change(&self) -> u64 {
+        self.inner.change
+    }
+
+    fn __repr__(&self) -> String {
+        format!("PassageAnswer({} of {} texts)", self.inner.texts.len(), self.inner.found)
+    }
+}
+
+/// A stored text that holds passages of the query.
+#[pyclass(frozen, module = "nearkin", name = "Contained")]
+pub(crate) struct Text {
+    inner: Contained,
+    keys: KeyType,
+    offsets: Arc<Offsets>,
+}
+
+#[pymethods]
+impl Text {
+    /// The text's key.
+    #[getter]
+    fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.keys.show(py, &self.inner.key)
+    }
+
+    /// The caller's own bytes.
+    #[getter]
+    fn payload<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.inner.payload)
+    }
+
+    /// How much of the query is there: words in passages that match, of all its words.
+    #[getter]
+    fn share(&self) -> f64 {
+        self.inner.share
+    }
+
+    /// The passages that match, in the order of the stored text.
+    #[getter]
+    fn passages(&self) -> Vec<Passage> {
+        let one = |inner: &PassageMatch| Passage {
+            query: (
+                self.offsets.characters(inner.query.start),
+                self.offsets.characters(inner.query.end),
+            ),
+            inner: inner.clone(),
+        };
+        self.inner.passages.iter().map(one).collect()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let key = self.keys.show(py, &self.inner.key);
+        let key = key.unwrap_or_else(|_| PyString::new(py, "?").into_any());
+        Ok(format!("Contained({}, share={:.3})", key.repr()?, self.inner.share))
+    }
+}
+
+/// A passage of the query and a stored one that are alike.
+#[pyclass(frozen, module = "nearkin", name = "PassageMatch")]
+pub(crate) struct Passage {
+    inner: PassageMatch,
+    query: (usize, usize),
+}
+
+#[pymethods]
+impl Passage {
+    /// Where it lies in the query: ``text[a:b]``.
+    #[getter]
+    fn query(&self) -> (usize, usize) {
+        self.query
+    }
+
+    /// Where it lies in the stored text, in bytes of its UTF-8: the text itself is not stored.
+    #[getter]
+    fn stored_bytes(&self) -> (u64, u64) {
+        (self.inner.stored.start, self.inner.stored.end)
+    }
+
+    /// The estimate of the passages' Jaccard similarity.
+    #[getter]
+    fn similarity(&self) -> f64 {
+        self.inner.similarity
+    }
+
+    fn __repr__(&self) -> String {
+        let (begin, end) = self.query;
+        format!("PassageMatch([{begin}:{end}], similarity={:.3})", self.inner.similarity)
+    }
+}
+
+/// Registers the classes.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PassageIndex>()?;
+    module.add_class::<Passages>()?;
+    module.add_class::<Text>()?;
+    module.add_class::<Passage>()
+}
