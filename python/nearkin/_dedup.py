@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 from ._nearkin import Params, Readable, Signatures, Snapshot, decide_rows
 
@@ -89,8 +89,8 @@ def dedup(
         others = columns["duplicate_of"]
         columns["duplicate_of"] = [None if of is None else names[of] for of in others]
     if not annotate:
-        return _selected(data, columns["kept"])
-    return _annotated(data, columns, prefix)
+        return cast(T, _selected(data, columns["kept"]))
+    return cast(T, _annotated(data, columns, prefix))
 
 
 def _opened(against: Readable | str | Path | None) -> Readable | None:
@@ -225,11 +225,12 @@ def _annotated(data: Any, columns: dict[str, list[Any]], prefix: str) -> Any:
         for name, values in named.items():
             data = data.add_column(name, values)
         return data
-    values = data if not isinstance(data, Signatures) else range(len(data))
-    listed = values.tolist() if kind == "numpy" else list(values)
-    if hasattr(values, "to_pylist"):
-        listed = values.to_pylist()
-    return [Row(value, *rest) for value, *rest in zip(listed, *columns.values())]
+    rows: Any = data if not isinstance(data, Signatures) else range(len(data))
+    if hasattr(rows, "to_pylist"):
+        rows = rows.to_pylist()
+    elif kind == "numpy":
+        rows = rows.tolist()
+    return [Row(value, *rest) for value, *rest in zip(rows, *columns.values())]
 
 
 def _arrow_type(pa: Any, name: str) -> Any:

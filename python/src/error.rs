@@ -63,35 +63,6 @@ pub(crate) fn from_engine_by_key(py: Python<'_>, error: &Error) -> PyErr {
     from_engine(py, error)
 }
 
-/// What stopped a long operation.
-pub(crate) enum Stop {
-    /// The engine failed.
-    Engine(Error),
-    /// A Python exception: a signal's handler or a progress callback raised it.
-    Python(PyErr),
-}
-
-impl From<Error> for Stop {
-    fn from(error: Error) -> Self {
-        Self::Engine(error)
-    }
-}
-
-impl From<PyErr> for Stop {
-    fn from(error: PyErr) -> Self {
-        Self::Python(error)
-    }
-}
-
-impl Stop {
-    pub(crate) fn into_py(self, py: Python<'_>) -> PyErr {
-        match self {
-            Self::Engine(error) => from_engine(py, &error),
-            Self::Python(error) => error,
-        }
-    }
-}
-
 /// The text that a panic carries.
 pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     if let Some(text) = panic.downcast_ref::<&str>() {

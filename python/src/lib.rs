@@ -28,10 +28,17 @@ mod streams;
 mod table;
 mod writing;
 
+/// Panics, for a test of what becomes of a panic.
+#[pyfunction]
+fn _panic(py: Python<'_>, message: String) -> PyResult<()> {
+    error::unlocked(py, || panic!("{message}"))
+}
+
 /// The extension module; import `nearkin` instead.
 #[pymodule]
 fn _nearkin(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_function(wrap_pyfunction!(_panic, module)?)?;
     params::register(module)?;
     signatures::register(module)?;
     sketcher::register(module)?;

@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use nearkin::{ErrorKind, Progress};
+use nearkin::Progress;
 use pyo3::prelude::*;
 
-use crate::error::{Stop, raise, unlocked};
+use crate::error::{from_engine, raise, unlocked};
 
 /// Time between two looks at signals, and between two reports.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -63,8 +63,9 @@ pub(crate) fn run<R: Send>(
         }
     };
     let done = unlocked(py, || work(&mut tick))?;
-    done.map_err(|error| match raised {
-        Some(raised) if error.kind() == ErrorKind::Cancelled => raised,
-        _ => Stop::Engine(error).into_py(py),
-    })
+    // Also if it was done all the same: an interrupt is not to be lost.
+    match raised {
+        Some(raised) => Err(raised),
+        None => done.map_err(|error| from_engine(py, &error)),
+    }
 }

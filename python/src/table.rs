@@ -111,6 +111,7 @@ impl Table {
     }
 
     /// The rows as tuples.
+    #[pyo3(name = "rows")]
     fn rows_list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         for batch in &self.batches {

@@ -1,0 +1,208 @@
+"""Deduplication against brute force, in every shape that rows come in."""
+
+import random
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nearkin as nk
+from conftest import made_text, near_copy
+
+TEXTS = [made_text(1), made_text(2), near_copy(made_text(1)), "", made_text(2), made_text(3)]
+KEPT = [True, True, False, True, False, True]
+FRAME = {"id": list("abcdef"), "text": TEXTS}
+
+
+def test_a_list():
+    assert nk.dedup(TEXTS) == [text for text, stays in zip(TEXTS, KEPT) if stays]
+    assert nk.dedup(tuple(TEXTS[:2])) == tuple(TEXTS[:2])
+    assert nk.dedup([]) == []
+    # None is nothing to compare: it stays.
+    assert nk.dedup(["one two three four", None, None]) == ["one two three four", None, None]
+
+
+def test_annotated_rows_of_a_list():
+    rows = nk.dedup(TEXTS, annotate=True)
+    assert [row.kept for row in rows] == KEPT
+    assert [row.value for row in rows] == TEXTS
+    assert [row.cluster for row in rows] == [0, 1, 0, 3, 1, 5]
+    assert [row.cluster_size for row in rows] == [2, 2, 2, 1, 2, 1]
+    assert [row.duplicate_of for row in rows] == [None, None, 0, None, 1, None]
+    assert rows[4].similarity == 1.0 and 0.7 <= rows[2].similarity < 1
+
+
+SHAPES = {
+    "pandas": (pd.DataFrame, lambda frame: frame.to_dict("list")),
+    "pandas with an index": (
+        lambda rows: pd.DataFrame(rows, index=list("uvwxyz")),
+        lambda frame: frame.to_dict("list"),
+    ),
+    "polars": (pl.DataFrame, lambda frame: frame.to_dict(as_series=False)),
+    "arrow": (pa.table, lambda table: table.to_pydict()),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_tables_of_every_kind(shape):
+    make, rows_of = SHAPES[shape]
+    frame = make(FRAME)
+    kept = nk.dedup(frame, on="text")
+    assert type(kept) is type(frame)
+    assert rows_of(kept)["id"] == ["a", "b", "d", "f"]
+    marked = nk.dedup(frame, on="text", annotate=True, key="id", prefix="d_")
+    assert type(marked) is type(frame)
+    columns = rows_of(marked)
+    assert columns["id"] == FRAME["id"] and columns["d_kept"] == KEPT
+    assert columns["d_duplicate_of"][2] == "a" and columns["d_duplicate_of"][4] == "b"
+    assert columns["d_cluster"] == [0, 1, 0, 3, 1, 5]
+    # What was given is as it was.
+    assert list(rows_of(frame)) == ["id", "text"]
+    with pytest.raises(ValueError, match="give a prefix"):
+        nk.dedup(nk.dedup(frame, on="text", annotate=True), on="text", annotate=True)
+    with pytest.raises(TypeError, match="`on` must name"):
+        nk.dedup(frame)
+
+
+def test_columns_of_every_kind():
+    assert nk.dedup(pd.Series(TEXTS)).tolist() == nk.dedup(TEXTS)
+    assert nk.dedup(pl.Series(TEXTS)).to_list() == nk.dedup(TEXTS)
+    assert nk.dedup(pa.array(TEXTS)).to_pylist() == nk.dedup(TEXTS)
+    assert nk.dedup(np.array(TEXTS, dtype=object)).tolist() == nk.dedup(TEXTS)
+    assert [row.kept for row in nk.dedup(pl.Series(TEXTS), annotate=True)] == KEPT
+    with pytest.raises(TypeError, match="names a column"):
+        nk.dedup(TEXTS, on="text")
+    with pytest.raises(TypeError, match="not int"):
+        nk.dedup(5)
+    with pytest.raises(TypeError, match="collect"):
+        nk.dedup(pl.DataFrame(FRAME).lazy(), on="text")
+
+
+def test_hugging_face_data_sets():
+    datasets = pytest.importorskip("datasets")
+    data = datasets.Dataset.from_dict(FRAME)
+    assert nk.dedup(data, on="text")["id"][:] == ["a", "b", "d", "f"]
+    marked = nk.dedup(data, on="text", annotate=True, key="id")
+    assert list(marked["kept"]) == KEPT and marked["duplicate_of"][2] == "a"
+    # A view of other rows, in another order.
+    turned = data.select([5, 4, 1, 0])
+    assert nk.dedup(turned, on="text")["id"][:] == ["f", "e", "a"]
+
+
+def test_which_stays():
+    short = made_text(1)
+    longer = short + " and one more sentence at the end of it"
+    texts = [short, longer, longer, made_text(2)]
+    how = {"threshold": 0.6}
+    assert nk.dedup(texts, keep="first", **how) == [short, texts[3]]
+    assert nk.dedup(texts, keep="longest", **how) == [longer, texts[3]]
+    assert [r.kept for r in nk.dedup(texts, keep="last", annotate=True, **how)] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+    with pytest.raises(ValueError, match="keep must be"):
+        nk.dedup(texts, keep="best")
+
+
+def test_against_an_index(tmp_path):
+    params = nk.Params(threshold=0.7)
+    with nk.Index(tmp_path / "a", params) as ix:
+        ix["old"] = made_text(1)
+        rows = nk.dedup(TEXTS, against=ix, annotate=True)
+        assert [row.kept for row in rows] == [False, True, False, True, False, True]
+        assert rows[0].index_key == "old" and rows[0].similarity == 1.0
+        assert rows[0].cluster is None and rows[4].index_key is None
+        assert len(ix) == 1
+        with pytest.raises(nk.MismatchError, match="shingles"):
+            nk.dedup(TEXTS, against=ix, params=nk.Params(shingles="words:1"))
+    assert nk.dedup(TEXTS, against=tmp_path / "a") == [row.value for row in rows if row.kept]
+
+
+def shingles(text, size=2):
+    words = text.lower().split()
+    return {tuple(words[at : at + size]) for at in range(max(1, len(words) - size + 1))}
+
+
+def jaccard(a, b):
+    return len(a & b) / len(a | b)
+
+
+WORDS = st.sampled_from("abcdefgh")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.lists(WORDS, min_size=1, max_size=12).map(" ".join), max_size=25),
+    st.sampled_from([0.5, 0.7, 0.9]),
+    st.sampled_from(["first", "last", "longest"]),
+)
+def test_exact_is_brute_force(texts, threshold, keep):
+    sets = [shingles(text) for text in texts]
+    order = list(range(len(texts)))
+    if keep == "last":
+        order.reverse()
+    elif keep == "longest":
+        order.sort(key=lambda row: -len(sets[row]))
+    kept: list[int] = []
+    expected = {}
+    for row in order:
+        alike = [(-jaccard(sets[row], sets[of]), rank, of) for rank, of in enumerate(kept)]
+        best = min(alike, default=None)
+        if best is not None and -best[0] >= threshold:
+            expected[row] = (best[2], -best[0])
+        else:
+            kept.append(row)
+    # Bands of two rows and a low threshold: every candidate is found.
+    params = nk.Params(threshold=threshold, shingles="words:2", hashes=1024, recall_target=0.9999)
+    rows = nk.dedup(texts, params=params, threshold=threshold, keep=keep, exact=True, annotate=True)
+    found = {at: (r.duplicate_of, r.similarity) for at, r in enumerate(rows) if not r.kept}
+    assert {at: of for at, (of, _) in found.items()} == {at: of for at, (of, _) in expected.items()}
+    for at, (_, similarity) in expected.items():
+        assert abs(found[at][1] - similarity) < 1e-12
+
+
+def test_the_estimate_decides_by_the_law():
+    """Row by row: dropped if a kept one before it is found by a query."""
+    chosen = random.Random(5)
+    texts = [made_text(chosen.randrange(40), words=12) for _ in range(300)]
+    texts = [near_copy(text, n) if n % 3 == 0 else text for n, text in enumerate(texts)]
+    params = nk.Params(threshold=0.5, shingles="words:1")
+    sketcher = nk.Sketcher(params)
+    signatures = sketcher.texts(texts)
+    rows_bytes = params.rows_per_band * params.lane_bits // 8
+    bands = [(b * rows_bytes, (b + 1) * rows_bytes) for b in range(params.bands)]
+    kept = []
+    for row, told in enumerate(nk.dedup(texts, params=params, annotate=True)):
+        lanes = signatures[row].to_bytes()
+        alike = [
+            (-signatures[row].similarity(signatures[of]), of)
+            for of in kept
+            if any(lanes[a:b] == signatures[of].to_bytes()[a:b] for a, b in bands)
+        ]
+        best = min(alike, default=(0, None))
+        if -best[0] >= 0.5 - 1e-9:
+            assert (told.kept, told.duplicate_of, told.similarity) == (False, best[1], -best[0])
+        else:
+            assert told.kept
+            kept.append(row)
+    assert 30 < len(kept) < 200
+
+
+def test_exact_needs_the_documents():
+    signatures = nk.Sketcher(nk.Params()).texts(TEXTS)
+    assert nk.dedup(signatures) == [0, 1, 3, 5]
+    with pytest.raises(ValueError, match="needs the documents"):
+        nk.dedup(signatures, exact=True)
+
+
+def test_sets():
+    sets = [["a", "b", "c", "d"], ["d", "c", "b", "a"], [b"\xff", b"\xfe"], [b"\xfe", b"\xff"]]
+    params = nk.Params(shingles="items")
+    for exact in (False, True):
+        assert nk.dedup(sets, params=params, exact=exact) == [sets[0], sets[2]]
