@@ -218,7 +218,9 @@ impl Held<'_, '_> {
                 let numbered = objects.iter().zip(first..);
                 numbered.map(|(object, row)| object.bytes(row)).collect()
             }
-            Self::Arrow(chunks, range) => Ok(range.clone().map(|row| row_at(chunks, row)).collect()),
+            Self::Arrow(chunks, range) => {
+                Ok(range.clone().map(|row| row_at(chunks, row)).collect())
+            }
         }
     }
 

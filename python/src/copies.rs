@@ -49,9 +49,8 @@ fn salvage(
     params: Option<&Bound<'_, Params>>,
 ) -> PyResult<String> {
     let params = params.map(|params| params.get().inner.clone());
-    let done = engine(py, || {
-        nearkin::Index::salvage(&path, &out, params.as_ref(), Options::default())
-    })?;
+    let done =
+        engine(py, || nearkin::Index::salvage(&path, &out, params.as_ref(), Options::default()))?;
     Ok(format!("{done:#?}"))
 }
 

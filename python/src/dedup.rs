@@ -109,7 +109,8 @@ fn against_index(
             in_parts(threads, asked.len(), 128, ask).into_iter().collect::<Result<Vec<_>, _>>()
         })?;
         for (at, answer) in rows.iter().zip(answers.into_iter().flatten()) {
-            if let (Some(fate), Some(found)) = (some.get_mut(*at), answer.matches.into_iter().next())
+            if let (Some(fate), Some(found)) =
+                (some.get_mut(*at), answer.matches.into_iter().next())
             {
                 *fate = Fate::InIndex(found.key, found.similarity);
             }

@@ -12,8 +12,15 @@ use crate::items::Items;
 use crate::parallel::in_parts;
 use crate::signatures::Signatures;
 
-/// Rows that are held at once.
-const ROWS_HELD: usize = 16_384;
+/// Rows that are handed over at once.
+const ROWS_TAKEN: usize = 16_384;
+/// Texts that one thread holds at once: so few that they are still in the processor's cache when
+/// they are sketched.
+const TEXTS_HELD: usize = 256;
+/// The same of sets, whose items are objects each.
+const SETS_HELD: usize = 32;
+/// How many times as many are held for several threads, which have to be started.
+const FOR_THREADS: usize = 32;
 /// Bytes of text sketched between two looks at signals: about 10 ms for one processor.
 const BYTES_BETWEEN_SIGNALS: usize = 8 << 20;
 /// Rows that a thread takes at a time.
@@ -89,77 +96,94 @@ impl<'py> Documents<'py> {
         how: Sketching<'_>,
         mut take: impl FnMut(Range<usize>, Vec<S>) -> PyResult<()>,
     ) -> PyResult<()> {
-        let count = self.len();
-        let mut begin = 0;
+        let (count, mut taken, mut begin) = (self.len(), 0, 0);
+        let (mut ready, mut weight) = (Vec::new(), 0);
+        let several = if how.threads > 1 { FOR_THREADS } else { 1 };
         while begin < count {
-            let end = count.min(begin + ROWS_HELD);
+            let most = match self {
+                Self::Texts(_) => TEXTS_HELD * several,
+                Self::Items(_) => SETS_HELD * several,
+                Self::Signatures(_) => ROWS_TAKEN,
+            };
+            let rows = begin..count.min(begin + most);
+            begin = rows.end;
             match self {
-                Self::Texts(column) => texts(py, column, begin..end, how, &mut take)?,
-                Self::Items(items) => sets(py, items, begin..end, how, &mut take)?,
+                Self::Texts(column) => weight += texts(py, column, rows, how, &mut ready)?,
+                Self::Items(items) => weight += sets(py, items, rows, how, &mut ready)?,
                 Self::Signatures(signatures) => {
                     let mut sink = S::default();
-                    for row in begin..end {
+                    for row in rows {
                         sink.push(signatures.get().signature(py, row)?);
                     }
-                    take(begin..end, vec![sink])?;
-                    py.check_signals()?;
+                    ready.push(sink);
                 }
             }
-            begin = end;
+            py.check_signals()?;
+            let enough = weight >= BYTES_BETWEEN_SIGNALS || begin - taken >= ROWS_TAKEN;
+            if enough || begin == count {
+                take(taken..begin, std::mem::take(&mut ready))?;
+                (taken, weight) = (begin, 0);
+            }
         }
         Ok(())
     }
 }
 
+/// Sketches texts; returns their bytes.
 fn texts<S: Sink>(
     py: Python<'_>,
     column: &Column<'_>,
     rows: Range<usize>,
     how: Sketching<'_>,
-    take: &mut impl FnMut(Range<usize>, Vec<S>) -> PyResult<()>,
-) -> PyResult<()> {
+    ready: &mut Vec<S>,
+) -> PyResult<usize> {
     let held = column.hold(rows.clone())?;
     let texts = held.texts(rows.start)?;
     let weight = |row: usize| texts.get(row).copied().flatten().map_or(0, str::len);
-    for part in by_weight(texts.len(), weight) {
+    let (parts, sum) = by_weight(texts.len(), weight);
+    for part in parts {
         let some = texts.get(part.clone()).unwrap_or_default();
         let sketch = |row: usize| match some.get(row).copied().flatten() {
             Some(text) => how.sketcher.text(text).map(Some),
             None => Ok(None),
         };
         let made = engine(py, || sketched(some.len(), how.threads, sketch))?;
-        take(rows.start + part.start..rows.start + part.end, made)?;
+        ready.extend(made);
         py.check_signals()?;
     }
-    Ok(())
+    Ok(sum)
 }
 
+/// Sketches sets; returns their weight.
 fn sets<S: Sink>(
     py: Python<'_>,
     items: &Items<'_>,
     rows: Range<usize>,
     how: Sketching<'_>,
-    take: &mut impl FnMut(Range<usize>, Vec<S>) -> PyResult<()>,
-) -> PyResult<()> {
+    ready: &mut Vec<S>,
+) -> PyResult<usize> {
     let held = items.hold(rows.clone())?;
     let sets = held.sets(rows.start)?;
-    for part in by_weight(sets.len(), |row| sets.weight(row)) {
+    let (parts, sum) = by_weight(sets.len(), |row| sets.weight(row));
+    for part in parts {
         let sketch = |row: usize| {
             let made = sets.with(part.start + row, |items| how.sketcher.byte_items(items));
             made.transpose()
         };
         let made = engine(py, || sketched(part.len(), how.threads, sketch))?;
-        take(rows.start + part.start..rows.start + part.end, made)?;
+        ready.extend(made);
         py.check_signals()?;
     }
-    Ok(())
+    Ok(sum)
 }
 
-/// Cuts rows where their weight reaches what is sketched between two looks at signals.
-fn by_weight(count: usize, weight: impl Fn(usize) -> usize) -> Vec<Range<usize>> {
-    let (mut parts, mut begin, mut sum) = (Vec::new(), 0, 0);
+/// Cuts rows where their weight reaches what is sketched between two looks at signals. Returns the
+/// parts, and the weight of all.
+fn by_weight(count: usize, weight: impl Fn(usize) -> usize) -> (Vec<Range<usize>>, usize) {
+    let (mut parts, mut begin, mut sum, mut all) = (Vec::new(), 0, 0, 0);
     for row in 0..count {
-        sum += weight(row);
+        let own = weight(row);
+        (sum, all) = (sum + own, all + own);
         if sum >= BYTES_BETWEEN_SIGNALS {
             parts.push(begin..row + 1);
             (begin, sum) = (row + 1, 0);
@@ -168,7 +192,7 @@ fn by_weight(count: usize, weight: impl Fn(usize) -> usize) -> Vec<Range<usize>>
     if begin < count {
         parts.push(begin..count);
     }
-    parts
+    (parts, all)
 }
 
 fn sketched<S: Sink>(

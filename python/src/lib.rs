@@ -20,7 +20,9 @@ mod params;
 mod passages;
 mod progress;
 mod queries;
+mod quotations;
 mod readable;
+mod reader;
 mod reports;
 mod signatures;
 mod sketcher;
@@ -46,9 +48,11 @@ fn _nearkin(module: &Bound<'_, PyModule>) -> PyResult<()> {
     table::register(module)?;
     streams::register(module)?;
     readable::register(module)?;
+    reader::register(module)?;
     index::register(module)?;
     copies::register(module)?;
     passages::register(module)?;
+    quotations::register(module)?;
     dedup::register(module)?;
     Ok(())
 }

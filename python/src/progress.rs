@@ -52,8 +52,7 @@ pub(crate) fn run<R: Send>(
             return ControlFlow::Continue(());
         }
         last = Instant::now();
-        let reported =
-            Python::attach(|py| report(py, callback, progress.done, progress.total));
+        let reported = Python::attach(|py| report(py, callback, progress.done, progress.total));
         match reported {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {

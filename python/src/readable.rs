@@ -1,20 +1,18 @@
 //! `nearkin.Readable`: what can be asked: the base class of Index, Reader and Snapshot.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use nearkin::Options;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
 
 use crate::answers::{Answer, Document, KeyType};
 use crate::documents::Documents;
-use crate::error::{engine, from_engine, from_engine_by_key, raise, unlocked};
+use crate::error::{engine, from_engine_by_key, raise, unlocked};
 use crate::keys::key_bytes;
 use crate::params::Params;
 use crate::queries::{Asking, query_many};
+use crate::reader::ReaderState;
 use crate::signatures::Signature;
 use crate::sketcher::{Sketcher, one_document};
 use crate::streams::{ClustersSource, KeysSource, PairsSource};
@@ -32,39 +30,6 @@ pub(crate) enum Source {
     Writer(Mutex<Option<Arc<nearkin::Index>>>),
     Reader(ReaderState),
     Frozen(nearkin::Snapshot),
-}
-
-/// A reader: opened anew in a forked child.
-pub(crate) struct ReaderState {
-    pub(crate) options: Options,
-    pub(crate) snapshot: Mutex<Option<nearkin::Snapshot>>,
-    /// Taken out while it is refreshed.
-    pub(crate) reader: Mutex<Option<nearkin::Reader>>,
-    process: AtomicU32,
-}
-
-impl ReaderState {
-    pub(crate) fn new(reader: nearkin::Reader, options: Options) -> Self {
-        Self {
-            options,
-            snapshot: Mutex::new(Some(nearkin::Snapshot::clone(&reader))),
-            reader: Mutex::new(Some(reader)),
-            process: AtomicU32::new(std::process::id()),
-        }
-    }
-
-    fn snapshot(&self, py: Python<'_>, path: &PathBuf) -> PyResult<nearkin::Snapshot> {
-        let process = std::process::id();
-        if self.process.load(Ordering::Acquire) != process && lock(&self.snapshot).is_some() {
-            let opened = engine(py, || nearkin::Reader::open(path, self.options.clone()))?;
-            // What the parent opened is not touched: a thread of it may have held its locks.
-            let snapshot = nearkin::Snapshot::clone(&opened);
-            std::mem::forget(lock(&self.snapshot).replace(snapshot));
-            std::mem::forget(lock(&self.reader).replace(opened));
-            self.process.store(process, Ordering::Release);
-        }
-        lock(&self.snapshot).clone().ok_or_else(|| raise(py, "ClosedError", "the reader is closed"))
-    }
 }
 
 /// What can be asked: an :class:`Index`, a :class:`Reader` or a :class:`Snapshot`.
@@ -338,10 +303,10 @@ impl Readable {
         threshold: Option<f64>,
         limit: Option<usize>,
         max_candidates: Option<usize>,
-    ) -> PyResult<crate::passages::Passages> {
+    ) -> PyResult<crate::quotations::Passages> {
         let snapshot = self.snapshot_now(py)?;
         let view = engine(py, || nearkin::PassageView::new(&snapshot))?;
-        crate::passages::ask(py, &view, text, self.keys, threshold, limit, max_candidates)
+        crate::quotations::ask(py, &view, text, self.keys, threshold, limit, max_candidates)
     }
 
     /// All pairs of documents of at least this similarity (default: that of the index): a
@@ -389,146 +354,8 @@ impl Snapshot {
     }
 }
 
-/// An index opened for reading only, beside a writer or without one: in this process, in others,
-/// and on read-only media. It sees one state until :meth:`refresh`. Picklable, and of use after a
-/// fork: it is opened again there.
-#[pyclass(extends = Readable, frozen, module = "nearkin")]
-pub(crate) struct Reader {}
-
-#[pymethods]
-impl Reader {
-    #[new]
-    #[pyo3(signature = (path, *, keys="str", threads=None))]
-    fn new(
-        py: Python<'_>,
-        path: PathBuf,
-        keys: &str,
-        threads: Option<usize>,
-    ) -> PyResult<PyClassInitializer<Self>> {
-        let keys = crate::options::key_type(keys)?;
-        let options = Options::default();
-        let reader = engine(py, || nearkin::Reader::open(&path, options.clone()))?;
-        let params = reader.params().clone();
-        let source = Source::Reader(ReaderState::new(reader, options));
-        let base = Readable::new(source, path, &params, keys, threads);
-        Ok(PyClassInitializer::from(base).add_subclass(Self {}))
-    }
-
-    /// Goes on to what is there now; whether that is a later change than before.
-    fn refresh(slf: &Bound<'_, Self>) -> PyResult<bool> {
-        let (py, base) = (slf.py(), slf.as_super().get());
-        // In a forked child this opens the reader again.
-        base.snapshot_now(py)?;
-        let Source::Reader(state) = &base.source else { return Ok(false) };
-        let taken = lock(&state.reader).take();
-        let Some(mut reader) = taken else {
-            // Another thread refreshes it.
-            return Ok(false);
-        };
-        let (reader, refreshed) = unlocked(py, || {
-            let refreshed = reader.refresh();
-            (reader, refreshed)
-        })?;
-        *lock(&state.snapshot) = Some(nearkin::Snapshot::clone(&reader));
-        *lock(&state.reader) = Some(reader);
-        refreshed.map_err(|error| from_engine(py, &error))
-    }
-
-    /// Makes a copy of the index as this reader sees it, in a new folder.
-    fn backup(slf: &Bound<'_, Self>, path: PathBuf) -> PyResult<()> {
-        Self::with(slf, |reader| reader.backup(&path))
-    }
-
-    /// The state of the index in numbers.
-    fn stats<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let stats = Self::with(slf, nearkin::Reader::stats)?;
-        crate::reports::stats(slf.py(), &stats)
-    }
-
-    /// Checks everything that is there, and names all damage.
-    #[pyo3(signature = (*, progress=None))]
-    fn verify<'py>(
-        slf: &Bound<'py, Self>,
-        progress: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let py = slf.py();
-        let callback = crate::progress::callback(py, progress, "verify")?;
-        let base = slf.as_super().get();
-        base.snapshot_now(py)?;
-        let options = Options::default();
-        // One of its own: the shared one may be refreshed meanwhile.
-        let reader = engine(py, || nearkin::Reader::open(&base.path, options))?;
-        let found = crate::progress::run(py, callback.as_ref(), |tick| reader.verify_with(tick))?;
-        crate::reports::verification(py, &found)
-    }
-
-    /// Lets go of the files.
-    fn close(slf: &Bound<'_, Self>) {
-        if let Source::Reader(state) = &slf.as_super().get().source {
-            lock(&state.snapshot).take();
-            lock(&state.reader).take();
-        }
-    }
-
-    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
-    }
-
-    #[pyo3(signature = (*exception))]
-    fn __exit__(slf: &Bound<'_, Self>, exception: &Bound<'_, PyAny>) {
-        let _ = exception;
-        Self::close(slf);
-    }
-
-    fn __reduce__<'py>(
-        slf: &Bound<'py, Self>,
-    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let (py, base) = (slf.py(), slf.as_super().get());
-        let make = py.import("nearkin._pickles")?.getattr("reader_of")?;
-        let keys = if base.keys == KeyType::Bytes { "bytes" } else { "str" };
-        Ok((make, (base.path.clone(), keys, base.threads).into_pyobject(py)?))
-    }
-
-    fn __repr__(slf: &Bound<'_, Self>) -> String {
-        let (py, base) = (slf.py(), slf.as_super().get());
-        let path = base.path.display();
-        match base.snapshot_now(py) {
-            Ok(seen) => {
-                format!("Reader('{path}', {} documents, change {})", seen.len(), seen.change())
-            }
-            Err(_) => format!("Reader('{path}', closed)"),
-        }
-    }
-}
-
-impl Reader {
-    /// Calls `work` with the reader, taken out meanwhile; `UnsettledError` if another thread has
-    /// it.
-    fn with<R: Send>(
-        slf: &Bound<'_, Self>,
-        work: impl Send + FnOnce(&nearkin::Reader) -> nearkin::Result<R>,
-    ) -> PyResult<R> {
-        let (py, base) = (slf.py(), slf.as_super().get());
-        base.snapshot_now(py)?;
-        let Source::Reader(state) = &base.source else {
-            return Err(raise(py, "ClosedError", "the reader is closed"));
-        };
-        let taken = lock(&state.reader).take();
-        let Some(reader) = taken else {
-            return Err(raise(py, "UnsettledError", "another thread uses the reader: try again"));
-        };
-        let (reader, done) = unlocked(py, || {
-            let done = work(&reader);
-            (reader, done)
-        })?;
-        *lock(&state.reader) = Some(reader);
-        done.map_err(|error| from_engine(py, &error))
-    }
-}
-
 /// Registers the classes.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Readable>()?;
-    module.add_class::<Snapshot>()?;
-    module.add_class::<Reader>()
+    module.add_class::<Snapshot>()
 }

@@ -38,11 +38,7 @@ impl PairsSource {
 impl Source for PairsSource {
     fn fields(&self) -> Vec<Field> {
         let kind = key_kind(self.keys);
-        vec![
-            Field::new("a", kind),
-            Field::new("b", kind),
-            Field::new("similarity", Kind::Float),
-        ]
+        vec![Field::new("a", kind), Field::new("b", kind), Field::new("similarity", Kind::Float)]
     }
 
     fn next(&mut self) -> Result<Option<Batch>, Failed> {
@@ -195,7 +191,8 @@ impl KeysSource {
             return Err(raise(py, "ClosedError", "an iterator of before a fork"));
         }
         py.check_signals()?;
-        let next = unlocked(py, || self.state.lock().unwrap_or_else(PoisonError::into_inner).next());
+        let next =
+            unlocked(py, || self.state.lock().unwrap_or_else(PoisonError::into_inner).next());
         match next?.map_err(|failed| failed.into_py(py))? {
             Some(key) => self.keys.show(py, &key).map(Some),
             None => Ok(None),

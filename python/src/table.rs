@@ -6,9 +6,9 @@ use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyString, PyTuple};
 
+use crate::answers::not_utf8;
 use crate::arrow::ffi::{ArrowArray, ArrowSchema, ArrowStream, Producer, SCHEMA_NAME, STREAM_NAME};
 use crate::arrow::{Batch, Column, Field, Kind, Values, schema_of};
-use crate::answers::not_utf8;
 use crate::error::{from_engine, message_of, raise, unlocked};
 
 /// Columns of equal length, in memory. Read by everything that knows the Arrow PyCapsule
@@ -141,7 +141,8 @@ impl Table {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
         let batches = self.batches.clone().into_iter();
-        let stream = ArrowStream::export(Box::new(InMemory { fields: self.fields.clone(), batches }));
+        let stream =
+            ArrowStream::export(Box::new(InMemory { fields: self.fields.clone(), batches }));
         PyCapsule::new_with_value(py, stream, STREAM_NAME)
     }
 

@@ -87,7 +87,13 @@ pub(crate) fn check_keys(
 }
 
 /// Adds an insert to a batch.
-fn push(batch: Batch, key: &[u8], payload: &[u8], time: Option<u64>, signature: Signature) -> Batch {
+fn push(
+    batch: Batch,
+    key: &[u8],
+    payload: &[u8],
+    time: Option<u64>,
+    signature: Signature,
+) -> Batch {
     match time {
         None => batch.insert_with_payload(key, &signature, payload),
         Some(time) => {
@@ -177,8 +183,7 @@ impl Admitting {
             "newest" => Keep::Newest,
             "longest" => Keep::Longest,
             other => {
-                let message =
-                    format!("keep must be 'first', 'newest' or 'longest', not {other:?}");
+                let message = format!("keep must be 'first', 'newest' or 'longest', not {other:?}");
                 return Err(PyValueError::new_err(message));
             }
         };

@@ -357,7 +357,8 @@ impl ArrowArray {
         null_count: usize,
         children: Vec<Self>,
     ) -> Self {
-        let pointer = |buffer: Option<&[u8]>| buffer.map_or(ptr::null(), |some| some.as_ptr().cast());
+        let pointer =
+            |buffer: Option<&[u8]>| buffer.map_or(ptr::null(), |some| some.as_ptr().cast());
         let buffers: Vec<*const c_void> = owner.buffers().into_iter().map(pointer).collect();
         let children = children.into_iter().map(|child| Box::into_raw(Box::new(child))).collect();
         let mut parts = Box::new(ArrayParts { _owner: owner, buffers, children });

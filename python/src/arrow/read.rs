@@ -97,7 +97,8 @@ impl Chunk {
         if matches!(layout, Layout::NarrowList | Layout::WideList) {
             let child = schema.child(0).map_or("", ArrowSchema::format);
             items = layout_of(child);
-            if items.is_none() || schema.child(0).is_some_and(|child| child.dictionary().is_some()) {
+            if items.is_none() || schema.child(0).is_some_and(|child| child.dictionary().is_some())
+            {
                 return refuse(child);
             }
         }

@@ -1,0 +1,205 @@
+//! What a query of an index of passages returns: the texts that are quoted, and where.
+
+use std::sync::Arc;
+
+use nearkin::{Contained, PassageAnswer, PassageMatch, PassageView};
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+
+use crate::answers::KeyType;
+use crate::error::engine;
+
+/// Asks a view about a text.
+#[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
+pub(crate) fn ask(
+    py: Python<'_>,
+    view: &PassageView,
+    text: &str,
+    keys: KeyType,
+    threshold: Option<f64>,
+    limit: Option<usize>,
+    max_candidates: Option<usize>,
+) -> PyResult<Passages> {
+    let mut query = view.query(text);
+    if let Some(threshold) = threshold {
+        query = query.threshold(threshold);
+    }
+    if let Some(limit) = limit {
+        query = query.limit(limit);
+    }
+    if let Some(candidates) = max_candidates {
+        query = query.max_candidates(candidates);
+    }
+    let (inner, offsets) = engine(py, || {
+        let answer = query.run()?;
+        let offsets = Offsets::new(text);
+        Ok((answer, offsets))
+    })?;
+    Ok(Passages { inner, keys, offsets: Arc::new(offsets) })
+}
+
+/// From bytes of a text to its characters, which Python counts.
+#[derive(Debug)]
+struct Offsets {
+    /// Where characters of more than one byte end; none of ASCII.
+    long: Vec<(usize, usize)>,
+}
+
+impl Offsets {
+    fn new(text: &str) -> Self {
+        let long = text.char_indices().filter(|(_, one)| one.len_utf8() > 1);
+        let mut surplus = 0;
+        let long = long.map(|(begin, one)| {
+            surplus += one.len_utf8() - 1;
+            (begin + one.len_utf8(), surplus)
+        });
+        Self { long: long.collect() }
+    }
+
+    fn characters(&self, bytes: u64) -> usize {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let before = self.long.partition_point(|(end, _)| *end <= bytes).checked_sub(1);
+        let surplus = before.and_then(|at| self.long.get(at)).map_or(0, |(_, surplus)| *surplus);
+        bytes - surplus
+    }
+}
+
+/// The texts that hold parts of another, those with most of it first: a sequence.
+#[pyclass(frozen, sequence, module = "nearkin", name = "PassageAnswer")]
+pub(crate) struct Passages {
+    inner: PassageAnswer,
+    keys: KeyType,
+    offsets: Arc<Offsets>,
+}
+
+#[pymethods]
+impl Passages {
+    fn __len__(&self) -> usize {
+        self.inner.texts.len()
+    }
+
+    fn __getitem__(&self, at: isize) -> PyResult<Text> {
+        let length = isize::try_from(self.inner.texts.len()).unwrap_or(isize::MAX);
+        let at = if at < 0 { at + length } else { at };
+        let found = usize::try_from(at).ok().and_then(|at| self.inner.texts.get(at));
+        let found = found.ok_or_else(|| PyIndexError::new_err("no such text"))?;
+        Ok(Text { inner: found.clone(), keys: self.keys, offsets: Arc::clone(&self.offsets) })
+    }
+
+    /// How many texts hold some of it, the limit aside.
+    #[getter]
+    fn found(&self) -> u64 {
+        self.inner.found
+    }
+
+    /// Words of the query.
+    #[getter]
+    fn words(&self) -> u64 {
+        self.inner.words
+    }
+
+    /// Whether every candidate was compared: see ``max_candidates``.
+    #[getter]
+    fn complete(&self) -> bool {
+        self.inner.complete
+    }
+
+    /// The number of the last change that the answer takes into account.
+    #[getter]
+    fn change(&self) -> u64 {
+        self.inner.change
+    }
+
+    fn __repr__(&self) -> String {
+        format!("PassageAnswer({} of {} texts)", self.inner.texts.len(), self.inner.found)
+    }
+}
+
+/// A stored text that holds passages of the query.
+#[pyclass(frozen, module = "nearkin", name = "Contained")]
+pub(crate) struct Text {
+    inner: Contained,
+    keys: KeyType,
+    offsets: Arc<Offsets>,
+}
+
+#[pymethods]
+impl Text {
+    /// The text's key.
+    #[getter]
+    fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.keys.show(py, &self.inner.key)
+    }
+
+    /// The caller's own bytes.
+    #[getter]
+    fn payload<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.inner.payload)
+    }
+
+    /// How much of the query is there: words in passages that match, of all its words.
+    #[getter]
+    fn share(&self) -> f64 {
+        self.inner.share
+    }
+
+    /// The passages that match, in the order of the stored text.
+    #[getter]
+    fn passages(&self) -> Vec<Passage> {
+        let one = |inner: &PassageMatch| Passage {
+            query: (
+                self.offsets.characters(inner.query.start),
+                self.offsets.characters(inner.query.end),
+            ),
+            inner: inner.clone(),
+        };
+        self.inner.passages.iter().map(one).collect()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let key = self.keys.show(py, &self.inner.key);
+        let key = key.unwrap_or_else(|_| PyString::new(py, "?").into_any());
+        Ok(format!("Contained({}, share={:.3})", key.repr()?, self.inner.share))
+    }
+}
+
+/// A passage of the query and a stored one that are alike.
+#[pyclass(frozen, module = "nearkin", name = "PassageMatch")]
+pub(crate) struct Passage {
+    inner: PassageMatch,
+    query: (usize, usize),
+}
+
+#[pymethods]
+impl Passage {
+    /// Where it lies in the query: ``text[a:b]``.
+    #[getter]
+    fn query(&self) -> (usize, usize) {
+        self.query
+    }
+
+    /// Where it lies in the stored text, in bytes of its UTF-8: the text itself is not stored.
+    #[getter]
+    fn stored_bytes(&self) -> (u64, u64) {
+        (self.inner.stored.start, self.inner.stored.end)
+    }
+
+    /// The estimate of the passages' Jaccard similarity.
+    #[getter]
+    fn similarity(&self) -> f64 {
+        self.inner.similarity
+    }
+
+    fn __repr__(&self) -> String {
+        let (begin, end) = self.query;
+        format!("PassageMatch([{begin}:{end}], similarity={:.3})", self.inner.similarity)
+    }
+}
+
+/// Registers the classes.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Passages>()?;
+    module.add_class::<Text>()?;
+    module.add_class::<Passage>()
+}
