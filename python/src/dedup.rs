@@ -126,10 +126,12 @@ fn kept_index(path: &PathBuf, params: &Params) -> nearkin::Result<Index> {
     Index::create(path, params, options.maintenance(Maintenance::Inline))
 }
 
+#[expect(clippy::big_endian_bytes, reason = "keys are compared as bytes: in order of rank")]
 fn rank_key(rank: usize) -> [u8; 8] {
     (rank as u64).to_be_bytes()
 }
 
+#[expect(clippy::big_endian_bytes, reason = "as they were made")]
 fn rank_of(key: &[u8]) -> usize {
     let bytes = key.first_chunk::<8>().copied().unwrap_or_default();
     usize::try_from(u64::from_be_bytes(bytes)).unwrap_or(usize::MAX)
@@ -393,7 +395,9 @@ fn decide_rows<'py>(
     let how = Sketching { sketcher: &sketcher, threads };
     let mut builder = SignaturesBuilder::new(&params, documents.len());
     documents.sketch::<Flat>(py, how, |_, parts| {
-        parts.iter().for_each(|part| builder.append(part));
+        for part in &parts {
+            builder.append(part);
+        }
         Ok(())
     })?;
     let signatures = builder.finish();

@@ -124,7 +124,6 @@ impl Index {
     /// rows without a shingle are not written, and named in the result.
     #[pyo3(signature = (keys, documents, *, payloads=None, times=None, progress=None,
         threads=None))]
-    #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
     fn add<'py>(
         slf: &Bound<'py, Self>,
         keys: &Bound<'py, PyAny>,

@@ -27,12 +27,15 @@ pub(crate) enum HeldSets<'a, 'py> {
     Arrow(&'a [(usize, Chunk)], Range<usize>),
 }
 
+/// Arrays, and the rows of them that are held.
+type Lists<'a> = (&'a [(usize, Chunk)], Range<usize>);
+
 /// The items of some rows as bytes, to be read without the interpreter lock.
 pub(crate) struct Sets<'a> {
     /// `None`: in the array, the digits of numbers to be made when they are read.
     items: Vec<&'a [u8]>,
     ends: Vec<Option<usize>>,
-    arrow: Option<(&'a [(usize, Chunk)], Range<usize>)>,
+    arrow: Option<Lists<'a>>,
 }
 
 impl<'py> Items<'py> {

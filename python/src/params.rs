@@ -253,11 +253,15 @@ impl Params {
             p.lane_bits()
         );
         let count = p.stop_words().count();
+        let mut add = |more: String| {
+            shown.push_str(", ");
+            shown.push_str(&more);
+        };
         if count > 0 {
-            shown.push_str(&format!(", stop_words=<{count} words>"));
+            add(format!("stop_words=<{count} words>"));
         }
         if let Some(windows) = p.passages() {
-            shown.push_str(&format!(", passages='{windows}'"));
+            add(format!("passages='{windows}'"));
         }
         let options = [
             ("bag", p.bag()),
@@ -266,10 +270,10 @@ impl Params {
             ("no_nfc", p.no_nfc()),
         ];
         for (name, _) in options.into_iter().filter(|(_, is_set)| *is_set) {
-            shown.push_str(&format!(", {name}=True"));
+            add(format!("{name}=True"));
         }
         if p.scheme() != nearkin::Scheme::Fast {
-            shown.push_str(&format!(", scheme='{}'", p.scheme()));
+            add(format!("scheme='{}'", p.scheme()));
         }
         // Not the seed's value: it may be secret, and reprs end up in logs.
         if p.seed() != 0 {

@@ -122,7 +122,6 @@ impl PassageIndex {
 
     /// Adds a column of texts under a column of keys, in batches.
     #[pyo3(signature = (keys, texts, *, payloads=None, progress=None, threads=None))]
-    #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
     fn add<'py>(
         &self,
         py: Python<'py>,
@@ -179,7 +178,9 @@ impl PassageIndex {
                 outcomes.extend(index.write(&ready)?);
                 Ok(outcomes)
             })?;
-            outcomes.into_iter().for_each(|outcome| added.count(outcome));
+            for outcome in outcomes {
+                added.count(outcome);
+            }
             crate::progress::report(py, callback.as_ref(), rows.end as u64, count as u64)?;
         }
         added.into_py(py)

@@ -11,7 +11,6 @@ use crate::answers::KeyType;
 use crate::error::engine;
 
 /// Asks a view about a text.
-#[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
 pub(crate) fn ask(
     py: Python<'_>,
     view: &PassageView,

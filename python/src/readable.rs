@@ -28,7 +28,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) enum Source {
     /// A writer, until it is closed.
     Writer(Mutex<Option<Arc<nearkin::Index>>>),
-    Reader(ReaderState),
+    Reader(Box<ReaderState>),
     Frozen(nearkin::Snapshot),
 }
 
@@ -157,6 +157,7 @@ impl Readable {
         usize::try_from(count).map_err(|_| raise(py, "InvalidError", "more than len() can say"))
     }
 
+    #[expect(clippy::unused_self, reason = "a method of Python")]
     fn __bool__(&self) -> bool {
         // Not the number of documents: `if index:` asks whether there is an index.
         true

@@ -66,7 +66,7 @@ impl Reader {
         let options = Options::default();
         let reader = engine(py, || nearkin::Reader::open(&path, options.clone()))?;
         let params = reader.params().clone();
-        let source = Source::Reader(ReaderState::new(reader, options));
+        let source = Source::Reader(Box::new(ReaderState::new(reader, options)));
         let base = Readable::new(source, path, &params, keys, threads);
         Ok(PyClassInitializer::from(base).add_subclass(Self {}))
     }

@@ -63,7 +63,7 @@ impl Added {
     }
 
     /// `nearkin.Added`.
-    pub(crate) fn into_py<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn into_py(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         let Self { inserted, replaced, unchanged, superseded, empty } = self;
         let empty = PyTuple::new(py, empty)?;
         class(py, "Added")?.call1((inserted, replaced, unchanged, superseded, empty))
@@ -71,9 +71,6 @@ impl Added {
 }
 
 /// `nearkin.Imported`.
-pub(crate) fn imported<'py>(
-    py: Python<'py>,
-    done: nearkin::Imported,
-) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn imported(py: Python<'_>, done: nearkin::Imported) -> PyResult<Bound<'_, PyAny>> {
     class(py, "Imported")?.call1((done.inserted, done.replaced, done.unchanged))
 }

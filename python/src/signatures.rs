@@ -175,7 +175,7 @@ impl SignaturesBuilder {
     pub(crate) fn append(&mut self, part: &Flat) {
         for (is_valid, count) in part.valid.iter().zip(&part.counts) {
             let at = self.counts.len();
-            if at % 8 == 0 {
+            if at.is_multiple_of(8) {
                 self.validity.push(0);
             }
             if let (true, Some(byte)) = (*is_valid, self.validity.last_mut()) {
@@ -267,7 +267,7 @@ impl Signatures {
     ) -> PyResult<Self> {
         let params = params.get().inner.clone();
         let width = params.signature_bytes();
-        if data.len() % width != 0 {
+        if !data.len().is_multiple_of(width) {
             let message = format!("{} bytes are no multiple of {width}", data.len());
             return Err(raise(py, "InvalidError", &message));
         }

@@ -16,7 +16,7 @@ use crate::signatures::{Flat, Signature, Signatures, SignaturesBuilder};
 ///
 /// >>> import nearkin as nk
 /// >>> s = nk.Sketcher(nk.Params(shingles="words:2"))
-/// >>> s.texts(["one two three", "one two three four"])
+/// >>> s.texts([f"one two {n}" for n in range(2)])
 /// Signatures(2 rows, hashes=128)
 #[pyclass(frozen, module = "nearkin")]
 #[derive(Debug, Clone)]
@@ -37,7 +37,9 @@ impl Sketcher {
         let how = Sketching { sketcher: &self.inner, threads };
         let mut builder = SignaturesBuilder::new(&self.params, documents.len());
         documents.sketch::<Flat>(py, how, |_, parts| {
-            parts.iter().for_each(|part| builder.append(part));
+            for part in &parts {
+                builder.append(part);
+            }
             Ok(())
         })?;
         Ok(builder.finish())

@@ -143,7 +143,9 @@ pub(crate) fn add(
             }
             Ok(outcomes)
         })?;
-        written.into_iter().for_each(|outcome| added.count(outcome));
+        for outcome in written {
+            added.count(outcome);
+        }
         report(py, callback, rows.end as u64, count as u64)
     })?;
     Ok(added)
@@ -162,7 +164,7 @@ pub(crate) fn remove<'py>(
         let some = held.bytes(begin)?;
         check_keys(py, readable.keys, &some, begin)?;
         let written = engine(py, || {
-            let batch = some.iter().flatten().fold(Batch::new(), |batch, key| batch.remove(key));
+            let batch = some.iter().flatten().fold(Batch::new(), Batch::remove);
             index.write(batch)
         })?;
         removed += written.count(Outcome::Removed);

@@ -129,7 +129,7 @@ impl ArrowSchema {
             return None;
         }
         // SAFETY: there are `n_children` pointers.
-        let child = unsafe { *self.children.add(number) };
+        let child = unsafe { *self.children.wrapping_add(number) };
         // SAFETY: each points to a schema that lives as long as its parent.
         unsafe { child.as_ref() }
     }
@@ -169,7 +169,7 @@ impl ArrowArray {
             return None;
         }
         // SAFETY: there are `n_children` pointers.
-        let child = unsafe { *self.children.add(number) };
+        let child = unsafe { *self.children.wrapping_add(number) };
         // SAFETY: each points to an array that lives as long as its parent.
         unsafe { child.as_ref() }
     }
@@ -185,7 +185,7 @@ impl ArrowArray {
             return ptr::null();
         }
         // SAFETY: there are `n_buffers` pointers.
-        unsafe { *self.buffers.add(number) }.cast()
+        unsafe { *self.buffers.wrapping_add(number) }.cast()
     }
 
     /// Whether row `row` (from the array's own begin) is not null.
@@ -196,7 +196,7 @@ impl ArrowArray {
         }
         let bit = self.offset() + row;
         // SAFETY: the validity buffer has a bit for each row, the offset included.
-        let byte = unsafe { *validity.add(bit / 8) };
+        let byte = unsafe { *validity.wrapping_add(bit / 8) };
         byte >> (bit % 8) & 1 == 1
     }
 
@@ -208,7 +208,7 @@ impl ArrowArray {
             return T::default();
         }
         // SAFETY: the buffer holds such a value for every row; alignment is only recommended.
-        unsafe { begin.cast::<T>().add(at).read_unaligned() }
+        unsafe { begin.cast::<T>().wrapping_add(at).read_unaligned() }
     }
 
     /// Bytes `begin..end` of a buffer, as offsets of the array itself say.
@@ -218,7 +218,7 @@ impl ArrowArray {
             return &[];
         }
         // SAFETY: offsets of a column lie within its data, which stays as it is until the release.
-        unsafe { std::slice::from_raw_parts(start.add(begin), end - begin) }
+        unsafe { std::slice::from_raw_parts(start.wrapping_add(begin), end - begin) }
     }
 
     /// The 16 bytes of a row of a view column (the offset included).
@@ -228,7 +228,7 @@ impl ArrowArray {
             return &[0; 16];
         }
         // SAFETY: the second buffer of a view column holds 16 bytes for each row.
-        unsafe { &*start.add(at * 16).cast::<[u8; 16]>() }
+        unsafe { &*start.wrapping_add(at * 16).cast::<[u8; 16]>() }
     }
 }
 
@@ -297,8 +297,8 @@ impl ArrowStream {
 
 /// What an exported schema points to.
 struct SchemaParts {
-    _format: CString,
-    _name: CString,
+    format: CString,
+    name: CString,
     children: Vec<*mut ArrowSchema>,
 }
 
@@ -308,10 +308,10 @@ impl ArrowSchema {
         let format = CString::new(format).unwrap_or_default();
         let name = CString::new(name).unwrap_or_default();
         let children = children.into_iter().map(|child| Box::into_raw(Box::new(child))).collect();
-        let mut parts = Box::new(SchemaParts { _format: format, _name: name, children });
+        let mut parts = Box::new(SchemaParts { format, name, children });
         Self {
-            format: parts._format.as_ptr(),
-            name: parts._name.as_ptr(),
+            format: parts.format.as_ptr(),
+            name: parts.name.as_ptr(),
             metadata: ptr::null(),
             flags: if nullable { 2 } else { 0 },
             n_children: i64::try_from(parts.children.len()).unwrap_or(0),
@@ -422,7 +422,9 @@ impl ArrowStream {
 
 unsafe extern "C" fn stream_schema(stream: *mut ArrowStream, out: *mut ArrowSchema) -> c_int {
     // SAFETY: `export` put such a box there, and the consumer calls one callback at a time.
-    let parts = unsafe { &*(*stream).private_data.cast::<StreamParts>() };
+    let place = unsafe { (*stream).private_data }.cast::<StreamParts>();
+    // SAFETY: as above.
+    let parts = unsafe { &*place };
     // SAFETY: `out` is memory for a schema, without one in it: it is written, not dropped.
     unsafe { out.write(parts.producer.schema()) };
     0
@@ -430,7 +432,9 @@ unsafe extern "C" fn stream_schema(stream: *mut ArrowStream, out: *mut ArrowSche
 
 unsafe extern "C" fn stream_next(stream: *mut ArrowStream, out: *mut ArrowArray) -> c_int {
     // SAFETY: as above.
-    let parts = unsafe { &mut *(*stream).private_data.cast::<StreamParts>() };
+    let place = unsafe { (*stream).private_data }.cast::<StreamParts>();
+    // SAFETY: as above.
+    let parts = unsafe { &mut *place };
     let next = std::panic::AssertUnwindSafe(|| parts.producer.next());
     let next = std::panic::catch_unwind(next)
         .unwrap_or_else(|panic| Err(crate::error::panic_text(&*panic)));
@@ -449,7 +453,9 @@ unsafe extern "C" fn stream_next(stream: *mut ArrowStream, out: *mut ArrowArray)
 
 unsafe extern "C" fn stream_failure(stream: *mut ArrowStream) -> *const c_char {
     // SAFETY: as above.
-    let parts = unsafe { &*(*stream).private_data.cast::<StreamParts>() };
+    let place = unsafe { (*stream).private_data }.cast::<StreamParts>();
+    // SAFETY: as above.
+    let parts = unsafe { &*place };
     if parts.failure.is_empty() { ptr::null() } else { parts.failure.as_ptr() }
 }
 
