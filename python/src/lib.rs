@@ -8,6 +8,7 @@ mod answers;
 mod arrow;
 mod columns;
 mod copies;
+mod datasketch;
 mod dedup;
 mod documents;
 mod error;
@@ -54,5 +55,6 @@ fn _nearkin(module: &Bound<'_, PyModule>) -> PyResult<()> {
     passages::register(module)?;
     quotations::register(module)?;
     dedup::register(module)?;
+    datasketch::register(module)?;
     Ok(())
 }

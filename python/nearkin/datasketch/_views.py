@@ -1,0 +1,75 @@
+"""Read-only views of an LSH: its hash tables, and the bucket keys of each document."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._lsh import MinHashLSH
+
+
+class KeysView(Mapping[Hashable, "list[Any]"]):
+    """Keys of documents, with the bucket key of each band. A missing key gives ``[]``."""
+
+    def __init__(self, lsh: MinHashLSH) -> None:
+        self._lsh = lsh
+
+    def __getitem__(self, key: Hashable) -> list[Any]:
+        return [name for row in self._lsh._rows_of(key) for name in row]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._lsh._numbers
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._lsh._numbers)
+
+    def __len__(self) -> int:
+        return len(self._lsh._numbers)
+
+    def has_key(self, key: Hashable) -> bool:
+        """Whether the key is there."""
+        return key in self
+
+    def size(self) -> int:
+        """The number of keys."""
+        return len(self)
+
+    def itemcounts(self) -> dict[Hashable, int]:
+        """The number of bucket keys of each key."""
+        return {key: len(self[key]) for key in self}
+
+
+class TableView(Mapping[Any, "set[Hashable]"]):
+    """One hash table: bucket keys, with the documents' keys. A missing one gives ``set()``."""
+
+    def __init__(self, lsh: MinHashLSH, band: int) -> None:
+        self._lsh, self._band = lsh, band
+
+    def __getitem__(self, bucket: Any) -> set[Hashable]:
+        return self._lsh._bucket(self._band, bucket)
+
+    def __contains__(self, bucket: object) -> bool:
+        return bool(self[bucket])
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.itemcounts())
+
+    def __len__(self) -> int:
+        return len(self.itemcounts())
+
+    def has_key(self, bucket: Any) -> bool:
+        """Whether the bucket has a document."""
+        return bucket in self
+
+    def size(self) -> int:
+        """The number of buckets."""
+        return len(self)
+
+    def itemcounts(self) -> dict[Any, int]:
+        """The number of documents of each bucket."""
+        kept: dict[Any, set[Hashable]] = {}
+        for key in self._lsh._numbers:
+            for row in self._lsh._rows_of(key):
+                kept.setdefault(row[self._band], set()).add(key)
+        return {bucket: len(keys) for bucket, keys in kept.items()}

@@ -1,0 +1,255 @@
+"""Random programs of calls on nearkin.datasketch and on datasketch: the same answers."""
+
+import pickle
+import random
+
+import pytest
+
+pytest.importorskip("numpy")
+theirs = pytest.importorskip("datasketch", minversion="2.0.0")
+
+from nearkin import datasketch as ours  # noqa: E402
+
+BOTH = (ours, theirs)
+PROGRAMS = 40
+WORDS = [f"word{number}".encode() for number in range(12)]
+
+
+def outcome(call):
+    """What a call returns, or the class of its exception."""
+    try:
+        return call()
+    except Exception as error:  # noqa: BLE001
+        return type(error)
+
+
+def agree(call, *given):
+    """The outcome of a call on both sides, that must be the same."""
+    a, b = (outcome(lambda: call(*(pair[side] for pair in given))) for side in (0, 1))
+    assert a == b, (call, a, b)
+    return a
+
+
+def made_minhashes(chance, count, kind):
+    """Pairs of MinHashes: ours or theirs at random on our side, theirs on the other."""
+    pairs = []
+    for _ in range(count):
+        words = chance.sample(WORDS, chance.randrange(1, 6))
+        real = theirs.MinHash(**kind)
+        real.update_batch(words)
+        mine = chance.choice(BOTH).MinHash(**kind)
+        mine.update_batch(words)
+        if chance.random() < 0.3:
+            mine, real = ours.LeanMinHash(mine), theirs.LeanMinHash(real)
+        pairs.append((mine, real))
+    return pairs
+
+
+def looks(lsh):
+    """All that can be seen of an LSH."""
+    return (
+        lsh.is_empty(),
+        lsh.b,
+        lsh.r,
+        {key: list(lsh.keys[key]) for key in lsh.keys},
+        [{bucket: set(table[bucket]) for bucket in table} for table in lsh.hashtables],
+        [dict(counts) for counts in lsh.get_counts()],
+    )
+
+
+def step(chance, pair, other, minhashes):
+    """One random call on both sides."""
+    key, m = (chance.choice("abcdefgh"),) * 2, chance.choice(minhashes)
+    kind = chance.randrange(11)
+    if kind < 4:
+        agree(lambda lsh, key, m: lsh.insert(key, m), pair, key, m)
+    elif kind == 4:
+        agree(lambda lsh, key: lsh.remove(key), pair, key)
+    elif kind == 5:
+        agree(lambda lsh, key: key in lsh, pair, key)
+    elif kind == 6:
+        keys = (chance.sample("abcdefgh", 3),) * 2
+        agree(lambda lsh, keys: [dict(c) for c in lsh.get_subset_counts(*keys)], pair, keys)
+    elif kind == 7:
+        for _ in range(chance.randrange(3)):
+            agree(lambda lsh, m: lsh.add_to_query_buffer(m), pair, chance.choice(minhashes))
+        agree(lambda lsh: set(lsh.collect_query_buffer()), pair)
+    elif kind == 8:
+
+        def session(lsh, key, m):
+            with lsh.insertion_session() as inserting:
+                inserting.insert(key, m)
+            with lsh.deletion_session() as deleting:
+                deleting.remove(key)
+
+        agree(session, pair, key, m)
+    elif kind == 9:
+        number = (chance.randrange(5),) * 2
+        agree(lambda lsh, number, m: lsh.insert(number, m), other, number, m)
+    else:
+        agree(lambda lsh, other: lsh.merge(other, check_overlap=True), pair, other)
+    agree(lambda lsh, m: sorted(map(str, lsh.query(m))), pair, chance.choice(minhashes))
+
+
+@pytest.mark.parametrize("part", range(25))
+def test_random_programs_of_an_lsh_agree(part):
+    for number in range(PROGRAMS):
+        chance = random.Random(part * 10_000 + number)
+        size = chance.choice((4, 16, 33, 64))
+        settings = {"num_perm": size, "threshold": chance.choice((0.1, 0.5, 0.8))}
+        if chance.random() < 0.5:
+            settings["params"] = chance.choice(((2, 2), (4, 1), (2, 1)))
+        if chance.random() < 0.2:
+            settings["hashfunc"] = lambda data: sum(data) % 97
+        kind = {
+            "num_perm": size,
+            "seed": chance.randrange(2**32),
+            "scheme": chance.choice(("affine32", "affine64", "legacy")),
+        }
+        minhashes = made_minhashes(chance, 8, kind)
+        wrong = chance.choice(({"num_perm": 5}, {"scheme": "legacy"}))
+        minhashes += made_minhashes(chance, 1, {**kind, **wrong})
+        pair = tuple(package.MinHashLSH(**settings) for package in BOTH)
+        other = tuple(package.MinHashLSH(**settings) for package in BOTH)
+        for _ in range(chance.randrange(5, 40)):
+            step(chance, pair, other, minhashes)
+        agree(looks, pair)
+        if "hashfunc" not in settings:
+            assert looks(pickle.loads(pickle.dumps(pair[0]))) == looks(pair[0])
+
+
+SETTINGS = [
+    {"threshold": 1.5},
+    {"threshold": -0.1},
+    {"threshold": 0},
+    {"threshold": 1},
+    {"threshold": 0.01},
+    {"threshold": 0.99, "num_perm": 16},
+    {"num_perm": 1},
+    {"num_perm": 2},
+    {"num_perm": 2.5},
+    {"weights": (0.5, 0.6)},
+    {"weights": (-0.5, 1.5)},
+    {"weights": (0.2, 0.8)},
+    {"weights": (1.0, 0.0)},
+    {"weights": (0.0, 1.0)},
+    {"weights": (1,)},
+    {"params": (3, 50)},
+    {"params": (4, 32)},
+    {"params": (1, 128)},
+    {"params": (0, 4)},
+    {"params": (2,)},
+    {"storage_config": {"type": "other"}},
+]
+
+
+@pytest.mark.parametrize("number", range(len(SETTINGS)))
+def test_settings_give_the_same_bands_or_exceptions(number):
+    def made(package):
+        lsh = package.MinHashLSH(**SETTINGS[number])
+        return lsh.b, lsh.r, lsh.h
+
+    agree(made, BOTH)
+
+
+def test_thresholds_give_the_same_bands():
+    for size in (4, 16, 64, 128, 200):
+        for threshold in (0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9):
+            for weights in ((0.5, 0.5), (0.1, 0.9), (0.7, 0.3)):
+
+                def made(package, size=size, threshold=threshold, weights=weights):
+                    lsh = package.MinHashLSH(threshold, size, weights)
+                    return lsh.b, lsh.r
+
+                agree(made, BOTH)
+
+
+def test_a_key_inserted_twice_is_found_once_and_removed_whole():
+    lsh = ours.MinHashLSH(num_perm=16, params=(4, 4))
+    a, b = ours.MinHash.bulk([[b"a"], [b"b"]], num_perm=16)
+    lsh.insert("k", a)
+    lsh.insert("k", b, check_duplication=False)
+    assert lsh.query(a) == lsh.query(b) == ["k"]
+    assert len(lsh.keys["k"]) == 8
+    lsh.remove("k")
+    assert lsh.query(a) == lsh.query(b) == [] and lsh.is_empty()
+    assert all(len(table) == 0 for table in lsh.hashtables)
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_random_forests_agree(part):
+    for number in range(20):
+        chance = random.Random(part * 10_000 + number)
+        size, trees = chance.choice(((8, 2), (16, 4), (33, 8), (64, 1)))
+        kind = {"num_perm": size, "seed": number}
+        minhashes = made_minhashes(chance, 10, kind)
+        pair = tuple(package.MinHashLSHForest(size, trees) for package in BOTH)
+        for _ in range(chance.randrange(1, 25)):
+            key = (chance.choice("abcdefgh"),) * 2
+            agree(lambda f, key, m: f.add(key, m), pair, key, chance.choice(minhashes))
+            agree(lambda f, key: list(f.get_minhash_hashvalues(key)), pair, key)
+            agree(lambda f, key: key in f, pair, key)
+            if chance.random() < 0.4:
+                agree(lambda f: f.index(), pair)
+            agree(lambda f: f.is_empty(), pair)
+            m, many = chance.choice(minhashes), (chance.choice((0, 1, 2, 20)),) * 2
+            # Which of equally near keys come first is not said, but how many do.
+            agree(lambda f, m, k: len(f.query(m, k)), pair, m, many)
+            agree(lambda f, m: sorted(f.query(m, 100)), pair, m)
+
+
+@pytest.mark.parametrize("scheme", ("affine32", "affine64", "legacy"))
+def test_b_bit_minhashes_agree(scheme):
+    chance = random.Random(8)
+    for b in (0, 1, 2, 3, 5, 8, 16, 20, 32, 33, -1):
+        for size in (1, 5, 16, 100):
+            kind = {"num_perm": size, "seed": 4, "scheme": scheme}
+            one, other = made_minhashes(chance, 2, kind)
+
+            def made(package, m, b=b):
+                return package.bBitMinHash(m, b).__getstate__()
+
+            state = agree(made, BOTH, one)
+            if isinstance(state, type):
+                continue
+            back = ours.bBitMinHash.__new__(ours.bBitMinHash)
+            back.__setstate__(state)
+            assert back == ours.bBitMinHash(one[0], b) and back.bytesize() == len(state)
+            for r in ((0.0, 0.0), (0.1, 0.3), (0.5, 0.0)):
+
+                def jaccard(package, m, n, b=b, r=r):
+                    first, second = package.bBitMinHash(m, b, r[0]), package.bBitMinHash(n, b, r[1])
+                    return first.jaccard(second)
+
+                a, c = (outcome(lambda: jaccard(BOTH[s], one[s], other[s])) for s in (0, 1))
+                assert a == c if isinstance(c, type) else a == pytest.approx(c, abs=1e-12)
+
+
+def test_pickles_of_both_packages_are_read():
+    chance = random.Random(2)
+    for scheme in ("affine32", "affine64", "legacy"):
+        kind = {"num_perm": 16, "seed": 5, "scheme": scheme}
+        m = theirs.MinHash(**kind)
+        m.update_batch(WORDS[:3])
+        for made in (m, theirs.LeanMinHash(m), theirs.bBitMinHash(m, 3)):
+            read = ours.loads(pickle.dumps(made))
+            assert type(read) is getattr(ours, type(made).__name__)
+            assert read == made
+            assert pickle.loads(ours.dumps(read)) == made
+        for hashfunc in (None, sum):
+            lsh = theirs.MinHashLSH(num_perm=16, params=(4, 2), hashfunc=hashfunc)
+            forest = theirs.MinHashLSHForest(16, 4)
+            for key, (_, one) in zip("abcdef", made_minhashes(chance, 6, kind), strict=True):
+                lsh.insert(key, one)
+                forest.add(key, one)
+            forest.index()
+            read = ours.loads(pickle.dumps(lsh))
+            assert isinstance(read, ours.MinHashLSH) and looks(read) == looks(lsh)
+            assert sorted(read.query(one)) == sorted(lsh.query(one))
+            read_forest = ours.loads(pickle.dumps(forest))
+            assert sorted(read_forest.query(one, 9)) == sorted(forest.query(one, 9))
+            back = pickle.loads(ours.dumps(read_forest))
+            assert type(back) is theirs.MinHashLSHForest
+            assert sorted(back.query(one, 9)) == sorted(forest.query(one, 9))
+            with pytest.raises(TypeError):
+                ours.dumps(read)
