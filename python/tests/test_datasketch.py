@@ -110,7 +110,7 @@ WRONG = [
     lambda p, m: p.MinHash(num_perm=5, permutations=m.permutations, scheme="affine32"),
     lambda p, m: p.MinHash(num_perm=2, permutations=([1, 2], [3, 4]), scheme="affine32"),
     lambda p, m: p.MinHash(hashfunc=5),
-    lambda p, m: p.MinHash(gpu_mode="always"),
+    lambda p, m: p.MinHash(gpu_mode="always").update_batch([b"a"]),
     lambda p, m: p.MinHash(hashfunc=lambda _: 2**32).update(1),
     lambda p, m: p.MinHash(hashfunc=lambda _: -1).update(1),
     lambda p, m: p.MinHash(hashfunc=lambda _: "x").update(1),

@@ -73,8 +73,8 @@ class bBitMinHash:  # noqa: N801 - the name of datasketch
         """How often the bits of different values agree."""
         if r == 0.0:
             return 0.5**self.b
-        values = 1 << self.b
-        return float(r * (1 - r) ** (values - 1) / (1 - (1 - r) ** values))
+        # datasketch has 2 * b where the paper has 2 ** b: kept, so that estimates agree.
+        return float(r * (1 - r) ** (2**self.b - 1) / (1 - (1 - r) ** (2 * self.b)))
 
     def _header(self) -> str:
         return "<qBdi" if self.scheme == "legacy" else "<qBdib"

@@ -106,8 +106,6 @@ class MinHash:
             raise ValueError("num_perm must be positive")
         if num_perm > 2**32:
             raise ValueError("Cannot have more than 2**32 permutation functions")
-        if gpu_mode == "always":
-            raise RuntimeError("nearkin does not use a GPU: leave gpu_mode out")
         if hashfunc is not None and not callable(hashfunc):
             raise ValueError("The hashfunc must be a callable.")
         if hashobj is not None:
@@ -178,6 +176,8 @@ class MinHash:
 
     def update_batch(self, b: Iterable[Any]) -> None:
         """Adds items."""
+        if self._gpu_mode == "always":
+            raise RuntimeError("nearkin does not use a GPU: leave gpu_mode out")
         values = self.hashvalues.tobytes()
         if self._in_rust():
             self._set(self._hasher.update(values, b if type(b) is list else list(b)))

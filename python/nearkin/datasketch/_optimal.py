@@ -19,7 +19,8 @@ def optimal_params(
     for bands in range(1, num_perm + 1):
         for rows in range(1, num_perm // bands + 1):
             wrong = np.dot(weights, 1 - (1 - low**rows) ** bands) * threshold / 2
-            missed = np.dot(weights, (1 - high**rows) ** bands) * (1 - threshold) / 2
+            # Rounded as 1 - P(found), because the least error may be a tie at zero.
+            missed = np.dot(weights, 1 - (1 - (1 - high**rows) ** bands)) * (1 - threshold) / 2
             error = float(wrong * false_positive + missed * false_negative)
             if error < best:
                 best, chosen = error, (bands, rows)
