@@ -81,7 +81,10 @@ class bBitMinHash:  # noqa: N801 - the name of datasketch
 
     def _slot(self) -> int:
         """The bits that a value takes: a power of two."""
-        return 1 if self.b <= 1 else 1 << (self.b - 1).bit_length()
+        if self.b <= 1:
+            # datasketch spends four bits on values of none.
+            return 1 if self.b else 4
+        return 1 << (self.b - 1).bit_length()
 
     def bytesize(self) -> int:
         """The size of the pickled state in bytes."""
