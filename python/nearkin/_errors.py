@@ -9,6 +9,7 @@ __all__ = [
     "CorruptError",
     "EmptyError",
     "Error",
+    "ExistsError",
     "InvalidError",
     "LockedError",
     "MismatchError",
@@ -36,6 +37,10 @@ class EmptyError(Error, ValueError):
 
 class NotFoundError(Error, FileNotFoundError):
     """There is no index at this path: create one, or correct the path."""
+
+
+class ExistsError(Error, FileExistsError):
+    """There is an index already: open it, or choose another path."""
 
 
 class MissingKeyError(Error, KeyError):
@@ -83,7 +88,7 @@ class CancelledError(Error):
 
 
 class ClosedError(Error, ValueError):
-    """The index was closed, or it was opened before a fork and this is the child."""
+    """The index was closed, lost its folder or lock, or was opened before a fork."""
 
 
 class BugError(Error, RuntimeError):

@@ -166,7 +166,7 @@ fn by_estimate(
             kept.admit_all(&newcomers, &admit)
         })?;
         for ((row, ..), admission) in newcomers.iter().zip(admissions) {
-            if let Decision::Rejected { duplicates } = admission.decision
+            if let Decision::Rejected { duplicates, .. } = admission.decision
                 && let (Some(found), Some(fate)) = (duplicates.first(), fates.get_mut(*row))
             {
                 let of = order.get(rank_of(&found.key)).copied().unwrap_or(usize::MAX);

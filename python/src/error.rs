@@ -13,6 +13,9 @@ fn class_of(kind: ErrorKind) -> &'static str {
         ErrorKind::Invalid => "InvalidError",
         ErrorKind::Empty => "EmptyError",
         ErrorKind::NotFound => "NotFoundError",
+        ErrorKind::NoSuchKey => "MissingKeyError",
+        ErrorKind::Exists => "ExistsError",
+        ErrorKind::Closed => "ClosedError",
         ErrorKind::Mismatch => "MismatchError",
         ErrorKind::Locked => "LockedError",
         ErrorKind::Unsettled => "UnsettledError",
@@ -57,7 +60,7 @@ pub(crate) fn message_of(error: &Error) -> String {
 
 /// As [`from_engine`], where "not found" means a key and not a path: a `KeyError`.
 pub(crate) fn from_engine_by_key(py: Python<'_>, error: &Error) -> PyErr {
-    if error.kind() == ErrorKind::NotFound {
+    if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NoSuchKey) {
         return raise(py, "MissingKeyError", &error.to_string());
     }
     from_engine(py, error)

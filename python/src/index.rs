@@ -159,7 +159,8 @@ impl Index {
             None => nearkin::Batch::new().insert_with_payload(&key, &signature, payload),
             Some(time) => {
                 let time = crate::writing::ms_of(&time)?;
-                let document = nearkin::Document { key, payload, time, signature };
+                let document =
+                    nearkin::Document::new(key, signature).with_payload(payload).with_time(time);
                 nearkin::Batch::new().insert_document(&document)
             }
         };

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use nearkin::{Outcome, Prepared};
+use nearkin::Outcome;
+use nearkin::passages::Prepared;
 use pyo3::prelude::*;
 
 use crate::answers::KeyType;
@@ -27,7 +28,7 @@ const BATCH_BYTES: usize = 4 << 20;
 /// parameters), and a query says which texts hold parts of it, where, and how much of it.
 #[pyclass(frozen, module = "nearkin")]
 pub(crate) struct PassageIndex {
-    inner: Mutex<Option<Arc<nearkin::PassageIndex>>>,
+    inner: Mutex<Option<Arc<nearkin::passages::PassageIndex>>>,
     path: PathBuf,
     params: nearkin::Params,
     keys: KeyType,
@@ -45,7 +46,7 @@ impl Drop for PassageIndex {
 }
 
 impl PassageIndex {
-    fn open_one(&self, py: Python<'_>) -> PyResult<Arc<nearkin::PassageIndex>> {
+    fn open_one(&self, py: Python<'_>) -> PyResult<Arc<nearkin::passages::PassageIndex>> {
         if self.process != std::process::id() {
             return Err(raise(py, "ClosedError", "opened before a fork, by the parent"));
         }
@@ -75,11 +76,11 @@ impl PassageIndex {
         let inner = engine(py, || {
             let index = match &params {
                 // Refuses parameters that are not of passages before anything is made.
-                Some(params) => nearkin::Passages::new(params)
+                Some(params) => nearkin::passages::Passages::new(params)
                     .and_then(|_| nearkin::Index::open_or_create(&path, params, options)),
                 None => nearkin::Index::open(&path, options),
             };
-            nearkin::PassageIndex::new(index?)
+            nearkin::passages::PassageIndex::new(index?)
         })?;
         let params = inner.index().params().clone();
         let path = std::path::absolute(&path).unwrap_or(path);
@@ -298,7 +299,7 @@ impl PassageIndex {
 
 /// A text cut into passages; `None` if it has no shingle.
 fn prepared(
-    index: &nearkin::PassageIndex,
+    index: &nearkin::passages::PassageIndex,
     key: &[u8],
     text: &str,
     payload: &[u8],

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nearkin::{Contained, PassageAnswer, PassageMatch, PassageView};
+use nearkin::passages::{Contained, PassageAnswer, PassageMatch, PassageView};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};

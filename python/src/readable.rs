@@ -306,7 +306,7 @@ impl Readable {
         max_candidates: Option<usize>,
     ) -> PyResult<crate::quotations::Passages> {
         let snapshot = self.snapshot_now(py)?;
-        let view = engine(py, || nearkin::PassageView::new(&snapshot))?;
+        let view = engine(py, || nearkin::passages::PassageView::new(&snapshot))?;
         crate::quotations::ask(py, &view, text, self.keys, threshold, limit, max_candidates)
     }
 

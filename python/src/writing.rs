@@ -98,7 +98,9 @@ fn push(
         None => batch.insert_with_payload(key, &signature, payload),
         Some(time) => {
             let (key, payload) = (key.to_vec(), payload.to_vec());
-            batch.insert_document(&Document { key, payload, time, signature })
+            batch.insert_document(
+                &Document::new(key, signature).with_payload(payload).with_time(time),
+            )
         }
     }
 }
@@ -267,7 +269,7 @@ fn push_decision(
 ) -> PyResult<()> {
     let (decision, other) = match admission.map(|admission| &admission.decision) {
         None => ("empty", None),
-        Some(Decision::Rejected { duplicates }) => ("rejected", duplicates.first()),
+        Some(Decision::Rejected { duplicates, .. }) => ("rejected", duplicates.first()),
         Some(Decision::Admitted { related, removed, .. }) => match removed.first() {
             Some(removed) => ("replaced", Some(removed)),
             None => ("admitted", related.first()),

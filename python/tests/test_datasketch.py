@@ -3,6 +3,7 @@
 import copy
 import pickle
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -213,7 +214,10 @@ def test_the_state_of_a_pickle_is_that_of_datasketch():
 
 def test_the_package_is_typed(tmp_path):
     pytest.importorskip("mypy")
-    files = [str(file) for file in Path(ours.__file__).parent.glob("*.py")]
-    command = [sys.executable, "-m", "mypy", "--strict", *files]
+    # A copy: in site-packages other packages would seem to shadow the standard library's.
+    shutil.copytree(Path(ours.__file__).parents[1], tmp_path / "nearkin")
+    files = [str(file) for file in (tmp_path / "nearkin" / "datasketch").glob("*.py")]
+    options = ["--strict", "--ignore-missing-imports"]
+    command = [sys.executable, "-m", "mypy", *options, *files]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert "Success" in done.stdout, done.stdout

@@ -52,7 +52,7 @@ def test_errors_are_a_small_tree(tmp_path):
         pass
     with pytest.raises(nk.MismatchError, match="hashes"):
         nk.Index(tmp_path / "a", nk.Params(hashes=256))
-    with pytest.raises(nk.InvalidError):
+    with pytest.raises(nk.ExistsError):
         nk.Index.create(tmp_path / "a", nk.Params())
     assert nk.Index.open(tmp_path / "a").params == nk.Params()
     for wrong in ({"durability": "never"}, {"read_mode": "x"}, {"keys": "int"}, {"ttl": -1}):

@@ -54,7 +54,7 @@ enum HeldItem<'py> {
 }
 
 /// The bytes of an item: `bytes`, or any object with a buffer.
-fn hold<'py>(item: Bound<'py, PyAny>) -> PyResult<HeldItem<'py>> {
+fn hold(item: Bound<'_, PyAny>) -> PyResult<HeldItem<'_>> {
     match item.cast_into::<PyBytes>() {
         Ok(bytes) => Ok(HeldItem::Bytes(bytes)),
         Err(error) => {
