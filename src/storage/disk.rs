@@ -43,18 +43,20 @@ impl Disk {
         (None, path)
     }
 
-    /// Locks the folder that a file lies in. None where that cannot be; `WouldBlock` if another
-    /// has it.
+    /// Locks the folder that a file lies in, by a descriptor that is open already if one is given.
+    /// None where that cannot be; `WouldBlock` if another has it.
     fn lock_folder(
         &self,
         path: &Path,
+        held: Option<Arc<fs::File>>,
         lock: impl Fn(&fs::File) -> Result<(), fs::TryLockError>,
-    ) -> io::Result<Option<fs::File>> {
+    ) -> io::Result<Option<Arc<fs::File>>> {
         #[cfg(unix)]
         {
             let (at, path) = self.place(path);
             let parent = path.parent().unwrap_or(path);
-            let folder = at::open_folder(at, parent)?;
+            let open = || at::open_folder(at, parent).map(Arc::new);
+            let folder = held.map_or_else(open, Ok)?;
             match taken(lock(&folder)) {
                 Ok(()) => return Ok(Some(folder)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
@@ -62,7 +64,8 @@ impl Disk {
                 Err(_) => {}
             }
         }
-        let _ = (path, lock);
+        #[cfg(not(unix))]
+        let _ = (path, held, lock);
         Ok(None)
     }
 
@@ -165,7 +168,9 @@ impl Storage for Disk {
         let (at, name) = self.place(path);
         let file = at::open_lock(at, name)?;
         taken(file.try_lock())?;
-        Held::lock(file, self.lock_folder(path, fs::File::try_lock)?, self.folder_of(path), name)
+        let held = self.folder_of(path).filter(|_| name.parent() == Some(Path::new("")));
+        let folder_lock = self.lock_folder(path, held, fs::File::try_lock)?;
+        Held::lock(file, folder_lock, self.folder_of(path), name)
     }
 
     fn lock_shared(&self, path: &Path) -> io::Result<Lock> {
@@ -173,13 +178,13 @@ impl Storage for Disk {
         let file = match at::open(at, name, OpenMode::Read) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 // A writer whose lock file was removed still has the folder's lock.
-                self.lock_folder(path, fs::File::try_lock_shared)?;
+                self.lock_folder(path, None, fs::File::try_lock_shared)?;
                 return Err(error);
             }
             opened => opened?,
         };
         taken(file.try_lock_shared())?;
-        let folder_lock = self.lock_folder(path, fs::File::try_lock_shared)?;
+        let folder_lock = self.lock_folder(path, None, fs::File::try_lock_shared)?;
         Held::lock(file, folder_lock, self.folder_of(path), name)
     }
 
@@ -209,7 +214,7 @@ struct Held {
     file: fs::File,
     /// The folder it lies in, locked likewise: nobody can remove that lock. None where a system
     /// locks no folders.
-    folder_lock: Option<fs::File>,
+    folder_lock: Option<Arc<fs::File>>,
     /// The process that locked it: a fork of it shares the open file, and with it the lock.
     process: u32,
     #[cfg(unix)]
@@ -221,7 +226,7 @@ impl Held {
     /// has that name now would not see this lock.
     fn lock(
         file: fs::File,
-        folder_lock: Option<fs::File>,
+        folder_lock: Option<Arc<fs::File>>,
         folder: Option<Arc<fs::File>>,
         path: &Path,
     ) -> io::Result<Lock> {
@@ -276,7 +281,7 @@ impl Drop for Held {
             // closing ours alone would leave the lock with it. If it fails, the lock goes with the
             // last handle of the file.
             let _ = self.file.unlock();
-            let _ = self.folder_lock.as_ref().map(fs::File::unlock);
+            let _ = self.folder_lock.as_ref().map(|folder| folder.unlock());
         }
     }
 }
