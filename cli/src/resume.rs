@@ -25,7 +25,7 @@ const VERSION: u32 = 2;
 #[derive(Serialize, Deserialize)]
 struct Note {
     version: u32,
-    /// Of the index, and of its folder: another index, or a copy of this one, may take the place
+    /// Identity of the index and of its folder: another index, or a copy, may take the place
     /// of either while a run goes on.
     index: [u8; 16],
     folder: Identity,

@@ -239,7 +239,7 @@ fn by_shingles(
         for found in kept.query(&signature).run()?.matches {
             let of = order.get(rank_of(&found.key)).copied().unwrap_or(usize::MAX);
             let Some(similarity) = originals.similarity(row, of, threshold)? else { continue };
-            // Of equally similar ones the most preferred.
+            // Ties in similarity go to the most preferred row.
             let rank_before = best.map(|(rank, _)| rank);
             let better = best.is_none_or(|(_, before)| similarity > before)
                 || best.is_some_and(|(_, before)| (similarity - before).abs() < f64::EPSILON)

@@ -61,7 +61,7 @@ pub(crate) struct ClustersSource {
     clusters: Clusters,
     keys: KeyType,
     number: i64,
-    /// Of a cluster larger than a batch.
+    /// The rest of a cluster that is larger than a batch.
     rest: Vec<Batch>,
 }
 

@@ -158,15 +158,22 @@ fn a_lock_file_that_is_removed_again_and_again_lets_no_second_writer_in() {
 }
 
 pub(crate) fn copy(from: &Path, to: &Path) {
-    fs::create_dir(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(|entry| entry.unwrap()) {
+    try_copy(from, to).unwrap();
+}
+
+/// Copies a folder with all that is in it, as `cp -r` does.
+pub(crate) fn try_copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
         let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &to);
+        if entry.file_type()?.is_dir() {
+            try_copy(&entry.path(), &to)?;
         } else {
-            fs::copy(entry.path(), to).unwrap();
+            fs::copy(entry.path(), to)?;
         }
     }
+    Ok(())
 }
 
 /// A copy by `cp -r` is one of the moments between two writes, if none comes while it is made.

@@ -72,9 +72,9 @@ fn name_of(format: &str) -> &str {
 pub(crate) struct Chunk {
     array: ArrowArray,
     layout: Layout,
-    /// Of a dictionary: that of its indexes; `layout` is then that of its values.
+    /// For a dictionary, the layout of its indexes; `layout` is then the layout of its values.
     indexes: Option<Width>,
-    /// Of lists: that of their items.
+    /// For lists, the layout of their items.
     items: Option<Layout>,
     _schema: Arc<ArrowSchema>,
 }
