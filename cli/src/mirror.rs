@@ -110,7 +110,8 @@ fn dry_run(args: &Mirror, folder: &Folder, output: &mut Output) -> Result<Ended,
     let mut told = Told::read(&args.index, &raw::key_of(&args.folder));
     let planned = plan(documents.as_ref(), folder, &rules(args), &Scope::All, &mut told)?;
     check_not_empty(&planned, folder, args.force)?;
-    let keys = planned.to_read.iter().map(|file| &file.key).chain(&planned.gone);
+    let gone = planned.gone.iter().map(|(key, _)| key);
+    let keys = planned.to_read.iter().map(|file| &file.key).chain(gone);
     let gone: HashSet<u128> = keys.map(|key| folder::mark(key)).collect();
     let store = Store::dry(documents, &params, gone)?;
     let mut counts = Counts { dry_run: true, ..Counts::default() };

@@ -21,7 +21,7 @@ use crate::content::Reading;
 use crate::failure::Failure;
 use crate::files;
 use crate::lines::Lines;
-use crate::raw::{Origin, Raw};
+use crate::raw::{self, Origin, Raw};
 use crate::source::{self, Source};
 
 /// Documents kept at hand: pairs name the same ones again and again.
@@ -145,7 +145,7 @@ impl Originals {
 
     fn raw(&self, key: &[u8]) -> Option<Raw> {
         if self.files.is_empty() {
-            let path = path_of(key);
+            let path = raw::path_of(key);
             let body = files::read(&path);
             return Some(Raw { origin: Origin::File { path, name: key.to_vec() }, body });
         }
@@ -157,19 +157,6 @@ impl Originals {
 fn open(path: &Path, at: u64) -> Result<Lines, Failure> {
     // Numbers of lines are not said here.
     Lines::open_at(path, &[], (0, at))
-}
-
-/// The path that a key is.
-fn path_of(key: &[u8]) -> PathBuf {
-    #[cfg(unix)]
-    {
-        use std::os::unix::ffi::OsStrExt as _;
-        PathBuf::from(std::ffi::OsStr::from_bytes(key))
-    }
-    #[cfg(not(unix))]
-    {
-        PathBuf::from(String::from_utf8_lossy(key).into_owned())
-    }
 }
 
 /// What was found, as a cell of a table.

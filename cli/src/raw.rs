@@ -58,8 +58,10 @@ pub(crate) struct Skipped {
 pub(crate) enum Reason {
     /// Not text: by what it is told.
     Binary(String),
-    /// A format that this build, or any, does not read, or a broken file of one that it does.
+    /// A format that this build, or any, does not read.
     Format(String),
+    /// A parser that failed, was given up, or could not be started: the next time it may succeed.
+    Failed(String),
     /// Nothing that could be compared.
     Empty,
     /// The operating system's words.
@@ -81,6 +83,7 @@ impl Reason {
         match self {
             Self::Binary(_) => "binary",
             Self::Format(_) => "unread format",
+            Self::Failed(_) => "parser failed",
             Self::Empty => "empty",
             Self::Unreadable(_) => "unreadable",
             Self::TooLarge => "too large",
@@ -98,7 +101,9 @@ impl Reason {
             Self::NotAFile(what) => (*what).to_owned(),
             Self::Taken => "its document has a payload of somebody's own, and stays".to_owned(),
             // It may quote what was read.
-            Self::BadLine(detail) | Self::Format(detail) => output::visible(detail.as_bytes()),
+            Self::BadLine(detail) | Self::Format(detail) | Self::Failed(detail) => {
+                output::visible(detail.as_bytes())
+            }
             Self::Binary(detail) | Self::Unreadable(detail) | Self::BadKey(detail) => {
                 detail.clone()
             }
@@ -188,6 +193,19 @@ pub(crate) fn key_of(path: &Path) -> Vec<u8> {
     }
     root.extend(parts.join(&b'/'));
     root
+}
+
+/// The path that a key stands for.
+pub(crate) fn path_of(key: &[u8]) -> PathBuf {
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt as _;
+        PathBuf::from(std::ffi::OsStr::from_bytes(key))
+    }
+    #[cfg(not(unix))]
+    {
+        PathBuf::from(String::from_utf8_lossy(key).into_owned())
+    }
 }
 
 #[cfg(test)]

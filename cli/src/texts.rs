@@ -57,6 +57,15 @@ pub(crate) fn silence_parsers() {
     guarded::silence();
 }
 
+/// How many parsers were given up and still run: each keeps a core busy.
+#[cfg_attr(not(feature = "watch"), expect(dead_code, reason = "of --watch"))]
+pub(crate) fn abandoned_parsers() -> usize {
+    #[cfg(any(feature = "html", feature = "pdf", feature = "mail"))]
+    return guarded::abandoned();
+    #[cfg(not(any(feature = "html", feature = "pdf", feature = "mail")))]
+    0
+}
+
 /// The text of a file.
 pub(crate) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Reason> {
     match Format::of(path, &bytes) {

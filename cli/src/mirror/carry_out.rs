@@ -11,8 +11,8 @@ use nearkin::{Batch, Document, Params, Signature};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::folder::mark;
-use super::memo::{Memo, Stat};
-use super::plan::{Known, Plan, Planned};
+use super::memo::{self, Memo, Stat};
+use super::plan::{Gone, Known, Plan, Planned};
 use super::report::{self, Counts};
 use super::store::Store;
 use super::told::{self, Told};
@@ -76,9 +76,10 @@ pub(crate) struct Run<'a> {
 impl Run<'_> {
     /// Does all of it, or what is in work when a signal comes.
     pub(crate) fn carry_out(&mut self, plan: Plan, params: &Params) -> Result<(), Failure> {
-        let Plan { to_read, gone, unchanged, skipped_before, skipped, uncertain, .. } = plan;
+        let Plan { to_read, gone, unchanged, skipped_before, skipped, kept, waiting, .. } = plan;
         self.counts.unchanged += unchanged;
-        self.counts.kept += uncertain;
+        self.counts.kept += kept;
+        self.counts.waiting += waiting;
         for (kind, files) in skipped_before {
             self.counts.skip_kind(kind, files);
         }
@@ -112,13 +113,16 @@ impl Run<'_> {
         )
     }
 
-    /// Removes the documents whose files are gone, before others are compared with them.
-    fn remove(&mut self, gone: &[Vec<u8>]) -> Result<(), Failure> {
+    /// Removes the documents whose files are gone or ignored, before others are compared with
+    /// them.
+    fn remove(&mut self, gone: &[(Vec<u8>, Gone)]) -> Result<(), Failure> {
         for keys in gone.chunks(BATCH_KEYS) {
-            self.store.write(&keys.iter().fold(Batch::new(), Batch::remove))?;
-            self.counts.removed += keys.len() as u64;
-            for key in keys {
-                report::removed(key, "gone", self.output)?;
+            let batch = keys.iter().fold(Batch::new(), |batch, (key, _)| batch.remove(key));
+            self.store.write(&batch)?;
+            for (key, why) in keys {
+                self.counts.removed += 1;
+                self.counts.ignored += u64::from(*why == Gone::Ignored);
+                report::removed(key, why.why(), self.output)?;
             }
             self.output.flush()?;
             interrupt::check()?;
@@ -204,7 +208,8 @@ impl Run<'_> {
         Ok(batch)
     }
 
-    /// What becomes of a file that has none: its document goes, unless nobody can know.
+    /// What becomes of a file that has none. Its document is removed only if the file is gone or
+    /// empty: whatever else keeps it from being read may pass.
     fn without_text(
         &mut self,
         batch: Batch,
@@ -214,18 +219,21 @@ impl Run<'_> {
         said: &mut Vec<Said>,
     ) -> Batch {
         let ours = matches!(file.known, Known::Ours { .. });
-        let unknown = matches!(skipped.reason, Reason::Unreadable(_)) && !is_gone(after);
-        if !unknown && file.settled && after.as_ref().is_ok_and(|after| *after == file.stat) {
+        let kind = skipped.reason.kind();
+        let steady = after.as_ref().is_ok_and(|after| *after == file.stat);
+        if steady && file.settled {
             let mark = told::mark(&file.key, file.place, &file.stat);
-            self.told.tell(mark, skipped.reason.kind());
+            self.told.tell(mark, kind, file.failures, memo::now_s());
         }
+        let gone = is_gone(after) || matches!(skipped.reason, Reason::NotAFile(_));
+        self.counts.waiting += u64::from(!gone && matches!(skipped.reason, Reason::Failed(_)));
         let key = file.key.clone();
-        if !ours || unknown {
+        if !ours || !(gone || (steady && skipped.reason == Reason::Empty)) {
             self.counts.kept += u64::from(ours);
             said.push(Said::Kept { key });
             return batch;
         }
-        let why = if is_gone(after) { "gone" } else { skipped.reason.kind() };
+        let why = if gone { Gone::NoFile.why() } else { kind };
         let batch = batch.remove(&key);
         said.push(Said::Removed { key, why: why.to_owned() });
         batch

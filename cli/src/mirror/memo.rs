@@ -51,6 +51,11 @@ pub(crate) fn now_ns() -> i64 {
     nanoseconds(SystemTime::now())
 }
 
+/// The clock, in seconds since 1970.
+pub(crate) fn now_s() -> u64 {
+    u64::try_from(now_ns() / 1_000_000_000).unwrap_or(0)
+}
+
 fn nanoseconds(time: SystemTime) -> i64 {
     match time.duration_since(UNIX_EPOCH) {
         Ok(after) => i64::try_from(after.as_nanos()).unwrap_or(i64::MAX),

@@ -6,7 +6,7 @@ use nearkin::{Params, Snapshot};
 
 use super::carry_out::Run;
 use super::folder::Folder;
-use super::plan::{Plan, plan};
+use super::plan::{Gone, Plan, plan};
 use super::report::Counts;
 use super::store::Store;
 use super::told::Told;
@@ -80,12 +80,19 @@ pub(super) fn check_not_empty(planned: &Plan, folder: &Folder, force: bool) -> R
     if force || planned.files > 0 || planned.gone.is_empty() {
         return Ok(());
     }
+    let documents = counted(planned.gone.len() as u64, "document");
+    if planned.gone.iter().any(|(_, why)| *why == Gone::Ignored) {
+        return Err(Failure::new(
+            format!(
+                "every file of {} is ignored, and the index has {documents} of it",
+                folder.path.display()
+            ),
+            "see its ignore files, and the options of earlier runs (--hidden, --no-ignore); if \
+             that is meant, --force removes the documents",
+        ));
+    }
     Err(Failure::new(
-        format!(
-            "{} holds no file, and the index has {} of it",
-            folder.path.display(),
-            counted(planned.gone.len() as u64, "document")
-        ),
+        format!("{} holds no file, and the index has {documents} of it", folder.path.display()),
         "is a disk not mounted? If the files are gone for good, --force removes the documents",
     ))
 }

@@ -3,18 +3,20 @@
 //! Decides by names, sizes and times only; reads no file's content and writes nothing.
 
 use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::io;
 use std::path::PathBuf;
 
 use nearkin::{Document, Snapshot};
 
 use super::folder::{self, Folder};
 use super::memo::{self, Memo, Stat};
-use super::told::{self, Told};
+use super::told::{self, Before, Told};
 use super::walk::{Found, Rules, Scope, lies_below, walk};
 use crate::failure::Failure;
 use crate::output::{counted, visible};
 use crate::progress::{Progress, Unit};
-use crate::raw::{Origin, Reason, Skipped, key_of};
+use crate::raw::{Origin, Reason, Skipped, key_of, path_of};
 use crate::texts;
 
 /// What the index has of a file.
@@ -42,6 +44,8 @@ pub(crate) struct Planned {
     pub(crate) settled: bool,
     pub(crate) place: u64,
     pub(crate) known: Known,
+    /// How often reading it has failed as it is.
+    pub(crate) failures: u8,
 }
 
 impl Planned {
@@ -50,19 +54,39 @@ impl Planned {
     }
 }
 
+/// Why a file is not followed any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gone {
+    /// There is no such file.
+    NoFile,
+    /// It is there, and an ignore rule or an option leaves it out.
+    Ignored,
+}
+
+impl Gone {
+    pub(crate) fn why(self) -> &'static str {
+        match self {
+            Self::NoFile => "gone",
+            Self::Ignored => "now ignored",
+        }
+    }
+}
+
 /// What is to be done.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) to_read: Vec<Planned>,
-    /// Keys of documents whose files are gone.
-    pub(crate) gone: Vec<Vec<u8>>,
+    /// Keys of documents whose files are not followed any more, and why.
+    pub(crate) gone: Vec<(Vec<u8>, Gone)>,
     pub(crate) unchanged: u64,
     /// Skipped already, by the kind of reason.
     pub(crate) skipped_before: BTreeMap<&'static str, u64>,
     /// Skipped now, without being read.
     pub(crate) skipped: Vec<Skipped>,
-    /// Documents that stay because nobody knows about their files.
-    pub(crate) uncertain: u64,
+    /// Documents that stay although their files gave no text.
+    pub(crate) kept: u64,
+    /// Files whose reading failed, and that are tried again later.
+    pub(crate) waiting: u64,
     /// Files that were seen.
     pub(crate) files: u64,
 }
@@ -113,7 +137,8 @@ pub(crate) fn plan(
     told: &mut Told,
 ) -> Result<Plan, Failure> {
     let progress = Progress::start("looking", Unit::Documents, None);
-    let mut planning = Planning { documents, folder, told, plan: Plan::default() };
+    let (now, plan) = (memo::now_s(), Plan::default());
+    let mut planning = Planning { documents, folder, told, now, plan };
     let (mut seen, mut unlisted) = (HashSet::new(), Vec::new());
     if folder.is_there() {
         for found in walk(folder, rules, scope) {
@@ -141,21 +166,36 @@ pub(crate) fn plan(
         if !ours || seen.contains(&folder::mark(&key)) {
             continue;
         }
-        if unlisted.iter().any(|above| lies_below(&key, above)) {
-            plan.uncertain += 1;
-        } else {
-            plan.gone.push(key);
+        let hidden = unlisted.iter().any(|above| lies_below(&key, above));
+        match if hidden { None } else { gone(&key) } {
+            Some(why) => plan.gone.push((key, why)),
+            None => plan.kept += 1,
         }
     }
     // The order of an index is nobody's business.
-    plan.gone.sort_unstable();
+    plan.gone.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
     Ok(plan)
+}
+
+/// Why a file was not met in the folder. None if nobody can know: its document stays.
+fn gone(key: &[u8]) -> Option<Gone> {
+    match fs::symlink_metadata(path_of(key)) {
+        Ok(there) if there.is_file() => Some(Gone::Ignored),
+        // Something else has its name.
+        Ok(_) => Some(Gone::NoFile),
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Some(Gone::NoFile),
+            _ => None,
+        },
+    }
 }
 
 struct Planning<'a> {
     documents: Option<&'a Snapshot>,
     folder: &'a Folder,
     told: &'a mut Told,
+    /// Seconds since 1970.
+    now: u64,
     plan: Plan,
 }
 
@@ -188,15 +228,17 @@ impl Planning<'_> {
                 self.plan.unchanged += 1;
                 return Ok(());
             }
-            Known::Ours { .. } => {}
-            _ => {
-                let mark = told::mark(&key, place, &stat);
-                if self.skipped_before(mark) {
-                    return Ok(());
-                }
-            }
+            _ => {}
         }
-        self.plan.to_read.push(Planned { path, key, stat, settled, place, known });
+        let failures = match self.before(told::mark(&key, place, &stat)) {
+            Some(Before::TryAgain(failures)) => failures,
+            None => 0,
+            Some(_) => {
+                self.plan.kept += u64::from(matches!(known, Known::Ours { .. }));
+                return Ok(());
+            }
+        };
+        self.plan.to_read.push(Planned { path, key, stat, settled, place, known, failures });
         Ok(())
     }
 
@@ -204,18 +246,20 @@ impl Planning<'_> {
         let key = key_of(&path);
         let place = self.folder.place(&key).unwrap_or_default();
         let mark = told::mark(&key, place, stat);
-        if !self.skipped_before(mark) {
-            self.told.tell(mark, reason.kind());
+        if self.before(mark).is_none() {
+            self.told.tell(mark, reason.kind(), 0, self.now);
             self.skip(path, key, reason);
         }
     }
 
-    /// Whether a file was skipped already as it is; then that is still so.
-    fn skipped_before(&mut self, mark: u128) -> bool {
-        let Some(kind) = self.told.before(mark) else { return false };
-        self.told.tell(mark, kind);
-        *self.plan.skipped_before.entry(kind).or_default() += 1;
-        true
+    /// What a file was skipped for before, if it is as it was.
+    fn before(&mut self, mark: u128) -> Option<Before> {
+        let before = self.told.before(mark, self.now)?;
+        if let Before::Answer(kind) | Before::Waits(kind) = before {
+            *self.plan.skipped_before.entry(kind).or_default() += 1;
+            self.plan.waiting += u64::from(matches!(before, Before::Waits(_)));
+        }
+        Some(before)
     }
 
     fn skip(&mut self, path: PathBuf, name: Vec<u8>, reason: Reason) {

@@ -16,10 +16,14 @@ pub(crate) struct Counts {
     pub(crate) added: u64,
     pub(crate) replaced: u64,
     pub(crate) removed: u64,
+    /// Removed, and the file is still there: an ignore rule or an option leaves it out.
+    pub(crate) ignored: u64,
     pub(crate) unchanged: u64,
     pub(crate) skipped: u64,
-    /// Documents that stay because their files could not be looked at.
+    /// Documents that stay although their files could not be read.
     pub(crate) kept: u64,
+    /// Files whose reading failed, and that are tried again.
+    pub(crate) waiting: u64,
     /// Files whose content was read.
     pub(crate) read: u64,
     /// Added or replaced, and like another document.
@@ -52,7 +56,11 @@ impl fmt::Display for Counts {
         }
         let added = counted(self.added, "document");
         write!(f, "{added} added, {} replaced, ", grouped(self.replaced))?;
-        write!(f, "{} removed, ", grouped(self.removed))?;
+        write!(f, "{} removed", grouped(self.removed))?;
+        if self.ignored > 0 {
+            write!(f, " ({} now ignored)", grouped(self.ignored))?;
+        }
+        write!(f, ", ")?;
         write!(f, "{} unchanged, {} skipped", grouped(self.unchanged), grouped(self.skipped))?;
         if !self.kinds.is_empty() {
             let kinds: Vec<_> =
@@ -66,7 +74,12 @@ impl fmt::Display for Counts {
         }
         if self.kept > 0 {
             let kept = counted(self.kept, "document");
-            write!(f, "; {kept} kept although their files could not be read")?;
+            let whose = if self.kept == 1 { "its file" } else { "their files" };
+            write!(f, "; {kept} kept although {whose} could not be read")?;
+        }
+        if self.waiting > 0 {
+            let failed = counted(self.waiting, "file");
+            write!(f, "; reading {failed} failed and is tried again by a later run")?;
         }
         Ok(())
     }

@@ -11,12 +11,14 @@ use std::time::{Duration, Instant};
 use notify::{Event, EventKind, RecursiveMode, Watcher as _};
 
 use super::folder::Folder;
+use super::memo;
 use super::pass::Mirroring;
 use super::walk::{IGNORE_FILES, Scope};
 use crate::args::Mirror;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{self, Output};
+use crate::texts;
 
 /// So long nothing must happen before what happened is looked at: programs write in parts.
 const QUIET: Duration = Duration::from_millis(500);
@@ -118,9 +120,15 @@ pub(super) fn watch(mirroring: &mut Mirroring<'_>, output: &mut Output) -> Resul
     // Not yet what was asked for: a signal here interrupts.
     mirroring.pass(&Scope::All, output)?;
     output::note(format!("watching {}; Ctrl-C ends it", path.display()));
+    let mut last = Instant::now();
     while !interrupt::came() {
         thread::sleep(PAUSE);
-        let due = lock(&happened).take_if_due();
+        let mut due = lock(&happened).take_if_due();
+        // A parser that was abandoned still takes a core: another one would take a second.
+        if last.elapsed() > PATIENCE && due.is_none() && texts::abandoned_parsers() == 0 {
+            last = Instant::now();
+            due = mirroring.told.is_time_to_try_again(memo::now_s()).then_some(Scope::All);
+        }
         if let Some(scope) = due {
             match mirroring.pass(&scope, output) {
                 Err(failure) if failure.is_interruption() => break,

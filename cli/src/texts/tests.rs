@@ -103,7 +103,7 @@ fn mail_is_its_subject_and_text() {
 fn pdf_is_its_text_and_garbage_is_named() {
     let pdf = pdf_of("Permission is hereby granted");
     assert_eq!(words("a.bin", &pdf), "Permission is hereby granted");
-    assert_eq!(kind("a.pdf", b"%PDF-1.7\nnothing of it"), "unread format");
+    assert_eq!(kind("a.pdf", b"%PDF-1.7\nnothing of it"), "parser failed");
     // Every third byte turned, one at a time: read or refused.
     for at in (0..pdf.len()).step_by(3) {
         let mut damaged = pdf.clone();

@@ -4,6 +4,9 @@ use super::*;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
+#[path = "mirror/failures.rs"]
+mod failures;
+
 /// Text enough to be compared.
 fn text(number: usize) -> String {
     let words = (0..40).map(|word| format!("w{} ", number * 31 + word * word % 97));
@@ -171,7 +174,7 @@ fn what_is_excluded_is_left_out_and_removed() {
     scratch.write("d/.gitignore", "*.log\n");
     scratch.write("d/b/.nearkinignore", "*\n!c.txt\n");
     let (lines, _) = scratch.mirror("i d");
-    assert_eq!(lines, ["removed d/a.log gone", "removed d/b/d.txt gone"]);
+    assert_eq!(lines, ["removed d/a.log now ignored", "removed d/b/d.txt now ignored"]);
     scratch.mirror("i d --no-ignore --hidden");
     assert!(keys(&scratch).contains("d/a.log") && keys(&scratch).contains(".x/e.txt"));
     assert!(!keys(&scratch).contains(".git/f"), "{}", keys(&scratch));
