@@ -23,6 +23,8 @@ use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
 use crate::raw::{self, Skipped};
 use crate::resume::Resume;
+use crate::skips::Skips;
+use crate::sniff;
 use crate::table_file;
 
 /// Well below the 16 MiB that the library takes by default, whatever it adds to each document.
@@ -35,11 +37,13 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
     let mut counts = Counts::default();
     let input = if let Some(path) = &args.table.transactions {
-        let (sets, unfit) = table_file::read(path, &args.table)?;
+        let (sets, unfit) = table_file::read(path, &args.table, args.lines.lenient)?;
         counts.skip_rows(unfit);
         Input::Sets(sets)
     } else if args.lines.jsonl.is_empty() {
-        Input::Walk(Files::new(args.paths.clone())?)
+        let files = Files::new(args.paths.clone())?;
+        sniff::check_are_texts(&args.paths, args.lines.as_text)?;
+        Input::Walk(files)
     } else {
         Input::lines(args.lines.jsonl.clone())?
     };
@@ -52,12 +56,15 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
     };
     let resume = Resume::find(&args.index, &args.lines.jsonl, &fields, &index, &mut input)?;
     let safe = Safe { resume: resume.as_ref(), strict: args.lines.strict };
+    let mut skips = Skips::new(args.lines.lenient);
     let reading = Reading::new(index.sketcher(), fields);
     let (unit, total) = input.size();
     let progress = Progress::start("adding", unit, total);
     if index.params().passages().is_some() {
-        let ended = passages::add(index, &reading, &mut input, &progress, &mut counts, &safe);
+        let mut adding = passages::Adding { counts: &mut counts, skips: &mut skips, safe: &safe };
+        let ended = passages::add(index, &reading, &mut input, &progress, &mut adding);
         drop(progress);
+        skips.finish();
         return report(ended, &counts, output);
     }
     let ended = pipeline::run_with_positions(
@@ -67,12 +74,15 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
         |raw| reading.sketch(raw),
         |chunk, position| {
             let (chunk, ended) = raw::strictly(safe.strict, chunk);
-            write(&index, chunk, &mut counts, &progress).and(ended)?;
+            let judged = skips.count(&chunk, &reading);
+            write(&index, chunk, (&mut counts, &mut skips), &progress).and(ended)?;
             safe.reached(position, &index);
-            Ok(())
+            judged
         },
     );
     drop(progress);
+    skips.finish();
+    let ended = ended.and_then(|()| skips.judge(&reading));
     if ended.is_ok() {
         safe.finish();
     }
@@ -92,7 +102,7 @@ fn report(
     ended.map_err(|failure| failure.after(&format!("before that, safe in the index: {counts}")))?;
     if output.json() {
         output.object(counts)?;
-    } else {
+    } else if !output::is_quiet() {
         output.line(counts)?;
     }
     Ok(Ended::Well)
@@ -138,7 +148,7 @@ fn fields(args: &Add, params: &Params) -> Result<Fields, Failure> {
 fn write(
     index: &Index,
     chunk: Vec<Result<Sketched, Skipped>>,
-    counts: &mut Counts,
+    (counts, skips): (&mut Counts, &mut Skips),
     progress: &Progress,
 ) -> Result<(), Failure> {
     let mut batch = Batch::new();
@@ -161,8 +171,6 @@ fn write(
         bytes += entry;
         batch = batch.insert(name, &signature);
     }
-    for note in raw::notes(&skipped) {
-        progress.note(note);
-    }
+    skips.note(&skipped, progress);
     counts.write(index, batch)
 }

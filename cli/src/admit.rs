@@ -21,12 +21,16 @@ use crate::output::{self, Output, counted, grouped, lossy, visible};
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
 use crate::raw::{self, Skipped};
+use crate::skips::Skips;
+use crate::sniff;
 
 pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
     let terms = terms(args)?;
     let input = if args.lines.jsonl.is_empty() {
-        Input::Walk(Files::new(args.paths.clone())?)
+        let files = Files::new(args.paths.clone())?;
+        sniff::check_are_texts(&args.paths, args.lines.as_text)?;
+        Input::Walk(files)
     } else {
         Input::lines(args.lines.jsonl.clone())?
     };
@@ -51,6 +55,7 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
     let (unit, total) = input.size();
     let progress = Progress::unless_results_are_on_the_terminal("admitting", unit, total);
     let mut counts = Counts::default();
+    let mut skips = Skips::new(args.lines.lenient);
     let ended = pipeline::run(
         &mut input,
         Pace::Prompt,
@@ -58,10 +63,14 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
         |raw| reading.sketch(raw),
         |chunk| {
             let (chunk, ended) = raw::strictly(args.lines.strict, chunk);
-            admit(&index, &terms, chunk, &mut counts, &progress, output).and(ended)
+            let judged = skips.count(&chunk, &reading);
+            let counting = (&mut counts, &mut skips);
+            admit(&index, &terms, chunk, counting, &progress, output).and(ended).and(judged)
         },
     );
     drop(progress);
+    skips.finish();
+    let ended = ended.and_then(|()| skips.judge(&reading));
     let ended = ended.and_then(|()| {
         counts.expired = opened::expire(&index, args.ttl.ttl)?;
         Ok(())
@@ -89,7 +98,7 @@ fn admit(
     index: &Index,
     terms: &nearkin::Admit,
     chunk: Vec<Result<Sketched, Skipped>>,
-    counts: &mut Counts,
+    (counts, skips): (&mut Counts, &mut Skips),
     progress: &Progress,
     output: &mut Output,
 ) -> Result<(), Failure> {
@@ -110,9 +119,7 @@ fn admit(
         print(&document.name, admission, output)?;
     }
     counts.skipped += skipped.len() as u64;
-    for note in raw::notes(&skipped) {
-        progress.note(note);
-    }
+    skips.note(&skipped, progress);
     output.flush()
 }
 

@@ -55,6 +55,14 @@ pub(crate) struct Args {
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
+    /// Print results and errors, and nothing else
+    #[arg(long, short, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+
+    /// Name every file and line that is skipped, added or removed, however many they are
+    #[arg(long, short, global = true)]
+    pub(crate) verbose: bool,
+
     #[command(subcommand)]
     pub(crate) command: Command,
 }

@@ -3,11 +3,13 @@
 //! Pure: does not know where bytes come from or what becomes of signatures.
 
 use std::borrow::Cow;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use nearkin::passages::{Passages, Prepared};
 use nearkin::{Error, ErrorKind, Original, Signature, Sketcher};
 
 use crate::failure;
+use crate::guess::Guess;
 use crate::lines::{Content, Fields};
 use crate::output;
 use crate::raw::{KEY_BYTES_MAX, Origin, PASSAGE_KEY_BYTES_MAX, Raw, Reason, Skipped};
@@ -29,12 +31,39 @@ pub(crate) struct Sketched {
 pub(crate) struct Reading {
     sketcher: Sketcher,
     fields: Fields,
+    /// Of all clones, which work on the same input.
+    first_fault: Arc<Mutex<Option<Fault>>>,
+}
+
+/// A line that is not as it should be.
+#[derive(Debug, Clone)]
+pub(crate) struct Fault {
+    pub(crate) file: Arc<str>,
+    pub(crate) number: u64,
+    pub(crate) why: String,
+    /// What it has instead; none if it is no object.
+    pub(crate) guess: Option<Guess>,
 }
 
 impl Reading {
     /// `fields` is where a line's key and content are; files do not need it.
     pub(crate) fn new(sketcher: Sketcher, fields: Fields) -> Self {
-        Self { sketcher, fields }
+        Self { sketcher, fields, first_fault: Arc::default() }
+    }
+
+    /// The first line that was not as it should be: of several files, the one nearest to the
+    /// beginning of its file.
+    pub(crate) fn first_fault(&self) -> Option<Fault> {
+        self.first_fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note_fault(&self, file: &Arc<str>, number: u64, why: &str, line: &[u8]) {
+        let mut first = self.first_fault.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.as_ref().is_some_and(|first| first.number <= number) {
+            return;
+        }
+        let (file, why, guess) = (Arc::clone(file), why.to_owned(), Guess::of(&self.fields, line));
+        *first = Some(Fault { file, number, why, guess });
     }
 
     pub(crate) fn sketch(&self, raw: Raw) -> Result<Sketched, Skipped> {
@@ -97,9 +126,18 @@ impl Reading {
         self.fields.names()
     }
 
-    /// The key of a line, if it has one.
+    /// The key of a line, if it has one, and a content.
     pub(crate) fn key(&self, raw: &Raw) -> Option<Vec<u8>> {
-        Some(self.fields.parse(raw.body.as_ref().ok()?).ok()?.0)
+        let line = raw.body.as_ref().ok()?;
+        match self.fields.parse(line) {
+            Ok((key, _)) => Some(key),
+            Err(why) => {
+                if let Origin::Line { file, number } = &raw.origin {
+                    self.note_fault(file, *number, &why, line);
+                }
+                None
+            }
+        }
     }
 
     fn original_of(&self, content: &Content) -> Result<Original, Reason> {
@@ -120,7 +158,10 @@ impl Reading {
         let body = body?;
         let (name, content) = match origin {
             Origin::File { path, name } => (name.clone(), Content::Text(texts::text(path, body)?)),
-            Origin::Line { .. } => self.fields.parse(&body).map_err(Reason::BadLine)?,
+            Origin::Line { file, number } => self.fields.parse(&body).map_err(|why| {
+                self.note_fault(file, *number, &why, &body);
+                Reason::BadLine(why)
+            })?,
             Origin::Set { key } => {
                 let items = sets::unpack(&body).map(String::from_utf8_lossy);
                 (key.clone(), Content::Items(items.map(Cow::into_owned).collect()))

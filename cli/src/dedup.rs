@@ -4,16 +4,21 @@
 //! signature into a ledger), decide (in order of preference), write. This is the story of a run;
 //! the passes know how.
 
+#![expect(clippy::disallowed_types, reason = "reads what was written, never the index's files")]
+
 mod asked;
 mod counts;
 mod decide;
+mod format;
 mod ledger;
 mod packed;
 mod read;
 mod work;
 mod write;
+mod write_rows;
 
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Read as _};
 
 use serde::Serialize;
 
@@ -25,6 +30,7 @@ use crate::output::{self, Output, counted, grouped};
 
 use asked::Asked;
 use counts::Counts;
+use format::Format;
 use work::{Stage, Work};
 
 pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
@@ -32,15 +38,47 @@ pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
     crate::threads::start_pool()?;
     let asked = Asked::new(args)?;
     let mut work = Work::open(&asked)?;
-    passes(&asked, &mut work).map_err(|failure| {
+    if let Err(failure) = passes(&asked, &mut work) {
+        if failure.is_of_wrong_input() {
+            // There is nothing to go on with.
+            work.finish()?;
+            return Err(failure);
+        }
         let reached = reached(&work);
         let go_on = if failure.is_interruption() { "" } else { ": the same command goes on there" };
-        failure.after(&format!("{reached}{go_on}"))
-    })?;
+        return Err(failure.after(&format!("{reached}{go_on}")));
+    }
     packed::publish(&asked.dropped)?;
-    packed::publish(&args.out)?;
+    packed::publish(&asked.out)?;
     let counts = work.finish()?;
-    report(&counts, args, &asked.dropped, output)
+    if asked.scratch.is_some() {
+        return to_stdout(&counts, &asked, output);
+    }
+    report(&counts, &asked, output)
+}
+
+/// Hands over what was written; nothing else goes to the same place.
+fn to_stdout(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<Ended, Failure> {
+    let failed = |error: io::Error| Failure::reading(&asked.out, &error);
+    let mut file = File::open(&asked.out).map_err(failed)?;
+    let mut block = vec![0; 256 << 10];
+    loop {
+        interrupt::check()?;
+        match file.read(&mut block).map_err(failed)? {
+            0 => break,
+            count => output.bytes(&block[..count])?,
+        }
+    }
+    output.flush()?;
+    let Counts { read, kept, skipped, .. } = *counts;
+    let dropped = grouped(counts.dropped + counts.dropped_for_index);
+    output::note(format!(
+        "{} read, {} kept, {dropped} dropped, {} skipped",
+        counted(read, "line"),
+        grouped(kept),
+        grouped(skipped)
+    ));
+    Ok(Ended::Well)
 }
 
 /// What is still to be done of the three.
@@ -52,7 +90,11 @@ fn passes(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
         decide::run(asked, work)?;
     }
     if work.state.stage == Stage::Write {
-        write::run(asked, work)?;
+        match asked.format {
+            Format::Lines => write::run(asked, work)?,
+            Format::Table => write_rows::table(asked, work)?,
+            Format::Parquet => write_rows::parquet(asked, work)?,
+        }
     }
     Ok(())
 }
@@ -78,16 +120,13 @@ struct ReportObject<'a> {
     skipped: u64,
     bytes_read: u64,
     bytes_kept: u64,
+    bytes_skipped: u64,
     out: &'a str,
     dropped_file: &'a str,
 }
 
-fn report(
-    counts: &Counts,
-    args: &Dedup,
-    dropped_file: &Path,
-    output: &mut Output,
-) -> Result<Ended, Failure> {
+fn report(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<Ended, Failure> {
+    let (args, dropped_file) = (asked.args, &asked.dropped);
     let Counts { read, kept, dropped, dropped_for_index, skipped, .. } = *counts;
     if output.json() {
         output.object(&ReportObject {
@@ -98,6 +137,7 @@ fn report(
             skipped,
             bytes_read: counts.bytes_read,
             bytes_kept: counts.bytes_kept,
+            bytes_skipped: counts.bytes_skipped,
             out: &args.out.display().to_string(),
             dropped_file: &dropped_file.display().to_string(),
         })?;
@@ -120,10 +160,15 @@ fn report(
         rows.push((grouped(dropped_for_index), what));
     }
     rows.push((grouped(skipped), of_what));
-    let saved = counts.bytes_read - counts.bytes_kept;
+    let saved = counts.bytes_saved();
     let share = 100.0 * saved as f64 / counts.bytes_read.max(1) as f64;
     let of = output::bytes(counts.bytes_read);
-    rows.push((String::new(), format!("saved: {} of {of} ({share:.1} %)", output::bytes(saved))));
+    let size = match asked.format {
+        // How many bytes a row takes cannot be told: it is packed with others.
+        Format::Parquet => format!("size: {} of {of}", output::bytes(counts.bytes_kept)),
+        _ => format!("saved: {} of {of} ({share:.1} %)", output::bytes(saved)),
+    };
+    rows.push((String::new(), size));
     let width = rows.iter().map(|(number, _)| number.len()).max().unwrap_or(0);
     for (number, what) in rows {
         output.line(format_args!("{number:>width$}  {what}"))?;

@@ -26,6 +26,8 @@ enum Kind {
     BrokenPipe,
     /// The user has told the command to end.
     Interrupted,
+    /// The input is not what it was taken for: the same command would fail again.
+    WrongInput,
 }
 
 impl Failure {
@@ -69,6 +71,15 @@ impl Failure {
             advice: "run the same command again to go on".to_owned(),
             kind: Kind::Interrupted,
         }
+    }
+
+    /// The same, of an input that is not what it was taken for.
+    pub(crate) fn of_wrong_input(self) -> Self {
+        Self { kind: Kind::WrongInput, ..self }
+    }
+
+    pub(crate) fn is_of_wrong_input(&self) -> bool {
+        self.kind == Kind::WrongInput
     }
 
     pub(crate) fn is_broken_pipe(&self) -> bool {

@@ -164,7 +164,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Reason> {
 /// Opens a file of lines, or stdin for `-`, unpacking what is packed: a name for messages, and
 /// the reader.
 pub(crate) fn open(path: &Path) -> Result<(String, Box<dyn Read>), Failure> {
-    let source = source::open(path, &[])?;
+    let source = source::open_as_it_is(path, &[])?;
     Ok((source.name, source.reader))
 }
 

@@ -73,6 +73,12 @@ impl LineFiles {
         self
     }
 
+    /// The same, of which only these columns matter, where there are columns.
+    pub(crate) fn with_columns(mut self, columns: Vec<String>) -> Self {
+        self.columns = columns;
+        self
+    }
+
     pub(crate) fn next(&mut self) -> Result<Option<Raw>, Failure> {
         loop {
             if let Some(lines) = &mut self.lines {

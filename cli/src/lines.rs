@@ -25,7 +25,7 @@ pub(crate) enum Content {
 
 /// What the lines of a file hold beside the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum Kind {
+pub(crate) enum Kind {
     Text,
     Items,
     Rows,
@@ -66,6 +66,10 @@ impl Fields {
     /// Whether lines need no key, and any string is one.
     pub(crate) fn is_key_optional(&self) -> bool {
         self.key_optional
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// The fields that are read.

@@ -15,6 +15,7 @@ mod exchange;
 mod failure;
 mod files;
 mod given;
+mod guess;
 mod input;
 mod interrupt;
 mod lines;
@@ -39,6 +40,8 @@ mod serve;
 #[path = "serve/no_serve.rs"]
 mod serve;
 mod sets;
+mod skips;
+mod sniff;
 mod source;
 mod table;
 mod table_file;
@@ -55,6 +58,7 @@ use clap::Parser;
 use args::{Args, Command};
 use ended::Ended;
 use failure::Failure;
+use opened::leaving_nothing;
 use output::Output;
 
 #[global_allocator]
@@ -63,6 +67,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let args = Args::parse();
     texts::silence_parsers();
+    output::set_level(args.quiet, args.verbose);
     let mut output = Output::new(args.json);
     let ended = run(args.command, &mut output).and_then(|ended| {
         output.flush()?;
@@ -77,7 +82,7 @@ fn main() -> ExitCode {
             // What was found before the failure is printed before its message. If even that
             // fails, the message is still the more useful one.
             let _ = output.flush();
-            output::note(&failure);
+            output::error(&failure);
             ExitCode::from(status)
         }
     }
@@ -86,9 +91,9 @@ fn main() -> ExitCode {
 fn run(command: Command, output: &mut Output) -> Result<Ended, Failure> {
     match command {
         Command::Create(args) => maintain::create(&args, output),
-        Command::Add(args) => add::run(&args, output),
-        Command::Admit(args) => admit::run(&args, output),
-        Command::Mirror(args) => mirror::run(&args, output),
+        Command::Add(args) => leaving_nothing(&args.index, || add::run(&args, output)),
+        Command::Admit(args) => leaving_nothing(&args.index, || admit::run(&args, output)),
+        Command::Mirror(args) => leaving_nothing(&args.index, || mirror::run(&args, output)),
         Command::Dedup(args) => dedup::run(&args, output),
         Command::Query(args) => query::run(args, output),
         Command::Remove(args) => remove::run(args, output),
@@ -101,7 +106,7 @@ fn run(command: Command, output: &mut Output) -> Result<Ended, Failure> {
         Command::Backup(args) => copies::backup(&args, output),
         Command::Salvage(args) => copies::salvage(&args, output),
         Command::Export(args) => transfer::export(&args, output),
-        Command::Import(args) => transfer::import(&args, output),
+        Command::Import(args) => leaving_nothing(&args.index, || transfer::import(&args, output)),
         Command::Rebuild(args) => transfer::rebuild(&args, output),
         Command::Serve(args) => serve::run(&args, output),
         Command::Tune(args) => tune::run(&args, output),

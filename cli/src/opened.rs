@@ -49,6 +49,32 @@ where
     }
 }
 
+/// Runs a command that may create an index; if it fails with nothing in the new index, the index is
+/// removed again. An interruption is no failure: the same command goes on.
+pub(crate) fn leaving_nothing<T>(
+    dir: &Path,
+    command: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let is_new = Index::exists(dir).is_ok_and(|exists| !exists);
+    let had_folder = dir.exists();
+    command().map_err(|failure| {
+        if is_new && !failure.is_interruption() && remove_if_empty(dir, had_folder) {
+            return failure.after(&format!("{} was not kept: nothing was in it", dir.display()));
+        }
+        failure
+    })
+}
+
+/// Removes an index that holds nothing, while its lock is held; whether it is gone.
+fn remove_if_empty(dir: &Path, had_folder: bool) -> bool {
+    let Ok(index) = Index::open(dir, Options::default()) else { return false };
+    if !index.is_empty() || std::fs::remove_dir_all(dir).is_err() {
+        return false;
+    }
+    drop(index);
+    !had_folder || std::fs::create_dir(dir).is_ok()
+}
+
 /// Removes what is older than that, however much it is; how many documents.
 pub(crate) fn expire(index: &Index, ttl: Option<Duration>) -> Result<u64, Failure> {
     let Some(ttl) = ttl else { return Ok(0) };

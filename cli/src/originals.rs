@@ -20,8 +20,10 @@ use crate::args::ExactGiven;
 use crate::content::Reading;
 use crate::failure::Failure;
 use crate::files;
+use crate::guess::Spelling;
 use crate::lines::Lines;
 use crate::raw::{self, Origin, Raw};
+use crate::skips;
 use crate::source::{self, Source};
 
 /// Documents kept at hand: pairs name the same ones again and again.
@@ -98,14 +100,20 @@ impl Originals {
                 files.push(unpacked.path.clone());
                 scratch.push(unpacked);
             }
-            let mut file = open(&files[number], 0)?;
+            let mut file = open(&files[number], 0)?.named(&path.display().to_string());
+            let mut counted = skips::Lines::default();
             loop {
                 let at = file.bytes_read();
                 let Some(raw) = file.next()? else { break };
+                counted.read += 1;
                 if let Some(key) = reading.key(&raw) {
                     lines.insert(key, (number, at));
+                } else {
+                    counted.skipped += 1;
+                    counted.bad += 1;
                 }
             }
+            skips::judge(counted, false, &reading, Spelling::From)?;
         }
         let least = given.at_least.unwrap_or(0.0);
         Ok(Self { reading, files, lines, kept: Mutex::default(), least, _scratch: scratch })

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, BufWriter, Write as _};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use serde::Serialize;
 
@@ -60,16 +61,50 @@ impl Output {
     }
 }
 
+/// How much is told on stderr.
+static LEVEL: AtomicU8 = AtomicU8::new(NORMAL);
+
+const QUIET: u8 = 0;
+const NORMAL: u8 = 1;
+const VERBOSE: u8 = 2;
+
+/// From now on tells nothing but errors, or all there is to tell.
+pub(crate) fn set_level(quiet: bool, verbose: bool) {
+    let level = if quiet {
+        QUIET
+    } else if verbose {
+        VERBOSE
+    } else {
+        NORMAL
+    };
+    LEVEL.store(level, Ordering::Relaxed);
+}
+
+pub(crate) fn is_quiet() -> bool {
+    LEVEL.load(Ordering::Relaxed) == QUIET
+}
+
+pub(crate) fn is_verbose() -> bool {
+    LEVEL.load(Ordering::Relaxed) == VERBOSE
+}
+
+/// Tells the user why a command failed.
+pub(crate) fn error(text: impl Display) {
+    // If stderr is closed, nobody reads.
+    let _ = writeln!(io::stderr(), "nearkin: {text}");
+}
+
 /// Tells the user something on stderr. With a progress bar on the terminal, use
 /// [`Progress::note`](crate::progress::Progress::note) instead.
 pub(crate) fn note(text: impl Display) {
-    // Nobody is left to tell that nobody listens.
-    let _ = writeln!(io::stderr(), "nearkin: {text}");
+    if !is_quiet() {
+        error(text);
+    }
 }
 
 /// The same on a line of its own, whatever stands on the terminal's.
 pub(crate) fn note_below(text: impl Display) {
-    // As above.
+    // If stderr is closed, nobody reads.
     let _ = writeln!(io::stderr(), "\nnearkin: {text}");
 }
 

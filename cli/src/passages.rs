@@ -17,6 +17,8 @@ use crate::output::{self, Output, counted, grouped, lossy, visible};
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
 use crate::raw::{self, Raw, Skipped};
+use crate::skips::Skips;
+use crate::sniff;
 
 /// Well below the 16 MiB that the library takes by default, unless one text has more.
 const BATCH_BYTES_MAX: usize = 4 << 20;
@@ -24,15 +26,22 @@ const BATCH_BYTES_MAX: usize = 4 << 20;
 /// The least similarity of passages, if none is given: the library's.
 const THRESHOLD_DEFAULT: f64 = 0.5;
 
+/// What an adding run keeps account of.
+pub(crate) struct Adding<'a> {
+    pub(crate) counts: &'a mut Counts,
+    pub(crate) skips: &'a mut Skips,
+    pub(crate) safe: &'a Safe<'a>,
+}
+
 /// Adds all texts of the input and closes the index.
 pub(crate) fn add(
     index: Index,
     reading: &Reading,
     input: &mut Input,
     progress: &Progress,
-    counts: &mut Counts,
-    safe: &Safe<'_>,
+    adding: &mut Adding<'_>,
 ) -> Result<(), Failure> {
+    let Adding { counts, skips, safe } = adding;
     let index = PassageIndex::new(index)?;
     let cutter = index.cutter();
     let ended = pipeline::run_with_positions(
@@ -42,11 +51,13 @@ pub(crate) fn add(
         |raw| reading.prepare(raw, cutter),
         |chunk, position| {
             let (chunk, ended) = raw::strictly(safe.strict, chunk);
-            write(&index, chunk, counts, progress).and(ended)?;
+            let judged = skips.count(&chunk, reading);
+            write(&index, chunk, (counts, skips), progress).and(ended)?;
             safe.reached(position, index.index());
-            Ok(())
+            judged
         },
     );
+    let ended = ended.and_then(|()| skips.judge(reading));
     if ended.is_ok() {
         safe.finish();
     }
@@ -56,7 +67,7 @@ pub(crate) fn add(
 fn write(
     index: &PassageIndex,
     chunk: Vec<Result<Prepared, Skipped>>,
-    counts: &mut Counts,
+    (counts, skips): (&mut Counts, &mut Skips),
     progress: &Progress,
 ) -> Result<(), Failure> {
     let (mut texts, mut bytes, mut skipped) = (Vec::new(), 0, Vec::new());
@@ -77,9 +88,7 @@ fn write(
             }
         }
     }
-    for note in raw::notes(&skipped) {
-        progress.note(note);
-    }
+    skips.note(&skipped, progress);
     counts.count(&index.write(&texts)?);
     Ok(())
 }
@@ -127,11 +136,12 @@ pub(crate) fn query(index: &Reader, args: Query, output: &mut Output) -> Result<
     let fields = input::fields(&args.lines, index.params())?;
     let reading = Reading::new(index.sketcher(), fields);
     let (lines, input) = if args.lines.jsonl.is_empty() {
+        sniff::check_are_texts(&args.files, args.lines.as_text)?;
         (false, Input::named(args.files))
     } else {
         (true, Input::lines(args.lines.jsonl)?)
     };
-    by_content(&reading, input, ask, lines, output)
+    by_content(&reading, input, ask, (lines, args.lines.lenient), output)
 }
 
 /// Asks for every text of the input; `lines` are answered each under its name, and those that
@@ -140,20 +150,23 @@ fn by_content(
     reading: &Reading,
     mut input: Input,
     ask: impl Fn(&str) -> nearkin::Result<PassageAnswer> + Sync,
-    lines: bool,
+    (lines, lenient): (bool, bool),
     output: &mut Output,
 ) -> Result<Ended, Failure> {
     let (unit, total) = input.size();
     let progress = Progress::unless_results_are_on_the_terminal("querying", unit, total);
     let (mut asked, mut answered, mut failed) = (0, 0, 0);
+    let mut skips = Skips::new(lenient);
     let work = |raw: Raw| match reading.text(raw) {
         Ok((name, text)) => ask(&text).map(|answer| Ok((name, answer))),
         Err(skipped) => Ok(Err(skipped)),
     };
     pipeline::run(&mut input, Pace::Prompt, &progress, work, |chunk| {
         let mut skipped = Vec::new();
+        let chunk = chunk.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
+        let judged = skips.count(&chunk, reading);
         for one in chunk {
-            match one? {
+            match one {
                 Ok((name, answer)) => {
                     asked += 1;
                     answered += u64::from(answer.found > 0);
@@ -163,12 +176,13 @@ fn by_content(
             }
         }
         failed += skipped.len() as u64;
-        for note in raw::notes(&skipped) {
-            progress.note(note);
-        }
-        output.flush()
+        skips.note(&skipped, &progress);
+        output.flush()?;
+        judged
     })?;
     drop(progress);
+    skips.finish();
+    skips.judge(reading)?;
     if lines {
         output::note(format!(
             "{} asked, {} of them quoted somewhere, {} skipped",

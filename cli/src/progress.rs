@@ -70,12 +70,15 @@ impl Progress {
 
     /// Whether anybody can see a bar: work that only serves it can be left out otherwise.
     pub(crate) fn is_visible() -> bool {
-        io::stderr().is_terminal()
+        io::stderr().is_terminal() && !output::is_quiet()
     }
 
     pub(crate) fn reached(&self, done: u64) {
         self.bar.set_position(done);
-        if self.started.elapsed() >= SILENT && !self.shown.swap(true, Ordering::Relaxed) {
+        if self.started.elapsed() >= SILENT
+            && !output::is_quiet()
+            && !self.shown.swap(true, Ordering::Relaxed)
+        {
             // Draws nothing if stderr is no terminal.
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }

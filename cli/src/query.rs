@@ -19,6 +19,8 @@ use crate::passages;
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
 use crate::raw::{self, Origin, Raw, Reason, Skipped};
+use crate::skips::Skips;
+use crate::sniff;
 use crate::table::{Align, Table};
 
 pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
@@ -40,6 +42,7 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
         limit: args.limit,
         candidates_max: args.max_candidates,
         strict: args.lines.strict,
+        lenient: args.lines.lenient,
     };
     if let Some(key) = &args.key {
         return by_keys(&asking, &[key.as_encoded_bytes()], output);
@@ -54,6 +57,7 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
         return by_text(&asking, text, output);
     }
     let input = if args.lines.jsonl.is_empty() {
+        sniff::check_are_texts(&args.files, args.lines.as_text)?;
         Input::named(args.files)
     } else {
         Input::lines(args.lines.jsonl)?.of_fields(&fields)
@@ -70,6 +74,7 @@ struct Asking<'a> {
     limit: usize,
     candidates_max: Option<usize>,
     strict: bool,
+    lenient: bool,
 }
 
 impl Asking<'_> {
@@ -222,11 +227,14 @@ fn by_content(
     }
     let progress = Progress::unless_results_are_on_the_terminal("querying", unit, total);
     let mut tally = Tally::default();
+    let mut skips = Skips::new(asking.lenient);
     let work = |raw: Raw| answer(asking, reading, raw);
     pipeline::run(&mut input, Pace::Prompt, &progress, work, |chunk| {
         let mut skipped = Vec::new();
+        let chunk = chunk.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
+        let judged = skips.count(&chunk, reading);
         for answered in chunk {
-            match answered? {
+            match answered {
                 Ok((name, answer)) => {
                     tally.count(&answer.answer);
                     print_block(&name, &answer, output)?;
@@ -241,12 +249,13 @@ fn by_content(
                 }
             }
         }
-        for note in raw::notes(&skipped) {
-            progress.note(note);
-        }
-        output.flush()
+        skips.note(&skipped, &progress);
+        output.flush()?;
+        judged
     })?;
     drop(progress);
+    skips.finish();
+    skips.judge(reading)?;
     tally.report(asking, output)
 }
 

@@ -113,7 +113,7 @@ impl Reason {
 
 impl std::fmt::Display for Skipped {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&notes(std::slice::from_ref(self)).concat())
+        f.write_str(&note(std::slice::from_ref(self)))
     }
 }
 
@@ -137,28 +137,25 @@ pub(crate) fn stopped_at(skipped: &Skipped) -> Failure {
     )
 }
 
-/// What to say of skipped documents: one note each, and one for a run of lines with the same
-/// fault, since a field named wrongly makes every line of a file bad.
-pub(crate) fn notes(skipped: &[Skipped]) -> Vec<String> {
+/// Skipped documents of which one note says all: one each, and runs of lines with the same fault,
+/// since a field named wrongly makes every line of a file bad.
+pub(crate) fn runs(skipped: &[Skipped]) -> impl Iterator<Item = &[Skipped]> {
     skipped
         .chunk_by(|one, next| one.reason == next.reason && is_next_line(&one.origin, &next.origin))
-        .map(|run| {
-            let (first, last) = (&run[0], &run[run.len() - 1]);
-            let what = match (&first.origin, &last.origin) {
-                (Origin::File { path, .. }, _) => {
-                    output::visible(path.as_os_str().as_encoded_bytes())
-                }
-                (Origin::Line { file, number }, Origin::Line { number: end, .. })
-                    if number < end =>
-                {
-                    format!("{file} lines {number} to {end}")
-                }
-                (Origin::Line { file, number }, _) => format!("{file} line {number}"),
-                (Origin::Set { key }, _) => format!("the set {}", output::visible(key)),
-            };
-            format!("skipped {what}: {} ({})", first.reason.kind(), first.reason.detail())
-        })
-        .collect()
+}
+
+/// What to say of such a run.
+pub(crate) fn note(run: &[Skipped]) -> String {
+    let (first, last) = (&run[0], &run[run.len() - 1]);
+    let what = match (&first.origin, &last.origin) {
+        (Origin::File { path, .. }, _) => output::visible(path.as_os_str().as_encoded_bytes()),
+        (Origin::Line { file, number }, Origin::Line { number: end, .. }) if number < end => {
+            format!("{file} lines {number} to {end}")
+        }
+        (Origin::Line { file, number }, _) => format!("{file} line {number}"),
+        (Origin::Set { key }, _) => format!("the set {}", output::visible(key)),
+    };
+    format!("skipped {what}: {} ({})", first.reason.kind(), first.reason.detail())
 }
 
 fn is_next_line(one: &Origin, next: &Origin) -> bool {
@@ -249,7 +246,7 @@ mod tests {
             "skipped l line 4: bad line (no)",
             "skipped l line 6: bad line (no)",
         ];
-        assert_eq!(notes(&skipped), expected);
-        assert!(notes(&[]).is_empty());
+        assert!(runs(&skipped).map(note).eq(expected));
+        assert_eq!(runs(&[]).count(), 0);
     }
 }

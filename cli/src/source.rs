@@ -1,5 +1,6 @@
 //! A file of lines as it lies on disk, or comes from stdin: plain, packed by gzip or Zstandard
-//! (told by its first bytes, whatever its name), or the rows of a Parquet file as lines of JSON.
+//! (told by its first bytes, whatever its name), or the rows of a Parquet file, or of a table whose
+//! name ends in .csv or .tsv, as lines of JSON.
 //!
 //! Knows packing, not what stands on a line. Memory stays bounded, whatever the data claims: gzip
 //! needs 32 KiB, Zstandard the window of a frame, of which more than 128 MiB are refused.
@@ -11,6 +12,12 @@
 mod rows;
 #[cfg(feature = "parquet")]
 mod rows;
+#[cfg(not(feature = "parquet"))]
+#[path = "source/no_rows_copy.rs"]
+mod rows_copy;
+#[cfg(feature = "parquet")]
+mod rows_copy;
+mod table;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek as _, SeekFrom};
@@ -24,6 +31,10 @@ use crate::failure::Failure;
 use crate::interrupt::Stdin;
 use crate::raw::STDIN;
 use crate::threads;
+
+pub(crate) use rows::{column_names, not_for_json};
+pub(crate) use rows_copy::{RowCopy, check_same_columns};
+pub(crate) use table::Table;
 
 /// What a decoder reads at once.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -103,9 +114,51 @@ impl Packing {
     }
 }
 
-/// Opens a file of lines, or stdin for `-`. `columns` are those wanted of a Parquet file; if there
-/// are none, all that JSON can hold are.
+/// What the lines of a file are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Lines,
+    /// Rows of a table, by its name.
+    Table,
+    /// Rows of a Parquet file, by its first bytes.
+    Parquet,
+}
+
+/// What the lines of a file are; an error if it cannot be read.
+pub(crate) fn kind(path: &Path) -> Result<Kind, Failure> {
+    if path.as_os_str() == STDIN {
+        return Ok(Kind::Lines);
+    }
+    let failed = |error: io::Error| Failure::reading(path, &error);
+    let (_, packing) = unpacked(File::open(path).map_err(failed)?).map_err(failed)?;
+    Ok(match packing {
+        Packing::Parquet => Kind::Parquet,
+        _ if table::is_one(path) => Kind::Table,
+        _ => Kind::Lines,
+    })
+}
+
+/// The rows of a table as they are.
+pub(crate) fn open_table(path: &Path) -> Result<Table<Box<dyn Read>>, Failure> {
+    let failed = |error: io::Error| Failure::reading(path, &error);
+    let (reader, _) = unpacked(File::open(path).map_err(failed)?).map_err(failed)?;
+    Table::open(path, reader).map_err(failed)
+}
+
+/// Opens a file of lines, or stdin for `-`: rows of a table are lines of JSON. `columns` are those
+/// wanted of a Parquet file; if there are none, all that JSON can hold are.
 pub(crate) fn open(path: &Path, columns: &[&str]) -> Result<Source, Failure> {
+    let mut source = open_as_it_is(path, columns)?;
+    if path.as_os_str() != STDIN && table::is_one(path) {
+        let lines = table::TableLines::open(path, source.reader);
+        source.reader = Box::new(lines.map_err(|error| Failure::reading(path, &error))?);
+        source.plain = false;
+    }
+    Ok(source)
+}
+
+/// The same, but that a table is read as it is.
+pub(crate) fn open_as_it_is(path: &Path, columns: &[&str]) -> Result<Source, Failure> {
     let taken = Arc::new(AtomicU64::new(0));
     if path.as_os_str() == STDIN {
         let stdin = Stdin::new().map_err(threads::refused)?;

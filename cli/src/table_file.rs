@@ -15,7 +15,8 @@ use crate::raw::DOCUMENT_BYTES_MAX;
 use crate::sets::{Grouping, Sets};
 
 /// The sets that the rows of a table make, and how many rows were of no use.
-pub(crate) fn read(path: &Path, given: &TableGiven) -> Result<(Sets, u64), Failure> {
+/// More than half of them are an error, unless that is accepted.
+pub(crate) fn read(path: &Path, given: &TableGiven, lenient: bool) -> Result<(Sets, u64), Failure> {
     let bytes = files::length(path)?;
     let (name, reader) = files::open(path)?;
     let mut reader = ReaderBuilder::new()
@@ -64,6 +65,14 @@ pub(crate) fn read(path: &Path, given: &TableGiven) -> Result<(Sets, u64), Failu
         if rows.is_multiple_of(4_096) {
             progress.reached(reader.position().byte());
         }
+    }
+    if unfit > rows / 2 && !lenient {
+        let (unfit, rows) = (output::grouped(unfit), output::counted(rows, "row"));
+        return Err(Failure::new(
+            format!("{unfit} of {rows} of {name} have no key or no item"),
+            "are these the columns (--columns), and is that the delimiter (--delimiter)? \
+             --lenient passes over any number of rows",
+        ));
     }
     if let Some(line) = first_unfit {
         progress.note(format!(

@@ -24,7 +24,8 @@ use crate::lines::Lines;
 use crate::output::{self, Output, counted, grouped};
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
-use crate::raw;
+use crate::skips::Skips;
+use crate::sniff;
 use crate::table::{Align, Table};
 
 use choices::Choice;
@@ -85,7 +86,9 @@ fn input_of(args: &Tune) -> Result<Option<Input>, Failure> {
     if args.paths.is_empty() {
         Ok(None)
     } else {
-        Ok(Some(Input::Walk(Files::new(args.paths.clone())?)))
+        let files = Files::new(args.paths.clone())?;
+        sniff::check_are_texts(&args.paths, args.lines.as_text)?;
+        Ok(Some(Input::Walk(files)))
     }
 }
 
@@ -130,9 +133,11 @@ fn read(
     let progress = Progress::start("reading", unit, total);
     let mut kept = Reservoir::new(args.sample);
     let mut sample = Sample::default();
+    let mut skips = Skips::new(args.lines.lenient);
     let work = |raw| reading.sketch(raw);
     pipeline::run(&mut input, Pace::Full, &progress, work, |chunk| {
         let mut skipped = Vec::new();
+        let judged = skips.count(&chunk, &reading);
         for document in chunk {
             match document {
                 Ok(Sketched { name, signature }) if named.contains(&*name) => {
@@ -142,12 +147,12 @@ fn read(
                 Err(one) => skipped.push(one),
             }
         }
-        for note in raw::notes(&skipped) {
-            progress.note(note);
-        }
-        Ok(())
+        skips.note(&skipped, &progress);
+        judged
     })?;
     drop(progress);
+    skips.finish();
+    skips.judge(&reading)?;
     for (key, signature) in kept.documents {
         sample.add(key, &signature);
     }

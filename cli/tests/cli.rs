@@ -59,6 +59,8 @@ mod transactions;
 mod truth;
 #[path = "cli/tune.rs"]
 mod tune;
+#[path = "cli/wrong_input.rs"]
+mod wrong_input;
 
 /// A scratch folder, gone at the end of the test, in which commands are run.
 struct Scratch {

@@ -60,6 +60,11 @@ pub(crate) struct Dedup {
     #[arg(long)]
     pub(crate) strict: bool,
 
+    /// Accept that more than half of the lines cannot be compared: without it that is an error,
+    /// since then a field was named wrongly, most likely
+    #[arg(long, conflicts_with = "strict")]
+    pub(crate) lenient: bool,
+
     #[command(flatten)]
     pub(crate) given: Given,
 }

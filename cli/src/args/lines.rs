@@ -62,4 +62,13 @@ pub(crate) struct LinesGiven {
     /// done
     #[arg(long)]
     pub(crate) strict: bool,
+
+    /// Accept that more than half of the lines cannot be used: without it that is an error, since
+    /// then a field was named wrongly, most likely
+    #[arg(long, conflicts_with = "strict")]
+    pub(crate) lenient: bool,
+
+    /// Take a file that holds JSON lines, a table or Parquet for one text all the same
+    #[arg(long, conflicts_with = "jsonl")]
+    pub(crate) as_text: bool,
 }

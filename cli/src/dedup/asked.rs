@@ -1,9 +1,12 @@
 //! What a run was asked for: files that can be read and written, and parameters that fit.
 
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use nearkin::{Params, Reader, Scheme, Shingles};
 
+use super::format::{self, Format};
 use crate::args::{Dedup, LinesGiven};
 use crate::failure::Failure;
 use crate::files;
@@ -16,7 +19,12 @@ use crate::raw;
 /// What a run was asked for, looked up and checked.
 pub(super) struct Asked<'a> {
     pub(super) args: &'a Dedup,
+    /// The file to write: of stdout one among the temporary ones.
+    pub(super) out: PathBuf,
     pub(super) dropped: PathBuf,
+    pub(super) format: Format,
+    /// Where that is, if it is not to stay.
+    pub(super) scratch: Option<Scratch>,
     pub(super) archive: Option<Reader>,
     pub(super) params: Params,
     pub(super) fields: Fields,
@@ -24,8 +32,13 @@ pub(super) struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     pub(super) fn new(args: &'a Dedup) -> Result<Self, Failure> {
+        let scratch = match args.out.as_os_str() == raw::STDIN {
+            true => Some(Scratch::new()?),
+            false => None,
+        };
+        let out = scratch.as_ref().map_or_else(|| args.out.clone(), |folder| folder.0.join("out"));
         let dropped = args.dropped.clone().unwrap_or_else(|| {
-            let mut name = args.out.as_os_str().to_owned();
+            let mut name = out.as_os_str().to_owned();
             name.push(".dropped.jsonl");
             PathBuf::from(name)
         });
@@ -37,10 +50,11 @@ impl<'a> Asked<'a> {
                 ));
             }
         }
-        check_out(&args.out, args)?;
+        check_out(&out, args)?;
         check_out(&dropped, args)?;
-        let [out_tmp, dropped_tmp] = [&args.out, &dropped].map(|path| files::unfinished(path));
-        let pairs = [(&args.out, &dropped), (&out_tmp, &dropped), (&args.out, &dropped_tmp)];
+        let format = format::of(&args.out, &args.files)?;
+        let [out_tmp, dropped_tmp] = [&out, &dropped].map(|path| files::unfinished(path));
+        let pairs = [(&out, &dropped), (&out_tmp, &dropped), (&out, &dropped_tmp)];
         if pairs.iter().any(|(one, other)| files::are_same(one, other)) {
             return Err(Failure::new("--out and --dropped are the same file", "name two files"));
         }
@@ -54,7 +68,7 @@ impl<'a> Asked<'a> {
             ..LinesGiven::default()
         };
         let fields = input::fields(&lines, &params)?.with_key_optional();
-        Ok(Self { args, dropped, archive, params, fields })
+        Ok(Self { args, out, dropped, format, scratch, archive, params, fields })
     }
 
     /// An input file's name.
@@ -64,6 +78,30 @@ impl<'a> Asked<'a> {
             Some(path) => path.display().to_string(),
             None => String::new(),
         }
+    }
+}
+
+/// A folder among the temporary ones, gone when this is dropped.
+pub(super) struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Self, Failure> {
+        let base = std::env::temp_dir();
+        let process = std::process::id();
+        let mut names = (0_u32..).map(|at| base.join(format!("nearkin-dedup-{process}-{at}")));
+        let made = names.find_map(|path| match fs::create_dir(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
+            made => Some(made.map(|()| Self(path))),
+        });
+        made.unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))
+            .map_err(|error| Failure::writing(&base, &error))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What is left of it lies among temporary files.
+        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -114,7 +152,7 @@ fn check_out(path: &Path, args: &Dedup) -> Result<(), Failure> {
     if path.exists() && !path.is_file() || path.as_os_str() == raw::STDIN {
         return Err(Failure::new(
             format!("{name} is no file"),
-            "a file is needed, that gets its name when it is whole",
+            "name a regular file, which gets its name when it is whole",
         ));
     }
     Ok(())

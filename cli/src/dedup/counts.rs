@@ -18,4 +18,18 @@ pub(super) struct Counts {
     pub(super) kinds: BTreeMap<String, u64>,
     pub(super) bytes_read: u64,
     pub(super) bytes_kept: u64,
+    /// Of lines that could not be compared.
+    pub(super) bytes_skipped: u64,
+}
+
+impl Counts {
+    /// Lines that are not as they should be: not those that are empty or too large.
+    pub(super) fn bad(&self) -> u64 {
+        ["bad line", "bad key"].into_iter().filter_map(|kind| self.kinds.get(kind)).sum()
+    }
+
+    /// Bytes of the lines that were dropped, as plain lines.
+    pub(super) fn bytes_saved(&self) -> u64 {
+        self.bytes_read.saturating_sub(self.bytes_kept + self.bytes_skipped)
+    }
 }

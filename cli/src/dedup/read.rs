@@ -10,16 +10,19 @@ use std::io;
 use nearkin::Signature;
 
 use super::asked::Asked;
+use super::format::Format;
 use super::ledger::{Entry, Kind, Text};
 use super::work::{Stage, Work};
 use crate::content::Reading;
 use crate::failure::Failure;
+use crate::guess::Spelling;
 use crate::input::{Input, LineFiles, Position};
 use crate::interrupt;
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
 use crate::raw::STDIN;
 use crate::raw::{self, Origin, Raw, Skipped};
+use crate::skips::{self, Lines, Skips};
 use crate::source;
 
 /// A line that is a document.
@@ -38,6 +41,7 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
     let reading = Reading::new(work.kept.sketcher(), asked.fields.clone());
     let (unit, total) = input.size();
     let progress = Progress::start("reading", unit, total);
+    let mut skips = Skips::new(asked.args.lenient);
     let ended = pipeline::run_with_positions(
         &mut input,
         Pace::Full,
@@ -46,8 +50,9 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
         |chunk, position| {
             let chunk = chunk.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
             let (chunk, ended) = raw::strictly(asked.args.strict, chunk);
-            append(asked, work, chunk, &progress)?;
-            ended?;
+            let judged = skips.count(&chunk, &reading);
+            append(asked, work, chunk, (&mut skips, &progress))?;
+            ended.and(judged)?;
             if let Some(position) = position {
                 checkpoint(work, position, false)?;
             }
@@ -55,8 +60,12 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
         },
     );
     drop(progress);
+    skips.finish();
     let position = input.position().unwrap_or_default();
     ended?;
+    let counts = &work.state.counts;
+    let lines = Lines { read: counts.read, skipped: counts.skipped, bad: counts.bad() };
+    skips::judge(lines, asked.args.lenient, &reading, Spelling::Lines)?;
     checkpoint(work, position, true)?;
     work.enter(Stage::Decide)
 }
@@ -70,7 +79,18 @@ pub(super) fn input(asked: &Asked<'_>, work: &Work) -> Result<LineFiles, Failure
         copied.map_err(|error| Failure::new(format!("cannot copy stdin: {error}"), ""))?;
         interrupt::check()?;
     }
-    LineFiles::new(asked.args.files.clone()).map(|lines| lines.with_stdin_in(copy))
+    let lines = LineFiles::new(asked.args.files.clone())?.with_stdin_in(copy);
+    match (asked.format, asked.args.files.first()) {
+        // The rows are copied as they are: of columns only what is compared needs to be read.
+        (Format::Parquet, Some(first)) => {
+            let there = source::column_names(first)?;
+            let [key, content] = asked.fields.names();
+            let key = (key != content && there.iter().any(|name| name == key)).then_some(key);
+            let columns = key.into_iter().chain([content]).map(str::to_owned);
+            Ok(lines.with_columns(columns.collect()))
+        }
+        _ => Ok(lines),
+    }
 }
 
 /// Reads a line, and looks for it in the archive.
@@ -97,7 +117,7 @@ fn append(
     asked: &Asked<'_>,
     work: &mut Work,
     chunk: Vec<Result<Read, Skipped>>,
-    progress: &Progress,
+    (skips, progress): (&mut Skips, &Progress),
 ) -> Result<(), Failure> {
     let mut skipped = Vec::new();
     for document in chunk {
@@ -116,9 +136,7 @@ fn append(
         };
         pushed.map_err(|error| work.failed(&error))?;
     }
-    for note in raw::notes(&skipped) {
-        progress.note(note);
-    }
+    skips.note(&skipped, progress);
     Ok(())
 }
 

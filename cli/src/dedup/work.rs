@@ -56,7 +56,7 @@ impl Plan {
             _ => None,
         };
         Ok(Self {
-            version: 1,
+            version: 2,
             files: input_files(&asked.args.files)?,
             fields: asked.fields.clone(),
             params: format!("{:016x}", asked.params.id()),
@@ -156,14 +156,14 @@ fn options() -> Options {
 impl Work {
     /// Opens the folder of an interrupted run of the same plan, or begins one.
     pub(super) fn open(asked: &Asked<'_>) -> Result<Self, Failure> {
-        let mut folder = asked.args.out.as_os_str().to_owned();
+        let mut folder = asked.out.as_os_str().to_owned();
         folder.push(".nearkin-work");
         let folder = PathBuf::from(folder);
         let failed = |error: io::Error| working(&folder, &error);
         let plan = Plan::of(asked)?;
         let Some(lock) = lock(&folder).map_err(failed)? else {
             return Err(Failure::new(
-                format!("another run is writing {}", asked.args.out.display()),
+                format!("another run is writing {}", asked.out.display()),
                 "wait for it, or write to another file",
             ));
         };
@@ -188,7 +188,7 @@ impl Work {
         let kept = Index::create(folder.join("kept"), &asked.params, options())?;
         let ledger = Ledger::open(&folder, signature_bytes, (0, 0)).map_err(failed)?;
         let Some(ledger) = ledger else { return Err(Failure::new("the ledger is gone", "")) };
-        packed::discard(&asked.args.out);
+        packed::discard(&asked.out);
         packed::discard(&asked.dropped);
         let (state, stored) = (State::new(plan), Instant::now());
         Ok(Self { folder, state, kept, ledger, stored, lock })

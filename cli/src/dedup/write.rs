@@ -15,7 +15,7 @@ use crate::input::{LineFiles, Position};
 use crate::interrupt;
 use crate::output::lossy;
 use crate::progress::{Progress, Unit};
-use crate::raw::{Raw, Reason};
+use crate::raw::Reason;
 
 /// A checkpoint is behind the first line that reaches so many bytes of the input: by the input
 /// alone, so that packed files are the same whether a run was interrupted or not.
@@ -62,7 +62,13 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
         if work.state.done == work.ledger.count {
             return Err(changed());
         }
-        since += write(asked, work, &raw, next(&mut verdicts, work)?, (&mut out, &mut dropped))?;
+        let line = match &raw.body {
+            Ok(line) => line.as_slice(),
+            // It was passed over without being held.
+            Err(Reason::TooLarge) => &[],
+            Err(_) => return Err(changed()),
+        };
+        since += write(asked, work, line, next(&mut verdicts, work)?, (&mut out, &mut dropped))?;
         work.state.done += 1;
         if since >= BETWEEN_CHECKPOINTS {
             since = 0;
@@ -72,12 +78,22 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
             progress.reached(lines.bytes_taken());
         }
     }
+    drop(progress);
+    end(asked, work, Some(out), dropped)
+}
+
+/// Ends both files, once all was written.
+pub(super) fn end(
+    asked: &Asked<'_>,
+    work: &mut Work,
+    out: Option<Packed>,
+    dropped: Packed,
+) -> Result<(), Failure> {
     if work.state.done < work.ledger.count || !work.is_of(&Plan::of(asked)?) {
         return Err(changed());
     }
-    out.finish()?;
+    out.map_or(Ok(()), Packed::finish)?;
     dropped.finish()?;
-    drop(progress);
     work.state.stage = Stage::Publish;
     work.store()
 }
@@ -86,15 +102,16 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
 fn open(asked: &Asked<'_>, work: &mut Work) -> Result<(Packed, Packed), Failure> {
     let state = &mut work.state;
     for _ in 0..2 {
-        let out = Packed::open(&asked.args.out, state.out_bytes)?;
+        let out = Packed::open(&asked.out, state.out_bytes)?;
         let dropped = Packed::open(&asked.dropped, state.dropped_bytes)?;
         if let (Some(out), Some(dropped)) = (out, dropped) {
             return Ok((out, dropped));
         }
-        packed::discard(&asked.args.out);
+        packed::discard(&asked.out);
         packed::discard(&asked.dropped);
         (state.out_bytes, state.dropped_bytes, state.done) = (0, 0, 0);
         (state.counts.bytes_read, state.counts.bytes_kept) = (0, 0);
+        state.counts.bytes_skipped = 0;
         state.position = Position::default();
     }
     Err(Failure::new("the files cannot be written", ""))
@@ -106,7 +123,7 @@ fn next(verdicts: &mut BufReader<impl std::io::Read>, work: &Work) -> Result<Ver
     Ok(Verdict::decode(bytes))
 }
 
-fn changed() -> Failure {
+pub(super) fn changed() -> Failure {
     Failure::new(
         "the input has changed while it was read",
         "run the command again: it starts from the beginning",
@@ -114,33 +131,32 @@ fn changed() -> Failure {
 }
 
 /// Writes a line to one of the files; returns its length.
-fn write(
+pub(super) fn write(
     asked: &Asked<'_>,
     work: &mut Work,
-    raw: &Raw,
+    line: &[u8],
     verdict: Verdict,
     (out, dropped): (&mut Packed, &mut Packed),
 ) -> Result<u64, Failure> {
-    let line = match &raw.body {
-        Ok(line) => line.as_slice(),
-        // It was passed over without being held.
-        Err(Reason::TooLarge) => &[],
-        Err(_) => return Err(changed()),
-    };
     let bytes = line.len() as u64 + 1;
     work.state.counts.bytes_read += bytes;
     if verdict == Verdict::Kept {
         work.state.counts.bytes_kept += bytes;
         out.line(line)?;
     } else {
-        let why = why(asked, work, verdict).map_err(|error| work.failed(&error))?;
+        let (kind, why) = why(asked, work, verdict).map_err(|error| work.failed(&error))?;
+        work.state.counts.bytes_skipped += if kind == Kind::Skipped { bytes } else { 0 };
         dropped.line(&why)?;
     }
     Ok(bytes)
 }
 
-/// Why the line that is next was dropped, as JSON.
-fn why(asked: &Asked<'_>, work: &Work, verdict: Verdict) -> std::io::Result<Vec<u8>> {
+/// Why the line that is next was dropped, as JSON, and what it is.
+pub(super) fn why(
+    asked: &Asked<'_>,
+    work: &Work,
+    verdict: Verdict,
+) -> std::io::Result<(Kind, Vec<u8>)> {
     let entry = |number: u64| -> std::io::Result<Entry> {
         let found = work.ledger.entries(&[number])?.into_iter().next();
         found.ok_or_else(|| std::io::Error::other("an entry is missing"))
@@ -150,7 +166,8 @@ fn why(asked: &Asked<'_>, work: &Work, verdict: Verdict) -> std::io::Result<Vec<
     let name = asked.name(file);
     if kind == Kind::Skipped {
         let (skipped, reason) = (&lossy(&key), &lossy(&other));
-        return Ok(serde_json::to_vec(&SkippedObject { file: &name, line, skipped, reason })?);
+        let object = SkippedObject { file: &name, line, skipped, reason };
+        return Ok((kind, serde_json::to_vec(&object)?));
     }
     let (of, of_key, equal_rows) = match verdict {
         Verdict::Dropped { of, equal_rows } => {
@@ -160,7 +177,7 @@ fn why(asked: &Asked<'_>, work: &Work, verdict: Verdict) -> std::io::Result<Vec<
         }
         _ => (None, other, equal_rows),
     };
-    Ok(serde_json::to_vec(&DroppedObject {
+    let object = serde_json::to_vec(&DroppedObject {
         key: text(&key).as_deref(),
         file: &name,
         line,
@@ -169,7 +186,8 @@ fn why(asked: &Asked<'_>, work: &Work, verdict: Verdict) -> std::io::Result<Vec<
         of_line: of.as_ref().map(|(_, line)| *line),
         similarity: similarity(&asked.params, equal_rows),
         in_index: of.is_none(),
-    })?)
+    })?;
+    Ok((kind, object))
 }
 
 /// A key; none of a line without one.

@@ -25,7 +25,8 @@ use crate::lines::Fields;
 use crate::output::Output;
 use crate::pipeline::{self, Pace};
 use crate::progress::{Progress, Unit};
-use crate::raw::{self, Origin, Raw, Reason, Skipped};
+use crate::raw::{Origin, Raw, Reason, Skipped};
+use crate::skips::Skips;
 use crate::texts;
 
 /// Well below the 16 MiB that the library takes by default.
@@ -86,21 +87,23 @@ impl Run<'_> {
         for one in &skipped {
             self.counts.skip(one);
         }
-        raw::notes(&skipped).iter().for_each(crate::output::note);
-        self.remove(&gone)?;
-        if to_read.is_empty() {
-            return self.output.flush();
-        }
+        let mut skips = Skips::default();
         let progress = Progress::unless_results_are_on_the_terminal(
             "reading",
             Unit::Documents,
             Some(to_read.len() as u64),
         );
+        skips.note(&skipped, &progress);
+        self.remove(&gone)?;
+        if to_read.is_empty() {
+            skips.finish();
+            return self.output.flush();
+        }
         let reading = Reading::new(nearkin::Sketcher::new(params), Fields::text("id", "text"));
         let mut pending: HashSet<u128> = to_read.iter().map(|file| mark(&file.key)).collect();
         let to_read = Arc::new(to_read);
         let mut planned = to_read.iter();
-        pipeline::run(
+        let ended = pipeline::run(
             &mut input(&to_read),
             Pace::Full,
             &progress,
@@ -108,9 +111,12 @@ impl Run<'_> {
             |chunk| {
                 // In this order: asked first, `planned` would lose a file at each chunk's end.
                 let files = chunk.into_iter().zip(planned.by_ref());
-                self.chunk(files, &mut pending, &progress)
+                self.chunk(files, &mut pending, (&mut skips, &progress))
             },
-        )
+        );
+        drop(progress);
+        skips.finish();
+        ended
     }
 
     /// Removes the documents whose files are gone or ignored, before others are compared with
@@ -134,7 +140,7 @@ impl Run<'_> {
         &mut self,
         files: impl Iterator<Item = (Read, &'f Planned)>,
         pending: &mut HashSet<u128>,
-        progress: &Progress,
+        (skips, progress): (&mut Skips, &Progress),
     ) -> Result<(), Failure> {
         let (mut batch, mut bytes) = (Batch::new(), 0);
         let (mut said, mut skipped) = (Vec::new(), Vec::new());
@@ -163,9 +169,7 @@ impl Run<'_> {
             }
         }
         self.store.write(&batch)?;
-        for note in raw::notes(&skipped) {
-            progress.note(note);
-        }
+        skips.note(&skipped, progress);
         self.say(said, pending)
     }
 

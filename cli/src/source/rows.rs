@@ -119,16 +119,58 @@ fn columns(
     Ok(found)
 }
 
+fn file_of(path: &Path) -> Result<SerializedFileReader<File>, Failure> {
+    let file = File::open(path).map_err(|error| Failure::reading(path, &error))?;
+    SerializedFileReader::new(file)
+        .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display()), ""))
+}
+
+/// The names of the columns of a file.
+pub(crate) fn column_names(path: &Path) -> Result<Vec<String>, Failure> {
+    let file = file_of(path)?;
+    let fields = file.metadata().file_metadata().schema_descr().root_schema().get_fields();
+    Ok(fields.iter().map(|field| field.name().to_owned()).collect())
+}
+
+/// The columns of a file that would not survive as JSON: structures, maps, nested lists, and what
+/// is more than text, a number or a truth value, such as a time or a decimal.
+pub(crate) fn not_for_json(path: &Path) -> Result<Vec<String>, Failure> {
+    let file = file_of(path)?;
+    let schema = file.metadata().file_metadata().schema_descr();
+    let mut found: Vec<String> = Vec::new();
+    let mut leaves: BTreeMap<&str, usize> = BTreeMap::new();
+    for leaf in schema.columns() {
+        *leaves.entry(leaf.path().parts()[0].as_str()).or_default() += 1;
+    }
+    for (place, leaf) in schema.columns().iter().enumerate() {
+        let name = &leaf.path().parts()[0];
+        let survives = leaves[name.as_str()] == 1
+            && Column::of(leaf, place).is_some_and(|column| column.is_of_json(leaf));
+        if !survives && !found.contains(name) {
+            found.push(name.clone());
+        }
+    }
+    Ok(found)
+}
+
+/// What is wrong with a file, in words that say what to do.
+pub(crate) fn explained(error: &ParquetError) -> String {
+    match error.to_string() {
+        said if said.contains("Disabled feature") => format!(
+            "its columns are packed by {}; Snappy, Zstandard, gzip and none can be read",
+            said.rsplit(' ').next().unwrap_or_default()
+        ),
+        said => said,
+    }
+}
+
 impl Rows {
     pub(crate) fn open(
         path: &Path,
         wanted: &[&str],
         taken: Arc<AtomicU64>,
     ) -> Result<Self, Failure> {
-        let file = File::open(path).map_err(|error| Failure::reading(path, &error))?;
-        let file = SerializedFileReader::new(file).map_err(|error| {
-            Failure::new(format!("cannot read {}: {error}", path.display()), "")
-        })?;
+        let file = file_of(path)?;
         let schema = file.metadata().file_metadata().schema_descr();
         let columns = columns(schema, wanted, path)?;
         let (readers, text) = (Vec::new(), Vec::new());
@@ -184,6 +226,29 @@ impl Rows {
 }
 
 impl Column {
+    /// Whether a line of JSON holds what the column means.
+    fn is_of_json(&self, leaf: &ColumnDescriptor) -> bool {
+        let converted = leaf.converted_type();
+        let number = matches!(
+            leaf.physical_type(),
+            Physical::INT32 | Physical::INT64 | Physical::FLOAT | Physical::DOUBLE
+        );
+        let signed = [
+            ConvertedType::INT_8,
+            ConvertedType::INT_16,
+            ConvertedType::INT_32,
+            ConvertedType::INT_64,
+        ];
+        let plain = converted == ConvertedType::NONE && leaf.logical_type_ref().is_none();
+        match leaf.physical_type() {
+            Physical::BOOLEAN => true,
+            Physical::BYTE_ARRAY => {
+                [ConvertedType::UTF8, ConvertedType::ENUM, ConvertedType::JSON].contains(&converted)
+            }
+            _ => number && (plain || self.unsigned || signed.contains(&converted)),
+        }
+    }
+
     /// The next rows' values: null where there is none.
     fn values(&self, reader: &mut ColumnReader) -> Result<Vec<Value>, ParquetError> {
         let text = |bytes: &[u8]| std::str::from_utf8(bytes).map_or(Value::Null, Value::from);
@@ -244,13 +309,7 @@ impl Column {
 impl Read for Rows {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.given == self.text.len() {
-            let filled = self.fill().map_err(|error| match error.to_string() {
-                said if said.contains("Disabled feature") => io::Error::other(format!(
-                    "its columns are packed by {}; Snappy, Zstandard, gzip and none can be read",
-                    said.rsplit(' ').next().unwrap_or_default()
-                )),
-                said => io::Error::other(said),
-            })?;
+            let filled = self.fill().map_err(|error| io::Error::other(explained(&error)))?;
             if !filled {
                 return Ok(0);
             }

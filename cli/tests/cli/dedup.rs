@@ -5,6 +5,9 @@ use super::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+#[path = "dedup/formats.rs"]
+mod formats;
+
 /// Lines, of which every fifth is like an earlier one, and some are of no use.
 fn lines(count: u64) -> String {
     let mut lines = String::new();
@@ -257,7 +260,7 @@ fn what_cannot_be_asked_for_is_refused_before_anything_is_made() {
         ("dedup in.jsonl --out ./in.jsonl", "is an input"),
         ("dedup in.jsonl --out o --dropped in.jsonl", "is an input"),
         ("dedup in.jsonl --out o --dropped o", "same file"),
-        ("dedup in.jsonl --out -", "is no file"),
+        ("dedup in.jsonl --out o --dropped -", "is no file"),
         ("dedup in.jsonl --out i", "is no file"),
         ("dedup - - --out o", "only once"),
         ("dedup typo.jsonl --out o", "typo.jsonl"),

@@ -1,0 +1,118 @@
+//! What OUT is: by its name, and only if all that the inputs hold can stand in it.
+
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+use crate::raw::STDIN;
+use crate::source::{self, Kind};
+
+/// What OUT is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    /// Lines of JSON: those of the input, or made of rows.
+    Lines,
+    /// A table: rows of tables, byte for byte.
+    Table,
+    /// Rows of Parquet files, whatever their columns.
+    Parquet,
+}
+
+/// Endings of lines of JSON; other ones are taken for such a file if the inputs are.
+const OF_LINES: [&str; 5] = ["jsonl", "ndjson", "ldjson", "json", "txt"];
+
+/// Endings of what is not written.
+const OF_OTHERS: [&str; 7] = ["arrow", "feather", "orc", "avro", "xlsx", "xls", "ods"];
+
+/// What OUT is; an error if it cannot hold the inputs.
+pub(super) fn of(out: &Path, files: &[PathBuf]) -> Result<Format, Failure> {
+    let kinds = files.iter().map(|path| source::kind(path)).collect::<Result<Vec<_>, _>>()?;
+    let other = |kind: Kind| kinds.iter().position(|found| *found != kind).map(|at| &files[at]);
+    let (ending, is_packed) = ending(out);
+    let name = out.display();
+    match ending.as_str() {
+        "parquet" | "pq" => {
+            if is_packed {
+                return Err(Failure::new(
+                    format!("{name}: a Parquet file is packed within"),
+                    "name it .parquet",
+                ));
+            }
+            if let Some(other) = other(Kind::Parquet) {
+                return Err(cannot_hold(out, other, "Parquet"));
+            }
+            source::check_same_columns(files)?;
+            Ok(Format::Parquet)
+        }
+        "csv" | "tsv" | "tab" => {
+            if let Some(other) = other(Kind::Table) {
+                return Err(cannot_hold(out, other, "a table"));
+            }
+            check_same_header(files)?;
+            Ok(Format::Table)
+        }
+        "" if out.as_os_str() == STDIN && other(Kind::Table).is_none() => {
+            check_same_header(files)?;
+            Ok(Format::Table)
+        }
+        ending => {
+            let is_of_lines = OF_LINES.contains(&ending) || out.as_os_str() == STDIN;
+            if OF_OTHERS.contains(&ending) || (!is_of_lines && other(Kind::Lines).is_some()) {
+                return Err(Failure::new(
+                    format!("{name}: what is in such a file is not known"),
+                    "name it .jsonl, or as the input is: .csv, .tsv, .parquet",
+                ));
+            }
+            for (path, _) in files.iter().zip(&kinds).filter(|(_, kind)| **kind == Kind::Parquet) {
+                check_as_json(path, out)?;
+            }
+            Ok(Format::Lines)
+        }
+    }
+}
+
+fn check_as_json(path: &Path, out: &Path) -> Result<(), Failure> {
+    let lost = source::not_for_json(path)?;
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let lost = lost.join(", ");
+    Err(Failure::new(
+        format!(
+            "lines of JSON, which {} is to be, cannot hold all columns of {}: {lost}",
+            out.display(),
+            path.display()
+        ),
+        "name a .parquet file: --out OUT.parquet copies rows as they are",
+    ))
+}
+
+fn cannot_hold(out: &Path, input: &Path, what: &str) -> Failure {
+    Failure::new(
+        format!("{} is to be {what}, and {} is not", out.display(), input.display()),
+        "rows are copied as they are: name OUT as the input is, or .jsonl",
+    )
+}
+
+fn check_same_header(files: &[PathBuf]) -> Result<(), Failure> {
+    let mut first = None;
+    for path in files {
+        let header = source::open_table(path)?.header;
+        let header = header.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&header).to_vec();
+        let (first, of) = first.get_or_insert_with(|| (header.clone(), path));
+        if *first != header {
+            return Err(Failure::new(
+                format!("{} and {} have different columns", of.display(), path.display()),
+                "write them to two files, the second run with --index; or to lines of JSON",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The ending of a name, and whether the file is packed beside that.
+fn ending(path: &Path) -> (String, bool) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let plain = [".gz", ".zst", ".zstd"].iter().find_map(|packed| name.strip_suffix(packed));
+    let ending = |name: &str| name.rsplit_once('.').map_or("", |(_, end)| end).to_owned();
+    (ending(plain.unwrap_or(&name)), plain.is_some())
+}

@@ -1,0 +1,99 @@
+//! The third pass where OUT is no file of lines: rows of tables byte for byte, rows of Parquet
+//! files column by column. An interrupted pass begins anew: it is the shortest of the three.
+
+#![expect(clippy::disallowed_types, reason = "writes the user's files, never the index's")]
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use super::asked::Asked;
+use super::ledger::{Verdict, Verdicts};
+use super::packed::Packed;
+use super::work::Work;
+use super::write::{self, changed};
+use crate::failure::Failure;
+use crate::files;
+use crate::interrupt;
+use crate::progress::{Progress, Unit};
+use crate::source::{self, RowCopy};
+
+/// Copies the rows that are kept; why others are not goes to `dropped`.
+pub(super) fn parquet(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
+    let (dropped, mut verdicts) = begin(asked, work)?;
+    let mut dropped = dropped;
+    let tmp = files::unfinished(&asked.out);
+    let failed = |error: io::Error| Failure::writing(&asked.out, &error);
+    let file = File::create(&tmp).map_err(failed)?;
+    let mut copy = RowCopy::new(&asked.args.files, &asked.out, file)?;
+    let progress = Progress::start("writing", Unit::Documents, Some(work.ledger.count));
+    for group in copy.groups() {
+        let mut keep = Vec::new();
+        for _ in 0..group.rows {
+            let verdict = next(&mut verdicts, work)?;
+            keep.push(verdict == Verdict::Kept);
+            if verdict != Verdict::Kept {
+                let (_, why) = write::why(asked, work, verdict).map_err(|e| work.failed(&e))?;
+                dropped.line(&why)?;
+            }
+            step(work, &progress)?;
+        }
+        copy.keep(group, keep)?;
+    }
+    let file = copy.finish()?;
+    file.sync_all().map_err(failed)?;
+    let length = |file: &File| file.metadata().map(|metadata| metadata.len());
+    work.state.counts.bytes_kept = length(&file).map_err(failed)?;
+    let lengths = asked.args.files.iter().map(|path| files::length(path));
+    let lengths = lengths.collect::<Result<Vec<_>, _>>()?;
+    work.state.counts.bytes_read = lengths.into_iter().flatten().sum();
+    write::end(asked, work, None, dropped)
+}
+
+/// Copies the rows that are kept, and the header before them.
+pub(super) fn table(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
+    let (mut dropped, mut verdicts) = begin(asked, work)?;
+    let Some(mut out) = Packed::open(&asked.out, 0)? else { return Err(changed()) };
+    let progress = Progress::start("writing", Unit::Documents, Some(work.ledger.count));
+    for (at, path) in asked.args.files.iter().enumerate() {
+        let mut table = source::open_table(path)?;
+        let end: &[u8] = if table.ends_in_return { b"\r" } else { b"" };
+        if at == 0 && !table.header.is_empty() {
+            out.line(&[&table.header, end].concat())?;
+        }
+        while let Some(row) = table.raw_row().map_err(|error| Failure::reading(path, &error))? {
+            let verdict = next(&mut verdicts, work)?;
+            let row = [&row, end].concat();
+            write::write(asked, work, &row, verdict, (&mut out, &mut dropped))?;
+            step(work, &progress)?;
+        }
+    }
+    write::end(asked, work, Some(out), dropped)
+}
+
+fn begin(asked: &Asked<'_>, work: &mut Work) -> Result<(Packed, impl Read + use<>), Failure> {
+    let Some(dropped) = Packed::open(&asked.dropped, 0)? else { return Err(changed()) };
+    work.ledger.flush().map_err(|error| work.failed(&error))?;
+    let verdicts = Verdicts::open(&work.folder, work.ledger.count)
+        .and_then(|verdicts| verdicts.read_from(0))
+        .map_err(|error| work.failed(&error))?;
+    Ok((dropped, verdicts))
+}
+
+fn next(verdicts: &mut impl Read, work: &Work) -> Result<Verdict, Failure> {
+    if work.state.done == work.ledger.count {
+        return Err(changed());
+    }
+    let mut bytes = [0; 16];
+    verdicts.read_exact(&mut bytes).map_err(|error| work.failed(&error))?;
+    Ok(Verdict::decode(bytes))
+}
+
+/// Counts a row.
+fn step(work: &mut Work, progress: &Progress) -> Result<(), Failure> {
+    work.state.done += 1;
+    if work.state.done.is_multiple_of(1_024) {
+        progress.reached(work.state.done);
+        interrupt::check()?;
+    }
+    Ok(())
+}

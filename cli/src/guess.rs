@@ -1,0 +1,148 @@
+//! Which fields a line has, and which of them may be meant where one is missing.
+//!
+//! Only ever suggests: nothing is read from a field that nobody named.
+
+use serde_json::{Map, Value};
+
+use crate::lines::{Fields, Kind};
+
+/// Usual names of keys and of texts, the most usual first.
+const KEYS: [&str; 9] =
+    ["id", "_id", "key", "uuid", "guid", "doc_id", "document_id", "url", "name"];
+const TEXTS: [&str; 9] =
+    ["text", "content", "body", "abstract", "description", "message", "article", "code", "title"];
+
+/// No more fields than these are named.
+const NAMED_MAX: usize = 20;
+
+/// What a line has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Guess {
+    /// Its fields.
+    fields: Vec<String>,
+    /// A field that may be the key, where that is missing.
+    key: Option<String>,
+    /// One that may be the content, where that is missing, and what it then is.
+    content: Option<(Kind, String)>,
+}
+
+/// How a command spells its options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spelling {
+    /// `--key-field`, `--text-field`, ...
+    Lines,
+    /// `--from-key-field`, `--from-field`.
+    From,
+}
+
+impl Guess {
+    /// What a line has, if it is an object; `fields` are those that were looked for.
+    pub(crate) fn of(fields: &Fields, line: &[u8]) -> Option<Self> {
+        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+        let object: Map<String, Value> = serde_json::from_slice(line).ok()?;
+        let [key, name] = fields.names();
+        let needs_key = !object.contains_key(key) && !fields.is_key_optional();
+        let content = match object.contains_key(name) {
+            true => None,
+            false => content(&object, fields.kind(), key),
+        };
+        let taken = content.as_ref().map_or(name, |(_, name)| name);
+        let key = if needs_key { key_of(&object, taken) } else { None };
+        Some(Self { fields: object.keys().cloned().collect(), key, content })
+    }
+}
+
+fn content(object: &Map<String, Value>, kind: Kind, key: &str) -> Option<(Kind, String)> {
+    let list = |kind| {
+        let found = object.iter().find(|(_, value)| is_list(value));
+        found.map(|(name, _)| (kind, name.clone()))
+    };
+    match kind {
+        Kind::Text => {
+            text(object, key).map(|name| (Kind::Text, name)).or_else(|| list(Kind::Items))
+        }
+        kind => list(kind),
+    }
+}
+
+fn is_list(value: &Value) -> bool {
+    let fits = |item: &Value| item.is_string() || item.is_u64() || item.is_i64();
+    value.as_array().is_some_and(|items| !items.is_empty() && items.iter().all(fits))
+}
+
+/// A usual name of a text; or the longest one.
+fn text(object: &Map<String, Value>, key: &str) -> Option<String> {
+    let length = |name: &str| object.get(name).and_then(Value::as_str).map(str::len);
+    let usual = TEXTS.into_iter().find(|name| *name != key && length(name).is_some());
+    let others = || object.keys().filter(|name| *name != key && length(name).is_some());
+    let longest = || others().max_by_key(|name| length(name)).cloned();
+    usual.map(str::to_owned).or_else(longest)
+}
+
+/// A usual name of a key; or the first one that can be one.
+fn key_of(object: &Map<String, Value>, content: &str) -> Option<String> {
+    let fits = |name: &str| {
+        let value = object.get(name);
+        name != content && value.is_some_and(|v| v.is_string() || v.is_u64() || v.is_i64())
+    };
+    let usual = KEYS.into_iter().find(|name| fits(name)).map(str::to_owned);
+    usual.or_else(|| object.keys().find(|name| fits(name)).cloned())
+}
+
+impl Guess {
+    /// The fields, as a list.
+    pub(crate) fn fields(&self) -> String {
+        let mut named: Vec<_> = self.fields.iter().take(NAMED_MAX).map(String::as_str).collect();
+        if self.fields.len() > NAMED_MAX {
+            named.push("...");
+        }
+        match named.is_empty() {
+            true => "none".to_owned(),
+            false => named.join(", "),
+        }
+    }
+
+    /// The options that name what may be meant; empty if nothing is missing, or nothing fits.
+    pub(crate) fn options(&self, spelling: Spelling) -> String {
+        let (of_key, of_content) = match (spelling, &self.content) {
+            (Spelling::From, _) => ("--from-key-field", "--from-field"),
+            (_, Some((Kind::Items, _))) => ("--key-field", "--items-field"),
+            (_, Some((Kind::Rows, _))) => ("--key-field", "--rows-field"),
+            _ => ("--key-field", "--text-field"),
+        };
+        let content = self.content.as_ref().map(|(_, name)| name);
+        let all = [(of_key, self.key.as_ref()), (of_content, content)];
+        let given = all.into_iter().filter_map(|(option, name)| Some((option, name?)));
+        given.map(|(option, name)| format!("{option} {name}")).collect::<Vec<_>>().join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(line: &str) -> String {
+        Guess::of(&Fields::text("id", "text"), line.as_bytes()).unwrap().options(Spelling::Lines)
+    }
+
+    #[test]
+    fn what_is_missing_is_guessed_and_nothing_else() {
+        let line = r#"{"id":1,"title":"a","body":"words"}"#;
+        assert_eq!(options(line), "--text-field body");
+        assert_eq!(options(r#"{"uuid":"x","text":"words"}"#), "--key-field uuid");
+        assert_eq!(
+            options(r#"{"n":7,"notes":"some more words","by":"ann"}"#),
+            "--key-field by --text-field notes"
+        );
+        assert_eq!(options(r#"{"id":1,"tags":["a",2]}"#), "--items-field tags");
+        assert_eq!(options(r#"{"id":1,"text":"a"}"#), "");
+        assert_eq!(options(r#"{"id":1,"n":1.5}"#), "");
+        let optional = Fields::text("id", "text").with_key_optional();
+        assert_eq!(
+            Guess::of(&optional, line.as_bytes()).unwrap().options(Spelling::From),
+            "--from-field body"
+        );
+        assert_eq!(Guess::of(&optional, line.as_bytes()).unwrap().fields(), "body, id, title");
+        assert!(Guess::of(&optional, b"[1]").is_none());
+    }
+}

@@ -1,0 +1,46 @@
+//! Copying rows of Parquet files, where the tool was built without it: there are none.
+
+use std::io::Write;
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// There is none.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Group {
+    pub(crate) rows: u64,
+}
+
+/// There is none.
+pub(crate) struct RowCopy<W: Write + Send>(PhantomData<W>);
+
+fn not_built(path: &Path) -> Failure {
+    Failure::new(
+        format!("{}: this nearkin was built without Parquet", path.display()),
+        "name a .jsonl file, or build it with the feature `parquet`",
+    )
+}
+
+pub(crate) fn check_same_columns(files: &[PathBuf]) -> Result<(), Failure> {
+    Err(not_built(files.first().map_or(Path::new("the file"), PathBuf::as_path)))
+}
+
+impl<W: Write + Send> RowCopy<W> {
+    pub(crate) fn new(_: &[PathBuf], out: &Path, _: W) -> Result<Self, Failure> {
+        Err(not_built(out))
+    }
+
+    pub(crate) fn groups(&self) -> Vec<Group> {
+        Vec::new()
+    }
+
+    #[expect(clippy::unused_self, reason = "other builds use it")]
+    pub(crate) fn keep(&mut self, _: Group, _: Vec<bool>) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    pub(crate) fn finish(self) -> Result<W, Failure> {
+        Err(not_built(Path::new("the file")))
+    }
+}

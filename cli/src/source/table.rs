@@ -1,0 +1,255 @@
+//! A table (CSV) as lines: each row an object of the cells under the names of the first row, or as
+//! the bytes that it is.
+//!
+//! Knows quotes and delimiters. Memory is a row, of which more than the largest document are
+//! refused.
+
+use std::collections::HashSet;
+use std::io::{self, Cursor, Read};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use csv::ByteRecord;
+
+use crate::raw::DOCUMENT_BYTES_MAX;
+
+/// How much is looked at to tell the delimiter of a file whose name does not.
+const HEAD_BYTES: usize = 64 << 10;
+
+/// The packed endings that a table's name may have behind its own.
+const PACKED: [&str; 3] = [".gz", ".zst", ".zstd"];
+
+/// Whether a name is that of a table.
+pub(crate) fn is_one(path: &Path) -> bool {
+    ending(path).is_some()
+}
+
+/// Whether a name is that of a table with tabs, if it is one of a table.
+fn ending(path: &Path) -> Option<bool> {
+    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+    let name = PACKED.iter().find_map(|packed| name.strip_suffix(packed)).unwrap_or(&name);
+    let tabs = [".tsv", ".tab"].iter().any(|tabs| name.ends_with(tabs));
+    (tabs || name.ends_with(".csv")).then_some(tabs)
+}
+
+/// The bytes that were read and belong to no row yet, and how many came before them.
+#[derive(Default)]
+struct Ahead {
+    bytes: Vec<u8>,
+    before: u64,
+}
+
+/// Keeps what is read until it is known which row it belongs to.
+struct Kept<R> {
+    inner: R,
+    ahead: Arc<Mutex<Ahead>>,
+}
+
+impl<R: Read> Read for Kept<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        ahead.bytes.extend_from_slice(&buffer[..count]);
+        if ahead.bytes.len() > DOCUMENT_BYTES_MAX + (1 << 20) {
+            return Err(io::Error::other(
+                "a row is larger than 64 MiB: is there a quotation mark that nothing closes?",
+            ));
+        }
+        Ok(count)
+    }
+}
+
+/// The rows of a table, one after the other.
+pub(crate) struct Table<R> {
+    reader: csv::Reader<Kept<io::Chain<Cursor<Vec<u8>>, R>>>,
+    ahead: Arc<Mutex<Ahead>>,
+    /// The first row: as it is, and the names in it, each once.
+    pub(crate) header: Vec<u8>,
+    /// Whether its lines end in a carriage return and a line feed.
+    pub(crate) ends_in_return: bool,
+    names: Vec<String>,
+    record: ByteRecord,
+}
+
+impl<R: Read> Table<R> {
+    /// Reads the first row.
+    pub(crate) fn open(path: &Path, mut reader: R) -> io::Result<Self> {
+        let mut head = Vec::new();
+        (&mut reader).take(HEAD_BYTES as u64).read_to_end(&mut head)?;
+        let delimiter = match ending(path) {
+            Some(true) => b'\t',
+            _ => delimiter(&head),
+        };
+        let ahead = Arc::new(Mutex::new(Ahead::default()));
+        let inner = Cursor::new(head).chain(reader);
+        let kept = Kept { inner, ahead: Arc::clone(&ahead) };
+        let reader = csv::ReaderBuilder::new()
+            .delimiter(delimiter)
+            .has_headers(false)
+            .flexible(true)
+            .buffer_capacity(HEAD_BYTES)
+            .from_reader(kept);
+        let (header, names, record) = (Vec::new(), Vec::new(), ByteRecord::new());
+        let ends_in_return = false;
+        let mut table = Self { reader, ahead, header, ends_in_return, names, record };
+        if let Some(row) = table.raw_row()? {
+            table.header = row;
+            table.names = names_of(&table.record);
+        }
+        Ok(table)
+    }
+
+    /// The next row as it is, without its end. None at the end of the table.
+    pub(crate) fn raw_row(&mut self) -> io::Result<Option<Vec<u8>>> {
+        if !self.reader.read_byte_record(&mut self.record).map_err(io::Error::other)? {
+            return Ok(None);
+        }
+        let end = self.reader.position().byte();
+        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = usize::try_from(end.saturating_sub(ahead.before)).unwrap_or(usize::MAX);
+        let count = count.min(ahead.bytes.len());
+        // Blank lines and half of a line's end may come before.
+        let row = &ahead.bytes[..count];
+        // The row ends before the line feed.
+        self.ends_in_return |= row.ends_with(b"\r");
+        let begin = row.iter().position(|byte| !b"\r\n".contains(byte)).unwrap_or(count);
+        let end = row.iter().rposition(|byte| !b"\r\n".contains(byte)).map_or(begin, |at| at + 1);
+        let row = row[begin..end].to_vec();
+        ahead.bytes.drain(..count);
+        ahead.before += count as u64;
+        Ok(Some(row))
+    }
+
+    /// The next row as a line of JSON with its end.
+    fn line(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
+        if self.raw_row()?.is_none() {
+            return Ok(false);
+        }
+        line.push(b'{');
+        for (at, cell) in self.record.iter().enumerate() {
+            if at > 0 {
+                line.push(b',');
+            }
+            match self.names.get(at) {
+                Some(name) => serde_json::to_writer(&mut *line, name)?,
+                None => serde_json::to_writer(&mut *line, &format!("column {}", at + 1))?,
+            }
+            line.push(b':');
+            match std::str::from_utf8(cell) {
+                Ok(cell) => serde_json::to_writer(&mut *line, cell)?,
+                // No JSON, and refused as that, with the place.
+                Err(_) => {
+                    line.push(b'"');
+                    line.extend(cell.iter().filter(|byte| !b"\r\n".contains(byte)));
+                    line.push(b'"');
+                }
+            }
+        }
+        line.extend_from_slice(b"}\n");
+        Ok(true)
+    }
+}
+
+/// What stands most often in the first line of what may stand between cells.
+fn delimiter(head: &[u8]) -> u8 {
+    let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let count = |delimiter: u8| line.iter().filter(|byte| **byte == delimiter).count();
+    [b',', b';', b'\t'].into_iter().rev().max_by_key(|one| count(*one)).unwrap_or(b',')
+}
+
+/// The names of columns, each once: a second `a` is `a 2`.
+fn names_of(record: &ByteRecord) -> Vec<String> {
+    let mut taken = HashSet::new();
+    let mut names = Vec::new();
+    for (at, cell) in record.iter().enumerate() {
+        let name = String::from_utf8_lossy(cell).trim().to_owned();
+        let name = if name.is_empty() { format!("column {}", at + 1) } else { name };
+        let again = (2..).map(|number| format!("{name} {number}"));
+        let free = std::iter::once(name.clone()).chain(again).find(|name| !taken.contains(name));
+        let free = free.unwrap_or(name);
+        taken.insert(free.clone());
+        names.push(free);
+    }
+    names
+}
+
+/// The rows of a table as lines of JSON.
+pub(crate) struct TableLines<R> {
+    table: Table<R>,
+    /// A line, and how many of its bytes were given out.
+    line: Vec<u8>,
+    given: usize,
+}
+
+impl<R: Read> TableLines<R> {
+    pub(crate) fn open(path: &Path, reader: R) -> io::Result<Self> {
+        Ok(Self { table: Table::open(path, reader)?, line: Vec::new(), given: 0 })
+    }
+}
+
+impl<R: Read> Read for TableLines<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.given == self.line.len() {
+            self.line.clear();
+            self.given = 0;
+            if !self.table.line(&mut self.line)? {
+                return Ok(0);
+            }
+        }
+        let rest = &self.line[self.given..];
+        let count = rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&rest[..count]);
+        self.given += count;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(name: &str, text: &[u8]) -> String {
+        let mut lines = Vec::new();
+        TableLines::open(Path::new(name), text).unwrap().read_to_end(&mut lines).unwrap();
+        String::from_utf8_lossy(&lines).into_owned()
+    }
+
+    fn rows(text: &str) -> Vec<String> {
+        let mut table = Table::open(Path::new("a.csv"), text.as_bytes()).unwrap();
+        let header = String::from_utf8(table.header.clone()).unwrap();
+        let rows = std::iter::from_fn(move || table.raw_row().unwrap());
+        let rows = rows.map(|row| String::from_utf8(row).unwrap());
+        std::iter::once(header).chain(rows).collect()
+    }
+
+    #[test]
+    fn rows_are_objects_of_their_cells() {
+        let text = b"id,text,id\n1,\"a \"\"b\"\",\nc\",x\n\n2,d\n3,e,f,g\n";
+        let expected = "{\"id\":\"1\",\"text\":\"a \\\"b\\\",\\nc\",\"id 2\":\"x\"}\n\
+            {\"id\":\"2\",\"text\":\"d\"}\n\
+            {\"id\":\"3\",\"text\":\"e\",\"id 2\":\"f\",\"column 4\":\"g\"}\n";
+        assert_eq!(lines("a.csv", text), expected);
+        assert_eq!(lines("a.csv", b"\xef\xbb\xbfid;t\n1;a,b\n"), "{\"id\":\"1\",\"t\":\"a,b\"}\n");
+        assert_eq!(lines("a.tsv.gz", b"a,b\tc\n1,2\t3\n"), "{\"a,b\":\"1,2\",\"c\":\"3\"}\n");
+        assert_eq!(lines("a.csv", b""), "");
+        assert!(lines("a.csv", b"id\n\xff\n").contains('\u{fffd}'));
+    }
+
+    #[test]
+    fn rows_are_given_as_they_are() {
+        let long = format!("{},\"\n{}\n\"", "x".repeat(70_000), "\"\"".repeat(70_000));
+        for end in ["\n", "\r\n"] {
+            let all = ["id,text", " 1 ,\"a\"\"b\" ", "\"\n\",", &long, "2,", "3", "\"4\",5"];
+            assert_eq!(rows(&all.join(end)), all);
+            assert_eq!(rows(&(all.join(&end.repeat(3)) + end)), all);
+        }
+        assert_eq!(rows("\u{feff}a,b\n1,2"), ["\u{feff}a,b", "1,2"]);
+    }
+
+    #[test]
+    fn a_quotation_mark_that_nothing_closes_is_an_error() {
+        let text = [b"id,text\n1,\"".to_vec(), vec![b'x'; DOCUMENT_BYTES_MAX + (2 << 20)]].concat();
+        let mut table = Table::open(Path::new("a.csv"), &*text).unwrap();
+        assert!(table.raw_row().unwrap_err().to_string().contains("nothing closes"));
+    }
+}

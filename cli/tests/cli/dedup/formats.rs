@@ -1,0 +1,95 @@
+//! What goes through `nearkin dedup` comes out as it went in: rows of tables and of Parquet files.
+
+use super::*;
+
+const TABLE: &str = "id,text,note\r\n\
+    1,\"one text, of \"\"many\"\" words\r\nthat go on\", kept \r\n\
+    2,\"One text of many WORDS that go on\",\"dropped\"\r\n\
+    \r\n\
+    3,quite another one of other words,\"a\"\r\n\
+    4,,no text\r\n\
+    5,and a third one that is like none\r\n";
+
+#[test]
+fn rows_of_a_table_stay_as_they_are() {
+    let scratch = Scratch::new();
+    scratch.write("in.csv", TABLE);
+    let ran = scratch.run("dedup in.csv --out out.csv --json").ends_with(0);
+    let row = "2,\"One text of many WORDS that go on\",\"dropped\"\r\n\r\n";
+    let expected = TABLE.replace(row, "").replace("4,,no text\r\n", "");
+    assert_eq!(text(&scratch, "out.csv"), expected);
+    let count = |name: &str| ran.objects()[0][name].as_u64().unwrap();
+    assert_eq!((count("read"), count("kept"), count("skipped")), (5, 3, 1));
+    let dropped = objects(&text(&scratch, "out.csv.dropped.jsonl"));
+    assert_eq!((&dropped[0]["line"], &dropped[0]["of_key"]), (&2.into(), &"1".into()));
+    // To stdout, packed, of two files, and as lines of JSON.
+    let ran = scratch.run("dedup in.csv --out -").ends_with(0).says(&["5 lines read, 3 kept"]);
+    assert_eq!(ran.stdout, expected);
+    scratch.run("dedup in.csv in.csv --out two.csv.gz").ends_with(0);
+    let ran = scratch.run("dedup two.csv.gz --out -").ends_with(0);
+    assert_eq!(ran.stdout, expected);
+    scratch.run("dedup in.csv --out out.jsonl").ends_with(0);
+    let lines = objects(&text(&scratch, "out.jsonl"));
+    assert_eq!(lines[0]["text"], "one text, of \"many\" words\r\nthat go on");
+    assert_eq!(lines[0]["note"], " kept ");
+    // Tables are read wherever lines are.
+    let ran = scratch.run("add i --jsonl in.csv --json").ends_with(0);
+    assert_eq!(ran.objects()[0]["inserted"], 4);
+    let names: Vec<_> = fs::read_dir(scratch.path("")).unwrap().collect();
+    assert_eq!(names.len(), 8, "{names:?}");
+}
+
+#[test]
+fn what_an_output_cannot_hold_is_refused() {
+    let scratch = Scratch::new();
+    scratch.write("in.csv", TABLE);
+    scratch.write("other.csv", "id,body\n1,a\n");
+    scratch.write("in.jsonl", "{\"id\":1,\"text\":\"some words\"}\n");
+    for (arguments, said) in [
+        ("in.jsonl --out out.csv", "in.jsonl is not"),
+        ("in.csv in.jsonl --out out.csv", "in.jsonl is not"),
+        ("in.csv --out out.parquet", "in.csv is not"),
+        ("in.csv --out out.xlsx", "name it .jsonl"),
+        ("in.csv --out out.dat", "name it .jsonl"),
+        ("in.csv other.csv --out out.csv", "different columns"),
+        ("- --out out.csv", "is not"),
+        ("in.csv --out out.csv --text-field body", "has the fields id, note, text"),
+    ] {
+        let ran = scratch.run(&format!("dedup {arguments}")).ends_with(2);
+        ran.says(&[said]);
+    }
+    assert_eq!(fs::read_dir(scratch.path("")).unwrap().count(), 3);
+    // A name that says nothing is that of lines, if the input is.
+    scratch.run("dedup in.jsonl --out out.dat").ends_with(0);
+    let ran =
+        scratch.run_with_stdin("dedup - --out -", b"{\"text\":\"a b c\"}\n{\"text\":\"a b c\"}");
+    assert_eq!(ran.ends_with(0).stdout, "{\"text\":\"a b c\"}\n");
+}
+
+/// pyarrow writes a file with columns of every type, and finds the kept rows equal.
+#[cfg(feature = "parquet")]
+#[test]
+fn columns_of_every_type_pass_through() {
+    let python = std::env::var("NEARKIN_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let found = Command::new(&python).args(["-c", "import pyarrow.parquet"]).output();
+    if !found.is_ok_and(|output| output.status.success()) {
+        println!("SKIPPED: {python} has no pyarrow; NEARKIN_PYTHON may name one that has");
+        return;
+    }
+    let scratch = Scratch::new();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/rows.py");
+    let python = |arguments: &[&str]| {
+        let mut command = Command::new(&python);
+        command.arg(&script).args(arguments).current_dir(scratch.path(""));
+        Ran::new(command.output().unwrap()).ends_with(0).stdout
+    };
+    python(&["make", "in.parquet"]);
+    let ran = scratch.run("dedup in.parquet --out out.jsonl").ends_with(2);
+    ran.says(&["cannot hold all columns of in.parquet: when, ", "nested", "--out OUT.parquet"]);
+    let ran = scratch.run("dedup in.parquet --out out.parquet").ends_with(0);
+    assert!(ran.stdout.contains("5,000  lines read"), "{}", ran.stdout);
+    let said = python(&["check", "in.parquet", "out.parquet", "out.parquet.dropped.jsonl"]);
+    assert!(said.contains("all columns equal"), "{said}");
+    let ran = scratch.run("dedup in.parquet --out o.parquet --text-field body").ends_with(2);
+    ran.says(&["no column \"body\""]);
+}

@@ -1,0 +1,129 @@
+//! An input that is not what it was taken for: never success, and nothing is left behind.
+
+use super::*;
+
+fn lines(field: &str, count: usize) -> String {
+    let line =
+        |at| format!("{{\"id\":{at},\"title\":\"t\",\"{field}\":\"some words, {at} times\"}}\n");
+    (0..count).map(line).collect()
+}
+
+fn names(scratch: &Scratch) -> Vec<String> {
+    let entries = fs::read_dir(scratch.path("")).unwrap();
+    let name = |entry: fs::DirEntry| entry.file_name().into_string().unwrap();
+    let mut names: Vec<_> = entries.map(|entry| name(entry.unwrap())).collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn a_field_named_wrongly_is_status_2_in_every_command() {
+    let scratch = Scratch::with_licences();
+    scratch.write("l.jsonl", lines("body", 3));
+    let before = names(&scratch);
+    for command in [
+        "add new --jsonl l.jsonl",
+        "add new --jsonl l.jsonl --passages 200:100",
+        "admit new --jsonl l.jsonl",
+        "query i --jsonl l.jsonl",
+        "dedup l.jsonl --out out.jsonl",
+        "tune --jsonl l.jsonl",
+        "add i --jsonl l.jsonl",
+    ] {
+        let ran = scratch.run(command).ends_with(2).says(&[
+            "none of 3 lines could be used: there is no \"text\"",
+            "l.jsonl line 1 has the fields body, id, title: --text-field body?",
+        ]);
+        assert!(!ran.stdout.contains("saved"), "{command}: {}", ran.stdout);
+        assert_eq!(names(&scratch), before, "{command}");
+        scratch.run(&format!("{command} --text-field body --threshold 0.7")).stderr.clear();
+        for left in ["new", "out.jsonl", "out.jsonl.dropped.jsonl"] {
+            let path = scratch.path(left);
+            if path.is_dir() {
+                fs::remove_dir_all(path).unwrap();
+            } else if path.exists() {
+                fs::remove_file(path).unwrap();
+            }
+        }
+    }
+    for command in ["pairs i --exact --from l.jsonl", "report i --out r.html --from l.jsonl"] {
+        let ran = scratch.run(command).ends_with(2);
+        ran.says(&["l.jsonl line 1 has the fields", "--from-field body?"]);
+        assert!(!scratch.path("r.html").exists());
+    }
+}
+
+#[test]
+fn most_lines_of_no_use_are_an_error_unless_that_is_accepted() {
+    let scratch = Scratch::new();
+    scratch.write("l.jsonl", lines("body", 3) + &lines("text", 2));
+    let ran = scratch.run("add i --jsonl l.jsonl").ends_with(2);
+    ran.says(&["3 of 5 lines could not be used", "safe in the index: 2 documents", "--lenient"]);
+    assert_eq!(scratch.run("stats i --json").objects()[0]["documents"], 2);
+    scratch.run("add i --jsonl l.jsonl --lenient").ends_with(0);
+    scratch.run("dedup l.jsonl --out out.jsonl").ends_with(2).says(&["3 of 5 lines"]);
+    assert!(
+        !scratch.path("out.jsonl").exists() && !scratch.path("out.jsonl.nearkin-work").exists()
+    );
+    let ran = scratch.run("dedup l.jsonl --out out.jsonl --lenient --json").ends_with(0);
+    let counts = &ran.objects()[0];
+    let bytes = |name: &str| counts[name].as_u64().unwrap();
+    assert_eq!(bytes("bytes_read"), bytes("bytes_kept") + bytes("bytes_skipped"));
+    assert_eq!((bytes("kept"), bytes("skipped")), (2, 3));
+    let ran = scratch.run("dedup l.jsonl --out out.jsonl --lenient").ends_with(0);
+    assert!(ran.stdout.contains("saved: 0 bytes of "), "{}", ran.stdout);
+    // As many as half of them are not most of them.
+    scratch.write("l.jsonl", lines("body", 2) + &lines("text", 2));
+    scratch.run("add i --jsonl l.jsonl").ends_with(0);
+    // Of what never is of use, the end is not waited for.
+    scratch.write("l.jsonl", lines("body", 9_000) + &lines("text", 9_000));
+    let ran = scratch.run("add new --jsonl l.jsonl").ends_with(2).says(&["none of 4,096 lines"]);
+    assert!(!ran.stderr.contains("8,000"), "{}", ran.stderr);
+    assert!(!scratch.path("new").exists());
+}
+
+#[test]
+fn a_command_that_fails_leaves_no_index_behind_and_takes_none_away() {
+    let scratch = Scratch::new();
+    scratch.write("l.jsonl", lines("body", 3));
+    scratch.write("l.csv", "user,film\nann,\nbob,\n");
+    fs::create_dir(scratch.path("folder")).unwrap();
+    scratch.run("create i").ends_with(0);
+    for index in ["new", "folder", "i"] {
+        let ran = scratch.run(&format!("add {index} --jsonl l.jsonl")).ends_with(2);
+        assert_eq!(ran.stderr.contains("was not kept"), index != "i", "{}", ran.stderr);
+        scratch.run(&format!("add {index} --jsonl l.jsonl --items-field x")).ends_with(2);
+        scratch.run(&format!("mirror {index} nowhere")).ends_with(2);
+        scratch.run(&format!("import {index} l.jsonl")).ends_with(2);
+    }
+    scratch
+        .run("add new --transactions l.csv --columns user,film")
+        .ends_with(2)
+        .says(&["2 of 2 rows of l.csv have no key or no item", "--columns"]);
+    assert_eq!(names(&scratch), ["folder", "i", "l.csv", "l.jsonl"]);
+    assert_eq!(fs::read_dir(scratch.path("folder")).unwrap().count(), 0);
+    scratch.run("verify i").ends_with(0);
+}
+
+#[test]
+fn many_documents_in_one_file_are_not_taken_for_one_text() {
+    let scratch = Scratch::with_licences();
+    scratch.write("l.jsonl", lines("body", 3));
+    scratch.write("l.csv", "id,text\n1,a\n2,b\n");
+    for command in ["add new", "admit new", "query i", "tune"] {
+        let ran = scratch.run(&format!("{command} docs/MIT.txt l.jsonl")).ends_with(2);
+        ran.says(&[
+            "l.jsonl holds many documents",
+            "--jsonl l.jsonl --text-field body",
+            "--as-text",
+        ]);
+        let ran = scratch.run(&format!("{command} l.csv")).ends_with(2);
+        ran.says(&["it is a table", "id, text", "--as-text"]);
+    }
+    assert!(!scratch.path("new").exists());
+    let ran = scratch.run("add new l.jsonl --as-text").ends_with(0);
+    assert!(ran.stdout.starts_with("1 document inserted"), "{}", ran.stdout);
+    // What lies in a folder was not named.
+    scratch.write("folder/l.jsonl", lines("body", 3));
+    scratch.run("add new folder").ends_with(0);
+}
