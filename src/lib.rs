@@ -172,7 +172,7 @@ pub use index::{
     Maintenance, Match, Newcomer, Options, Outcome, Pair, Pairs, Progress, Queries, Query, Reader,
     Recovery, Salvaged, Snapshot, Stats, Verification, Written,
 };
-pub use params::{Maker, Params, ParamsBuilder, Scheme, Shingles, Windows};
+pub use params::{FoldOptions, Maker, Normalise, Params, ParamsBuilder, Scheme, Shingles, Windows};
 pub use segment::ReadMode;
 pub use sketch::{Original, Signature, Sketcher};
 

@@ -11,6 +11,7 @@ use crate::{Error, Result};
 
 mod builder;
 mod maker;
+mod normalise;
 mod pieces;
 mod shape;
 mod stop;
@@ -18,6 +19,7 @@ mod stored;
 
 pub use builder::ParamsBuilder;
 pub use maker::Maker;
+pub use normalise::{FoldOptions, Normalise};
 pub use pieces::Windows;
 pub use shape::{Scheme, Shingles};
 use stored::Stored;
@@ -41,7 +43,6 @@ pub struct Params {
 
 /// Everything of [`Params`] that has one size.
 #[derive(Clone, Copy, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "four options that have nothing in common")]
 struct Fields {
     scheme: Scheme,
     seed: u64,
@@ -52,9 +53,8 @@ struct Fields {
     shingles: Shingles,
     passages: Option<Windows>,
     bag: bool,
-    keep_case: bool,
+    normalise: Normalise,
     keep_space: bool,
-    no_nfc: bool,
     threshold: f64,
     recall_target: f64,
 }
@@ -156,12 +156,20 @@ impl Params {
     /// Whether code that knows only version 1 of the catalog's row knows all of it.
     pub(crate) fn is_of_version_1(&self) -> bool {
         let f = &self.fields;
-        !f.scheme.is_external() && self.stop.is_none() && f.passages.is_none()
+        !f.scheme.is_external()
+            && self.stop.is_none()
+            && f.passages.is_none()
+            && !f.normalise.is_fold()
+    }
+
+    /// What is done to the characters of a text before it is cut into shingles.
+    pub fn normalise(&self) -> Normalise {
+        self.fields.normalise
     }
 
     /// Whether upper case stays.
     pub fn keep_case(&self) -> bool {
-        self.fields.keep_case
+        matches!(self.fields.normalise, Normalise::None | Normalise::Nfc)
     }
 
     /// Whether white space stays as it is.
@@ -171,7 +179,7 @@ impl Params {
 
     /// Whether texts are left without Unicode's normalisation form C.
     pub fn no_nfc(&self) -> bool {
-        self.fields.no_nfc
+        matches!(self.fields.normalise, Normalise::None | Normalise::Lower)
     }
 
     /// A builder of the same parameters, to change some of them. It keeps bands and lane width;
@@ -225,18 +233,21 @@ impl Params {
     /// The text that `signature_id` is the hash of.
     fn signature_text(&self) -> String {
         let f = &self.fields;
+        let normalise = if f.normalise.is_fold() {
+            format!("normalise={};keep-space={}", f.normalise, f.keep_space)
+        } else {
+            let (keep_case, no_nfc) = (self.keep_case(), self.no_nfc());
+            format!("keep-case={keep_case};keep-space={};no-nfc={no_nfc}", f.keep_space)
+        };
         format!(
             "nearkin-signature-1;scheme={};seed={};hashes={};lanes={};shingles={};bag={};\
-             keep-case={};keep-space={};no-nfc={}{}",
+             {normalise}{}",
             f.scheme,
             f.seed,
             f.hashes,
             f.lane_bits,
             f.shingles,
             f.bag,
-            f.keep_case,
-            f.keep_space,
-            f.no_nfc,
             stop::id_text(self.stop.as_deref())
         )
     }
@@ -344,9 +355,8 @@ impl Params {
         compare(&mut found, "lane bits", &a.lane_bits, &b.lane_bits);
         compare(&mut found, "shingles", &a.shingles, &b.shingles);
         compare(&mut found, "bag", &a.bag, &b.bag);
-        compare(&mut found, "keep case", &a.keep_case, &b.keep_case);
+        compare(&mut found, "normalisation", &a.normalise, &b.normalise);
         compare(&mut found, "keep space", &a.keep_space, &b.keep_space);
-        compare(&mut found, "no NFC", &a.no_nfc, &b.no_nfc);
         if self.stop != other.stop {
             let count = |params: &Self| stop::count(params.stop.as_deref());
             let (here, asked) = (count(self), count(other));
@@ -383,8 +393,11 @@ impl Params {
         if let Some(windows) = f.passages {
             windows.validate(f.shingles)?;
         }
-        if f.shingles == Shingles::Items && (f.keep_case || f.keep_space || f.no_nfc) {
-            return Err(refuse("items are never normalised; leave the normalisation options out"));
+        let as_they_are = matches!(f.normalise, Normalise::Case | Normalise::Fold(_));
+        if f.shingles == Shingles::Items && (!as_they_are || f.keep_space) {
+            return Err(refuse(
+                "items are taken as they are; normalise them with fold, or leave the option out",
+            ));
         }
         if let Some(stop) = &self.stop {
             stop::check(stop)?;
@@ -395,10 +408,12 @@ impl Params {
                 )));
             }
         }
-        if f.scheme.is_external() && (f.shingles != Shingles::Items || f.bag) {
+        if f.scheme.is_external()
+            && (f.shingles != Shingles::Items || f.bag || f.normalise.is_fold())
+        {
             return Err(refuse(format!(
-                "signatures of {} are made elsewhere; leave shingles and bag out, the name says \
-                 what they are",
+                "signatures of {} are made elsewhere; leave shingles, bag and normalisation out, \
+                 the name says what they are",
                 f.scheme
             )));
         }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use nearkin::{Params, ParamsBuilder, Scheme, Shingles, Windows};
+use nearkin::{Normalise, Params, ParamsBuilder, Scheme, Shingles, Windows};
 
 use crate::failure::Failure;
 use crate::files;
@@ -65,16 +65,26 @@ pub(crate) struct Given {
     #[arg(long)]
     bag: bool,
 
-    /// Tell upper case from lower case
-    #[arg(long)]
+    /// What makes texts equal before they are compared: none, lower, nfc, case (lower and nfc), or
+    /// fold [default: fold; items are taken as they are]
+    ///
+    /// fold makes texts equal that people call the same: curly and straight quotes, ligatures,
+    /// full-width letters, soft hyphens, accents written either way. Options follow it, each after
+    /// a comma: diacritics leaves accents and vowel points out; dehyphenate joins words that were
+    /// parted at line ends; turkish keeps the dotless i apart. As fold,diacritics,dehyphenate.
+    #[arg(long, value_name = "N", value_parser = |text: &str| text.parse::<Normalise>())]
+    normalise: Option<Normalise>,
+
+    /// Tell upper case from lower case: --normalise nfc
+    #[arg(long, conflicts_with = "normalise")]
     keep_case: bool,
 
     /// Tell white space from other white space
     #[arg(long)]
     keep_space: bool,
 
-    /// Leave Unicode's normalisation form C out
-    #[arg(long)]
+    /// Leave Unicode's normalisation form C out: --normalise lower
+    #[arg(long, conflicts_with = "normalise")]
     no_nfc: bool,
 
     /// Bits that a row is stored in, 8 or 16 [default: 8, or 16 for bands of two rows]
@@ -155,6 +165,9 @@ impl Given {
         if self.bag {
             builder = builder.bag(true);
         }
+        if let Some(normalise) = self.normalise {
+            builder = builder.normalise(normalise);
+        }
         if self.keep_case {
             builder = builder.keep_case(true);
         }
@@ -215,6 +228,7 @@ impl Given {
                 different(&mut found, "passages", given, &"none".to_owned());
             }
         }
+        different(&mut found, "normalise", self.normalise, &params.normalise());
         different(&mut found, "lane-bits", self.lane_bits, &params.lane_bits());
         different(&mut found, "scheme", self.scheme, &params.scheme());
         for (option, given, here) in [

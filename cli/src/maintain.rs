@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use nearkin::passages::PassageView;
-use nearkin::{ErrorKind, Options, Params, Reader, Scheme};
+use nearkin::{ErrorKind, Normalise, Options, Params, Reader, Scheme, Shingles};
 use serde::Serialize;
 
 use crate::args::{Compact, Create, Stats, Verify};
@@ -31,6 +31,7 @@ pub(crate) struct ParamsObject {
     passages: Option<String>,
     stop_words: usize,
     bag: bool,
+    normalise: String,
     keep_case: bool,
     keep_space: bool,
     no_nfc: bool,
@@ -50,6 +51,7 @@ impl ParamsObject {
             passages: params.passages().map(|windows| windows.to_string()),
             stop_words: params.stop_words().count(),
             bag: params.bag(),
+            normalise: params.normalise().to_string(),
             keep_case: params.keep_case(),
             keep_space: params.keep_space(),
             no_nfc: params.no_nfc(),
@@ -191,12 +193,12 @@ fn shingles(params: &Params) -> String {
         return format!("made elsewhere ({maker})");
     }
     let mut text = params.shingles().to_string();
-    for (is, name) in [
-        (params.bag(), "bag"),
-        (params.keep_case(), "keep-case"),
-        (params.keep_space(), "keep-space"),
-        (params.no_nfc(), "no-nfc"),
-    ] {
+    // Items are taken as they are unless they are folded.
+    if params.shingles() != Shingles::Items || matches!(params.normalise(), Normalise::Fold(_)) {
+        text.push_str(", ");
+        text.push_str(&params.normalise().to_string());
+    }
+    for (is, name) in [(params.bag(), "bag"), (params.keep_space(), "keep-space")] {
         if is {
             text.push_str(", ");
             text.push_str(name);

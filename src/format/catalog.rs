@@ -15,6 +15,10 @@ const VERSION: u8 = 1;
 const VERSION_NEWER: u8 = 2;
 /// That of a row of an index of passages, for the same reason.
 const VERSION_PASSAGES: u8 = 3;
+/// That of a row of an index with normalisation `fold`, of documents or passages; likewise.
+const VERSION_FOLD: u8 = 4;
+/// All of them.
+const VERSIONS: [u8; 4] = [VERSION, VERSION_NEWER, VERSION_PASSAGES, VERSION_FOLD];
 /// Before the row: version (1) and CRC (4).
 const PREFIX_BYTES: u64 = 5;
 /// More bytes than a row ever has (a segment takes at most 90), and the most that decoding may
@@ -89,6 +93,7 @@ impl Row {
 
     fn version(&self) -> u8 {
         match self.params.passages() {
+            _ if self.params.normalise().is_fold() => VERSION_FOLD,
             Some(_) => VERSION_PASSAGES,
             None if self.params.is_of_version_1() => VERSION,
             None => VERSION_NEWER,
@@ -105,7 +110,7 @@ impl Row {
         if planted!(RowCrcNotChecked, false, crc32fast::hash(body) != crc) {
             return Err(DecodeError::damaged("checksum of the catalog row does not match", 1));
         }
-        if ![VERSION, VERSION_NEWER, VERSION_PASSAGES].contains(&version) {
+        if !VERSIONS.contains(&version) {
             return Err(DecodeError::unsupported("version of the catalog row is unknown", 0));
         }
         let config = bincode::config::standard().with_limit::<ROW_BYTES_MAX>();
@@ -173,7 +178,12 @@ impl SegmentEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Scheme;
+    use crate::{FoldOptions, Normalise, ParamsBuilder, Scheme};
+
+    /// Parameters of a row that is none of the newer ones.
+    fn case() -> ParamsBuilder {
+        Params::builder().normalise(Normalise::Case)
+    }
 
     fn segment(number: u64) -> SegmentEntry {
         let after = number.saturating_add(1);
@@ -186,7 +196,7 @@ mod tests {
     fn row() -> Row {
         Row {
             uuid: *b"0123456789abcdef",
-            params: Params::builder().build().expect("the defaults are valid"),
+            params: case().build().expect("valid"),
             unicode: "16".to_owned(),
             floor: 300,
             wal: Some(WalEntry { number: 1, salt: 0x0123_4567_89AB_CDEF, length: 1 << 20 }),
@@ -218,7 +228,7 @@ mod tests {
     #[test]
     fn a_row_of_an_external_scheme_or_with_a_stop_list_says_that_it_is_newer_and_comes_back() {
         let scheme = Scheme::external("datasketch-seed1").expect("a name");
-        let newer = [Params::builder().scheme(scheme), Params::builder().stop_words(["a", "the"])];
+        let newer = [case().scheme(scheme), case().stop_words(["a", "the"])];
         for builder in newer {
             let newer = Row { params: builder.build().expect("valid"), ..row() };
             let bytes = newer.encode();
@@ -228,6 +238,24 @@ mod tests {
                 let forged = [&[version], &bytes[1..]].concat();
                 assert!(!Row::decode(&forged).expect_err("forged").unsupported);
             }
+        }
+    }
+
+    #[test]
+    fn a_row_of_normalisation_fold_says_that_it_is_newer_and_comes_back() {
+        for bits in 0..8 {
+            let set = |bit: u8| bits & bit != 0;
+            let options = FoldOptions::default().diacritics(set(1));
+            let options = options.dehyphenate(set(2)).turkish(set(4));
+            let windows = set(1).then(|| "200:100".parse().expect("windows"));
+            let mut builder = case().normalise(Normalise::Fold(options));
+            if let Some(windows) = windows {
+                builder = builder.passages(windows);
+            }
+            let newer = Row { params: builder.build().expect("valid"), ..row() };
+            let bytes = newer.encode();
+            assert_eq!(bytes[0], 4);
+            assert_eq!(Row::decode(&bytes).expect("decodes"), newer);
         }
     }
 
@@ -242,7 +270,7 @@ mod tests {
             damaged[bit / 8] ^= 1 << (bit % 8);
             let error = Row::decode(&damaged).expect_err("damaged");
             // Of the version byte alone: under a checksum that holds it names a newer writer.
-            let known = [VERSION, VERSION_NEWER, VERSION_PASSAGES].contains(&damaged[0]);
+            let known = VERSIONS.contains(&damaged[0]);
             assert_eq!(error.unsupported, !known, "bit {bit}");
         }
     }
@@ -327,16 +355,19 @@ mod tests {
     #[test]
     fn the_rows_in_the_format_document_are_those_we_write() {
         let scheme = Scheme::external("maker").expect("a name");
-        let external = Params::builder().scheme(scheme).build().expect("valid");
-        let stop = Params::builder().stop_words(["the", "a"]).build().expect("valid");
+        let external = case().scheme(scheme).build().expect("valid");
+        let stop = case().stop_words(["the", "a"]).build().expect("valid");
+        let options = FoldOptions::default().diacritics(true);
+        let fold = case().normalise(Normalise::Fold(options)).build().expect("valid");
         let windows = "200:100".parse().expect("windows");
-        let passages = Params::builder().passages(windows).build().expect("valid");
+        let passages = case().passages(windows).build().expect("valid");
         let empty = || Row { wal: None, segments: Vec::new(), ..row() };
         let rows = [
             ("", Row { wal: row().wal, segments: vec![segment(2)], ..row() }),
             (" of an external scheme", Row { params: external, ..empty() }),
             (" with a stop list", Row { params: stop, ..empty() }),
             (" of passages", Row { params: passages, ..empty() }),
+            (" of fold", Row { params: fold, ..empty() }),
         ];
         let document = include_str!("../../docs/FILE_FORMAT.md");
         for (name, row) in rows {

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::normalise::Normalise;
 use super::pieces::Windows;
 use super::shape::{Scheme, Shingles};
 use super::{Fields, HASHES, Params, stop};
@@ -13,7 +14,6 @@ use crate::{Error, Result};
 
 /// Collects what [`Params`] shall be; nothing is checked before [`ParamsBuilder::build`].
 #[derive(Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "four options that have nothing in common")]
 pub struct ParamsBuilder {
     threshold: f64,
     recall_target: f64,
@@ -25,9 +25,9 @@ pub struct ParamsBuilder {
     stop: Option<Arc<str>>,
     passages: Option<Windows>,
     bag: bool,
-    keep_case: bool,
+    /// None: the default of the shingles.
+    normalise: Option<Normalise>,
     keep_space: bool,
-    no_nfc: bool,
     scheme: Scheme,
     seed: u64,
 }
@@ -54,9 +54,8 @@ impl ParamsBuilder {
             stop: None,
             passages: None,
             bag: false,
-            keep_case: false,
+            normalise: None,
             keep_space: false,
-            no_nfc: false,
             scheme: Scheme::Fast,
             seed: 0,
         }
@@ -74,9 +73,9 @@ impl ParamsBuilder {
             stop,
             passages: fields.passages,
             bag: fields.bag,
-            keep_case: fields.keep_case,
+            normalise: Some(fields.normalise)
+                .filter(|normalise| *normalise != Normalise::default_of(fields.shingles)),
             keep_space: fields.keep_space,
-            no_nfc: fields.no_nfc,
             scheme: fields.scheme,
             seed: fields.seed,
         }
@@ -165,10 +164,25 @@ impl ParamsBuilder {
         self
     }
 
-    /// Whether upper case stays. Default: no.
+    /// What is done to the characters of a text before it is cut into shingles. Default:
+    /// [`Normalise::Fold`] without options; items are taken as they are, unless this asks for
+    /// `Fold`.
+    #[must_use]
+    pub fn normalise(mut self, normalise: Normalise) -> Self {
+        self.normalise = Some(normalise);
+        self
+    }
+
+    /// Whether upper case stays. `true` asks for [`Normalise::Nfc`], or with
+    /// [`ParamsBuilder::no_nfc`] for [`Normalise::None`].
     #[must_use]
     pub fn keep_case(mut self, keep_case: bool) -> Self {
-        self.keep_case = keep_case;
+        let no_nfc = matches!(self.normalise, Some(Normalise::Lower | Normalise::None));
+        if keep_case {
+            self.normalise = Some(if no_nfc { Normalise::None } else { Normalise::Nfc });
+        } else if matches!(self.normalise, Some(Normalise::Nfc | Normalise::None)) {
+            self.normalise = Some(if no_nfc { Normalise::Lower } else { Normalise::Case });
+        }
         self
     }
 
@@ -179,10 +193,16 @@ impl ParamsBuilder {
         self
     }
 
-    /// Whether Unicode's normalisation form C is left out. Default: no.
+    /// Whether Unicode's normalisation form C is left out. `true` asks for [`Normalise::Lower`],
+    /// or with [`ParamsBuilder::keep_case`] for [`Normalise::None`].
     #[must_use]
     pub fn no_nfc(mut self, no_nfc: bool) -> Self {
-        self.no_nfc = no_nfc;
+        let keep_case = matches!(self.normalise, Some(Normalise::Nfc | Normalise::None));
+        if no_nfc {
+            self.normalise = Some(if keep_case { Normalise::None } else { Normalise::Lower });
+        } else if matches!(self.normalise, Some(Normalise::Lower | Normalise::None)) {
+            self.normalise = Some(if keep_case { Normalise::Nfc } else { Normalise::Case });
+        }
         self
     }
 
@@ -207,6 +227,7 @@ impl ParamsBuilder {
         let hashes = narrow("hashes", self.hashes)?;
         let external = self.scheme.is_external();
         let shingles = if external { Shingles::Items } else { Shingles::Words(3) };
+        let shingles = self.shingles.unwrap_or(shingles);
         let fields = Fields {
             scheme: self.scheme,
             seed: self.seed,
@@ -214,12 +235,11 @@ impl ParamsBuilder {
             bands: 1,
             rows: 1,
             lane_bits: self.lane_bits.unwrap_or(16),
-            shingles: self.shingles.unwrap_or(shingles),
+            shingles,
             passages: self.passages,
             bag: self.bag,
-            keep_case: self.keep_case,
+            normalise: self.normalise.unwrap_or(Normalise::default_of(shingles)),
             keep_space: self.keep_space,
-            no_nfc: self.no_nfc,
             threshold: self.threshold,
             recall_target: self.recall_target,
         };

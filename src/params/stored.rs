@@ -2,14 +2,14 @@
 //!
 //! Knows the order of what is stored, which is for ever. Checks nothing; `Params` does.
 
+use super::normalise::StoredNormalise;
 use super::pieces::Windows;
 use super::shape::{Scheme, Shingles};
-use super::{Fields, Params};
+use super::{Fields, Normalise, Params};
 use crate::{Error, Result};
 
 /// The stored form of [`Params`]. Nothing is ever added but variants, at the end of an enum.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "four options that have nothing in common")]
 pub(super) struct Stored {
     pub(super) scheme: Scheme,
     pub(super) seed: u64,
@@ -19,7 +19,8 @@ pub(super) struct Stored {
     pub(super) lane_bits: u32,
     pub(super) shingles: StoredShingles,
     pub(super) bag: bool,
-    pub(super) keep_case: bool,
+    /// Two values say, with `no_nfc`, what they said when this was a boolean.
+    pub(super) keep_case: StoredNormalise,
     pub(super) keep_space: bool,
     pub(super) no_nfc: bool,
     pub(super) threshold: f64,
@@ -67,9 +68,9 @@ impl From<Params> for Stored {
             lane_bits: f.lane_bits,
             shingles,
             bag: f.bag,
-            keep_case: f.keep_case,
+            keep_case: StoredNormalise::of(f.normalise),
             keep_space: f.keep_space,
-            no_nfc: f.no_nfc,
+            no_nfc: matches!(f.normalise, Normalise::None | Normalise::Lower),
             threshold: f.threshold,
             recall_target: f.recall_target,
         }
@@ -103,9 +104,8 @@ impl TryFrom<Stored> for Params {
             shingles,
             passages,
             bag: stored.bag,
-            keep_case: stored.keep_case,
+            normalise: stored.keep_case.with(stored.no_nfc)?,
             keep_space: stored.keep_space,
-            no_nfc: stored.no_nfc,
             threshold: stored.threshold,
             recall_target: stored.recall_target,
         };

@@ -15,6 +15,7 @@ mod band;
 mod compare;
 mod distinct;
 mod fast;
+mod fold;
 mod hash;
 mod lane;
 mod normalise;
@@ -133,8 +134,7 @@ impl Sketcher {
         T: AsRef<str>,
     {
         self.check_items()?;
-        let hash = |item: T| self.inner.unit.of(item.as_ref().as_bytes());
-        self.original(items.into_iter().map(hash))
+        self.original(items.into_iter().map(|item| self.inner.item(item.as_ref().as_bytes())))
     }
 
     /// A set of byte strings with all its items, to be compared exactly: as
@@ -145,7 +145,7 @@ impl Sketcher {
         T: AsRef<[u8]>,
     {
         self.check_items()?;
-        self.original(items.into_iter().map(|item| self.inner.unit.of(item.as_ref())))
+        self.original(items.into_iter().map(|item| self.inner.item(item.as_ref())))
     }
 
     fn original(&self, hashes: impl Iterator<Item = u64>) -> Result<Original> {
@@ -157,27 +157,27 @@ impl Sketcher {
         })
     }
 
-    /// The signature of a set of strings, taken as they are. `Empty` when there are none;
-    /// `Invalid` when the parameters are not for items, or for signatures made elsewhere.
+    /// The signature of a set of strings, taken as they are unless the parameters say to fold
+    /// them. `Empty` when there are none; `Invalid` when the parameters are not for items, or for
+    /// signatures made elsewhere.
     pub fn items<I, T>(&self, items: I) -> Result<Signature>
     where
         I: IntoIterator<Item = T>,
         T: AsRef<str>,
     {
         self.check_items()?;
-        let hash = |item: T| self.inner.unit.of(item.as_ref().as_bytes());
-        self.sign(items.into_iter().map(hash))
+        self.sign(items.into_iter().map(|item| self.inner.item(item.as_ref().as_bytes())))
     }
 
-    /// The signature of a set of byte strings, taken as they are: as [`Sketcher::items`], which
-    /// takes a string for its bytes.
+    /// The signature of a set of byte strings: as [`Sketcher::items`], which takes a string for
+    /// its bytes. Only those that are UTF-8 are folded if the parameters say so.
     pub fn byte_items<I, T>(&self, items: I) -> Result<Signature>
     where
         I: IntoIterator<Item = T>,
         T: AsRef<[u8]>,
     {
         self.check_items()?;
-        self.sign(items.into_iter().map(|item| self.inner.unit.of(item.as_ref())))
+        self.sign(items.into_iter().map(|item| self.inner.item(item.as_ref())))
     }
 
     /// The signature of a set of integers, each the same item as its decimal digits: 1 is "1".
@@ -235,6 +235,12 @@ impl Sketcher {
 }
 
 impl Inner {
+    /// The hash of an item.
+    #[inline]
+    fn item(&self, item: &[u8]) -> u64 {
+        if self.units.folds_items() { self.units.item(item) } else { self.unit.of(item) }
+    }
+
     /// The signature of a text. Inlined, so that it can be compiled for several processors.
     #[inline(always)]
     fn text(

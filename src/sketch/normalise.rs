@@ -1,4 +1,5 @@
-//! Text as it is compared: lower case, Unicode form C, white space as single blanks.
+//! Text as it is compared: folded, or in lower case and Unicode form C; white space as single
+//! blanks.
 //!
 //! Knows characters. Does not know what a unit is. Frozen: see `docs/SIGNATURES.md`.
 
@@ -6,7 +7,8 @@ use std::borrow::Cow;
 
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-use crate::Params;
+use super::fold::{CASE, FOLD, Table, slow};
+use crate::{FoldOptions, Normalise, Params};
 
 /// The versions of Unicode that texts are read by. Recorded beside an index and shown, never a
 /// reason to refuse one: they differ in characters assigned between them only.
@@ -24,28 +26,64 @@ fn widen((major, minor, patch): (u8, u8, u8)) -> (u64, u64, u64) {
     (major.into(), minor.into(), patch.into())
 }
 
-/// What to do to a text, in this order: lower case, form C, white space.
+/// What to do to a text, in this order: options of `fold`, letters, white space.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
-    lower: bool,
-    compose: bool,
+    letters: Normalise,
     space: bool,
 }
 
 impl Rules {
     pub(crate) fn new(params: &Params) -> Self {
-        Self { lower: !params.keep_case(), compose: !params.no_nfc(), space: !params.keep_space() }
+        Self { letters: params.normalise(), space: !params.keep_space() }
     }
 
-    /// Whether letters are made lower case.
+    /// Whether letters of ASCII are made lower case.
     pub(crate) fn lower(self) -> bool {
-        self.lower
+        !matches!(self.letters, Normalise::None | Normalise::Nfc)
     }
 
-    /// Lower case and form C. Borrows where nothing changes.
+    /// Whether letters are folded.
+    pub(crate) fn folds(self) -> bool {
+        matches!(self.letters, Normalise::Fold(_))
+    }
+
+    /// Whether white space becomes single blanks.
+    pub(crate) fn space(self) -> bool {
+        self.space
+    }
+
+    /// The tables by which `letters` can be done in one pass, if there are any.
+    pub(crate) fn table(self) -> Option<&'static Table> {
+        match self.letters {
+            Normalise::Case => Some(&CASE),
+            Normalise::Fold(FoldOptions { diacritics: false, .. }) => Some(&FOLD),
+            _ => None,
+        }
+    }
+
+    /// The options of `fold` that come before all else. Borrows where nothing changes.
+    #[inline(always)]
+    pub(crate) fn options(self, text: &str) -> Cow<'_, str> {
+        match self.letters {
+            Normalise::Fold(options) if options.dehyphenate || options.turkish => {
+                options_of(options, text)
+            }
+            _ => Cow::Borrowed(text),
+        }
+    }
+
+    /// What is done to letters, one step after the other. Borrows where nothing changes.
     pub(crate) fn letters(self, text: &str) -> Cow<'_, str> {
-        let text = if self.lower { lower(text) } else { Cow::Borrowed(text) };
-        if !self.compose || text.is_ascii() || is_nfc_quick(text.chars()) == IsNormalized::Yes {
+        let compose = match self.letters {
+            Normalise::Fold(options) if !text.is_ascii() => {
+                return Cow::Owned(slow::fold(text, options.diacritics));
+            }
+            Normalise::Nfc | Normalise::Case => true,
+            Normalise::Fold(_) | Normalise::None | Normalise::Lower => false,
+        };
+        let text = if self.lower() { lower(text) } else { Cow::Borrowed(text) };
+        if !compose || text.is_ascii() || is_nfc_quick(text.chars()) == IsNormalized::Yes {
             return text;
         }
         Cow::Owned(text.nfc().collect())
@@ -68,6 +106,12 @@ impl Rules {
         }
         Cow::Owned(out)
     }
+}
+
+#[inline(never)]
+fn options_of(options: FoldOptions, text: &str) -> Cow<'_, str> {
+    let joined = if options.dehyphenate { slow::dehyphenate(text) } else { Cow::Borrowed(text) };
+    if options.turkish { Cow::Owned(slow::turkish(&joined).into_owned()) } else { joined }
 }
 
 /// The pieces of a text between white space.

@@ -1,4 +1,4 @@
-//! Masks of ASCII bytes by SSE2, which every x86-64 has: 16 bytes compared and gathered at once.
+//! Masks of bytes by SSE2, which every x86-64 has: 16 bytes compared and gathered at once.
 //! With its parts for AVX2 and AVX-512, the only unsafe code that makes signatures.
 //!
 //! Knows bytes. What the masks mean is defined in `split`, and tested there.
@@ -201,7 +201,7 @@ fn text_by_avx512(
     inner.text(Some(Processor::Wide(wide)), text, scratch)
 }
 
-/// The masks of 64 ASCII bytes.
+/// The masks of 64 bytes.
 #[inline]
 pub(crate) fn masks(block: &[u8; 64]) -> Masks {
     // SAFETY: the function needs SSE2 and nothing else; this file is compiled where the build has
@@ -209,7 +209,7 @@ pub(crate) fn masks(block: &[u8; 64]) -> Masks {
     unsafe { masks_by_sse2(block) }
 }
 
-/// The white space of 64 ASCII bytes.
+/// The white space of ASCII in 64 bytes.
 #[inline]
 pub(crate) fn blanks(block: &[u8; 64]) -> u64 {
     // SAFETY: as above.
@@ -226,6 +226,8 @@ fn masks_by_sse2(block: &[u8; 64]) -> Masks {
         let letter = between(_mm_or_si128(bytes, each(0x20)), b'a', b'z');
         let bar = _mm_cmpeq_epi8(bytes, each(b'_'));
         let joint = _mm_andnot_si128(digit, between(bytes, b'\'', b';'));
+        // The highest bit of a byte is gathered: that of those beyond ASCII is set.
+        let letter = _mm_or_si128(letter, bytes);
         masks.word |= gather(_mm_or_si128(_mm_or_si128(digit, letter), bar)) << shift;
         masks.joint |= gather(joint) << shift;
         masks.bar |= gather(bar) << shift;

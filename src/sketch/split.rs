@@ -1,9 +1,10 @@
-//! ASCII text to unit hashes: 64 bytes at a time made lower case and looked at as masks with a bit
-//! a byte, then the hashes of all units, those of like length together, so that the processor
-//! never has to guess.
+//! ASCII text, or what `fold` makes of any text, to unit hashes: 64 bytes at a time made lower case
+//! and looked at as masks with a bit a byte, then the hashes of all units, those of like length
+//! together, so that the processor never has to guess.
 //!
-//! Knows where words and tokens of ASCII begin and end. The definition of a word is the crate
-//! `unicode-segmentation`, of the masks the plain code at the end of this file.
+//! Knows where words and tokens of ASCII begin and end; bytes beyond ASCII are letters. The
+//! definition of a word is the crate `unicode-segmentation`, of the masks the plain code at the end
+//! of this file.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -44,20 +45,25 @@ pub(crate) struct Split {
     /// units are longer.
     heads: Vec<u64>,
     long: Vec<u32>,
+    /// What a text becomes before it is cut; used by `units`.
+    pub(crate) folded: Vec<u8>,
 }
 
 impl Split {
     pub(crate) fn bytes(&self) -> usize {
         let places = self.edges.capacity() + self.long.capacity();
         let words = self.marks.capacity() + self.heads.capacity();
-        self.text.capacity() + places * size_of::<u32>() + words * size_of::<u64>()
+        self.text.capacity()
+            + self.folded.capacity()
+            + places * size_of::<u32>()
+            + words * size_of::<u64>()
     }
 
-    /// Adds the hashes of the units of an ASCII text.
+    /// Adds the hashes of the units of a text.
     #[inline(always)]
     pub(crate) fn hash(
         &mut self,
-        text: &str,
+        text: &[u8],
         rules: Cut,
         hash: UnitHash,
         processor: Option<Processor>,
@@ -65,12 +71,13 @@ impl Split {
     ) {
         let mut rest = text;
         while !rest.is_empty() {
-            let (piece, after) = rest.split_at(rules.piece(rest.as_bytes()));
+            let (piece, after) = rest.split_at(rules.piece(rest));
             if piece.len() <= PIECE_BYTES_MAX {
-                let count = self.cut(piece.as_bytes(), rules, processor);
+                let count = self.cut(piece, rules, processor);
                 self.hash_units(count, hash, processor, out);
             } else {
                 // Places of 32 bits would not do.
+                let piece = &*String::from_utf8_lossy(piece);
                 let piece = if rules.lower { &piece.to_ascii_lowercase() } else { piece };
                 let add = |unit: &str| out.push(hash.of(unit.as_bytes()));
                 match rules.kind {
@@ -154,7 +161,9 @@ impl Cut {
     /// How long the first piece of a text is: it ends where no unit sees both sides.
     fn piece(self, text: &[u8]) -> usize {
         let ends = |byte: &u8| match self.kind {
-            Kind::Words => !matches!(byte, b'\''..=b';' | b'A'..=b'Z' | b'a'..=b'z' | b'_'),
+            Kind::Words => {
+                !matches!(byte, b'\''..=b';' | b'A'..=b'Z' | b'a'..=b'z' | b'_' | 0x80..)
+            }
             Kind::Tokens => *byte == b' ',
         };
         let beyond = text.get(PIECE_BYTES..).and_then(|beyond| beyond.iter().position(ends));
@@ -306,21 +315,22 @@ fn joins(text: &[u8], at: usize) -> bool {
     let (Some(&before), Some(&after)) = (text.get(at.wrapping_sub(1)), text.get(at + 1)) else {
         return false;
     };
+    let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte >= 0x80;
     match text[at] {
         b'.' | b'\'' => {
-            before.is_ascii_alphabetic() && after.is_ascii_alphabetic()
+            is_letter(before) && is_letter(after)
                 || before.is_ascii_digit() && after.is_ascii_digit()
         }
-        b':' => before.is_ascii_alphabetic() && after.is_ascii_alphabetic(),
+        b':' => is_letter(before) && is_letter(after),
         b',' | b';' => before.is_ascii_digit() && after.is_ascii_digit(),
         _ => false,
     }
 }
 
-/// Masks of 64 ASCII bytes.
+/// Masks of 64 bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Masks {
-    /// Letters, digits and `_`.
+    /// Letters, bytes beyond ASCII, digits and `_`.
     pub(crate) word: u64,
     /// A range around the punctuation that may join two words (`joins` decides).
     pub(crate) joint: u64,
@@ -334,7 +344,9 @@ pub(crate) fn plain_masks(block: &[u8; 64]) -> Masks {
     // Sums and products of bits, not `||` and `&&`: without branches many bytes are done at once.
     let letter = |byte: u8| (byte | 0x20).wrapping_sub(b'a') < 26;
     let digit = |byte: u8| byte.wrapping_sub(b'0') < 10;
-    let word = |byte: u8| u8::from(letter(byte)) | u8::from(digit(byte)) | u8::from(byte == b'_');
+    let word = |byte: u8| {
+        byte >> 7 | u8::from(letter(byte)) | u8::from(digit(byte)) | u8::from(byte == b'_')
+    };
     let joint =
         |byte: u8| u8::from(byte.wrapping_sub(b'\'') <= b';' - b'\'') & u8::from(!digit(byte));
     let bar = |byte: u8| u8::from(byte == b'_');

@@ -4,12 +4,17 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::normalise::{Rules, tokens};
+use super::fold::{Pass, Stop, Table};
+use super::normalise::{Rules, is_white_space, tokens};
 use super::simd::Processor;
 use super::split::{Cut, Kind, Split};
 use super::unit::UnitHash;
 use super::words;
 use crate::Shingles;
+
+/// Bytes of the buffer that texts are folded into, and the most that it grows to for words.
+const FOLDED_BYTES: usize = 12 << 10;
+const FOLDED_BYTES_MAX: usize = 256 << 20;
 
 /// Hashes the units of texts. Holds the hashes of the ASCII characters, 1 KiB.
 #[derive(Debug)]
@@ -38,6 +43,7 @@ impl Units {
         processor: Option<Processor>,
         units: &mut Vec<u64>,
     ) {
+        let text = &*self.rules.options(text);
         let kind = match shingles {
             Shingles::Words(_) => Some(Kind::Words),
             Shingles::Tokens(_) => Some(Kind::Tokens),
@@ -48,36 +54,140 @@ impl Units {
         {
             // White space of ASCII ends words as a blank does, and so need not be replaced.
             let cut = Cut { kind, lower: self.rules.lower() };
-            split.hash(text, cut, self.hash, processor, units);
-        } else {
-            self.of_any(text, shingles, split, units);
+            split.hash(text.as_bytes(), cut, self.hash, processor, units);
+            return;
         }
+        // A buffer of its own: the rest of `split` is used besides.
+        let mut folded = std::mem::take(&mut split.folded);
+        match (self.rules.table(), kind) {
+            (Some(table), Some(Kind::Words)) => {
+                self.words(text, table, &mut folded, split, processor, units);
+            }
+            (Some(table), Some(Kind::Tokens)) => {
+                let cut = Cut { kind: Kind::Tokens, lower: false };
+                let letters = self.letters(text, table, &mut folded);
+                split.hash(letters, cut, self.hash, processor, units);
+            }
+            (Some(table), None) if self.rules.space() => {
+                let letters = str::from_utf8(self.letters(text, table, &mut folded));
+                // What is written is UTF-8.
+                self.of_letters(letters.unwrap_or_default(), shingles, split, units);
+            }
+            _ => self.of_any(text, shingles, split, units),
+        }
+        split.folded = folded;
+    }
+
+    /// The words of a text that is not of ASCII alone.
+    #[inline(always)]
+    fn words(
+        &self,
+        text: &str,
+        table: &'static Table,
+        folded: &mut Vec<u8>,
+        split: &mut Split,
+        processor: Option<Processor>,
+        units: &mut Vec<u64>,
+    ) {
+        let cut = Cut { kind: Kind::Words, lower: false };
+        let mut pass = Pass::<true>::new(table, text);
+        if folded.len() < FOLDED_BYTES {
+            folded.resize(FOLDED_BYTES, 0);
+        }
+        loop {
+            let stop = pass.run(folded);
+            let (at, end) = match stop {
+                Stop::End => (text.len(), pass.written()),
+                Stop::Full | Stop::Slow => pass.cut(folded),
+            };
+            if stop == Stop::Full && end == 0 && folded.len() < FOLDED_BYTES_MAX {
+                folded.resize(2 * folded.len(), 0);
+                continue;
+            }
+            split.hash(&folded[..end], cut, self.hash, processor, units);
+            match stop {
+                Stop::End => return,
+                Stop::Full if end > 0 => {
+                    folded.copy_within(end..pass.written(), 0);
+                    pass.keep(at, pass.written() - end, 0);
+                }
+                Stop::Full | Stop::Slow => {
+                    self.of_any(pass.slow_part(at), Shingles::Words(1), split, units);
+                    pass.keep(pass.read(), 0, 0);
+                }
+            }
+        }
+    }
+
+    /// The letters of a text as they are compared, and all white space beyond ASCII as tabs: what
+    /// white space becomes then is the same.
+    #[inline(always)]
+    fn letters<'a>(&self, text: &str, table: &'static Table, out: &'a mut Vec<u8>) -> &'a [u8] {
+        let mut pass = Pass::<false>::new(table, text);
+        let bytes = FOLDED_BYTES.max(text.len() + text.len() / 8);
+        if out.len() < bytes {
+            out.resize(bytes, 0);
+        }
+        loop {
+            match pass.run(out) {
+                Stop::End => return &out[..pass.written()],
+                Stop::Full => out.resize(2 * out.len(), 0),
+                Stop::Slow => {
+                    let (at, end) = pass.cut(out);
+                    let blank = |c: char| is_white_space(c) && !c.is_ascii();
+                    let slow = self.rules.letters(pass.slow_part(at)).replace(blank, "\t");
+                    let written = end + slow.len();
+                    if out.len() < written + FOLDED_BYTES {
+                        out.resize(2 * (written + FOLDED_BYTES), 0);
+                    }
+                    out[end..written].copy_from_slice(slow.as_bytes());
+                    pass.keep(pass.read(), written, written);
+                }
+            }
+        }
+    }
+
+    /// Whether items are not taken as they are.
+    #[inline]
+    pub(crate) fn folds_items(&self) -> bool {
+        self.rules.folds()
+    }
+
+    /// The hash of an item, folded if it is text.
+    pub(crate) fn item(&self, item: &[u8]) -> u64 {
+        let Ok(item) = str::from_utf8(item) else { return self.hash.of(item) };
+        let item = self.rules.options(item);
+        self.hash.of(self.rules.blanks(&self.rules.letters(&item)).as_bytes())
     }
 
     /// The same for every text and kind of unit.
     #[inline(never)]
     fn of_any(&self, text: &str, shingles: Shingles, split: &mut Split, units: &mut Vec<u64>) {
-        let text = self.rules.letters(text);
+        self.of_letters(&self.rules.letters(text), shingles, split, units);
+    }
+
+    /// The same, when only white space and units are left to be done.
+    fn of_letters(&self, text: &str, shingles: Shingles, split: &mut Split, units: &mut Vec<u64>) {
         let mut add = |unit: &[u8]| units.push(self.hash.of(unit));
         match shingles {
             // A combining mark makes one word with whatever white space stands before it.
             Shingles::Words(_) => {
                 let cut = Cut { kind: Kind::Words, lower: false };
-                for stretch in words::stretches(&self.rules.blanks(&text)) {
+                for stretch in words::stretches(&self.rules.blanks(text)) {
                     if stretch.is_ascii() {
-                        split.hash(stretch, cut, self.hash, None, units);
+                        split.hash(stretch.as_bytes(), cut, self.hash, None, units);
                     } else {
                         let words = stretch.unicode_words();
                         units.extend(words.map(|word| self.hash.of(word.as_bytes())));
                     }
                 }
             }
-            Shingles::Tokens(_) => tokens(&text).for_each(|token| add(token.as_bytes())),
+            Shingles::Tokens(_) => tokens(text).for_each(|token| add(token.as_bytes())),
             Shingles::Lines(_) => {
                 let lines = text.split('\n').map(|line| self.rules.blanks(line));
                 lines.filter(|line| !line.is_empty()).for_each(|line| add(line.as_bytes()));
             }
-            Shingles::Chars(_) => self.chars(&self.rules.blanks(&text), units),
+            Shingles::Chars(_) => self.chars(&self.rules.blanks(text), units),
             Shingles::Items => {}
         }
     }

@@ -21,6 +21,7 @@ PRIME = 2**61 - 1
 WHITE = set(map(chr, [*range(9, 14), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B),
                       0x2028, 0x2029, 0x202F, 0x205F, 0x3000]))
 
+# Typographic equivalents and default ignorable code points, as the page lists them.
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "SIGNATURES.md"
 
 
@@ -54,7 +55,80 @@ def split_white(text):
     return pieces
 
 
+def parse_tables(page):
+    """The tables of section 1.2."""
+    equivalents = {}
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 3 and re.fullmatch(r"[0-9A-F ]+", cells[0]):
+            to = "" if cells[1] == "nothing" else "".join(chr(int(c, 16)) for c in cells[1].split())
+            equivalents.update({chr(int(c, 16)): to for c in cells[0].split()})
+
+    def listed(start):
+        text = re.search(start + r"(.*?)\.\n", page, re.S)[1].replace("\n", " ")
+        found = set()
+        for part in text.split(","):
+            first, _, last = part.strip().partition(" to ")
+            found.update(map(chr, range(int(first, 16), int(last or first, 16) + 1)))
+        return found
+
+    return equivalents, listed("Default ignorable: "), listed("Left out by `diacritics`: ")
+
+
+TABLES = parse_tables(PAGE.read_text(encoding="utf-8"))
+form = unicodedata.normalize
+
+
+def nfkc_casefold(c):
+    text = c
+    while True:
+        folded = form("NFKC", text).casefold()
+        after = form("NFKC", "".join(c for c in folded if c not in TABLES[1]))
+        if after == text:
+            return text
+        text = after
+
+
+def is_letter(c):
+    """Enough of the page's definition for the texts that it prints."""
+    folded = fold(c, [])
+    return folded != "" and all(unicodedata.category(c)[0] in "LM" for c in folded)
+
+
+def fold(text, options):
+    equivalents, _, diacritics = TABLES
+    if "dehyphenate" in options:
+        out, at = "", 0
+        while at < len(text):
+            end = at + 1
+            while end < len(text) and text[end] in WHITE:
+                end += 1
+            if (text[at] in "-\u00ad\u2010" and at > 0 and is_letter(text[at - 1])
+                    and set(text[at + 1:end]) & set("\n\x0b\x0c\r\x85\u2028\u2029")
+                    and end < len(text) and is_letter(text[end])):
+                at = end
+            else:
+                out, at = out + text[at], at + 1
+        text = out
+    if "turkish" in options:
+        text = text.replace("\u0130", "i").replace("I\u0307", "i")
+        marked = lambda i: i + 1 < len(text) and unicodedata.combining(text[i + 1])
+        text = "".join("\u0131" if c == "I" and not marked(i) else c for i, c in enumerate(text))
+    folded = ""
+    for c in form("NFD", text):
+        if c in equivalents:
+            folded += equivalents[c]
+        else:
+            folded += "".join(equivalents.get(f, f) for f in nfkc_casefold(c))
+    folded = form("NFC", folded)
+    if "diacritics" in options:
+        folded = form("NFC", "".join(c for c in form("NFD", folded) if c not in diacritics))
+    return folded
+
+
 def normalise(text, flag):
+    if flag.startswith("fold"):
+        return fold(text, flag.split(",")[1:])
     if flag != "keep-case":
         text = "".join(c.lower() for c in text)
     if flag != "no-nfc":
@@ -67,7 +141,8 @@ def single_spaced(text, flag):
 
 
 def ascii_words(text):
-    assert text.isascii(), "the page spells out the words of ASCII text only"
+    ascii_letters = text.replace("\u0131", "i")  # Of `turkish`.
+    assert ascii_letters.isascii(), "the page spells out the words of ASCII text only"
     words, word = [], ""
     for i, c in enumerate(text):
         before, after = text[i - 1:i], text[i + 1:i + 2]
@@ -83,7 +158,10 @@ def ascii_words(text):
 
 def units(text, kind, flag):
     if kind == "items":
-        return text.split("|")
+        items = text.split("|")
+        if flag.startswith("fold"):
+            return [single_spaced(normalise(item, flag), flag) for item in items]
+        return items
     text = normalise(text, flag)
     if kind == "lines":
         return [line for line in (single_spaced(x, flag) for x in text.split("\n")) if line]
@@ -150,6 +228,9 @@ def signature(inputs, scheme, bits, k, seed, shingles, flag, name):
 
 def signature_text(scheme, bits, k, seed, shingles, flag):
     flags = ["bag", "keep-case", "keep-space", "no-nfc"]
+    if flag.startswith("fold"):
+        return (f"nearkin-signature-1;scheme={scheme};seed={seed};hashes={k};lanes={bits}"
+                f";shingles={shingles};bag=false;normalise={flag};keep-space=false")
     states = "".join(f";{f}={'true' if f == flag else 'false'}" for f in flags)
     return (f"nearkin-signature-1;scheme={scheme};seed={seed};hashes={k};lanes={bits}"
             f";shingles={shingles}{states}")
@@ -178,10 +259,18 @@ def main():
     for line in block("inputs"):
         name, text = line.split(" ", 1)
         inputs[name] = json.loads(text)
-    wrong = []
+    wrong, folding = [], []
+    for line in block("fold-texts"):
+        flag, texts = line.split(" ", 1)
+        text, end = json.JSONDecoder().raw_decode(texts)
+        folding.append(text)
+        found = normalise(text, flag)
+        if json.loads(texts[end:]) != found:
+            wrong.append(f"{line}\n  computed {json.dumps(found)}")
+    inputs["folding"] = "\n".join(folding)
     _, fox = signature(inputs, "fast", 8, 128, 0, "words:3", "-", "fox")
     wrong += [line for line in block("hashes") if not check_step(line, fox)]
-    lines = block("ids") + block("stop-ids")
+    lines = block("fold-ids") + block("ids") + block("stop-ids")
     stop = f"{xxh3(chr(10).join(sorted(['over', 'The'])).encode(), 0):016x}"
     if f";stop={stop};" not in lines[-2]:
         wrong.append(lines[-2])
@@ -193,7 +282,8 @@ def main():
         found = xxh3(text.split(";bands=")[0].encode(), 0), xxh3(text.encode(), 0)
         if ids != "%016x %016x" % found:
             wrong.append(text)
-    for line in block("vectors"):
+    vectors = block("fold-vectors") + block("vectors")
+    for line in vectors:
         scheme, bits, k, seed, shingles, flag, name, *expected = line.split(" ")
         bits, k, seed = int(bits), int(k), int(seed)
         count, found = signature(inputs, scheme, bits, k, seed, shingles, flag, name)
@@ -204,7 +294,7 @@ def main():
             wrong.append(f"{line}\n  computed {' '.join(found)}")
     for line in wrong:
         print("WRONG", line)
-    print(f"{len(block('vectors'))} signatures, {len(block('hashes'))} steps,"
+    print(f"{len(vectors)} signatures, {len(folding)} folded texts, {len(block('hashes'))} steps,"
           f" {len(lines) // 2} ids: {len(wrong)} wrong")
     sys.exit(bool(wrong))
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nearkin::Params;
+use nearkin::{Normalise, Params};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -45,7 +45,10 @@ impl Header {
         ];
         let stop: Vec<&str> = params.stop_words().collect();
         let stop = (!stop.is_empty()).then(|| ("stop", stop.join("\n")));
-        let pairs = pairs.into_iter().chain(stop);
+        // Left out where the booleans say it, so that what is older reads the file.
+        let fold = matches!(params.normalise(), Normalise::Fold(_));
+        let fold = fold.then(|| ("normalise", params.normalise().to_string()));
+        let pairs = pairs.into_iter().chain(stop).chain(fold);
         let pairs = pairs.map(|(name, value)| (name.to_owned(), value));
         Self {
             nearkin: MAGIC.to_owned(),
@@ -81,7 +84,13 @@ impl Header {
 
     /// The parameters, exactly: they must have the id that the header says.
     pub(crate) fn params(&self, name: &str) -> Result<Params, Failure> {
+        let normalise = if self.parameters.contains_key("normalise") {
+            self.value("normalise", name)?
+        } else {
+            Normalise::Case
+        };
         let params = Params::builder()
+            .normalise(normalise)
             .scheme(self.value("scheme", name)?)
             .seed(self.value("seed", name)?)
             .hashes(self.value("hashes", name)?)
@@ -129,6 +138,8 @@ mod tests {
             Params::builder().scheme(Scheme::external("datasketch-2.0").unwrap()),
             Params::builder().scheme(Scheme::Textbook),
             Params::builder().stop_words(["the", "a\u{e9}", "of"]),
+            Params::builder().normalise(Normalise::Case),
+            Params::builder().normalise("fold,diacritics,turkish".parse().unwrap()),
         ];
         for builder in all {
             let params = builder.build().unwrap();

@@ -3,7 +3,7 @@
 
 use crate::index::options::{Durability, Maintenance};
 use crate::storage::{Disk, OpenMode, Storage, create_dirs};
-use crate::{Batch, Index, Maintained, Options, Params, Shingles, Signature};
+use crate::{Batch, Index, Maintained, Normalise, Options, Params, Shingles, Signature};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ const TIME: u64 = 1_700_000_000_000;
 
 fn params() -> Params {
     let builder = Params::for_threshold(0.7).shingles(Shingles::Words(3));
-    builder.hashes(64).bands(12, 5).build().expect("sound")
+    builder.normalise(Normalise::Case).hashes(64).bands(12, 5).build().expect("sound")
 }
 
 /// Small logs: those of the default options have a MiB.

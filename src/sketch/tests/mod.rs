@@ -1,5 +1,9 @@
 //! Tests of the pure part: paths that must agree, known answers, and statistics.
 
+#[cfg(test)]
+mod definition;
+#[cfg(test)]
+mod fold;
 mod naive;
 pub(crate) mod oracle;
 #[cfg(test)]
@@ -10,6 +14,8 @@ mod processors;
 mod statistics;
 #[cfg(test)]
 mod steps;
+#[cfg(test)]
+mod tables;
 #[cfg(test)]
 mod textbook_example;
 #[cfg(test)]

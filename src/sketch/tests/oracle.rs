@@ -5,14 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::naive;
 use crate::fuzzing::input::Input;
 use crate::sketch::hash::{finalise, split_mix};
-use crate::{ErrorKind, Params, Scheme, Shingles, Sketcher};
+use crate::{ErrorKind, FoldOptions, Normalise, Params, Scheme, Shingles, Sketcher};
 
 /// Reads parameters and a text, and compares.
 pub(crate) fn check(data: &[u8]) {
@@ -42,6 +41,7 @@ fn params(input: &mut Input<'_>) -> Option<Params> {
     let kind = input.u8();
     let width = u32::from(input.u8()) % 9 + 1;
     let flags = input.u8();
+    let letters = input.u8();
     let hashes = match (flags & 64, input.u8()) {
         (0, choice) => 16 + usize::from(choice % 20),
         // The usual number has ways of its own.
@@ -57,35 +57,70 @@ fn params(input: &mut Input<'_>) -> Option<Params> {
     };
     let set = |bit: u8| flags & bit != 0;
     let builder = Params::builder().shingles(shingles).hashes(hashes).bands(2, 4);
-    let builder = builder.bag(set(1)).keep_case(set(2)).keep_space(set(4)).no_nfc(set(8));
+    let builder = builder.bag(set(1)).keep_space(set(4)).normalise(normalise(letters, flags));
     let builder = builder.lane_bits(if set(16) { 16 } else { 8 });
     let builder = builder.scheme(if set(32) { Scheme::Textbook } else { Scheme::Fast });
     builder.seed(u64::from(flags >> 7) * 0x1234_5678_9ABC).build().ok()
 }
 
+fn normalise(letters: u8, flags: u8) -> Normalise {
+    let [two, eight, bits] = [2, 8, 64].map(|bit| flags & bit != 0);
+    match letters % 3 {
+        0 => match (two, eight) {
+            (true, true) => Normalise::None,
+            (true, false) => Normalise::Nfc,
+            (false, true) => Normalise::Lower,
+            (false, false) => Normalise::Case,
+        },
+        1 => Normalise::FOLD,
+        _ => {
+            let options = FoldOptions::default().diacritics(two).dehyphenate(eight).turkish(bits);
+            Normalise::Fold(options)
+        }
+    }
+}
+
+/// A text as it is cut, but for white space. Fuzzing has no definition by other crates: by the slow
+/// way, which the tests hold against it.
+#[cfg(not(test))]
+fn normalised(normalise: Normalise, text: &str) -> String {
+    let params = Params::builder().normalise(normalise).build().expect("of words");
+    let rules = crate::sketch::normalise::Rules::new(&params);
+    rules.letters(&rules.options(text)).into_owned()
+}
+
+/// The same by the definition.
+#[cfg(test)]
+pub(super) fn normalised(normalise: Normalise, text: &str) -> String {
+    use super::definition::{self, Options};
+    use unicode_normalization::UnicodeNormalization as _;
+    match normalise {
+        Normalise::None => text.to_owned(),
+        Normalise::Nfc => text.nfc().collect(),
+        Normalise::Lower => definition::lower(text).collect(),
+        Normalise::Case => definition::case(text),
+        Normalise::Fold(FoldOptions { diacritics, dehyphenate, turkish, .. }) => {
+            definition::fold_with(text, Options { diacritics, dehyphenate, turkish })
+        }
+    }
+}
+
 /// The units of a text, as strings.
 fn units(params: &Params, text: &str) -> Vec<String> {
-    if params.shingles() == Shingles::Items {
-        return text.split('|').map(str::to_owned).collect();
-    }
-    let mut text = text.to_owned();
-    if !params.keep_case() {
-        let mapped = |c: char| {
-            let letters = unicode_case_mapping::to_lowercase(c).map(char::from_u32);
-            let letters: String = letters.into_iter().flatten().filter(|c| *c != '\0').collect();
-            if letters.is_empty() { c.to_string() } else { letters }
-        };
-        text = text.chars().map(mapped).collect();
-    }
-    if !params.no_nfc() {
-        text = text.nfc().collect();
-    }
     let blanks = |text: &str| {
         if params.keep_space() {
             return text.to_owned();
         }
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
+    if params.shingles() == Shingles::Items {
+        let item = |item: &str| match params.normalise() {
+            Normalise::Case => item.to_owned(),
+            other => blanks(&normalised(other, item)),
+        };
+        return text.split('|').map(item).collect();
+    }
+    let text = normalised(params.normalise(), text);
     match params.shingles() {
         Shingles::Words(_) => {
             // Not ASCII, so that the crate takes its general path.

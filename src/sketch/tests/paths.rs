@@ -7,7 +7,7 @@ use super::{naive, steps};
 use crate::sketch::normalise::{Rules, is_white_space};
 use crate::sketch::simd::Processor;
 use crate::sketch::{distinct, equal_rows, hash};
-use crate::{ErrorKind, Params, ParamsBuilder, Shingles, Sketcher};
+use crate::{ErrorKind, Normalise, Params, ParamsBuilder, Shingles, Sketcher};
 
 fn crate_words(text: &str) -> Vec<String> {
     text.unicode_words().map(str::to_owned).collect()
@@ -144,7 +144,7 @@ proptest! {
 
     #[test]
     fn normalisation_is_what_its_definition_says(text in text_strategy()) {
-        let rules = Rules::new(&Params::builder().build().unwrap());
+        let rules = Rules::new(&case().build().unwrap());
         let letters = rules.letters(&text);
         prop_assert_eq!(rules.blanks(&letters), plainly_normalised(&text));
     }
@@ -152,7 +152,7 @@ proptest! {
     #[test]
     fn a_normalised_text_has_the_same_signature(text in text_strategy()) {
         for shingles in [Shingles::Words(2), Shingles::Tokens(2), Shingles::Chars(3)] {
-            let sketcher = sketcher(Params::builder().shingles(shingles));
+            let sketcher = sketcher(case().shingles(shingles));
             let (raw, plain) = (sketcher.text(&text), sketcher.text(&plainly_normalised(&text)));
             prop_assert_eq!(raw.ok(), plain.ok(), "{}", shingles);
         }
@@ -165,12 +165,12 @@ proptest! {
         let bytes = |signature: crate::Result<crate::Signature>| {
             signature.ok().map(|signature| signature.as_bytes().to_vec())
         };
-        let tokens = sketcher(Params::builder().shingles(Shingles::Tokens(1)));
+        let tokens = sketcher(case().shingles(Shingles::Tokens(1)));
         let expected = plain.split(' ').filter(|token| !token.is_empty());
         prop_assert_eq!(bytes(tokens.text(&text)), bytes(items.items(expected)));
-        let words = sketcher(Params::builder().shingles(Shingles::Words(1)));
+        let words = sketcher(case().shingles(Shingles::Words(1)));
         prop_assert_eq!(bytes(words.text(&text)), bytes(items.items(crate_words(&plain))));
-        let chars = sketcher(Params::builder().shingles(Shingles::Chars(1)));
+        let chars = sketcher(case().shingles(Shingles::Chars(1)));
         let expected = plain.chars().map(String::from);
         prop_assert_eq!(bytes(chars.text(&text)), bytes(items.items(expected)));
     }
@@ -218,6 +218,10 @@ proptest! {
         prop_assert_eq!(equal_rows(a, b, 16) as usize, wide);
         prop_assert!(equal_rows(a, &b[b.len() / 2..], 8) as usize <= b.len());
     }
+}
+
+fn case() -> ParamsBuilder {
+    Params::builder().normalise(Normalise::Case)
 }
 
 fn sketcher(builder: ParamsBuilder) -> Sketcher {

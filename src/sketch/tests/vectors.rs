@@ -6,14 +6,18 @@ use std::fmt::Write;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::steps;
+use crate::sketch::normalise::Rules;
 use crate::sketch::{band_key, distinct, hash, key_hash, lane};
-use crate::{Params, ParamsBuilder, Scheme, Shingles, Signature, Sketcher};
+use crate::{FoldOptions, Normalise, Params, ParamsBuilder, Scheme, Shingles, Signature, Sketcher};
 
 const DOCUMENT: &str = include_str!("../../../docs/SIGNATURES.md");
 
 /// XXH3-64 of all printed blocks together. A change here changes what is on disk: it needs a new
 /// format version, not a new number.
 const PINNED: u64 = 0x911c_329e_9e61_e496;
+
+/// The same of the blocks of `fold`.
+const PINNED_FOLD: u64 = 0x66b1_35d3_a6bf_3dda;
 
 const INPUTS: [(&str, &str); 6] = [
     (
@@ -35,6 +39,10 @@ const INPUTS: [(&str, &str); 6] = [
 fn input(name: &str) -> String {
     if name == "numbers" {
         return (0..1000).map(|n| n.to_string()).collect::<Vec<_>>().join(" ");
+    }
+    if name == "folding" {
+        let texts = texts_to_fold().into_iter().map(|(_, text)| text);
+        return texts.collect::<Vec<_>>().join("\n");
     }
     INPUTS.iter().find(|(known, _)| *known == name).unwrap().1.to_owned()
 }
@@ -79,7 +87,7 @@ fn vector(builder: ParamsBuilder, name: &str) -> String {
 }
 
 fn vectors() -> String {
-    let base = || Params::builder().bands(1, 16);
+    let base = || Params::builder().bands(1, 16).normalise(Normalise::Case);
     let mut lines = String::new();
     for scheme in [Scheme::Fast, Scheme::Textbook] {
         for bits in [8, 16] {
@@ -172,7 +180,7 @@ fn ids() -> String {
         Params::for_threshold(0.3).shingles(Shingles::Items).recall_target(0.9),
         Params::builder().scheme(Scheme::Textbook).keep_space(true).bag(true).hashes(400),
     ];
-    all.map(id).concat()
+    all.map(|builder| id(builder.normalise(Normalise::Case))).concat()
 }
 
 fn id(builder: ParamsBuilder) -> String {
@@ -210,7 +218,7 @@ fn the_document_prints_the_ids() {
 #[test]
 fn the_document_prints_the_ids_of_a_stop_list() {
     let builder = Params::builder().shingles(Shingles::Words(1)).stop_words(["over", "The"]);
-    check("stop-ids", &id(builder));
+    check("stop-ids", &id(builder.normalise(Normalise::Case)));
 }
 
 /// The words of a stop list might as well not be in the text, whatever it is written in.
@@ -246,6 +254,89 @@ fn the_document_prints_the_vectors() {
 fn what_is_frozen_stays() {
     let all = [inputs(), hashes(), ids(), vectors()].concat();
     assert_eq!(xxh3_64(all.as_bytes()), PINNED, "{:#018x}", xxh3_64(all.as_bytes()));
+}
+
+/// What `fold` is, with each of its options.
+fn folds() -> [Normalise; 5] {
+    let options = FoldOptions::default;
+    [
+        Normalise::FOLD,
+        Normalise::Fold(options().diacritics(true)),
+        Normalise::Fold(options().dehyphenate(true)),
+        Normalise::Fold(options().turkish(true)),
+        Normalise::Fold(options().diacritics(true).dehyphenate(true).turkish(true)),
+    ]
+}
+
+/// The texts of `fold-texts`, each with its normalisation.
+fn texts_to_fold() -> Vec<(&'static str, String)> {
+    let lines = block("fold-texts").lines().map(|line| {
+        let (normalise, texts) = line.split_once(' ').unwrap();
+        let text = serde_json::Deserializer::from_str(texts).into_iter::<String>().next();
+        (normalise, text.unwrap().unwrap())
+    });
+    lines.collect()
+}
+
+fn fold_texts() -> String {
+    let mut lines = String::new();
+    for (normalise, text) in texts_to_fold() {
+        let params = Params::builder().normalise(normalise.parse().unwrap()).build().unwrap();
+        let rules = Rules::new(&params);
+        let folded = rules.letters(&rules.options(&text)).into_owned();
+        writeln!(lines, "{normalise} {} {}", quoted(&text), quoted(&folded)).unwrap();
+    }
+    lines
+}
+
+fn fold_ids() -> String {
+    let all = [
+        Params::builder(),
+        Params::builder().normalise(folds()[4]).keep_space(true).shingles(Shingles::Chars(5)),
+        Params::builder().normalise(Normalise::FOLD).shingles(Shingles::Items),
+        Params::builder().normalise(folds()[1]).shingles(Shingles::Words(1)).stop_words(["the"]),
+    ];
+    all.map(id).concat()
+}
+
+fn fold_vectors() -> String {
+    let mut lines = String::new();
+    for normalise in folds() {
+        for (shingles, name) in [
+            (Shingles::Words(3), "fox"),
+            (Shingles::Tokens(1), "mixed"),
+            (Shingles::Chars(3), "mixed"),
+            (Shingles::Tokens(2), "folding"),
+            (Shingles::Chars(3), "folding"),
+            (Shingles::Items, "items"),
+        ] {
+            let base = Params::builder().bands(1, 16).shingles(shingles).normalise(normalise);
+            let line = vector(base, name);
+            lines += &line.replacen(" - ", &format!(" {normalise} "), 1);
+        }
+    }
+    lines
+}
+
+#[test]
+fn the_document_prints_what_fold_does() {
+    check("fold-texts", &fold_texts());
+}
+
+#[test]
+fn the_document_prints_the_ids_with_fold() {
+    check("fold-ids", &fold_ids());
+}
+
+#[test]
+fn the_document_prints_the_vectors_with_fold() {
+    check("fold-vectors", &fold_vectors());
+}
+
+#[test]
+fn what_is_frozen_of_fold_stays() {
+    let all = [fold_texts(), fold_ids(), fold_vectors()].concat();
+    assert_eq!(xxh3_64(all.as_bytes()), PINNED_FOLD, "{:#018x}", xxh3_64(all.as_bytes()));
 }
 
 /// The steps from unit hashes to bytes, each replaceable.

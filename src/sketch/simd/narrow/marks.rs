@@ -36,7 +36,9 @@ pub(super) fn marks<const WORDS: bool>(
         let mut mask;
         if WORDS {
             let others = |bytes| _mm256_or_si256(digits(bytes), is(bytes, b'_'));
-            let word = |bytes, letters| _mm256_or_si256(letters, others(bytes));
+            // The highest bit of each byte counts: that of those beyond ASCII is set.
+            let word =
+                |bytes, letters| _mm256_or_si256(_mm256_or_si256(letters, bytes), others(bytes));
             mask = bytes.with(letters, word).bits();
             let between = (mask << 1 | inside) & (mask >> 1 | 1 << 63);
             // Seldom: such a byte between two that are in words, or a `_`, which is in a word.
@@ -70,9 +72,10 @@ fn joined(bytes: &[u8; 64], [before, after]: [u8; 2]) -> u64 {
     let between = |class: u64, before: bool, after: bool| {
         (class << 1 | u64::from(before)) & (class >> 1 | u64::from(after) << 63)
     };
-    let letters = bytes.map(|bytes| letters(bytes)).bits();
+    let letters = bytes.map(|bytes| _mm256_or_si256(letters(bytes), bytes)).bits();
     let digits = bytes.map(|bytes| digits(bytes)).bits();
-    let letters = between(letters, before.is_ascii_alphabetic(), after.is_ascii_alphabetic());
+    let [first, last] = [before, after].map(|byte| byte.is_ascii_alphabetic() || byte >= 0x80);
+    let letters = between(letters, first, last);
     let digits = between(digits, before.is_ascii_digit(), after.is_ascii_digit());
     let either = |bytes, one, other| _mm256_or_si256(is(bytes, one), is(bytes, other));
     let both = bytes.map(|bytes| either(bytes, b'.', b'\'')).bits();

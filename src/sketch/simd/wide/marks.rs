@@ -4,7 +4,7 @@
 
 use std::arch::x86_64::{
     __m128i, __m512i, _mm512_add_epi32, _mm512_castsi512_si128, _mm512_cvtepu8_epi32,
-    _mm512_extracti32x4_epi32, _mm512_loadu_si512, _mm512_mask_loadu_epi8,
+    _mm512_extracti32x4_epi32, _mm512_loadu_si512, _mm512_mask_blend_epi8, _mm512_mask_loadu_epi8,
     _mm512_maskz_compress_epi8, _mm512_movepi8_mask, _mm512_permutex2var_epi8, _mm512_set1_epi8,
     _mm512_set1_epi32, _mm512_setzero_si512, _mm512_storeu_si512, _mm512_test_epi8_mask,
 };
@@ -22,6 +22,9 @@ const JOINS_LETTERS: u8 = 1 << 3;
 /// Joins two digits.
 const JOINS_DIGITS: u8 = 1 << 2;
 const BAR: u8 = 1 << 1;
+
+/// What bytes beyond ASCII are.
+const BEYOND: u8 = IN_UNIT | LETTER;
 
 /// What each byte of ASCII is, where units are words.
 static OF_WORDS: [u8; 128] = classes(Kind::Words);
@@ -79,10 +82,11 @@ pub(super) fn marks(piece: &[u8], text: &mut [u8], marks: &mut [u64], rules: Cut
         let there = u64::MAX >> (64 - block.len());
         // SAFETY: the bits say which bytes are read, and those are the block's.
         let bytes = unsafe { _mm512_mask_loadu_epi8(blanks, there, block.as_ptr().cast()) };
-        let hashed = letters.of(bytes);
+        let beyond = _mm512_movepi8_mask(bytes);
+        let hashed = _mm512_mask_blend_epi8(beyond, letters.of(bytes), bytes);
         // SAFETY: the place is 64 bytes that are ours to write; no alignment is asked for.
         unsafe { _mm512_storeu_si512(place.as_mut_ptr().cast(), hashed) };
-        let class = classes.of(bytes);
+        let class = _mm512_mask_blend_epi8(beyond, classes.of(bytes), each(BEYOND));
         let mut mask = _mm512_movepi8_mask(class);
         let between = (mask << 1 | inside) & (mask >> 1 | 1 << 63);
         // Seldom: such a byte between two that are in words, or a `_`, which is in a word.
@@ -99,8 +103,8 @@ pub(super) fn marks(piece: &[u8], text: &mut [u8], marks: &mut [u64], rules: Cut
 /// What the bytes before and after the block at `base` are.
 #[inline]
 fn around(piece: &[u8], base: usize) -> [u8; 2] {
-    [base.wrapping_sub(1), base + 64]
-        .map(|at| piece.get(at).map_or(0, |byte| OF_WORDS[usize::from(byte & 127)]))
+    let class = |byte: &u8| OF_WORDS.get(usize::from(*byte)).copied().unwrap_or(BEYOND);
+    [base.wrapping_sub(1), base + 64].map(|at| piece.get(at).map_or(0, class))
 }
 
 /// Those bytes that `split::joins` says join their neighbours.
@@ -127,7 +131,7 @@ impl Table {
         Self(super::halves(bytes))
     }
 
-    /// Of each byte, which is below 128.
+    /// Of each byte below 128; of others, any.
     #[inline]
     #[target_feature(enable = "avx512vbmi")]
     fn of(self, bytes: __m512i) -> __m512i {

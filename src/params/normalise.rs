@@ -1,0 +1,240 @@
+//! What is done to the characters of a text before it is cut into shingles: names, and how it is
+//! stored.
+//!
+//! Knows names. `sketch` does what they say; `docs/SIGNATURES.md` is normative.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::{self, Deserialize, Deserializer};
+use serde::ser::{Serialize, Serializer};
+
+use super::shape::Shingles;
+use crate::{Error, Result};
+
+/// What is done to the characters of a text before it is cut into shingles. White space is another
+/// matter: see [`ParamsBuilder::keep_space`](crate::ParamsBuilder::keep_space).
+///
+/// Its text, which [`FromStr`] reads: `none`, `lower`, `nfc`, `case`, or `fold` with the names of
+/// its options behind it, each after a comma.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Normalise {
+    /// Nothing.
+    None,
+    /// Lower case.
+    Lower,
+    /// Unicode's normalisation form C.
+    Nfc,
+    /// Lower case and form C: what indexes had by default before `Fold`.
+    Case,
+    /// Unicode's `NFKC_Casefold`, and typographic quotes, dashes and the like as typed ones: texts
+    /// that people call the same become equal.
+    Fold(FoldOptions),
+}
+
+/// What [`Normalise::Fold`] does besides. Default: nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub struct FoldOptions {
+    /// Leaves out marks of Latin, Greek, Cyrillic, Hebrew and Arabic letters: accents, points,
+    /// harakat.
+    pub diacritics: bool,
+    /// Joins words that a hyphen parts at the end of a line, as in scanned text and PDF.
+    pub dehyphenate: bool,
+    /// Capital I without a dot is the capital of the small one without, as in Turkish.
+    pub turkish: bool,
+}
+
+impl Normalise {
+    /// `Fold` without options.
+    pub const FOLD: Self =
+        Self::Fold(FoldOptions { diacritics: false, dehyphenate: false, turkish: false });
+
+    /// What a new index has unless it is told. For items `Case` says that they are taken as they
+    /// are.
+    pub(crate) fn default_of(shingles: Shingles) -> Self {
+        if shingles == Shingles::Items { Self::Case } else { Self::FOLD }
+    }
+
+    pub(crate) fn is_fold(self) -> bool {
+        matches!(self, Self::Fold(_))
+    }
+}
+
+impl FoldOptions {
+    /// The options with their names, in the order of their bits as stored.
+    fn all(&mut self) -> [(&'static str, &mut bool); 3] {
+        [
+            ("diacritics", &mut self.diacritics),
+            ("dehyphenate", &mut self.dehyphenate),
+            ("turkish", &mut self.turkish),
+        ]
+    }
+
+    /// `diacritics` on or off.
+    #[must_use]
+    pub fn diacritics(mut self, diacritics: bool) -> Self {
+        self.diacritics = diacritics;
+        self
+    }
+
+    /// `dehyphenate` on or off.
+    #[must_use]
+    pub fn dehyphenate(mut self, dehyphenate: bool) -> Self {
+        self.dehyphenate = dehyphenate;
+        self
+    }
+
+    /// `turkish` on or off.
+    #[must_use]
+    pub fn turkish(mut self, turkish: bool) -> Self {
+        self.turkish = turkish;
+        self
+    }
+}
+
+impl fmt::Display for Normalise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::None => f.pad("none"),
+            Self::Lower => f.pad("lower"),
+            Self::Nfc => f.pad("nfc"),
+            Self::Case => f.pad("case"),
+            Self::Fold(mut options) => {
+                let given = options.all().into_iter().filter(|(_, on)| **on).map(|(name, _)| name);
+                f.pad(&["fold"].into_iter().chain(given).collect::<Vec<_>>().join(","))
+            }
+        }
+    }
+}
+
+impl FromStr for Normalise {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let (name, mut given) = match text.split_once(',') {
+            Some((name, given)) => (name, Some(given)),
+            None => (text, None),
+        };
+        let unknown = || {
+            Error::invalid(format!(
+                "unknown normalisation {text:?}: use none, lower, nfc, case, or fold with options \
+                 from diacritics, dehyphenate and turkish, as fold,diacritics"
+            ))
+        };
+        if name == "fold" {
+            let mut options = FoldOptions::default();
+            while let Some(rest) = given {
+                let (option, after) = match rest.split_once(',') {
+                    Some((option, after)) => (option, Some(after)),
+                    None => (rest, None),
+                };
+                let mut all = options.all().into_iter();
+                *all.find(|(name, _)| *name == option).ok_or_else(unknown)?.1 = true;
+                given = after;
+            }
+            return Ok(Self::Fold(options));
+        }
+        match (name, given) {
+            ("none", None) => Ok(Self::None),
+            ("lower", None) => Ok(Self::Lower),
+            ("nfc", None) => Ok(Self::Nfc),
+            ("case", None) => Ok(Self::Case),
+            _ => Err(unknown()),
+        }
+    }
+}
+
+/// The normalisation as the field `keep_case` stores it: a boolean as ever, or `fold`. In formats
+/// for machines a byte: 0, 1, or 2 and the options' bits; in others a boolean, or its text.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum StoredNormalise {
+    KeepCase(bool),
+    Fold(FoldOptions),
+}
+
+/// The byte of `fold` without options.
+const FOLD: u8 = 2;
+
+impl StoredNormalise {
+    pub(super) fn of(normalise: Normalise) -> Self {
+        match normalise {
+            Normalise::Fold(options) => Self::Fold(options),
+            other => Self::KeepCase(matches!(other, Normalise::None | Normalise::Nfc)),
+        }
+    }
+
+    /// What it says with the field `no_nfc`.
+    pub(super) fn with(self, no_nfc: bool) -> Result<Normalise> {
+        match (self, no_nfc) {
+            (Self::KeepCase(false), false) => Ok(Normalise::Case),
+            (Self::KeepCase(false), true) => Ok(Normalise::Lower),
+            (Self::KeepCase(true), false) => Ok(Normalise::Nfc),
+            (Self::KeepCase(true), true) => Ok(Normalise::None),
+            (Self::Fold(options), false) => Ok(Normalise::Fold(options)),
+            (Self::Fold(_), true) => {
+                Err(Error::invalid("normalisation fold composes; no_nfc contradicts it"))
+            }
+        }
+    }
+}
+
+impl Serialize for StoredNormalise {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        match *self {
+            Self::KeepCase(keep_case) => serializer.serialize_bool(keep_case),
+            Self::Fold(options) if serializer.is_human_readable() => {
+                serializer.collect_str(&Normalise::Fold(options))
+            }
+            Self::Fold(mut options) => {
+                let bits = options.all().into_iter().zip([1, 2, 4]);
+                let bits = bits.map(|((_, on), bit)| if *on { bit } else { 0 });
+                serializer.serialize_u8(FOLD + bits.sum::<u8>())
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for StoredNormalise {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            return deserializer.deserialize_any(Readable);
+        }
+        let byte = u8::deserialize(deserializer)?;
+        match (byte, byte.checked_sub(FOLD)) {
+            (0 | 1, _) => Ok(Self::KeepCase(byte == 1)),
+            (_, Some(bits @ 0..8)) => {
+                let mut options = FoldOptions::default();
+                for ((_, on), bit) in options.all().into_iter().zip([1, 2, 4]) {
+                    *on = bits & bit != 0;
+                }
+                Ok(Self::Fold(options))
+            }
+            _ => Err(de::Error::custom("unknown normalisation")),
+        }
+    }
+}
+
+/// Reads a boolean, or the text of `fold`.
+struct Readable;
+
+impl de::Visitor<'_> for Readable {
+    type Value = StoredNormalise;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a boolean, or \"fold\" with options")
+    }
+
+    fn visit_bool<E: de::Error>(self, keep_case: bool) -> std::result::Result<Self::Value, E> {
+        Ok(StoredNormalise::KeepCase(keep_case))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> std::result::Result<Self::Value, E> {
+        match text.parse() {
+            Ok(Normalise::Fold(options)) => Ok(StoredNormalise::Fold(options)),
+            Ok(other) => Err(E::custom(format!("{other} is stored as booleans"))),
+            Err(error) => Err(E::custom(error)),
+        }
+    }
+}

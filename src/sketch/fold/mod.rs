@@ -1,0 +1,87 @@
+//! Text to normalised text in one pass: ASCII eight bytes and more at a time, other characters by
+//! tables, and word by word the slow way where the tables do not tell.
+//!
+//! Knows characters and how they join to words. The definition is `docs/SIGNATURES.md`, in code
+//! `slow` here and the pinned crates in the tests.
+
+use unicode_normalization::char::compose;
+
+mod pass;
+pub(crate) mod slow;
+mod table;
+
+pub(crate) use pass::{Pass, Stop};
+pub(crate) use table::{CASE, FOLD, Table};
+use table::{MOVED, Record, class};
+
+/// Marks a word boundary: it is in no word, and no rule of UAX #29 joins it to anything.
+const BOUNDARY: u8 = b'!';
+
+/// Whether an ASCII byte may join what is on both its sides into one word, or is `_`.
+#[inline(always)]
+fn is_joint(byte: u8) -> bool {
+    matches!(byte, b'.' | b'\'' | b':' | b',' | b';' | b'_')
+}
+
+/// What the table says of the composite of two characters, if there is one; an error if that would
+/// not stay as it is.
+fn composite(table: &Table, first: char, second: char) -> Result<Option<(char, Record)>, ()> {
+    let Some(whole) = compose(first, second) else { return Ok(None) };
+    let record = table.get(whole.into());
+    if record.is_moved() && record.value() == 0 { Ok(Some((whole, record))) } else { Err(()) }
+}
+
+/// The last character of UTF-8.
+fn last_char(bytes: &[u8]) -> Option<char> {
+    let start = bytes.iter().rposition(|byte| byte & 0xc0 != 0x80)?;
+    std::str::from_utf8(bytes.get(start..)?).ok()?.chars().next()
+}
+
+/// UTF-8 of the character with this number, and how many bytes it has.
+#[inline(always)]
+fn encode(number: u32) -> ([u8; 4], usize) {
+    let low = |shift: u32| 0x80 | (number >> shift & 0x3f);
+    let (bytes, len) = if number < 0x80 {
+        (number, 1)
+    } else if number < 0x800 {
+        (0xc0 | number >> 6 | low(0) << 8, 2)
+    } else if number < 0x1_0000 {
+        (0xe0 | number >> 12 | low(6) << 8 | low(0) << 16, 3)
+    } else {
+        (0xf0 | number >> 18 | low(12) << 8 | low(6) << 16 | low(0) << 24, 4)
+    };
+    (bytes.to_le_bytes(), len)
+}
+
+/// The number of the character that these bytes begin with, and how many it has. They are UTF-8,
+/// and the first is not ASCII.
+#[inline(always)]
+fn decode(bytes: [u8; 4]) -> (u32, usize) {
+    let [a, b, c, d] = bytes.map(u32::from);
+    if a < 0xe0 {
+        ((a & 0x1f) << 6 | b & 0x3f, 2)
+    } else if a < 0xf0 {
+        ((a & 0xf) << 12 | (b & 0x3f) << 6 | c & 0x3f, 3)
+    } else {
+        ((a & 7) << 18 | (b & 0x3f) << 12 | (c & 0x3f) << 6 | d & 0x3f, 4)
+    }
+}
+
+/// The four bytes at a place of a text, or fewer and zeros at its end.
+#[inline(always)]
+fn four(text: &[u8], at: usize) -> [u8; 4] {
+    match text.get(at..).and_then(<[u8]>::first_chunk) {
+        Some(bytes) => *bytes,
+        None => end_of(text, at),
+    }
+}
+
+#[cold]
+fn end_of(text: &[u8], at: usize) -> [u8; 4] {
+    let mut bytes = [0; 4];
+    let end = text.get(at..).unwrap_or_default();
+    for (byte, end) in bytes.iter_mut().zip(end) {
+        *byte = *end;
+    }
+    bytes
+}

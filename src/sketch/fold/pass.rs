@@ -1,0 +1,438 @@
+//! The pass itself: what it has read and written, and where it may be cut.
+//!
+//! For words, the text it writes is not the normalised one, but one with the same words of which
+//! `split` sees all boundaries when it takes every byte beyond ASCII for a letter.
+
+use super::{BOUNDARY, MOVED, Record, Table, class, decode, encode, four, is_joint};
+
+mod cut;
+mod marks;
+
+/// The first byte of Hebrew letters, and of no other letters.
+const HEBREW: u8 = 0xd7;
+
+/// Bytes that a step may write behind what is written.
+const ROOM: usize = 80;
+
+/// Why the pass stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    End,
+    /// What is written fills the buffer.
+    Full,
+    /// The character at `at` needs the slow way.
+    Slow,
+}
+
+/// What was written last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Last {
+    /// ASCII, or nothing.
+    Ascii,
+    Letter,
+    Number,
+    Hebrew,
+    Alone,
+    Katakana,
+}
+
+/// A text on its way. With `WORDS`, to be cut into words.
+#[derive(Debug)]
+pub(crate) struct Pass<'a, const WORDS: bool> {
+    table: &'static Table,
+    text: &'a str,
+    /// Up to where the text is read, and how much is written.
+    at: usize,
+    len: usize,
+    /// Before these places nothing is taken back: of the text, and of what is written.
+    base: (usize, usize),
+    last: Last,
+    /// The canonical combining class of the last character.
+    combining: u8,
+}
+
+impl<'a, const WORDS: bool> Pass<'a, WORDS> {
+    pub(crate) fn new(table: &'static Table, text: &'a str) -> Self {
+        Self { table, text, at: 0, len: 0, base: (0, 0), last: Last::Ascii, combining: 0 }
+    }
+
+    /// How much is written.
+    pub(crate) fn written(&self) -> usize {
+        self.len
+    }
+
+    /// Goes on until the text ends, `out` is full or the slow way is needed.
+    #[inline(always)]
+    pub(crate) fn run(&mut self, out: &mut [u8]) -> Stop {
+        let text = self.text.as_bytes();
+        let limit = out.len().saturating_sub(ROOM);
+        while let Some(&first) = text.get(self.at) {
+            if self.len > limit {
+                return Stop::Full;
+            }
+            let done = if first < 0x80 {
+                self.ascii(text, first, out, limit)
+            } else if self.single_letter(text, first, out) {
+                true
+            } else {
+                let (number, bytes) = decode(four(text, self.at));
+                let record = self.table.get(number);
+                if record.is_letter() {
+                    if WORDS && self.last >= Last::Alone {
+                        self.boundary(out);
+                    }
+                    self.letters(text, out, limit);
+                    true
+                } else {
+                    let done = self.other(number, bytes, record, out);
+                    self.at += if done { bytes } else { 0 };
+                    done
+                }
+            };
+            if !done {
+                return Stop::Slow;
+            }
+        }
+        Stop::End
+    }
+
+    /// A letter of two bytes between two of ASCII, as in most languages with Latin letters.
+    #[inline(always)]
+    fn single_letter(&mut self, text: &[u8], first: u8, out: &mut [u8]) -> bool {
+        if let Some([_, second, 0..0x80]) = text.get(self.at..).and_then(<[u8]>::first_chunk::<3>)
+            && first < 0xe0
+            && self.last == Last::Ascii
+            && let letter = self.table.letter(first, *second)
+            && letter != 0
+            && first != HEBREW
+            && let Some(place) = out.get_mut(self.len..).and_then(<[u8]>::first_chunk_mut)
+        {
+            *place = letter.to_le_bytes();
+            (self.at, self.len) = (self.at + 2, self.len + 2);
+            (self.last, self.combining) = (Last::Letter, 0);
+            return true;
+        }
+        false
+    }
+
+    /// A run of letters, what extends them, and single blanks between; at least the first letter.
+    #[inline(always)]
+    fn letters(&mut self, text: &[u8], out: &mut [u8], limit: usize) {
+        let (mut at, mut len) = (self.at, self.len);
+        let (mut last, mut combining) = (u16::from(b' '), 0);
+        while len <= limit {
+            let bytes = four(text, at);
+            let [first, second, ..] = bytes;
+            if first < 0xe0 {
+                let letter = self.table.letter(first, second);
+                let blank = first == b' ' && second >= 0x80 && last != u16::from(b' ');
+                if blank || first >= 0x80 && letter != 0 {
+                    let written = if blank { u16::from(b' ') } else { letter };
+                    let Some(place) = out.get_mut(len..).and_then(<[u8]>::first_chunk_mut) else {
+                        break;
+                    };
+                    *place = written.to_le_bytes();
+                    let count = if blank { 1 } else { 2 };
+                    (at, len, last, combining) = (at + count, len + count, written, 0);
+                    if text.get(at).is_some_and(|next| (0xc2..0xe0).contains(next)) {
+                        (at, len, last) = self.words_of_two(text, at, out, len, limit, last);
+                    }
+                    continue;
+                }
+                if first < 0x80 {
+                    break;
+                }
+            }
+            let (number, count) = decode(bytes);
+            let record = self.table.get(number);
+            if record.is_letter() {
+                combining = 0;
+            } else if record.extends_plainly()
+                && last != u16::from(b' ')
+                && (record.combining() == 0 || record.combining() >= combining)
+            {
+                combining = record.combining();
+            } else {
+                break;
+            }
+            let (bytes, written) = encode(number.wrapping_add(record.value()));
+            let Some(place) = out.get_mut(len..).and_then(<[u8]>::first_chunk_mut) else { break };
+            *place = bytes;
+            let letter = u16::from(HEBREW);
+            last = if last & 0xff == letter && count == 2 { letter } else { u16::from(bytes[0]) };
+            (at, len) = (at + count, len + written);
+        }
+        self.last = match last.to_le_bytes()[0] {
+            b' ' => Last::Ascii,
+            HEBREW => Last::Hebrew,
+            _ => Last::Letter,
+        };
+        (self.at, self.len, self.combining) = (at, len, combining);
+    }
+
+    /// Letters of two bytes and single blanks between words of them: up to where they are read and
+    /// written, and what is written last.
+    #[inline(always)]
+    fn words_of_two(
+        &self,
+        text: &[u8],
+        mut at: usize,
+        out: &mut [u8],
+        mut len: usize,
+        limit: usize,
+        mut last: u16,
+    ) -> (usize, usize, u16) {
+        while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<16>)
+            && let Some(place) = out.get_mut(len..).and_then(<[u8]>::first_chunk_mut::<18>)
+            && len <= limit
+        {
+            let (letters, count) = self.table.eight_letters(bytes);
+            if count == 0 {
+                break;
+            }
+            place[..16].copy_from_slice(&letters);
+            last =
+                letters.as_chunks::<2>().0.get(count - 1).map_or(last, |l| u16::from_le_bytes(*l));
+            (at, len) = (at + 2 * count, len + 2 * count);
+            if count < 8 {
+                let Some([b' ', 0x80..=0xff]) = text.get(at..).and_then(<[u8]>::first_chunk::<2>)
+                else {
+                    break;
+                };
+                place[2 * count] = b' ';
+                (at, len, last) = (at + 1, len + 1, u16::from(b' '));
+            }
+        }
+        (at, len, last)
+    }
+
+    /// A run of ASCII, in lower case.
+    #[inline(always)]
+    fn ascii(&mut self, text: &[u8], first: u8, out: &mut [u8], limit: usize) -> bool {
+        let next = text.get(self.at + 1).copied();
+        if WORDS && self.last >= Last::Number && !self.before_ascii(first, next, out) {
+            return false;
+        }
+        (self.last, self.combining) = (Last::Ascii, 0);
+        let (mut at, mut len) = (self.at, self.len);
+        while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<8>)
+            && let Some(place) = out.get_mut(len..).and_then(<[u8]>::first_chunk_mut::<8>)
+        {
+            let word = u64::from_le_bytes(*bytes);
+            *place = lower(word).to_le_bytes();
+            let high = word & 0x8080_8080_8080_8080;
+            if high != 0 || len > limit {
+                let count = (high.trailing_zeros() / 8) as usize;
+                (self.at, self.len) = (at + count, len + count);
+                return true;
+            }
+            (at, len) = (at + 8, len + 8);
+            while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<64>)
+                && bytes.iter().fold(0, |all, byte| all | byte) < 0x80
+                && len <= limit
+                && let Some(place) = out.get_mut(len..).and_then(<[u8]>::first_chunk_mut::<64>)
+            {
+                *place = bytes.map(|byte| byte.to_ascii_lowercase());
+                (at, len) = (at + 64, len + 64);
+            }
+        }
+        let end = text.get(at..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii());
+        for (byte, place) in end.zip(out.get_mut(len..).unwrap_or_default()) {
+            *place = byte.to_ascii_lowercase();
+            (at, len) = (at + 1, len + 1);
+        }
+        (self.at, self.len) = (at, len);
+        true
+    }
+
+    /// What is to be done where ASCII follows something that is no letter; false for the slow way.
+    #[inline(never)]
+    fn before_ascii(&mut self, first: u8, next: Option<u8>, out: &mut [u8]) -> bool {
+        match self.last {
+            Last::Number if is_joint(first) => {
+                // A joint that nothing follows joins nothing.
+                first != b'_' && next.is_none_or(|next| next.is_ascii() && !in_word(next))
+            }
+            Last::Hebrew => !matches!(first, b'\'' | b'"'),
+            Last::Katakana if first == b'_' => false,
+            Last::Alone | Last::Katakana => {
+                self.boundary(out);
+                true
+            }
+            _ => true,
+        }
+    }
+
+    /// A character that is no plain letter; false for the slow way.
+    #[inline(always)]
+    fn other(&mut self, number: u32, bytes: usize, record: Record, out: &mut [u8]) -> bool {
+        let number = number.wrapping_add(record.value());
+        if let Some(pair) = record.pair() {
+            return self.both(pair, bytes, out);
+        }
+        match record.bytes() {
+            MOVED => {}
+            count @ 0..=4 => return self.string(record.ascii(), usize::from(count), out),
+            _ => return false,
+        }
+        if record.may_compose() {
+            return self.composed(number, record, out);
+        }
+        let class = record.class();
+        if !WORDS {
+            let combining = record.combining();
+            if combining != 0 && combining < self.combining {
+                return false;
+            }
+            self.write(out, if class == class::WHITE { '\t'.into() } else { number });
+            (self.last, self.combining) = (Last::Letter, combining);
+            return true;
+        }
+        match class {
+            class::EXTEND | class::EXTEND_ALPHABETIC => return self.extend(number, record, out),
+            // A mark to one crate's version of Unicode, not to the other's.
+            _ if record.combining() != 0 => return false,
+            class::ALONE => {
+                self.boundary(out);
+                self.write(out, number);
+                self.last = Last::Alone;
+            }
+            class::WHITE | class::BREAK => {
+                self.boundary(out);
+                self.last = Last::Ascii;
+            }
+            class::LETTER => {
+                if self.last >= Last::Alone {
+                    self.boundary(out);
+                }
+                self.write(out, number);
+                self.last = Last::Letter;
+            }
+            _ => return self.rare(number, bytes, class, out),
+        }
+        self.combining = 0;
+        true
+    }
+
+    /// What becomes two characters. What is written of the first if the second needs the slow way
+    /// is taken back then, with the word.
+    #[inline(never)]
+    fn both(&mut self, pair: [u32; 2], bytes: usize, out: &mut [u8]) -> bool {
+        pair.into_iter().all(|number| {
+            if number < 0x80 {
+                return false;
+            }
+            let record = self.table.get(number);
+            record.is_moved() && record.value() == 0 && self.other(number, bytes, record, out)
+        })
+    }
+
+    /// What becomes ASCII, or nothing.
+    #[inline(always)]
+    fn string(&mut self, ascii: [u8; 4], count: usize, out: &mut [u8]) -> bool {
+        if count == 0 {
+            return true;
+        }
+        // What follows a joint is not known here.
+        let next = Some(0x80);
+        if WORDS && self.last >= Last::Number && !self.before_ascii(ascii[0], next, out) {
+            return false;
+        }
+        if let Some(place) = out.get_mut(self.len..).and_then(<[u8]>::first_chunk_mut) {
+            *place = ascii;
+            self.len += count;
+        }
+        (self.last, self.combining) = (Last::Ascii, 0);
+        true
+    }
+
+    /// Characters that are rare in most texts.
+    #[inline(never)]
+    fn rare(&mut self, number: u32, bytes: usize, class: u8, out: &mut [u8]) -> bool {
+        let before = self.previous(out);
+        match class {
+            class::NUMBER if is_joint(before) => return false,
+            class::KATAKANA if before == b'_' => return false,
+            class::NUMBER | class::HEBREW => {
+                if self.last >= Last::Alone {
+                    self.boundary(out);
+                }
+                self.write(out, number);
+                self.last = if class == class::HEBREW { Last::Hebrew } else { Last::Number };
+            }
+            class::KATAKANA => {
+                if self.last != Last::Katakana {
+                    self.boundary(out);
+                }
+                self.write(out, number);
+                self.last = Last::Katakana;
+            }
+            class::MID_LETTER | class::MID_NUMBER | class::MID_BOTH => {
+                let next = self.text.as_bytes().get(self.at + bytes).copied().unwrap_or(b' ');
+                let ascii = self.last == Last::Ascii;
+                let letter = matches!(self.last, Last::Letter | Last::Hebrew)
+                    || ascii && before.is_ascii_alphabetic();
+                let digit = self.last == Last::Number || ascii && before.is_ascii_digit();
+                if (letter || digit) && !next.is_ascii() {
+                    return false;
+                }
+                let joins = letter && class != class::MID_NUMBER && next.is_ascii_alphabetic()
+                    || digit && class != class::MID_LETTER && next.is_ascii_digit();
+                if joins {
+                    self.write(out, number);
+                    self.last = Last::Letter;
+                } else {
+                    self.boundary(out);
+                    self.last = Last::Ascii;
+                }
+            }
+            _ => return false,
+        }
+        self.combining = 0;
+        true
+    }
+
+    /// The last byte written; a blank if there is none.
+    #[inline(always)]
+    fn previous(&self, out: &[u8]) -> u8 {
+        out.get(self.len.wrapping_sub(1)).copied().unwrap_or(b' ')
+    }
+
+    #[inline(always)]
+    fn boundary(&mut self, out: &mut [u8]) {
+        if let Some(place) = out.get_mut(self.len) {
+            *place = BOUNDARY;
+            self.len += 1;
+        }
+    }
+
+    #[inline(always)]
+    fn write(&mut self, out: &mut [u8], number: u32) {
+        if let Some(place) = out.get_mut(self.len..).and_then(<[u8]>::first_chunk_mut) {
+            let (bytes, count) = encode(number);
+            *place = bytes;
+            self.len += count;
+        }
+    }
+
+    /// Up to where the text is read.
+    pub(crate) fn read(&self) -> usize {
+        self.at
+    }
+}
+
+/// Whether an ASCII byte may stand in a word.
+fn in_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// Upper-case letters of ASCII made lower, in eight bytes at once. Other bytes are ASCII, or their
+/// result is not used.
+#[inline(always)]
+fn lower(bytes: u64) -> u64 {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let low = bytes & (0x7f * EACH);
+    let from_a = low + u64::from(0x80 - b'A') * EACH;
+    let beyond_z = low + u64::from(0x80 - b'Z' - 1) * EACH;
+    bytes | (from_a & !beyond_z & (0x80 * EACH)) >> 2
+}

@@ -1,0 +1,51 @@
+//! Where a text may be cut, so that a part of it can take the slow way.
+
+use super::super::{decode, four};
+use super::{Last, Pass};
+
+impl<'a, const WORDS: bool> Pass<'a, WORDS> {
+    /// The last blank of ASCII before which text and output may be cut, or where nothing is taken
+    /// back any more. Blanks of ASCII, and these alone, are written as such.
+    pub(crate) fn cut(&self, out: &[u8]) -> (usize, usize) {
+        let (mut at, mut len) = (self.at, self.len);
+        let last = |bytes: &[u8], (from, to): (usize, usize)| {
+            let blank = bytes.get(from..to)?.iter().rposition(|byte| *byte == b' ')?;
+            Some(from + blank).filter(|blank| *blank > from)
+        };
+        loop {
+            let text = self.text.as_bytes();
+            let found = (last(text, (self.base.0, at)), last(out, (self.base.1, len)));
+            let (Some(blank), Some(place)) = found else { return self.base };
+            (at, len) = (blank, place);
+            if self.begins_after(blank) {
+                return (at, len);
+            }
+        }
+    }
+
+    /// Whether what comes after the blank at a place of the text begins anew.
+    fn begins_after(&self, blank: usize) -> bool {
+        match self.text.as_bytes().get(blank + 1) {
+            None => false,
+            Some(byte) if byte.is_ascii() => *byte > b' ',
+            Some(_) => self.table.get(decode(four(self.text.as_bytes(), blank + 1)).0).begins(),
+        }
+    }
+
+    /// What needs the slow way, when the pass stopped for it: the text from `from`, a cut, to the
+    /// next place where it may be cut. The pass goes on there, with `len` bytes written.
+    pub(crate) fn slow_part(&mut self, from: usize) -> &'a str {
+        let text = self.text.as_bytes();
+        let blank = |at: &usize| text[*at] == b' ' && self.begins_after(*at);
+        let end = (self.at..text.len()).find(blank).unwrap_or(text.len());
+        let part = self.text.get(from..end).unwrap_or_default();
+        (self.at, self.last, self.combining) = (end, Last::Ascii, 0);
+        part
+    }
+
+    /// Goes on with `len` bytes written, of which none is taken back; all before `at` is done.
+    pub(crate) fn keep(&mut self, at: usize, len: usize, taken: usize) {
+        self.base = (at, taken);
+        self.len = len;
+    }
+}

@@ -1,0 +1,234 @@
+//! What a normalisation makes of each character, from the checked-in tables.
+//!
+//! Knows the layout of `fold.bin` and `case.bin`: 1,024 records of eight bytes; for each block of
+//! 64 characters, up to U+323FF, its number; the blocks, a record's number for each character.
+//! Numbers have two bytes, little-endian.
+//! `tools/tables` writes them, and `sketch::tests::fold` holds them against their definition.
+
+/// Characters from here on are not in the tables.
+const CHARS: usize = 0x3_2400;
+const BLOCK: usize = 64;
+const RECORDS: usize = 1024;
+
+/// The tables of one normalisation.
+#[derive(Debug)]
+pub(crate) struct Table {
+    records: &'static [[u8; 8]; RECORDS],
+    numbers: &'static [[u8; 2]; CHARS / BLOCK],
+    blocks: &'static [[u8; 2]],
+    /// Of each character of two bytes, those of the one that it becomes, if this is a letter that
+    /// composes with nothing before it, or else 0.
+    letters: &'static [u16; 2048],
+}
+
+/// Normalisation `fold`.
+pub(crate) static FOLD: Table = Table::new(include_bytes!("fold.bin"), &FOLD_LETTERS);
+static FOLD_LETTERS: [u16; 2048] = all_letters(include_bytes!("fold.bin"));
+/// Normalisation `case`.
+pub(crate) static CASE: Table = Table::new(include_bytes!("case.bin"), &CASE_LETTERS);
+static CASE_LETTERS: [u16; 2048] = all_letters(include_bytes!("case.bin"));
+
+/// What the characters of a record become, and how these behave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Record(u64);
+
+/// Word classes, as the records number them: `definition::Class` of the tests.
+pub(crate) mod class {
+    pub(crate) const LETTER: u8 = 0;
+    pub(crate) const HEBREW: u8 = 1;
+    pub(crate) const NUMBER: u8 = 2;
+    pub(crate) const KATAKANA: u8 = 3;
+    /// A word by itself.
+    pub(crate) const ALONE: u8 = 4;
+    /// Extends what is before it, and makes it a word.
+    pub(crate) const EXTEND_ALPHABETIC: u8 = 5;
+    pub(crate) const EXTEND: u8 = 6;
+    /// Joins two letters.
+    pub(crate) const MID_LETTER: u8 = 7;
+    /// Joins two numbers.
+    pub(crate) const MID_NUMBER: u8 = 8;
+    /// Joins two letters or two numbers.
+    pub(crate) const MID_BOTH: u8 = 9;
+    pub(crate) const WHITE: u8 = 10;
+    /// In no word.
+    pub(crate) const BREAK: u8 = 11;
+}
+
+/// `Record::bytes` of a character that becomes two.
+const PAIR: u8 = 253;
+/// The same of one that is moved.
+pub(crate) const MOVED: u8 = 254;
+/// The bits of a record that are those of `MOVED` for a letter: all but the value, what tells
+/// Hebrew from other letters, and flags but the first.
+const LETTER_BITS: u64 = 0x01_ff_fe_ff << 32;
+/// Flags: it may compose with what is before it; it has a canonical decomposition.
+const MAYBE: u8 = 1;
+const DECOMPOSES: u8 = 2;
+
+impl Table {
+    const fn new(bytes: &'static [u8], letters: &'static [u16; 2048]) -> Self {
+        let (records, rest) = bytes.split_at(RECORDS * 8);
+        let (numbers, blocks) = rest.split_at(CHARS / BLOCK * 2);
+        match (records.as_chunks().0.first_chunk(), numbers.as_chunks().0.first_chunk()) {
+            (Some(records), Some(numbers)) => {
+                Self { records, numbers, blocks: blocks.as_chunks().0, letters }
+            }
+            _ => panic!("the tables are complete"),
+        }
+    }
+
+    /// What `letters` says of the character of these two bytes.
+    #[inline(always)]
+    pub(crate) fn letter(&self, first: u8, second: u8) -> u16 {
+        self.letters[usize::from(first & 0x1f) << 6 | usize::from(second & 0x3f)]
+    }
+
+    /// What the letters of two bytes become that these bytes begin with, and how many they are.
+    #[inline(always)]
+    pub(crate) fn eight_letters(&self, bytes: &[u8; 16]) -> ([u8; 16], usize) {
+        const LEAD: u128 = 0x00e0_00e0_00e0_00e0_00e0_00e0_00e0_00e0;
+        const OF_TWO: u128 = 0x00c0_00c0_00c0_00c0_00c0_00c0_00c0_00c0;
+        let others = (u128::from_le_bytes(*bytes) & LEAD) ^ OF_TWO;
+        let (mut letters, mut none) = ([0; 16], 1 << 8);
+        let pairs = bytes.as_chunks::<2>().0.iter().zip(letters.as_chunks_mut::<2>().0);
+        for (([first, second], to), nth) in pairs.zip(0..) {
+            let letter = self.letter(*first, *second);
+            *to = letter.to_le_bytes();
+            none |= u32::from(letter == 0) << nth;
+        }
+        (letters, (others.trailing_zeros() / 16).min(none.trailing_zeros()) as usize)
+    }
+
+    /// What becomes of the character with this number.
+    #[inline(always)]
+    pub(crate) fn get(&self, number: u32) -> Record {
+        let number = number as usize;
+        let block = self.numbers.get(number / BLOCK).map(|block| u16::from_le_bytes(*block));
+        let place = block.map(|block| usize::from(block) * BLOCK + number % BLOCK);
+        let record = place.and_then(|place| self.blocks.get(place)).copied().unwrap_or([0; 2]);
+        // No number is greater: the mask only says so.
+        let record = usize::from(u16::from_le_bytes(record)) & (RECORDS - 1);
+        Record(u64::from_le_bytes(self.records[record]))
+    }
+}
+
+/// What the compiler makes `Table::letters` of.
+const fn all_letters(bytes: &[u8]) -> [u16; 2048] {
+    let (records, rest) = bytes.split_at(RECORDS * 8);
+    let (numbers, blocks) = rest.split_at(CHARS / BLOCK * 2);
+    let mut letters = [0; 2048];
+    let mut number = 0x80;
+    while number < letters.len() {
+        let block = numbers.as_chunks().0[number / BLOCK];
+        let place = u16::from_le_bytes(block) as usize * BLOCK + number % BLOCK;
+        let record = u16::from_le_bytes(blocks.as_chunks().0[place]) as usize;
+        let record = u64::from_le_bytes(records.as_chunks().0[record]);
+        #[expect(clippy::cast_possible_truncation, reason = "the low half, and a small number")]
+        let to = (number as u32).wrapping_add(record as u32);
+        let [to_first, to_second] = [0xc0 | to >> 6, 0x80 | to & 0x3f];
+        if record & LETTER_BITS == (MOVED as u64) << 32 && 0x80 <= to && to < 0x800 {
+            let bytes = to_first | to_second << 8;
+            #[expect(clippy::cast_possible_truncation, reason = "two bytes")]
+            let bytes = bytes as u16;
+            letters[number] = bytes;
+        }
+        number += 1;
+    }
+    letters
+}
+
+impl Record {
+    #[inline(always)]
+    fn byte(self, nth: usize) -> u8 {
+        self.0.to_le_bytes()[nth]
+    }
+
+    /// How many bytes of ASCII it becomes, at most four and perhaps none; or `PAIR` or `MOVED`; or
+    /// 255, of characters that the tables do not know.
+    #[inline(always)]
+    pub(crate) fn bytes(self) -> u8 {
+        self.byte(4)
+    }
+
+    /// Whether it becomes a single character, perhaps itself: see `moved`.
+    #[inline(always)]
+    pub(crate) fn is_moved(self) -> bool {
+        self.bytes() == MOVED
+    }
+
+    /// The bytes of ASCII, then zeros.
+    #[inline(always)]
+    pub(crate) fn ascii(self) -> [u8; 4] {
+        self.value().to_le_bytes()
+    }
+
+    /// The two characters that it becomes.
+    #[inline(always)]
+    pub(crate) fn pair(self) -> Option<[u32; 2]> {
+        let pair = [self.value() & 0xffff, self.value() >> 16];
+        (self.bytes() == PAIR).then_some(pair)
+    }
+
+    /// Whether it extends what is before it, stays as it is and composes with nothing.
+    #[inline(always)]
+    pub(crate) fn extends_plainly(self) -> bool {
+        let extends = matches!(self.class(), class::EXTEND | class::EXTEND_ALPHABETIC);
+        extends && self.is_moved() && self.value() == 0 && !self.may_compose()
+    }
+
+    /// The bytes of ASCII; `None` unless it becomes these.
+    pub(crate) fn text(self) -> Option<String> {
+        let bytes = self.ascii();
+        let text = bytes.get(..usize::from(self.bytes()))?;
+        Some(text.iter().copied().map(char::from).collect())
+    }
+
+    /// What is added to the character's number if it is moved.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
+    pub(crate) fn value(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// The word class of the character that it becomes.
+    #[inline(always)]
+    pub(crate) fn class(self) -> u8 {
+        self.byte(5)
+    }
+
+    /// The canonical combining class of the character that it becomes.
+    #[inline(always)]
+    pub(crate) fn combining(self) -> u8 {
+        self.byte(6)
+    }
+
+    #[inline(always)]
+    pub(crate) fn may_compose(self) -> bool {
+        self.byte(7) & MAYBE != 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn decomposes(self) -> bool {
+        self.byte(7) & DECOMPOSES != 0
+    }
+
+    /// Whether it becomes a letter that composes with nothing before it.
+    #[inline(always)]
+    pub(crate) fn is_letter(self) -> bool {
+        self.0 & LETTER_BITS == u64::from(MOVED) << 32
+    }
+
+    /// Whether a word boundary and one of normalisation lie before it when a blank does.
+    pub(crate) fn begins(self) -> bool {
+        match self.bytes() {
+            MOVED => {
+                const ALONE: u8 = class::ALONE;
+                const MID_LETTER: u8 = class::MID_LETTER;
+                let class = self.class();
+                let begins = matches!(class, 0..=ALONE | MID_LETTER..=class::MID_BOTH);
+                self.combining() == 0 && (begins || class == class::BREAK)
+            }
+            bytes => (1..=4).contains(&bytes),
+        }
+    }
+}

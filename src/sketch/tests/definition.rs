@@ -1,0 +1,280 @@
+//! Normalisation and word classes by the pinned crates, one step after the other: slow, obvious,
+//! and what the fast pass and its tables must equal. `tools/tables` includes this file.
+
+use std::iter::once;
+
+use caseless::Caseless as _;
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_segmentation::UnicodeSegmentation as _;
+
+/// The typographic equivalents of `docs/SIGNATURES.md`, section 1.
+pub(crate) const EQUIVALENTS: &[(&str, &str)] = &[
+    (
+        "\u{b4}\u{2b9}\u{2bb}\u{2bc}\u{2bd}\u{5f3}\u{2018}\u{2019}\u{201a}\u{201b}\u{2032}\u{2035}\
+         \u{2039}\u{203a}\u{275b}\u{275c}\u{275f}\u{a78c}",
+        "'",
+    ),
+    (
+        "\u{ab}\u{bb}\u{2ba}\u{2ee}\u{5f4}\u{201c}\u{201d}\u{201e}\u{201f}\u{2033}\u{2036}\u{275d}\
+         \u{275e}\u{2760}\u{2e42}\u{301d}\u{301e}\u{301f}",
+        "\"",
+    ),
+    (
+        "\u{2d7}\u{58a}\u{5be}\u{1806}\u{2010}\u{2011}\u{2012}\u{2013}\u{2014}\u{2015}\u{2043}\
+         \u{2212}\u{2e17}\u{2e1a}\u{2e3a}\u{2e3b}\u{2e40}\u{10ead}",
+        "-",
+    ),
+    ("\u{22ef}", "..."),
+    ("\u{2044}\u{2215}", "/"),
+    ("\u{2dc}\u{223c}\u{301c}", "~"),
+    ("\u{640}", ""),
+];
+
+/// `Default_Ignorable_Code_Point`, as the document lists it.
+pub(crate) fn is_ignorable(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fff8}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+/// Unicode's property `NFKC_Casefold` of one character: its three steps, until nothing changes.
+pub(crate) fn nfkc_casefold(c: char) -> String {
+    let mut text = c.to_string();
+    loop {
+        let composed: String = text.nfkc().collect();
+        let folded: String = composed.chars().default_case_fold().collect();
+        let kept: String = folded.chars().filter(|c| !is_ignorable(*c)).collect();
+        let next: String = kept.nfkc().collect();
+        if next == text {
+            return text;
+        }
+        text = next;
+    }
+}
+
+fn equivalent(c: char) -> String {
+    let found = EQUIVALENTS.iter().find(|(from, _)| from.contains(c));
+    found.map_or_else(|| c.to_string(), |(_, to)| (*to).to_owned())
+}
+
+/// Step 2 of `fold` on one character.
+pub(crate) fn folded_char(c: char) -> String {
+    let first = equivalent(c);
+    let folded: String = first.chars().map(nfkc_casefold).collect();
+    folded.chars().map(equivalent).collect()
+}
+
+/// Normalisation `fold` without options and before white space.
+pub(crate) fn fold(text: &str) -> String {
+    text.nfd().map(folded_char).collect::<String>().nfc().collect()
+}
+
+/// The options of `fold`: what comes before it, and what after.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Options {
+    pub(crate) diacritics: bool,
+    pub(crate) dehyphenate: bool,
+    pub(crate) turkish: bool,
+}
+
+/// Normalisation `fold` before white space.
+pub(crate) fn fold_with(text: &str, options: Options) -> String {
+    let mut text = text.to_owned();
+    if options.dehyphenate {
+        text = dehyphenated(&text);
+    }
+    if options.turkish {
+        text = dotted(&text);
+    }
+    let folded = fold(&text);
+    if options.diacritics {
+        return folded.nfd().filter(|c| !is_diacritic(*c)).nfc().collect();
+    }
+    folded
+}
+
+fn dehyphenated(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let mut out = String::new();
+    let mut at = 0;
+    while at < chars.len() {
+        let white = chars[at + 1..].iter().take_while(|c| is_white(**c)).count();
+        let next = at + 1 + white;
+        let line_end = |c: &char| "\n\u{b}\u{c}\r\u{85}\u{2028}\u{2029}".contains(*c);
+        let joined = "-\u{ad}\u{2010}".contains(chars[at])
+            && at > 0
+            && is_letter(chars[at - 1])
+            && chars[at + 1..next].iter().any(line_end)
+            && chars.get(next).is_some_and(|c| is_letter(*c));
+        if joined {
+            at = next;
+        } else {
+            out.push(chars[at]);
+            at += 1;
+        }
+    }
+    out
+}
+
+fn is_letter(c: char) -> bool {
+    use Class::{Alone, Extend, ExtendAlphabetic, Hebrew, Katakana, Letter};
+    let letters = [Letter, Hebrew, Katakana, Alone, Extend, ExtendAlphabetic];
+    let folded: Vec<Class> = fold(&c.to_string()).chars().map(class).collect();
+    !folded.is_empty() && folded.iter().all(|class| letters.contains(class))
+}
+
+fn dotted(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let mut out = String::new();
+    let mut at = 0;
+    while at < chars.len() {
+        let next = chars.get(at + 1).copied().unwrap_or(' ');
+        let mark = unicode_normalization::char::canonical_combining_class(next) != 0;
+        match chars[at] {
+            '\u{130}' => out.push('i'),
+            'I' if next == '\u{307}' => {
+                out.push('i');
+                at += 1;
+            }
+            'I' if !mark => out.push('\u{131}'),
+            c => out.push(c),
+        }
+        at += 1;
+    }
+    out
+}
+
+/// The marks that `diacritics` leaves out, as the document lists them.
+fn is_diacritic(c: char) -> bool {
+    let ranges = [
+        0x300..=0x36f,
+        0x483..=0x487,
+        0x591..=0x5bd,
+        0x5bf..=0x5bf,
+        0x5c1..=0x5c2,
+        0x5c4..=0x5c5,
+        0x5c7..=0x5c7,
+        0x610..=0x61a,
+        0x64b..=0x65f,
+        0x670..=0x670,
+        0x6d6..=0x6dc,
+        0x6df..=0x6e4,
+        0x6e7..=0x6e8,
+        0x6ea..=0x6ed,
+        0x898..=0x89f,
+        0x8ca..=0x8e1,
+        0x8e3..=0x8ff,
+        0x1ab0..=0x1aff,
+        0x1dc0..=0x1dff,
+        0x20d0..=0x20ff,
+        0xfe20..=0xfe2f,
+    ];
+    ranges.iter().any(|range| range.contains(&u32::from(c)))
+}
+
+/// Normalisation `case` before white space.
+pub(crate) fn case(text: &str) -> String {
+    lower(text).nfc().collect()
+}
+
+/// The lower case of each character.
+pub(crate) fn lower(text: &str) -> impl Iterator<Item = char> {
+    text.chars().flat_map(|c| {
+        // Zeros mean that the character is its own mapping, or that there is no second one.
+        let [first, second] = unicode_case_mapping::to_lowercase(c);
+        let of = |number| Some(number).filter(|n| *n != 0).and_then(char::from_u32);
+        [Some(of(first).unwrap_or(c)), of(second)].into_iter().flatten()
+    })
+}
+
+/// What UAX #29 makes of a character, as far as the fast pass tells characters apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Class {
+    Letter,
+    Hebrew,
+    Number,
+    Katakana,
+    /// A word by itself.
+    Alone,
+    /// Extends what is before it, and makes it a word.
+    ExtendAlphabetic,
+    /// Extends what is before it.
+    Extend,
+    /// Joins two letters.
+    MidLetter,
+    /// Joins two numbers.
+    MidNumber,
+    /// Joins two of either kind.
+    MidBoth,
+    /// White space.
+    White,
+    /// In no word.
+    Break,
+    /// Anything else.
+    Other,
+}
+
+/// The class of a character, from where `unicode-segmentation` puts boundaries beside it.
+pub(crate) fn class(c: char) -> Class {
+    let one = |before: &str, after: &str| {
+        let text: String = before.chars().chain(once(c)).chain(after.chars()).collect();
+        text.split_word_bounds().count() == 1
+    };
+    let alphanumeric = c.to_string().unicode_words().next().is_some();
+    let pictographic = one("!\u{200d}", "");
+    if is_white(c) {
+        return Class::White;
+    }
+    if c == '\u{200d}' {
+        return Class::Other;
+    }
+    if one("!", "") {
+        return if alphanumeric { Class::ExtendAlphabetic } else { Class::Extend };
+    }
+    if one("a", "") && one("", "a") {
+        return match (one("\u{30a2}", ""), one("1,", ""), one("", "'")) {
+            _ if pictographic || !alphanumeric => Class::Other,
+            (true, _, _) => Class::Other,
+            (_, true, _) => Class::Number,
+            (_, _, true) => Class::Hebrew,
+            _ => Class::Letter,
+        };
+    }
+    if one("\u{30a2}", "") && one("", "\u{30a2}") {
+        return if alphanumeric && !pictographic { Class::Katakana } else { Class::Other };
+    }
+    match (one("a", "a"), one("1", "1")) {
+        (true, false) => Class::MidLetter,
+        (false, true) => Class::MidNumber,
+        (true, true) => Class::MidBoth,
+        _ if one("\u{5d0}", "\u{5d0}") || one("_", "") => Class::Other,
+        _ if alphanumeric && pictographic => Class::Other,
+        _ if alphanumeric => Class::Alone,
+        _ => Class::Break,
+    }
+}
+
+pub(crate) fn is_white(c: char) -> bool {
+    matches!(
+        c,
+        '\t'..='\r' | ' ' | '\u{85}' | '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{2028}'
+            | '\u{2029}' | '\u{202f}' | '\u{205f}' | '\u{3000}'
+    )
+}

@@ -1,0 +1,119 @@
+//! Makes the tables of `src/sketch/fold/` from their definition; see there for their layout.
+//! `tools/tables` includes this file and writes them; a test compares them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfc_quick};
+
+use super::definition::{self, Class};
+
+/// Characters from here on are not in the tables.
+const CHARS: u32 = 0x3_2400;
+/// Characters of a block.
+const BLOCK: usize = 64;
+/// How a record is stored: value, bytes, class, combining class, flags.
+type Record = [u8; 8];
+
+/// How many records there are.
+const RECORDS: usize = 1024;
+
+/// What stands for characters whose record is none of these.
+const UNKNOWN: Record = [0, 0, 0, 0, UNKNOWN_BYTES, 12, 0, 0];
+const UNKNOWN_BYTES: u8 = 255;
+/// The character is moved by the value.
+const MOVED: u8 = 254;
+/// It becomes two characters.
+const PAIR: u8 = 253;
+/// May compose with what is before it.
+const MAYBE: u8 = 1;
+/// Has a canonical decomposition.
+const DECOMPOSES: u8 = 2;
+
+/// The bytes of the table for a normalisation of single characters.
+pub(crate) fn bytes(normalise: fn(&str) -> String) -> Vec<u8> {
+    let mut classes = HashMap::new();
+    let of_chars: Vec<Record> = (0..CHARS)
+        .map(|number| match char::from_u32(number) {
+            Some(c) => record(c, &normalise(&c.to_string()), &mut classes),
+            None => UNKNOWN,
+        })
+        .collect();
+    // The records of characters that no decomposition tells come first, then those of many
+    // characters, and of such in common use.
+    let mut weights: BTreeMap<Record, u64> = BTreeMap::new();
+    for (c, record) in (0..CHARS).map(char::from_u32).zip(&of_chars) {
+        let Some(c) = c else { continue };
+        let alone = c.nfkd().eq([c]) || record[..5] == [0, 0, 0, 0, MOVED];
+        let weight = if c < '\u{2100}' { 200 } else { 1 };
+        *weights.entry(*record).or_default() += if alone { 1 << 32 } else { weight };
+    }
+    weights.remove(&UNKNOWN);
+    let mut order: Vec<(u64, Record)> = weights.into_iter().map(|(r, w)| (w, r)).collect();
+    order.sort_by(|a, b| b.cmp(a));
+    order.truncate(RECORDS - 1);
+    let records: Vec<Record> = [UNKNOWN].into_iter().chain(order.iter().map(|(_, r)| *r)).collect();
+    let number: HashMap<Record, u16> = records.iter().copied().zip(0..).collect();
+    let numbers: Vec<u16> = of_chars.iter().map(|r| number.get(r).copied().unwrap_or(0)).collect();
+    let (mut first, mut blocks, mut known) = (Vec::new(), Vec::new(), HashMap::new());
+    for block in numbers.chunks(BLOCK) {
+        let new = known.len();
+        let at = *known.entry(block.to_vec()).or_insert(new);
+        if at == new {
+            blocks.extend(block.iter().flat_map(|number| number.to_le_bytes()));
+        }
+        first.extend(u16::try_from(at).expect("few blocks").to_le_bytes());
+    }
+    let mut bytes = records.concat();
+    bytes.resize(RECORDS * size_of::<Record>(), 0);
+    bytes.extend(first);
+    bytes.extend(blocks);
+    bytes
+}
+
+fn record(c: char, normal: &str, classes: &mut HashMap<char, Class>) -> Record {
+    if c.to_string().nfd().any(|c| c == '\u{345}') {
+        return UNKNOWN;
+    }
+    let mut chars = normal.chars();
+    let (Some(to), more) = (chars.next(), chars.next().is_some()) else {
+        return [0, 0, 0, 0, 0, 0, 0, 0];
+    };
+    if normal.is_ascii() && normal != " " {
+        if normal.len() > 4 || normal.contains(' ') {
+            return UNKNOWN;
+        }
+        let mut record = [0; 8];
+        record[..normal.len()].copy_from_slice(normal.as_bytes());
+        record[4] = u8::try_from(normal.len()).expect("short");
+        return record;
+    }
+    if more {
+        return pair(normal);
+    }
+    let class = *classes.entry(to).or_insert_with(|| definition::class(to));
+    let value = u32::from(to).wrapping_sub(u32::from(c)).to_le_bytes();
+    let maybe = is_nfc_quick(normal.chars()) == IsNormalized::Maybe;
+    let decomposes = normal.chars().nfd().ne(normal.chars());
+    let flags = if maybe { MAYBE } else { 0 } | if decomposes { DECOMPOSES } else { 0 };
+    let combining = unicode_normalization::char::canonical_combining_class(to);
+    with_value(value, [MOVED, class as u8, combining, flags])
+}
+
+/// Of what becomes two characters, neither beyond the first plane nor a blank.
+fn pair(normal: &str) -> Record {
+    let units: Vec<u16> = normal.encode_utf16().collect();
+    match units[..] {
+        [first, second] if normal.chars().count() == 2 && !normal.contains(' ') => {
+            let value = u32::from(first) | u32::from(second) << 16;
+            with_value(value.to_le_bytes(), [PAIR, 12, 0, 0])
+        }
+        _ => UNKNOWN,
+    }
+}
+
+fn with_value(value: [u8; 4], rest: [u8; 4]) -> Record {
+    let mut record = [0; 8];
+    record[..4].copy_from_slice(&value);
+    record[4..].copy_from_slice(&rest);
+    record
+}
