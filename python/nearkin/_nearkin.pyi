@@ -50,6 +50,7 @@ class Params:
         stop_words: Iterable[str] | None = None,
         passages: str | None = None,
         bag: bool = False,
+        normalise: str | None = None,
         keep_case: bool = False,
         keep_space: bool = False,
         no_nfc: bool = False,
@@ -79,6 +80,8 @@ class Params:
     def passages(self) -> str | None: ...
     @property
     def bag(self) -> bool: ...
+    @property
+    def normalise(self) -> str: ...
     @property
     def keep_case(self) -> bool: ...
     @property

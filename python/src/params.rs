@@ -25,7 +25,7 @@ impl Params {
     #[new]
     #[pyo3(signature = (threshold=0.7, shingles=None, *, hashes=128, bands=None,
         recall_target=0.95, lane_bits=None, stop_words=None, passages=None, bag=false,
-        keep_case=false, keep_space=false, no_nfc=false, scheme=None, seed=0))]
+        normalise=None, keep_case=false, keep_space=false, no_nfc=false, scheme=None, seed=0))]
     #[expect(
         clippy::too_many_arguments,
         clippy::fn_params_excessive_bools,
@@ -42,6 +42,7 @@ impl Params {
         stop_words: Option<Bound<'_, PyAny>>,
         passages: Option<&str>,
         bag: bool,
+        normalise: Option<&str>,
         keep_case: bool,
         keep_space: bool,
         no_nfc: bool,
@@ -57,6 +58,13 @@ impl Params {
             .keep_space(keep_space)
             .no_nfc(no_nfc)
             .seed(seed);
+        if let Some(normalise) = normalise {
+            if keep_case || no_nfc {
+                let message = "normalise says it all; leave keep_case and no_nfc out";
+                return Err(raise(py, "InvalidError", message));
+            }
+            builder = builder.normalise(normalise.parse().map_err(fail)?);
+        }
         if let Some(shingles) = shingles {
             builder = builder.shingles(shingles.parse().map_err(fail)?);
         }
@@ -165,6 +173,13 @@ impl Params {
         self.inner.bag()
     }
 
+    /// What is done to the characters of a text: ``none``, ``lower``, ``nfc``, ``case``, or
+    /// ``fold`` with its options, as ``fold,diacritics``.
+    #[getter]
+    fn normalise(&self) -> String {
+        self.inner.normalise().to_string()
+    }
+
     /// Whether upper case stays.
     #[getter]
     fn keep_case(&self) -> bool {
@@ -263,12 +278,12 @@ impl Params {
         if let Some(windows) = p.passages() {
             add(format!("passages='{windows}'"));
         }
-        let options = [
-            ("bag", p.bag()),
-            ("keep_case", p.keep_case()),
-            ("keep_space", p.keep_space()),
-            ("no_nfc", p.no_nfc()),
-        ];
+        let items = p.shingles() == nearkin::Shingles::Items;
+        let usual = if items { nearkin::Normalise::Case } else { nearkin::Normalise::FOLD };
+        if p.normalise() != usual {
+            add(format!("normalise='{}'", p.normalise()));
+        }
+        let options = [("bag", p.bag()), ("keep_space", p.keep_space())];
         for (name, _) in options.into_iter().filter(|(_, is_set)| *is_set) {
             add(format!("{name}=True"));
         }

@@ -19,8 +19,11 @@ pub(crate) fn unicode_versions() -> String {
         unicode_segmentation::UNICODE_VERSION,
     ]
     .map(|(major, minor, patch)| format!("{major}.{minor}.{patch}"));
-    format!("lower case {lower}, form C {compose}, words {words}")
+    format!("lower case {lower}, folding {FOLDING}, form C {compose}, words {words}")
 }
+
+/// The version of the case folding that `fold.bin` was made with.
+const FOLDING: &str = "16.0.0";
 
 fn widen((major, minor, patch): (u8, u8, u8)) -> (u64, u64, u64) {
     (major.into(), minor.into(), patch.into())

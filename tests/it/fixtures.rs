@@ -1,7 +1,7 @@
 //! Directories that released formats left behind open for ever, with every answer they had.
 
 use crate::support::inline;
-use nearkin::{Index, Normalise, Params, Shingles, Sketcher};
+use nearkin::{Index, Params, Shingles, Sketcher};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -121,6 +121,7 @@ fn check(index: &Index, documents: &BTreeMap<Vec<u8>, Stored>) {
 
 /// Opens a copy, checks it, writes to it, and finds all of that after another opening.
 fn live_with(name: &str, file: &str, changes_replayed: u64) {
+    let normalise = if name == "fold" { "fold,diacritics" } else { "case" };
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join(name);
     copy(&fixture(&format!("{name}.nearkin")), &dir);
@@ -129,7 +130,7 @@ fn live_with(name: &str, file: &str, changes_replayed: u64) {
     let recovery = index.stats().unwrap().recovery;
     assert_eq!((recovery.changes_replayed, recovery.bytes_cut), (changes_replayed, 0));
     let params = Params::for_threshold(0.7).shingles(Shingles::Words(3)).hashes(HASHES);
-    let params = params.normalise(Normalise::Case);
+    let params = params.normalise(normalise.parse().unwrap());
     let params = params.bands(BANDS, ROWS).build().unwrap();
     assert_eq!(index.params().id(), params.id(), "the parameters' id is the same for ever");
     check(&index, &documents);
@@ -181,6 +182,14 @@ fn an_index_of_format_1_that_was_killed_opens() {
         return;
     }
     live_with("killed", "expected.tsv", 3);
+}
+
+#[test]
+fn an_index_of_normalisation_fold_opens() {
+    if skipped() {
+        return;
+    }
+    live_with("fold", "fold.tsv", 0);
 }
 
 /// What the one segment of an index says of its groups: the second number of its properties, which

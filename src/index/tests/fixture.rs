@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 const TIME: u64 = 1_700_000_000_000;
 
-fn params() -> Params {
+fn params(normalise: Normalise) -> Params {
     let builder = Params::for_threshold(0.7).shingles(Shingles::Words(3));
-    builder.normalise(Normalise::Case).hashes(64).bands(12, 5).build().expect("sound")
+    builder.normalise(normalise).hashes(64).bands(12, 5).build().expect("sound")
 }
 
 /// Small logs: those of the default options have a MiB.
@@ -48,20 +48,35 @@ fn corpus() -> Vec<(String, String)> {
     pairs.flat_map(|(one, other)| [document(one), document(other)]).collect()
 }
 
+/// The corpus as a printer would set it: curly quotes, dashes, ligatures.
+fn printed() -> Vec<(String, String)> {
+    let set = |text: &str| {
+        let quotes = text.replace('\'', "\u{2019}").replace('"', "\u{201d}");
+        quotes.replace('-', "\u{2013}").replace("fi", "\u{fb01}")
+    };
+    corpus().into_iter().map(|(key, text)| (key, set(&text))).collect()
+}
+
 /// What is in an index, beside it.
-#[derive(Default)]
-struct Kept(BTreeMap<String, (Signature, Vec<u8>)>);
+struct Kept {
+    params: Params,
+    documents: BTreeMap<String, (Signature, Vec<u8>)>,
+}
 
 impl Kept {
+    fn new(normalise: Normalise) -> Self {
+        Self { params: params(normalise), documents: BTreeMap::new() }
+    }
+
     /// A batch that inserts documents, each under a key, with the first bytes of its text as
     /// payload.
     fn insert(&mut self, documents: &[(String, String)]) -> Batch {
-        let sketcher = crate::Sketcher::new(&params());
+        let sketcher = crate::Sketcher::new(&self.params);
         documents.iter().fold(Batch::new(), |batch, (key, text)| {
             let signature = sketcher.text(text).expect("it has words");
             let payload = text.as_bytes()[..20].to_vec();
             let batch = batch.insert_with_payload(key, &signature, &payload);
-            self.0.insert(key.clone(), (signature, payload));
+            self.documents.insert(key.clone(), (signature, payload));
             batch
         })
     }
@@ -69,7 +84,7 @@ impl Kept {
     fn remove(&mut self, documents: &[(String, String)], numbers: &[usize]) -> Batch {
         numbers.iter().fold(Batch::new(), |batch, number| {
             let (key, _) = &documents[*number];
-            self.0.remove(key);
+            self.documents.remove(key);
             batch.remove(key)
         })
     }
@@ -79,7 +94,7 @@ impl Kept {
         let hex =
             |bytes: &[u8]| bytes.iter().fold(String::new(), |text, b| format!("{text}{b:02x}"));
         let mut out = String::new();
-        for (key, (signature, payload)) in &self.0 {
+        for (key, (signature, payload)) in &self.documents {
             let (count, signature) = (signature.shingle_count(), hex(signature.as_bytes()));
             let payload = hex(payload);
             writeln!(out, "{name}\t{key}\t{TIME}\t{count}\t{signature}\t{payload}").expect("fits");
@@ -89,14 +104,18 @@ impl Kept {
 }
 
 /// Two segments, the first with a dead file.
-fn fill(dir: &Path, random: u64, kept: &mut Kept) -> crate::Result<Index> {
-    let documents = corpus();
-    let index = Index::create(dir, &params(), options(random))?;
+fn fill(
+    dir: &Path,
+    random: u64,
+    documents: &[(String, String)],
+    kept: &mut Kept,
+) -> crate::Result<Index> {
+    let index = Index::create(dir, &kept.params, options(random))?;
     index.write(kept.insert(&documents[..26]))?;
     index.flush()?;
     index.write(kept.insert(&documents[26..40]))?;
     index.flush()?;
-    index.write(kept.remove(&documents, &[2, 9, 17]))?;
+    index.write(kept.remove(documents, &[2, 9, 17]))?;
     index.flush()?;
     Ok(index)
 }
@@ -104,13 +123,15 @@ fn fill(dir: &Path, random: u64, kept: &mut Kept) -> crate::Result<Index> {
 /// One closed, and one that a process left with a log of two synced changes, the idle record that
 /// says so, and one more change.
 fn make(folder: &Path) -> crate::Result<String> {
-    let mut kept = Kept::default();
-    fill(&folder.join("closed.nearkin"), 0x0123_4567_89AB_CDEF, &mut kept)?.close()?;
+    let documents = corpus();
+    let mut kept = Kept::new(Normalise::Case);
+    let dir = folder.join("closed.nearkin");
+    fill(&dir, 0x0123_4567_89AB_CDEF, &documents, &mut kept)?.close()?;
     let mut expected = kept.lines("closed");
 
-    let mut kept = Kept::default();
-    let documents = corpus();
-    let index = fill(&folder.join("killed.nearkin"), 0x0FED_CBA9_8765_4321, &mut kept)?;
+    let mut kept = Kept::new(Normalise::Case);
+    let dir = folder.join("killed.nearkin");
+    let index = fill(&dir, 0x0FED_CBA9_8765_4321, &documents, &mut kept)?;
     // A replacement: the key of one document, the text of another.
     let replacement = (documents[5].0.clone(), documents[50].1.clone());
     index.write(kept.insert(&[documents[40].clone(), replacement]))?;
@@ -123,6 +144,14 @@ fn make(folder: &Path) -> crate::Result<String> {
     Ok(expected)
 }
 
+/// One with normalisation `fold`, closed.
+fn make_fold(folder: &Path) -> crate::Result<String> {
+    let mut kept = Kept::new("fold,diacritics".parse()?);
+    let dir = folder.join("fold.nearkin");
+    fill(&dir, 0x0123_4567_89AB_CDEF, &printed(), &mut kept)?.close()?;
+    Ok(kept.lines("fold"))
+}
+
 #[test]
 fn the_documents_of_the_fixture_can_be_made_again() {
     if !Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").exists() {
@@ -132,16 +161,20 @@ fn the_documents_of_the_fixture_can_be_made_again() {
     let scratch = tempfile::tempdir().expect("a folder");
     let wanted = std::env::var_os("NEARKIN_FIXTURE").map(PathBuf::from);
     let folder = wanted.clone().unwrap_or_else(|| scratch.path().to_path_buf());
-    let expected = make(&folder).expect("made");
-    if wanted.is_some() {
-        let disk = Disk::default();
-        create_dirs(&disk, &folder).expect("made");
-        let file = disk.open(&folder.join("expected.tsv"), OpenMode::Create).expect("made");
-        return file.write_at(expected.as_bytes(), 0).expect("written");
+    let disk = Disk::default();
+    let lists = [("expected.tsv", make(&folder)), ("fold.tsv", make_fold(&folder))];
+    for (name, expected) in lists {
+        let expected = expected.expect("made");
+        if wanted.is_some() {
+            create_dirs(&disk, &folder).expect("made");
+            let file = disk.open(&folder.join(name), OpenMode::Create).expect("made");
+            file.write_at(expected.as_bytes(), 0).expect("written");
+            continue;
+        }
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v1").join(name);
+        let file = disk.open(&path, OpenMode::Read).expect("the fixture");
+        let mut bytes = vec![0; usize::try_from(file.bytes().expect("a length")).expect("small")];
+        file.read_at(&mut bytes, 0).expect("read");
+        assert_eq!(expected.as_bytes(), bytes, "{name}");
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v1/expected.tsv");
-    let file = Disk::default().open(&path, OpenMode::Read).expect("the fixture");
-    let mut bytes = vec![0; usize::try_from(file.bytes().expect("a length")).expect("small")];
-    file.read_at(&mut bytes, 0).expect("read");
-    assert_eq!(expected.as_bytes(), bytes);
 }

@@ -1,6 +1,8 @@
 //! Normalisation and word classes by the pinned crates, one step after the other: slow, obvious,
 //! and what the fast pass and its tables must equal. `tools/tables` includes this file.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::iter::once;
 
 use caseless::Caseless as _;
@@ -74,16 +76,27 @@ fn equivalent(c: char) -> String {
     found.map_or_else(|| c.to_string(), |(_, to)| (*to).to_owned())
 }
 
-/// Step 2 of `fold` on one character.
-pub(crate) fn folded_char(c: char) -> String {
+/// Step 4 of `fold` on one character.
+fn folded_char(c: char) -> String {
     let first = equivalent(c);
     let folded: String = first.chars().map(nfkc_casefold).collect();
     folded.chars().map(equivalent).collect()
 }
 
+thread_local! {
+    /// What `folded_char` said before.
+    static FOLDED: RefCell<HashMap<char, String>> = RefCell::default();
+}
+
 /// Normalisation `fold` without options and before white space.
 pub(crate) fn fold(text: &str) -> String {
-    text.nfd().map(folded_char).collect::<String>().nfc().collect()
+    FOLDED.with_borrow_mut(|known| {
+        let mut folded = String::with_capacity(text.len());
+        text.nfd().for_each(|c| {
+            folded.push_str(known.entry(c).or_insert_with(|| folded_char(c)));
+        });
+        folded.nfc().collect()
+    })
 }
 
 /// The options of `fold`: what comes before it, and what after.

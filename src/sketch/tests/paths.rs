@@ -85,8 +85,9 @@ fn lower_case_is_the_full_mapping_of_each_character() {
 /// and in docs/SIGNATURES.md.
 #[test]
 fn the_unicode_versions_are_the_documented_ones() {
-    let versions = "lower case 16.0.0, form C 18.0.0, words 17.0.0";
+    let versions = "lower case 16.0.0, folding 16.0.0, form C 18.0.0, words 17.0.0";
     assert_eq!(crate::sketch::unicode_versions(), versions);
+    assert_eq!(caseless::UNICODE_VERSION, (16, 0, 0));
 }
 
 /// Every text of a few blanks and letters, so that no run, end or kind of blank is left out.
