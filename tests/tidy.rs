@@ -61,7 +61,7 @@ fn collect(folder: &Path, ending: &str, found: &mut Vec<Source>) {
 
 fn sources() -> Vec<Source> {
     let mut found = Vec::new();
-    for folder in ["src", "cli", "tests", "benches", "examples", "fuzz"] {
+    for folder in ["src", "cli", "tests", "benches", "examples", "fuzz", "tools"] {
         collect(&root().join(folder), "rs", &mut found);
     }
     assert!(found.len() > 50, "the sources are where they are looked for");

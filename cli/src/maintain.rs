@@ -193,6 +193,11 @@ fn shingles(params: &Params) -> String {
         return format!("made elsewhere ({maker})");
     }
     let mut text = params.shingles().to_string();
+    let stop = params.stop_words().count() as u64;
+    if stop > 0 {
+        text.push_str(" without ");
+        text.push_str(&counted(stop, "stop word"));
+    }
     // Items are taken as they are unless they are folded.
     if params.shingles() != Shingles::Items || matches!(params.normalise(), Normalise::Fold(_)) {
         text.push_str(", ");
@@ -203,11 +208,6 @@ fn shingles(params: &Params) -> String {
             text.push_str(", ");
             text.push_str(name);
         }
-    }
-    let stop = params.stop_words().count() as u64;
-    if stop > 0 {
-        text.push_str(" without ");
-        text.push_str(&counted(stop, "stop word"));
     }
     text
 }

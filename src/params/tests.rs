@@ -1,7 +1,7 @@
 //! Limits, the choice of bands, ids and messages of the parameters.
 
 use super::stored::Stored;
-use super::{Params, Scheme, Shingles};
+use super::{Normalise, Params, ParamsBuilder, Scheme, Shingles};
 use crate::ErrorKind;
 
 fn bands(threshold: f64) -> (usize, usize, u32) {
@@ -173,7 +173,7 @@ fn a_stop_list_is_the_same_in_any_order_and_part_of_the_signatures_id() {
     let params = with_stop(&["The", "over", "The"]).build().unwrap();
     assert_eq!(with_stop(&["over The\n"]).build().unwrap(), params);
     assert_eq!(params.stop_words().collect::<Vec<_>>(), ["The", "over"]);
-    assert!(params.text().contains(";no-nfc=false;stop="), "{}", params.text());
+    assert!(params.text().contains(";normalise=fold;keep-space=false;stop="), "{}", params.text());
     let none = with_stop(&[" "]).build().unwrap();
     assert!(!none.text().contains("stop"));
     assert_eq!(none, Params::builder().shingles(Shingles::Words(1)).build().unwrap());
@@ -245,6 +245,11 @@ fn the_signature_id_covers_what_signatures_depend_on_and_no_more() {
         Params::builder().keep_case(true),
         Params::builder().keep_space(true),
         Params::builder().no_nfc(true),
+        Params::builder().keep_case(true).no_nfc(true),
+        Params::builder().normalise(Normalise::Case),
+        Params::builder().normalise("fold,diacritics".parse().unwrap()),
+        Params::builder().normalise("fold,dehyphenate".parse().unwrap()),
+        Params::builder().normalise("fold,turkish".parse().unwrap()),
     ];
     let mut ids: Vec<u64> = vec![base.signature_id()];
     ids.extend(other.iter().map(|builder| builder.clone().build().unwrap().signature_id()));
@@ -272,4 +277,41 @@ fn costly_parameters_are_warned_of() {
     assert_eq!(warned(Params::builder().bands(128, 1)), 1);
     assert_eq!(warned(Params::builder().bands(64, 2).lane_bits(8)), 1);
     assert_eq!(warned(Params::builder().bands(4, 32)), 1);
+}
+
+#[test]
+fn a_normalisation_is_its_text_and_its_stored_form() {
+    let texts =
+        ["none", "lower", "nfc", "case", "fold", "fold,turkish", "fold,diacritics,dehyphenate"];
+    for text in texts {
+        let normalise: Normalise = text.parse().unwrap();
+        assert_eq!(normalise.to_string(), text);
+        let params = Params::builder().normalise(normalise).build().unwrap();
+        assert_eq!(params.normalise(), normalise);
+        let json = serde_json::to_string(&params).unwrap();
+        assert_eq!(serde_json::from_str::<Params>(&json).unwrap(), params, "{json}");
+        let config = bincode::config::standard();
+        let bytes = bincode::serde::encode_to_vec(&params, config).unwrap();
+        let (back, _): (Params, usize) = bincode::serde::decode_from_slice(&bytes, config).unwrap();
+        assert_eq!(back, params);
+    }
+    let other_order: Normalise = "fold,turkish,diacritics".parse().unwrap();
+    assert_eq!(other_order.to_string(), "fold,diacritics,turkish");
+    for text in ["", "Fold", "fold,", "fold,accents", "case,turkish", "fold diacritics"] {
+        assert_eq!(text.parse::<Normalise>().unwrap_err().kind(), ErrorKind::Invalid, "{text}");
+    }
+}
+
+#[test]
+fn the_older_options_are_normalisations() {
+    let of = |builder: ParamsBuilder| builder.build().unwrap().normalise();
+    assert_eq!(of(Params::builder()), Normalise::FOLD);
+    assert_eq!(of(Params::builder().keep_case(false).no_nfc(false)), Normalise::FOLD);
+    assert_eq!(of(Params::builder().keep_case(true)), Normalise::Nfc);
+    assert_eq!(of(Params::builder().no_nfc(true)), Normalise::Lower);
+    assert_eq!(of(Params::builder().no_nfc(true).keep_case(true)), Normalise::None);
+    assert_eq!(of(Params::builder().keep_case(true).keep_case(false)), Normalise::Case);
+    let items = || Params::builder().shingles(Shingles::Items);
+    assert_eq!(of(items()), Normalise::Case);
+    assert_eq!(of(items().normalise(Normalise::FOLD)), Normalise::FOLD);
 }

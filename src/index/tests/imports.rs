@@ -133,7 +133,7 @@ fn what_needs_the_texts_is_said_and_nothing_is_made() {
         ("lane bits: 8 here, 16 asked", base().lane_bits(16)),
         ("shingles: words:3 here, words:4 asked", base().shingles(Shingles::Words(4))),
         ("bag", base().bag(true)),
-        ("keep case", base().keep_case(true)),
+        ("normalisation: fold here, nfc asked", base().keep_case(true)),
     ];
     for (what, builder) in cases {
         let params = builder.build().expect("valid");

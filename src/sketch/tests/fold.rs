@@ -15,7 +15,7 @@ use crate::sketch::simd::Processor;
 use crate::sketch::split::Split;
 use crate::sketch::unit::UnitHash;
 use crate::sketch::units::Units;
-use crate::{FoldOptions, Normalise, Params, Shingles};
+use crate::{FoldOptions, Normalise, Params, Shingles, Sketcher};
 
 /// The units of a text by the fast way on each processor, against those of the definition.
 struct Checker {
@@ -293,6 +293,21 @@ fn folding_any_character_again_changes_nothing() {
         let once = definition::fold(&c.to_string());
         assert_eq!(definition::fold(&once), once, "{c:?}");
     }
+}
+
+#[test]
+fn items_are_folded_if_asked_and_text() {
+    let items = || Params::builder().shingles(Shingles::Items);
+    let plain = Sketcher::new(&items().build().unwrap());
+    let folded = Sketcher::new(&items().normalise(Normalise::FOLD).build().unwrap());
+    let [a, b] = ["It\u{2019}s ", "it's"];
+    let [other_a, other_b]: [&[u8]; 2] = [b"A\xff", b"a\xff"];
+    assert_ne!(plain.items([a]).unwrap(), plain.items([b]).unwrap());
+    assert_eq!(folded.items([a]).unwrap(), folded.items([b]).unwrap());
+    assert_eq!(folded.byte_items([a]).unwrap(), folded.items([b]).unwrap());
+    assert_eq!(folded.original_byte_items([a]).unwrap().signature(), &folded.items([b]).unwrap());
+    assert_ne!(folded.byte_items([other_a]).unwrap(), folded.byte_items([other_b]).unwrap());
+    assert_eq!(folded.integers([17]).unwrap(), folded.items(["\u{ff11}\u{ff17}"]).unwrap());
 }
 
 /// A file of Debian's `unicode-data`, of Unicode 15; `None` where it is not installed.
