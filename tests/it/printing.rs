@@ -103,6 +103,8 @@ fn plain(printed: &mut Printed) {
     let Scheme::External(maker) = Scheme::external("made-elsewhere").unwrap() else { panic!() };
     printed.add("Maker", &maker);
     printed.add("Shingles", &Shingles::Words(3));
+    printed.add("Normalise", &Normalise::FOLD);
+    printed.add("FoldOptions", &FoldOptions::default().turkish(true));
     printed.add("Exact", &Exact::Similarity(0.5));
     printed.add("Keep", &Keep::Longest);
     printed.add("Outcome", &Outcome::Superseded);

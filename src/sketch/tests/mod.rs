@@ -5,6 +5,8 @@ mod definition;
 #[cfg(test)]
 mod fold;
 mod naive;
+#[cfg(test)]
+mod options;
 pub(crate) mod oracle;
 #[cfg(test)]
 mod paths;

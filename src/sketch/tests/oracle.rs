@@ -92,7 +92,8 @@ fn normalised(normalise: Normalise, text: &str) -> String {
 /// The same by the definition.
 #[cfg(test)]
 pub(super) fn normalised(normalise: Normalise, text: &str) -> String {
-    use super::definition::{self, Options};
+    use super::definition;
+    use super::options::{self, Options};
     use unicode_normalization::UnicodeNormalization as _;
     match normalise {
         Normalise::None => text.to_owned(),
@@ -100,7 +101,7 @@ pub(super) fn normalised(normalise: Normalise, text: &str) -> String {
         Normalise::Lower => definition::lower(text).collect(),
         Normalise::Case => definition::case(text),
         Normalise::Fold(FoldOptions { diacritics, dehyphenate, turkish, .. }) => {
-            definition::fold_with(text, Options { diacritics, dehyphenate, turkish })
+            options::fold_with(text, Options { diacritics, dehyphenate, turkish })
         }
     }
 }

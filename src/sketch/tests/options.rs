@@ -1,0 +1,108 @@
+//! The options of normalisation `fold` by their definition, slowly.
+
+use unicode_normalization::UnicodeNormalization as _;
+
+use super::definition::{Class, class, fold, is_white};
+
+/// The options of `fold`: what comes before it, and what after.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Options {
+    pub(crate) diacritics: bool,
+    pub(crate) dehyphenate: bool,
+    pub(crate) turkish: bool,
+}
+
+/// Normalisation `fold` before white space.
+pub(crate) fn fold_with(text: &str, options: Options) -> String {
+    let mut text = text.to_owned();
+    if options.dehyphenate {
+        text = dehyphenated(&text);
+    }
+    if options.turkish {
+        text = dotted(&text);
+    }
+    let folded = fold(&text);
+    if options.diacritics {
+        return folded.nfd().filter(|c| !is_diacritic(*c)).nfc().collect();
+    }
+    folded
+}
+
+fn dehyphenated(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let mut out = String::new();
+    let mut at = 0;
+    while at < chars.len() {
+        let white = chars[at + 1..].iter().take_while(|c| is_white(**c)).count();
+        let next = at + 1 + white;
+        let line_end = |c: &char| "\n\u{b}\u{c}\r\u{85}\u{2028}\u{2029}".contains(*c);
+        let joined = "-\u{ad}\u{2010}".contains(chars[at])
+            && at > 0
+            && is_letter(chars[at - 1])
+            && chars[at + 1..next].iter().any(line_end)
+            && chars.get(next).is_some_and(|c| is_letter(*c));
+        if joined {
+            at = next;
+        } else {
+            out.push(chars[at]);
+            at += 1;
+        }
+    }
+    out
+}
+
+fn is_letter(c: char) -> bool {
+    use Class::{Alone, Extend, ExtendAlphabetic, Hebrew, Katakana, Letter};
+    let letters = [Letter, Hebrew, Katakana, Alone, Extend, ExtendAlphabetic];
+    let folded: Vec<Class> = fold(&c.to_string()).chars().map(class).collect();
+    !folded.is_empty() && folded.iter().all(|class| letters.contains(class))
+}
+
+fn dotted(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let mut out = String::new();
+    let mut at = 0;
+    while at < chars.len() {
+        let next = chars.get(at + 1).copied().unwrap_or(' ');
+        let mark = unicode_normalization::char::canonical_combining_class(next) != 0;
+        match chars[at] {
+            '\u{130}' => out.push('i'),
+            'I' if next == '\u{307}' => {
+                out.push('i');
+                at += 1;
+            }
+            'I' if !mark => out.push('\u{131}'),
+            c => out.push(c),
+        }
+        at += 1;
+    }
+    out
+}
+
+/// The marks that `diacritics` leaves out, as the document lists them.
+fn is_diacritic(c: char) -> bool {
+    let ranges = [
+        0x300..=0x36f,
+        0x483..=0x487,
+        0x591..=0x5bd,
+        0x5bf..=0x5bf,
+        0x5c1..=0x5c2,
+        0x5c4..=0x5c5,
+        0x5c7..=0x5c7,
+        0x610..=0x61a,
+        0x64b..=0x65f,
+        0x670..=0x670,
+        0x6d6..=0x6dc,
+        0x6df..=0x6e4,
+        0x6e7..=0x6e8,
+        0x6ea..=0x6ed,
+        0x898..=0x89f,
+        0x8ca..=0x8e1,
+        0x8e3..=0x8ff,
+        0x1ab0..=0x1aff,
+        0x1dc0..=0x1dff,
+        0x20d0..=0x20ff,
+        0xfe20..=0xfe2f,
+    ];
+    ranges.iter().any(|range| range.contains(&u32::from(c)))
+}
