@@ -168,9 +168,9 @@ mod wal;
 pub use error::{Error, ErrorKind, Result};
 pub use index::{
     Admission, Admit, Answer, Batch, Cluster, Clusters, Collapsed, CollapsedPairs, Decision,
-    Document, Documents, Durability, Exact, Fetch, Imported, Index, Keep, Key, Keys, Maintained,
-    Maintenance, Match, Newcomer, Options, Outcome, Pair, Pairs, Progress, Queries, Query, Reader,
-    Recovery, Salvaged, Snapshot, Stats, Verification, Written,
+    Document, Documents, Durability, Edit, Exact, Fetch, Imported, Index, Keep, Key, Keys,
+    Maintained, Maintenance, Match, Newcomer, Options, Outcome, Pair, Pairs, Progress, Queries,
+    Query, Reader, Recovery, Salvaged, Snapshot, Stats, Verification, Written,
 };
 pub use params::{FoldOptions, Maker, Normalise, Params, ParamsBuilder, Scheme, Shingles, Windows};
 pub use segment::ReadMode;

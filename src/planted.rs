@@ -91,6 +91,8 @@ mod switch {
         LockNotChecked,
         /// A handle goes by the path of its folder.
         FolderNotHeld,
+        /// The record of an insert does not hold the payload that stays.
+        PayloadForgotten,
         /// A reader asks whether somebody writes before it knows of which log.
         LockAskedEarly,
         /// A compaction cuts payloads above 32 KiB.
@@ -114,7 +116,7 @@ mod switch {
     }
 
     impl Bug {
-        pub(crate) const ALL: [Self; 26] = [
+        pub(crate) const ALL: [Self; 27] = [
             Self::FolderNotSynced,
             Self::FileNotSynced,
             Self::FloorBeforeSegment,
@@ -141,6 +143,7 @@ mod switch {
             Self::DamageIsTornTail,
             Self::LockNotChecked,
             Self::FolderNotHeld,
+            Self::PayloadForgotten,
         ];
 
         /// Those of a reader beside a writer: no crash shows them.

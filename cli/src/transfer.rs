@@ -148,7 +148,7 @@ impl Importing<'_> {
                 Ok(None) => break Ok(()),
                 Err(failure) => break Err(failure),
             }
-            if batch.wal_bytes() >= BATCH_BYTES_MAX {
+            if batch.bytes() >= BATCH_BYTES_MAX {
                 self.counts.write(index, std::mem::take(&mut batch))?;
                 progress.reached(documents);
             }

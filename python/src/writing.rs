@@ -136,7 +136,7 @@ pub(crate) fn add(
                 let payload = payloads.as_ref().and_then(|all| *all.get(row - rows.start)?);
                 let (key, payload) = (key.unwrap_or_default(), payload.unwrap_or_default());
                 batch = push(batch, key, payload, time_of(times, row), signature);
-                if batch.wal_bytes() >= BATCH_BYTES {
+                if batch.bytes() >= BATCH_BYTES {
                     outcomes.extend(index.write(take(&mut batch))?.outcomes);
                 }
             }

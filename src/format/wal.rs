@@ -166,14 +166,6 @@ pub(crate) enum LoggedOperation<'a> {
     Remove { key: &'a [u8] },
 }
 
-impl<'a> LoggedOperation<'a> {
-    pub(crate) fn key(&self) -> &'a [u8] {
-        match *self {
-            Self::Insert { key, .. } | Self::Remove { key } => key,
-        }
-    }
-}
-
 /// An operation before its signature, key and payload.
 const OPERATION_HEAD_BYTES: usize = 20;
 

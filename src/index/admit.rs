@@ -6,8 +6,7 @@
 mod foreseen;
 mod run;
 
-use crate::format::wal::LoggedOperation;
-use crate::index::batch::Outcome;
+use crate::index::batch::{Operation, Outcome};
 use crate::index::core::Core;
 use crate::index::key::Key;
 use crate::index::read::Match;
@@ -136,21 +135,24 @@ struct Terms {
 pub struct Newcomer<'a> {
     key: Key<'a>,
     signature: &'a Signature,
-    payload: &'a [u8],
+    /// None: a stored one stays.
+    payload: Option<&'a [u8]>,
     /// None: that of the clock when it is admitted.
     time: Option<u64>,
 }
 
 impl<'a> Newcomer<'a> {
-    /// A document with this key (1 to 4,096 bytes), without payload.
+    /// A document with this key (1 to 4,096 bytes). If it is admitted in the place of a document
+    /// with the same key, that one's payload stays.
     pub fn new(key: impl Into<Key<'a>>, signature: &'a Signature) -> Self {
-        Self { key: key.into(), signature, payload: &[], time: None }
+        Self { key: key.into(), signature, payload: None, time: None }
     }
 
-    /// Up to 64 KiB of the caller's own bytes, stored with it if it is admitted.
+    /// Up to 64 KiB of the caller's own bytes, stored with it if it is admitted; none clear what is
+    /// stored.
     #[must_use]
     pub fn payload(mut self, payload: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
-        self.payload = payload.as_ref();
+        self.payload = Some(payload.as_ref());
         self
     }
 
@@ -163,9 +165,9 @@ impl<'a> Newcomer<'a> {
         self
     }
 
-    /// As the log will have it; `now` is the time of a document that brings none.
-    fn logged(&self, now: u64) -> LoggedOperation<'_> {
-        LoggedOperation::Insert {
+    /// Its insert; `now` is the time of a document that brings none.
+    fn operation(&self, now: u64) -> Operation<'_> {
+        Operation::Insert {
             key: self.key.as_bytes(),
             payload: self.payload,
             time: self.time.unwrap_or(now),
@@ -221,7 +223,7 @@ impl Admission {
 impl fmt::Debug for Newcomer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut newcomer = f.debug_struct("Newcomer");
-        newcomer.field("key", &self.key).field("payload", &Excerpt(self.payload));
+        newcomer.field("key", &self.key).field("payload", &self.payload.map(Excerpt));
         newcomer.field("time", &self.time).finish_non_exhaustive()
     }
 }
@@ -237,10 +239,10 @@ impl Core {
         let now = (self.options.clock)();
         let mut operations = Vec::with_capacity(newcomers.len());
         for newcomer in newcomers {
-            let logged = newcomer.logged(now);
-            self.check_operation(&logged, newcomer.signature.id())?;
-            self.check_record(&logged, &[])?;
-            operations.push(logged);
+            let operation = newcomer.operation(now);
+            self.check_operation(&operation, newcomer.signature.id())?;
+            self.check_record(&operation, &[])?;
+            operations.push(operation);
         }
         let mut admissions = Vec::with_capacity(operations.len());
         let mut last = None;
@@ -265,7 +267,7 @@ impl Core {
     /// Decides on the first of some newcomers; `last` is the last change that an answer rests on.
     fn admit_some(
         &self,
-        operations: &[LoggedOperation<'_>],
+        operations: &[Operation<'_>],
         terms: Terms,
         admissions: &mut Vec<Admission>,
         last: &mut Option<u64>,
@@ -286,12 +288,13 @@ impl Core {
     }
 
     /// The bytes of the record that a newcomer makes, in the place of other documents; an error if
-    /// that is too long.
-    fn check_record(&self, newcomer: &LoggedOperation<'_>, removed: &[Match]) -> Result<usize> {
-        let own = match newcomer {
-            LoggedOperation::Insert { payload, signature, .. } => payload.len() + signature.len(),
-            LoggedOperation::Remove { .. } => 0,
+    /// that is too long. (A payload that stays comes on top.)
+    fn check_record(&self, newcomer: &Operation<'_>, removed: &[Match]) -> Result<usize> {
+        let signature = match newcomer {
+            Operation::Insert { signature, .. } => signature.len(),
+            Operation::SetPayload { .. } | Operation::Remove { .. } => 0,
         };
+        let own = signature + newcomer.payload().map_or(0, <[u8]>::len);
         let others = removed.iter().map(|found| 20 + found.key.len()).sum::<usize>();
         let bytes = 32 + 20 + newcomer.key().len() + own + others;
         let bytes_max = self.options.batch_bytes_max;

@@ -3,12 +3,37 @@
 use crate::Document;
 use crate::format::wal::LoggedOperation;
 use crate::index::key::Key;
+use crate::index::read::excerpt::Excerpt;
 use crate::sketch::Signature;
 use std::fmt;
 
 /// Operations that take effect together: after a crash either all of them are there or none.
 ///
-/// If a key occurs more than once, the last operation on it wins.
+/// Operations on the same key count in their order and leave one version of the document; the last
+/// of them gets the outcome of them all. Built in a chain, or in place:
+///
+/// ```
+/// # fn main() -> nearkin::Result<()> {
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let dir = folder.path().join("papers.nearkin");
+/// use nearkin::{Batch, Edit, Index, Options, Params};
+///
+/// let index = Index::create(&dir, &Params::for_threshold(0.7).build()?, Options::default())?;
+/// let text = index.sketcher().text("the quick brown fox")?;
+/// let mut batch = Batch::new();
+/// for page in 0..1_000_u64 {
+///     let edit = Edit::insert(page, &text);
+///     if batch.bytes() + edit.bytes() > index.batch_bytes_max() {
+///         index.write(std::mem::take(&mut batch))?;
+///     }
+///     batch.push(edit);
+/// }
+/// batch.extend((0..10_u64).map(Edit::remove));
+/// index.write(batch)?;
+/// assert_eq!(index.len(), 990);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Default)]
 pub struct Batch {
     entries: Vec<Entry>,
@@ -19,10 +44,19 @@ pub struct Batch {
     bytes: Vec<u8>,
 }
 
-/// Where an operation lies in the bytes of its batch. Of a remove the payload is empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Insert,
+    /// An insert that says nothing of the payload.
+    InsertOnly,
+    SetPayload,
+    Remove,
+}
+
+/// Where an operation lies in the bytes of its batch.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    is_insert: bool,
+    kind: Kind,
     key_begin: usize,
     payload_begin: usize,
     end: usize,
@@ -37,37 +71,152 @@ struct Insert {
     shingle_count: u32,
 }
 
-/// One operation of a batch.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Operation<'a> {
-    entry: Entry,
-    /// None of a remove.
-    insert: Option<&'a Insert>,
-    bytes: &'a [u8],
+/// What is asked for on one key. What the log gets is what it comes to, given what is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation<'a> {
+    Insert {
+        key: &'a [u8],
+        /// None: the stored one stays.
+        payload: Option<&'a [u8]>,
+        time: u64,
+        shingle_count: u32,
+        signature: &'a [u8],
+    },
+    SetPayload {
+        key: &'a [u8],
+        payload: &'a [u8],
+    },
+    Remove {
+        key: &'a [u8],
+    },
 }
 
 impl<'a> Operation<'a> {
-    /// What the signature was made with; 0 of a remove.
-    pub(crate) fn signature_id(&self) -> u64 {
-        self.insert.map_or(0, |insert| insert.signature_id)
+    pub(crate) fn key(&self) -> &'a [u8] {
+        match *self {
+            Self::Insert { key, .. } | Self::SetPayload { key, .. } | Self::Remove { key } => key,
+        }
     }
 
-    /// As the log will have it; `now` is the time of a document that brings none.
-    pub(crate) fn logged(&self, now: u64) -> LoggedOperation<'a> {
-        let Entry { key_begin, payload_begin, end, .. } = self.entry;
-        let key = &self.bytes[key_begin..payload_begin];
-        match self.insert {
-            None => LoggedOperation::Remove { key },
-            Some(insert) => LoggedOperation::Insert {
-                key,
-                payload: &self.bytes[payload_begin..end],
-                time: insert.time.unwrap_or(now),
-                shingle_count: insert.shingle_count,
-                signature: &self.bytes[insert.signature_begin..key_begin],
-            },
+    /// The payload that it brings.
+    pub(crate) fn payload(&self) -> Option<&'a [u8]> {
+        match *self {
+            Self::Insert { payload, .. } => payload,
+            Self::SetPayload { payload, .. } => Some(payload),
+            Self::Remove { .. } => None,
         }
     }
 }
+
+impl<'a> From<LoggedOperation<'a>> for Operation<'a> {
+    fn from(logged: LoggedOperation<'a>) -> Self {
+        match logged {
+            LoggedOperation::Insert { key, payload, time, shingle_count, signature } => {
+                Self::Insert { key, payload: Some(payload), time, shingle_count, signature }
+            }
+            LoggedOperation::Remove { key } => Self::Remove { key },
+        }
+    }
+}
+
+/// One operation of a [`Batch`]: for [`Batch::push`] and [`Batch::extend`].
+///
+/// ```
+/// # fn main() -> nearkin::Result<()> {
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let dir = folder.path().join("papers.nearkin");
+/// # use nearkin::{Batch, Edit, Index, Options, Params};
+/// # let index = Index::create(&dir, &Params::for_threshold(0.7).build()?, Options::default())?;
+/// let text = index.sketcher().text("the quick brown fox")?;
+/// let edits = [
+///     Edit::insert("p1", &text).payload("page 1").time(1_700_000_000_000),
+///     Edit::insert("p2", &text),
+///     Edit::set_payload("p2", "page 2"),
+///     Edit::remove("p3"),
+/// ];
+/// index.write(edits.into_iter().collect::<Batch>())?;
+/// assert_eq!(index.get("p2")?.unwrap().payload, b"page 2");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Edit<'a> {
+    key: Key<'a>,
+    what: What<'a>,
+    payload: Option<&'a [u8]>,
+    time: Option<u64>,
+}
+
+#[derive(Clone, Copy)]
+enum What<'a> {
+    Insert(&'a Signature),
+    SetPayload,
+    Remove,
+}
+
+impl<'a> Edit<'a> {
+    /// Inserts a document, or replaces the one with this key (1 to 4,096 bytes), whose payload
+    /// stays.
+    #[inline]
+    pub fn insert(key: impl Into<Key<'a>>, signature: &'a Signature) -> Self {
+        Self { key: key.into(), what: What::Insert(signature), payload: None, time: None }
+    }
+
+    /// Gives the document with this key another payload, and leaves all else as it is.
+    #[inline]
+    pub fn set_payload(key: impl Into<Key<'a>>, payload: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
+        let payload = Some(payload.as_ref());
+        Self { key: key.into(), what: What::SetPayload, payload, time: None }
+    }
+
+    /// Removes the document that has this key, if there is one.
+    #[inline]
+    pub fn remove(key: impl Into<Key<'a>>) -> Self {
+        Self { key: key.into(), what: What::Remove, payload: None, time: None }
+    }
+
+    /// The payload, at most 64 KiB; an empty one clears what is stored. A remove has none.
+    #[must_use]
+    #[inline]
+    pub fn payload(mut self, payload: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
+        if !matches!(self.what, What::Remove) {
+            self.payload = Some(payload.as_ref());
+        }
+        self
+    }
+
+    /// The time to insert with, in milliseconds UTC, instead of the clock's. Only inserts have one.
+    #[must_use]
+    #[inline]
+    pub fn time(mut self, time: u64) -> Self {
+        self.time = Some(time);
+        self
+    }
+
+    /// How much longer a batch is with it: see [`Batch::bytes`].
+    pub fn bytes(&self) -> usize {
+        let signature = match self.what {
+            What::Insert(signature) => signature.as_bytes().len(),
+            What::SetPayload | What::Remove => 0,
+        };
+        let payload = self.payload.map_or(0, <[u8]>::len);
+        OPERATION_BYTES + signature + self.key.as_bytes().len() + payload
+    }
+}
+
+impl<'a> From<&'a Document> for Edit<'a> {
+    /// The document as it is, its time and its payload included, also if that is empty.
+    fn from(document: &'a Document) -> Self {
+        Self::insert(&document.key, &document.signature)
+            .payload(&document.payload)
+            .time(document.time)
+    }
+}
+
+/// What a batch takes in the log beside its operations, and an operation beside signature, key and
+/// payload.
+pub(crate) const RECORD_BYTES: usize = 32;
+pub(crate) const OPERATION_BYTES: usize = 20;
 
 impl Batch {
     /// An empty batch.
@@ -75,13 +224,14 @@ impl Batch {
         Self::default()
     }
 
-    /// Inserts a document, or replaces the one that has this key.
+    /// Inserts a document, or replaces the one that has this key, whose payload stays.
     #[must_use]
     pub fn insert<'k>(self, key: impl Into<Key<'k>>, signature: &Signature) -> Self {
-        self.insert_with_payload(key, signature, b"")
+        self.with(&Edit::insert(&key.into(), signature))
     }
 
-    /// Inserts or replaces a document that carries up to 64 KiB of the caller's own bytes.
+    /// Inserts or replaces a document that carries up to 64 KiB of the caller's own bytes. An empty
+    /// payload clears the stored one.
     #[must_use]
     pub fn insert_with_payload<'k>(
         self,
@@ -89,56 +239,102 @@ impl Batch {
         signature: &Signature,
         payload: impl AsRef<[u8]>,
     ) -> Self {
-        self.push_signed(key.into().as_bytes(), signature, payload.as_ref(), None)
+        self.with(&Edit::insert(&key.into(), signature).payload(&payload))
     }
 
-    /// Inserts or replaces a document as it is, its time included, as it was in another index or
-    /// in a file. What is there with the same signature and payload stays, with the time it has.
+    /// Inserts or replaces a document as it is, its time and its payload included, as it was in
+    /// another index or in a file. What is there with the same signature and payload stays, with
+    /// the time it has.
     #[must_use]
     pub fn insert_document(self, document: &Document) -> Self {
-        let Document { key, payload, time, signature } = document;
-        self.push_signed(key, signature, payload, Some(*time))
+        self.with(&Edit::from(document))
     }
 
-    fn push_signed(
-        mut self,
-        key: &[u8],
-        signature: &Signature,
-        payload: &[u8],
-        time: Option<u64>,
-    ) -> Self {
-        self.inserts.push(Insert {
-            signature_id: signature.id(),
-            signature_begin: self.bytes.len(),
-            time,
-            shingle_count: signature.shingle_count(),
-        });
-        self.bytes.extend_from_slice(signature.as_bytes());
-        self.push(true, key, payload);
-        self
+    /// Gives the document with this key another payload of up to 64 KiB; its signature and its
+    /// time stay. Without such a document, neither stored nor inserted before it in this batch,
+    /// the outcome is [`Outcome::Missing`].
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// # use nearkin::{Batch, Index, Options, Outcome, Params};
+    /// # let params = Params::for_threshold(0.7).build()?;
+    /// # let index = Index::create(&dir, &params, Options::default())?;
+    /// index.insert("p1", &index.sketcher().text("the quick brown fox")?)?;
+    /// let batch = Batch::new().set_payload("p1", "read").set_payload("p2", "read");
+    /// let written = index.write(batch)?;
+    /// assert_eq!(written.outcomes, [Outcome::Replaced, Outcome::Missing]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn set_payload<'k>(self, key: impl Into<Key<'k>>, payload: impl AsRef<[u8]>) -> Self {
+        self.with(&Edit::set_payload(&key.into(), &payload))
     }
 
     /// Removes the document that has this key, if there is one.
     #[must_use]
-    pub fn remove<'k>(mut self, key: impl Into<Key<'k>>) -> Self {
-        self.push(false, key.into().as_bytes(), b"");
+    pub fn remove<'k>(self, key: impl Into<Key<'k>>) -> Self {
+        self.with(&Edit::remove(&key.into()))
+    }
+
+    /// Adds an operation, in place.
+    pub fn push(&mut self, edit: Edit<'_>) {
+        self.add(&edit);
+    }
+
+    fn with(mut self, edit: &Edit<'_>) -> Self {
+        self.add(edit);
         self
     }
 
-    fn push(&mut self, is_insert: bool, key: &[u8], payload: &[u8]) {
+    fn add(&mut self, edit: &Edit<'_>) {
+        let signature_begin = self.bytes.len();
+        let kind = match edit.what {
+            What::Insert(signature) => {
+                self.inserts.push(Insert {
+                    signature_id: signature.id(),
+                    signature_begin,
+                    time: edit.time,
+                    shingle_count: signature.shingle_count(),
+                });
+                self.bytes.extend_from_slice(signature.as_bytes());
+                if edit.payload.is_some() { Kind::Insert } else { Kind::InsertOnly }
+            }
+            What::SetPayload => Kind::SetPayload,
+            What::Remove => Kind::Remove,
+        };
         let key_begin = self.bytes.len();
-        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(edit.key.as_bytes());
         let payload_begin = self.bytes.len();
-        self.bytes.extend_from_slice(payload);
+        self.bytes.extend_from_slice(edit.payload.unwrap_or_default());
         let end = self.bytes.len();
-        self.entries.push(Entry { is_insert, key_begin, payload_begin, end });
+        self.entries.push(Entry { kind, key_begin, payload_begin, end });
     }
 
-    pub(crate) fn operations(&self) -> impl Iterator<Item = Operation<'_>> {
+    /// The operations, each with what its signature was made with (0 without one); `now` is the
+    /// time of a document that brings none.
+    pub(crate) fn operations(&self, now: u64) -> impl Iterator<Item = (Operation<'_>, u64)> {
         let mut inserts = self.inserts.iter();
         self.entries.iter().map(move |entry| {
-            let insert = if entry.is_insert { inserts.next() } else { None };
-            Operation { entry: *entry, insert, bytes: &self.bytes }
+            let Entry { kind, key_begin, payload_begin, end } = *entry;
+            let key = &self.bytes[key_begin..payload_begin];
+            let payload = &self.bytes[payload_begin..end];
+            let insert = match kind {
+                Kind::Insert | Kind::InsertOnly => inserts.next(),
+                Kind::SetPayload => return (Operation::SetPayload { key, payload }, 0),
+                Kind::Remove => None,
+            };
+            let Some(insert) = insert else { return (Operation::Remove { key }, 0) };
+            let operation = Operation::Insert {
+                key,
+                payload: (kind == Kind::Insert).then_some(payload),
+                time: insert.time.unwrap_or(now),
+                shingle_count: insert.shingle_count,
+                signature: &self.bytes[insert.signature_begin..key_begin],
+            };
+            (operation, insert.signature_id)
         })
     }
 
@@ -152,10 +348,26 @@ impl Batch {
         self.entries.is_empty()
     }
 
-    /// About how many bytes the batch takes in the WAL, to be held against
-    /// [`Options::batch_bytes_max`](crate::Options::batch_bytes_max).
-    pub fn wal_bytes(&self) -> usize {
-        32 + 20 * self.entries.len() + self.bytes.len()
+    /// What the batch weighs: about the bytes that it takes in the log, without payloads that stay.
+    /// At most [`Index::batch_bytes_max`](crate::Index::batch_bytes_max) can be written at once.
+    pub fn bytes(&self) -> usize {
+        RECORD_BYTES + OPERATION_BYTES * self.entries.len() + self.bytes.len()
+    }
+}
+
+impl<'a> Extend<Edit<'a>> for Batch {
+    fn extend<I: IntoIterator<Item = Edit<'a>>>(&mut self, edits: I) {
+        for edit in edits {
+            self.add(&edit);
+        }
+    }
+}
+
+impl<'a> FromIterator<Edit<'a>> for Batch {
+    fn from_iter<I: IntoIterator<Item = Edit<'a>>>(edits: I) -> Self {
+        let mut batch = Self::new();
+        batch.extend(edits);
+        batch
     }
 }
 
@@ -172,9 +384,9 @@ pub enum Outcome {
     Unchanged,
     /// The document is gone.
     Removed,
-    /// There was no document with the key to remove: nothing was written.
+    /// There was no document with the key to remove, or to give a payload to: nothing was written.
     Missing,
-    /// A later operation of the same batch has the same key: nothing was written for this one.
+    /// A later operation of the same batch has the same key, and says what became of both.
     Superseded,
 }
 
@@ -201,8 +413,21 @@ impl Written {
 impl fmt::Debug for Batch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut batch = f.debug_struct("Batch");
-        batch.field("inserts", &self.inserts.len());
-        batch.field("removes", &(self.entries.len() - self.inserts.len()));
+        let removes = self.entries.iter().filter(|entry| entry.kind == Kind::Remove).count();
+        batch.field("inserts", &self.inserts.len()).field("removes", &removes);
         batch.field("bytes", &self.bytes.len()).finish()
+    }
+}
+
+impl fmt::Debug for Edit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut edit = f.debug_struct("Edit");
+        let what = match self.what {
+            What::Insert(_) => "insert",
+            What::SetPayload => "set_payload",
+            What::Remove => "remove",
+        };
+        edit.field("what", &what).field("key", &self.key);
+        edit.field("payload", &self.payload.map(Excerpt)).field("time", &self.time).finish()
     }
 }

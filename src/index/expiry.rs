@@ -4,8 +4,7 @@
 //! written, by the same path as every other change.
 
 use crate::Result;
-use crate::format::wal::LoggedOperation;
-use crate::index::batch::Outcome;
+use crate::index::batch::{Operation, Outcome};
 use crate::index::core::Core;
 use crate::index::plan::key_hashes;
 use crate::index::read::state::{Place, Snapshot};
@@ -174,7 +173,7 @@ impl Core {
                 // It may have been replaced or removed since it was found.
                 let place = before.locate(key)?;
                 if place.map_or(Ok(false), |place| Ok(before.time(place)? < time))? {
-                    removes.push(LoggedOperation::Remove { key });
+                    removes.push(Operation::Remove { key });
                 }
             }
             let key_hashes = key_hashes(&self.params, &removes);
@@ -185,7 +184,7 @@ impl Core {
     }
 
     /// A snapshot that sees also what is applied and not visible yet.
-    fn all_applied(&self) -> Snapshot {
+    pub(crate) fn all_applied(&self) -> Snapshot {
         Snapshot { visible: u64::MAX - 1, ..self.snapshot() }
     }
 }

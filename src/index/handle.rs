@@ -22,6 +22,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
+mod payloads;
+
 /// An open index: one writer's handle on a directory. Share it by reference or in an `Arc`; any
 /// number of threads may read and write through it.
 ///
@@ -159,8 +161,10 @@ impl Index {
         Sketcher::new(&self.core.params)
     }
 
-    /// Inserts a document, or replaces the one with this key (1 to 4,096 bytes). The same
-    /// signature again writes nothing.
+    /// Inserts a document, or replaces the one with this key (1 to 4,096 bytes), whose payload
+    /// stays: it is the caller's, and only a caller who gives one changes it
+    /// ([`Index::insert_with_payload`], [`Index::set_payload`]). The same signature again writes
+    /// nothing.
     ///
     /// `Ok` promises what [`Durability`](crate::Durability) says, and that queries see it.
     /// Errors: `Invalid`, `Mismatch` (a signature of other parameters), `Io` (not written),
@@ -189,7 +193,8 @@ impl Index {
 
     /// Writes a batch as one change: atomic, one append, one sync. Promises and errors as
     /// [`Index::insert`]; `Invalid` also if it is longer than
-    /// [`Options::batch_bytes_max`].
+    /// [`Options::batch_bytes_max`], or if the stored payloads that it keeps take more than 256
+    /// MiB.
     pub fn write(&self, batch: impl Borrow<Batch>) -> Result<Written> {
         self.check_of_documents()?;
         self.here()?.write(batch.borrow())
@@ -212,9 +217,7 @@ impl Index {
         admit: &Admit,
     ) -> Result<Admission> {
         let key = key.into();
-        let admissions = self.admit_all(&[Newcomer::new(&key, signature)], admit)?;
-        let none = || Error::new(ErrorKind::Unknown, "one newcomer has one admission");
-        admissions.into_iter().next().ok_or_else(none)
+        self.admit_one(&Newcomer::new(&key, signature), admit)
     }
 
     /// Admits newcomers one after the other, in order: each sees those before it, and is a change

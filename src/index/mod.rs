@@ -18,6 +18,7 @@ mod open;
 mod options;
 mod parameters;
 mod plan;
+mod prefix;
 mod read;
 mod reader;
 #[cfg(test)]
@@ -28,7 +29,7 @@ mod view;
 mod write;
 
 pub use admit::{Admission, Admit, Decision, Keep, Newcomer};
-pub use batch::{Batch, Outcome, Written};
+pub use batch::{Batch, Edit, Outcome, Written};
 pub use copy::{Imported, Salvaged};
 pub use handle::Index;
 pub use key::Key;

@@ -4,55 +4,104 @@
 
 use crate::format::bytes::index;
 use crate::format::wal::LoggedOperation;
-use crate::index::batch::Outcome;
+use crate::index::batch::{Operation, Outcome};
 use crate::index::read::locate::locate_all;
 use crate::index::read::state::{Place, Snapshot};
 use crate::sketch::key_hash;
 use crate::wal::Reserve;
-use crate::{Params, Result};
+use crate::{Error, Params, Result};
+use std::ops::Range;
+
+/// Bytes of stored documents that stay in one change, at most: they are no part of the batch whose
+/// length the caller knows, and a record has at most 4 GiB.
+const KEPT_BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 256 << 20 };
 
 /// What each operation of a change comes to.
 #[derive(Debug)]
 pub(crate) struct Plan<'a> {
-    pub(crate) operations: &'a [LoggedOperation<'a>],
+    pub(crate) operations: &'a [Operation<'a>],
     pub(crate) key_hashes: &'a [u64],
     pub(crate) outcomes: Vec<Outcome>,
     /// Where the live version of each key lies, if there is one: what takes effect ends it.
     pub(crate) places: Vec<Option<Place>>,
+    /// Of operations that come to a document which they do not say whole; in their order.
+    merged: Vec<Merged>,
+    /// Bytes of stored documents that stay.
+    kept: Vec<u8>,
+}
+
+/// A document that is made of several operations on its key, or of what is stored, or of both.
+#[derive(Debug)]
+struct Merged {
+    /// The operation that comes to it.
+    at: usize,
+    time: u64,
+    shingle_count: u32,
+    signature: Source,
+    payload: Source,
+}
+
+/// Where bytes of a document come from.
+#[derive(Debug, Clone)]
+enum Source {
+    /// An operation.
+    Operation(usize),
+    /// The bytes that stay.
+    Kept(Range<usize>),
+}
+
+/// What the operations on a key come to, in their order.
+#[derive(Debug, Clone, Copy)]
+struct Folded {
+    exists: bool,
+    /// The insert that the signature is of; none: the stored document's.
+    insert: Option<usize>,
+    payload: Payload,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Payload {
+    Stored,
+    Empty,
+    /// That of an operation.
+    Given(usize),
 }
 
 /// The hash of every operation's key.
-pub(crate) fn key_hashes(params: &Params, operations: &[LoggedOperation<'_>]) -> Vec<u64> {
+pub(crate) fn key_hashes(params: &Params, operations: &[Operation<'_>]) -> Vec<u64> {
     let seed = params.seed();
     operations.iter().map(|operation| key_hash(operation.key(), seed)).collect()
 }
 
-/// Looks every key up and says what each operation comes to. Of several on one key the last wins.
+/// Looks every key up and says what each operation comes to: of several on one key, the last says
+/// what all of them come to.
 pub(crate) fn plan<'a>(
     before: &Snapshot,
-    operations: &'a [LoggedOperation<'a>],
+    operations: &'a [Operation<'a>],
     key_hashes: &'a [u64],
 ) -> Result<Plan<'a>> {
     let count = operations.len();
     let mut outcomes = vec![Outcome::Missing; count];
-    if count > 1 {
-        supersede(operations, &mut outcomes);
-    }
+    let earlier = if count > 1 { supersede(operations, &mut outcomes) } else { Vec::new() };
     let wanted = (0..count).filter(|at| outcomes[*at] != Outcome::Superseded).collect();
     let places = locate_all(before, |at| operations[at].key(), key_hashes, wanted)?;
-    for (at, outcome) in outcomes.iter_mut().enumerate() {
-        if *outcome != Outcome::Superseded {
-            *outcome = decide(before, &operations[at], places[at])?;
+    let (merged, kept) = (Vec::new(), Vec::new());
+    let mut plan = Plan { operations, key_hashes, outcomes, places, merged, kept };
+    for at in 0..count {
+        if plan.outcomes[at] != Outcome::Superseded {
+            plan.outcomes[at] = plan.decide(before, at, &earlier)?;
         }
     }
-    Ok(Plan { operations, key_hashes, outcomes, places })
+    Ok(plan)
 }
 
-/// Marks all operations on a key but the last.
-fn supersede(operations: &[LoggedOperation<'_>], outcomes: &mut [Outcome]) {
+/// Marks all operations on a key but the last. Returns, for each that is not the first on its key,
+/// the one before it, in order.
+fn supersede(operations: &[Operation<'_>], outcomes: &mut [Outcome]) -> Vec<(usize, usize)> {
+    let mut before = Vec::new();
     // Often they come in order, and none twice.
     if operations.is_sorted_by(|one, next| one.key() < next.key()) {
-        return;
+        return before;
     }
     // A hash table of the last operation on each key: its number, from 1; at most half full, and
     // four bytes a slot, so that it costs little to make. The hashes are not those of the key
@@ -66,29 +115,14 @@ fn supersede(operations: &[LoggedOperation<'_>], outcomes: &mut [Outcome]) {
         while let Some(earlier) = index(last[slot]).checked_sub(1) {
             if operations[earlier].key() == key {
                 outcomes[earlier] = Outcome::Superseded;
+                before.push((index(number) - 1, earlier));
                 break;
             }
             slot = (slot + 1) & mask;
         }
         last[slot] = number;
     }
-}
-
-fn decide(
-    before: &Snapshot,
-    operation: &LoggedOperation<'_>,
-    place: Option<Place>,
-) -> Result<Outcome> {
-    Ok(match (operation, place) {
-        (LoggedOperation::Insert { .. }, None) => Outcome::Inserted,
-        (LoggedOperation::Insert { signature, payload, .. }, Some(place)) => {
-            let same = *before.signature_bytes(place)? == **signature
-                && before.document(place)?.payload == **payload;
-            if same { Outcome::Unchanged } else { Outcome::Replaced }
-        }
-        (LoggedOperation::Remove { .. }, None) => Outcome::Missing,
-        (LoggedOperation::Remove { .. }, Some(_)) => Outcome::Removed,
-    })
+    before
 }
 
 /// Whether any operation with these outcomes changed something.
@@ -96,7 +130,181 @@ pub(crate) fn take_effect(outcomes: &[Outcome]) -> bool {
     outcomes.iter().any(|outcome| Plan::takes_effect(*outcome))
 }
 
+/// What an operation and those before it on the same key come to; `earlier` is of [`supersede`].
+fn fold(
+    operations: &[Operation<'_>],
+    earlier: &[(usize, usize)],
+    at: usize,
+    is_stored: bool,
+) -> Folded {
+    let before = |at| {
+        let found = earlier.binary_search_by_key(&at, |(later, _)| *later).ok()?;
+        Some(earlier[found].1)
+    };
+    let mut first: Vec<usize> = std::iter::successors(before(at), |at| before(*at)).collect();
+    first.reverse();
+    let mut folded = Folded { exists: is_stored, insert: None, payload: Payload::Stored };
+    for at in first.into_iter().chain([at]) {
+        match &operations[at] {
+            Operation::Insert { payload, .. } => {
+                if payload.is_some() {
+                    folded.payload = Payload::Given(at);
+                } else if !folded.exists {
+                    folded.payload = Payload::Empty;
+                }
+                (folded.exists, folded.insert) = (true, Some(at));
+            }
+            Operation::SetPayload { .. } if folded.exists => folded.payload = Payload::Given(at),
+            Operation::SetPayload { .. } => {}
+            Operation::Remove { .. } => (folded.exists, folded.insert) = (false, None),
+        }
+    }
+    folded
+}
+
 impl Plan<'_> {
+    /// What an operation comes to that no later one supersedes.
+    fn decide(
+        &mut self,
+        before: &Snapshot,
+        at: usize,
+        earlier: &[(usize, usize)],
+    ) -> Result<Outcome> {
+        let place = self.places[at];
+        let folded = match (&self.operations[at], place) {
+            (Operation::Remove { .. }, None) => return Ok(Outcome::Missing),
+            (Operation::Remove { .. }, Some(_)) => return Ok(Outcome::Removed),
+            (Operation::Insert { payload: Some(_), .. }, None) => return Ok(Outcome::Inserted),
+            (Operation::Insert { payload: Some(_), .. }, Some(_)) => {
+                Folded { exists: true, insert: Some(at), payload: Payload::Given(at) }
+            }
+            _ => fold(self.operations, earlier, at, place.is_some()),
+        };
+        match (folded.exists, place) {
+            (false, None) => Ok(Outcome::Missing),
+            (false, Some(_)) => Ok(Outcome::Removed),
+            (true, None) => {
+                self.merge(before, at, None, folded)?;
+                Ok(Outcome::Inserted)
+            }
+            (true, Some(place)) if self.is_stored(before, place, folded)? => Ok(Outcome::Unchanged),
+            (true, Some(place)) => {
+                self.merge(before, at, Some(place), folded)?;
+                Ok(Outcome::Replaced)
+            }
+        }
+    }
+
+    /// Whether a stored document is what is asked for already.
+    fn is_stored(&mut self, before: &Snapshot, place: Place, folded: Folded) -> Result<bool> {
+        if let Some(Operation::Insert { signature, .. }) =
+            folded.insert.map(|at| &self.operations[at])
+            && *before.signature_bytes(place)? != **signature
+        {
+            return Ok(false);
+        }
+        let wanted = match folded.payload {
+            Payload::Stored => return Ok(true),
+            Payload::Empty => &[][..],
+            Payload::Given(at) => self.operations[at].payload().unwrap_or_default(),
+        };
+        let begin = self.kept.len();
+        before.payload_onto(place, &mut self.kept)?;
+        let is_stored = self.kept[begin..] == *wanted;
+        self.kept.truncate(begin);
+        Ok(is_stored)
+    }
+
+    /// Takes down what an operation comes to, if it does not say that itself: what of a stored
+    /// document stays is read here, under the write lock, and the log gets it.
+    fn merge(
+        &mut self,
+        before: &Snapshot,
+        at: usize,
+        stored: Option<Place>,
+        folded: Folded,
+    ) -> Result<()> {
+        let says_itself = match folded.payload {
+            Payload::Given(of) => of == at,
+            Payload::Empty => true,
+            Payload::Stored => false,
+        };
+        if folded.insert == Some(at) && says_itself {
+            return Ok(());
+        }
+        let begin = self.kept.len();
+        let mut payload = Source::Kept(begin..begin);
+        match (folded.payload, stored) {
+            (Payload::Given(of), _) => payload = Source::Operation(of),
+            (Payload::Stored, Some(place)) => {
+                before.payload_onto(place, &mut self.kept)?;
+                payload = Source::Kept(begin..self.kept.len());
+            }
+            (Payload::Stored, None) | (Payload::Empty, _) => {}
+        }
+        let insert = folded.insert.map(|of| (of, &self.operations[of]));
+        let (time, shingle_count, signature) = match (insert, stored) {
+            (Some((of, Operation::Insert { time, shingle_count, .. })), _) => {
+                (*time, *shingle_count, Source::Operation(of))
+            }
+            (_, Some(place)) => {
+                let begin = self.kept.len();
+                self.kept.extend_from_slice(&before.signature_bytes(place)?);
+                let signature = Source::Kept(begin..self.kept.len());
+                (before.time(place)?, before.shingle_count(place)?, signature)
+            }
+            // What exists was stored or inserted.
+            _ => return Ok(()),
+        };
+        if self.kept.len() > KEPT_BYTES_MAX {
+            return Err(Error::invalid(format!(
+                "the stored payloads that this batch keeps take more than {} MiB; split it",
+                KEPT_BYTES_MAX >> 20
+            )));
+        }
+        self.merged.push(Merged { at, time, shingle_count, signature, payload });
+        Ok(())
+    }
+
+    /// What the log and the memtable get of an operation that takes effect.
+    pub(crate) fn logged(&self, at: usize) -> LoggedOperation<'_> {
+        let operation = &self.operations[at];
+        let key = operation.key();
+        if self.outcomes[at] == Outcome::Removed {
+            return LoggedOperation::Remove { key };
+        }
+        if let Ok(found) = self.merged.binary_search_by_key(&at, |merged| merged.at) {
+            let Merged { time, shingle_count, ref signature, ref payload, .. } = self.merged[found];
+            let signature = self.bytes(signature, |operation| match operation {
+                Operation::Insert { signature, .. } => Some(*signature),
+                _ => None,
+            });
+            let payload = self.bytes(payload, Operation::payload);
+            return LoggedOperation::Insert { key, payload, time, shingle_count, signature };
+        }
+        match *operation {
+            Operation::Insert { payload, time, shingle_count, signature, .. } => {
+                let payload = payload.unwrap_or_default();
+                LoggedOperation::Insert { key, payload, time, shingle_count, signature }
+            }
+            // Of these nothing else takes effect.
+            Operation::SetPayload { .. } | Operation::Remove { .. } => {
+                LoggedOperation::Remove { key }
+            }
+        }
+    }
+
+    fn bytes<'s>(
+        &'s self,
+        source: &Source,
+        of: impl Fn(&'s Operation<'s>) -> Option<&'s [u8]>,
+    ) -> &'s [u8] {
+        match source {
+            Source::Operation(at) => of(&self.operations[*at]).unwrap_or_default(),
+            Source::Kept(range) => &self.kept[range.clone()],
+        }
+    }
+
     fn takes_effect(outcome: Outcome) -> bool {
         matches!(outcome, Outcome::Inserted | Outcome::Replaced | Outcome::Removed)
     }
@@ -113,8 +321,11 @@ impl Plan<'_> {
 
     /// Whether the reserve of the log is there for it: who only removes makes room.
     pub(crate) fn reserve(&self) -> Reserve {
-        let is_remove = |at| matches!(self.operations[at], LoggedOperation::Remove { .. });
-        if self.effective().all(is_remove) { Reserve::Used } else { Reserve::Kept }
+        if self.effective().all(|at| self.outcomes[at] == Outcome::Removed) {
+            Reserve::Used
+        } else {
+            Reserve::Kept
+        }
     }
 
     /// Live documents after the change.
@@ -136,9 +347,9 @@ mod tests {
     fn of_several_operations_on_a_key_all_but_the_last_are_superseded() {
         let keys: Vec<String> =
             (0..900).map(|number| format!("{}", number * number % 64)).collect();
-        let remove = |key: &'static str| LoggedOperation::Remove { key: key.as_bytes() };
+        let remove = |key: &'static str| Operation::Remove { key: key.as_bytes() };
         let operations: Vec<_> =
-            keys.iter().map(|key| LoggedOperation::Remove { key: key.as_bytes() }).collect();
+            keys.iter().map(|key| Operation::Remove { key: key.as_bytes() }).collect();
         let mut outcomes = vec![Outcome::Missing; keys.len()];
         supersede(&operations, &mut outcomes);
         for (at, outcome) in outcomes.iter().enumerate() {

@@ -4,7 +4,7 @@ use crate::format::bytes::wide;
 use crate::format::wal::{
     KEY_BYTES_MAX, LoggedOperation, PAYLOAD_BYTES_MAX, RecordBuilder, RecordKind,
 };
-use crate::index::batch::{Batch, Outcome, Written};
+use crate::index::batch::{Batch, Operation, Written};
 use crate::index::core::{Core, Writer};
 use crate::index::durable::Mark;
 use crate::index::options::Durability;
@@ -28,11 +28,11 @@ const RECORD_BYTES_KEPT: u64 = if cfg!(test) { 512 } else { 1 << 20 };
 impl Core {
     /// Writes a batch. See [`crate::Index::write`].
     pub(crate) fn write(&self, batch: &Batch) -> Result<Written> {
-        self.write_logged(&self.check(batch)?)
+        self.write_checked(&self.check(batch)?)
     }
 
     /// Writes operations that are known to be valid, with the times they carry.
-    pub(crate) fn write_logged(&self, operations: &[LoggedOperation<'_>]) -> Result<Written> {
+    pub(crate) fn write_checked(&self, operations: &[Operation<'_>]) -> Result<Written> {
         let key_hashes = key_hashes(&self.params, operations);
         let written = self.write_locked(&mut self.writer(), operations, &key_hashes)?;
         planted!(IdleNotAwaited => if !crate::index::plan::take_effect(&written.outcomes) {
@@ -44,21 +44,20 @@ impl Core {
         Ok(written)
     }
 
-    /// The operations as the log will have them, or what is wrong with them.
-    fn check<'a>(&self, batch: &'a Batch) -> Result<Vec<LoggedOperation<'a>>> {
+    /// The operations with their times, or what is wrong with them.
+    fn check<'a>(&self, batch: &'a Batch) -> Result<Vec<Operation<'a>>> {
         let bytes_max = self.options.batch_bytes_max;
-        if batch.wal_bytes() > bytes_max {
+        if batch.bytes() > bytes_max {
             return Err(Error::invalid(format!(
                 "the batch takes {} bytes, batch_bytes_max is {bytes_max}; split it",
-                batch.wal_bytes()
+                batch.bytes()
             )));
         }
         let time = (self.options.clock)();
         let mut operations = Vec::with_capacity(batch.len());
-        for operation in batch.operations() {
-            let logged = operation.logged(time);
-            self.check_operation(&logged, operation.signature_id())?;
-            operations.push(logged);
+        for (operation, signature_id) in batch.operations(time) {
+            self.check_operation(&operation, signature_id)?;
+            operations.push(operation);
         }
         Ok(operations)
     }
@@ -66,30 +65,30 @@ impl Core {
     /// Refuses what cannot be written here. `signature_id` is what the signature was made with.
     pub(crate) fn check_operation(
         &self,
-        operation: &LoggedOperation<'_>,
+        operation: &Operation<'_>,
         signature_id: u64,
     ) -> Result<()> {
         check_key(operation.key())?;
-        if let LoggedOperation::Insert { payload, signature, .. } = operation {
+        if let Operation::Insert { signature, .. } = operation {
             let same = signature_id == self.params.signature_id();
             if !same || signature.len() != self.params.signature_bytes() {
                 return Err(other_parameters());
             }
-            if payload.len() > PAYLOAD_BYTES_MAX {
-                return Err(Error::invalid(format!(
-                    "a payload has at most {PAYLOAD_BYTES_MAX} bytes, not {}",
-                    payload.len()
-                )));
-            }
         }
-        Ok(())
+        match operation.payload() {
+            Some(payload) if payload.len() > PAYLOAD_BYTES_MAX => Err(Error::invalid(format!(
+                "a payload has at most {PAYLOAD_BYTES_MAX} bytes, not {}",
+                payload.len()
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Writes operations as one change.
     pub(crate) fn write_locked(
         &self,
         writer: &mut Writer,
-        operations: &[LoggedOperation<'_>],
+        operations: &[Operation<'_>],
         key_hashes: &[u64],
     ) -> Result<Written> {
         self.write_changes(writer, operations, key_hashes, &[operations.len()])
@@ -100,7 +99,7 @@ impl Core {
     pub(crate) fn write_changes(
         &self,
         writer: &mut Writer,
-        operations: &[LoggedOperation<'_>],
+        operations: &[Operation<'_>],
         key_hashes: &[u64],
         ends: &[usize],
     ) -> Result<Written> {
@@ -111,9 +110,9 @@ impl Core {
             return Ok(Written { change: writer.change, outcomes: plan.outcomes });
         }
         let mut record = std::mem::take(&mut writer.record);
-        let ends = lay_out(operations, &plan.outcomes, ends, &mut record);
+        let ends = lay_out(&plan, ends, &mut record);
         if self.make_room(writer, record.record_bytes(), plan.reserve())? {
-            // The same documents die, but a flush has moved them.
+            // The same documents die, and the same payloads stay, but a flush has moved them.
             let old = Arc::clone(&before.state.memtable);
             before = self.applied(writer);
             before.state.memtable.reuse(old);
@@ -210,7 +209,7 @@ impl Core {
         for (part, begin) in parts {
             keys.clear();
             for &at in part {
-                if let LoggedOperation::Insert { signature, .. } = &plan.operations[at] {
+                if let LoggedOperation::Insert { signature, .. } = plan.logged(at) {
                     if keys.is_empty() {
                         keys.reserve(part.len() * tables);
                     }
@@ -236,23 +235,22 @@ impl Core {
 
 /// Lays out the operations that change something as a record for each change; `ends` is where the
 /// operations of each end. Returns where those end that change something.
-fn lay_out(
-    operations: &[LoggedOperation<'_>],
-    outcomes: &[Outcome],
-    ends: &[usize],
-    record: &mut RecordBuilder,
-) -> Vec<usize> {
+fn lay_out(plan: &Plan<'_>, ends: &[usize], record: &mut RecordBuilder) -> Vec<usize> {
     record.clear();
     let (mut begin, mut count) = (0, 0);
     let mut effective_ends = Vec::with_capacity(ends.len());
     for &end in ends {
         let first = count;
-        for (operation, outcome) in operations[begin..end].iter().zip(&outcomes[begin..end]) {
-            if take_effect(std::slice::from_ref(outcome)) {
+        for at in begin..end {
+            if take_effect(&plan.outcomes[at..=at]) {
                 if count == first && count > 0 {
                     record.begin_next();
                 }
-                record.push(operation);
+                record.push(&planted!(
+                    PayloadForgotten,
+                    crate::index::tests::planted::without_payload(plan, at),
+                    plan.logged(at)
+                ));
                 count += 1;
             }
         }
@@ -285,7 +283,7 @@ fn steps<'k>(
             });
         }
         if let LoggedOperation::Insert { key, payload, time, shingle_count, signature } =
-            plan.operations[at]
+            plan.logged(at)
         {
             steps.push(Step::Birth(NewDocument {
                 key,

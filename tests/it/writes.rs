@@ -77,7 +77,7 @@ fn a_batch_longer_than_batch_bytes_max_is_refused_whole() {
     let index = Index::create(scratch.dir(), &params(), options).unwrap();
     let mut batch = Batch::new();
     let mut fits = Batch::new();
-    while batch.wal_bytes() <= 4096 {
+    while batch.bytes() <= 4096 {
         fits = batch.clone();
         let key = format!("k{}", batch.len());
         batch = batch.insert(key, &run(0, 10));
@@ -94,7 +94,7 @@ fn the_largest_batch_by_default_is_written_and_replayed() {
     let scratch = Scratch::new();
     let index = scratch.create();
     let mut batch = Batch::new();
-    while batch.wal_bytes() + 65_700 < 16 << 20 {
+    while batch.bytes() + 65_700 < 16 << 20 {
         let key = format!("k{:04}", batch.len());
         batch = batch.insert_with_payload(key, &run(0, 10), vec![1; 65_536]);
     }

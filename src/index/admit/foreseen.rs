@@ -4,7 +4,7 @@
 //! Decides nothing; the state it was found in is noted, for another one lies elsewhere.
 
 use crate::format::bytes::index;
-use crate::format::wal::LoggedOperation;
+use crate::index::batch::Operation;
 use crate::index::plan::key_hashes;
 use crate::index::read::recent::Recent;
 use crate::index::read::scratch::Scratch;
@@ -27,7 +27,7 @@ const FOUND_MAX: usize = if cfg!(test) { 8 } else { 1 << 14 };
 
 /// Newcomers that are decided on together, and what is known of them by themselves.
 pub(super) struct Together<'a> {
-    pub(super) operations: &'a [LoggedOperation<'a>],
+    pub(super) operations: &'a [Operation<'a>],
     pub(super) signatures: Vec<&'a [u8]>,
     pub(super) key_hashes: Vec<u64>,
     /// Of each signature in turn.
@@ -36,13 +36,13 @@ pub(super) struct Together<'a> {
 
 impl<'a> Together<'a> {
     /// The first of some newcomers.
-    pub(super) fn of(params: &Params, operations: &'a [LoggedOperation<'a>]) -> Self {
+    pub(super) fn of(params: &Params, operations: &'a [Operation<'a>]) -> Self {
         let mut signatures = Vec::with_capacity(operations.len().min(TOGETHER));
         let mut keys = Vec::with_capacity(operations.len().min(TOGETHER) * params.bands());
         let mut bytes = 0;
         for operation in operations.iter().take(TOGETHER) {
-            let LoggedOperation::Insert { key, payload, signature, .. } = *operation else { break };
-            bytes += key.len() + payload.len();
+            let Operation::Insert { key, payload, signature, .. } = *operation else { break };
+            bytes += key.len() + payload.map_or(0, <[u8]>::len);
             if bytes > TOGETHER_BYTES && !signatures.is_empty() {
                 break;
             }

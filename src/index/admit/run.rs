@@ -8,8 +8,7 @@
 use super::foreseen::{Foreseen, Together};
 use super::{Admission, Decision, Keep, Terms};
 use crate::Result;
-use crate::format::wal::LoggedOperation;
-use crate::index::batch::Outcome;
+use crate::index::batch::{Operation, Outcome};
 use crate::index::core::{Core, Writer};
 use crate::index::plan::take_effect;
 use crate::index::read::search::Found;
@@ -185,7 +184,7 @@ impl<'a> Run<'a> {
             let (mut operations, mut ends) = (Vec::new(), Vec::new());
             for (at, decision) in &waiting {
                 if let Decision::Admitted { removed, .. } = decision {
-                    let remove = |found| LoggedOperation::Remove { key: found };
+                    let remove = |found| Operation::Remove { key: found };
                     operations.extend(removed.iter().map(|found| remove(&*found.key)));
                     operations.push(self.together.operations[*at]);
                     ends.push(operations.len());
@@ -217,13 +216,13 @@ impl<'a> Run<'a> {
 /// Whether the newcomer is the one that stays.
 fn stays(
     before: &Snapshot,
-    newcomer: &LoggedOperation<'_>,
+    newcomer: &Operation<'_>,
     duplicates: &[Found],
     keep: Keep,
 ) -> Result<bool> {
     match (keep, newcomer) {
         (Keep::Newest, _) => Ok(true),
-        (Keep::Longest, LoggedOperation::Insert { shingle_count, .. }) => {
+        (Keep::Longest, Operation::Insert { shingle_count, .. }) => {
             for duplicate in duplicates {
                 if before.shingle_count(duplicate.place)? >= *shingle_count {
                     return Ok(false);

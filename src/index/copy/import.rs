@@ -2,9 +2,8 @@
 //!
 //! Knows which parameters a stored signature fits. Everything is written on the one write path.
 
-use crate::format::wal::LoggedOperation;
 use crate::index::Index;
-use crate::index::batch::Outcome;
+use crate::index::batch::{Operation, Outcome};
 use crate::index::core::Core;
 use crate::index::options::{Durability, Options};
 use crate::index::read::Progress;
@@ -37,8 +36,8 @@ pub struct Imported {
 }
 
 impl Index {
-    /// Inserts every document of another index: keys, payloads, times, shingle counts and
-    /// signatures as they are. A document with the same key is replaced, and counted.
+    /// Inserts every document of another index: keys, payloads (also empty ones), times, shingle
+    /// counts and signatures as they are. A document with the same key is replaced, and counted.
     ///
     /// The other index may have other bands and another threshold, but its signatures must be of
     /// the same parameters. Written in batches of about 4 MiB, each of them one change: after a
@@ -165,10 +164,11 @@ struct Carried<'a> {
 }
 
 impl Carried<'_> {
-    fn logged(&self) -> LoggedOperation<'_> {
-        LoggedOperation::Insert {
+    /// As it is, its payload included, also if that is empty.
+    fn operation(&self) -> Operation<'_> {
+        Operation::Insert {
             key: &self.key,
-            payload: &self.payload,
+            payload: Some(&self.payload),
             time: self.time,
             shingle_count: self.shingle_count,
             signature: &self.signature,
@@ -253,8 +253,8 @@ impl<'a> Import<'a> {
         if self.batch.is_empty() {
             return Ok(());
         }
-        let operations: Vec<_> = self.batch.iter().map(Carried::logged).collect();
-        let written = self.core.write_logged(&operations)?;
+        let operations: Vec<_> = self.batch.iter().map(Carried::operation).collect();
+        let written = self.core.write_checked(&operations)?;
         self.imported.inserted += written.count(Outcome::Inserted);
         self.imported.replaced += written.count(Outcome::Replaced);
         self.imported.unchanged += written.count(Outcome::Unchanged);

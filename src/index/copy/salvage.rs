@@ -5,8 +5,8 @@
 
 use crate::catalog;
 use crate::format::catalog::Row;
-use crate::format::wal::LoggedOperation;
 use crate::index::Index;
+use crate::index::batch::Operation;
 use crate::index::core::Core;
 use crate::index::open::{hold, refuse_older};
 use crate::index::options::{Durability, Options};
@@ -301,6 +301,7 @@ impl Wreck {
                     report.problems.push(Error::corrupt(&path, 0, what));
                 }
                 expected = change.saturating_add(1);
+                let operations = operations.map(|logged| logged.map(Operation::from));
                 let operations: std::result::Result<Vec<_>, _> = operations.collect();
                 match operations {
                     Ok(operations) => sink.write(&operations)?,
@@ -366,9 +367,9 @@ impl Sink<'_> {
             if newer.is_some_and(|stored| stored.time > taken.time) {
                 continue;
             }
-            self.write(&[LoggedOperation::Insert {
+            self.write(&[Operation::Insert {
                 key: &taken.key,
-                payload: &taken.payload,
+                payload: Some(&taken.payload),
                 time: taken.time,
                 shingle_count: taken.shingle_count,
                 signature: &taken.signature,
@@ -377,7 +378,7 @@ impl Sink<'_> {
         Ok(())
     }
 
-    fn write(&self, operations: &[LoggedOperation<'_>]) -> Result<()> {
-        self.core.write_logged(operations).map(|_| ())
+    fn write(&self, operations: &[Operation<'_>]) -> Result<()> {
+        self.core.write_checked(operations).map(|_| ())
     }
 }

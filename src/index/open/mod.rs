@@ -12,6 +12,7 @@ use litter::{Litter, list_if_any};
 use crate::catalog::{self, Catalog};
 use crate::format::catalog::{DeadEntry, Row, SegmentEntry};
 use crate::format::wal::{LoggedOperation, RecordBuilder};
+use crate::index::batch::Operation;
 use crate::index::core::{Alarm, Core, Writer};
 use crate::index::durable::{Group, Mark};
 use crate::index::follow::vouched;
@@ -356,8 +357,9 @@ impl Core {
         operations: &[LoggedOperation<'_>],
     ) -> Result<()> {
         let before: Snapshot = self.applied(writer);
-        let key_hashes = key_hashes(&self.params, operations);
-        let plan = plan(&before, operations, &key_hashes)?;
+        let operations: Vec<Operation<'_>> = operations.iter().map(|all| (*all).into()).collect();
+        let key_hashes = key_hashes(&self.params, &operations);
+        let plan = plan(&before, &operations, &key_hashes)?;
         self.apply(&before, change, &plan, &[]);
         writer.change = change;
         writer.documents = plan.documents_after(writer.documents);

@@ -256,6 +256,19 @@ impl Snapshot {
         }
     }
 
+    /// Puts a document's payload behind what is there.
+    pub(crate) fn payload_onto(&self, place: Place, out: &mut Vec<u8>) -> Result<()> {
+        match self.state.segments.get(place.source) {
+            Some(live) => {
+                out.extend_from_slice(&live.segment.document(place.ordinal)?.payload);
+            }
+            None => {
+                out.extend_from_slice(self.state.memtable.read().payload(place.ordinal));
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn document(&self, place: Place) -> Result<Document> {
         let bytes = self.signature_bytes(place)?.into_owned().into_boxed_slice();
         let id = self.params().signature_id();

@@ -1,7 +1,7 @@
 //! Admitting, case by case; the model has the rest, and the crash campaign.
 
 use super::copies::{DIR, disk, options, params, signature};
-use crate::format::wal::LoggedOperation;
+use crate::index::batch::Operation;
 use crate::index::plan::key_hashes;
 use crate::planted::{Bug, Planted};
 use crate::sketch::Signature;
@@ -197,9 +197,9 @@ fn copies_lost() -> usize {
     let index = index(&sim);
     index.insert("old", &near(5, 0, 5)).expect("inserted");
     let good = signature(&params(), 1);
-    let first = LoggedOperation::Insert {
+    let first = Operation::Insert {
         key: b"a",
-        payload: b"",
+        payload: None,
         time: 7,
         shingle_count: 3,
         signature: good.as_bytes(),

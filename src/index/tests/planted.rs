@@ -2,14 +2,26 @@
 
 use crate::Result;
 use crate::format::bytes::index;
-use crate::format::wal::{RECORDS_BEGIN, RecordBuilder, RecordKind};
+use crate::format::wal::{LoggedOperation, RECORDS_BEGIN, RecordBuilder, RecordKind};
 use crate::index::core::{Core, Writer};
 use crate::index::durable::Mark;
 use crate::index::merge::RUN_DOCS_MAX;
 use crate::index::merge::draft::Draft;
+use crate::index::plan::Plan;
 use crate::storage::names::Ending;
 use crate::wal::{Replay, Wal, WalIdentity};
 use std::ops::Range;
+
+/// What an operation comes to, without the payload that stays.
+pub(crate) fn without_payload<'a>(plan: &'a Plan<'_>, at: usize) -> LoggedOperation<'a> {
+    let mut logged = plan.logged(at);
+    if let LoggedOperation::Insert { payload, .. } = &mut logged
+        && plan.operations[at].payload().is_none()
+    {
+        *payload = &[];
+    }
+    logged
+}
 
 /// Commits the floor before anything that lies below it.
 pub(crate) fn move_floor(core: &Core, writer: &mut Writer) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Admitting, by brute force and on the bench: every decision is the law's on the state before.
 
-use super::bench::{Bench, doc};
-use super::model::{Doc, Law, Like, Model};
+use super::bench::{Bench, put};
+use super::model::{Act, Law, Like, Model};
 use super::script::Admitting;
 use crate::{Admission, Admit, Decision, Keep, Match, Newcomer, Outcome, Result};
 use std::sync::atomic::Ordering;
@@ -15,25 +15,27 @@ pub(super) enum Decided {
 
 impl Model {
     /// Decides on a newcomer and does what that comes to.
-    pub(super) fn admit(&mut self, law: &Law, key: &[u8], new: &Doc, how: &Admitting) -> Decided {
+    pub(super) fn admit(&mut self, law: &Law, key: &[u8], new: Act, how: &Admitting) -> Decided {
+        let Act::Put { doc, .. } = &new else { panic!("a newcomer is inserted: {new:?}") };
         let reject = law.threshold_of(how.reject);
         let relate = law.threshold_of(how.relate);
-        let mut duplicates = self.query(law, &new.signature, reject, Some(key));
-        let mut related = self.query(law, &new.signature, relate, Some(key));
+        let mut duplicates = self.query(law, &doc.signature, reject, Some(key));
+        let mut related = self.query(law, &doc.signature, relate, Some(key));
         related.retain(|like| !duplicates.contains(like));
         related.truncate(how.limit);
         let shingles = |like: &Like| self.get(&like.0).expect("it is stored").shingle_count;
         let stays = match how.keep {
             Keep::First => duplicates.is_empty(),
             Keep::Newest => true,
-            Keep::Longest => duplicates.iter().all(|like| shingles(like) < new.shingle_count),
+            Keep::Longest => duplicates.iter().all(|like| shingles(like) < doc.shingle_count),
         };
         if !stays {
             duplicates.truncate(how.limit);
             return Decided::Rejected(duplicates);
         }
-        let mut edits: Vec<_> = duplicates.iter().map(|like| (like.0.clone(), None)).collect();
-        edits.push((key.to_vec(), Some(new.clone())));
+        let remove = |like: &Like| (like.0.clone(), Act::Remove);
+        let mut edits: Vec<_> = duplicates.iter().map(remove).collect();
+        edits.push((key.to_vec(), new));
         let outcome = *self.write(&edits).last().expect("an outcome for each");
         Decided::Admitted { related, outcome, removed: duplicates }
     }
@@ -71,15 +73,18 @@ impl Bench {
             let signature = self.signature(lanes);
             let mut model = after.last().cloned().unwrap_or_default();
             let before = model.change;
-            let new = doc(&signature, payload, given(at).unwrap_or(time));
-            expected.push((model.admit(&self.law, key, &new, how), before));
+            let new = put(&signature, payload.as_deref(), given(at).unwrap_or(time));
+            expected.push((model.admit(&self.law, key, new, how), before));
             after.push(model);
             signatures.push(signature);
         }
         let newcomers = how.newcomers.iter().zip(&signatures).enumerate();
         let newcomers: Vec<_> = newcomers
             .map(|(at, ((key, _, payload), signature))| {
-                let newcomer = Newcomer::new(key, signature).payload(payload);
+                let mut newcomer = Newcomer::new(key, signature);
+                if let Some(payload) = payload {
+                    newcomer = newcomer.payload(payload);
+                }
                 match given(at) {
                     Some(time) => newcomer.time(time),
                     None => newcomer,

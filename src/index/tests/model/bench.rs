@@ -3,7 +3,7 @@
 //! After an unclean end the index must come back as some prefix of the changes, in commit order,
 //! that holds every durable one; the model goes back to the same change.
 
-use super::model::{Doc, Law, Model};
+use super::model::{Act, Doc, Law, Model};
 use super::reading::check_all;
 use super::script::{Edit, Op, Rng};
 use crate::storage::Storage;
@@ -119,8 +119,8 @@ pub(super) enum End {
     PowerCut,
 }
 
-/// Per key of a batch what it leaves behind: a document, or nothing.
-pub(super) type Docs = Vec<(Vec<u8>, Option<Doc>)>;
+/// The operations of a batch, as the model takes them.
+pub(super) type Acts = Vec<(Vec<u8>, Act)>;
 
 /// An index and its model.
 #[derive(Debug)]
@@ -269,7 +269,14 @@ impl Bench {
         match op {
             Op::Write(edits) => self.write(edits)?,
             Op::Admit(how) => self.admit(how)?,
-            Op::RemoveOlder { ms } => self.remove_older(*ms)?,
+            Op::RemoveOlder { ms } => {
+                let time = self.clock.load(Ordering::Relaxed).saturating_sub(*ms);
+                self.remove(|model| model.remove_before(time), |index| index.remove_before(time))?;
+            }
+            Op::RemovePrefix(prefix) => {
+                let of_model = |model: &mut Model| model.remove_prefix(prefix);
+                self.remove(of_model, |index| index.remove_prefix(prefix))?;
+            }
             Op::Query { .. }
             | Op::QueryKey { .. }
             | Op::QueryKeys { .. }
@@ -378,9 +385,9 @@ impl Bench {
 
     fn write(&mut self, edits: &[Edit]) -> Result<()> {
         let time = self.clock.fetch_add(1, Ordering::Relaxed) + 1;
-        let (batch, docs) = self.batch(edits, time);
+        let (batch, acts) = self.batch(edits, time);
         let mut after = self.model.clone();
-        let outcomes = after.write(&docs);
+        let outcomes = after.write(&acts);
         match self.index().write(&batch) {
             Ok(written) => {
                 assert_eq!(written.outcomes, outcomes);
@@ -397,13 +404,17 @@ impl Bench {
         }
     }
 
-    fn remove_older(&mut self, ms: u64) -> Result<()> {
-        let time = self.clock.load(Ordering::Relaxed).saturating_sub(ms);
+    /// Removes several documents, as one change.
+    fn remove(
+        &mut self,
+        of_model: impl FnOnce(&mut Model) -> usize,
+        of_index: impl FnOnce(&Index) -> Result<u64>,
+    ) -> Result<()> {
         let mut after = self.model.clone();
-        let expected = after.remove_before(time);
-        match self.index().remove_before(time) {
+        let expected = of_model(&mut after);
+        match of_index(self.index()) {
             Ok(removed) => {
-                assert_eq!(removed, expected as u64, "documents that were older");
+                assert_eq!(removed, expected as u64, "documents that were removed");
                 self.history.insert(after.change, after.clone());
                 self.model = after;
                 Ok(())
@@ -438,23 +449,30 @@ impl Bench {
     }
 
     /// Edits as the index takes them, and as the model does.
-    pub(super) fn batch(&self, edits: &[Edit], time: u64) -> (Batch, Docs) {
+    pub(super) fn batch(&self, edits: &[Edit], time: u64) -> (Batch, Acts) {
         let mut batch = Batch::new();
-        let mut docs = Vec::new();
+        let mut acts = Vec::new();
         for edit in edits {
             match edit {
                 Edit::Insert { key, lanes, payload } => {
                     let signature = self.signature(lanes);
-                    batch = batch.insert_with_payload(key, &signature, payload);
-                    docs.push((key.clone(), Some(doc(&signature, payload, time))));
+                    batch = match payload {
+                        Some(payload) => batch.insert_with_payload(key, &signature, payload),
+                        None => batch.insert(key, &signature),
+                    };
+                    acts.push((key.clone(), put(&signature, payload.as_deref(), time)));
+                }
+                Edit::SetPayload { key, payload } => {
+                    batch = batch.set_payload(key, payload);
+                    acts.push((key.clone(), Act::SetPayload(payload.clone())));
                 }
                 Edit::Remove { key } => {
                     batch = batch.remove(key);
-                    docs.push((key.clone(), None));
+                    acts.push((key.clone(), Act::Remove));
                 }
             }
         }
-        (batch, docs)
+        (batch, acts)
     }
 
     pub(super) fn note(&mut self, answer: impl FnOnce() -> String) {
@@ -464,11 +482,13 @@ impl Bench {
     }
 }
 
-pub(super) fn doc(signature: &Signature, payload: &[u8], time: u64) -> Doc {
-    Doc {
+/// An insert; without a payload the stored one stays.
+pub(super) fn put(signature: &Signature, payload: Option<&[u8]>, time: u64) -> Act {
+    let doc = Doc {
         signature: signature.as_bytes().to_vec(),
-        payload: payload.to_vec(),
+        payload: payload.unwrap_or_default().to_vec(),
         time,
         shingle_count: signature.shingle_count(),
-    }
+    };
+    Act::Put { doc, keeps_payload: payload.is_none() }
 }

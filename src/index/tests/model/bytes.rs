@@ -59,6 +59,7 @@ fn op(input: &mut Input<'_>, hashes: usize) -> Op {
         },
         26 => match input.u8() % 4 {
             0 => Op::RemoveOlder { ms: u64::from(input.u8()) },
+            1 => Op::RemovePrefix(some_key(input)),
             _ => Op::Maintain,
         },
         27 => Op::Sync,
@@ -80,18 +81,22 @@ fn op(input: &mut Input<'_>, hashes: usize) -> Op {
 fn edit(input: &mut Input<'_>, hashes: usize) -> Edit {
     let choice = input.u8();
     let key = key(usize::from(choice / 4));
-    if choice.is_multiple_of(4) {
-        return Edit::Remove { key };
+    match choice % 4 {
+        0 => return Edit::Remove { key },
+        1 if input.u8().is_multiple_of(2) => {
+            return Edit::SetPayload { key, payload: vec![choice; input.below(3)] };
+        }
+        _ => {}
     }
     let lanes = lanes(input, hashes);
-    let payload = vec![choice; [0, 0, 1, 300][usize::from(choice % 4)]];
-    Edit::Insert { key, lanes, payload }
+    let payload = [None, None, Some(1), Some(300)][usize::from(choice % 4)];
+    Edit::Insert { key, lanes, payload: payload.map(|bytes| vec![choice; bytes]) }
 }
 
 fn admitting(input: &mut Input<'_>, hashes: usize) -> Admitting {
     let newcomers = (0..=input.below(3)).map(|_| {
         let (key, lanes) = (some_key(input), lanes(input, hashes));
-        (key, lanes, Vec::new())
+        (key, lanes, [None, Some(Vec::new()), Some(vec![1])][input.below(3)].clone())
     });
     let newcomers = newcomers.collect();
     let (one, other) = (rows(input, hashes), rows(input, hashes));

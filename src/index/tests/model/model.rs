@@ -15,6 +15,37 @@ pub(super) struct Doc {
     pub(super) shingle_count: u32,
 }
 
+/// One operation of a batch, as the law has it.
+#[derive(Debug, Clone)]
+pub(super) enum Act {
+    /// A document in the place of what is there, whose payload may stay.
+    Put {
+        doc: Doc,
+        keeps_payload: bool,
+    },
+    SetPayload(Vec<u8>),
+    Remove,
+}
+
+impl Act {
+    /// What it leaves of a document.
+    fn on(&self, old: Option<Doc>) -> Option<Doc> {
+        match (self, old) {
+            (Self::Put { doc, keeps_payload: true }, Some(old)) => {
+                Some(Doc { payload: old.payload, ..doc.clone() })
+            }
+            (Self::Put { doc, keeps_payload: true }, None) => {
+                Some(Doc { payload: Vec::new(), ..doc.clone() })
+            }
+            (Self::Put { doc, keeps_payload: false }, _) => Some(doc.clone()),
+            (Self::SetPayload(payload), old) => {
+                old.map(|old| Doc { payload: payload.clone(), ..old })
+            }
+            (Self::Remove, _) => None,
+        }
+    }
+}
+
 /// A match as the law has it: key, payload, time, equal rows.
 pub(super) type Like = (Vec<u8>, Vec<u8>, u64, u32);
 
@@ -79,16 +110,20 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// Does a batch; `None` is a remove. The number of the change moves if anything changes.
-    pub(super) fn write(&mut self, edits: &[(Vec<u8>, Option<Doc>)]) -> Vec<Outcome> {
+    /// Does a batch: on each key one operation after the other. The number of the change moves if
+    /// anything changes.
+    pub(super) fn write(&mut self, edits: &[(Vec<u8>, Act)]) -> Vec<Outcome> {
         let mut outcomes = Vec::new();
-        for (at, (key, doc)) in edits.iter().enumerate() {
+        let mut after = self.docs.clone();
+        for (at, (key, _)) in edits.iter().enumerate() {
             if edits[at + 1..].iter().any(|(later, _)| later == key) {
                 outcomes.push(Outcome::Superseded);
                 continue;
             }
-            let stored = self.docs.get(&key[..]);
-            outcomes.push(match (stored, doc) {
+            let stored = self.get(key);
+            let on_key = edits[..=at].iter().filter(|(other, _)| other == key);
+            let new = on_key.fold(stored.cloned(), |doc, (_, act)| act.on(doc));
+            outcomes.push(match (stored, &new) {
                 (None, None) => Outcome::Missing,
                 (Some(_), None) => Outcome::Removed,
                 (None, Some(_)) => Outcome::Inserted,
@@ -99,21 +134,27 @@ impl Model {
                 }
                 (Some(_), Some(_)) => Outcome::Replaced,
             });
-        }
-        let mut written = 0;
-        for ((key, doc), outcome) in edits.iter().zip(&outcomes) {
-            match outcome {
-                Outcome::Removed => drop(self.docs.remove(&key[..])),
-                Outcome::Inserted | Outcome::Replaced => {
-                    let doc = doc.clone().expect("an insert has a document");
-                    self.docs.insert(Arc::from(&key[..]), Arc::new(doc));
+            match (outcomes[at], new) {
+                (Outcome::Inserted | Outcome::Replaced, Some(new)) => {
+                    after.insert(Arc::from(&key[..]), Arc::new(new));
                 }
-                _ => continue,
+                (Outcome::Removed, _) => drop(after.remove(&key[..])),
+                _ => {}
             }
-            written += 1;
         }
-        self.change += u64::from(written > 0);
+        let nothing = [Outcome::Missing, Outcome::Unchanged, Outcome::Superseded];
+        self.change += u64::from(!outcomes.iter().all(|outcome| nothing.contains(outcome)));
+        self.docs = after;
         outcomes
+    }
+
+    /// Removes everything whose key begins so, as one change if there is anything; how many.
+    pub(super) fn remove_prefix(&mut self, prefix: &[u8]) -> usize {
+        let before = self.docs.len();
+        self.docs.retain(|key, _| !key.starts_with(prefix));
+        let removed = before - self.docs.len();
+        self.change += u64::from(removed > 0);
+        removed
     }
 
     /// Removes everything below a time, as one change if there is anything; how many.

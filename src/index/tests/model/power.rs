@@ -22,7 +22,7 @@ fn layout(durability: Durability) -> Layout {
 fn insert(key: &str, value: u8) -> Edit {
     let mut lanes = vec![9; HASHES];
     lanes[usize::from(value) % HASHES] = value;
-    Edit::Insert { key: key.into(), lanes, payload: vec![value; usize::from(value) * 9] }
+    Edit::Insert { key: key.into(), lanes, payload: Some(vec![value; usize::from(value) * 9]) }
 }
 
 fn remove(key: &str) -> Edit {

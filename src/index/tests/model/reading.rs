@@ -116,6 +116,15 @@ impl Bench {
         Ok(())
     }
 
+    /// What is like the documents of a crash script, as far as it passes a filter.
+    pub(super) fn check_filter(&self, snapshot: &Snapshot, model: &Model) -> Result<()> {
+        let signature = self.signature(&vec![9; self.law.hashes]);
+        let (threshold, ask) = (self.law.threshold_of(0), Ask { rows: 0, limit: usize::MAX });
+        let expected = model.query(&self.law, signature.as_bytes(), threshold, None);
+        let query = snapshot.query(&signature).threshold(threshold).limit(ask.limit);
+        self.ask_filtered(&query, &expected, ask)
+    }
+
     /// Some of what is expected, and it says so if something is missing; nothing of `few` 0.
     fn ask_for_part(&self, query: &Query<'_>, expected: &[Like], few: u32) -> Result<()> {
         let answer = query.run()?;

@@ -44,9 +44,23 @@ impl Rng {
 /// One operation of a batch. `lanes` has a value per row; the layout says how wide it is stored.
 #[derive(Debug, Clone)]
 pub(super) enum Edit {
-    Insert { key: Vec<u8>, lanes: Vec<u8>, payload: Vec<u8> },
-    Remove { key: Vec<u8> },
+    /// Without a payload the stored one stays.
+    Insert {
+        key: Vec<u8>,
+        lanes: Vec<u8>,
+        payload: Option<Vec<u8>>,
+    },
+    SetPayload {
+        key: Vec<u8>,
+        payload: Vec<u8>,
+    },
+    Remove {
+        key: Vec<u8>,
+    },
 }
+
+/// The key, lanes and payload of a newcomer.
+pub(super) type Newcomer = (Vec<u8>, Vec<u8>, Option<Vec<u8>>);
 
 /// What to ask for: the least number of equal rows, and the limit.
 #[derive(Debug, Clone, Copy)]
@@ -55,10 +69,10 @@ pub(super) struct Ask {
     pub(super) limit: usize,
 }
 
-/// Newcomers, each a key, lanes and a payload, and the terms they are admitted on: equal rows.
+/// Newcomers, and the terms they are admitted on: equal rows.
 #[derive(Debug, Clone)]
 pub(super) struct Admitting {
-    pub(super) newcomers: Vec<(Vec<u8>, Vec<u8>, Vec<u8>)>,
+    pub(super) newcomers: Vec<Newcomer>,
     pub(super) reject: u32,
     pub(super) relate: u32,
     pub(super) keep: Keep,
@@ -73,6 +87,7 @@ pub(super) enum Op {
     RemoveOlder {
         ms: u64,
     },
+    RemovePrefix(Vec<u8>),
     Query {
         lanes: Vec<u8>,
         ask: Ask,
@@ -149,7 +164,7 @@ pub(super) struct Author {
     alphabet: usize,
     mischief: Mischief,
     /// What every key was given last, as far as the author knows.
-    last: Vec<Option<(Vec<u8>, Vec<u8>)>>,
+    last: Vec<Option<(Vec<u8>, Option<Vec<u8>>)>>,
 }
 
 impl Author {
@@ -194,7 +209,8 @@ impl Author {
             890..898 => Op::DropSnapshot { which: self.rng.below(8) },
             898..906 => Op::Flush,
             906..908 => Op::RemoveOlder { ms: self.rng.pick(&[0, 3, 20, 100, 400]) },
-            908..912 => Op::Compact,
+            908..911 => Op::RemovePrefix(self.prefix()),
+            911..912 => Op::Compact,
             912..915 => Op::CancelCompact { after: self.rng.below(6) },
             915..955 => Op::Maintain,
             955..958 => Op::Verify,
@@ -220,21 +236,33 @@ impl Author {
                 self.last[number] = None;
                 Edit::Remove { key }
             }
+            (32..42, _) => Edit::SetPayload { key, payload: self.payload() },
             (22..32, Some((lanes, payload))) => {
                 Edit::Insert { key, lanes: lanes.clone(), payload: payload.clone() }
             }
             _ => {
                 let lanes = self.lanes();
-                let bytes = if self.rng.percent(1) {
-                    self.rng.pick(&[40_000, PAYLOAD_BYTES_MAX])
-                } else {
-                    self.rng.pick(&[0, 0, 1, 7, 300])
-                };
-                let payload: Vec<u8> = (0..bytes).map(|_| self.rng.byte(256)).collect();
+                let payload = self.rng.percent(60).then(|| self.payload());
                 self.last[number] = Some((lanes.clone(), payload.clone()));
                 Edit::Insert { key, lanes, payload }
             }
         }
+    }
+
+    fn payload(&mut self) -> Vec<u8> {
+        let bytes = if self.rng.percent(1) {
+            self.rng.pick(&[40_000, PAYLOAD_BYTES_MAX])
+        } else {
+            self.rng.pick(&[0, 0, 1, 7, 300])
+        };
+        (0..bytes).map(|_| self.rng.byte(256)).collect()
+    }
+
+    /// What some keys begin with, or (seldom) all.
+    fn prefix(&mut self) -> Vec<u8> {
+        let mut key = self.some_key();
+        key.truncate(self.rng.pick(&[1, 2, 2, 20, 21, 4_097]));
+        if self.rng.percent(5) { Vec::new() } else { key }
     }
 
     fn admitting(&mut self) -> Admitting {
@@ -247,11 +275,14 @@ impl Author {
         Admitting { newcomers, reject, relate, keep, limit: self.ask().limit }
     }
 
-    fn newcomer(&mut self) -> (Vec<u8>, Vec<u8>, Vec<u8>) {
+    fn newcomer(&mut self) -> Newcomer {
         let number = self.rng.below(self.keys);
         let (lanes, payload) = match &self.last[number] {
             Some(last) if self.rng.percent(10) => last.clone(),
-            _ => (self.lanes(), vec![self.rng.byte(256); self.rng.pick(&[0, 0, 7])]),
+            _ => {
+                let payload = vec![self.rng.byte(256); self.rng.pick(&[0, 0, 7])];
+                (self.lanes(), self.rng.percent(60).then_some(payload))
+            }
         };
         // If it is turned away it is what others are near to, all the same.
         self.last[number] = Some((lanes.clone(), payload.clone()));

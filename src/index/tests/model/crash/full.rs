@@ -14,7 +14,7 @@ const PAYLOAD: usize = 300;
 
 fn insert(number: u32) -> Op {
     let lanes = (0..HASHES).map(|row| (number >> (row % 8)).to_le_bytes()[0]).collect();
-    let payload = vec![1; PAYLOAD];
+    let payload = Some(vec![1; PAYLOAD]);
     Op::Write(vec![Edit::Insert { key: number.to_le_bytes().to_vec(), lanes, payload }])
 }
 

@@ -1,7 +1,7 @@
 //! What is asked of a disk that a crash left: it opens, holds a prefix with everything promised,
 //! is sound, takes another write and opens again.
 
-use super::super::bench::{Bench, DIR, doc};
+use super::super::bench::{Bench, DIR, put};
 use super::super::model::Model;
 use super::super::reading::{check_all, stored};
 use super::super::script::Rng;
@@ -182,7 +182,7 @@ impl Judge<'_> {
         let index = open(bench, disk);
         let recovery_ops = disk.ops();
         let model = bench.survivor(&index, promised);
-        Self::is_sound(&index, &model);
+        Self::is_sound(bench, &index, &model);
         if let Some(alone) = alone {
             self.figures.alone += 1;
             check_all(&alone, &model).expect("a reader sees what a writer finds");
@@ -227,8 +227,10 @@ impl Judge<'_> {
         assert!(copy.verify().expect("verified").problems.is_empty());
     }
 
-    fn is_sound(index: &Index, model: &Model) {
-        check_all(&index.snapshot(), model).expect("what is left can be read");
+    fn is_sound(bench: &Bench, index: &Index, model: &Model) {
+        let snapshot = index.snapshot();
+        check_all(&snapshot, model).expect("what is left can be read");
+        bench.check_filter(&snapshot, model).expect("what is left can be asked for");
         let found = index.verify().expect("it can be verified");
         assert!(found.problems.is_empty(), "{:?}", found.problems);
     }
@@ -251,7 +253,7 @@ impl Judge<'_> {
                 self.figures.distinct += 1;
                 let index = open(bench, &disk);
                 let model = bench.survivor(&index, promised);
-                Self::is_sound(&index, &model);
+                Self::is_sound(bench, &index, &model);
             }
         }
     }
@@ -332,7 +334,7 @@ fn write_once_more(bench: &Bench, index: &Index, model: &Model) -> Model {
     let signature = bench.signature(&[77; HASHES]);
     let time = bench.clock.load(Ordering::Relaxed);
     let mut after = model.clone();
-    after.write(&[(b"once more".to_vec(), Some(doc(&signature, b"written", time)))]);
+    after.write(&[(b"once more".to_vec(), put(&signature, Some(b"written"), time))]);
     let batch = Batch::new().insert_with_payload(b"once more", &signature, b"written");
     let written = index.write(batch).expect("a recovered index takes writes");
     assert_eq!(written.change, after.change);

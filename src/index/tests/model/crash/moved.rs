@@ -55,8 +55,7 @@ impl Run {
             let may_fail = self.bench.sim.is_stopped() || !self.bench.sound;
             assert!(refused == Some(ErrorKind::Locked) || may_fail, "{refused:?}");
         }
-        let insert =
-            Edit::Insert { key: LOST.to_vec(), lanes: vec![7; HASHES], payload: Vec::new() };
+        let insert = Edit::Insert { key: LOST.to_vec(), lanes: vec![7; HASHES], payload: None };
         let (batch, _) = self.bench.batch(&[insert], 1);
         let refused = self.bench.index().write(&batch);
         if !self.bench.sim.is_stopped() {

@@ -1,6 +1,6 @@
 //! One run of a script: until its end, or until the disk stops.
 
-use super::super::bench::{Backup, Bench, End, doc};
+use super::super::bench::{Backup, Bench, End, put};
 use super::super::model::Model;
 use super::super::script::{Edit, Op};
 use super::script::{HASHES, Script, Second, Step};
@@ -193,7 +193,10 @@ impl Run {
                 let (key, lanes, payload) = how.newcomers[0].clone();
                 let (signature, terms) = (self.bench.signature(&lanes), self.bench.terms(how));
                 let admit = move |core: &Core| {
-                    let newcomer = Newcomer::new(&key, &signature).payload(&payload);
+                    let mut newcomer = Newcomer::new(&key, &signature);
+                    if let Some(payload) = &payload {
+                        newcomer = newcomer.payload(payload);
+                    }
                     core.admit_all(&[newcomer], &terms).map(|told| told[0].change)
                 };
                 self.expect(Moment::BeforeSync, admit, &came);
@@ -244,8 +247,8 @@ impl Run {
             Second::Write(edits) => drop(model.write(&self.bench.batch(edits, time).1)),
             Second::Admit(how) => {
                 let (key, lanes, payload) = &how.newcomers[0];
-                let new = doc(&self.bench.signature(lanes), payload, time);
-                model.admit(&self.bench.law, key, &new, how);
+                let new = put(&self.bench.signature(lanes), payload.as_deref(), time);
+                model.admit(&self.bench.law, key, new, how);
             }
         }
         model
@@ -257,9 +260,9 @@ impl Run {
         self.backups += 1;
         let dir = PathBuf::from(format!("/backups/{}", self.backups));
         let time = bench.clock.fetch_add(1, Ordering::Relaxed) + 1;
-        let (batch, docs) = bench.batch(meanwhile, time);
+        let (batch, acts) = bench.batch(meanwhile, time);
         let mut after = bench.model.clone();
-        after.write(&docs);
+        after.write(&acts);
         let models = vec![bench.model.clone(), after.clone()];
         bench.backup = Some(Backup { dir: dir.clone(), models, done: false });
         let came: Came = Arc::default();
@@ -327,6 +330,7 @@ impl Run {
         }
         // Record header, operation, signature and key are a multiple of 8 bytes.
         let lanes = vec![payload[0]; HASHES];
+        let payload = Some(payload);
         self.bench.execute(&Op::Write(vec![Edit::Insert { key: key.to_vec(), lanes, payload }]))
     }
 }

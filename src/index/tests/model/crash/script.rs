@@ -161,6 +161,9 @@ impl Author {
             49..64 => Step::Do(Op::Maintain),
             64..66 => Step::Do(Op::Sync),
             66..67 => Step::Do(Op::RemoveOlder { ms: self.rng.next() % 12 }),
+            // One key, or all.
+            92..93 => Step::Do(Op::RemovePrefix(vec![b'a' + self.byte(10)])),
+            93..94 => Step::Do(Op::RemovePrefix(Vec::new())),
             67..68 => Step::Do(Op::Wait { ms: 200 }),
             68..71 => Step::Do(Op::CloseAndReopen),
             71..74 => Step::Do(Op::DropAndReopen),
@@ -199,7 +202,8 @@ impl Author {
     /// One newcomer: of several, some may be there and others not when a disk fails.
     fn admitting(&mut self) -> Admitting {
         let key = vec![b'a' + self.byte(10)];
-        let newcomers = vec![(key, self.lanes(), vec![self.byte(256); 5])];
+        let payload = Some(vec![self.byte(256); 5]);
+        let newcomers = vec![(key, self.lanes(), payload.filter(|_| self.rng.percent(50)))];
         let (reject, relate) = (self.rng.pick(&[14, 15, 16]), self.rng.pick(&[0, 14]));
         let keep = self.rng.pick(&[Keep::First, Keep::First, Keep::Newest, Keep::Longest]);
         Admitting { newcomers, reject, relate, keep, limit: usize::MAX }
@@ -227,6 +231,10 @@ impl Author {
         }
         let lanes = self.lanes();
         let payload = vec![self.byte(256); self.rng.pick(&[0, 0, 5, 40, 700])];
-        Edit::Insert { key, lanes, payload }
+        match self.rng.below(10) {
+            0..2 => Edit::SetPayload { key, payload },
+            2..5 => Edit::Insert { key, lanes, payload: None },
+            _ => Edit::Insert { key, lanes, payload: Some(payload) },
+        }
     }
 }

@@ -7,8 +7,8 @@
 mod between;
 mod turns;
 
-use super::bench::{DIR, Docs, doc};
-use super::model::{Law, Model};
+use super::bench::{Acts, DIR, put};
+use super::model::{Act, Law, Model};
 use super::reading::check_all;
 use super::script::Rng;
 use super::{Place, number_from_environment};
@@ -120,21 +120,26 @@ impl Writer<'_> {
 
     fn write(&mut self) {
         let mut batch = Batch::new();
-        let mut docs: Docs = Vec::new();
+        let mut acts: Acts = Vec::new();
         for _ in 0..=self.rng.below(3) {
             let key = vec![b'a' + u8::try_from(self.rng.below(12)).expect("small")];
             if self.rng.percent(30) {
                 batch = batch.remove(&key);
-                docs.push((key, None));
+                acts.push((key, Act::Remove));
                 continue;
             }
             let signature = signature(&mut self.rng);
             let payload = vec![1; self.rng.pick(&[0, 5, 300])];
+            if self.rng.percent(40) {
+                batch = batch.insert(&key, &signature);
+                acts.push((key, put(&signature, None, 7)));
+                continue;
+            }
             batch = batch.insert_with_payload(&key, &signature, &payload);
-            docs.push((key, Some(doc(&signature, &payload, 7))));
+            acts.push((key, put(&signature, Some(&payload), 7)));
         }
         let before = self.model.change;
-        self.model.write(&docs);
+        self.model.write(&acts);
         let change = self.model.change;
         self.told.models.lock().expect("sound").insert(change, self.model.clone());
         let written = self.index().write(&batch).expect("written");

@@ -1,0 +1,134 @@
+//! More of the public handle: writing with payloads, by prefix, and what a batch may weigh.
+
+use crate::index::Index;
+use crate::index::admit::{Admission, Admit, Newcomer};
+use crate::index::batch::{Batch, Outcome};
+use crate::index::key::Key;
+use crate::sketch::Signature;
+use crate::{Error, ErrorKind, Result};
+
+impl Index {
+    /// Inserts or replaces a document that carries up to 64 KiB of the caller's own bytes. An empty
+    /// payload clears the stored one. All else as of [`Index::insert`].
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// # use nearkin::{Index, Options, Params};
+    /// # let params = Params::for_threshold(0.7).build()?;
+    /// # let index = Index::create(&dir, &params, Options::default())?;
+    /// let sketch = index.sketcher();
+    /// index.insert_with_payload("p1", &sketch.text("a first draft of it")?, "by Ann")?;
+    /// index.insert("p1", &sketch.text("the text as it was printed")?)?;
+    /// assert_eq!(index.get("p1")?.unwrap().payload, b"by Ann");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn insert_with_payload<'k>(
+        &self,
+        key: impl Into<Key<'k>>,
+        signature: &Signature,
+        payload: impl AsRef<[u8]>,
+    ) -> Result<Outcome> {
+        let batch = Batch::new().insert_with_payload(key, signature, payload);
+        self.write(batch).map(|written| written.outcomes[0])
+    }
+
+    /// Gives the document with this key another payload of up to 64 KiB; its signature and its
+    /// time stay. `Missing`, and nothing is written, if there is none; `Unchanged` if it has that
+    /// payload. Promises and errors as [`Index::insert`]; costs what that does, without sketching.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// # use nearkin::{Index, Options, Outcome, Params};
+    /// # let params = Params::for_threshold(0.7).build()?;
+    /// # let index = Index::create(&dir, &params, Options::default())?;
+    /// index.insert("p1", &index.sketcher().text("the quick brown fox")?)?;
+    /// assert_eq!(index.set_payload("p1", "read")?, Outcome::Replaced);
+    /// assert_eq!(index.set_payload("p2", "read")?, Outcome::Missing);
+    /// assert_eq!(index.get("p1")?.unwrap().payload, b"read");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn set_payload<'k>(
+        &self,
+        key: impl Into<Key<'k>>,
+        payload: impl AsRef<[u8]>,
+    ) -> Result<Outcome> {
+        self.write(Batch::new().set_payload(key, payload)).map(|written| written.outcomes[0])
+    }
+
+    /// Removes every document whose key begins with these bytes; returns how many. An empty prefix
+    /// removes all.
+    ///
+    /// One change if the removes fit into a batch of [`Options::batch_bytes_max`] (by default 16
+    /// MiB: 400,000 keys of 20 bytes), otherwise several, in the order of the keys: after a crash
+    /// or an error those that were written are there whole, and the later ones are not. Covers
+    /// what was written before the call. Promises and errors as [`Index::insert`]. Costs a look at
+    /// every key of the index, and memory for those that begin so.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// # use nearkin::{Batch, Index, Options, Params};
+    /// # let params = Params::for_threshold(0.7).build()?;
+    /// # let index = Index::create(&dir, &params, Options::default())?;
+    /// let text = index.sketcher().text("the quick brown fox")?;
+    /// let tenants = ["north/1", "north/2", "south/1"];
+    /// index.write(tenants.iter().fold(Batch::new(), |batch, key| batch.insert(key, &text)))?;
+    /// assert_eq!(index.remove_prefix("north/")?, 2);
+    /// assert!(index.contains("south/1")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn remove_prefix<'k>(&self, prefix: impl Into<Key<'k>>) -> Result<u64> {
+        self.check_of_documents()?;
+        self.here()?.remove_prefix(prefix.into().as_bytes())
+    }
+
+    /// What a batch may weigh ([`Batch::bytes`]): the
+    /// [`Options::batch_bytes_max`] that this handle was opened with.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// # use nearkin::{Batch, Edit, Index, Options, Params};
+    /// # let params = Params::for_threshold(0.7).build()?;
+    /// # let index = Index::create(&dir, &params, Options::default())?;
+    /// let text = index.sketcher().text("the quick brown fox")?;
+    /// let edit = Edit::insert("p1", &text).payload("page 1");
+    /// assert!(Batch::new().bytes() + edit.bytes() <= index.batch_bytes_max());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn batch_bytes_max(&self) -> usize {
+        self.core.options.batch_bytes_max
+    }
+
+    /// Admits one newcomer, which may bring a payload and a time. All else as of [`Index::admit`].
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// # use nearkin::{Admit, Index, Newcomer, Options, Params};
+    /// # let params = Params::for_threshold(0.7).build()?;
+    /// # let index = Index::create(&dir, &params, Options::default())?;
+    /// let text = index.sketcher().text("the quick brown fox")?;
+    /// let page = Newcomer::new("p1", &text).payload("page 1");
+    /// assert!(index.admit_one(&page, &Admit::at(0.9))?.is_admitted());
+    /// assert_eq!(index.get("p1")?.unwrap().payload, b"page 1");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn admit_one(&self, newcomer: &Newcomer<'_>, admit: &Admit) -> Result<Admission> {
+        let admissions = self.admit_all(std::slice::from_ref(newcomer), admit)?;
+        let none = || Error::new(ErrorKind::Unknown, "one newcomer has one admission");
+        admissions.into_iter().next().ok_or_else(none)
+    }
+}

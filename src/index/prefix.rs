@@ -1,0 +1,33 @@
+//! Removes by prefix: finding the keys, and writing their removes, in one change if they fit.
+//!
+//! Knows keys and the length of a batch; writes by the same path as every other change.
+
+use crate::Result;
+use crate::index::batch::{OPERATION_BYTES, Operation, Outcome, RECORD_BYTES};
+use crate::index::core::Core;
+use crate::index::key::Key;
+
+impl Core {
+    /// Removes all documents whose keys begin so. See [`crate::Index::remove_prefix`].
+    pub(crate) fn remove_prefix(&self, prefix: &[u8]) -> Result<u64> {
+        let mut keys = self.all_applied().keys_with_prefix(prefix)?.peekable();
+        let mut removed = 0;
+        loop {
+            let mut some: Vec<Key<'static>> = Vec::new();
+            let mut bytes = RECORD_BYTES;
+            while let Some(key) = keys.next_if(|key| {
+                bytes += OPERATION_BYTES + key.as_ref().map_or(0, |key| key.as_bytes().len());
+                some.is_empty() || bytes <= self.options.batch_bytes_max
+            }) {
+                some.push(key?);
+            }
+            let removes: Vec<_> =
+                some.iter().map(|key| Operation::Remove { key: key.as_bytes() }).collect();
+            // Also without any: that nothing is left rests on changes that may not be durable yet.
+            removed += self.write_checked(&removes)?.count(Outcome::Removed);
+            if keys.peek().is_none() {
+                return Ok(removed);
+            }
+        }
+    }
+}
