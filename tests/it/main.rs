@@ -18,6 +18,7 @@ mod locks;
 mod moved;
 mod opening;
 mod passages;
+mod payloads;
 mod printing;
 mod queries;
 mod real;

@@ -211,6 +211,37 @@ mod tests {
         }
     }
 
+    /// `c` joins `a` and `b`; `d` shares a band with all three, and is like `b` alone: it is found
+    /// only if what was joined is still there, whichever of the components took in the other.
+    #[test]
+    fn what_a_component_took_in_is_met_by_those_that_follow() {
+        let params = crate::Params::builder().hashes(16).bands(4, 3).lane_bits(8).build();
+        let params = params.expect("sound parameters");
+        // Rows 0 to 2 are the band that all share.
+        let a = [9, 9, 9, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1];
+        let b = [9, 9, 9, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2];
+        let c = [9, 9, 9, 1, 1, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1];
+        let d = [9, 9, 9, 2, 2, 3, 3, 3, 3, 3, 3, 2, 2, 2, 2, 3];
+        for (case, documents) in [[a, b, c, d], [b, a, c, d]].into_iter().enumerate() {
+            let folder = tempfile::tempdir().expect("a folder");
+            let dir = folder.path().join("x.nearkin");
+            let index = crate::Index::create(&dir, &params, crate::Options::default());
+            let index = index.expect("created");
+            for (key, lanes) in documents.iter().enumerate() {
+                let lanes = lanes.to_vec().into_boxed_slice();
+                let signature = crate::Signature::from_parts(params.signature_id(), 1, lanes);
+                index.insert((key as u64).to_le_bytes(), &signature).expect("inserted");
+            }
+            let snapshot = index.snapshot();
+            let numbers = Numbers::of(&snapshot).expect("few documents");
+            let mut forest = Forest::new(numbers.count);
+            // Nine equal rows of sixteen; but for `b` and `c` nothing shares another band.
+            let sweep = Sweep::new(&snapshot, 0.56);
+            connect(sweep, &numbers, &mut forest, &|_| false, &mut go_on).expect("sound files");
+            assert_eq!(forest.members().len(), 4, "case {case}: all are one component");
+        }
+    }
+
     /// A crowd of documents that are alike costs about as many comparisons as it has documents.
     #[test]
     fn a_crowd_is_not_compared_with_itself() {

@@ -1,6 +1,6 @@
 //! Tests that need to look inside: the model, abandoned compactions, admitting, damage, the
-//! fixture, group commit, copies, identity, imports, expiry, rows of the crash table, what opening
-//! reads, and schedules of threads.
+//! fixture, group commit, copies, identity, imports, expiry, payloads, rows of the crash table,
+//! what opening reads, and schedules of threads.
 
 #[cfg(test)]
 mod abandoned;
@@ -25,6 +25,8 @@ mod imports;
 mod model;
 #[cfg(test)]
 mod open;
+#[cfg(test)]
+mod payloads;
 #[cfg(test)]
 pub(crate) mod planted;
 #[cfg(test)]
