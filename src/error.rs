@@ -117,6 +117,10 @@ struct Inner {
     cause: Option<Cause>,
 }
 
+// What a cause holds is only ever read.
+impl std::panic::UnwindSafe for Error {}
+impl std::panic::RefUnwindSafe for Error {}
+
 /// The result of every fallible function of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 

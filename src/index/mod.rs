@@ -25,6 +25,7 @@ mod reader;
 pub(crate) mod tests;
 #[cfg(all(fuzzing, not(test)))]
 pub(crate) mod tests;
+mod unwind;
 mod view;
 mod write;
 

@@ -306,3 +306,58 @@ fn an_index_is_shared_between_threads_by_reference() {
     assert_shared::<nearkin::Sketcher>();
     assert_shared::<nearkin::Error>();
 }
+
+/// A panic of the caller's own code may be caught around any use of the library. (Not so easily
+/// around what holds the caller's own closures: a `Query` that has a filter.)
+#[test]
+fn what_the_library_hands_out_may_cross_a_caught_panic() {
+    use std::panic::{RefUnwindSafe, UnwindSafe};
+    fn assert_safe<T: UnwindSafe + RefUnwindSafe>() {}
+    assert_safe::<Index>();
+    assert_safe::<nearkin::Reader>();
+    assert_safe::<nearkin::passages::PassageIndex>();
+    assert_safe::<nearkin::passages::PassageView>();
+    assert_safe::<nearkin::Snapshot>();
+    assert_safe::<nearkin::Documents>();
+    assert_safe::<nearkin::Keys>();
+    assert_safe::<nearkin::Pairs>();
+    assert_safe::<nearkin::CollapsedPairs>();
+    assert_safe::<nearkin::Clusters>();
+    assert_safe::<nearkin::Sketcher>();
+    assert_safe::<nearkin::Signature>();
+    assert_safe::<nearkin::Params>();
+    assert_safe::<nearkin::ParamsBuilder>();
+    assert_safe::<nearkin::Options>();
+    assert_safe::<Batch>();
+    assert_safe::<nearkin::Edit<'_>>();
+    assert_safe::<nearkin::Newcomer<'_>>();
+    assert_safe::<nearkin::Key<'_>>();
+    assert_safe::<nearkin::Answer>();
+    assert_safe::<nearkin::Error>();
+}
+
+#[test]
+fn after_a_panic_in_a_closure_of_the_caller_the_index_goes_on() {
+    use std::panic::catch_unwind;
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    let signature = run(0, 10);
+    for round in 0..3_u64 {
+        index.insert(round, &signature).unwrap();
+        index.flush().unwrap();
+    }
+    let filtered = catch_unwind(|| {
+        index.query(&signature).filter(|_, _| panic!("a filter")).run().map(|_| ())
+    });
+    assert!(filtered.is_err());
+    let clusters = || index.clusters_with(0.5, &mut |_| panic!("progress")).map(|_| ());
+    assert!(catch_unwind(clusters).is_err());
+    assert!(catch_unwind(|| index.compact_with(&mut |_| panic!("progress"))).is_err());
+    assert!(catch_unwind(|| index.verify_with(&mut |_| panic!("progress"))).is_err());
+    index.insert("after", &signature).unwrap();
+    index.compact().unwrap();
+    assert_eq!(index.query(&signature).run().unwrap().found, 4);
+    assert_eq!(index.stats().unwrap().segments, 1);
+    assert!(index.verify().unwrap().problems.is_empty());
+    index.close().unwrap();
+}
