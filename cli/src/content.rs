@@ -100,7 +100,7 @@ impl Reading {
         self.named(&origin, body, text)
             .and_then(|(name, text)| match name.len() {
                 0..=PASSAGE_KEY_BYTES_MAX => {
-                    cutter.prepare(name, &text, b"").map_err(|error| reason_of(&error))
+                    cutter.prepare(name, &text, None).map_err(|error| reason_of(&error))
                 }
                 _ => Err(Reason::BadKey(format!("more than {PASSAGE_KEY_BYTES_MAX} bytes"))),
             })

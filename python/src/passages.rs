@@ -101,7 +101,7 @@ impl PassageIndex {
     }
 
     /// Inserts a text, or replaces the one with this key, all of its passages at once; ``True``
-    /// if something was written.
+    /// if something was written. Without a payload a stored one stays; ``b""`` clears it.
     #[pyo3(signature = (key, text, *, payload=None))]
     fn insert(
         &self,
@@ -112,8 +112,10 @@ impl PassageIndex {
     ) -> PyResult<bool> {
         let (key, index) = (key_bytes(key)?, self.open_one(py)?);
         self.keys.check(py, &key)?;
-        let payload = payload.unwrap_or_default();
-        let outcome = engine(py, || index.insert_with_payload(&key, text, payload))?;
+        let outcome = engine(py, || match payload {
+            Some(payload) => index.insert_with_payload(&key, text, payload),
+            None => index.insert(&key, text),
+        })?;
         Ok(outcome != Outcome::Unchanged)
     }
 
@@ -121,7 +123,8 @@ impl PassageIndex {
         self.insert(py, key, text, None).map(|_| ())
     }
 
-    /// Adds a column of texts under a column of keys, in batches.
+    /// Adds a column of texts under a column of keys, in batches. Where ``payloads`` is null, or
+    /// there is none, a stored payload stays.
     #[pyo3(signature = (keys, texts, *, payloads=None, progress=None, threads=None))]
     fn add<'py>(
         &self,
@@ -150,7 +153,7 @@ impl PassageIndex {
             let payloads = payloads.as_ref().map(|column| column.hold(rows.clone())).transpose()?;
             let payloads = payloads.as_ref().map(|held| held.bytes(begin)).transpose()?;
             let prepare = |at: usize| {
-                let payload = payloads.as_ref().and_then(|all| *all.get(at)?).unwrap_or_default();
+                let payload = payloads.as_ref().and_then(|all| *all.get(at)?);
                 let (Some(Some(key)), Some(Some(text))) = (some_keys.get(at), some_texts.get(at))
                 else {
                     return Ok(None);
@@ -302,7 +305,7 @@ fn prepared(
     index: &nearkin::passages::PassageIndex,
     key: &[u8],
     text: &str,
-    payload: &[u8],
+    payload: Option<&[u8]>,
 ) -> nearkin::Result<Option<Prepared>> {
     match index.cutter().prepare(key, text, payload) {
         Ok(prepared) => Ok(Some(prepared)),

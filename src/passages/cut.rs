@@ -31,7 +31,8 @@ pub struct Passages {
 #[derive(Clone)]
 pub struct Prepared {
     pub(super) key: Vec<u8>,
-    pub(super) payload: Vec<u8>,
+    /// None: the stored one stays.
+    pub(super) payload: Option<Vec<u8>>,
     pub(super) pieces: Vec<Piece>,
 }
 
@@ -39,7 +40,8 @@ impl fmt::Debug for Prepared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut prepared = f.debug_struct("Prepared");
         prepared.field("key", &Key::from(&self.key)).field("passages", &self.passages());
-        prepared.field("payload_bytes", &self.payload.len()).finish_non_exhaustive()
+        let payload_bytes = self.payload.as_ref().map(Vec::len);
+        prepared.field("payload_bytes", &payload_bytes).finish_non_exhaustive()
     }
 }
 
@@ -57,7 +59,7 @@ impl Prepared {
     /// About how many bytes it takes in a batch.
     pub fn wal_bytes(&self) -> usize {
         let each = |piece: &Piece| 64 + self.key.len() + piece.signature.as_bytes().len();
-        self.payload.len() + self.pieces.iter().map(each).sum::<usize>()
+        self.payload.as_ref().map_or(0, Vec::len) + self.pieces.iter().map(each).sum::<usize>()
     }
 }
 
@@ -79,18 +81,18 @@ impl Passages {
     }
 
     /// Cuts and sketches a text to be stored. The key has 1 to 4,092 bytes, the payload at most
-    /// 64 KiB less 20 bytes (else `Invalid`); a text without a shingle is `Empty`. Costs the
-    /// sketching of window / stride times the text.
+    /// 64 KiB less 20 bytes (else `Invalid`); without one a stored payload stays. A text without a
+    /// shingle is `Empty`. Costs the sketching of window / stride times the text.
     pub fn prepare<'k>(
         &self,
         key: impl Into<Key<'k>>,
         text: &str,
-        payload: impl AsRef<[u8]>,
+        payload: Option<&[u8]>,
     ) -> Result<Prepared> {
-        let (key, payload) = (key.into(), payload.as_ref());
+        let key = key.into();
         let key = key.as_bytes();
         check_key(key)?;
-        if payload.len() > PAYLOAD_BYTES_MAX {
+        if let Some(payload) = payload.filter(|payload| payload.len() > PAYLOAD_BYTES_MAX) {
             return Err(Error::invalid(format!(
                 "the payload of a text in passages has at most {PAYLOAD_BYTES_MAX} bytes, not {}",
                 payload.len()
@@ -103,7 +105,7 @@ impl Passages {
         if u32::try_from(pieces.len()).is_err() {
             return Err(Error::invalid("a text of more than 2^32 passages"));
         }
-        Ok(Prepared { key: key.to_vec(), payload: payload.to_vec(), pieces })
+        Ok(Prepared { key: key.to_vec(), payload: payload.map(<[u8]>::to_vec), pieces })
     }
 
     /// The passages of a query, and how many words it has. They lie at a quarter of the stride, so

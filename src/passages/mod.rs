@@ -65,26 +65,29 @@ impl PassageIndex {
         &self.index
     }
 
-    /// Inserts a text, or replaces the one with this key (1 to 4,092 bytes). The same text again
-    /// writes nothing.
+    /// Inserts a text, or replaces the one with this key (1 to 4,092 bytes), whose payload stays.
+    /// The same text again writes nothing.
     ///
     /// Errors: `Empty` (no shingle), those of [`Index::insert`]; `Invalid` also if the passages of
     /// one text do not fit into a batch. Costs a look-up and an append per passage; under `Sync`
     /// one sync, for which other writers wait.
     pub fn insert<'k>(&self, key: impl Into<Key<'k>>, text: &str) -> Result<Outcome> {
-        self.insert_with_payload(key, text, b"")
+        self.insert_prepared(self.cutter.prepare(key, text, None)?)
+    }
+
+    fn insert_prepared(&self, prepared: Prepared) -> Result<Outcome> {
+        Ok(self.write(&[prepared])?.first().copied().unwrap_or(Outcome::Unchanged))
     }
 
     /// Inserts or replaces a text that carries the caller's own bytes, at most 64 KiB less 20
-    /// bytes. As [`PassageIndex::insert`].
+    /// bytes; none clear what is stored. As [`PassageIndex::insert`].
     pub fn insert_with_payload<'k>(
         &self,
         key: impl Into<Key<'k>>,
         text: &str,
         payload: impl AsRef<[u8]>,
     ) -> Result<Outcome> {
-        let prepared = self.cutter.prepare(key, text, payload)?;
-        Ok(self.write(&[prepared])?.first().copied().unwrap_or(Outcome::Unchanged))
+        self.insert_prepared(self.cutter.prepare(key, text, Some(payload.as_ref()))?)
     }
 
     /// Writes texts as one change: atomic, one sync. An outcome for each, in order; of several
@@ -95,16 +98,20 @@ impl PassageIndex {
         let last: HashMap<&[u8], usize> =
             texts.iter().enumerate().map(|(at, text)| (text.key(), at)).collect();
         let mut batch = Batch::new();
+        // The payload that was last given for a key.
+        let mut given: HashMap<&[u8], &[u8]> = HashMap::new();
         // Of each text: whether there was one, or None if a later one takes its place.
         let mut before = Vec::with_capacity(texts.len());
         for (at, text) in texts.iter().enumerate() {
+            given.extend(text.payload.as_ref().map(|payload| (text.key(), &payload[..])));
             if last.get(text.key()) != Some(&at) {
                 before.push((None, 0));
                 continue;
             }
-            let old = count(&snapshot, text.key())?;
+            let (old, stored) = stored(&snapshot, text.key())?;
+            let payload = given.get(text.key()).copied().unwrap_or(&stored);
             let begin = batch.len();
-            batch = replace(batch, text, old)?;
+            batch = replace(batch, text, payload, old)?;
             before.push((Some(old > 0), batch.len().saturating_sub(begin)));
         }
         let written = self.index.core().write(&batch)?;
@@ -130,7 +137,7 @@ impl PassageIndex {
         let key = key.as_bytes();
         cut::check_key(key)?;
         let _writing = self.lock();
-        let old = count(&self.index.snapshot(), key)?;
+        let (old, _) = stored(&self.index.snapshot(), key)?;
         if old == 0 {
             return Ok(Outcome::Missing);
         }
@@ -156,14 +163,14 @@ impl PassageIndex {
 }
 
 /// The operations that put a text where there was one of `old` passages.
-fn replace(mut batch: Batch, text: &Prepared, old: u32) -> Result<Batch> {
+fn replace(mut batch: Batch, text: &Prepared, payload: &[u8], old: u32) -> Result<Batch> {
     let new = u32::try_from(text.pieces.len())
         .map_err(|_| Error::invalid("a text of more than 2^32 passages"))?;
     for number in new..old {
         batch = batch.remove(cut::inner_key(&text.key, number));
     }
     for (number, piece) in (0..new).zip(&text.pieces) {
-        let first = (number == 0).then_some((new, text.payload.as_slice()));
+        let first = (number == 0).then_some((new, payload));
         let payload = cut::inner_payload(&piece.bytes, first);
         let key = cut::inner_key(&text.key, number);
         batch = batch.insert_with_payload(key, &piece.signature, payload);
@@ -171,10 +178,13 @@ fn replace(mut batch: Batch, text: &Prepared, old: u32) -> Result<Batch> {
     Ok(batch)
 }
 
-/// How many passages a key has; 0 if there is none.
-fn count(snapshot: &Snapshot, key: &[u8]) -> Result<u32> {
+/// How many passages a key has, and the payload of its text; 0 if there is none.
+fn stored(snapshot: &Snapshot, key: &[u8]) -> Result<(u32, Vec<u8>)> {
     match snapshot.get(cut::inner_key(key, 0))? {
-        Some(first) => Ok(cut::split_first(&first.payload)?.0),
-        None => Ok(0),
+        Some(first) => {
+            let (count, payload) = cut::split_first(&first.payload)?;
+            Ok((count, payload.to_vec()))
+        }
+        None => Ok((0, Vec::new())),
     }
 }

@@ -163,8 +163,15 @@ fn texts_stay_whole_whatever_is_done_to_them() {
         match random.below(10) {
             0..6 => {
                 let text = words(random.below(60), 1 + random.below(60));
-                let payload = vec![b'p'; random.below(3) as usize];
-                let outcome = index.insert_with_payload(key, &text, &payload).unwrap();
+                let mut payload = vec![b'p'; random.below(3) as usize];
+                let outcome = if random.below(3) == 0 {
+                    // What is stored stays.
+                    let stored = model.get(key).map(|(_, payload)| payload.clone());
+                    payload = stored.unwrap_or_default();
+                    index.insert(key, &text).unwrap()
+                } else {
+                    index.insert_with_payload(key, &text, &payload).unwrap()
+                };
                 let before = model.insert(key.to_vec(), (text.clone(), payload.clone()));
                 assert_eq!(outcome == Outcome::Inserted, before.is_none(), "{step}");
                 let same = before == Some((text, payload));
@@ -185,7 +192,7 @@ fn texts_stay_whole_whatever_is_done_to_them() {
         let view = index.view();
         assert_eq!(view.count_texts().unwrap(), u64::try_from(model.len()).unwrap());
         let cut = |(key, (text, _)): (&Vec<u8>, &(String, Vec<u8>))| {
-            index.cutter().prepare(key, text, b"").unwrap().passages()
+            index.cutter().prepare(key, text, None).unwrap().passages()
         };
         let passages: usize = model.iter().map(cut).sum();
         assert_eq!(index.index().len(), u64::try_from(passages).unwrap(), "{step}");
@@ -232,7 +239,7 @@ fn two_threads_that_replace_the_same_text_leave_no_passages_behind() {
 fn several_texts_of_one_write_are_one_change() {
     let scratch = Scratch::new();
     let index = PassageIndex::create(scratch.dir(), &params(8, 4), inline()).unwrap();
-    let text = |key: &str, count| index.cutter().prepare(key, &words(0, count), b"").unwrap();
+    let text = |key: &str, count| index.cutter().prepare(key, &words(0, count), None).unwrap();
     let all = [text("a", 90), text("b", 20), text("a", 12)];
     let outcomes = index.write(&all).unwrap();
     assert_eq!(outcomes, [Outcome::Superseded, Outcome::Inserted, Outcome::Inserted]);

@@ -125,7 +125,7 @@ fn passages(printed: &mut Printed, scratch: &Scratch) {
     let text = text.join(" ");
     let cutter = Passages::new(&params).unwrap();
     printed.add("Windows", &windows);
-    printed.add("Prepared", &cutter.prepare("a", &text, vec![7; 9_000]).unwrap());
+    printed.add("Prepared", &cutter.prepare("a", &text, Some(&[7; 9_000])).unwrap());
     printed.add("Passages", &cutter);
     index.insert("a", &text).unwrap();
     let view = index.view();
