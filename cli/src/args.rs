@@ -268,31 +268,37 @@ pub(crate) struct Query {
     pub(crate) limit: usize,
 }
 
-/// Remove documents by their keys, or those that are older than a time
+/// Remove documents by their keys, by what their keys begin with, or by their age
 ///
 /// Exit status 1 if a key was missing; the others are removed all the same.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "nearkin remove [OPTIONS] <INDEX> <KEY>... [--from <FILE>]\n       \
+    nearkin remove [OPTIONS] <INDEX> --prefix <PREFIX>\n       \
     nearkin remove [OPTIONS] <INDEX> --before <TIME>")]
 #[command(after_help = "Examples:\n  nearkin remove my.nearkin docs/mit.txt docs/isc.txt\n  \
     nearkin remove papers.nearkin --from keys.txt\n  \
+    nearkin remove papers.nearkin --prefix drafts/\n  \
     nearkin remove papers.nearkin --before 2024-12-31")]
 pub(crate) struct Remove {
     /// Folder of the index
     pub(crate) index: PathBuf,
 
     /// Keys to remove, exactly as stored
-    #[arg(value_name = "KEY", required_unless_present_any = ["from", "before"])]
+    #[arg(value_name = "KEY", required_unless_present_any = ["from", "prefix", "before"])]
     pub(crate) keys: Vec<OsString>,
 
     /// Read more keys from FILE, one a line; `-` is stdin
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
 
+    /// Remove every document whose key begins with PREFIX
+    #[arg(long, value_name = "PREFIX", conflicts_with_all = ["keys", "from"])]
+    pub(crate) prefix: Option<OsString>,
+
     /// Remove what was added, or last replaced, before TIME: a day (2024-12-31) or a second
     /// (2024-12-31T23:59:59Z) in UTC, or milliseconds since 1970
     #[arg(long, value_name = "TIME", value_parser = time::parse)]
-    #[arg(conflicts_with_all = ["keys", "from"])]
+    #[arg(conflicts_with_all = ["keys", "from", "prefix"])]
     pub(crate) before: Option<u64>,
 }
 

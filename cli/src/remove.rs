@@ -1,4 +1,4 @@
-//! `nearkin remove`: documents out, by their keys or their age.
+//! `nearkin remove`: documents out, by their keys, what these begin with, or their age.
 //!
 //! Knows where keys come from and what is said of missing ones.
 
@@ -23,11 +23,20 @@ use crate::raw::{KEY_BYTES_MAX, PASSAGE_KEY_BYTES_MAX, key_of};
 const BATCH_KEYS: usize = 1_000;
 
 pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
+    if let Some(prefix) = args.prefix {
+        if prefix.is_empty() {
+            // A variable of the shell that is not set, most likely.
+            return Err(Failure::new(
+                "an empty --prefix would remove every document",
+                "give what the keys begin with; to begin anew, remove the folder of the index",
+            ));
+        }
+        let remove = |index: &Index| index.remove_prefix(prefix.as_encoded_bytes());
+        return remove_at_once(&args.index, "remove --prefix", remove, output);
+    }
     if let Some(time) = args.before {
-        let advice =
-            "what was removed by now stays removed; run the same command again for the rest";
-        interrupt::end_at_once(advice.to_owned());
-        return remove_before(&args.index, time, output);
+        let remove = |index: &Index| index.remove_before(time);
+        return remove_at_once(&args.index, "remove --before", remove, output);
     }
     interrupt::listen();
     // Before the index is opened: a file that is not there changes nothing.
@@ -65,10 +74,18 @@ pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
     Ok(if counts.missing == 0 { Ended::Well } else { Ended::Amiss })
 }
 
-fn remove_before(dir: &Path, time: u64, output: &mut Output) -> Result<Ended, Failure> {
+/// Removes what the library finds by itself.
+fn remove_at_once(
+    dir: &Path,
+    command: &str,
+    remove: impl FnOnce(&Index) -> nearkin::Result<u64>,
+    output: &mut Output,
+) -> Result<Ended, Failure> {
+    let advice = "what was removed by now stays removed; run the same command again for the rest";
+    interrupt::end_at_once(advice.to_owned());
     let index = opened::to_change(dir)?;
-    opened::check_of_documents(index.params(), "remove --before")?;
-    let counts = Counts { removed: index.remove_before(time)?, missing: 0 };
+    opened::check_of_documents(index.params(), command)?;
+    let counts = Counts { removed: remove(&index)?, missing: 0 };
     index.close()?;
     if output.json() {
         output.object(&counts)?;

@@ -186,7 +186,9 @@ impl Run<'_> {
         let steady = after.as_ref().is_ok_and(|after| *after == file.stat);
         let stat = after.unwrap_or(file.stat);
         let settled = steady && file.settled;
-        let memo = Memo { stat, settled, maker: texts::maker(), place: file.place, content };
+        let own = Some(memo::hash(&signature));
+        let (maker, place) = (texts::maker(), file.place);
+        let memo = Memo { stat, settled, maker, place, content, signature: own };
         // Only a document that is the same as before keeps the time it was put there.
         let (same, time) = match file.known {
             Known::Nothing => (false, 0),

@@ -5,8 +5,13 @@
 use std::fs::Metadata;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What payloads begin with that `mirror` wrote.
-const MAGIC: [u8; 4] = *b"NKM1";
+use nearkin::Signature;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// What payloads begin with that `mirror` wrote, and those of before, which say nothing of the
+/// signature.
+const MAGIC: [u8; 4] = *b"NKM2";
+const MAGIC_BEFORE: [u8; 4] = *b"NKM1";
 
 /// A modification this recent may be followed by another one that leaves the time as it is: some
 /// file systems count in steps of 2 s, and clocks of network drives differ.
@@ -86,6 +91,14 @@ pub(crate) struct Memo {
     pub(crate) place: u64,
     /// XXH3-128 of its bytes.
     pub(crate) content: u128,
+    /// Hash of the signature that was made of it. A payload stays when somebody else inserts
+    /// another text under the same key: then it says nothing of that text.
+    pub(crate) signature: Option<u64>,
+}
+
+/// What a memo holds of a signature.
+pub(crate) fn hash(signature: &Signature) -> u64 {
+    xxh3_64(signature.as_bytes())
 }
 
 impl Memo {
@@ -96,12 +109,25 @@ impl Memo {
         bytes.extend(self.place.to_le_bytes());
         bytes.extend(self.content.to_le_bytes());
         bytes.extend(self.stat.encode());
+        bytes.extend(self.signature.unwrap_or_default().to_le_bytes());
         bytes
+    }
+
+    /// Whether a document with this payload and this signature is what `mirror` put there. (What
+    /// was written before does not tell.)
+    pub(crate) fn is_of(&self, signature: &Signature) -> bool {
+        self.signature.is_none_or(|own| own == hash(signature))
     }
 
     /// None of a payload that `mirror` did not write.
     pub(crate) fn decode(payload: &[u8]) -> Option<Self> {
-        let rest = payload.strip_prefix(&MAGIC)?;
+        let (rest, signature) = match payload.strip_prefix(&MAGIC) {
+            Some(rest) => {
+                let (rest, signature) = rest.split_last_chunk()?;
+                (rest, Some(u64::from_le_bytes(*signature)))
+            }
+            None => (payload.strip_prefix(&MAGIC_BEFORE)?, None),
+        };
         let (maker, rest) = rest.split_first_chunk()?;
         let ([settled, 0], rest) = rest.split_first_chunk()? else { return None };
         let (place, rest) = rest.split_first_chunk()?;
@@ -116,10 +142,12 @@ impl Memo {
         };
         rest.is_empty().then_some(Self {
             stat,
-            settled: *settled == 1,
+            // What does not tell is read again, and written so that it does.
+            settled: *settled == 1 && signature.is_some(),
             maker: u16::from_le_bytes(*maker),
             place: u64::from_le_bytes(*place),
             content: u128::from_le_bytes(*content),
+            signature,
         })
     }
 }
@@ -131,14 +159,19 @@ mod tests {
     #[test]
     fn a_memo_is_read_as_it_was_written_and_nothing_else_is() {
         let stat = Stat { bytes: 1 << 40, modified_ns: -5, changed_ns: i64::MAX };
-        let memo = Memo { stat, settled: true, maker: 0x1234, place: 7, content: 1 << 100 };
+        let (content, signature) = (1 << 100, Some(9));
+        let memo = Memo { stat, settled: true, maker: 0x1234, place: 7, content, signature };
         let payload = memo.encode();
-        assert_eq!(payload.len(), 56);
+        assert_eq!(payload.len(), 64);
         assert_eq!(Memo::decode(&payload), Some(memo));
         for end in 0..payload.len() {
             assert_eq!(Memo::decode(&payload[..end]), None);
         }
         assert_eq!(Memo::decode(&[&payload[..], b"x"].concat()), None);
+        // Of before: what it says nothing of is read again.
+        let before = [&b"NKM1"[..], &payload[4..56]].concat();
+        let read_again = Memo { settled: false, signature: None, ..memo };
+        assert_eq!(Memo::decode(&before), Some(read_again));
         assert_eq!(Memo::decode(b"somebody's own payload of at least fifty-six bytes, see?"), None);
     }
 

@@ -23,7 +23,8 @@ use crate::texts;
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Known {
     Nothing,
-    /// A document without a payload: of `nearkin add`, most likely.
+    /// A document without a payload, of `nearkin add` most likely; or what somebody else has put in
+    /// the place of one of `mirror`, whose payload stayed.
     Others {
         time: u64,
     },
@@ -161,8 +162,10 @@ pub(crate) fn plan(
     let mut plan = planning.plan;
     let keys = scope.keys();
     for document in documents.into_iter().flat_map(Snapshot::iter) {
-        let Document { key, payload, .. } = document?;
-        let ours = folder.holds(&key) && keys.holds(&key) && Memo::decode(&payload).is_some();
+        let Document { key, payload, signature, .. } = document?;
+        let is_ours = |memo: Memo| memo.is_of(&signature);
+        let ours =
+            folder.holds(&key) && keys.holds(&key) && Memo::decode(&payload).is_some_and(is_ours);
         if !ours || seen.contains(&folder::mark(&key)) {
             continue;
         }
@@ -211,8 +214,9 @@ impl Planning<'_> {
         };
         let known = match document {
             None => Known::Nothing,
-            Some(Document { payload, time, .. }) => match Memo::decode(&payload) {
-                Some(memo) => Known::Ours { memo, time },
+            Some(Document { payload, time, signature, .. }) => match Memo::decode(&payload) {
+                Some(memo) if memo.is_of(&signature) => Known::Ours { memo, time },
+                Some(_) => Known::Others { time },
                 None if payload.is_empty() => Known::Others { time },
                 None => {
                     self.skip(path, key, Reason::Taken);

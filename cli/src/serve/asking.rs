@@ -101,11 +101,11 @@ fn decide(shared: &Shared, asked: &Admit) -> Result<Json<Admitted>, Refused> {
         .relate(asked.relate.unwrap_or(reject))
         .keep(asked.keep.into())
         .limit(limit(asked.limit)?);
-    let newcomer = Newcomer::new(&key.0, &signature).payload(&payload.0);
-    let admissions = shared.index.admit_all(&[newcomer], &terms)?;
-    let Some(admission) = admissions.into_iter().next() else {
-        return Err(Refused::invalid("one newcomer has one admission"));
-    };
+    let mut newcomer = Newcomer::new(&key.0, &signature);
+    if let Some(payload) = payload {
+        newcomer = newcomer.payload(&payload.0);
+    }
+    let admission = shared.index.admit_one(&newcomer, &terms)?;
     let mut admitted = Admitted {
         decision: "rejected",
         duplicates: Vec::new(),

@@ -191,8 +191,8 @@ pub(super) struct Put {
     pub(super) text: Option<String>,
     pub(super) items: Option<Vec<Item>>,
     pub(super) rows: Option<Vec<u64>>,
-    #[serde(default)]
-    pub(super) payload: Blob,
+    /// None: the stored one stays.
+    pub(super) payload: Option<Blob>,
 }
 
 /// `POST /v1/batch`
@@ -207,7 +207,16 @@ pub(super) struct Operations {
 #[serde(rename_all = "snake_case")]
 pub(super) enum Operation {
     Insert(Insert),
+    SetPayload(SetPayload),
     Remove(Remove),
+}
+
+/// A payload for a stored document.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SetPayload {
+    pub(super) key: Blob,
+    pub(super) payload: Blob,
 }
 
 /// A document to insert.
@@ -218,8 +227,8 @@ pub(super) struct Insert {
     pub(super) text: Option<String>,
     pub(super) items: Option<Vec<Item>>,
     pub(super) rows: Option<Vec<u64>>,
-    #[serde(default)]
-    pub(super) payload: Blob,
+    /// None: the stored one stays.
+    pub(super) payload: Option<Blob>,
 }
 
 /// A document to remove.
@@ -253,8 +262,8 @@ pub(super) struct Admit {
     pub(super) text: Option<String>,
     pub(super) items: Option<Vec<Item>>,
     pub(super) rows: Option<Vec<u64>>,
-    #[serde(default)]
-    pub(super) payload: Blob,
+    /// None: the stored one stays.
+    pub(super) payload: Option<Blob>,
     pub(super) reject: Option<f64>,
     pub(super) relate: Option<f64>,
     #[serde(default)]

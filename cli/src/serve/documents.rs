@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
-use nearkin::{Batch, Outcome};
+use nearkin::{Batch, Edit, Outcome, Signature};
 
 use super::answers::{self, BatchWritten, Stored, Written};
 use super::bodies::{self, Blob, Body, Operation, Operations, Put};
@@ -41,6 +41,15 @@ fn key_of(uri: &Uri) -> Result<Vec<u8>, Refused> {
     Ok(key)
 }
 
+/// An insert; without a payload the stored one stays.
+fn insert<'a>(key: &'a [u8], signature: &'a Signature, payload: Option<&'a Blob>) -> Edit<'a> {
+    let edit = Edit::insert(key, signature);
+    match payload {
+        Some(payload) => edit.payload(&payload.0),
+        None => edit,
+    }
+}
+
 pub(super) async fn put(
     State(shared): State<Arc<Shared>>,
     uri: Uri,
@@ -52,7 +61,7 @@ pub(super) async fn put(
         let sketcher = &shared.sketcher;
         let signature =
             bodies::signature(sketcher, text.as_deref(), items.as_deref(), rows.as_deref())?;
-        let batch = Batch::new().insert_with_payload(&key, &signature, &payload.0);
+        let batch: Batch = [insert(&key, &signature, payload.as_ref())].into_iter().collect();
         Ok(shared.index.write(batch)?)
     };
     let written = shared.work(work).await?;
@@ -105,8 +114,11 @@ pub(super) async fn batch(
         let Operations { operations } = body.read()?;
         let mut batch = Batch::new();
         for (at, operation) in operations.into_iter().enumerate() {
-            batch = match operation {
-                Operation::Remove(remove) => batch.remove(&remove.key.0),
+            match operation {
+                Operation::Remove(remove) => batch.push(Edit::remove(&remove.key.0)),
+                Operation::SetPayload(set) => {
+                    batch.push(Edit::set_payload(&set.key.0, &set.payload.0));
+                }
                 Operation::Insert(given) => {
                     let (text, items, rows) = (given.text, given.items, given.rows);
                     let signature = bodies::signature(
@@ -116,9 +128,9 @@ pub(super) async fn batch(
                         rows.as_deref(),
                     )
                     .map_err(|refused| refused.of(&format!("operations[{at}]")))?;
-                    batch.insert_with_payload(&given.key.0, &signature, &given.payload.0)
+                    batch.push(insert(&given.key.0, &signature, given.payload.as_ref()));
                 }
-            };
+            }
         }
         Ok(shared.index.write(batch)?)
     };

@@ -217,6 +217,29 @@ fn documents_of_others_stay() {
     assert_eq!(keys, [r#""c/a""#, r#""d/b""#, r#""d/not-a-file""#]);
 }
 
+/// A payload stays when another text is added under its key, and says nothing of that one.
+#[test]
+fn what_was_added_in_the_place_of_a_file_is_replaced_by_it() {
+    let scratch = Scratch::new();
+    scratch.write_old(&[("d/a", &text(1)), ("d/b", &text(2))]);
+    scratch.mirror("i d");
+    let mirrored = scratch.documents("i");
+    let line = |key: &str| format!("{{\"id\":\"{key}\",\"text\":\"{}\"}}\n", text(3));
+    scratch.write("x.jsonl", line("d/a"));
+    let added = scratch.run("add i --jsonl x.jsonl").ends_with(0);
+    assert!(added.stdout.contains("1 replaced"), "{}", added.stdout);
+    assert_ne!(scratch.documents("i"), mirrored);
+    let (lines, counts) = scratch.mirror("i d");
+    assert_eq!(lines, ["replaced d/a"]);
+    assert_eq!(count(&counts, &["unchanged", "read"]), [1, 1]);
+    assert_eq!(scratch.documents("i"), mirrored);
+    // Where there is no file any more it is somebody else's.
+    scratch.run("add i --jsonl x.jsonl").ends_with(0);
+    fs::remove_file(scratch.path("d/a")).unwrap();
+    assert!(scratch.mirror("i d").0.is_empty());
+    assert_eq!(scratch.documents("i").len(), 2);
+}
+
 #[test]
 fn the_same_folder_under_another_name_is_refused() {
     let scratch = Scratch::new();

@@ -63,6 +63,7 @@ fn what_needs_documents_says_so() {
         "query i --key texts/a.txt",
         "query i texts/a.txt --exact",
         "remove i --before 2020-01-01",
+        "remove i --prefix texts/",
         "compact i --ttl 1d",
     ] {
         scratch.run(command).ends_with(2).says(&["of passages (40:20)"]);

@@ -40,6 +40,59 @@ fn documents_are_removed_by_their_age() {
 }
 
 #[test]
+fn documents_are_removed_by_what_their_keys_begin_with() {
+    let scratch = Scratch::with_licences();
+    let ran = scratch.run("remove i --prefix nothing/").ends_with(0);
+    assert_eq!(ran.stdout, "0 documents removed\n");
+    let ran = scratch.run("remove i --prefix docs/X --json").ends_with(0);
+    assert_eq!(ran.stdout, "{\"removed\":1,\"missing\":0}\n");
+    for clash in
+        ["docs/MIT.txt --prefix docs/", "--prefix docs/ --before 1", "--prefix docs --from x"]
+    {
+        scratch.run(&format!("remove i {clash}")).ends_with(2).says(&["cannot be used with"]);
+    }
+    let refused = scratch.command(&["remove", "i", "--prefix", ""]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("would remove every document"), "{said}");
+    assert_eq!(scratch.run("stats i --json").ends_with(0).objects()[0]["documents"], 4);
+    let ran = scratch.run("remove i --prefix docs/").ends_with(0);
+    assert_eq!(ran.stdout, "4 documents removed\n");
+}
+
+/// The tool itself has no payloads to give: it leaves those that are there, and an import brings
+/// its own, also if there is none.
+#[test]
+fn payloads_stay_when_texts_are_added_again() {
+    let scratch = Scratch::with_licences();
+    let lines = scratch.run("export i --out -").ends_with(0).stdout;
+    let with =
+        lines.replace("\"key\":\"docs/MIT.txt\"", "\"key\":\"docs/MIT.txt\",\"payload\":\"mine\"");
+    assert_ne!(with, lines);
+    let replaced = |command: &str| {
+        let ran = scratch.run(command).ends_with(0);
+        assert!(ran.stdout.contains("1 replaced"), "{command}: {}", ran.stdout);
+    };
+    scratch.write("with.jsonl", &with);
+    scratch.write("without.jsonl", &lines);
+    replaced("import i with.jsonl");
+    let payload = || {
+        let objects = scratch.run("export i --out -").ends_with(0).objects();
+        let found = objects.into_iter().find(|one| one["key"] == "docs/MIT.txt");
+        found.unwrap()["payload"].clone()
+    };
+    assert_eq!(payload(), "mine");
+    scratch.write("docs/MIT.txt", "quite other words than those of the licence");
+    replaced("add i docs");
+    assert_eq!(payload(), "mine");
+    scratch.write("docs/MIT.txt", "and other words again, of which none was there before");
+    scratch.run("admit i docs").ends_with(0);
+    assert_eq!(payload(), "mine");
+    replaced("import i without.jsonl");
+    assert_eq!(payload(), Value::Null);
+}
+
+#[test]
 fn documents_expire_by_their_time_to_live() {
     let scratch = Scratch::with_licences();
     let ran = scratch.run("compact i --ttl 1d --json").ends_with(0);

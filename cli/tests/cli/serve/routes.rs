@@ -31,7 +31,23 @@ fn a_document_is_put_got_replaced_and_removed() {
     assert_eq!(client.ask("PUT", path, Some(&other)).has(200).json()["outcome"], "replaced");
     let empty = json!({"text": " - "});
     client.ask("PUT", path, Some(&empty)).fails(400, "empty");
-    assert_eq!(client.ask("GET", path, None).has(200).json()["payload"], "");
+    // Only who says so changes a payload.
+    let payload = |client: &mut super::http::Client| {
+        client.ask("GET", path, None).has(200).json()["payload"].clone()
+    };
+    assert_eq!(payload(&mut client), json!({"base64": "AP8="}));
+    let set = |key: &str| json!({"set_payload": {"key": key, "payload": "set"}});
+    let batch = json!({"operations": [set("docs/new one.txt"), set("nobody")]});
+    let written = client.ask("POST", "/v1/batch", Some(&batch)).has(200).json();
+    assert_eq!(written["outcomes"], json!(["replaced", "missing"]));
+    let insert = json!({"insert": {"key": "docs/new one.txt", "text": "words of a third kind"}});
+    client.ask("POST", "/v1/batch", Some(&json!({"operations": [insert]}))).has(200);
+    let admit = json!({"key": "docs/new one.txt", "text": "words of a fourth kind"});
+    client.ask("POST", "/v1/admit", Some(&admit)).has(200);
+    assert_eq!(payload(&mut client), "set");
+    let cleared = json!({"text": "words of another kind", "payload": ""});
+    client.ask("PUT", path, Some(&cleared)).has(200);
+    assert_eq!(payload(&mut client), "");
     assert_eq!(client.ask("DELETE", path, None).has(200).json()["outcome"], "removed");
     client.ask("DELETE", path, None).fails(404, "not_found");
     server.stop();
