@@ -148,6 +148,14 @@ class Index(_Readable):
         removed: int = await self._call("remove", keys)
         return removed
 
+    async def set_payload(self, key: Any, payload: bytes) -> bool:
+        there: bool = await self._call("set_payload", key, payload)
+        return there
+
+    async def remove_prefix(self, prefix: Any) -> int:
+        removed: int = await self._call("remove_prefix", prefix)
+        return removed
+
     async def remove_before(self, time: Any) -> int:
         removed: int = await self._call("remove_before", time)
         return removed

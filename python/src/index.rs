@@ -119,8 +119,8 @@ impl Index {
     /// Adds a column of documents under a column of keys; a key that is there is replaced.
     ///
     /// ``documents`` are texts, sets of items (if the parameters say so), or
-    /// :class:`Signatures`. ``payloads`` is a column of bytes, ``times`` one of datetimes or of
-    /// milliseconds, or one time for all. Written in batches, each of them atomic and durable;
+    /// :class:`Signatures`. ``payloads`` is a column of bytes (where it is null, or there is none,
+    /// a stored payload stays), ``times`` one of datetimes or of milliseconds, or one time for all. Written in batches, each of them atomic and durable;
     /// rows without a shingle are not written, and named in the result.
     #[pyo3(signature = (keys, documents, *, payloads=None, times=None, progress=None,
         threads=None))]
@@ -140,7 +140,8 @@ impl Index {
         add(py, base, &columns, callback.as_ref(), threads)?.into_py(py)
     }
 
-    /// Inserts or replaces one document; ``True`` if something was written.
+    /// Inserts or replaces one document; ``True`` if something was written. Without a payload a
+    /// stored one stays; ``b""`` clears it.
     #[pyo3(signature = (key, document, *, payload=None, time=None))]
     fn insert(
         slf: &Bound<'_, Self>,
@@ -154,18 +155,24 @@ impl Index {
         let (key, index) = (key_bytes(key)?, base.writer(py)?);
         base.keys.check(py, &key)?;
         let signature = base.sketched(py, document)?;
-        let payload = payload.unwrap_or_default().to_vec();
-        let batch = match time {
-            None => nearkin::Batch::new().insert_with_payload(&key, &signature, payload),
-            Some(time) => {
-                let time = crate::writing::ms_of(&time)?;
-                let document =
-                    nearkin::Document::new(key, signature).with_payload(payload).with_time(time);
-                nearkin::Batch::new().insert_document(&document)
-            }
-        };
+        let time = time.map(|time| crate::writing::ms_of(&time)).transpose()?;
+        let edit = crate::writing::insert(&key, payload, time, &signature);
+        let batch: nearkin::Batch = [edit].into_iter().collect();
         let written = engine(py, || index.write(&batch))?;
         Ok(!matches!(written.outcomes.as_slice(), [Outcome::Unchanged]))
+    }
+
+    /// Gives the document with this key another payload, and leaves all else as it is; whether
+    /// there is such a document.
+    fn set_payload(
+        slf: &Bound<'_, Self>,
+        key: &Bound<'_, PyAny>,
+        payload: &[u8],
+    ) -> PyResult<bool> {
+        let (py, base) = (slf.py(), slf.as_super().get());
+        base.check_of_documents(py)?;
+        let (key, index) = (key_bytes(key)?, base.writer(py)?);
+        Ok(engine(py, || index.set_payload(key, payload))? != Outcome::Missing)
     }
 
     fn __setitem__(
@@ -197,6 +204,15 @@ impl Index {
         let (py, base) = (slf.py(), slf.as_super().get());
         base.check_of_documents(py)?;
         crate::writing::remove(py, base, keys)
+    }
+
+    /// Removes every document whose key begins with ``prefix``; returns how many. An empty prefix
+    /// removes all.
+    fn remove_prefix(slf: &Bound<'_, Self>, prefix: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let (py, base) = (slf.py(), slf.as_super().get());
+        base.check_of_documents(py)?;
+        let (prefix, index) = (key_bytes(prefix)?, base.writer(py)?);
+        engine(py, || index.remove_prefix(prefix))
     }
 
     /// Removes every document whose time is before ``time``; returns how many.

@@ -2,7 +2,7 @@
 
 use std::mem::take;
 
-use nearkin::{Admission, Admit, Batch, Decision, Document, Keep, Newcomer, Outcome, Signature};
+use nearkin::{Admission, Admit, Batch, Decision, Edit, Keep, Newcomer, Outcome, Signature};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -86,22 +86,20 @@ pub(crate) fn check_keys(
     Ok(())
 }
 
-/// Adds an insert to a batch.
-fn push(
-    batch: Batch,
-    key: &[u8],
-    payload: &[u8],
+/// An insert; without a payload the stored one stays.
+pub(crate) fn insert<'a>(
+    key: &'a [u8],
+    payload: Option<&'a [u8]>,
     time: Option<u64>,
-    signature: Signature,
-) -> Batch {
+    signature: &'a Signature,
+) -> Edit<'a> {
+    let mut edit = Edit::insert(key, signature);
+    if let Some(payload) = payload {
+        edit = edit.payload(payload);
+    }
     match time {
-        None => batch.insert_with_payload(key, &signature, payload),
-        Some(time) => {
-            let (key, payload) = (key.to_vec(), payload.to_vec());
-            batch.insert_document(
-                &Document::new(key, signature).with_payload(payload).with_time(time),
-            )
-        }
+        Some(time) => edit.time(time),
+        None => edit,
     }
 }
 
@@ -134,8 +132,8 @@ pub(crate) fn add(
                     continue;
                 };
                 let payload = payloads.as_ref().and_then(|all| *all.get(row - rows.start)?);
-                let (key, payload) = (key.unwrap_or_default(), payload.unwrap_or_default());
-                batch = push(batch, key, payload, time_of(times, row), signature);
+                let (key, time) = (key.unwrap_or_default(), time_of(times, row));
+                batch.push(insert(key, payload, time, &signature));
                 if batch.bytes() >= BATCH_BYTES {
                     outcomes.extend(index.write(take(&mut batch))?.outcomes);
                 }

@@ -170,6 +170,33 @@ def test_times_and_expiry(tmp_path, params):
             ix.remove_before("yesterday")
 
 
+def test_payloads_stay(tmp_path, params):
+    texts = [made_text(n) for n in range(4)]
+    with nk.Index(tmp_path / "a", params) as ix:
+        ix.insert("a", texts[0], payload=b"mine")
+        ix["a"] = texts[1]
+        assert ix["a"].payload == b"mine" and ix["a"].signature == ix.sketcher.text(texts[1])
+        # A null, and no column at all.
+        ix.add(["a", "b"], texts[2:4], payloads=[None, b"other"])
+        ix.add(["b"], [texts[0]], times=7)
+        assert (ix["a"].payload, ix["b"].payload) == (b"mine", b"other")
+        ix.admit(["a"], [made_text(5)])
+        assert ix["a"].payload == b"mine"
+        time = ix["a"].time
+        assert ix.set_payload("a", b"set") and not ix.set_payload("nobody", b"set")
+        assert (ix["a"].payload, ix["a"].time) == (b"set", time)
+        ix.insert("a", made_text(5), payload=b"")
+        assert ix["a"].payload == b"" and "nobody" not in ix
+
+
+def test_remove_prefix(filled):
+    assert filled.remove_prefix("en/00") == 10 and "en/009" not in filled
+    assert filled.remove_prefix("fr/") == 0
+    assert filled.remove_prefix("en/") == 40 and len(filled) == 200
+    with pytest.raises(TypeError, match="a key must be"):
+        filled.remove_prefix(1.5)
+
+
 def test_bytes_keys_and_int_keys(tmp_path, params):
     with nk.Index(tmp_path / "a", params, keys="bytes") as ix:
         ix[b"\xff"] = made_text(1)

@@ -65,8 +65,24 @@ class Model(RuleBasedStateMachine):
             raise AssertionError("an empty set was taken")
         self.index[key] = items
         old = self.held.get(key)
-        if old is None or old[:2] != (self.signature(items), b""):
-            self.held[key] = (self.signature(items), b"", self.index[key].time_ms)
+        # A payload stays.
+        new = (self.signature(items), old[1] if old else b"")
+        if old is None or old[:2] != new:
+            self.held[key] = (*new, self.index[key].time_ms)
+
+    @rule(key=KEYS, payload=st.binary(max_size=3))
+    def set_payload(self, key, payload):
+        old = self.held.get(key)
+        assert self.index.set_payload(key, payload) == (old is not None)
+        if old is not None:
+            self.held[key] = (old[0], payload, old[2])
+
+    @rule(prefix=st.sampled_from(["k1", "k", "x"]))
+    def remove_prefix(self, prefix):
+        gone = [key for key in self.held if key.startswith(prefix)]
+        assert self.index.remove_prefix(prefix) == len(gone)
+        for key in gone:
+            del self.held[key]
 
     @rule(key=KEYS)
     def delete(self, key):

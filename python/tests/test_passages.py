@@ -18,6 +18,9 @@ def test_quotations_are_found(tmp_path):
         text = f"Zürich – {made_text(9, 60)} {quoted} {made_text(8, 60)}"
         (found,) = ix.query(text)
         assert found.key == "book" and found.payload == b"B" and 0.2 < found.share < 0.7
+        # The payload stays with another text.
+        assert ix.insert("book", book + " and an afterword") and ix.insert("book", book)
+        assert ix.query(book)[0].payload == b"B"
         spans = [passage.query for passage in found.passages]
         words = set(" ".join(text[a:b] for a, b in spans).split())
         assert words & set(quoted.split()) and all(passage.similarity >= 0.5 for passage in found.passages)
