@@ -57,7 +57,8 @@
 //! | choose shingles, threshold and bands | [`Params`], [`ParamsBuilder`], [`Shingles`] |
 //! | make signatures of texts, sets, or rows from elsewhere | [`Sketcher`], [`Signature`] |
 //! | open an index for writing | [`Index`], [`Options`], [`Durability`], [`Maintenance`] |
-//! | write several documents as one atomic change | [`Batch`], [`Written`], [`Outcome`] |
+//! | write several documents as one atomic change | [`Batch`], [`Edit`], [`Written`], [`Outcome`] |
+//! | keep your own bytes with a document | [`Index::insert_with_payload`], [`Index::set_payload`] |
 //! | find what is like a signature or a document | [`Query`], [`Queries`], [`Answer`], [`Match`] |
 //! | turn near-copies away, in one step | [`Admit`], [`Newcomer`], [`Admission`], [`Decision`] |
 //! | find all pairs and clusters | [`Index::pairs`], [`Index::clusters`], [`Pair`], [`Cluster`] |
@@ -67,7 +68,7 @@
 //! | find quotations in longer texts | [`passages::PassageIndex`], [`passages::Passages`] |
 //! | back up, verify, repair | [`Index::backup`], [`Index::verify`], [`Index::salvage`] |
 //! | merge indexes, or change the threshold | [`Index::import`], [`Index::rebuild`] |
-//! | let documents expire | [`Options::ttl`], [`Index::remove_before`] |
+//! | let documents expire, or remove a tenant | [`Options::ttl`], [`Index::remove_prefix`] |
 //! | act on an error | [`Error`], [`ErrorKind`] |
 //!
 //! # Guides
