@@ -83,7 +83,11 @@ pub(crate) fn plan<'a>(
     let count = operations.len();
     let mut outcomes = vec![Outcome::Missing; count];
     let earlier = if count > 1 { supersede(operations, &mut outcomes) } else { Vec::new() };
-    let wanted = (0..count).filter(|at| outcomes[*at] != Outcome::Superseded).collect();
+    let wanted = if earlier.is_empty() {
+        (0..count).collect()
+    } else {
+        (0..count).filter(|at| outcomes[*at] != Outcome::Superseded).collect()
+    };
     let places = locate_all(before, |at| operations[at].key(), key_hashes, wanted)?;
     let (merged, kept) = (Vec::new(), Vec::new());
     let mut plan = Plan { operations, key_hashes, outcomes, places, merged, kept };
@@ -164,18 +168,36 @@ fn fold(
 
 impl Plan<'_> {
     /// What an operation comes to that no later one supersedes.
+    #[inline]
     fn decide(
         &mut self,
         before: &Snapshot,
         at: usize,
         earlier: &[(usize, usize)],
     ) -> Result<Outcome> {
+        match (&self.operations[at], self.places[at]) {
+            (Operation::Remove { .. }, None) => Ok(Outcome::Missing),
+            (Operation::Remove { .. }, Some(_)) => Ok(Outcome::Removed),
+            // Most documents are new, and say themselves what they are.
+            (Operation::Insert { payload, .. }, None)
+                if payload.is_some() || earlier.is_empty() =>
+            {
+                Ok(Outcome::Inserted)
+            }
+            _ => self.decide_with_stored(before, at, earlier),
+        }
+    }
+
+    #[inline(never)]
+    fn decide_with_stored(
+        &mut self,
+        before: &Snapshot,
+        at: usize,
+        earlier: &[(usize, usize)],
+    ) -> Result<Outcome> {
         let place = self.places[at];
-        let folded = match (&self.operations[at], place) {
-            (Operation::Remove { .. }, None) => return Ok(Outcome::Missing),
-            (Operation::Remove { .. }, Some(_)) => return Ok(Outcome::Removed),
-            (Operation::Insert { payload: Some(_), .. }, None) => return Ok(Outcome::Inserted),
-            (Operation::Insert { payload: Some(_), .. }, Some(_)) => {
+        let folded = match &self.operations[at] {
+            Operation::Insert { payload: Some(_), .. } => {
                 Folded { exists: true, insert: Some(at), payload: Payload::Given(at) }
             }
             _ => fold(self.operations, earlier, at, place.is_some()),
@@ -267,7 +289,22 @@ impl Plan<'_> {
     }
 
     /// What the log and the memtable get of an operation that takes effect.
+    #[inline]
     pub(crate) fn logged(&self, at: usize) -> LoggedOperation<'_> {
+        match self.operations[at] {
+            Operation::Insert { key, payload, time, shingle_count, signature }
+                if payload.is_some() || self.merged.is_empty() =>
+            {
+                let payload = payload.unwrap_or_default();
+                LoggedOperation::Insert { key, payload, time, shingle_count, signature }
+            }
+            Operation::Remove { key } => LoggedOperation::Remove { key },
+            _ => self.logged_with_stored(at),
+        }
+    }
+
+    #[inline(never)]
+    fn logged_with_stored(&self, at: usize) -> LoggedOperation<'_> {
         let operation = &self.operations[at];
         let key = operation.key();
         if self.outcomes[at] == Outcome::Removed {
@@ -305,6 +342,23 @@ impl Plan<'_> {
         }
     }
 
+    /// The signature of the document that an operation comes to; none of a remove.
+    #[inline]
+    pub(crate) fn signature(&self, at: usize) -> Option<&[u8]> {
+        match self.operations[at] {
+            Operation::Insert { payload, signature, .. }
+                if payload.is_some() || self.merged.is_empty() =>
+            {
+                Some(signature)
+            }
+            Operation::Remove { .. } => None,
+            _ => match self.logged_with_stored(at) {
+                LoggedOperation::Insert { signature, .. } => Some(signature),
+                LoggedOperation::Remove { .. } => None,
+            },
+        }
+    }
+
     fn takes_effect(outcome: Outcome) -> bool {
         matches!(outcome, Outcome::Inserted | Outcome::Replaced | Outcome::Removed)
     }
@@ -312,6 +366,12 @@ impl Plan<'_> {
     /// Whether nothing is to be written.
     pub(crate) fn is_idle(&self) -> bool {
         !take_effect(&self.outcomes)
+    }
+
+    /// Whether an operation changes something.
+    #[inline]
+    pub(crate) fn is_effective(&self, at: usize) -> bool {
+        Self::takes_effect(self.outcomes[at])
     }
 
     /// Which operations change something.

@@ -8,7 +8,7 @@ use crate::index::batch::{Batch, Operation, Written};
 use crate::index::core::{Core, Writer};
 use crate::index::durable::Mark;
 use crate::index::options::Durability;
-use crate::index::plan::{Plan, key_hashes, plan, take_effect};
+use crate::index::plan::{Plan, key_hashes, plan};
 use crate::index::read::state::{Place, Snapshot, band_keys, other_parameters};
 use crate::memtable::{NewDocument, Step};
 use crate::sync::Arc;
@@ -209,7 +209,7 @@ impl Core {
         for (part, begin) in parts {
             keys.clear();
             for &at in part {
-                if let LoggedOperation::Insert { signature, .. } = plan.logged(at) {
+                if let Some(signature) = plan.signature(at) {
                     if keys.is_empty() {
                         keys.reserve(part.len() * tables);
                     }
@@ -242,7 +242,7 @@ fn lay_out(plan: &Plan<'_>, ends: &[usize], record: &mut RecordBuilder) -> Vec<u
     for &end in ends {
         let first = count;
         for at in begin..end {
-            if take_effect(&plan.outcomes[at..=at]) {
+            if plan.is_effective(at) {
                 if count == first && count > 0 {
                     record.begin_next();
                 }

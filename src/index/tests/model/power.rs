@@ -29,8 +29,14 @@ fn remove(key: &str) -> Edit {
     Edit::Remove { key: key.into() }
 }
 
+/// Another text in the place of a document, whose payload stays.
+fn rewrite(key: &str, value: u8) -> Edit {
+    Edit::Insert { key: key.into(), lanes: vec![value; HASHES], payload: None }
+}
+
 /// Every way in which the directory changes: a first WAL and the next, flushes with and without
-/// deaths, a compaction, a segment that dies whole, a clean close and a replay.
+/// deaths, a compaction, a segment that dies whole, a clean close and a replay; and payloads that
+/// stay and are set, of documents of a segment and of the memtable.
 pub(super) fn script() -> Vec<Op> {
     let ask = Ask { rows: 0, limit: usize::MAX };
     vec![
@@ -52,6 +58,9 @@ pub(super) fn script() -> Vec<Op> {
         Op::Write(vec![insert("a", 11)]),
         Op::DropAndReopen,
         Op::Write(vec![remove("g")]),
+        Op::Write(vec![rewrite("a", 12), Edit::SetPayload { key: "h".into(), payload: vec![7] }]),
+        Op::Write(vec![rewrite("h", 13)]),
+        Op::RemovePrefix(b"h".to_vec()),
     ]
 }
 
