@@ -1,6 +1,6 @@
 """How fast the package is on this machine: one thread, medians of three.
 
-python bench.py [--rows 100000] [--cpu]
+python benches/bench.py [--rows 100000] [--cpu]
 
 With --cpu it counts the processor time of this process instead of the time that passed: for a
 machine that others use, too. What the disk takes is then left out.
