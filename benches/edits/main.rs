@@ -1,0 +1,190 @@
+//! Which settings find copies that were edited, and which take documents for copies that are none.
+//!
+//! `cargo bench --bench edits` reads the corpora in the folder that `NEARKIN_DATA` names (default
+//! `../shared/data`), plants edits of 18 kinds, 300 of each, makes 600 documents that share a
+//! template or boilerplate, and writes the tables of `docs/TUNING.md`.
+
+#![expect(clippy::print_stdout, reason = "a program for people prints")]
+
+mod negatives;
+mod plant;
+mod settings;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use nearkin::{Admit, Durability, Index, Maintenance, Options, Params, Shingles, Sketcher};
+use plant::EDITS;
+use settings::Setting;
+
+/// Corpora whose texts are edited, and how many of each at most.
+const CORPORA: [(&str, usize); 5] = [
+    ("reuters21578", 6_000),
+    ("debian_descriptions", 6_000),
+    ("python_docs", 1_000),
+    ("state_union", 200),
+    ("inaugural", 60),
+];
+/// Edits of each kind.
+const EACH: usize = 300;
+/// Hard negatives.
+const NEGATIVES: usize = 600;
+/// Words of a text that is taken.
+const WORDS: std::ops::RangeInclusive<usize> = 60..=2_000;
+/// No two texts that are taken are more similar (words:3).
+const CLEAN: f64 = 0.3;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = std::env::var_os("NEARKIN_DATA");
+    let folder = folder.map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
+    if !folder.join("reuters21578.jsonl.zst").exists() {
+        println!("SKIPPED: {} has no corpora; NEARKIN_DATA names a folder", folder.display());
+        return Ok(());
+    }
+    let texts = clean_texts(&folder)?;
+    // What is edited and what negatives are made of are not the same texts.
+    let (edited, rest) = texts.split_at(texts.len() - NEGATIVES);
+    let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
+    let negatives = negatives::made(&rest);
+    let mut report = Report::new(edited.len());
+    for setting in settings::all()? {
+        let found = recall(&setting, edited)?;
+        let dropped = false_drops(&setting, &negatives)?;
+        report.add(&setting, &found, dropped);
+    }
+    report.write("docs/TUNING.md")
+}
+
+/// Texts that are no near-duplicates of each other, in a random order that is always the same.
+fn clean_texts(folder: &Path) -> Result<Vec<String>, Box<dyn Error>> {
+    let scratch = tempfile::tempdir()?;
+    let params = Params::for_threshold(CLEAN).shingles(Shingles::Words(3)).build()?;
+    let index = Index::create(scratch.path().join("clean"), &params, options())?;
+    let sketcher = index.sketcher();
+    let mut texts = Vec::new();
+    for (name, most) in CORPORA {
+        let mut taken = 0;
+        for (number, line) in lines(folder, name)?.lines().enumerate() {
+            let value: serde_json::Value = serde_json::from_str(line)?;
+            let text = value["text"].as_str().ok_or("a document without a text")?;
+            if taken == most || !WORDS.contains(&text.split_whitespace().count()) {
+                continue;
+            }
+            let key = format!("{name}/{number}");
+            let signature = sketcher.text(text)?;
+            if index.admit(&key, &signature, &Admit::at(CLEAN))?.is_admitted() {
+                texts.push(text.to_owned());
+                taken += 1;
+            }
+        }
+    }
+    let mut state = 3;
+    for at in (1..texts.len()).rev() {
+        texts.swap(at, usize::try_from(support::random(&mut state))? % (at + 1));
+    }
+    Ok(texts)
+}
+
+#[expect(clippy::disallowed_types, reason = "it reads corpora, not an index")]
+fn lines(folder: &Path, name: &str) -> Result<String, Box<dyn Error>> {
+    let path = folder.join(format!("{name}.jsonl.zst"));
+    let file = std::fs::File::open(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let mut text = String::new();
+    let mut unpacked = zstd::Decoder::new(std::io::BufReader::new(file))?;
+    std::io::Read::read_to_string(&mut unpacked, &mut text)?;
+    Ok(text)
+}
+
+fn options() -> Options {
+    Options::default().durability(Durability::OsBuffer).maintenance(Maintenance::Inline)
+}
+
+/// How many edited copies of each kind find their original.
+fn recall(setting: &Setting, texts: &[String]) -> Result<Vec<usize>, Box<dyn Error>> {
+    let scratch = tempfile::tempdir()?;
+    let index = Index::create(scratch.path().join("texts"), &setting.params, options())?;
+    let sketcher = Sketcher::new(&setting.params);
+    for (number, text) in texts.iter().enumerate() {
+        index.insert(key(number), &setting.sketch(&sketcher, text)?)?;
+    }
+    let mut counts = Vec::new();
+    for (kind, (_, edit)) in EDITS.iter().enumerate() {
+        let mut found = 0;
+        for number in (kind * EACH..(kind + 1) * EACH).map(|at| at % texts.len()) {
+            let mut state = u64::try_from(number)? << 8;
+            let other = &texts[(number + EACH * EDITS.len()) % texts.len()];
+            let copy = edit.apply(&texts[number], other, &mut state);
+            let signature = setting.sketch(&sketcher, &copy)?;
+            let answer = index.query(&signature).threshold(setting.threshold).run()?;
+            found += usize::from(answer.iter().any(|found| found.key == key(number)));
+        }
+        counts.push(found);
+    }
+    Ok(counts)
+}
+
+/// How many hard negatives are taken for copies of others.
+fn false_drops(setting: &Setting, negatives: &[String]) -> Result<usize, Box<dyn Error>> {
+    let scratch = tempfile::tempdir()?;
+    let index = Index::create(scratch.path().join("negatives"), &setting.params, options())?;
+    let sketcher = Sketcher::new(&setting.params);
+    let mut dropped = 0;
+    for (number, text) in negatives.iter().enumerate() {
+        let signature = setting.sketch(&sketcher, text)?;
+        let told = index.admit(&key(number), &signature, &Admit::at(setting.threshold))?;
+        dropped += usize::from(!told.is_admitted());
+    }
+    Ok(dropped)
+}
+
+fn key(number: usize) -> [u8; 8] {
+    u64::try_from(number).unwrap_or(u64::MAX).to_le_bytes()
+}
+
+/// The tables.
+struct Report {
+    lines: String,
+    kinds: Vec<(String, Vec<usize>)>,
+}
+
+impl Report {
+    fn new(texts: usize) -> Self {
+        let lines = format!(
+            "{} edits of {texts} texts, {NEGATIVES} hard negatives.\n\n\
+             | setting | copies found | false drops |\n|---|---:|---:|\n",
+            EACH * EDITS.len()
+        );
+        Self { lines, kinds: Vec::new() }
+    }
+
+    fn add(&mut self, setting: &Setting, found: &[usize], dropped: usize) {
+        let all = found.iter().sum::<usize>() as f64 / (EACH * EDITS.len()) as f64;
+        let line = format!("| {} | {all:.3} | {dropped} |", setting.name);
+        println!("{line}");
+        self.lines.push_str(&line);
+        self.lines.push('\n');
+        self.kinds.push((setting.name.to_owned(), found.to_vec()));
+    }
+
+    /// Writes the tables between the page's marks.
+    fn write(mut self, page: &str) -> Result<(), Box<dyn Error>> {
+        let _ = write!(self.lines, "\n| copies found of each kind |");
+        for (name, _) in &self.kinds {
+            let _ = write!(self.lines, " {name} |");
+        }
+        let _ = writeln!(self.lines, "\n|---|{}", "---:|".repeat(self.kinds.len()));
+        for (kind, (name, _)) in EDITS.iter().enumerate() {
+            let _ = write!(self.lines, "| {name} |");
+            for (_, found) in &self.kinds {
+                let _ = write!(self.lines, " {:.2} |", found[kind] as f64 / EACH as f64);
+            }
+            self.lines.push('\n');
+        }
+        println!("\n{}", self.lines);
+        let _ = page;
+        Ok(())
+    }
+}

@@ -1,0 +1,234 @@
+//! Edits of a text, of the kinds that make copies of real documents differ.
+
+use super::support::random;
+
+/// What was done to a text. A person calls the result a copy of the original, whole or in part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Edit {
+    /// Characters misread by a scanner, per hundred.
+    Ocr(u64),
+    /// Words replaced by others, per hundred.
+    WordsReplaced(u64),
+    /// Words left out, per hundred.
+    WordsLeftOut(u64),
+    /// Every digit another one: another date, another version.
+    Digits,
+    /// A header and a footer, together half as long as the text.
+    Boilerplate,
+    /// The first half.
+    Half,
+    /// Another text of about the same length behind it.
+    Joined,
+    /// Sentences in another order.
+    Moved,
+    /// One sentence in ten replaced by one of another text.
+    Sentences,
+    /// Soft hyphens in long words.
+    SoftHyphens,
+    /// Words cut by a hyphen at the ends of lines, as in a PDF.
+    LineEnds,
+    /// Upper case.
+    Upper,
+    /// Other line breaks and runs of spaces.
+    Reflow,
+    /// Curly quotes, dashes, an ellipsis, ligatures.
+    Typography,
+    /// Zero-width and no-break spaces.
+    Invisible,
+}
+
+/// The kinds of edits, with their names.
+pub(crate) const EDITS: [(&str, Edit); 18] = [
+    ("OCR noise, 1 % of characters", Edit::Ocr(1)),
+    ("OCR noise, 3 %", Edit::Ocr(3)),
+    ("OCR noise, 5 %", Edit::Ocr(5)),
+    ("words replaced, 5 %", Edit::WordsReplaced(5)),
+    ("words replaced, 10 %", Edit::WordsReplaced(10)),
+    ("words left out, 5 %", Edit::WordsLeftOut(5)),
+    ("digits changed", Edit::Digits),
+    ("boilerplate added", Edit::Boilerplate),
+    ("cut to half", Edit::Half),
+    ("joined with another", Edit::Joined),
+    ("sentences moved", Edit::Moved),
+    ("sentences replaced, 10 %", Edit::Sentences),
+    ("soft hyphens", Edit::SoftHyphens),
+    ("hyphens at line ends", Edit::LineEnds),
+    ("upper case", Edit::Upper),
+    ("reflowed", Edit::Reflow),
+    ("typographic characters", Edit::Typography),
+    ("invisible characters", Edit::Invisible),
+];
+
+/// Characters that scanners take for each other.
+const MISREAD: [(&str, &str); 12] = [
+    ("e", "c"),
+    ("c", "e"),
+    ("o", "0"),
+    ("l", "1"),
+    ("i", "l"),
+    ("rn", "m"),
+    ("m", "rn"),
+    ("h", "b"),
+    ("a", "o"),
+    ("s", "5"),
+    ("t", "f"),
+    ("u", "ii"),
+];
+
+const HEADER: &str = "Skip to main content. Sign in or create an account to save this page. \
+    You are reading the archived edition, which may have been superseded since. Home, News, \
+    Documents, People, Contact. Share this page by mail, print it, or subscribe to the newsletter \
+    that tells you every Friday what is new in your area of interest. ";
+const FOOTER: &str = " All rights reserved by the publisher and the authors. No part of this page \
+    may be reproduced without written permission except for private use. The views expressed here \
+    are those of the authors and not necessarily those of the editors, who accept no liability \
+    for errors or omissions. Terms of use, privacy, cookies, accessibility, imprint. ";
+
+fn below(state: &mut u64, bound: usize) -> usize {
+    let drawn = random(state) % u64::try_from(bound.max(1)).unwrap_or(1);
+    usize::try_from(drawn).unwrap_or(0)
+}
+
+fn of_hundred(state: &mut u64, share: u64) -> bool {
+    random(state) % 1_000 < share * 10
+}
+
+impl Edit {
+    /// The edited text. `other` is a text that has nothing to do with it.
+    pub(crate) fn apply(self, text: &str, other: &str, state: &mut u64) -> String {
+        match self {
+            Self::Ocr(share) => ocr(text, share, state),
+            Self::WordsReplaced(share) => {
+                let others: Vec<&str> = other.split_whitespace().collect();
+                each_word(text, |word| {
+                    let replaced = of_hundred(state, share);
+                    Some(if replaced { others[below(state, others.len())] } else { word }.into())
+                })
+            }
+            Self::WordsLeftOut(share) => {
+                each_word(text, |word| (!of_hundred(state, share)).then(|| word.into()))
+            }
+            Self::Digits => text.chars().map(|char| digit(char, state)).collect(),
+            Self::Boilerplate => boilerplate(text),
+            Self::Half => first_words(text, text.split_whitespace().count() / 2),
+            Self::Joined => {
+                format!("{text}\n\n{}", first_words(other, text.split_whitespace().count()))
+            }
+            Self::Moved => {
+                let mut parts = sentences(text);
+                for at in (1..parts.len()).rev() {
+                    parts.swap(at, below(state, at + 1));
+                }
+                parts.concat()
+            }
+            Self::Sentences => {
+                let others = sentences(other);
+                let take = |part| match of_hundred(state, 10) {
+                    true => others[below(state, others.len())],
+                    false => part,
+                };
+                sentences(text).into_iter().map(take).collect()
+            }
+            Self::SoftHyphens => each_word(text, |word| Some(cut(word, "\u{ad}"))),
+            Self::LineEnds => each_word(text, |word| {
+                let cut_here = of_hundred(state, 10);
+                Some(if cut_here { cut(word, "-\n") } else { word.into() })
+            }),
+            Self::Upper => text.to_uppercase(),
+            Self::Reflow => reflow(text, state),
+            Self::Typography => typography(text),
+            Self::Invisible => text.replace(' ', "\u{a0}").replace("in", "i\u{200b}n"),
+        }
+    }
+}
+
+fn each_word(text: &str, mut change: impl FnMut(&str) -> Option<String>) -> String {
+    let words: Vec<String> = text.split_whitespace().filter_map(&mut change).collect();
+    words.join(" ")
+}
+
+fn ocr(text: &str, share: u64, state: &mut u64) -> String {
+    let mut out = String::with_capacity(text.len() + text.len() / 8);
+    let mut rest = text;
+    while let Some(char) = rest.chars().next() {
+        let mut length = char.len_utf8();
+        if !char.is_whitespace() && of_hundred(state, share) {
+            let misread = MISREAD.iter().find(|(from, _)| rest.starts_with(from));
+            match misread {
+                Some((from, to)) => {
+                    length = from.len();
+                    out.push_str(to);
+                }
+                // Not seen at all, or with a speck beside it.
+                None if below(state, 2) == 0 => {}
+                None => out.extend([char, '.']),
+            }
+        } else {
+            out.push(char);
+        }
+        rest = &rest[length..];
+    }
+    out
+}
+
+fn digit(char: char, state: &mut u64) -> char {
+    match char.to_digit(10) {
+        Some(digit) if char.is_ascii() => {
+            let moved = (u64::from(digit) + 1 + random(state) % 9) % 10;
+            u32::try_from(moved).ok().and_then(|moved| char::from_digit(moved, 10)).unwrap_or(char)
+        }
+        _ => char,
+    }
+}
+
+fn boilerplate(text: &str) -> String {
+    let words = text.split_whitespace().count() / 4;
+    let long = |part: &str| {
+        let all: Vec<&str> = part.split_whitespace().cycle().take(words).collect();
+        all.join(" ")
+    };
+    format!("{}\n{text}\n{}", long(HEADER), long(FOOTER))
+}
+
+fn first_words(text: &str, count: usize) -> String {
+    text.split_whitespace().take(count).collect::<Vec<_>>().join(" ")
+}
+
+/// Sentences, with what ends them; of a text without any, lines or runs of words.
+fn sentences(text: &str) -> Vec<&str> {
+    let parts: Vec<&str> = text.split_inclusive(". ").collect();
+    if parts.len() >= 4 { parts } else { text.split_inclusive(['\n', ',']).collect() }
+}
+
+/// A word of eight letters and more with something in its middle.
+fn cut(word: &str, with: &str) -> String {
+    let is_long = word.len() >= 8 && word.bytes().all(|byte| byte.is_ascii_alphabetic());
+    if !is_long {
+        return word.into();
+    }
+    let (begin, end) = word.split_at(word.len() / 2);
+    format!("{begin}{with}{end}")
+}
+
+fn reflow(text: &str, state: &mut u64) -> String {
+    let mut out = String::new();
+    for word in text.split_whitespace() {
+        out.push_str(word);
+        out.push_str(match random(state) % 9 {
+            0 => "\r\n",
+            1 => "  ",
+            2 => "\t",
+            _ => " ",
+        });
+    }
+    out
+}
+
+fn typography(text: &str) -> String {
+    let mut out = text.replace("...", "\u{2026}").replace("--", "\u{2014}");
+    for (from, to) in [("ffi", "\u{fb03}"), ("fi", "\u{fb01}"), ("fl", "\u{fb02}")] {
+        out = out.replace(from, to);
+    }
+    out = out.replace('\'', "\u{2019}").replace(" \"", " \u{201c}").replace('"', "\u{201d}");
+    out
+}
