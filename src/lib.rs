@@ -168,12 +168,14 @@ mod wal;
 
 pub use error::{Error, ErrorKind, Result};
 pub use index::{
-    Admission, Admit, Answer, Batch, Cluster, Clusters, Collapsed, CollapsedPairs, Decision,
+    Admission, Admit, Alike, Answer, Batch, Cluster, Clusters, Collapsed, CollapsedPairs, Decision,
     Document, Documents, Durability, Edit, Exact, Fetch, Imported, Index, Keep, Key, Keys,
     Maintained, Maintenance, Match, Newcomer, Options, Outcome, Pair, Pairs, Progress, Queries,
     Query, Reader, Recovery, Salvaged, Snapshot, Stats, Verification, Written,
 };
-pub use params::{FoldOptions, Maker, Normalise, Params, ParamsBuilder, Scheme, Shingles, Windows};
+pub use params::{
+    Containment, FoldOptions, Maker, Normalise, Params, ParamsBuilder, Scheme, Shingles, Windows,
+};
 pub use segment::ReadMode;
 pub use sketch::{Original, Signature, Sketcher};
 

@@ -10,6 +10,7 @@ use crate::curve;
 use crate::{Error, Result};
 
 mod builder;
+mod containment;
 mod maker;
 mod normalise;
 mod pieces;
@@ -18,6 +19,7 @@ mod stop;
 mod stored;
 
 pub use builder::ParamsBuilder;
+pub use containment::Containment;
 pub use maker::Maker;
 pub use normalise::{FoldOptions, Normalise};
 pub use pieces::Windows;

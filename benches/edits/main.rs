@@ -28,6 +28,9 @@ const CORPORA: [(&str, usize); 5] = [
     ("state_union", 200),
     ("inaugural", 60),
 ];
+/// Where the tables stand on the page.
+const BEGIN: &str = "<!-- benches/edits writes this: begin -->";
+const END: &str = "<!-- benches/edits writes this: end -->";
 /// Edits of each kind.
 const EACH: usize = 300;
 /// Hard negatives.
@@ -134,10 +137,19 @@ fn false_drops(setting: &Setting, negatives: &[String]) -> Result<usize, Box<dyn
     let mut dropped = 0;
     for (number, text) in negatives.iter().enumerate() {
         let signature = setting.sketch(&sketcher, text)?;
-        let told = index.admit(&key(number), &signature, &Admit::at(setting.threshold))?;
+        let told = index.admit(key(number), &signature, &Admit::at(setting.threshold))?;
         dropped += usize::from(!told.is_admitted());
     }
     Ok(dropped)
+}
+
+fn read(page: &str) -> Result<String, Box<dyn Error>> {
+    Ok(std::fs::read_to_string(page)?)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a page, not an index")]
+fn write(page: &str, text: &str) -> Result<(), Box<dyn Error>> {
+    Ok(std::fs::write(page, text)?)
 }
 
 fn key(number: usize) -> [u8; 8] {
@@ -184,7 +196,10 @@ impl Report {
             self.lines.push('\n');
         }
         println!("\n{}", self.lines);
-        let _ = page;
-        Ok(())
+        let text = read(page)?;
+        let (before, rest) =
+            text.split_once(BEGIN).ok_or("the page has no place for the tables")?;
+        let (_, after) = rest.split_once(END).ok_or("the tables have no end on the page")?;
+        write(page, &format!("{before}{BEGIN}\n\n{}\n{END}{after}", self.lines))
     }
 }

@@ -123,9 +123,8 @@ impl Edit {
             }
             Self::Sentences => {
                 let others = sentences(other);
-                let take = |part| match of_hundred(state, 10) {
-                    true => others[below(state, others.len())],
-                    false => part,
+                let take = |part| {
+                    if of_hundred(state, 10) { others[below(state, others.len())] } else { part }
                 };
                 sentences(text).into_iter().map(take).collect()
             }

@@ -10,7 +10,7 @@ use crate::index::merge::flush::NextWal;
 use crate::index::open;
 use crate::index::options::Options;
 use crate::index::read::state::Snapshot;
-use crate::index::read::{Clusters, Pairs};
+use crate::index::read::{Alike, Clusters, Pairs};
 use crate::index::read::{Document, Maintained, Progress, Stats, Verification};
 use crate::index::read::{Queries, Query};
 use crate::sketch::{Signature, Sketcher};
@@ -307,15 +307,15 @@ impl Index {
         self.snapshot().query_keys(keys)
     }
 
-    /// All pairs of documents of at least this similarity. See [`Snapshot::pairs`].
-    pub fn pairs(&self, threshold: f64) -> Result<Pairs> {
-        self.snapshot().pairs(threshold)
+    /// All pairs of documents that are [`Alike`] enough. See [`Snapshot::pairs`].
+    pub fn pairs(&self, alike: impl Into<Alike>) -> Result<Pairs> {
+        self.snapshot().pairs(alike)
     }
 
-    /// The clusters of documents connected by pairs of at least this similarity. Errors: `Invalid`
+    /// The clusters of documents connected by pairs that are [`Alike`] enough. Errors: `Invalid`
     /// (the threshold), `Corrupt`, `Io`. See [`Index::clusters_with`].
-    pub fn clusters(&self, threshold: f64) -> Result<Clusters> {
-        self.clusters_with(threshold, &mut go_on)
+    pub fn clusters(&self, alike: impl Into<Alike>) -> Result<Clusters> {
+        self.clusters_with(alike, &mut go_on)
     }
 
     /// The clusters, with progress in documents; breaking off is `Cancelled`.
@@ -323,10 +323,10 @@ impl Index {
     /// The work is that of [`Index::pairs`]; memory is 4 bytes a document and 16 bytes a member.
     pub fn clusters_with(
         &self,
-        threshold: f64,
+        alike: impl Into<Alike>,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Clusters> {
-        self.snapshot().clusters_with(threshold, progress)
+        self.snapshot().clusters_with(alike, progress)
     }
 
     /// Makes everything durable that was written before the call, whatever the durability of the

@@ -36,8 +36,8 @@ pub use handle::Index;
 pub use key::Key;
 pub use options::{Durability, Maintenance, Options};
 pub use read::{
-    Answer, Cluster, Clusters, Collapsed, CollapsedPairs, Document, Documents, Exact, Fetch, Keys,
-    Maintained, Match, Pair, Pairs, Progress, Queries, Query, Recovery, Snapshot, Stats,
+    Alike, Answer, Cluster, Clusters, Collapsed, CollapsedPairs, Document, Documents, Exact, Fetch,
+    Keys, Maintained, Match, Pair, Pairs, Progress, Queries, Query, Recovery, Snapshot, Stats,
     Verification,
 };
 pub use reader::Reader;

@@ -1,7 +1,7 @@
 //! What reading returns. Plain data.
 
-use crate::Params;
 use crate::index::read::excerpt::Excerpt;
+use crate::params::{Containment, Params};
 use crate::sketch::Signature;
 use std::fmt;
 
@@ -58,6 +58,9 @@ pub struct Match {
     pub similarity: f64,
     /// The standard error of that estimate.
     pub standard_error: f64,
+    /// How much of the smaller of the two documents the larger one contains: only where
+    /// [`Query::contained`](crate::Query::contained) asked for it.
+    pub containment: Option<Containment>,
 }
 
 impl Match {
@@ -69,6 +72,7 @@ impl Match {
             b: self.key.clone(),
             equal_rows: self.equal_rows,
             similarity: self.similarity,
+            containment: self.containment,
         }
     }
 }
@@ -147,7 +151,8 @@ impl fmt::Debug for Match {
         found.field("key", &Excerpt(&self.key)).field("payload", &Excerpt(&self.payload));
         found.field("time", &self.time).field("equal_rows", &self.equal_rows);
         found.field("similarity", &self.similarity);
-        found.field("standard_error", &self.standard_error).finish()
+        found.field("standard_error", &self.standard_error);
+        found.field("containment", &self.containment).finish()
     }
 }
 
@@ -182,6 +187,9 @@ pub struct Pair {
     pub equal_rows: u32,
     /// The estimate of the Jaccard similarity, clamped to 0 and above.
     pub similarity: f64,
+    /// How much of the smaller document the larger one contains: only where
+    /// [`Alike::contained`](crate::Alike::contained) asked for it.
+    pub containment: Option<Containment>,
 }
 
 /// Documents connected by pairs; two and more.

@@ -4,9 +4,9 @@
 //! with others: a crowd of n copies costs n log n. `connect.rs` unites those.
 
 use crate::format::bytes::{index, wide};
+use crate::index::read::alike::Alike;
 use crate::index::read::answer::{Cluster, Progress};
 use crate::index::read::connect::connect;
-use crate::index::read::query::check_threshold;
 use crate::index::read::state::{Bits, Place, Snapshot};
 use crate::index::read::sweep::Sweep;
 use crate::{Error, ErrorKind, Result};
@@ -22,19 +22,19 @@ pub struct Clusters {
 }
 
 impl Snapshot {
-    /// The clusters: documents connected by pairs of at least this similarity. See
+    /// The clusters: documents connected by pairs that are [`Alike`] enough. See
     /// [`crate::Index::clusters_with`].
     pub fn clusters_with(
         &self,
-        threshold: f64,
+        alike: impl Into<Alike>,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Clusters> {
-        check_threshold(threshold)?;
+        let alike = alike.into().check()?;
         let numbers = Numbers::of(self)?;
         let mut forest = Forest::new(numbers.count);
-        let twins = unite_twins(self, threshold, &numbers, &mut forest, progress)?;
+        let twins = unite_twins(self, alike, &numbers, &mut forest, progress)?;
         let is_twin = |place| twins.is_set(numbers.number(place));
-        connect(Sweep::new(self, threshold), &numbers, &mut forest, &is_twin, progress)?;
+        connect(Sweep::new(self, alike), &numbers, &mut forest, &is_twin, progress)?;
         let members = forest.members().into_iter();
         let members = members.map(|(root, number)| (root, numbers.place(number)));
         let members: Vec<_> = members.collect();
@@ -62,16 +62,18 @@ impl Iterator for Clusters {
     }
 }
 
-/// Unites the documents with equal signatures. Returns all but the first of each such crowd.
+/// Unites the documents with equal signatures. Returns all but the first of each such crowd: those
+/// that are pairs with the same documents as the first. (Where counts of shingles decide, these
+/// must be equal, too.)
 pub(super) fn unite_twins(
     snapshot: &Snapshot,
-    threshold: f64,
+    alike: Alike,
     numbers: &Numbers,
     forest: &mut Forest,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Bits> {
     let mut twins = Bits::new(numbers.count);
-    let mut sweep = Sweep::new(snapshot, threshold);
+    let mut sweep = Sweep::new(snapshot, alike);
     while sweep.in_first_band() && sweep.collect(&|_| false)? {
         let signature = |place| snapshot.signature_bytes(place);
         let hashed = sweep.neighbours().map(|place| Ok((xxh3_64(&signature(place)?), place)));
@@ -81,7 +83,10 @@ pub(super) fn unite_twins(
             let [(hash, place), (next_hash, next)] = *pair else { continue };
             if hash == next_hash && signature(place)? == signature(next)? {
                 forest.unite(numbers.number(place), numbers.number(next));
-                twins.set(numbers.number(next));
+                let count = |place| snapshot.shingle_count(place);
+                if !alike.asks_for_counts() || count(place)? == count(next)? {
+                    twins.set(numbers.number(next));
+                }
             }
         }
         if progress(Progress { done: 0, ..sweep.progress() }).is_break() {

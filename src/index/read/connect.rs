@@ -5,6 +5,7 @@
 //! compared with the others: in a crowd that one mostly decides. Only where no document of a
 //! component is like it all have been compared, as the law asks.
 
+use super::alike::Alike;
 use super::clusters::{Forest, Numbers};
 use super::search::first_shared_band;
 use super::state::{Place, Snapshot};
@@ -31,7 +32,7 @@ pub(super) fn connect(
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<u64> {
     let snapshot = sweep.snapshot.clone();
-    let mut bucket = Bucket::new(&snapshot, sweep.equal_rows_min);
+    let mut bucket = Bucket::new(&snapshot, sweep.alike);
     let mut band = 0;
     while sweep.collect(skipped)? {
         if sweep.band != band {
@@ -56,6 +57,7 @@ pub(super) fn connect(
 /// The documents of a band whose ranges of keys reach to where the sweep is, by component.
 struct Bucket<'a> {
     snapshot: &'a Snapshot,
+    alike: Alike,
     equal_rows_min: u32,
     components: Vec<Component>,
     /// How many documents there are.
@@ -82,10 +84,20 @@ struct Member {
 }
 
 impl<'a> Bucket<'a> {
-    fn new(snapshot: &'a Snapshot, equal_rows_min: u32) -> Self {
+    fn new(snapshot: &'a Snapshot, alike: Alike) -> Self {
+        let equal_rows_min = alike.equal_rows_min(snapshot.params());
         let (components, members_max) = (Vec::new(), PRUNE_MIN);
         let (members, reached, compared) = (0, 0, 0);
-        Self { snapshot, equal_rows_min, components, members, members_max, reached, compared }
+        Self {
+            snapshot,
+            alike,
+            equal_rows_min,
+            components,
+            members,
+            members_max,
+            reached,
+            compared,
+        }
     }
 
     fn is_reached_by(&self, entry: Entry) -> bool {
@@ -158,8 +170,12 @@ impl<'a> Bucket<'a> {
             let other = self.snapshot.signature_bytes(member.place)?;
             compared += 1;
             let agreement = Agreement::of(&own, &other, lane_bits, self.equal_rows_min);
-            if agreement.is_some_and(|all| first_shared_band(&all, last, rows).is_some()) {
-                return Ok((true, compared));
+            let shares = |all: &Agreement| first_shared_band(all, last, rows).is_some();
+            if let Some(all) = agreement.filter(shares) {
+                let places = (entry.place, member.place);
+                if self.snapshot.is_pair(self.alike, places, all.equal_rows())? {
+                    return Ok((true, compared));
+                }
             }
         }
         Ok((false, compared))
@@ -202,7 +218,7 @@ mod tests {
             assert!(expected.len() > 300, "{}", expected.len());
             for cut in [0, 1, 7, 13, 17, 19] {
                 let mut forest = Forest::new(numbers.count);
-                let mut sweep = Sweep::new(&snapshot, threshold);
+                let mut sweep = Sweep::new(&snapshot, threshold.into());
                 sweep.cut = cut;
                 let connected = connect(sweep, &numbers, &mut forest, &|_| false, &mut go_on);
                 connected.expect("sound files");
@@ -259,7 +275,7 @@ mod tests {
             let snapshot = index.snapshot();
             let numbers = Numbers::of(&snapshot).expect("few documents");
             let mut forest = Forest::new(numbers.count);
-            let sweep = Sweep::new(&snapshot, 0.5);
+            let sweep = Sweep::new(&snapshot, 0.5.into());
             let compared = connect(sweep, &numbers, &mut forest, &|_| false, &mut go_on);
             let compared = compared.expect("sound files");
             assert!(compared < 20_000, "{compared} pairs were compared");

@@ -2,6 +2,7 @@
 //!
 //! Does not write, takes no lock but the memtable's, and knows no file.
 
+mod alike;
 mod answer;
 mod clusters;
 mod connect;
@@ -12,6 +13,7 @@ mod listing;
 pub(crate) mod locate;
 mod ordered;
 mod pairs;
+mod queries;
 pub(crate) mod query;
 mod rank;
 pub(crate) mod recent;
@@ -22,6 +24,7 @@ pub(crate) mod state;
 mod sweep;
 mod terms;
 
+pub use alike::Alike;
 pub use answer::{
     Answer, Cluster, Collapsed, Document, Maintained, Match, Pair, Progress, Recovery, Stats,
     Verification,
@@ -30,5 +33,6 @@ pub use clusters::Clusters;
 pub use exact::{Exact, Fetch};
 pub use listing::{Documents, Keys};
 pub use pairs::{CollapsedPairs, Pairs};
-pub use query::{Queries, Query};
+pub use queries::Queries;
+pub use query::Query;
 pub use state::Snapshot;

@@ -1,9 +1,9 @@
 //! All pairs of like documents, as a stream.
 
 use crate::Result;
+use crate::index::read::alike::Alike;
 use crate::index::read::answer::{Collapsed, Pair, Progress};
 use crate::index::read::clusters::{Forest, Numbers, unite_twins};
-use crate::index::read::query::check_threshold;
 use crate::index::read::state::{Bits, Place, Snapshot};
 use crate::index::read::sweep::{PlacePair, Sweep};
 use std::collections::HashMap;
@@ -13,21 +13,19 @@ use std::ops::ControlFlow;
 /// The stream of all pairs. Its memory does not grow with their number.
 pub struct Pairs {
     sweep: Sweep,
-    threshold: f64,
 }
 
 impl Snapshot {
-    /// All pairs of documents with at least this similarity that share a band, each once, in no
-    /// particular order.
+    /// All pairs of documents that are [`Alike`] enough (a number is a similarity) and share a
+    /// band, each once, in no particular order.
     ///
     /// A stream that walks the bucket tables once. Its memory is some MiB, and 32 bytes for each
     /// document of the largest crowd that shares one band; its cost is linear in documents and
     /// in pairs that share a band, so that a crowd of n documents alike costs n^2 / 2 comparisons
     /// per band they share. Errors: `Invalid` (threshold not from 0 to 1); while it runs
     /// `Corrupt` and `Io`.
-    pub fn pairs(&self, threshold: f64) -> Result<Pairs> {
-        check_threshold(threshold)?;
-        Ok(Pairs { sweep: Sweep::new(self, threshold), threshold })
+    pub fn pairs(&self, alike: impl Into<Alike>) -> Result<Pairs> {
+        Ok(Pairs { sweep: Sweep::new(self, alike.into().check()?) })
     }
 }
 
@@ -42,21 +40,31 @@ impl Pairs {
     ///
     /// Costs a walk of the first band's table more than [`Snapshot::pairs`], but a crowd of n
     /// copies only n log n comparisons; memory is 4 bytes a document while this runs, and then a
-    /// key for each crowd. Errors: `Corrupt`, `Io`.
+    /// key for each crowd. Where counts of shingles decide ([`Alike::contained`]), those of the
+    /// document that stands for its crowd do. Errors: `Corrupt`, `Io`.
     pub fn collapse(self) -> Result<CollapsedPairs> {
-        CollapsedPairs::new(&self.sweep.snapshot, self.threshold)
+        CollapsedPairs::new(&self.sweep.snapshot, self.sweep.alike)
     }
 
     fn complete(&self, pair: PlacePair) -> Result<Pair> {
         let snapshot = &self.sweep.snapshot;
-        Ok(pair_of(snapshot, snapshot.key(pair.a)?, snapshot.key(pair.b)?, pair.equal_rows))
+        let keys = (snapshot.key(pair.a)?, snapshot.key(pair.b)?);
+        pair_of(&self.sweep, keys, pair)
     }
 }
 
 /// A pair of two keys in whatever order.
-fn pair_of(snapshot: &Snapshot, one: Vec<u8>, other: Vec<u8>, equal_rows: u32) -> Pair {
+fn pair_of(sweep: &Sweep, (one, other): (Vec<u8>, Vec<u8>), found: PlacePair) -> Result<Pair> {
+    let Sweep { snapshot, alike, .. } = sweep;
+    let PlacePair { a, b, equal_rows } = found;
+    let mut containment = None;
+    if alike.asks_for_counts() {
+        let counts = (snapshot.shingle_count(a)?, snapshot.shingle_count(b)?);
+        containment = snapshot.params().containment(equal_rows, counts.0, counts.1);
+    }
     let (a, b) = if one < other { (one, other) } else { (other, one) };
-    Pair { a, b, equal_rows, similarity: snapshot.params().similarity(equal_rows) }
+    let similarity = snapshot.params().similarity(equal_rows);
+    Ok(Pair { a, b, equal_rows, similarity, containment })
 }
 
 /// The stream of all pairs, with the documents of one signature taken together: first the
@@ -73,11 +81,13 @@ pub struct CollapsedPairs {
 }
 
 impl CollapsedPairs {
-    fn new(snapshot: &Snapshot, threshold: f64) -> Result<Self> {
+    fn new(snapshot: &Snapshot, alike: Alike) -> Result<Self> {
         let numbers = Numbers::of(snapshot)?;
         let mut forest = Forest::new(numbers.count);
         let go_on = &mut |_| ControlFlow::Continue(());
-        let twins = unite_twins(snapshot, threshold, &numbers, &mut forest, go_on)?;
+        // All that have one signature, whatever their counts.
+        let same = Alike::similar(1.0);
+        let twins = unite_twins(snapshot, same, &numbers, &mut forest, go_on)?;
         let mut crowds: HashMap<_, (Vec<u8>, u64), _> = HashMap::default();
         let mut untold = Vec::new();
         for (root, number) in forest.members() {
@@ -91,7 +101,7 @@ impl CollapsedPairs {
                 *smallest = key;
             }
         }
-        let (sweep, untold) = (Sweep::new(snapshot, threshold), untold.into_iter());
+        let (sweep, untold) = (Sweep::new(snapshot, alike), untold.into_iter());
         Ok(Self { sweep, numbers, twins, crowds, untold })
     }
 
@@ -117,7 +127,7 @@ impl CollapsedPairs {
         let (other, other_count) = self.crowd_of(found.b)?;
         let (a_count, b_count) =
             if one < other { (one_count, other_count) } else { (other_count, one_count) };
-        let pair = pair_of(&self.sweep.snapshot, one, other, found.equal_rows);
+        let pair = pair_of(&self.sweep, (one, other), found)?;
         Ok(Some(Collapsed::Pair { pair, a_count, b_count }))
     }
 }
@@ -147,7 +157,7 @@ impl Iterator for Pairs {
 impl fmt::Debug for Pairs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut pairs = f.debug_struct("Pairs");
-        pairs.field("threshold", &self.threshold).field("progress", &self.progress());
+        pairs.field("alike", &self.sweep.alike).field("progress", &self.progress());
         pairs.field("snapshot", &self.sweep.snapshot).finish()
     }
 }

@@ -3,7 +3,7 @@
 //! The law: every live document that shares a band with the query and has at least m0 equal rows,
 //! by equal rows descending, then key ascending. Where documents lie must not matter.
 
-use crate::format::bytes::{index, wide};
+use crate::format::bytes::wide;
 use crate::index::key::Key;
 use crate::index::read::scratch::Scratch;
 use crate::index::read::search::{Found, Search};
@@ -95,6 +95,38 @@ impl<'a> Query<'a> {
     /// rows than chance makes: with a limit, the most similar ones, however similar they are.
     pub fn threshold(mut self, threshold: f64) -> Self {
         self.terms.threshold = Some(threshold);
+        self
+    }
+
+    /// Only documents that contain at least so much of what is asked about, or are contained in it
+    /// to this extent: the larger of the two contains so much of the smaller one, from 0 to 1, as
+    /// far as signatures tell ([`Params::containment`](crate::Params::containment)). Decided
+    /// before the limit; [`Match::containment`](crate::Match::containment) has the estimate.
+    ///
+    /// The threshold is then 0 unless it is set: whatever shares a band is looked at. Choose an
+    /// index's threshold for the similarity that such documents have
+    /// ([`Params::similarity_of_contained`](crate::Params::similarity_of_contained)). Costs reading
+    /// the count of shingles of each candidate. Documents whose count is not known are left out.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("letters.nearkin");
+    /// use nearkin::{Index, Options, Params, Shingles};
+    ///
+    /// let params = Params::for_threshold(0.3).shingles(Shingles::Words(1)).build()?;
+    /// let index = Index::create(&dir, &params, Options::default())?;
+    /// let letters = index.sketcher();
+    /// index.insert("short", &letters.text("the bridge is closed until further notice")?)?;
+    /// let long = "dear neighbours, the bridge is closed until further notice, yours, the mayor";
+    /// let answer = index.query(&letters.text(long)?).contained(0.75).run()?;
+    /// assert_eq!(answer.matches[0].key, b"short");
+    /// assert!(answer.matches[0].similarity < 0.8);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn contained(mut self, contained: f64) -> Self {
+        self.terms.contained = Some(contained);
         self
     }
 
@@ -214,7 +246,8 @@ impl<'a> Query<'a> {
         let mut search = asked.search(snapshot, &mut scratch);
         search.run(&[signature.as_bytes()], asked.equal_rows_min)?;
         let complete = !search.is_cut(0);
-        let answer = snapshot.answer(search.found(), &asked, complete)?;
+        let counts = [signature.shingle_count()];
+        let answer = snapshot.answer(search.found(), &asked, &counts, complete)?;
         scratch.keep();
         Ok(answer)
     }
@@ -224,6 +257,7 @@ impl Snapshot {
     /// What is like any of some stored documents.
     fn answer_by_keys(&self, keys: &[Key<'_>], asked: &Asked<'_>) -> Result<Answer> {
         let (mut signatures, mut themselves) = (Vec::new(), Vec::new());
+        let mut counts = Vec::new();
         for key in keys {
             let key = key.as_bytes();
             let Some(place) = self.locate(key)? else {
@@ -233,23 +267,30 @@ impl Snapshot {
                 ));
             };
             signatures.push(self.signature_bytes(place)?);
+            counts.push(self.shingle_count(place)?);
             themselves.push(place);
         }
         let (mut found, mut scratch) = (Vec::new(), Scratch::take());
         let mut complete = true;
-        for together in signatures.chunks(TOGETHER) {
+        for (number, together) in signatures.chunks(TOGETHER).enumerate() {
             let bytes: Vec<&[u8]> = together.iter().map(AsRef::as_ref).collect();
             let mut search = asked.search(self, &mut scratch);
-            found.append(search.run(&bytes, asked.equal_rows_min)?);
+            let first = u32::try_from(number * TOGETHER).unwrap_or(u32::MAX);
+            let of_all = |of: &Found| Found { probe: first.saturating_add(of.probe), ..*of };
+            found.extend(search.run(&bytes, asked.equal_rows_min)?.iter().map(of_all));
             complete &= (0..bytes.len()).all(|number| !search.is_cut(number));
         }
         scratch.keep();
         themselves.sort_unstable();
         found.retain(|candidate| themselves.binary_search(&candidate.place).is_err());
         if keys.len() > 1 {
+            if let Some(contained) = asked.terms.contained {
+                let kept = self.keep_contained(&mut found, contained, &counts)?;
+                found.truncate(kept);
+            }
             keep_best(&mut found);
         }
-        self.answer(&mut found, asked, complete)
+        self.answer(&mut found, asked, &counts, complete)
     }
 }
 
@@ -260,19 +301,19 @@ fn keep_best(found: &mut Vec<Found>) {
 }
 
 /// The terms of a query, checked, in an index.
-struct Asked<'a> {
+pub(super) struct Asked<'a> {
     terms: &'a Terms<'a>,
     threshold: f64,
-    equal_rows_min: u32,
+    pub(super) equal_rows_min: u32,
 }
 
 impl<'a> Asked<'a> {
-    fn new(snapshot: &Snapshot, terms: &'a Terms<'a>) -> Result<Self> {
+    pub(super) fn new(snapshot: &Snapshot, terms: &'a Terms<'a>) -> Result<Self> {
         let (equal_rows_min, threshold) = terms.threshold_in(snapshot)?;
         Ok(Self { terms, threshold, equal_rows_min })
     }
 
-    fn search<'s>(&self, snapshot: &'s Snapshot, scratch: &'s mut Scratch) -> Search<'s>
+    pub(super) fn search<'s>(&self, snapshot: &'s Snapshot, scratch: &'s mut Scratch) -> Search<'s>
     where
         'a: 's,
     {
@@ -281,103 +322,8 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Questions under construction, asked together: what is like each of these signatures?
-///
-/// The answers are those of a [`Query`] for each of them; asked together, they wait for memory
-/// together, and all of them see the same state.
-#[derive(Clone)]
-#[must_use = "queries do nothing until they are run"]
-pub struct Queries<'a> {
-    snapshot: Snapshot,
-    signatures: &'a [Signature],
-    terms: Terms<'a>,
-}
-
 /// Signatures whose look-ups are under way at once: enough to hide the memory's delay.
-const TOGETHER: usize = if cfg!(test) { 3 } else { 8 };
-
-impl Snapshot {
-    /// What is like each of these signatures? See [`Queries`].
-    pub fn queries<'a>(&self, signatures: &'a [Signature]) -> Queries<'a> {
-        Queries::of(self.clone(), signatures)
-    }
-}
-
-impl<'a> Queries<'a> {
-    pub(crate) fn of(snapshot: Snapshot, signatures: &'a [Signature]) -> Self {
-        Queries { snapshot, signatures, terms: Terms::new() }
-    }
-
-    /// The least similarity returned: see [`Query::threshold`].
-    pub fn threshold(mut self, threshold: f64) -> Self {
-        self.terms.threshold = Some(threshold);
-        self
-    }
-
-    /// The most matches returned for each: see [`Query::limit`].
-    pub fn limit(mut self, limit: usize) -> Self {
-        self.terms.limit = limit;
-        self
-    }
-
-    /// Only documents that the filter lets pass: see [`Query::filter`]. It is called for each
-    /// document once for every signature that it is like.
-    pub fn filter(mut self, filter: impl Fn(&[u8], &[u8]) -> bool + Send + Sync + 'a) -> Self {
-        self.terms.filter = Some(Arc::new(filter));
-        self
-    }
-
-    /// Stops at this time: see [`Query::deadline`]. Answers that were not come to are empty.
-    pub fn deadline(mut self, deadline: Instant) -> Self {
-        self.terms.stop.deadline = Some(deadline);
-        self
-    }
-
-    /// Stops when this is true: see [`Query::cancel_if`]. Answers that were not come to are empty.
-    pub fn cancel_if(mut self, cancel: impl Fn() -> bool + Send + Sync + 'a) -> Self {
-        self.terms.stop.cancel = Some(Arc::new(cancel));
-        self
-    }
-
-    /// The most candidates looked at for each: see [`Query::max_candidates`].
-    pub fn max_candidates(mut self, candidates: usize) -> Self {
-        self.terms.candidates_max = candidates;
-        self
-    }
-
-    /// Runs the queries; the answers are in order of the signatures.
-    ///
-    /// Costs somewhat less than as many single queries. Starts no thread: to use several, give
-    /// each a part of the signatures. Errors: those of [`Query::run`].
-    pub fn run(&self) -> Result<Vec<Answer>> {
-        let snapshot = &self.snapshot;
-        let asked = Asked::new(snapshot, &self.terms)?;
-        for signature in self.signatures {
-            snapshot.check_signature(signature)?;
-        }
-        let mut answers = Vec::with_capacity(self.signatures.len());
-        let mut scratch = Scratch::take();
-        let mut search = asked.search(snapshot, &mut scratch);
-        let mut bytes: [&[u8]; TOGETHER] = [&[]; TOGETHER];
-        for together in self.signatures.chunks(TOGETHER) {
-            for (bytes, signature) in bytes.iter_mut().zip(together) {
-                *bytes = signature.as_bytes();
-            }
-            search.run(&bytes[..together.len()], asked.equal_rows_min)?;
-            let cut: [bool; TOGETHER] = std::array::from_fn(|number| search.is_cut(number));
-            let mut rest = search.found().as_mut_slice();
-            for (number, cut) in cut.iter().enumerate().take(together.len()) {
-                let count = rest.partition_point(|found| index(found.probe) <= number);
-                let (of_this, of_others) = rest.split_at_mut(count);
-                let complete = planted!(AllComplete, true, !cut);
-                answers.push(snapshot.answer(of_this, &asked, complete)?);
-                rest = of_others;
-            }
-        }
-        scratch.keep();
-        Ok(answers)
-    }
-}
+pub(super) const TOGETHER: usize = if cfg!(test) { 3 } else { 8 };
 
 /// Refuses a threshold that is not from 0 to 1.
 pub(crate) fn check_threshold(threshold: f64) -> Result<()> {
@@ -395,14 +341,27 @@ impl Snapshot {
         Ok(self.params().equal_rows_min(threshold))
     }
 
-    fn answer(&self, found: &mut [Found], asked: &Asked<'_>, complete: bool) -> Result<Answer> {
-        let Terms { filter, stop, limit, .. } = asked.terms;
+    /// The answer made of what was found; `counts` are the counts of shingles of what was asked
+    /// about, by the numbers of the probes.
+    pub(super) fn answer(
+        &self,
+        found: &mut [Found],
+        asked: &Asked<'_>,
+        counts: &[u32],
+        complete: bool,
+    ) -> Result<Answer> {
+        let Terms { contained, filter, stop, limit, .. } = asked.terms;
         let (mut passing, mut complete) = (found.len(), complete);
+        if let Some(contained) = *contained {
+            passing = self.keep_contained(found, contained, counts)?;
+        }
+        let found = &mut found[..passing];
         if let Some(filter) = filter {
             let (count, is_whole) = self.keep_passing(found, &**filter, stop)?;
             (passing, complete) = (count, complete && is_whole);
         }
-        let (matches, is_whole) = self.rank_until(&mut found[..passing], *limit, stop)?;
+        let counts = contained.map(|_| counts);
+        let (matches, is_whole) = self.rank_until(&mut found[..passing], *limit, counts, stop)?;
         Ok(Answer {
             matches,
             found: wide(passing),
@@ -424,13 +383,5 @@ impl fmt::Debug for Query<'_> {
             },
         };
         query.field("terms", &self.terms).field("change", &self.snapshot.visible).finish()
-    }
-}
-
-impl fmt::Debug for Queries<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut queries = f.debug_struct("Queries");
-        queries.field("signatures", &self.signatures.len()).field("terms", &self.terms);
-        queries.field("change", &self.snapshot.visible).finish()
     }
 }

@@ -3,10 +3,12 @@
 //! Documents are read in the order in which they were found, which is mostly the order in which
 //! they lie, and keys only where they decide: of a crowd of ties, each once.
 
+use super::alike::reaches;
 use super::search::Found;
 use super::state::{Place, Snapshot};
 use super::terms::Stop;
 use crate::format::bytes::index;
+use crate::params::Containment;
 use crate::{Match, Result};
 use std::borrow::Cow;
 use std::collections::BinaryHeap;
@@ -19,6 +21,31 @@ const AHEAD: usize = 8;
 const ROWS_MAX: usize = 1_024;
 
 impl Snapshot {
+    /// Moves those of which one contains enough of the other to the front: how many. Given are the
+    /// counts of shingles of what was asked about, by the numbers of the probes.
+    pub(super) fn keep_contained(
+        &self,
+        found: &mut [Found],
+        contained: f64,
+        counts: &[u32],
+    ) -> Result<usize> {
+        let mut kept = 0;
+        for at in 0..found.len() {
+            let told = self.containment(found[at], counts)?;
+            if told.is_some_and(|told| reaches(told, contained)) {
+                found.swap(kept, at);
+                kept += 1;
+            }
+        }
+        Ok(kept)
+    }
+
+    fn containment(&self, found: Found, counts: &[u32]) -> Result<Option<Containment>> {
+        let own = counts.get(index(found.probe)).copied().unwrap_or(0);
+        let other = self.shingle_count(found.place)?;
+        Ok(self.params().containment(found.equal_rows, own, other))
+    }
+
     /// Moves what the caller's filter lets pass to the front: how many, and whether it came to the
     /// end before it was to stop.
     pub(super) fn keep_passing(
@@ -69,7 +96,7 @@ impl Snapshot {
     /// The first `limit` in the order of the law. Only documents that may be among them have
     /// their keys read.
     pub(crate) fn rank(&self, found: &mut [Found], limit: usize) -> Result<Vec<Match>> {
-        Ok(self.rank_until(found, limit, &Stop::default())?.0)
+        Ok(self.rank_until(found, limit, None, &Stop::default())?.0)
     }
 
     /// The same, and whether it came to its end before it was to stop.
@@ -77,6 +104,7 @@ impl Snapshot {
         &self,
         found: &mut [Found],
         limit: usize,
+        counts: Option<&[u32]>,
         stop: &Stop<'_>,
     ) -> Result<(Vec<Match>, bool)> {
         let (best, mut is_whole) = self.best(found, limit, stop)?;
@@ -92,7 +120,11 @@ impl Snapshot {
                 break;
             }
             for candidate in block {
-                matches.push(self.complete(*candidate)?);
+                let mut told = self.complete(*candidate)?;
+                if let Some(counts) = counts {
+                    told.containment = self.containment(*candidate, counts)?;
+                }
+                matches.push(told);
             }
         }
         matches.sort_unstable_by(|a, b| {
@@ -216,6 +248,7 @@ impl Snapshot {
             equal_rows: found.equal_rows,
             similarity: self.params().similarity(found.equal_rows),
             standard_error: self.params().standard_error(found.equal_rows),
+            containment: None,
         })
     }
 }

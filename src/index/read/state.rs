@@ -6,6 +6,7 @@ use crate::format::bytes::index;
 use crate::format::catalog::SegmentEntry;
 use crate::index::core::Core;
 use crate::index::key::Key;
+use crate::index::read::alike::Alike;
 use crate::index::view::Held;
 use crate::memtable::Memtable;
 use crate::segment::{Dead, Segment};
@@ -267,6 +268,20 @@ impl Snapshot {
             }
         }
         Ok(())
+    }
+
+    /// Whether two documents with so many equal rows are a pair.
+    pub(super) fn is_pair(
+        &self,
+        alike: Alike,
+        (a, b): (Place, Place),
+        equal_rows: u32,
+    ) -> Result<bool> {
+        if !alike.asks_for_counts() {
+            return Ok(true);
+        }
+        let counts = (self.shingle_count(a)?, self.shingle_count(b)?);
+        Ok(alike.holds(self.params(), equal_rows, counts))
     }
 
     pub(crate) fn document(&self, place: Place) -> Result<Document> {

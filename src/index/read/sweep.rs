@@ -7,6 +7,7 @@
 //! documents only.
 
 use crate::format::bytes::wide;
+use crate::index::read::alike::Alike;
 use crate::index::read::answer::Progress;
 use crate::index::read::search::first_shared_band;
 use crate::index::read::state::{Place, Snapshot};
@@ -37,7 +38,8 @@ pub(super) struct PlacePair {
 
 pub(super) struct Sweep {
     pub(super) snapshot: Snapshot,
-    pub(super) equal_rows_min: u32,
+    pub(super) alike: Alike,
+    equal_rows_min: u32,
     pub(super) band: usize,
     /// The keys are cut into 2^`cut` ranges of equal width; this one comes next.
     range: u64,
@@ -61,12 +63,13 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    pub(super) fn new(snapshot: &Snapshot, threshold: f64) -> Self {
+    pub(super) fn new(snapshot: &Snapshot, alike: Alike) -> Self {
         let places = snapshot.place_count();
         let segments = &snapshot.state.segments;
         let widest = segments.iter().map(|live| live.segment.key_width()).max();
         Self {
-            equal_rows_min: snapshot.params().equal_rows_min(threshold),
+            alike,
+            equal_rows_min: alike.equal_rows_min(snapshot.params()),
             band: 0,
             range: 0,
             // At most 2^32 ranges: some width is left.
@@ -224,13 +227,17 @@ impl Sweep {
 
     fn score(&self, a: Place, b: Place) -> Result<Option<u32>> {
         let params = self.snapshot.params();
-        let (a, b) = (self.snapshot.signature_bytes(a)?, self.snapshot.signature_bytes(b)?);
-        let agreement = Agreement::of(&a, &b, params.lane_bits(), self.equal_rows_min);
+        let (one, other) = (self.snapshot.signature_bytes(a)?, self.snapshot.signature_bytes(b)?);
+        let agreement = Agreement::of(&one, &other, params.lane_bits(), self.equal_rows_min);
         let rows = params.rows_per_band();
         let here = |agreement: &Agreement| {
             first_shared_band(agreement, self.band, rows) == Some(self.band)
         };
-        Ok(agreement.filter(here).map(|agreement| agreement.equal_rows()))
+        let equal_rows = agreement.filter(here).map(|agreement| agreement.equal_rows());
+        match equal_rows {
+            Some(equal_rows) if !self.snapshot.is_pair(self.alike, (a, b), equal_rows)? => Ok(None),
+            decided => Ok(decided),
+        }
     }
 
     /// Those collected that can meet none to come, in order of `key_first`.
@@ -311,7 +318,7 @@ pub(super) mod tests {
         threshold: f64,
         cut: u32,
     ) -> Vec<(Place, Place, u32)> {
-        let mut sweep = Sweep::new(snapshot, threshold);
+        let mut sweep = Sweep::new(snapshot, threshold.into());
         sweep.cut = cut;
         let go_on = &mut |_| ControlFlow::Continue(());
         let mut pairs = Vec::new();

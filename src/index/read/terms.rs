@@ -3,6 +3,7 @@
 //! The search knows no clock: it asks a [`Stop`] between blocks of candidates.
 
 use crate::Result;
+use crate::index::read::alike::check_contained;
 use crate::index::read::query::check_threshold;
 use crate::index::read::state::Snapshot;
 use std::fmt;
@@ -16,6 +17,7 @@ type Filter<'a> = dyn Fn(&[u8], &[u8]) -> bool + Send + Sync + 'a;
 #[derive(Clone)]
 pub(super) struct Terms<'a> {
     pub(super) threshold: Option<f64>,
+    pub(super) contained: Option<f64>,
     pub(super) limit: usize,
     pub(super) candidates_max: usize,
     pub(super) filter: Option<Arc<Filter<'a>>>,
@@ -53,12 +55,19 @@ impl Terms<'_> {
     pub(super) const fn new() -> Self {
         let stop = Stop { deadline: None, cancel: None };
         let (limit, candidates_max) = (usize::MAX, usize::MAX);
-        Self { threshold: None, limit, candidates_max, filter: None, stop }
+        Self { threshold: None, contained: None, limit, candidates_max, filter: None, stop }
     }
 
     /// The threshold in equal rows, and as it is, in an index.
     pub(super) fn threshold_in(&self, snapshot: &Snapshot) -> Result<(u32, f64)> {
-        let threshold = self.threshold.unwrap_or(snapshot.params().threshold());
+        let default = match self.contained {
+            Some(contained) => {
+                check_contained(contained)?;
+                0.0
+            }
+            None => snapshot.params().threshold(),
+        };
+        let threshold = self.threshold.unwrap_or(default);
         check_threshold(threshold)?;
         Ok((snapshot.params().equal_rows_min(threshold), threshold))
     }
@@ -70,6 +79,9 @@ impl fmt::Debug for Terms<'_> {
         let mut terms = f.debug_struct("Terms");
         if let Some(threshold) = self.threshold {
             terms.field("threshold", &threshold);
+        }
+        if let Some(contained) = self.contained {
+            terms.field("contained", &contained);
         }
         if self.limit < usize::MAX {
             terms.field("limit", &self.limit);

@@ -7,6 +7,7 @@ mod abandoned;
 #[cfg(test)]
 mod admit;
 #[cfg(test)]
+mod containment;
 mod copies;
 #[cfg(test)]
 mod crash_table;

@@ -1,0 +1,124 @@
+//! Many signatures asked about at once.
+
+#[cfg(doc)]
+use crate::Query;
+use crate::format::bytes::index;
+use crate::index::read::query::{Asked, TOGETHER};
+use crate::index::read::scratch::Scratch;
+use crate::index::read::state::Snapshot;
+use crate::index::read::terms::Terms;
+use crate::sketch::Signature;
+use crate::{Answer, Result};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Questions under construction, asked together: what is like each of these signatures?
+///
+/// The answers are those of a [`Query`] for each of them; asked together, they wait for memory
+/// together, and all of them see the same state.
+#[derive(Clone)]
+#[must_use = "queries do nothing until they are run"]
+pub struct Queries<'a> {
+    snapshot: Snapshot,
+    signatures: &'a [Signature],
+    terms: Terms<'a>,
+}
+
+impl Snapshot {
+    /// What is like each of these signatures? See [`Queries`].
+    pub fn queries<'a>(&self, signatures: &'a [Signature]) -> Queries<'a> {
+        Queries::of(self.clone(), signatures)
+    }
+}
+
+impl<'a> Queries<'a> {
+    pub(crate) fn of(snapshot: Snapshot, signatures: &'a [Signature]) -> Self {
+        Queries { snapshot, signatures, terms: Terms::new() }
+    }
+
+    /// The least similarity returned: see [`Query::threshold`].
+    pub fn threshold(mut self, threshold: f64) -> Self {
+        self.terms.threshold = Some(threshold);
+        self
+    }
+
+    /// How much one must contain of the other: see [`Query::contained`].
+    pub fn contained(mut self, contained: f64) -> Self {
+        self.terms.contained = Some(contained);
+        self
+    }
+
+    /// The most matches returned for each: see [`Query::limit`].
+    pub fn limit(mut self, limit: usize) -> Self {
+        self.terms.limit = limit;
+        self
+    }
+
+    /// Only documents that the filter lets pass: see [`Query::filter`]. It is called for each
+    /// document once for every signature that it is like.
+    pub fn filter(mut self, filter: impl Fn(&[u8], &[u8]) -> bool + Send + Sync + 'a) -> Self {
+        self.terms.filter = Some(Arc::new(filter));
+        self
+    }
+
+    /// Stops at this time: see [`Query::deadline`]. Answers that were not come to are empty.
+    pub fn deadline(mut self, deadline: Instant) -> Self {
+        self.terms.stop.deadline = Some(deadline);
+        self
+    }
+
+    /// Stops when this is true: see [`Query::cancel_if`]. Answers that were not come to are empty.
+    pub fn cancel_if(mut self, cancel: impl Fn() -> bool + Send + Sync + 'a) -> Self {
+        self.terms.stop.cancel = Some(Arc::new(cancel));
+        self
+    }
+
+    /// The most candidates looked at for each: see [`Query::max_candidates`].
+    pub fn max_candidates(mut self, candidates: usize) -> Self {
+        self.terms.candidates_max = candidates;
+        self
+    }
+
+    /// Runs the queries; the answers are in order of the signatures.
+    ///
+    /// Costs somewhat less than as many single queries. Starts no thread: to use several, give
+    /// each a part of the signatures. Errors: those of [`Query::run`].
+    pub fn run(&self) -> Result<Vec<Answer>> {
+        let snapshot = &self.snapshot;
+        let asked = Asked::new(snapshot, &self.terms)?;
+        for signature in self.signatures {
+            snapshot.check_signature(signature)?;
+        }
+        let mut answers = Vec::with_capacity(self.signatures.len());
+        let mut scratch = Scratch::take();
+        let mut search = asked.search(snapshot, &mut scratch);
+        let mut bytes: [&[u8]; TOGETHER] = [&[]; TOGETHER];
+        for together in self.signatures.chunks(TOGETHER) {
+            let mut counts = [0; TOGETHER];
+            for ((bytes, count), signature) in bytes.iter_mut().zip(&mut counts).zip(together) {
+                (*bytes, *count) = (signature.as_bytes(), signature.shingle_count());
+            }
+            search.run(&bytes[..together.len()], asked.equal_rows_min)?;
+            let cut: [bool; TOGETHER] = std::array::from_fn(|number| search.is_cut(number));
+            let mut rest = search.found().as_mut_slice();
+            for (number, cut) in cut.iter().enumerate().take(together.len()) {
+                let count = rest.partition_point(|found| index(found.probe) <= number);
+                let (of_this, of_others) = rest.split_at_mut(count);
+                let complete = planted!(AllComplete, true, !cut);
+                answers.push(snapshot.answer(of_this, &asked, &counts, complete)?);
+                rest = of_others;
+            }
+        }
+        scratch.keep();
+        Ok(answers)
+    }
+}
+
+impl fmt::Debug for Queries<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut queries = f.debug_struct("Queries");
+        queries.field("signatures", &self.signatures.len()).field("terms", &self.terms);
+        queries.field("change", &self.snapshot.visible).finish()
+    }
+}
