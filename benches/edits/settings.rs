@@ -1,6 +1,6 @@
 //! Settings that are held against each other: ours, and those of other programs, made again.
 
-use nearkin::{Params, Result, Shingles, Signature, Sketcher};
+use nearkin::{FoldOptions, Normalise, Params, Result, Shingles, Signature, Sketcher};
 
 /// Cuts a text as another program does.
 type Cut = fn(&str) -> Vec<String>;
@@ -14,8 +14,14 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    fn ours(name: &'static str, shingles: Shingles, threshold: f64) -> Result<Self> {
-        let params = Params::for_threshold(threshold).shingles(shingles).build()?;
+    fn ours(
+        name: &'static str,
+        shingles: Shingles,
+        threshold: f64,
+        normalise: Normalise,
+    ) -> Result<Self> {
+        let builder = Params::for_threshold(threshold).shingles(shingles);
+        let params = builder.normalise(normalise).build()?;
         Ok(Self { name, params, cut: None, threshold })
     }
 
@@ -36,16 +42,24 @@ impl Setting {
 
 pub(crate) fn all() -> Result<Vec<Setting>> {
     let (words, chars) = (Shingles::Words, Shingles::Chars);
+    let joined = Normalise::Fold(FoldOptions::default().dehyphenate(true));
+    let case =
+        |name, shingles, threshold| Setting::ours(name, shingles, threshold, Normalise::Case);
+    let fold = |name, shingles, threshold| Setting::ours(name, shingles, threshold, joined);
     Ok(vec![
-        Setting::ours("words:3 at 0.7", words(3), 0.7)?,
-        Setting::ours("words:3 at 0.6", words(3), 0.6)?,
-        Setting::ours("words:3 at 0.5", words(3), 0.5)?,
-        Setting::ours("words:2 at 0.7", words(2), 0.7)?,
-        Setting::ours("words:2 at 0.6", words(2), 0.6)?,
-        Setting::ours("words:1 at 0.7", words(1), 0.7)?,
-        Setting::ours("chars:5 at 0.7", chars(5), 0.7)?,
-        Setting::ours("chars:5 at 0.6", chars(5), 0.6)?,
-        Setting::ours("chars:9 at 0.6", chars(9), 0.6)?,
+        case("case, words:3 at 0.7", words(3), 0.7)?,
+        fold("words:3 at 0.7", words(3), 0.7)?,
+        fold("words:3 at 0.6", words(3), 0.6)?,
+        fold("words:3 at 0.55", words(3), 0.55)?,
+        fold("words:2 at 0.7", words(2), 0.7)?,
+        fold("words:2 at 0.65", words(2), 0.65)?,
+        fold("words:2 at 0.6", words(2), 0.6)?,
+        fold("words:1 at 0.7", words(1), 0.7)?,
+        fold("chars:5 at 0.7", chars(5), 0.7)?,
+        fold("chars:5 at 0.65", chars(5), 0.65)?,
+        fold("chars:7 at 0.6", chars(7), 0.6)?,
+        fold("chars:9 at 0.6", chars(9), 0.6)?,
+        fold("chars:9 at 0.55", chars(9), 0.55)?,
         Setting::theirs("text-dedup 0.4.0, as it comes", text_dedup, 25, 10)?,
         Setting::theirs("datatrove 0.10.1, as it comes", datatrove, 14, 8)?,
         Setting::theirs("NeMo Curator, as it comes", nemo, 20, 13)?,
