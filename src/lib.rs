@@ -174,7 +174,8 @@ pub use index::{
     Query, Reader, Recovery, Salvaged, Snapshot, Stats, Verification, Written,
 };
 pub use params::{
-    Containment, FoldOptions, Maker, Normalise, Params, ParamsBuilder, Scheme, Shingles, Windows,
+    Containment, FoldOptions, Maker, Normalise, Params, ParamsBuilder, Preset, Scheme, Shingles,
+    Windows,
 };
 pub use segment::ReadMode;
 pub use sketch::{Original, Signature, Sketcher};

@@ -14,6 +14,7 @@ mod containment;
 mod maker;
 mod normalise;
 mod pieces;
+mod preset;
 mod shape;
 mod stop;
 mod stored;
@@ -23,6 +24,7 @@ pub use containment::Containment;
 pub use maker::Maker;
 pub use normalise::{FoldOptions, Normalise};
 pub use pieces::Windows;
+pub use preset::Preset;
 pub use shape::{Scheme, Shingles};
 use stored::Stored;
 

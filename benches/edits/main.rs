@@ -8,6 +8,7 @@
 
 mod negatives;
 mod plant;
+mod quotes;
 mod settings;
 #[path = "../support/mod.rs"]
 mod support;
@@ -17,7 +18,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use nearkin::{Admit, Durability, Index, Maintenance, Options, Params, Shingles, Sketcher};
-use plant::EDITS;
+use plant::Edit;
 use settings::Setting;
 
 /// Corpora whose texts are edited, and how many of each at most.
@@ -40,6 +41,15 @@ const WORDS: std::ops::RangeInclusive<usize> = 60..=2_000;
 /// No two texts that are taken are more similar (words:3).
 const CLEAN: f64 = 0.3;
 
+/// What is edited, how, and what settings are held against each other.
+struct Stage {
+    title: &'static str,
+    texts: Vec<String>,
+    negatives: Vec<String>,
+    edits: &'static [(&'static str, Edit)],
+    settings: Vec<Setting>,
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::var_os("NEARKIN_DATA");
     let folder = folder.map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
@@ -47,18 +57,75 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("SKIPPED: {} has no corpora; NEARKIN_DATA names a folder", folder.display());
         return Ok(());
     }
-    let texts = clean_texts(&folder)?;
+    let mut texts = clean_texts(&folder)?;
     // What is edited and what negatives are made of are not the same texts.
-    let (edited, rest) = texts.split_at(texts.len() - NEGATIVES);
-    let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
-    let negatives = negatives::made(&rest);
-    let mut report = Report::new(edited.len());
-    for setting in settings::all()? {
-        let found = recall(&setting, edited)?;
-        let dropped = false_drops(&setting, &negatives)?;
-        report.add(&setting, &found, dropped);
+    let rest = texts.split_off(texts.len() - NEGATIVES);
+    let quoted = texts[..1_000].to_vec();
+    let begin = |text: &String| text.split_whitespace().take(12).collect::<Vec<_>>().join(" ");
+    let mut short: Vec<String> = texts.iter().map(begin).collect();
+    short.sort();
+    short.dedup_by(|a, b| a.get(..30) == b.get(..30));
+    let code = support_code()?;
+    let stages = [
+        Stage {
+            title: "Documents of 60 words and more",
+            negatives: negatives::documents(&rest),
+            texts,
+            edits: &plant::EDITS,
+            settings: settings::for_documents()?,
+        },
+        Stage {
+            title: "Texts of a dozen words",
+            negatives: negatives::short(&rest),
+            texts: short,
+            edits: &plant::SHORT,
+            settings: settings::for_short()?,
+        },
+        Stage {
+            title: "Program text (the files of this repository)",
+            negatives: negatives::code(&code),
+            texts: code,
+            edits: &plant::CODE,
+            settings: settings::for_code()?,
+        },
+    ];
+    let mut tables = String::new();
+    for stage in stages {
+        let mut report = Report::new(&stage);
+        println!("{}", report.lines);
+        for setting in &stage.settings {
+            let found = recall(setting, &stage)?;
+            let dropped = false_drops(setting, &stage.negatives)?;
+            report.add(setting, &found, &stage, dropped);
+        }
+        tables.push_str(&report.finish(&stage));
     }
-    report.write("docs/TUNING.md")
+    tables.push_str(&quotes::table(&quoted)?);
+    write_tables("docs/TUNING.md", &tables)
+}
+
+/// The Rust files of this repository, of 40 lines and more.
+fn support_code() -> Result<Vec<String>, Box<dyn Error>> {
+    let mut folders = vec![PathBuf::from("src"), PathBuf::from("cli/src"), PathBuf::from("tests")];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in entries(&folder)? {
+            if entry.is_dir() {
+                folders.push(entry);
+            } else if entry.extension().is_some_and(|extension| extension == "rs") {
+                files.push(entry);
+            }
+        }
+    }
+    files.sort();
+    let texts = files.iter().map(|file| read(&file.to_string_lossy()));
+    let texts = texts.collect::<Result<Vec<_>, _>>()?;
+    Ok(texts.into_iter().filter(|text| text.lines().count() >= 40).collect())
+}
+
+#[expect(clippy::disallowed_methods, reason = "sources, not an index")]
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+    std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect()
 }
 
 /// Texts that are no near-duplicates of each other, in a random order that is always the same.
@@ -101,12 +168,13 @@ fn lines(folder: &Path, name: &str) -> Result<String, Box<dyn Error>> {
     Ok(text)
 }
 
-fn options() -> Options {
+pub(crate) fn options() -> Options {
     Options::default().durability(Durability::OsBuffer).maintenance(Maintenance::Inline)
 }
 
 /// How many edited copies of each kind find their original.
-fn recall(setting: &Setting, texts: &[String]) -> Result<Vec<usize>, Box<dyn Error>> {
+fn recall(setting: &Setting, stage: &Stage) -> Result<Vec<usize>, Box<dyn Error>> {
+    let Stage { texts, edits, .. } = stage;
     let scratch = tempfile::tempdir()?;
     let index = Index::create(scratch.path().join("texts"), &setting.params, options())?;
     let sketcher = Sketcher::new(&setting.params);
@@ -114,11 +182,11 @@ fn recall(setting: &Setting, texts: &[String]) -> Result<Vec<usize>, Box<dyn Err
         index.insert(key(number), &setting.sketch(&sketcher, text)?)?;
     }
     let mut counts = Vec::new();
-    for (kind, (_, edit)) in EDITS.iter().enumerate() {
+    for (kind, (_, edit)) in edits.iter().enumerate() {
         let mut found = 0;
         for number in (kind * EACH..(kind + 1) * EACH).map(|at| at % texts.len()) {
             let mut state = u64::try_from(number)? << 8;
-            let other = &texts[(number + EACH * EDITS.len()) % texts.len()];
+            let other = &texts[(number + texts.len() / 2) % texts.len()];
             let copy = edit.apply(&texts[number], other, &mut state);
             let signature = setting.sketch(&sketcher, &copy)?;
             let answer = index.query(&signature).threshold(setting.threshold).run()?;
@@ -156,50 +224,57 @@ fn key(number: usize) -> [u8; 8] {
     u64::try_from(number).unwrap_or(u64::MAX).to_le_bytes()
 }
 
-/// The tables.
+/// The tables of a stage.
 struct Report {
     lines: String,
-    kinds: Vec<(String, Vec<usize>)>,
+    kinds: Vec<(&'static str, Vec<usize>)>,
 }
 
 impl Report {
-    fn new(texts: usize) -> Self {
+    fn new(stage: &Stage) -> Self {
         let lines = format!(
-            "{} edits of {texts} texts, {NEGATIVES} hard negatives.\n\n\
-             | setting | copies found | false drops |\n|---|---:|---:|\n",
-            EACH * EDITS.len()
+            "### {}\n\n{} edits of {} texts, {} hard negatives.\n\n\
+             | setting | copies found | false drops |\n|---|---:|---:|",
+            stage.title,
+            EACH * stage.edits.len(),
+            stage.texts.len(),
+            stage.negatives.len()
         );
         Self { lines, kinds: Vec::new() }
     }
 
-    fn add(&mut self, setting: &Setting, found: &[usize], dropped: usize) {
-        let all = found.iter().sum::<usize>() as f64 / (EACH * EDITS.len()) as f64;
+    fn add(&mut self, setting: &Setting, found: &[usize], stage: &Stage, dropped: usize) {
+        let all = found.iter().sum::<usize>() as f64 / (EACH * stage.edits.len()) as f64;
         let line = format!("| {} | {all:.3} | {dropped} |", setting.name);
         println!("{line}");
-        self.lines.push_str(&line);
         self.lines.push('\n');
-        self.kinds.push((setting.name.to_owned(), found.to_vec()));
+        self.lines.push_str(&line);
+        self.kinds.push((setting.name, found.to_vec()));
     }
 
-    /// Writes the tables between the page's marks.
-    fn write(mut self, page: &str) -> Result<(), Box<dyn Error>> {
-        let _ = write!(self.lines, "\n| copies found of each kind |");
+    /// The table by kinds of edits behind that of all.
+    fn finish(mut self, stage: &Stage) -> String {
+        let _ = write!(self.lines, "\n\n| copies found of each kind |");
         for (name, _) in &self.kinds {
             let _ = write!(self.lines, " {name} |");
         }
         let _ = writeln!(self.lines, "\n|---|{}", "---:|".repeat(self.kinds.len()));
-        for (kind, (name, _)) in EDITS.iter().enumerate() {
+        for (kind, (name, _)) in stage.edits.iter().enumerate() {
             let _ = write!(self.lines, "| {name} |");
             for (_, found) in &self.kinds {
                 let _ = write!(self.lines, " {:.2} |", found[kind] as f64 / EACH as f64);
             }
             self.lines.push('\n');
         }
-        println!("\n{}", self.lines);
-        let text = read(page)?;
-        let (before, rest) =
-            text.split_once(BEGIN).ok_or("the page has no place for the tables")?;
-        let (_, after) = rest.split_once(END).ok_or("the tables have no end on the page")?;
-        write(page, &format!("{before}{BEGIN}\n\n{}\n{END}{after}", self.lines))
+        self.lines.push('\n');
+        self.lines
     }
+}
+
+/// Writes the tables between the page's marks.
+fn write_tables(page: &str, tables: &str) -> Result<(), Box<dyn Error>> {
+    let text = read(page)?;
+    let (before, rest) = text.split_once(BEGIN).ok_or("the page has no place for the tables")?;
+    let (_, after) = rest.split_once(END).ok_or("the tables have no end on the page")?;
+    write(page, &format!("{before}{BEGIN}\n\n{tables}{END}{after}"))
 }

@@ -27,7 +27,7 @@ const FORM: [&str; 9] = [
 
 /// Documents with the same notice in front (half as long as what is their own, or as long), and
 /// reports of one form with what is their own in between: as many of each as there are texts.
-pub(crate) fn made(texts: &[&str]) -> Vec<String> {
+pub(crate) fn documents(texts: &[String]) -> Vec<String> {
     let mut state = 7;
     let mut all = Vec::new();
     for (number, text) in texts.iter().enumerate() {
@@ -47,4 +47,28 @@ pub(crate) fn made(texts: &[&str]) -> Vec<String> {
         all.push(form);
     }
     all
+}
+
+/// Titles of one form, with five words of their own.
+pub(crate) fn short(texts: &[String]) -> Vec<String> {
+    let own = |text: &String| text.split_whitespace().skip(5).take(5).collect::<Vec<_>>().join(" ");
+    let title = |(number, text): (usize, &String)| match number % 3 {
+        0 => format!("Weekly report of the station: {}", own(text)),
+        1 => format!("Re: your request about {}", own(text)),
+        _ => format!("{} - a short introduction for everybody", own(text)),
+    };
+    texts.iter().enumerate().map(title).collect()
+}
+
+/// Files with the same licence in front and a few declarations of one form, and 30 lines of their
+/// own.
+pub(crate) fn code(files: &[String]) -> Vec<String> {
+    let header: String = NOTICE.split_inclusive(", ").map(|part| format!("// {part}\n")).collect();
+    let own = |(number, file): (usize, &String)| {
+        let lines: Vec<&str> = file.lines().skip(10).take(30).collect();
+        let form = "    fn name(&self) -> &str {\n        &self.name\n    }\n\n    fn new(name: &str) \
+                    -> Self {\n        Self { name: name.to_owned() }\n    }\n";
+        format!("{header}\nimpl Part{number} {{\n{form}}}\n\n{}", lines.join("\n"))
+    };
+    files.iter().enumerate().map(own).collect()
 }

@@ -35,6 +35,28 @@ pub(crate) enum Edit {
     Typography,
     /// Zero-width and no-break spaces.
     Invisible,
+    /// So many letters mistyped.
+    Typos(usize),
+    /// So many words replaced.
+    Words(usize),
+    /// Two neighbouring words swapped.
+    Swapped,
+    /// Without punctuation.
+    NoPunctuation,
+    /// A few words added in front.
+    Added,
+    /// Names of code renamed throughout, per hundred.
+    Renamed(u64),
+    /// Lines indented by half as much.
+    Indented,
+    /// Without comments.
+    NoComments,
+    /// Lines left out, per hundred.
+    LinesLeftOut(u64),
+    /// Lines replaced by those of another text, per hundred.
+    LinesReplaced(u64),
+    /// Blocks between empty lines in another order.
+    BlocksMoved,
 }
 
 /// The kinds of edits, with their names.
@@ -57,6 +79,30 @@ pub(crate) const EDITS: [(&str, Edit); 18] = [
     ("reflowed", Edit::Reflow),
     ("typographic characters", Edit::Typography),
     ("invisible characters", Edit::Invisible),
+];
+
+/// Edits of texts of a dozen words.
+pub(crate) const SHORT: [(&str, Edit); 8] = [
+    ("a letter mistyped", Edit::Typos(1)),
+    ("two letters mistyped", Edit::Typos(2)),
+    ("a word replaced", Edit::Words(1)),
+    ("two words replaced", Edit::Words(2)),
+    ("two words swapped", Edit::Swapped),
+    ("upper case", Edit::Upper),
+    ("without punctuation", Edit::NoPunctuation),
+    ("three words added", Edit::Added),
+];
+
+/// Edits of program text.
+pub(crate) const CODE: [(&str, Edit); 8] = [
+    ("names changed, 5 %", Edit::Renamed(5)),
+    ("names changed, 15 %", Edit::Renamed(15)),
+    ("indented by half", Edit::Indented),
+    ("without comments", Edit::NoComments),
+    ("lines left out, 10 %", Edit::LinesLeftOut(10)),
+    ("lines replaced, 10 %", Edit::LinesReplaced(10)),
+    ("blocks moved", Edit::BlocksMoved),
+    ("boilerplate added", Edit::Boilerplate),
 ];
 
 /// Characters that scanners take for each other.
@@ -136,6 +182,42 @@ impl Edit {
             Self::Upper => text.to_uppercase(),
             Self::Reflow => reflow(text, state),
             Self::Typography => typography(text),
+            Self::Typos(count) => (0..count).fold(text.to_owned(), |text, _| typo(&text, state)),
+            Self::Words(count) => replace_words(text, other, count, state),
+            Self::Swapped => {
+                let mut words: Vec<&str> = text.split_whitespace().collect();
+                let at = below(state, words.len() - 1);
+                words.swap(at, at + 1);
+                words.join(" ")
+            }
+            Self::NoPunctuation => text.replace(|char: char| char.is_ascii_punctuation(), " "),
+            Self::Added => format!("{} {text}", first_words(other, 3)),
+            Self::Renamed(share) => renamed(text, share, state),
+            Self::Indented => each_line(text, |line| {
+                let indent = line.len() - line.trim_start().len();
+                Some(line.split_at(indent / 2).1.to_owned())
+            }),
+            Self::NoComments => each_line(text, |line| {
+                let is_comment = line.trim_start().starts_with("//");
+                (!is_comment).then(|| line.split(" // ").next().unwrap_or_default().to_owned())
+            }),
+            Self::LinesLeftOut(share) => {
+                each_line(text, |line| (!of_hundred(state, share)).then(|| line.to_owned()))
+            }
+            Self::LinesReplaced(share) => {
+                let others: Vec<&str> = other.lines().collect();
+                each_line(text, |line| {
+                    let replaced = of_hundred(state, share);
+                    Some(if replaced { others[below(state, others.len())] } else { line }.into())
+                })
+            }
+            Self::BlocksMoved => {
+                let mut blocks: Vec<&str> = text.split("\n\n").collect();
+                for at in (1..blocks.len()).rev() {
+                    blocks.swap(at, below(state, at + 1));
+                }
+                blocks.join("\n\n")
+            }
             Self::Invisible => text.replace(' ', "\u{a0}").replace("in", "i\u{200b}n"),
         }
     }
@@ -144,6 +226,52 @@ impl Edit {
 fn each_word(text: &str, mut change: impl FnMut(&str) -> Option<String>) -> String {
     let words: Vec<String> = text.split_whitespace().filter_map(&mut change).collect();
     words.join(" ")
+}
+
+fn each_line(text: &str, mut change: impl FnMut(&str) -> Option<String>) -> String {
+    let lines: Vec<String> = text.lines().filter_map(&mut change).collect();
+    lines.join("\n")
+}
+
+/// A letter replaced, left out or doubled.
+fn typo(text: &str, state: &mut u64) -> String {
+    let mut chars: Vec<char> = text.chars().collect();
+    let letters: Vec<usize> = (0..chars.len()).filter(|at| chars[*at].is_alphabetic()).collect();
+    let at = letters[below(state, letters.len())];
+    match below(state, 3) {
+        0 => chars[at] = char::from(b'a' + u8::try_from(below(state, 26)).unwrap_or(0)),
+        1 => chars.insert(at, chars[at]),
+        _ => drop(chars.remove(at)),
+    }
+    chars.into_iter().collect()
+}
+
+fn replace_words(text: &str, other: &str, count: usize, state: &mut u64) -> String {
+    let others: Vec<&str> = other.split_whitespace().collect();
+    let mut words: Vec<&str> = text.split_whitespace().collect();
+    for _ in 0..count {
+        let (at, from) = (below(state, words.len()), below(state, others.len()));
+        words[at] = others[from];
+    }
+    words.join(" ")
+}
+
+/// Each name is another one everywhere or nowhere.
+fn renamed(text: &str, share: u64, state: &mut u64) -> String {
+    let salt = random(state);
+    let is_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
+    let mut out = String::with_capacity(text.len());
+    for part in text.split_inclusive(|char| !is_name(char)) {
+        let (name, rest) = part.split_at(part.find(|char| !is_name(char)).unwrap_or(part.len()));
+        let hash = name
+            .bytes()
+            .fold(salt, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        let is_renamed = name.len() > 3 && (hash >> 17) % 100 < share;
+        out.push_str(if is_renamed { "renamed_" } else { "" });
+        out.push_str(name);
+        out.push_str(rest);
+    }
+    out
 }
 
 fn ocr(text: &str, share: u64, state: &mut u64) -> String {

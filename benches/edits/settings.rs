@@ -40,30 +40,81 @@ impl Setting {
     }
 }
 
-pub(crate) fn all() -> Result<Vec<Setting>> {
-    let (words, chars) = (Shingles::Words, Shingles::Chars);
+/// Our settings, of one normalisation.
+fn ours(normalise: Normalise, all: &[(&'static str, Shingles, f64)]) -> Result<Vec<Setting>> {
+    let one = |(name, shingles, threshold): &(&'static str, _, _)| {
+        Setting::ours(name, *shingles, *threshold, normalise)
+    };
+    all.iter().map(one).collect()
+}
+
+pub(crate) fn for_documents() -> Result<Vec<Setting>> {
+    use Shingles::{Chars, Words};
     let joined = Normalise::Fold(FoldOptions::default().dehyphenate(true));
-    let case =
-        |name, shingles, threshold| Setting::ours(name, shingles, threshold, Normalise::Case);
-    let fold = |name, shingles, threshold| Setting::ours(name, shingles, threshold, joined);
-    Ok(vec![
-        case("case, words:3 at 0.7", words(3), 0.7)?,
-        fold("words:3 at 0.7", words(3), 0.7)?,
-        fold("words:3 at 0.6", words(3), 0.6)?,
-        fold("words:3 at 0.55", words(3), 0.55)?,
-        fold("words:2 at 0.7", words(2), 0.7)?,
-        fold("words:2 at 0.65", words(2), 0.65)?,
-        fold("words:2 at 0.6", words(2), 0.6)?,
-        fold("words:1 at 0.7", words(1), 0.7)?,
-        fold("chars:5 at 0.7", chars(5), 0.7)?,
-        fold("chars:5 at 0.65", chars(5), 0.65)?,
-        fold("chars:7 at 0.6", chars(7), 0.6)?,
-        fold("chars:9 at 0.6", chars(9), 0.6)?,
-        fold("chars:9 at 0.55", chars(9), 0.55)?,
-        Setting::theirs("text-dedup 0.4.0, as it comes", text_dedup, 25, 10)?,
-        Setting::theirs("datatrove 0.10.1, as it comes", datatrove, 14, 8)?,
-        Setting::theirs("NeMo Curator, as it comes", nemo, 20, 13)?,
-    ])
+    let mut all = ours(Normalise::Case, &[("case, words:3 at 0.7", Words(3), 0.7)])?;
+    all.extend(ours(
+        Normalise::FOLD,
+        &[
+            ("words:3 at 0.7 (the default)", Words(3), 0.7),
+            ("words:2 at 0.63 (training)", Words(2), 0.63),
+        ],
+    )?);
+    all.extend(ours(
+        joined,
+        &[
+            ("words:3 at 0.6", Words(3), 0.6),
+            ("words:3 at 0.55", Words(3), 0.55),
+            ("words:2 at 0.7", Words(2), 0.7),
+            ("words:2 at 0.63 (documents)", Words(2), 0.63),
+            ("words:2 at 0.6", Words(2), 0.6),
+            ("words:1 at 0.7", Words(1), 0.7),
+            ("chars:5 at 0.7", Chars(5), 0.7),
+            ("chars:5 at 0.65", Chars(5), 0.65),
+            ("chars:7 at 0.6 (archive)", Chars(7), 0.6),
+            ("chars:9 at 0.6", Chars(9), 0.6),
+            ("chars:9 at 0.55", Chars(9), 0.55),
+        ],
+    )?);
+    all.push(Setting::theirs("text-dedup 0.4.0, as it comes", text_dedup, 25, 10)?);
+    all.push(Setting::theirs("datatrove 0.10.1, as it comes", datatrove, 14, 8)?);
+    all.push(Setting::theirs("NeMo Curator, as it comes", nemo, 20, 13)?);
+    Ok(all)
+}
+
+pub(crate) fn for_short() -> Result<Vec<Setting>> {
+    use Shingles::{Chars, Words};
+    ours(
+        Normalise::FOLD,
+        &[
+            ("words:3 at 0.7 (the default)", Words(3), 0.7),
+            ("words:2 at 0.63", Words(2), 0.63),
+            ("words:1 at 0.7", Words(1), 0.7),
+            ("chars:4 at 0.7", Chars(4), 0.7),
+            ("chars:3 at 0.7", Chars(3), 0.7),
+            ("chars:4 at 0.65 (short)", Chars(4), 0.65),
+            ("chars:4 at 0.6", Chars(4), 0.6),
+            ("chars:5 at 0.6", Chars(5), 0.6),
+            ("chars:5 at 0.5", Chars(5), 0.5),
+        ],
+    )
+}
+
+pub(crate) fn for_code() -> Result<Vec<Setting>> {
+    use Shingles::{Chars, Lines, Tokens, Words};
+    ours(
+        Normalise::FOLD,
+        &[
+            ("words:3 at 0.7 (the default)", Words(3), 0.7),
+            ("words:2 at 0.63", Words(2), 0.63),
+            ("words:3 at 0.6", Words(3), 0.6),
+            ("words:5 at 0.5", Words(5), 0.5),
+            ("tokens:2 at 0.6", Tokens(2), 0.6),
+            ("tokens:3 at 0.5", Tokens(3), 0.5),
+            ("lines:1 at 0.6", Lines(1), 0.6),
+            ("lines:1 at 0.5", Lines(1), 0.5),
+            ("chars:9 at 0.6 (code)", Chars(9), 0.6),
+        ],
+    )
 }
 
 /// Words are what stands between characters that are no letters, digits or underscores (so that a

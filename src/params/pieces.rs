@@ -20,6 +20,9 @@ pub struct Windows {
 }
 
 impl Windows {
+    /// What [`Preset::Quotes`](super::Preset::Quotes) has.
+    pub(super) const QUOTES: Self = Self { window: 50, stride: 25 };
+
     /// Windows of `window` words (1 to 2^20), one every `stride` words (1 to `window`, so that no
     /// word is left out). `Invalid` outside these.
     pub fn new(window: u32, stride: u32) -> Result<Self> {

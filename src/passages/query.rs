@@ -11,9 +11,6 @@ use crate::format::bytes::wide;
 use crate::sketch::Signature;
 use crate::{Key, Match, Result, Snapshot};
 
-/// The least similarity of two passages that counts, unless another one is asked for.
-const THRESHOLD_DEFAULT: f64 = 0.5;
-
 /// Passages of the query that are asked about at once: memory stays bounded.
 const TOGETHER: usize = if cfg!(test) { 3 } else { 256 };
 
@@ -94,7 +91,7 @@ impl PassageView {
         PassageQuery {
             view: self,
             text,
-            threshold: THRESHOLD_DEFAULT,
+            threshold: self.snapshot.params().threshold(),
             limit: usize::MAX,
             candidates_max: usize::MAX,
         }
@@ -134,7 +131,7 @@ impl fmt::Debug for Contained {
 }
 
 impl PassageQuery<'_> {
-    /// The least similarity of two passages that counts, 0 to 1. Default 0.5.
+    /// The least similarity of two passages that counts, 0 to 1. Default: the index's threshold.
     pub fn threshold(mut self, threshold: f64) -> Self {
         self.threshold = threshold;
         self
