@@ -63,11 +63,13 @@ pub(crate) fn short(texts: &[String]) -> Vec<String> {
 /// Files with the same licence in front and a few declarations of one form, and 30 lines of their
 /// own.
 pub(crate) fn code(files: &[String]) -> Vec<String> {
-    let header: String = NOTICE.split_inclusive(", ").map(|part| format!("// {part}\n")).collect();
+    let lines = NOTICE.split_inclusive(", ");
+    let header: String = lines.map(|part| format!("// {part}\n")).collect();
     let own = |(number, file): (usize, &String)| {
         let lines: Vec<&str> = file.lines().skip(10).take(30).collect();
-        let form = "    fn name(&self) -> &str {\n        &self.name\n    }\n\n    fn new(name: &str) \
-                    -> Self {\n        Self { name: name.to_owned() }\n    }\n";
+        let new = "fn new(name: &str) -> Self {\n        Self { name: name.to_owned() }\n    }";
+        let form =
+            format!("    fn name(&self) -> &str {{\n        &self.name\n    }}\n\n    {new}\n");
         format!("{header}\nimpl Part{number} {{\n{form}}}\n\n{}", lines.join("\n"))
     };
     files.iter().enumerate().map(own).collect()

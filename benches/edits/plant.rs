@@ -182,6 +182,14 @@ impl Edit {
             Self::Upper => text.to_uppercase(),
             Self::Reflow => reflow(text, state),
             Self::Typography => typography(text),
+            Self::Invisible => text.replace(' ', "\u{a0}").replace("in", "i\u{200b}n"),
+            _ => self.apply_to_short(text, other, state),
+        }
+    }
+
+    /// Edits of short texts and of program text.
+    fn apply_to_short(self, text: &str, other: &str, state: &mut u64) -> String {
+        match self {
             Self::Typos(count) => (0..count).fold(text.to_owned(), |text, _| typo(&text, state)),
             Self::Words(count) => replace_words(text, other, count, state),
             Self::Swapped => {
@@ -218,7 +226,7 @@ impl Edit {
                 }
                 blocks.join("\n\n")
             }
-            Self::Invisible => text.replace(' ', "\u{a0}").replace("in", "i\u{200b}n"),
+            _ => text.to_owned(),
         }
     }
 }

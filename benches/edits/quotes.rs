@@ -30,8 +30,8 @@ pub(crate) fn table(texts: &[String]) -> Result<String, Box<dyn Error>> {
     let books: Vec<Vec<&str>> = words[..600].chunks(3).map(<[_]>::concat).collect();
     let others: Vec<Vec<&str>> = words[600..].chunks(2).map(<[_]>::concat).collect();
     let mut table = format!(
-        "### Quotations\n\n{EACH} of each length with {EDITED} % of the words replaced, in texts of \
-         300 other words, found among {} texts.\n\n| windows | threshold |",
+        "### Quotations\n\n{EACH} of each length with {EDITED} % of the words replaced, in texts \
+         of 300 other words, found among {} texts.\n\n| windows | threshold |",
         books.len()
     );
     for length in LENGTHS {

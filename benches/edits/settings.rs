@@ -1,6 +1,6 @@
 //! Settings that are held against each other: ours, and those of other programs, made again.
 
-use nearkin::{FoldOptions, Normalise, Params, Result, Shingles, Signature, Sketcher};
+use nearkin::{FoldOptions, Normalise, Params, Preset, Result, Shingles, Signature, Sketcher};
 
 /// Cuts a text as another program does.
 type Cut = fn(&str) -> Vec<String>;
@@ -23,6 +23,11 @@ impl Setting {
         let builder = Params::for_threshold(threshold).shingles(shingles);
         let params = builder.normalise(normalise).build()?;
         Ok(Self { name, params, cut: None, threshold })
+    }
+
+    fn preset(name: &'static str, preset: Preset) -> Result<Self> {
+        let params = Params::preset(preset).build()?;
+        Ok(Self { name, threshold: params.threshold(), params, cut: None })
     }
 
     /// Whatever shares a band counts, as in these programs by default.
@@ -52,29 +57,24 @@ pub(crate) fn for_documents() -> Result<Vec<Setting>> {
     use Shingles::{Chars, Words};
     let joined = Normalise::Fold(FoldOptions::default().dehyphenate(true));
     let mut all = ours(Normalise::Case, &[("case, words:3 at 0.7", Words(3), 0.7)])?;
-    all.extend(ours(
-        Normalise::FOLD,
-        &[
-            ("words:3 at 0.7 (the default)", Words(3), 0.7),
-            ("words:2 at 0.63 (training)", Words(2), 0.63),
-        ],
-    )?);
+    all.extend(ours(Normalise::FOLD, &[("words:3 at 0.7 (the default)", Words(3), 0.7)])?);
     all.extend(ours(
         joined,
         &[
             ("words:3 at 0.6", Words(3), 0.6),
             ("words:3 at 0.55", Words(3), 0.55),
             ("words:2 at 0.7", Words(2), 0.7),
-            ("words:2 at 0.63 (documents)", Words(2), 0.63),
             ("words:2 at 0.6", Words(2), 0.6),
             ("words:1 at 0.7", Words(1), 0.7),
             ("chars:5 at 0.7", Chars(5), 0.7),
             ("chars:5 at 0.65", Chars(5), 0.65),
-            ("chars:7 at 0.6 (archive)", Chars(7), 0.6),
             ("chars:9 at 0.6", Chars(9), 0.6),
             ("chars:9 at 0.55", Chars(9), 0.55),
         ],
     )?);
+    for preset in [Preset::Documents, Preset::Archive, Preset::Training] {
+        all.push(Setting::preset(preset.name(), preset)?);
+    }
     all.push(Setting::theirs("text-dedup 0.4.0, as it comes", text_dedup, 25, 10)?);
     all.push(Setting::theirs("datatrove 0.10.1, as it comes", datatrove, 14, 8)?);
     all.push(Setting::theirs("NeMo Curator, as it comes", nemo, 20, 13)?);
@@ -83,7 +83,7 @@ pub(crate) fn for_documents() -> Result<Vec<Setting>> {
 
 pub(crate) fn for_short() -> Result<Vec<Setting>> {
     use Shingles::{Chars, Words};
-    ours(
+    let mut all = ours(
         Normalise::FOLD,
         &[
             ("words:3 at 0.7 (the default)", Words(3), 0.7),
@@ -91,17 +91,18 @@ pub(crate) fn for_short() -> Result<Vec<Setting>> {
             ("words:1 at 0.7", Words(1), 0.7),
             ("chars:4 at 0.7", Chars(4), 0.7),
             ("chars:3 at 0.7", Chars(3), 0.7),
-            ("chars:4 at 0.65 (short)", Chars(4), 0.65),
             ("chars:4 at 0.6", Chars(4), 0.6),
             ("chars:5 at 0.6", Chars(5), 0.6),
             ("chars:5 at 0.5", Chars(5), 0.5),
         ],
-    )
+    )?;
+    all.push(Setting::preset(Preset::Short.name(), Preset::Short)?);
+    Ok(all)
 }
 
 pub(crate) fn for_code() -> Result<Vec<Setting>> {
-    use Shingles::{Chars, Lines, Tokens, Words};
-    ours(
+    use Shingles::{Lines, Tokens, Words};
+    let mut all = ours(
         Normalise::FOLD,
         &[
             ("words:3 at 0.7 (the default)", Words(3), 0.7),
@@ -112,9 +113,10 @@ pub(crate) fn for_code() -> Result<Vec<Setting>> {
             ("tokens:3 at 0.5", Tokens(3), 0.5),
             ("lines:1 at 0.6", Lines(1), 0.6),
             ("lines:1 at 0.5", Lines(1), 0.5),
-            ("chars:9 at 0.6 (code)", Chars(9), 0.6),
         ],
-    )
+    )?;
+    all.push(Setting::preset(Preset::Code.name(), Preset::Code)?);
+    Ok(all)
 }
 
 /// Words are what stands between characters that are no letters, digits or underscores (so that a

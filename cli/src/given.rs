@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use nearkin::{Normalise, Params, ParamsBuilder, Scheme, Shingles, Windows};
+use nearkin::{Normalise, Params, ParamsBuilder, Preset, Scheme, Shingles, Windows};
 
 use crate::failure::Failure;
 use crate::files;
@@ -22,6 +22,14 @@ const THRESHOLD_OF_PASSAGES: f64 = 0.5;
 #[command(next_help_heading = "Parameters of a new index")]
 #[expect(clippy::struct_excessive_bools, reason = "each is one option of the command line")]
 pub(crate) struct Given {
+    /// What the texts are: documents, archive (scans), training, short, code, or quotes
+    ///
+    /// Each stands for shingles, normalisation and threshold that were measured to find edited
+    /// copies of such texts: docs/TUNING.md has the table. What is given besides goes before.
+    #[arg(long = "for", value_name = "TEXTS")]
+    #[arg(value_parser = |text: &str| text.parse::<Preset>())]
+    preset: Option<Preset>,
+
     /// Least similarity to find, above 0, at most 1 [default: 0.7]
     #[arg(long, value_name = "T")]
     threshold: Option<f64>,
@@ -125,7 +133,7 @@ impl Given {
     /// The same, for this similarity if it is below what a new index is made for and none was
     /// given.
     pub(crate) fn or_threshold_below_default(mut self, similarity: f64) -> Self {
-        if self.threshold.is_none() && similarity > 0.0 && similarity < THRESHOLD_DEFAULT {
+        if self.threshold().is_none() && similarity > 0.0 && similarity < THRESHOLD_DEFAULT {
             self.threshold = Some(similarity);
         }
         self
@@ -133,7 +141,22 @@ impl Given {
 
     /// The similarity that was given.
     pub(crate) fn threshold(&self) -> Option<f64> {
-        self.threshold
+        self.filled().threshold
+    }
+
+    /// The same with what a preset stands for in place of what was not given.
+    fn filled(&self) -> Self {
+        let mut filled = self.clone();
+        let Some(Ok(params)) = self.preset.map(|preset| Params::preset(preset).build()) else {
+            return filled;
+        };
+        filled.threshold.get_or_insert(params.threshold());
+        filled.shingles.get_or_insert(params.shingles());
+        filled.passages = filled.passages.or(params.passages());
+        if !self.keep_case && !self.no_nfc {
+            filled.normalise.get_or_insert(params.normalise());
+        }
+        filled
     }
 
     /// The same for another similarity.
@@ -144,21 +167,21 @@ impl Given {
 
     /// The parameters of a new index.
     pub(crate) fn params(&self) -> Result<Params, Failure> {
-        let mut builder = Params::builder();
-        if self.passages.is_some() {
+        let (given, mut builder) = (self.filled(), Params::builder());
+        if given.passages.is_some() {
             builder = builder.threshold(THRESHOLD_OF_PASSAGES);
         }
-        Ok(self.apply(builder).build()?)
+        Ok(given.apply(builder).build()?)
     }
 
     /// The parameters of an index, with what was given instead of its own. Bands are chosen anew
     /// if what they were chosen for is given, and they are not.
     pub(crate) fn changed(&self, params: &Params) -> Result<Params, Failure> {
-        let mut builder = params.to_builder();
-        if self.threshold.is_some() || self.recall.is_some() || self.hashes.is_some() {
+        let (given, mut builder) = (self.filled(), params.to_builder());
+        if given.threshold.is_some() || given.recall.is_some() || given.hashes.is_some() {
             builder = builder.choose_bands();
         }
-        Ok(self.apply(builder).build()?)
+        Ok(given.apply(builder).build()?)
     }
 
     fn apply(&self, mut builder: ParamsBuilder) -> ParamsBuilder {
@@ -215,6 +238,9 @@ impl Given {
     /// a mixture (bands given for more hashes than the index has) that nobody asked for.
     pub(crate) fn differences(&self, params: &Params) -> Vec<String> {
         let mut found = Vec::new();
+        if self.preset.is_some() {
+            return Self { preset: None, ..self.filled() }.differences(params);
+        }
         different(&mut found, "threshold", self.threshold, &params.threshold());
         different(&mut found, "recall", self.recall, &params.recall_target());
         different(&mut found, "hashes", self.hashes, &params.hashes());
@@ -276,6 +302,23 @@ mod tests {
     fn nothing_given_is_the_default() {
         let params = Given::default().params().unwrap();
         assert_eq!(params, Params::builder().build().unwrap());
+    }
+
+    #[test]
+    fn a_preset_stands_for_what_was_not_given() {
+        for preset in Preset::all() {
+            let given = Given { preset: Some(preset), ..Given::default() };
+            let params = given.params().unwrap();
+            assert_eq!(params, Params::preset(preset).build().unwrap());
+            assert!(given.differences(&params).is_empty(), "{preset}");
+        }
+        let archive = Some(Preset::Archive);
+        let given = Given { preset: archive, threshold: Some(0.5), ..Given::default() };
+        let params = given.params().unwrap();
+        assert_eq!((params.threshold(), params.shingles()), (0.5, Shingles::Chars(7)));
+        let found = given.differences(&Params::for_threshold(0.5).build().unwrap());
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].starts_with("--shingles chars:7 was given"), "{found:?}");
     }
 
     #[test]

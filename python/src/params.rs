@@ -91,6 +91,19 @@ impl Params {
         Ok(Self { inner: builder.build().map_err(fail)? })
     }
 
+    /// Settings for a purpose, measured to find edited copies: "documents", "archive" (scans),
+    /// "training", "short", "code" or "quotes". docs/TUNING.md has the table.
+    ///
+    /// >>> import nearkin as nk
+    /// >>> nk.Params.preset("archive").shingles
+    /// 'chars:7'
+    #[staticmethod]
+    fn preset(py: Python<'_>, name: &str) -> PyResult<Self> {
+        let fail = |error: nearkin::Error| from_engine(py, &error);
+        let preset = name.parse().map_err(fail)?;
+        Ok(Self { inner: nearkin::Params::preset(preset).build().map_err(fail)? })
+    }
+
     /// The parameters that :meth:`to_json` wrote.
     #[staticmethod]
     fn from_json(py: Python<'_>, text: &str) -> PyResult<Self> {

@@ -252,7 +252,7 @@ mod tests {
             let numbers = Numbers::of(&snapshot).expect("few documents");
             let mut forest = Forest::new(numbers.count);
             // Nine equal rows of sixteen; but for `b` and `c` nothing shares another band.
-            let sweep = Sweep::new(&snapshot, 0.56);
+            let sweep = Sweep::new(&snapshot, 0.56.into());
             connect(sweep, &numbers, &mut forest, &|_| false, &mut go_on).expect("sound files");
             assert_eq!(forest.members().len(), 4, "case {case}: all are one component");
         }
