@@ -227,7 +227,7 @@ impl Batch {
     /// Inserts a document, or replaces the one that has this key, whose payload stays.
     #[must_use]
     pub fn insert<'k>(self, key: impl Into<Key<'k>>, signature: &Signature) -> Self {
-        self.with(&Edit::insert(&key.into(), signature))
+        self.with(&Edit::insert(key.into(), signature))
     }
 
     /// Inserts or replaces a document that carries up to 64 KiB of the caller's own bytes. An empty
@@ -239,7 +239,7 @@ impl Batch {
         signature: &Signature,
         payload: impl AsRef<[u8]>,
     ) -> Self {
-        self.with(&Edit::insert(&key.into(), signature).payload(&payload))
+        self.with(&Edit::insert(key.into(), signature).payload(&payload))
     }
 
     /// Inserts or replaces a document as it is, its time and its payload included, as it was in
@@ -270,16 +270,20 @@ impl Batch {
     /// ```
     #[must_use]
     pub fn set_payload<'k>(self, key: impl Into<Key<'k>>, payload: impl AsRef<[u8]>) -> Self {
-        self.with(&Edit::set_payload(&key.into(), &payload))
+        self.with(&Edit::set_payload(key.into(), &payload))
     }
 
     /// Removes the document that has this key, if there is one.
     #[must_use]
     pub fn remove<'k>(self, key: impl Into<Key<'k>>) -> Self {
-        self.with(&Edit::remove(&key.into()))
+        self.with(&Edit::remove(key.into()))
     }
 
     /// Adds an operation, in place.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "as extend takes it, and nobody needs it after"
+    )]
     pub fn push(&mut self, edit: Edit<'_>) {
         self.add(&edit);
     }

@@ -21,10 +21,10 @@ impl Core {
             }) {
                 some.push(key?);
             }
-            let removes: Vec<_> =
+            let operations: Vec<_> =
                 some.iter().map(|key| Operation::Remove { key: key.as_bytes() }).collect();
             // Also without any: that nothing is left rests on changes that may not be durable yet.
-            removed += self.write_checked(&removes)?.count(Outcome::Removed);
+            removed += self.write_checked(&operations)?.count(Outcome::Removed);
             if keys.peek().is_none() {
                 return Ok(removed);
             }

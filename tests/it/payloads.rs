@@ -111,13 +111,15 @@ fn a_payload_stays_until_a_caller_gives_another() {
     }
 }
 
+/// Whether the key is stored, what a batch does to it, its outcome, and the payload and time left.
+type Case<'a> = (bool, Vec<Edit<'a>>, Outcome, Option<(&'a str, u64)>);
+
 #[test]
 fn operations_of_a_batch_on_one_key_count_in_their_order() {
     let (one, two) = (run(0, 10), run(5, 10));
     let set = |payload| Edit::set_payload("k", payload);
     let insert = |signature| Edit::insert("k", signature);
     let remove = || Edit::remove("k");
-    type Case<'a> = (bool, Vec<Edit<'a>>, Outcome, Option<(&'a str, u64)>);
     let cases: Vec<Case<'_>> = vec![
         // Of a stored document, of signature `one`, payload "stored" and time 1.
         (true, vec![set("a"), insert(&two)], Outcome::Replaced, Some(("a", 9))),

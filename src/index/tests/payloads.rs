@@ -76,7 +76,7 @@ fn a_record_holds_what_stays() {
                 crate::format::wal::LoggedOperation::Insert { key, payload, signature, .. } => {
                     found.push((key.to_vec(), payload.to_vec(), signature[0]));
                 }
-                other => panic!("{other:?}"),
+                crate::format::wal::LoggedOperation::Remove { key } => panic!("{key:?} is removed"),
             }
         }
     }

@@ -59,6 +59,9 @@ pub(super) enum Edit {
     },
 }
 
+/// The lanes and the payload that a key was given.
+type Last = (Vec<u8>, Option<Vec<u8>>);
+
 /// The key, lanes and payload of a newcomer.
 pub(super) type Newcomer = (Vec<u8>, Vec<u8>, Option<Vec<u8>>);
 
@@ -164,7 +167,7 @@ pub(super) struct Author {
     alphabet: usize,
     mischief: Mischief,
     /// What every key was given last, as far as the author knows.
-    last: Vec<Option<(Vec<u8>, Option<Vec<u8>>)>>,
+    last: Vec<Option<Last>>,
 }
 
 impl Author {
