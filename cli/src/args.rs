@@ -22,7 +22,7 @@ mod table;
 mod transfer;
 mod ttl;
 mod tune;
-mod values;
+pub(crate) mod values;
 
 pub(crate) use dedup::Dedup;
 pub(crate) use lines::{ExactGiven, LinesGiven};
@@ -35,7 +35,8 @@ pub(crate) use transfer::{Export, Import, Rebuild};
 pub(crate) use ttl::TtlGiven;
 pub(crate) use tune::Tune;
 
-use values::{keep, similarity};
+pub(crate) use values::Order;
+use values::{keep, order, similarity};
 
 /// Finds near-duplicates: an index on disk of the MinHash signatures of documents.
 ///
@@ -189,7 +190,7 @@ pub(crate) struct Admit {
     pub(crate) keep: Keep,
 
     /// Most duplicates or related documents to name for each
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 10)]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) limit: usize,
 
@@ -252,8 +253,8 @@ pub(crate) struct Query {
     #[command(flatten)]
     pub(crate) exact: ExactGiven,
 
-    /// Least similarity to print, 0 to 1 [default: the index's own]
-    #[arg(long, value_name = "T", value_parser = similarity)]
+    /// Least similarity to print, 0 to 1 or in percent [default: the index's own]
+    #[arg(long, short, value_name = "T", value_parser = similarity)]
     pub(crate) threshold: Option<f64>,
 
     /// Most candidates to compare with each query: bounds its time where crowds are stored, and
@@ -263,7 +264,7 @@ pub(crate) struct Query {
     pub(crate) max_candidates: Option<usize>,
 
     /// Most matches to print for each query
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 10)]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) limit: usize,
 }
@@ -311,8 +312,8 @@ pub(crate) struct Pairs {
     /// Folder of the index
     pub(crate) index: PathBuf,
 
-    /// Least similarity to print, 0 to 1 [default: the index's own]
-    #[arg(long, value_name = "T", value_parser = similarity)]
+    /// Least similarity to print, 0 to 1 or in percent [default: the index's own]
+    #[arg(long, short, value_name = "T", value_parser = similarity)]
     pub(crate) threshold: Option<f64>,
 
     /// Most similar pairs first, equal ones by their keys
@@ -337,17 +338,29 @@ pub(crate) struct Pairs {
 ///
 /// A group begins with its representative, the smallest key, the number of its documents and the
 /// days on which they were added or last replaced; with `--json` each has its time, in
-/// milliseconds UTC. Two documents of a group need not
-/// be like each other: a chain of others may lead from one to the other.
+/// milliseconds UTC. Before each other document stands how similar it is to the representative.
+/// Two documents of a group need not be like each other: a chain of others may lead from one to
+/// the other.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  nearkin clusters my.nearkin --threshold 0.9")]
+#[command(after_help = "Examples:\n  nearkin clusters my.nearkin --threshold 0.9\n  \
+    nearkin clusters my.nearkin --sort size --limit 10")]
 pub(crate) struct Clusters {
     /// Folder of the index
     pub(crate) index: PathBuf,
 
     /// Least similarity that connects two documents, 0 to 1 [default: the index's own]
-    #[arg(long, value_name = "T", value_parser = similarity)]
+    #[arg(long, short, value_name = "T", value_parser = similarity)]
     pub(crate) threshold: Option<f64>,
+
+    /// Largest groups first, or those first whose documents are most alike; without it they come as
+    /// they are found. Holds all keys of groups in memory
+    #[arg(long, value_name = "BY", value_parser = order())]
+    pub(crate) sort: Option<Order>,
+
+    /// Most groups to print [default: all]
+    #[arg(long, short = 'n', value_name = "N")]
+    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    pub(crate) limit: Option<usize>,
 }
 
 /// Print size, state and parameters of an index

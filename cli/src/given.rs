@@ -31,7 +31,7 @@ pub(crate) struct Given {
     preset: Option<Preset>,
 
     /// Least similarity to find, above 0, at most 1 [default: 0.7]
-    #[arg(long, value_name = "T")]
+    #[arg(long, short, value_name = "T", value_parser = crate::args::values::share)]
     threshold: Option<f64>,
 
     /// Chance that a pair at the threshold is compared at all [default: 0.95]

@@ -7,6 +7,7 @@ mod added;
 mod admit;
 mod args;
 mod checkpoint;
+mod clusters;
 mod content;
 mod copies;
 mod dedup;
@@ -34,6 +35,7 @@ mod raw;
 mod remove;
 mod report;
 mod resume;
+mod row_count;
 #[cfg(feature = "serve")]
 mod serve;
 #[cfg(not(feature = "serve"))]
@@ -98,7 +100,7 @@ fn run(command: Command, output: &mut Output) -> Result<Ended, Failure> {
         Command::Query(args) => query::run(args, output),
         Command::Remove(args) => remove::run(args, output),
         Command::Pairs(args) => pairs::pairs(&args, output),
-        Command::Clusters(args) => pairs::clusters(&args, output),
+        Command::Clusters(args) => clusters::run(&args, output),
         Command::Report(args) => report::run(&args, output),
         Command::Stats(args) => maintain::stats(&args, output),
         Command::Verify(args) => maintain::verify(&args, output),

@@ -107,10 +107,17 @@ pub(crate) fn check_given(params: &Params, dir: &Path, given: &Given) -> Result<
     if differences.is_empty() {
         return Ok(());
     }
-    Err(Failure::new(
-        format!("{} has other parameters: {}", dir.display(), differences.join("; ")),
-        "leave the options out to add with the index's own, or create another index",
-    ))
+    let name = dir.display();
+    let advice = match given.threshold().filter(|threshold| *threshold != params.threshold()) {
+        Some(threshold) => format!(
+            "leave the option out to add with the index's own; for another threshold, `nearkin \
+             rebuild {name} NEW --threshold {threshold}` makes an index of the same documents"
+        ),
+        None => {
+            "leave the options out to add with the index's own, or create another index".to_owned()
+        }
+    };
+    Err(Failure::new(format!("{name} has other parameters: {}", differences.join("; ")), advice))
 }
 
 /// Creates an index and warns of what its parameters cost.

@@ -14,7 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use nearkin::{Exact, Original, Signature};
+use nearkin::{Exact, Original, Reader, Signature};
 
 use crate::args::ExactGiven;
 use crate::content::Reading;
@@ -137,6 +137,28 @@ impl Originals {
         }
         kept.insert(key.to_vec(), original.clone());
         original.as_deref().cloned()
+    }
+
+    /// What was found by comparing documents, if they are still those that were added. The library
+    /// compares signatures; a few words more or less may leave one as it is, but not the number
+    /// of shingles.
+    pub(crate) fn checked(
+        &self,
+        index: &Reader,
+        exact: Exact,
+        keys: &[&[u8]],
+    ) -> nearkin::Result<Exact> {
+        if matches!(exact, Exact::Stale | Exact::Missing) {
+            return Ok(exact);
+        }
+        for key in keys {
+            let stored = index.signature(*key)?.map(|signature| signature.shingle_count());
+            let now = self.fetch(key).map(|document| document.signature().shingle_count());
+            if stored != now {
+                return Ok(Exact::Stale);
+            }
+        }
+        Ok(exact)
     }
 
     /// The signature that the document with a key has now, and its text: of a set its items,

@@ -1,13 +1,13 @@
-//! `nearkin pairs` and `nearkin clusters`: what in an index is like what.
+//! `nearkin pairs`: what in an index is like what.
 //!
 //! Knows how they are printed and sorted, not how they are found.
 
 use std::cmp::Reverse;
 
-use nearkin::{Cluster, Collapsed, Exact, Pair, Reader};
+use nearkin::{Collapsed, Exact, Pair, Reader};
 use serde::Serialize;
 
-use crate::args::{Clusters, Pairs};
+use crate::args::Pairs;
 use crate::content::Reading;
 use crate::ended::Ended;
 use crate::failure::Failure;
@@ -18,10 +18,6 @@ use crate::originals::{self, ExactFields, Originals};
 use crate::output::{self, Output, counted, grouped, lossy, visible};
 use crate::progress::{Progress, Unit};
 use crate::table::{Align, Table};
-use crate::time::{DAY_MS, day};
-
-/// A cluster that came on more days is summed up.
-const DAYS_SHOWN_MAX: usize = 4;
 
 #[derive(Serialize)]
 struct PairObject<'a> {
@@ -83,7 +79,7 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
 }
 
 /// Nothing was written, so there is nothing to go on with.
-fn unfinished(failure: Failure) -> Failure {
+pub(crate) fn unfinished(failure: Failure) -> Failure {
     failure.advise_if_interrupted("not all was found; run the command again to the end")
 }
 
@@ -213,7 +209,8 @@ impl<'a> Printer<'a> {
             None => None,
             Some(originals) => {
                 let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
-                Some(self.index.exact_pair(pair, originals.least(), fetch)?)
+                let exact = self.index.exact_pair(pair, originals.least(), fetch)?;
+                Some(originals.checked(self.index, exact, &[&pair.a, &pair.b])?)
             }
         };
         if exact == Some(Exact::Below) {
@@ -244,79 +241,5 @@ impl<'a> Printer<'a> {
         }
         output.flush()?;
         Ok(self.count)
-    }
-}
-
-/// One document of a cluster, which is named by its representative.
-#[derive(Serialize)]
-struct ClusterObject<'a> {
-    cluster: &'a str,
-    key: &'a str,
-    /// When it was added or last replaced, in milliseconds UTC.
-    time: u64,
-}
-
-pub(crate) fn clusters(args: &Clusters, output: &mut Output) -> Result<Ended, Failure> {
-    interrupt::listen();
-    let index = opened::to_read(&args.index)?;
-    opened::check_of_documents(index.params(), "clusters")?;
-    opened::warn_if_missed(index.params(), args.threshold);
-    let threshold = args.threshold.unwrap_or_else(|| index.params().threshold());
-    let progress = Progress::start("clustering", Unit::Documents, Some(index.len()));
-    let clusters = index.clusters_with(threshold, &mut progress.callback());
-    let clusters = clusters.map_err(|error| unfinished(error.into()))?;
-    drop(progress);
-    let (mut count, mut documents) = (0, 0);
-    for cluster in clusters {
-        let cluster = cluster?;
-        interrupt::check().map_err(unfinished)?;
-        count += 1;
-        documents += cluster.size();
-        print_cluster(&cluster, output)?;
-    }
-    output.flush()?;
-    if !output.json() {
-        output::note(format!(
-            "{} of {}, of {} in all, connected at similarity {threshold} and above",
-            counted(count, "cluster"),
-            counted(documents, "document"),
-            grouped(index.len())
-        ));
-    }
-    Ok(Ended::Well)
-}
-
-/// For people a block: the representative with size and growth, below it the others, and a blank
-/// line.
-fn print_cluster(cluster: &Cluster, output: &mut Output) -> Result<(), Failure> {
-    let Some((representative, others)) = cluster.keys.split_first() else { return Ok(()) };
-    if output.json() {
-        let name = &lossy(representative);
-        return cluster.keys.iter().zip(&cluster.times).try_for_each(|(key, time)| {
-            output.object(&ClusterObject { cluster: name, key: &lossy(key), time: *time })
-        });
-    }
-    output.line(format_args!("{}  ({})", visible(representative), growth(cluster)))?;
-    for key in others {
-        output.line(format_args!("  {}", visible(key)))?;
-    }
-    output.line("")
-}
-
-/// How many documents a cluster has, and when they came.
-fn growth(cluster: &Cluster) -> String {
-    let size = counted(cluster.size(), "document");
-    let days = cluster.growth(DAY_MS);
-    match &days[..] {
-        [(first, _)] => format!("{size} on {}", day(*first)),
-        few if few.len() <= DAYS_SHOWN_MAX => {
-            let each = few.iter().map(|(begin, count)| format!("{count} on {}", day(*begin)));
-            format!("{size}: {}", each.collect::<Vec<_>>().join(", "))
-        }
-        many => {
-            let (first, last) = (day(cluster.first_time()), day(cluster.last_time()));
-            let most = many.iter().map(|(_, count)| *count).max().unwrap_or(0);
-            format!("{size}, {first} to {last}, up to {} a day", grouped(most))
-        }
     }
 }

@@ -23,9 +23,6 @@ use crate::sniff;
 /// Well below the 16 MiB that the library takes by default, unless one text has more.
 const BATCH_BYTES_MAX: usize = 4 << 20;
 
-/// The least similarity of passages, if none is given: the library's.
-const THRESHOLD_DEFAULT: f64 = 0.5;
-
 /// What an adding run keeps account of.
 pub(crate) struct Adding<'a> {
     pub(crate) counts: &'a mut Counts,
@@ -119,7 +116,7 @@ pub(crate) fn query(index: &Reader, args: Query, output: &mut Output) -> Result<
             opened::check_of_documents(index.params(), what)?;
         }
     }
-    let threshold = args.threshold.unwrap_or(THRESHOLD_DEFAULT);
+    let threshold = args.threshold.unwrap_or_else(|| index.params().threshold());
     opened::warn_if_missed(index.params(), Some(threshold));
     let view = PassageView::new(index)?;
     let ask = |text: &str| {

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use nearkin::{Answer, ErrorKind, Exact, Match, Original, Reader};
+use nearkin::{Answer, ErrorKind, Exact, Match, Original, Reader, Signature};
 use serde::Serialize;
 
 use crate::args::Query;
@@ -22,6 +22,9 @@ use crate::raw::{self, Origin, Raw, Reason, Skipped};
 use crate::skips::Skips;
 use crate::sniff;
 use crate::table::{Align, Table};
+
+/// Where nothing is like what was asked for, so many candidates are named that come next.
+const NEAREST_MAX: usize = 3;
 
 pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
     let index = opened::to_read(&args.index)?;
@@ -98,6 +101,10 @@ impl Asking<'_> {
         let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
         let least = originals.least();
         let exact = self.index.exact_matches(asked, &answer.matches, least, fetch)?;
+        let found = exact.into_iter().zip(&answer.matches);
+        let exact = found
+            .map(|(exact, found)| originals.checked(self.index, exact, &[&found.key]))
+            .collect::<nearkin::Result<_>>()?;
         Ok(Verified::without_those_below(answer, exact))
     }
 
@@ -106,7 +113,9 @@ impl Asking<'_> {
         let Some(originals) = self.originals else { return Ok(Verified { answer, exact: None }) };
         let one = |found: &Match| {
             let pair = found.pair_with(key);
-            self.index.exact_pair(&pair, originals.least(), &mut |key| Ok(originals.fetch(key)))
+            let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
+            let exact = self.index.exact_pair(&pair, originals.least(), fetch)?;
+            originals.checked(self.index, exact, &[&pair.a, &pair.b])
         };
         let exact = answer.matches.iter().map(one).collect::<nearkin::Result<_>>()?;
         Ok(Verified::without_those_below(answer, exact))
@@ -159,7 +168,8 @@ fn by_keys(asking: &Asking<'_>, keys: &[&[u8]], output: &mut Output) -> Result<E
         [key] => asking.verified_by_key(answer, key)?,
         _ => Verified { answer, exact: None },
     };
-    print_one(asking, &keys.join(&b','), &answer, output)
+    let nearest = || asking.index.query_keys(keys);
+    print_one(asking, &keys.join(&b','), (&answer, &nearest), output)
 }
 
 fn by_text(asking: &Asking<'_>, text: &str, output: &mut Output) -> Result<Ended, Failure> {
@@ -169,14 +179,16 @@ fn by_text(asking: &Asking<'_>, text: &str, output: &mut Output) -> Result<Ended
             _ => Failure::from(error),
         })?;
     let answer = asking.run(asking.index.query(asked.signature()))?;
-    print_one(asking, b"text", &asking.verified(answer, Some(&asked))?, output)
+    let nearest = || asking.index.query(asked.signature());
+    print_one(asking, b"text", (&asking.verified(answer, Some(&asked))?, &nearest), output)
 }
 
-/// Prints the answer to the only query of a command.
-fn print_one(
+/// Prints the answer to the only query of a command. `again` is the query, to be asked once more if
+/// nothing was found.
+fn print_one<'i>(
     asking: &Asking<'_>,
     name: &[u8],
-    verified: &Verified,
+    (verified, again): (&Verified, &dyn Fn() -> nearkin::Query<'i>),
     output: &mut Output,
 ) -> Result<Ended, Failure> {
     let answer = &verified.answer;
@@ -207,12 +219,29 @@ fn print_one(
     output.flush()?;
     if answer.matches.is_empty() {
         output::note(format!("nothing of similarity {} and above", asking.threshold()));
+        if answer.found == 0 && !output.json() && !output::is_quiet() {
+            note_nearest(asking, again())?;
+        }
     }
     if !answer.complete {
         output::note("not all candidates were compared: matches may be missing");
     }
     output::note_limit(answer.matches.len() as u64, answer.found, "matches");
     Ok(Ended::Well)
+}
+
+/// Names the candidates that come next, below the threshold.
+fn note_nearest(asking: &Asking<'_>, query: nearkin::Query<'_>) -> Result<(), Failure> {
+    let query = query.threshold(0.0).limit(NEAREST_MAX);
+    let answer = match asking.candidates_max {
+        Some(candidates) => query.max_candidates(candidates).run()?,
+        None => query.run()?,
+    };
+    for found in answer.matches.iter().filter(|found| found.similarity < asking.threshold()) {
+        let key = visible(&found.key);
+        output::note(format!("below the threshold: {:.3}  {key}", found.similarity));
+    }
+    Ok(())
 }
 
 fn by_content(
@@ -267,9 +296,38 @@ fn by_file(
     output: &mut Output,
 ) -> Result<Ended, Failure> {
     let Some(raw) = input.next()? else { return Ok(Ended::Well) };
-    match answer(asking, reading, raw)? {
-        Ok((name, answer)) => print_one(asking, &name, &answer, output),
-        Err(skipped) => Err(not_asked(&skipped)),
+    let (name, asked) = sketched(asking, reading, raw).map_err(|skipped| not_asked(&skipped))?;
+    let again = || asking.index.query(asked.signature());
+    print_one(asking, &name, (&asked.answer(asking)?, &again), output)
+}
+
+/// What is asked for: with its text if that is compared, too.
+enum Asked {
+    Estimate(Signature),
+    Exact(Original),
+}
+
+impl Asked {
+    fn signature(&self) -> &Signature {
+        match self {
+            Self::Estimate(signature) => signature,
+            Self::Exact(original) => original.signature(),
+        }
+    }
+
+    fn answer(&self, asking: &Asking<'_>) -> nearkin::Result<Verified> {
+        let answer = asking.run(asking.index.query(self.signature()))?;
+        match self {
+            Self::Estimate(_) => asking.verified(answer, None),
+            Self::Exact(original) => asking.verified(answer, Some(original)),
+        }
+    }
+}
+
+fn sketched(asking: &Asking<'_>, reading: &Reading, raw: Raw) -> Result<(Vec<u8>, Asked), Skipped> {
+    match asking.originals {
+        Some(_) => reading.original(raw).map(|(name, asked)| (name, Asked::Exact(asked))),
+        None => reading.sketch(raw).map(|found| (found.name, Asked::Estimate(found.signature))),
     }
 }
 
@@ -277,20 +335,8 @@ fn by_file(
 type Answered = Result<(Vec<u8>, Verified), Skipped>;
 
 fn answer(asking: &Asking<'_>, reading: &Reading, raw: Raw) -> nearkin::Result<Answered> {
-    if asking.originals.is_some() {
-        return match reading.original(raw) {
-            Ok((name, asked)) => {
-                let answer = asking.run(asking.index.query(asked.signature()))?;
-                Ok(Ok((name, asking.verified(answer, Some(&asked))?)))
-            }
-            Err(skipped) => Ok(Err(skipped)),
-        };
-    }
-    match reading.sketch(raw) {
-        Ok(sketched) => {
-            let answer = asking.run(asking.index.query(&sketched.signature))?;
-            Ok(Ok((sketched.name, asking.verified(answer, None)?)))
-        }
+    match sketched(asking, reading, raw) {
+        Ok((name, asked)) => Ok(Ok((name, asked.answer(asking)?))),
         Err(skipped) => Ok(Err(skipped)),
     }
 }

@@ -7,7 +7,7 @@ use nearkin::Keep;
 use super::values::keep;
 use crate::given::Given;
 
-/// Copy lines of JSON without near-duplicates of each other, or of what an index holds
+/// Copy lines of JSON, or rows, without near-duplicates of each other, or of what an index holds
 ///
 /// Goes through the documents in order of preference (--keep) and drops each that is like one it
 /// has kept, or like one of --index, which is not changed. Kept lines are written byte for byte
@@ -23,12 +23,14 @@ use crate::given::Given;
     nearkin dedup papers.jsonl --out new.jsonl.zst --index papers.nearkin --threshold 0.8\n  \
     nearkin dedup papers.jsonl --out longest.jsonl.gz --keep longest --dropped why.jsonl --json")]
 pub(crate) struct Dedup {
-    /// Files of JSON lines, plain or packed by gzip or Zstandard, or Parquet; `-` is stdin
+    /// Files of JSON lines or tables (.csv, .tsv), plain or packed by gzip or Zstandard, or Parquet;
+    /// `-` is stdin
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
 
-    /// File to write; packed if its name ends in .gz or .zst; replaced once all is written
-    #[arg(long)]
+    /// File to write: lines of JSON, a table (.csv) or Parquet (.parquet), by its name; packed if
+    /// that ends in .gz or .zst; replaced once all is written. `-` is stdout
+    #[arg(long, short)]
     pub(crate) out: PathBuf,
 
     /// File that says what was dropped and why, packed likewise [default: OUT.dropped.jsonl]

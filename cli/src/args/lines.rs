@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 /// Verifying by the documents themselves
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Exact similarity")]
 pub(crate) struct ExactGiven {
     /// Read the documents that are found again, and say how similar they are exactly; `stale` if
     /// one has changed since it was added, `missing` if it cannot be read
@@ -30,6 +31,7 @@ pub(crate) struct ExactGiven {
 
 /// Documents as lines of JSON
 #[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "Documents as lines")]
 pub(crate) struct LinesGiven {
     /// Read documents from the JSON objects in FILE, one a line; `-` is stdin; may be repeated
     ///

@@ -31,6 +31,6 @@ pub(crate) struct Completions {
 #[command(after_help = "Examples:\n  nearkin man\n  nearkin man --out man1")]
 pub(crate) struct Man {
     /// Folder to write nearkin.1, nearkin-add.1 and all others to; made if it is not there
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, short, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }

@@ -23,11 +23,11 @@ pub(crate) struct Report {
     pub(crate) index: PathBuf,
 
     /// File to write; what is there is replaced once the new one is whole
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE")]
     pub(crate) out: PathBuf,
 
     /// Least similarity that connects two documents, 0 to 1 [default: the index's own]
-    #[arg(long, value_name = "T", value_parser = super::values::similarity)]
+    #[arg(long, short, value_name = "T", value_parser = super::values::similarity)]
     pub(crate) threshold: Option<f64>,
 
     /// Most clusters to show, the largest, 1 to 10,000; above 1,000 fewer documents of each

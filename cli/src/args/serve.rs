@@ -20,14 +20,16 @@ use super::ttl::TtlGiven;
 /// --token-file or from the environment variable NEARKIN_TOKEN.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  nearkin serve my.nearkin\n  \
-    nearkin serve my.nearkin --listen 127.0.0.1:8080 --requests-max 16\n  \
+    nearkin serve my.nearkin --listen 8080 --requests-max 16\n  \
     nearkin serve my.nearkin --listen 0.0.0.0:7879 --token-file token.txt")]
 pub(crate) struct Serve {
     /// Folder of the index; must exist
     pub(crate) index: PathBuf,
 
-    /// Address and port to listen on; port 0 takes a free one
+    /// Where to listen: a port of this machine (8080), a name or an address and a port
+    /// (localhost:8080, 0.0.0.0:8080); port 0 takes a free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7878")]
+    #[arg(value_parser = super::values::listen)]
     pub(crate) listen: SocketAddr,
 
     /// File that holds the token requests must bring, 16 characters and more

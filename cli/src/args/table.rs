@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 /// Sets as rows of a table
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Sets as rows of a table")]
 pub(crate) struct TableGiven {
     /// Read sets from the rows of a CSV file, a row for each item of a set, in any order; `-` is
     /// stdin. A new index then has `--shingles items`

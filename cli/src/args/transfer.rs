@@ -17,7 +17,7 @@ pub(crate) struct Export {
     pub(crate) index: PathBuf,
 
     /// File to write; one of that name is replaced once all is written
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE")]
     pub(crate) out: PathBuf,
 }
 

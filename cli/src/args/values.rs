@@ -1,15 +1,57 @@
 //! Values that options of several commands take.
 
+use std::net::{SocketAddr, ToSocketAddrs as _};
+
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use nearkin::Keep;
 
-/// Reads a similarity to compare with: 0 to 1.
-pub(super) fn similarity(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
+/// Reads a similarity to compare with: 0 to 1, or in percent.
+pub(crate) fn similarity(text: &str) -> Result<f64, String> {
+    match share(text) {
         // Minus zero is zero, and is shown as it.
         Ok(value) if (0.0..=1.0).contains(&value) => Ok(value.abs()),
-        _ => Err("must be a number from 0 to 1".to_owned()),
+        _ => Err("must be a number from 0 to 1, or as much in percent: 0.8 or 80%".to_owned()),
     }
+}
+
+/// Reads a number, or one in percent: 80% is 0.8. Its range is somebody else's affair.
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    let wrong = || "must be a number, or one in percent: 0.8 or 80%".to_owned();
+    let Some(percent) = text.strip_suffix('%') else {
+        return text.parse().map_err(|_| wrong());
+    };
+    // By its digits, so that 55% is the number that is written 0.55.
+    let number: f64 = percent.trim_end().parse().map_err(|_| wrong())?;
+    let hundredth = format!("{number}e-2");
+    hundredth.parse().map_err(|_| wrong())
+}
+
+/// Which clusters come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    Size,
+    Similarity,
+}
+
+/// Reads which clusters come first; shells complete it.
+pub(super) fn order() -> impl TypedValueParser<Value = Order> {
+    PossibleValuesParser::new(["size", "similarity"]).map(|name| match name.as_str() {
+        "size" => Order::Size,
+        _ => Order::Similarity,
+    })
+}
+
+/// Reads where to listen: an address and a port, a name and a port, or a port of this machine.
+pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.trim_start_matches(':').parse::<u16>() {
+        return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
+    }
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let found: Vec<_> = text.to_socket_addrs().map_err(|error| error.to_string())?.collect();
+    let fourth = found.iter().find(|address| address.is_ipv4());
+    fourth.or(found.first()).copied().ok_or_else(|| "no machine has this name".to_owned())
 }
 
 /// Which of a document and its duplicates stays; shells complete it.
@@ -19,4 +61,32 @@ pub(super) fn keep() -> impl TypedValueParser<Value = Keep> {
         "longest" => Keep::Longest,
         _ => Keep::First,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percent_are_hundredths() {
+        for (text, value) in [("80%", 0.8), ("0.8", 0.8), ("55 %", 0.55), ("7%", 0.07)] {
+            assert_eq!(similarity(text), Ok(value), "{text}");
+        }
+        for wrong in ["101%", "%", "x%", "-1%", "NaN", "NaN%", "1.1", "80%%", ""] {
+            assert!(similarity(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(share("250%"), Ok(2.5));
+    }
+
+    #[test]
+    fn where_to_listen_may_be_a_port_or_a_name() {
+        let address = |text: &str| listen(text).map(|address| address.to_string());
+        for text in ["8080", ":8080", "localhost:8080", "127.0.0.1:8080"] {
+            assert_eq!(address(text), Ok("127.0.0.1:8080".to_owned()), "{text}");
+        }
+        assert_eq!(address("[::1]:80"), Ok("[::1]:80".to_owned()));
+        for wrong in ["", "localhost", "70000", "127.0.0.1", "a b:80"] {
+            assert!(address(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -22,7 +22,7 @@ use crate::files;
 use crate::input::Input;
 use crate::interrupt;
 use crate::lines::Fields;
-use crate::output::Output;
+use crate::output::{self, Output, grouped};
 use crate::pipeline::{self, Pace};
 use crate::progress::{Progress, Unit};
 use crate::raw::{Origin, Raw, Reason, Skipped};
@@ -34,6 +34,9 @@ const BATCH_BYTES_MAX: usize = 8 << 20;
 
 /// What an entry of a batch takes beside key and signature, generously.
 const ENTRY_BYTES: usize = 128;
+
+/// Of more changes of one kind, only so many are named to people, unless all are to be.
+const NAMED_MAX: u64 = 20;
 
 /// Removes of one batch.
 const BATCH_KEYS: usize = 1_000;
@@ -97,7 +100,9 @@ impl Run<'_> {
         self.remove(&gone)?;
         if to_read.is_empty() {
             skips.finish();
-            return self.output.flush();
+            self.output.flush()?;
+            self.tell_more();
+            return Ok(());
         }
         let reading = Reading::new(nearkin::Sketcher::new(params), Fields::text("id", "text"));
         let mut pending: HashSet<u128> = to_read.iter().map(|file| mark(&file.key)).collect();
@@ -116,6 +121,7 @@ impl Run<'_> {
         );
         drop(progress);
         skips.finish();
+        self.tell_more();
         ended
     }
 
@@ -128,7 +134,9 @@ impl Run<'_> {
             for (key, why) in keys {
                 self.counts.removed += 1;
                 self.counts.ignored += u64::from(*why == Gone::Ignored);
-                report::removed(key, why.why(), self.output)?;
+                if self.is_named("removed") {
+                    report::removed(key, why.why(), self.output)?;
+                }
             }
             self.output.flush()?;
             interrupt::check()?;
@@ -255,7 +263,9 @@ impl Run<'_> {
                 Said::Removed { key, why } => {
                     self.counts.removed += 1;
                     pending.remove(&mark(&key));
-                    report::removed(&key, &why, self.output)?;
+                    if self.is_named("removed") {
+                        report::removed(&key, &why, self.output)?;
+                    }
                 }
                 Said::Put { change, key, signature } => {
                     let count = match change {
@@ -271,11 +281,34 @@ impl Run<'_> {
                     };
                     pending.remove(&mark(&key));
                     self.counts.near_duplicates += u64::from(!matches.is_empty());
-                    report::put(change, &key, &matches, self.output)?;
+                    if self.is_named(change) {
+                        report::put(change, &key, &matches, self.output)?;
+                    }
                 }
             }
         }
         self.output.flush()
+    }
+}
+
+impl Run<'_> {
+    /// Whether one more change of a kind is named: of many for people only the first ones are.
+    fn is_named(&mut self, change: &'static str) -> bool {
+        let named = self.counts.changes.entry(change).or_default();
+        *named += 1;
+        *named <= NAMED_MAX || self.output.json() || output::is_verbose()
+    }
+
+    /// Tells how many more changes there were than those that were named.
+    fn tell_more(&self) {
+        if self.output.json() || output::is_verbose() {
+            return;
+        }
+        for (change, all) in &self.counts.changes {
+            if let Some(more @ 1..) = all.checked_sub(NAMED_MAX) {
+                output::note(format!("{} more {change} (--verbose names them)", grouped(more)));
+            }
+        }
     }
 }
 

@@ -31,6 +31,9 @@ pub(crate) struct Counts {
     pub(crate) dry_run: bool,
     #[serde(skip)]
     pub(crate) kinds: BTreeMap<&'static str, u64>,
+    /// Changes of each kind, to name no more of them than anybody reads.
+    #[serde(skip)]
+    pub(crate) changes: BTreeMap<&'static str, u64>,
 }
 
 impl Counts {

@@ -18,6 +18,7 @@ use crate::opened;
 use crate::originals::Originals;
 use crate::output::visible;
 use crate::progress::{Progress, Unit};
+use crate::row_count::EqualRows;
 
 /// Documents on a page, about; divided among its clusters.
 const DOCUMENTS_MAX: usize = 30_000;
@@ -235,17 +236,13 @@ fn shown(snapshot: &Snapshot, candidate: &Candidate) -> Result<ClusterShown, Fai
     for (key, _) in members {
         signatures.push(snapshot.signature(key)?);
     }
-    let params = snapshot.params();
-    let lane_bytes = params.signature_bytes() / params.hashes();
+    let equal = EqualRows::of(snapshot.params());
     let mut rows = Vec::with_capacity(members.len() * members.len() / 2);
     for (at, one) in signatures.iter().enumerate() {
         for other in &signatures[..at] {
             // A snapshot still holds what it listed.
             let (Some(one), Some(other)) = (one, other) else { continue };
-            let (one, other) = (one.as_bytes(), other.as_bytes());
-            let lanes = one.chunks_exact(lane_bytes).zip(other.chunks_exact(lane_bytes));
-            let equal = lanes.filter(|(one, other)| one == other).count();
-            rows.push(u32::try_from(equal).unwrap_or(u32::MAX));
+            rows.push(equal.between(one, other));
         }
     }
     let document = |(key, time): &(Vec<u8>, u64)| DocumentShown {

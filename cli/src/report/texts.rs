@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use nearkin::Snapshot;
+use nearkin::{Signature, Snapshot};
 
 use super::data::{ClusterShown, Shown, Text, TextState};
 use crate::failure::Failure;
@@ -77,7 +77,11 @@ impl Texts {
         };
         // Also keeps a page from showing files that only bear the name of a document: whoever
         // made the index must have had the text.
-        if snapshot.signature(key)?.is_none_or(|stored| stored.as_bytes() != signature.as_bytes()) {
+        let is_other = |stored: Signature| {
+            stored.as_bytes() != signature.as_bytes()
+                || stored.shingle_count() != signature.shingle_count()
+        };
+        if snapshot.signature(key)?.is_none_or(is_other) {
             return Ok(TextState::Changed);
         }
         let bytes = text.len();

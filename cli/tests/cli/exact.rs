@@ -49,6 +49,30 @@ fn files_are_read_again_and_what_changed_is_stale() {
     assert!(d.is_some_and(|line| line.trim_start().starts_with("0.950")), "{table}");
 }
 
+/// A word more in a long text most often leaves its signature as it is.
+#[test]
+fn a_text_with_the_same_signature_and_more_words_is_stale() {
+    let scratch = Scratch::new();
+    scratch.write("docs/a.txt", words(0, 3_000));
+    scratch.write("docs/b.txt", words(0, 2_990));
+    scratch.run("add ix docs --shingles words:1").ends_with(0);
+    let stale = |scratch: &Scratch, command: &str| {
+        let rows = objects(&scratch.run(&format!("{command} --exact --json")).ends_with(0).stdout);
+        exact_of(&rows, "docs/b.txt")["stale"] == Value::Bool(true)
+    };
+    let commands = ["query ix --key docs/a.txt", "query ix docs/a.txt", "pairs ix"];
+    assert!(commands.iter().all(|command| !stale(&scratch, command)));
+    let added = |word: u32| words(0, 2_990) + &format!(" other{word}");
+    let same = (0..50).find(|word| {
+        scratch.write("c.txt", added(*word));
+        let ran = scratch.run("query ix c.txt --json --threshold 0.9").ends_with(0);
+        exact_of(&objects(&ran.stdout), "docs/b.txt")["similarity"] == 1.0
+    });
+    scratch.write("docs/b.txt", added(same.unwrap()));
+    assert!(commands.iter().all(|command| stale(&scratch, command)));
+    scratch.run("report ix --out r.html").ends_with(0).says(&["changed"]);
+}
+
 #[test]
 fn lines_are_found_again_by_their_keys() {
     let scratch = Scratch::new();

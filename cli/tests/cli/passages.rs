@@ -47,6 +47,18 @@ fn a_quotation_is_found_with_its_place() {
 }
 
 #[test]
+fn the_threshold_of_the_index_holds_where_none_is_given() {
+    let scratch = Scratch::new();
+    scratch.write("texts/a.txt", words(0, 40));
+    // 24 shingles are the same, of 52 in all: similarity 0.46.
+    scratch.write("q.txt", words(14, 54));
+    scratch.run("add low texts --passages 40:20 --threshold 0.4 --hashes 512").ends_with(0);
+    scratch.run("add high texts --passages 40:20 --threshold 0.9 --hashes 512").ends_with(0);
+    assert!(scratch.run("query low q.txt").ends_with(0).stdout.contains("texts/a.txt"));
+    assert_eq!(scratch.run("query high q.txt").ends_with(0).stdout, "");
+}
+
+#[test]
 fn what_needs_documents_says_so() {
     let scratch = Scratch::new();
     scratch.write("texts/a.txt", words(0, 100));

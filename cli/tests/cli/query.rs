@@ -156,15 +156,72 @@ fn pairs_are_printed_and_sorted() {
 fn clusters_are_printed() {
     let scratch = Scratch::with_licences();
     let ran = scratch.run("clusters i --json").ends_with(0);
-    assert_eq!(ran.fields(), ["cluster", "key", "time"]);
+    assert_eq!(ran.fields(), ["cluster", "key", "similarity", "time"]);
     let members: Vec<_> = ran.objects().iter().map(|one| one["key"].clone()).collect();
     assert_eq!(members, ["docs/JSON.txt", "docs/MIT.txt", "docs/Xnet.txt"]);
     assert!(ran.objects().iter().all(|one| one["cluster"] == "docs/JSON.txt"));
     let ran = scratch.run("clusters i").ends_with(0);
     let (head, others) = ran.stdout.split_once('\n').unwrap();
     assert!(head.starts_with("docs/JSON.txt  (3 documents on 2"), "{head}");
-    assert_eq!(others, "  docs/MIT.txt\n  docs/Xnet.txt\n\n");
+    let similarity = |key: &str| {
+        let ran = scratch.run("query i --key docs/JSON.txt -t 0 --json").ends_with(0);
+        let found = ran.objects().into_iter().find(|one| one["key"] == key);
+        found.unwrap()["similarity"].as_f64().unwrap()
+    };
+    let (mit, xnet) = (similarity("docs/MIT.txt"), similarity("docs/Xnet.txt"));
+    assert_eq!(others, format!("  {mit:.3}  docs/MIT.txt\n  {xnet:.3}  docs/Xnet.txt\n\n"));
     ran.says(&["1 cluster of 3 documents, of 5 in all"]);
+}
+
+#[test]
+fn clusters_are_sorted_and_only_the_first_ones_printed() {
+    let scratch = Scratch::new();
+    let words = |from: usize, to: usize| (from..to).map(|w| format!("w{w} ")).collect::<String>();
+    let mut lines = String::new();
+    for (key, from, to) in [
+        ("b1", 0, 100),
+        ("b2", 0, 90),
+        ("b3", 2, 100),
+        ("a1", 1_000, 1_100),
+        ("a2", 1_000, 1_085),
+        ("c1", 2_000, 2_100),
+        ("c2", 2_000, 2_100),
+    ] {
+        lines.extend([format!("{{\"id\":\"{key}\",\"text\":\"{}\"}}\n", words(from, to))]);
+    }
+    scratch.run_with_stdin("add i --jsonl - --threshold 60%", lines.as_bytes()).ends_with(0);
+    let heads = |arguments: &str| -> Vec<String> {
+        let ran = scratch.run(&format!("clusters i {arguments} --json")).ends_with(0);
+        let all = ran.objects().into_iter().map(|one| one["cluster"].as_str().unwrap().to_owned());
+        let mut heads: Vec<_> = all.collect();
+        heads.dedup();
+        heads
+    };
+    assert_eq!(heads("--sort size"), ["b1", "a1", "c1"]);
+    assert_eq!(heads("--sort similarity"), ["c1", "b1", "a1"]);
+    assert_eq!(heads("--sort similarity -n 1"), ["c1"]);
+    assert_eq!(heads("--limit 2").len(), 2);
+    scratch.run("clusters i -n 2").ends_with(0).says(&["2 of 3 clusters shown", "3 clusters of 7"]);
+}
+
+#[test]
+fn what_comes_next_below_the_threshold_is_named_and_marked() {
+    let scratch = Scratch::with_licences();
+    let ran = scratch.run("query i --key docs/MIT.txt -t 99%").ends_with(0);
+    assert_eq!(ran.stdout, "");
+    let ran = ran.says(&["nothing of similarity 0.99 and above", "below the threshold: 0."]);
+    assert!(ran.stderr.contains("docs/Xnet.txt") && !ran.stderr.contains("MIT.txt"));
+    let quiet = scratch.run("query i --key docs/MIT.txt -t 99% -q").ends_with(0);
+    assert_eq!((quiet.stdout, quiet.stderr), (String::new(), String::new()));
+}
+
+#[test]
+fn another_threshold_names_rebuild() {
+    let scratch = Scratch::with_licences();
+    let ran = scratch.run("add i docs --threshold 50%").ends_with(2);
+    ran.says(&["--threshold 0.5 was given", "nearkin rebuild i NEW --threshold 0.5"]);
+    let ran = scratch.run("add i docs --bag").ends_with(2);
+    assert!(!ran.stderr.contains("rebuild"), "{}", ran.stderr);
 }
 
 #[cfg(unix)]

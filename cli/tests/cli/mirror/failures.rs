@@ -80,3 +80,22 @@ fn an_ignored_file_is_not_gone() {
     assert!(ran.stdout.contains("removed   d/.c  now ignored\n"), "{}", ran.stdout);
     ran.says(&["3 removed (2 now ignored)"]);
 }
+
+/// A first run over many files says how many there were, not each.
+#[test]
+fn of_many_changes_the_first_ones_are_named() {
+    let scratch = Scratch::new();
+    for number in 0..50 {
+        scratch.write(&format!("d/{number:02}"), text(number));
+        scratch.write(&format!("d/bin{number:02}"), "a\0b");
+    }
+    let ran = scratch.run("mirror i d").ends_with(0);
+    assert_eq!(ran.stdout.lines().count(), 20, "{}", ran.stdout);
+    assert_eq!(ran.stderr.matches("skipped d/bin").count(), 5, "{}", ran.stderr);
+    ran.says(&["30 more added (--verbose", "skipped 45 more: binary (--verbose", "50 skipped"]);
+    let ran = scratch.run("mirror j d -v").ends_with(0);
+    assert_eq!(ran.stdout.lines().count(), 50, "{}", ran.stdout);
+    assert_eq!(ran.stderr.matches("skipped d/bin").count(), 50, "{}", ran.stderr);
+    let ran = scratch.run("mirror k d -q").ends_with(0);
+    assert_eq!(ran.stderr, "");
+}

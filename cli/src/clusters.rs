@@ -1,0 +1,164 @@
+//! `nearkin clusters`: groups of documents that are connected by being like each other.
+//!
+//! Knows how they are printed and sorted, not how they are found.
+
+use std::cmp::Reverse;
+
+use nearkin::{Cluster, Reader};
+use serde::Serialize;
+
+use crate::args::{Clusters, Order};
+use crate::ended::Ended;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::opened;
+use crate::output::{self, Output, counted, grouped, lossy, visible};
+use crate::pairs::unfinished;
+use crate::progress::{Progress, Unit};
+use crate::row_count::EqualRows;
+use crate::time::{DAY_MS, day};
+
+/// A cluster that came on more days is summed up.
+const DAYS_SHOWN_MAX: usize = 4;
+
+/// One document of a cluster, which is named by its representative.
+#[derive(Serialize)]
+struct ClusterObject<'a> {
+    cluster: &'a str,
+    key: &'a str,
+    /// To the representative.
+    similarity: f64,
+    /// When it was added or last replaced, in milliseconds UTC.
+    time: u64,
+}
+
+/// A cluster, and how similar each document is to the representative.
+struct Measured {
+    cluster: Cluster,
+    similarities: Vec<f64>,
+}
+
+impl Measured {
+    fn new(index: &Reader, cluster: Cluster) -> Result<Self, Failure> {
+        let equal = EqualRows::of(index.params());
+        let mut signatures = cluster.keys.iter().map(|key| index.signature(key));
+        let first = signatures.next().transpose()?.flatten();
+        let mut similarities = vec![1.0];
+        for signature in signatures {
+            // A snapshot holds what it listed.
+            let rows = first.as_ref().zip(signature?.as_ref()).map(|(a, b)| equal.between(a, b));
+            similarities.push(index.params().similarity(rows.unwrap_or(0)));
+        }
+        Ok(Self { cluster, similarities })
+    }
+
+    /// Of all documents but the representative.
+    fn mean(&self) -> f64 {
+        let others = &self.similarities[1..];
+        others.iter().sum::<f64>() / others.len().max(1) as f64
+    }
+}
+
+pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
+    let index = opened::to_read(&args.index)?;
+    opened::check_of_documents(index.params(), "clusters")?;
+    opened::warn_if_missed(index.params(), args.threshold);
+    let threshold = args.threshold.unwrap_or_else(|| index.params().threshold());
+    let progress = Progress::start("clustering", Unit::Documents, Some(index.len()));
+    let clusters = index.clusters_with(threshold, &mut progress.callback());
+    let clusters = clusters.map_err(|error| unfinished(error.into()))?;
+    drop(progress);
+    let (mut count, mut documents, mut sorted) = (0, 0, Vec::new());
+    let limit = args.limit.unwrap_or(usize::MAX) as u64;
+    for cluster in clusters {
+        let cluster = cluster?;
+        interrupt::check().map_err(unfinished)?;
+        count += 1;
+        documents += cluster.size();
+        if args.sort.is_some() {
+            sorted.push(cluster);
+        } else if count <= limit {
+            print(&Measured::new(&index, cluster)?, output)?;
+        }
+    }
+    for measured in in_order(&index, args, sorted)? {
+        print(&measured, output)?;
+    }
+    output.flush()?;
+    output::note_limit(limit.min(count), count, "clusters");
+    if !output.json() {
+        output::note(format!(
+            "{} of {}, of {} in all, connected at similarity {threshold} and above",
+            counted(count, "cluster"),
+            counted(documents, "document"),
+            grouped(index.len())
+        ));
+    }
+    Ok(Ended::Well)
+}
+
+/// The first ones, as they are to be sorted; equal ones by their keys.
+fn in_order(
+    index: &Reader,
+    args: &Clusters,
+    mut clusters: Vec<Cluster>,
+) -> Result<Vec<Measured>, Failure> {
+    let limit = args.limit.unwrap_or(usize::MAX);
+    let by_size = |one: &Cluster| (Reverse(one.size()), one.keys.first().cloned());
+    clusters.sort_by_cached_key(by_size);
+    if args.sort != Some(Order::Similarity) {
+        clusters.truncate(limit);
+    }
+    let measured = clusters.into_iter().map(|cluster| {
+        interrupt::check().map_err(unfinished)?;
+        Measured::new(index, cluster)
+    });
+    let mut measured = measured.collect::<Result<Vec<_>, _>>()?;
+    if args.sort == Some(Order::Similarity) {
+        // Stable: of equally similar ones the largest stays first.
+        measured.sort_by(|one, other| other.mean().total_cmp(&one.mean()));
+        measured.truncate(limit);
+    }
+    Ok(measured)
+}
+
+/// For people a block: the representative with size and growth, below it the others, each with its
+/// similarity to the representative, and a blank line.
+fn print(measured: &Measured, output: &mut Output) -> Result<(), Failure> {
+    let Measured { cluster, similarities } = measured;
+    let mut documents = cluster.keys.iter().zip(similarities);
+    let Some((representative, _)) = documents.next() else { return Ok(()) };
+    if output.json() {
+        let name = &lossy(representative);
+        let documents = cluster.keys.iter().zip(similarities).zip(&cluster.times);
+        for ((key, similarity), time) in documents {
+            let (similarity, time) = (*similarity, *time);
+            output.object(&ClusterObject { cluster: name, key: &lossy(key), similarity, time })?;
+        }
+        return Ok(());
+    }
+    output.line(format_args!("{}  ({})", visible(representative), growth(cluster)))?;
+    for (key, similarity) in documents {
+        output.line(format_args!("  {similarity:.3}  {}", visible(key)))?;
+    }
+    output.line("")
+}
+
+/// How many documents a cluster has, and when they came.
+fn growth(cluster: &Cluster) -> String {
+    let size = counted(cluster.size(), "document");
+    let days = cluster.growth(DAY_MS);
+    match &days[..] {
+        [(first, _)] => format!("{size} on {}", day(*first)),
+        few if few.len() <= DAYS_SHOWN_MAX => {
+            let each = few.iter().map(|(begin, count)| format!("{count} on {}", day(*begin)));
+            format!("{size}: {}", each.collect::<Vec<_>>().join(", "))
+        }
+        many => {
+            let (first, last) = (day(cluster.first_time()), day(cluster.last_time()));
+            let most = many.iter().map(|(_, count)| *count).max().unwrap_or(0);
+            format!("{size}, {first} to {last}, up to {} a day", grouped(most))
+        }
+    }
+}

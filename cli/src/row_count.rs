@@ -1,0 +1,23 @@
+//! How many rows of two signatures are equal: what the library's similarity is made of.
+
+use nearkin::{Params, Signature};
+
+/// Compares signatures of one index.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EqualRows {
+    lane_bytes: usize,
+}
+
+impl EqualRows {
+    pub(crate) fn of(params: &Params) -> Self {
+        Self { lane_bytes: params.signature_bytes() / params.hashes() }
+    }
+
+    /// The number of equal rows.
+    pub(crate) fn between(self, one: &Signature, other: &Signature) -> u32 {
+        let (one, other) = (one.as_bytes(), other.as_bytes());
+        let lanes = one.chunks_exact(self.lane_bytes).zip(other.chunks_exact(self.lane_bytes));
+        let equal = lanes.filter(|(one, other)| one == other).count();
+        u32::try_from(equal).unwrap_or(u32::MAX)
+    }
+}
