@@ -51,6 +51,9 @@ pub enum ErrorKind {
     /// This handle writes nothing more, because it no longer is the index's one writer: the folder
     /// or its lock file was removed or replaced, or this process was forked from the one that
     /// opened it. The change was certainly not written. Reads go on. Open the index again.
+    ///
+    /// After [`Index::shutdown`](crate::Index::shutdown) every call of the handle is refused so,
+    /// reads too.
     Closed,
     /// The operation was cancelled by its caller's callback. Nothing was changed by it.
     Cancelled,
@@ -99,7 +102,8 @@ fn why_closed(lost: LockLost) -> String {
         LockLost::Forked => "open the index in this process",
         LockLost::Removed | LockLost::Replaced | LockLost::Released => "open the index again",
     };
-    format!("this handle writes nothing more: {lost}; {what}")
+    let so = if lost == LockLost::Released { "is of no more use" } else { "writes nothing more" };
+    format!("this handle {so}: {lost}; {what}")
 }
 
 /// What went wrong: see [`Error::kind`] for what to do about it.

@@ -114,7 +114,7 @@ pub(crate) fn stats(args: &Stats, output: &mut Output) -> Result<Ended, Failure>
     let stats = index.stats()?;
     let params = index.params();
     let texts = match params.passages() {
-        Some(_) => Some(PassageView::new(&index)?.count_texts()?),
+        Some(_) => Some(PassageView::new(&index.snapshot())?.count_texts()?),
         None => None,
     };
     if output.json() {

@@ -103,7 +103,7 @@ fn dry_run(args: &Mirror, folder: &Folder, output: &mut Output) -> Result<Ended,
         None => args.given.params()?,
     };
     takes_texts(&params)?;
-    let documents = reader.as_deref().cloned();
+    let documents = reader.as_ref().map(nearkin::Reader::snapshot);
     if let Some(documents) = &documents {
         check_folder(documents, folder, args.force)?;
     }

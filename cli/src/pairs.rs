@@ -209,7 +209,8 @@ impl<'a> Printer<'a> {
             None => None,
             Some(originals) => {
                 let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
-                let exact = self.index.exact_pair(pair, originals.least(), fetch)?;
+                let snapshot = self.index.snapshot();
+                let exact = snapshot.exact_pair(pair, originals.least(), fetch)?;
                 Some(originals.checked(self.index, exact, &[&pair.a, &pair.b])?)
             }
         };

@@ -118,7 +118,7 @@ pub(crate) fn query(index: &Reader, args: Query, output: &mut Output) -> Result<
     }
     let threshold = args.threshold.unwrap_or_else(|| index.params().threshold());
     opened::warn_if_missed(index.params(), Some(threshold));
-    let view = PassageView::new(index)?;
+    let view = PassageView::new(&index.snapshot())?;
     let ask = |text: &str| {
         let query = view.query(text).threshold(threshold).limit(args.limit);
         match args.max_candidates {

@@ -100,7 +100,8 @@ impl Asking<'_> {
         };
         let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
         let least = originals.least();
-        let exact = self.index.exact_matches(asked, &answer.matches, least, fetch)?;
+        let snapshot = self.index.snapshot();
+        let exact = snapshot.exact_matches(asked, &answer.matches, least, fetch)?;
         let found = exact.into_iter().zip(&answer.matches);
         let exact = found
             .map(|(exact, found)| originals.checked(self.index, exact, &[&found.key]))
@@ -111,10 +112,11 @@ impl Asking<'_> {
     /// The same for a document that is stored.
     fn verified_by_key(&self, answer: Answer, key: &[u8]) -> nearkin::Result<Verified> {
         let Some(originals) = self.originals else { return Ok(Verified { answer, exact: None }) };
+        let snapshot = self.index.snapshot();
         let one = |found: &Match| {
             let pair = found.pair_with(key);
             let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
-            let exact = self.index.exact_pair(&pair, originals.least(), fetch)?;
+            let exact = snapshot.exact_pair(&pair, originals.least(), fetch)?;
             originals.checked(self.index, exact, &[&pair.a, &pair.b])
         };
         let exact = answer.matches.iter().map(one).collect::<nearkin::Result<_>>()?;

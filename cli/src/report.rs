@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Report, output: &mut Output) -> Result<Ended, Failure> 
     };
     // Before the work, so that a wrong path costs nothing.
     let mut target = Target::create(&args.out)?;
-    let made = make(&index, &asked, originals.as_ref());
+    let made = make(&index.snapshot(), &asked, originals.as_ref());
     let Made { html, data } = made.map_err(|failure| {
         failure.advise_if_interrupted("nothing was written; run the command again to the end")
     })?;

@@ -123,7 +123,7 @@ impl Importing<'_> {
         opened::check_of_documents(from.params(), "import")?;
         let index = open(&mut self.index, self.dir, from.params(), source)?;
         let progress = Progress::start("importing", Unit::Documents, Some(from.len()));
-        let imported = index.import_with(&from, &mut progress.callback())?;
+        let imported = index.import_with(&from.snapshot(), &mut progress.callback())?;
         self.counts.inserted += imported.inserted;
         self.counts.replaced += imported.replaced;
         self.counts.unchanged += imported.unchanged;
@@ -233,13 +233,17 @@ pub(crate) fn rebuild(args: &Rebuild, output: &mut Output) -> Result<Ended, Fail
     }
     let progress = Progress::start("rebuilding", Unit::Documents, Some(from.len()));
     let options = Options::default();
-    let documents =
-        Index::rebuild_with(&from, &args.out, &params, options, &mut progress.callback()).map_err(
-            |error| {
-                let again = format!("remove {} and run the command again", args.out.display());
-                not_rebuilt(error).advise_if_interrupted(&again)
-            },
-        )?;
+    let documents = Index::rebuild_with(
+        &from.snapshot(),
+        &args.out,
+        &params,
+        options,
+        &mut progress.callback(),
+    )
+    .map_err(|error| {
+        let again = format!("remove {} and run the command again", args.out.display());
+        not_rebuilt(error).advise_if_interrupted(&again)
+    })?;
     drop(progress);
     let rebuilt = &args.out.display().to_string();
     if output.json() {

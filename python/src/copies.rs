@@ -17,7 +17,7 @@ pub(crate) fn snapshot_of(other: &Bound<'_, PyAny>) -> PyResult<nearkin::Snapsho
     }
     let path: PathBuf = other.extract()?;
     let reader = engine(py, || nearkin::Reader::open(&path, Options::default()))?;
-    Ok(nearkin::Snapshot::clone(&reader))
+    Ok(reader.snapshot())
 }
 
 /// Makes a new index at ``path`` of the signatures of another, with other bands or another

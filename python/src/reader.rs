@@ -25,7 +25,7 @@ impl ReaderState {
     pub(crate) fn new(reader: nearkin::Reader, options: Options) -> Self {
         Self {
             options,
-            snapshot: Mutex::new(Some(nearkin::Snapshot::clone(&reader))),
+            snapshot: Mutex::new(Some(reader.snapshot())),
             reader: Mutex::new(Some(reader)),
             process: AtomicU32::new(std::process::id()),
         }
@@ -37,7 +37,7 @@ impl ReaderState {
         if self.process.load(Ordering::Acquire) != process && lock(&self.snapshot).is_some() {
             let opened = engine(py, || nearkin::Reader::open(path, self.options.clone()))?;
             // What the parent opened is not touched: a thread of it may have held its locks.
-            let snapshot = nearkin::Snapshot::clone(&opened);
+            let snapshot = opened.snapshot();
             std::mem::forget(lock(&self.snapshot).replace(snapshot));
             std::mem::forget(lock(&self.reader).replace(opened));
             self.process.store(process, Ordering::Release);
@@ -78,7 +78,7 @@ impl Reader {
         base.snapshot_now(py)?;
         let Source::Reader(state) = &base.source else { return Ok(false) };
         let taken = lock(&state.reader).take();
-        let Some(mut reader) = taken else {
+        let Some(reader) = taken else {
             // Another thread refreshes it.
             return Ok(false);
         };
@@ -86,7 +86,7 @@ impl Reader {
             let refreshed = reader.refresh();
             (reader, refreshed)
         })?;
-        *lock(&state.snapshot) = Some(nearkin::Snapshot::clone(&reader));
+        *lock(&state.snapshot) = Some(reader.snapshot());
         *lock(&state.reader) = Some(reader);
         refreshed.map_err(|error| from_engine(py, &error))
     }

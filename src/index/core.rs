@@ -15,6 +15,7 @@ use crate::segment::Shape;
 use crate::storage::lock::Lock;
 use crate::storage::names::Names;
 use crate::storage::{Disk, Storage};
+use crate::sync::atomic::AtomicBool;
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use crate::wal::{Wal, WalIdentity};
 
@@ -41,9 +42,10 @@ pub(crate) struct Core {
     pub(crate) expiry: Mutex<Expiry>,
     /// Wakes the background thread.
     pub(crate) alarm: Alarm,
-    /// Held while this lives; files are removed only under it. None of a copy that has no lock
-    /// file, opened for reading.
-    pub(crate) lock: Option<Arc<Lock>>,
+    /// Held until the handle is closed; files are removed only under it. None of a reader.
+    pub(crate) lock: Mutex<Option<Arc<Lock>>>,
+    /// The handle was shut down, or is about to be: what begins now is refused.
+    pub(crate) shut_down: AtomicBool,
     /// The process that opened the index.
     pub(crate) process: u32,
 }
@@ -112,6 +114,11 @@ impl Core {
     /// Whether this process was forked from the one that opened the index.
     pub(crate) fn is_in_child(&self) -> bool {
         std::process::id() != self.process
+    }
+
+    /// The writer's lock, while it is held.
+    pub(crate) fn lock(&self) -> Option<Arc<Lock>> {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn state(&self) -> Arc<State> {

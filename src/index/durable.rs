@@ -6,6 +6,7 @@ use crate::index::core::Core;
 use crate::index::options::Durability;
 use crate::storage::File;
 use crate::storage::lock::LockLost;
+use crate::sync::atomic::Ordering;
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use crate::{Error, ErrorKind, Result};
 use std::io;
@@ -209,8 +210,8 @@ impl Group {
         shared.stopped.is_none() && shared.horizon > shared.horizon_noted
     }
 
-    /// The lock is lost: nothing more is written, for ever.
-    fn note_lost(&self, lost: LockLost) {
+    /// The lock is lost, or given up: nothing more is written, for ever.
+    pub(crate) fn note_lost(&self, lost: LockLost) {
         self.lock().stopped.get_or_insert(Stopped::LockLost(lost));
         self.woken.notify_all();
     }
@@ -238,7 +239,7 @@ impl Core {
     /// Whether this handle still is the index's one writer. One call of the system.
     fn check_lock(&self) -> io::Result<()> {
         planted!(LockNotChecked => return Ok(()));
-        self.lock.as_ref().map_or(Ok(()), |lock| lock.check())
+        self.lock().map_or(Ok(()), |lock| lock.check())
     }
 
     /// Refuses every write once the lock is lost or a sync has failed.
@@ -253,6 +254,14 @@ impl Core {
             None => Ok(()),
             Some(stopped) => Err(stopped.refusal(self.names.root())),
         }
+    }
+
+    /// Refuses what comes after a shutdown.
+    pub(crate) fn refuse_if_shut_down(&self) -> Result<()> {
+        if self.shut_down.load(Ordering::Acquire) {
+            return Err(Error::closed(self.names.root(), LockLost::Released));
+        }
+        Ok(())
     }
 
     /// Refuses what would wait for other threads in a forked child, which has none of them: a lock

@@ -31,7 +31,7 @@ mod payloads;
 /// [`Index::close`] makes reopening free of work.
 pub struct Index {
     // First, so that the thread has ended when the core goes.
-    background: Background,
+    pub(super) background: Background,
     pub(super) core: Arc<Core>,
 }
 
@@ -231,9 +231,11 @@ impl Index {
         self.here()?.admit_all(newcomers, admit)
     }
 
-    /// What is shared with the handle's other threads: not in a forked child, which has none.
-    fn here(&self) -> Result<&Core> {
+    /// What is shared with the handle's other threads: not in a forked child, which has none, nor
+    /// after a shutdown.
+    pub(super) fn here(&self) -> Result<&Core> {
         self.core.refuse_in_child()?;
+        self.core.refuse_if_shut_down()?;
         Ok(&self.core)
     }
 
@@ -430,19 +432,10 @@ impl Index {
         self.here()?.backup_of(snapshot, dir.as_ref())
     }
 
-    /// The state of the index in numbers. Lists the folders. Errors: `Io`.
+    /// The state of the index in numbers. Lists the folders; of a folder that was removed under
+    /// this handle it says 0 bytes, and all else as ever. Errors: `Io`, `Closed`.
     pub fn stats(&self) -> Result<Stats> {
         self.here()?.stats()
-    }
-
-    /// Closes the index: flushes, so that reopening replays and writes nothing. A handle that
-    /// wrote nothing writes nothing here.
-    ///
-    /// Errors: as of a flush; the index stays whole, and the WAL keeps what was not flushed.
-    pub fn close(mut self) -> Result<()> {
-        self.here()?;
-        self.background.stop();
-        self.core.close_locked(&mut self.core.writer())
     }
 }
 

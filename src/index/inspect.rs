@@ -61,7 +61,12 @@ impl Core {
     fn bytes_of_files(&self, folder: &Path) -> Result<u64> {
         let fail = |error| Error::io("read", folder, error);
         let mut bytes = 0;
-        for entry in self.storage.list(folder).map_err(fail)?.iter().filter(|entry| !entry.is_dir) {
+        let entries = match self.storage.list(folder) {
+            // The index was removed under this handle.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+            listed => listed.map_err(fail)?,
+        };
+        for entry in entries.iter().filter(|entry| !entry.is_dir) {
             match self.storage.bytes_of(&folder.join(&entry.name)) {
                 Ok(length) => bytes += length,
                 // Removed since the folder was read.
@@ -100,12 +105,14 @@ impl Core {
             Self::verify_keys(&snapshot, &mut problems, &mut progress, report)?;
         }
         problems.extend(self.check_parameters().err());
-        if self.lock.is_some() {
+        if self.lock().is_some() {
             self.verify_catalog_and_wal(&mut problems);
         } else {
             // After all else: it tells whether what lies there is still this index.
             self.verify_beside(&mut problems)?;
         }
+        // What was not there any more then is no damage.
+        self.refuse_if_shut_down()?;
         Ok(Verification { documents: snapshot.len(), problems })
     }
 

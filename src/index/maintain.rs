@@ -9,7 +9,7 @@ use crate::index::merge::flush::NextWal;
 use crate::index::options::{Durability, Maintenance};
 use crate::index::read::Maintained;
 use crate::sync::thread::{self, JoinHandle};
-use crate::sync::{Arc, Weak};
+use crate::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::wal::Reserve;
 use std::time::Duration;
 
@@ -113,7 +113,8 @@ impl Core {
 #[derive(Debug)]
 pub(crate) struct Background {
     core: Weak<Core>,
-    thread: Option<JoinHandle<()>>,
+    /// Locked until it has ended by whoever ends it, so that all who wish its end wait for it.
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Background {
@@ -123,7 +124,7 @@ impl Background {
         let weak = Arc::downgrade(core);
         if core.options.maintenance == Maintenance::Inline {
             core.ask_for_directories(|_| true);
-            return Ok(Self { core: weak, thread: None });
+            return Ok(Self { core: weak, thread: Mutex::new(None) });
         }
         let patience = match core.options.durability {
             Durability::Interval(interval) => interval.clamp(Duration::from_millis(1), PATIENCE),
@@ -133,12 +134,13 @@ impl Background {
         let thread = thread::Builder::new()
             .name("nearkin".to_owned())
             .spawn(move || run(&alarm, patience))?;
-        Ok(Self { core: weak, thread: Some(thread) })
+        Ok(Self { core: weak, thread: Mutex::new(Some(thread)) })
     }
 
     /// Asks it to end and waits: at most for the step it is in.
-    pub(crate) fn stop(&mut self) {
-        if let Some(thread) = self.thread.take() {
+    pub(crate) fn stop(&self) {
+        let mut ended = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(thread) = ended.take() {
             if let Some(core) = self.core.upgrade() {
                 if core.is_in_child() {
                     // A fork has one thread only: this one it does not have.

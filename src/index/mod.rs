@@ -12,6 +12,7 @@ mod follow;
 mod handle;
 mod inspect;
 mod key;
+mod life;
 mod maintain;
 mod merge;
 mod open;

@@ -138,7 +138,7 @@ mod tests {
     fn view() -> View {
         let params = Arc::new(Params::builder().build().expect("sound"));
         let memtable = Arc::new(Memtable::new(params.signature_bytes(), params.bands(), 1, 0));
-        View::new(State { params, segments: Vec::new(), memtable }, 0, 0)
+        View::new(State::new(params, Vec::new(), memtable), 0, 0)
     }
 
     #[test]
@@ -191,11 +191,7 @@ mod tests {
         let first = view.snapshot();
         let (params, memtable) =
             (Arc::clone(&first.state.params), Arc::clone(&first.state.memtable));
-        let state = || State {
-            params: Arc::clone(&params),
-            segments: Vec::new(),
-            memtable: Arc::clone(&memtable),
-        };
+        let state = || State::new(Arc::clone(&params), Vec::new(), Arc::clone(&memtable));
         view.replace(state());
         assert_eq!(view.pinned(), 1);
         view.replace(state());

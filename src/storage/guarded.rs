@@ -1,95 +1,101 @@
 //! A storage whose changes are refused once the lock of the handle is lost.
 //!
 //! Reads go on. Nothing is created, renamed, removed or opened for writing unless the lock was
-//! checked just before: whoever forgets the check cannot get past this type.
+//! checked just before: whoever forgets the check cannot get past this type. Once the handle is
+//! shut down the folder is let go, and everything is refused.
 
 use super::lock::{Lock, LockLost};
 use super::{Counters, Entry, File, OpenMode, Storage};
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 /// The storage of one open index.
 #[derive(Debug)]
 pub(crate) struct Guarded {
-    storage: Arc<dyn Storage>,
+    /// None once the folder was let go. Locked only to look which.
+    storage: RwLock<Option<Arc<dyn Storage>>>,
     /// Weak: files that outlive the handle hold their storage, and must not keep its lock.
     lock: Weak<Lock>,
 }
 
 impl Guarded {
     pub(crate) fn by(lock: &Arc<Lock>, storage: Arc<dyn Storage>) -> Self {
-        Self { storage, lock: Arc::downgrade(lock) }
+        Self { storage: RwLock::new(Some(storage)), lock: Arc::downgrade(lock) }
     }
 
-    fn check(&self) -> io::Result<()> {
-        let lock = self.lock.upgrade().ok_or(LockLost::Released)?;
-        lock.check()
+    fn storage(&self) -> io::Result<Arc<dyn Storage>> {
+        let storage = self.storage.read().unwrap_or_else(PoisonError::into_inner);
+        storage.clone().ok_or_else(|| LockLost::Released.into())
+    }
+
+    /// The storage, if it may be changed.
+    fn checked(&self) -> io::Result<Arc<dyn Storage>> {
+        self.lock.upgrade().ok_or(LockLost::Released)?.check()?;
+        self.storage()
     }
 }
 
 impl Storage for Guarded {
     fn hold(&self, dir: &Path) -> io::Result<Arc<dyn Storage>> {
-        Ok(Arc::new(Self { storage: self.storage.hold(dir)?, lock: Weak::clone(&self.lock) }))
+        let storage = RwLock::new(Some(self.storage()?.hold(dir)?));
+        Ok(Arc::new(Self { storage, lock: Weak::clone(&self.lock) }))
     }
 
     fn is_at(&self, dir: &Path) -> io::Result<bool> {
-        self.storage.is_at(dir)
+        self.storage()?.is_at(dir)
     }
 
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
-        self.check()?;
-        self.storage.create_dir(dir)
+        self.checked()?.create_dir(dir)
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
-        self.storage.list(dir)
+        self.storage()?.list(dir)
     }
 
     fn bytes_of(&self, path: &Path) -> io::Result<u64> {
-        self.storage.bytes_of(path)
+        self.storage()?.bytes_of(path)
     }
 
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
-        if mode != OpenMode::Read {
-            self.check()?;
-        }
-        self.storage.open(path, mode)
+        let storage = if mode == OpenMode::Read { self.storage() } else { self.checked() };
+        storage?.open(path, mode)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.check()?;
-        self.storage.rename(from, to)
+        self.checked()?.rename(from, to)
     }
 
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.check()?;
-        self.storage.rename_new(from, to)
+        self.checked()?.rename_new(from, to)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        self.check()?;
-        self.storage.remove(path)
+        self.checked()?.remove(path)
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.storage.sync_dir(dir)
+        self.storage()?.sync_dir(dir)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Lock> {
-        self.storage.lock(path)
+        self.storage()?.lock(path)
     }
 
     fn lock_shared(&self, path: &Path) -> io::Result<Lock> {
-        self.storage.lock_shared(path)
+        self.storage()?.lock_shared(path)
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.check()?;
-        self.storage.hard_link(from, to)
+        self.checked()?.hard_link(from, to)
     }
 
     fn counters(&self) -> Counters {
-        self.storage.counters()
+        self.storage().map(|storage| storage.counters()).unwrap_or_default()
+    }
+
+    fn release(&self) {
+        *self.storage.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }

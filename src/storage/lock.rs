@@ -24,7 +24,7 @@ impl fmt::Display for LockLost {
             Self::Forked => "this process was forked from the one that opened the index",
             Self::Removed => "the folder or its lock file was removed",
             Self::Replaced => "another lock file has taken the place of this handle's",
-            Self::Released => "the handle was closed",
+            Self::Released => "it was closed",
         })
     }
 }

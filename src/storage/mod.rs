@@ -107,6 +107,9 @@ pub(crate) trait Storage: Send + Sync + fmt::Debug {
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// What was done so far.
     fn counters(&self) -> Counters;
+    /// Lets go of the folder that is held, for good: whatever is asked for after it is refused.
+    /// Does nothing to a storage that belongs to no handle.
+    fn release(&self) {}
 }
 
 /// An open file. All access is positioned; none of it moves a cursor.

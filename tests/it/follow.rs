@@ -170,7 +170,7 @@ fn the_reading_process() {
     // On a busy machine it may be overtaken again and again: it says so, and is asked again.
     let begin = Instant::now();
     while !stop.load(Ordering::Relaxed) {
-        let mut reader = match Reader::open(&dir, Options::default()) {
+        let reader = match Reader::open(&dir, Options::default()) {
             Err(error) if error.kind() == ErrorKind::Unsettled => {
                 let may_come = figures.opened > 0 || begin.elapsed() < Duration::from_secs(60);
                 assert!(may_come, "it never settles");

@@ -234,7 +234,7 @@ fn a_reader_of_a_moved_folder_goes_on_and_of_a_replaced_one_says_so() {
     let index = scratch.create();
     insert(&index, "first", 5);
     index.flush().unwrap();
-    let mut reader = Reader::open(scratch.dir(), Options::default()).unwrap();
+    let reader = Reader::open(scratch.dir(), Options::default()).unwrap();
     let away = scratch.path("away");
     fs::rename(scratch.dir(), &away).unwrap();
     insert(&index, "more", 2);

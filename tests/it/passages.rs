@@ -248,7 +248,7 @@ fn several_texts_of_one_write_are_one_change() {
     assert_eq!(index.write(&[text("a", 13)]).unwrap(), [Outcome::Replaced]);
     index.close().unwrap();
     let reader = Reader::open(scratch.dir(), inline()).unwrap();
-    let view = PassageView::new(&reader).unwrap();
+    let view = PassageView::new(&reader.snapshot()).unwrap();
     assert!(view.contains("a").unwrap() && !view.contains("c").unwrap());
     assert_eq!(view.query(&words(0, 20)).run().unwrap().texts[0].key, b"b");
 }

@@ -65,7 +65,7 @@ impl Core {
         let (segments, memtable) =
             (copy.state().segments.clone(), Arc::clone(&snapshot.state.memtable));
         let params = Arc::clone(&copy.params);
-        copy.view.replace(State { params, segments, memtable });
+        copy.view.replace(State::new(params, segments, memtable));
         let mut writer = copy.writer();
         let before = copy.applied(&writer);
         copy.draft_of(&mut writer, &before).map(|draft| draft.into_row(&writer))

@@ -60,7 +60,7 @@ impl Index {
         check_of_documents(self.params())?;
         let differences = self.params().signature_differences(from.params());
         if differences.is_empty() {
-            return Import::new(self.core(), from, Lanes::Same).run(progress);
+            return Import::new(self.here()?, from, Lanes::Same).run(progress);
         }
         Err(Error::new(
             ErrorKind::Mismatch,

@@ -229,7 +229,7 @@ impl Follower {
     }
 
     /// Goes on to what there is now; never back. After an error the state is the one of before.
-    pub(crate) fn refresh(&mut self, core: &mut Core) -> Result<()> {
+    pub(crate) fn refresh(&mut self, core: &mut Arc<Core>) -> Result<()> {
         let (storage, names) = (Arc::clone(&core.storage), core.names.clone());
         let root = names.root();
         // A folder that was moved is followed; but whoever put another in its place means that one.
@@ -249,7 +249,7 @@ impl Follower {
 
     /// `hash` is that of the catalog, and becomes that of the one that was gone by. False while it
     /// is being changed and nobody says from what.
-    fn try_refresh(&mut self, core: &mut Core, hash: &mut Option<u64>) -> Result<bool> {
+    fn try_refresh(&mut self, core: &mut Arc<Core>, hash: &mut Option<u64>) -> Result<bool> {
         if hash.is_some() && self.catalog_hash == *hash && !self.torn {
             let locked = is_locked(&*core.storage, &core.names)?;
             return self.take(core, locked, Look::Quick).map(|_| true);
@@ -270,7 +270,7 @@ impl Follower {
         let goes_back = next.snapshot().change() < core.snapshot().change();
         if planted!(ReaderGoesBack, true, !goes_back) {
             next.recovery = core.recovery;
-            *core = next;
+            *core = Arc::new(next);
             *self = follower;
         }
         Ok(true)

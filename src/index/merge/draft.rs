@@ -140,7 +140,7 @@ impl Draft {
         self.created.iter().for_each(|file| file.keep());
         self.dropped.iter().for_each(|file| file.doom());
         let params = Arc::clone(&core.params);
-        core.view.replace(State { params, segments: self.segments, memtable: self.memtable });
+        core.view.replace(State::new(params, self.segments, self.memtable));
         Ok(())
     }
 }

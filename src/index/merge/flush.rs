@@ -10,7 +10,6 @@ use crate::index::merge::draft::{Draft, open_built};
 use crate::index::merge::{Input, Merge};
 use crate::index::read::state::{Bits, LiveSegment, Snapshot};
 use crate::memtable::Memtable;
-use crate::storage::OpenMode;
 use crate::storage::names::Ending;
 use crate::wal::{Reserve, Wal, WalIdentity};
 use crate::{Error, ErrorKind, Result};
@@ -179,28 +178,6 @@ impl Core {
             (self.options.random)(),
             u32::try_from((documents * times).min(most)).unwrap_or(u32::MAX),
         )
-    }
-
-    /// Flushes unless there is nothing to write down: then nothing is written.
-    pub(crate) fn close_locked(&self, writer: &mut Writer) -> Result<()> {
-        self.refuse_if_stopped()?;
-        if writer.catalog.row().wal.is_some() {
-            self.flush_locked(writer, NextWal::None)?;
-        }
-        self.shorten_spare(writer);
-        Ok(())
-    }
-
-    /// A closed index keeps a reserve, but not as much as the last log had grown to.
-    fn shorten_spare(&self, writer: &Writer) {
-        let Some(number) = writer.spare else { return };
-        let path = self.names.numbered(number, Ending::Free);
-        // If this fails it stays as long as it was, which is of no consequence.
-        if let Ok(file) = self.storage.open(&path, OpenMode::ReadWrite)
-            && file.bytes().is_ok_and(|bytes| bytes > self.options.wal_bytes_min)
-        {
-            let _ = file.set_bytes(self.options.wal_bytes_min);
-        }
     }
 
     /// A draft in which segments and dead files hold all that a snapshot sees.

@@ -29,6 +29,7 @@ use crate::segment::{Listed, Segment, Shape};
 use crate::storage::lock::Lock;
 use crate::storage::names::{Ending, Names};
 use crate::storage::{Guarded, OpenMode, Storage, create_dirs};
+use crate::sync::atomic::AtomicBool;
 use crate::sync::{Arc, Mutex};
 use crate::wal::Replay;
 use crate::{Error, ErrorKind, Params, Result};
@@ -196,7 +197,7 @@ pub(crate) fn assemble(
     let memtable = (params.signature_bytes(), params.bands(), (options.random)());
     let memtable = Arc::new(Memtable::new(memtable.0, memtable.1, memtable.2, 0));
     let documents = row.segments.iter().map(|entry| u64::from(entry.docs - entry.dead)).sum();
-    let state = State { params: Arc::clone(&params), segments: Vec::new(), memtable };
+    let state = State::new(Arc::clone(&params), Vec::new(), memtable);
     let view = View::new(state, row.floor, documents);
     let writer = Writer {
         wal: None,
@@ -222,7 +223,8 @@ pub(crate) fn assemble(
         compaction: Mutex::new(None),
         expiry: Mutex::default(),
         alarm: Alarm::default(),
-        lock,
+        lock: Mutex::new(lock),
+        shut_down: AtomicBool::new(false),
         process: std::process::id(),
     }
 }
@@ -253,7 +255,7 @@ impl Core {
         });
         let segments = segments.collect::<Result<Vec<_>>>()?;
         let (params, memtable) = (Arc::clone(&self.params), Arc::clone(&self.state().memtable));
-        self.view.replace(State { params, segments, memtable });
+        self.view.replace(State::new(params, segments, memtable));
         Ok(())
     }
 

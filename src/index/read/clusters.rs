@@ -29,6 +29,7 @@ impl Snapshot {
         alike: impl Into<Alike>,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Clusters> {
+        self.refuse_if_closed()?;
         let alike = alike.into().check()?;
         let numbers = Numbers::of(self)?;
         let mut forest = Forest::new(numbers.count);

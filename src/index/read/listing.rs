@@ -98,6 +98,7 @@ impl Snapshot {
     /// # }
     /// ```
     pub fn keys_with_prefix<'k>(&self, prefix: impl Into<Key<'k>>) -> Result<Keys> {
+        self.refuse_if_closed()?;
         Ok(Keys { ordered: Ordered::of(self, prefix.into().as_bytes())?, next: 0 })
     }
 
@@ -122,6 +123,7 @@ impl Snapshot {
         &self,
         keys: impl IntoIterator<Item = impl Into<Key<'k>>>,
     ) -> Result<Vec<Option<Document>>> {
+        self.refuse_if_closed()?;
         let keys: Vec<Key<'k>> = keys.into_iter().map(Into::into).collect();
         let seed = self.params().seed();
         let hashes: Vec<u64> = keys.iter().map(|key| key_hash(key.as_bytes(), seed)).collect();

@@ -337,6 +337,7 @@ impl Snapshot {
     /// The least number of equal rows at this threshold, or at the index's own.
     pub(crate) fn equal_rows_min(&self, threshold: Option<f64>) -> Result<u32> {
         let threshold = threshold.unwrap_or(self.params().threshold());
+        self.refuse_if_closed()?;
         check_threshold(threshold)?;
         Ok(self.params().equal_rows_min(threshold))
     }

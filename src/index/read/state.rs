@@ -12,7 +12,7 @@ use crate::memtable::Memtable;
 use crate::segment::{Dead, Segment};
 use crate::sketch::{Signature, key_hash};
 use crate::storage::Storage;
-use crate::storage::lock::Lock;
+use crate::storage::lock::{Lock, LockLost};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Weak};
 use crate::{Document, Error, Params, Result};
@@ -34,7 +34,7 @@ pub(crate) struct HeldFile {
 impl HeldFile {
     pub(crate) fn new(core: &Core, path: PathBuf) -> Arc<Self> {
         let storage = Arc::clone(&core.storage);
-        let lock = core.lock.as_ref().map_or_else(Weak::new, Arc::downgrade);
+        let lock = core.lock().as_ref().map_or_else(Weak::new, Arc::downgrade);
         Arc::new(Self { storage, path, doomed: AtomicBool::new(false), lock })
     }
 
@@ -99,6 +99,18 @@ pub(crate) struct State {
     pub(crate) params: Arc<Params>,
     pub(crate) segments: Vec<Arc<LiveSegment>>,
     pub(crate) memtable: Arc<Memtable>,
+    /// The folder of a handle that was shut down: then there is nothing here to answer from.
+    pub(crate) closed: Option<PathBuf>,
+}
+
+impl State {
+    pub(crate) fn new(
+        params: Arc<Params>,
+        segments: Vec<Arc<LiveSegment>>,
+        memtable: Arc<Memtable>,
+    ) -> Self {
+        Self { params, segments, memtable, closed: None }
+    }
 }
 
 /// Where a document lies in a state: in which source (the segments in order, then the memtable)
@@ -163,6 +175,14 @@ impl Snapshot {
         Ok(Some(Signature::from_parts(self.params().signature_id(), shingles, bytes)))
     }
 
+    /// Refuses to answer for a handle that was shut down.
+    pub(crate) fn refuse_if_closed(&self) -> Result<()> {
+        match &self.state.closed {
+            Some(dir) => Err(Error::closed(dir, LockLost::Released)),
+            None => Ok(()),
+        }
+    }
+
     /// All places, of live documents and dead ones.
     pub(crate) fn places(&self) -> impl Iterator<Item = Result<Place>> + '_ {
         (0..=self.state.segments.len()).flat_map(move |source| {
@@ -170,8 +190,12 @@ impl Snapshot {
         })
     }
 
-    /// How many documents a source has, dead ones included.
+    /// How many documents a source has, dead ones included. Of a handle that was shut down one, so
+    /// that whoever walks through them comes to be refused.
     pub(crate) fn document_count(&self, source: usize) -> u32 {
+        if self.state.closed.is_some() {
+            return 1;
+        }
         match self.state.segments.get(source) {
             Some(live) => live.segment.docs(),
             None => self.state.memtable.read().document_count(),
@@ -184,6 +208,7 @@ impl Snapshot {
     }
 
     pub(crate) fn is_live(&self, place: Place) -> Result<bool> {
+        self.refuse_if_closed()?;
         let content = self.state.memtable.read();
         match self.state.segments.get(place.source) {
             Some(live) => Ok(!live.is_dead(place.ordinal)?
@@ -206,6 +231,7 @@ impl Snapshot {
 
     /// The place of the live document with this key: at most one has it.
     pub(crate) fn locate(&self, key: &[u8]) -> Result<Option<Place>> {
+        self.refuse_if_closed()?;
         let hash = key_hash(key, self.params().seed());
         let memtable = self.state.segments.len();
         let recent = self.state.memtable.read().find_key(key, hash, self.visible);

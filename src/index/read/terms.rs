@@ -60,6 +60,7 @@ impl Terms<'_> {
 
     /// The threshold in equal rows, and as it is, in an index.
     pub(super) fn threshold_in(&self, snapshot: &Snapshot) -> Result<(u32, f64)> {
+        snapshot.refuse_if_closed()?;
         let default = match self.contained {
             Some(contained) => {
                 check_contained(contained)?;

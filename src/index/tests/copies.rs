@@ -141,7 +141,7 @@ fn where_there_are_no_locks_a_backup_is_made_and_read_all_the_same() {
     sim.take_locks_away();
     index.backup(COPY).expect("backed up");
     let copy = Reader::open_on(disk(&sim), Path::new(COPY), options()).expect("read");
-    assert_eq!(answers(&copy), expected);
+    assert_eq!(answers(&copy.snapshot()), expected);
     // But nobody writes where nobody else could be kept out.
     let opened = Index::open_on(disk(&sim), Path::new(COPY), options());
     assert_eq!(opened.expect_err("not written").kind(), ErrorKind::Io);
@@ -157,7 +157,7 @@ fn a_reader_answers_like_the_writer_and_changes_nothing() {
     let (ops, files) = (sim.ops(), sim.snapshot_of_files());
     for _ in 0..2 {
         let reader = Reader::open_on(disk(&sim), Path::new(DIR), options()).expect("opened");
-        assert_eq!(answers(&reader), expected);
+        assert_eq!(answers(&reader.snapshot()), expected);
         assert_eq!(reader.stats().expect("stats").recovery.changes_replayed, 2);
         assert!(reader.verify().expect("verified").problems.is_empty());
     }
@@ -176,16 +176,16 @@ fn readers_and_a_writer_keep_nobody_out() {
     assert_eq!(beside.change() + 1, writer.snapshot().change());
     writer.maintain().expect("noted");
     let expected = answers(&writer.snapshot());
-    assert_eq!(answers(&open()), expected);
+    assert_eq!(answers(&open().snapshot()), expected);
     writer.close().expect("closed");
-    let (mut one, two) = (open(), open());
+    let (one, two) = (open(), open());
     let writer = Index::open_on(disk(&sim), Path::new(DIR), options()).expect("opened");
     writer.insert("later", &signature(&params(), 9)).expect("inserted");
     writer.flush().expect("flushed");
     assert!(one.refresh().expect("refreshed"));
-    assert_eq!(answers(&one), answers(&writer.snapshot()));
+    assert_eq!(answers(&one.snapshot()), answers(&writer.snapshot()));
     assert!(!one.refresh().expect("nothing new"));
-    assert_eq!(answers(&two), expected);
+    assert_eq!(answers(&two.snapshot()), expected);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn a_reader_refuses_damage_below_the_horizon_and_takes_nothing_behind_what_is_to
         let index = index(&sim);
         let last = index.snapshot().change();
         let open = |sim: &Sim| Reader::open_on(disk(sim), Path::new(DIR), options());
-        let mut before = open(&sim).expect("opened");
+        let before = open(&sim).expect("opened");
         assert_eq!(before.change(), last - 1);
         let files = sim.snapshot_of_files();
         let mut logs = files.iter().filter(|(path, _)| path.extension() == Some("wal".as_ref()));
@@ -234,7 +234,7 @@ fn what_a_writer_left_within_a_commit_is_no_damage_to_a_reader() {
         drop(index);
         let sim = sim.kill();
         let reader = Reader::open_on(disk(&sim), Path::new(DIR), options()).expect("opened");
-        assert_eq!(answers(&reader), expected, "cut at {cut}");
+        assert_eq!(answers(&reader.snapshot()), expected, "cut at {cut}");
         let found = reader.verify().expect("verified");
         assert!(found.problems.is_empty(), "cut at {cut}: {:?}", found.problems);
     }
@@ -248,7 +248,7 @@ fn a_copy_without_its_lock_file_can_be_read() {
     index.close().expect("closed");
     sim.remove(&Path::new(DIR).join("lock")).expect("removed");
     let reader = Reader::open_on(disk(&sim), Path::new(DIR), options()).expect("opened");
-    assert_eq!(answers(&reader), expected);
+    assert_eq!(answers(&reader.snapshot()), expected);
     assert!(!sim.snapshot_of_files().contains_key(&Path::new(DIR).join("lock")));
 }
 
@@ -265,7 +265,7 @@ fn a_backup_is_the_state_at_the_call_and_stays_it() {
     assert_eq!(index.backup(COPY).expect_err("there is one").kind(), ErrorKind::Exists);
     for state in sim.crash_states(3, 40) {
         let copy = Reader::open_on(disk(&state), Path::new(COPY), options()).expect("durable");
-        assert_eq!(answers(&copy), expected);
+        assert_eq!(answers(&copy.snapshot()), expected);
         assert!(copy.verify().expect("verified").problems.is_empty());
     }
     let copy = Index::open_on(disk(&sim), Path::new(COPY), options()).expect("an index");
@@ -284,8 +284,8 @@ fn a_snapshot_is_backed_up_as_it_was_whatever_came_later() {
     for key in 4..14 {
         index.remove([b'k', key]).expect("removed");
     }
-    let mut reader = Reader::open_on(disk(&sim), Path::new(DIR), options()).expect("opened");
-    let seen = answers(&reader);
+    let reader = Reader::open_on(disk(&sim), Path::new(DIR), options()).expect("opened");
+    let seen = answers(&reader.snapshot());
     let files = sim.snapshot_of_files();
     index.backup_of(&snapshot, COPY).expect("backed up");
     let later = sim.snapshot_of_files();
@@ -298,7 +298,7 @@ fn a_snapshot_is_backed_up_as_it_was_whatever_came_later() {
     for state in sim.crash_states(3, 40) {
         for (copy, expected) in [(COPY, &expected), ("/elsewhere/again.nearkin", &seen)] {
             let copy = Reader::open_on(disk(&state), Path::new(copy), options()).expect("durable");
-            assert_eq!(&answers(&copy), expected);
+            assert_eq!(&answers(&copy.snapshot()), expected);
             assert!(copy.verify().expect("verified").problems.is_empty());
         }
     }
@@ -355,7 +355,7 @@ fn cut_everywhere(back_up: Way) {
                 assert!(kinds.contains(&error.kind()), "{error:?}");
             }
             match Reader::open_on(disk(&state), Path::new(COPY), options()) {
-                Ok(copy) => assert_eq!(answers(&copy), expected),
+                Ok(copy) => assert_eq!(answers(&copy.snapshot()), expected),
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}"),
             }
         }
@@ -379,7 +379,7 @@ fn whichever_call_of_a_backup_fails_the_copy_is_whole_or_none() {
         }
         copied += u64::from(made.is_ok());
         match Reader::open_on(disk(&sim), Path::new(COPY), options()) {
-            Ok(copy) => assert_eq!(answers(&copy), expected, "call {at}"),
+            Ok(copy) => assert_eq!(answers(&copy.snapshot()), expected, "call {at}"),
             Err(error) => {
                 let nothing = [ErrorKind::NotFound, ErrorKind::Corrupt].contains(&error.kind());
                 assert!(made.is_err() && nothing, "call {at}: {error:?}");
@@ -405,8 +405,8 @@ fn a_reader_stays_where_it_is_when_an_older_copy_of_the_index_is_put_back() {
     let index = Index::open_on(disk(&sim), Path::new(DIR), options()).expect("opened");
     index.insert("newer", &signature(&params(), 9)).expect("inserted");
     index.close().expect("closed");
-    let mut reader = Reader::open_on(disk(&sim), Path::new(DIR), options()).expect("opened");
-    let expected = answers(&reader);
+    let reader = Reader::open_on(disk(&sim), Path::new(DIR), options()).expect("opened");
+    let expected = answers(&reader.snapshot());
     assert_eq!(reader.change(), older + 1);
     for path in sim.snapshot_of_files().keys().filter(|path| !files.contains_key(*path)) {
         sim.remove(path).expect("removed");
@@ -416,7 +416,7 @@ fn a_reader_stays_where_it_is_when_an_older_copy_of_the_index_is_put_back() {
     }
     assert!(!reader.refresh().expect("it is a sound index"));
     assert_eq!(reader.change(), older + 1);
-    assert_eq!(answers(&reader), expected, "what was open stays readable");
+    assert_eq!(answers(&reader.snapshot()), expected, "what was open stays readable");
 }
 
 #[test]

@@ -246,7 +246,7 @@ fn a_reader_follows_its_folder_and_says_when_another_took_its_place() {
     insert(&index, "first", 5);
     index.flush().unwrap();
     let disk = || Arc::new(sim.clone());
-    let mut reader = Reader::open_on(disk(), Path::new(HERE), Options::default()).unwrap();
+    let reader = Reader::open_on(disk(), Path::new(HERE), Options::default()).unwrap();
     sim.move_folder(Path::new(HERE), Path::new(AWAY));
     insert(&index, "more", 2);
     index.flush().unwrap();

@@ -1,6 +1,6 @@
 //! Tests that need to look inside: the model, abandoned compactions, admitting, damage, the
-//! fixture, group commit, copies, identity, imports, expiry, payloads, rows of the crash table,
-//! what opening reads, and schedules of threads.
+//! fixture, group commit, copies, identity, imports, expiry, payloads, the life of handles, rows of
+//! the crash table, what opening reads, and schedules of threads.
 
 #[cfg(test)]
 mod abandoned;
@@ -23,6 +23,8 @@ mod group;
 mod identity;
 #[cfg(test)]
 mod imports;
+#[cfg(test)]
+mod life;
 mod model;
 #[cfg(test)]
 mod open;

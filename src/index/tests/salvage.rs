@@ -30,7 +30,7 @@ fn rescue(sim: &Sim, params: Option<&Params>) -> Result<Salvaged> {
 fn saved(sim: &Sim) -> Vec<String> {
     let reader = Reader::open_on(disk(sim), Path::new(OUT), options()).expect("an index");
     assert!(reader.verify().expect("verified").problems.is_empty());
-    answers(&reader)
+    answers(&reader.snapshot())
 }
 
 fn keys(sim: &Sim) -> BTreeSet<Vec<u8>> {

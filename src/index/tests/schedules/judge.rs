@@ -119,7 +119,7 @@ impl Judge {
                 let survives = reader.change();
                 lost.push(format!("{who} went by change {change}, only {survives} survives"));
             }
-            let seen = Seen::by(&reader).expect("sound");
+            let seen = Seen::by(&reader.snapshot()).expect("sound");
             check("a disk after a power cut", &seen);
             lost.extend(self.missing(&seen));
         }

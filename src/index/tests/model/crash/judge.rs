@@ -133,7 +133,8 @@ impl Judge<'_> {
         let change = reader.change();
         let mut known = bench.past.values().chain(bench.history.values()).chain(&bench.in_doubt);
         let model = known.find(|model| model.change == change);
-        check_all(&reader, model.expect("a change that happened")).expect("it can be read");
+        check_all(&reader.snapshot(), model.expect("a change that happened"))
+            .expect("it can be read");
         change
     }
 
@@ -185,10 +186,10 @@ impl Judge<'_> {
         Self::is_sound(bench, &index, &model);
         if let Some(alone) = alone {
             self.figures.alone += 1;
-            check_all(&alone, &model).expect("a reader sees what a writer finds");
+            check_all(&alone.snapshot(), &model).expect("a reader sees what a writer finds");
             assert!(alone.verify().expect("verified").problems.is_empty());
             let beside = read(disk, Path::new(DIR));
-            check_all(&beside, &model).expect("and beside it the same");
+            check_all(&beside.snapshot(), &model).expect("and beside it the same");
         }
         let catalog_before = disk.snapshot_of_files().remove(&catalog_path());
         let mut after = write_once_more(bench, &index, &model);
@@ -223,7 +224,7 @@ impl Judge<'_> {
         }
         let copy = read(disk, &backup.dir);
         let model = backup.models.iter().find(|model| model.change == copy.change());
-        check_all(&copy, model.expect("what it pinned")).expect("a backup can be read");
+        check_all(&copy.snapshot(), model.expect("what it pinned")).expect("a backup can be read");
         assert!(copy.verify().expect("verified").problems.is_empty());
     }
 

@@ -151,8 +151,8 @@ fn interrupt(scene: usize, refreshes: bool, at: u64) -> bool {
     };
     let disk: Arc<dyn Storage> = met_disk(&sim, false, meet);
     let open = || Reader::open_on(Arc::clone(&disk), Path::new(DIR), options.clone());
-    let mut reader = if refreshes {
-        let mut reader = open().expect("it opens");
+    let reader = if refreshes {
+        let reader = open().expect("it opens");
         left.store(at, Ordering::Relaxed);
         reader.refresh().expect("it goes on");
         reader

@@ -229,7 +229,7 @@ impl Judge<'_> {
         let models = self.told.models.lock().expect("sound");
         let model = models.get(&reader.change()).expect("a change that was begun").clone();
         drop(models);
-        check_all(reader, &model).expect("what is seen can be read");
+        check_all(&reader.snapshot(), &model).expect("what is seen can be read");
         let law = Law { hashes: HASHES, bands: 4, rows: 3, lane_bytes: 1 };
         let asked = signature(&mut self.rng);
         let threshold = law.threshold_of(6);

@@ -1,0 +1,137 @@
+//! The life of a handle: where its index lies, and how it ends.
+
+use crate::Result;
+use crate::index::core::{Core, Writer};
+use crate::index::handle::Index;
+use crate::index::read::state::State;
+use crate::memtable::Memtable;
+use crate::storage::OpenMode;
+use crate::storage::lock::LockLost;
+use crate::storage::names::Ending;
+use crate::sync::atomic::Ordering;
+use crate::sync::{Arc, PoisonError, thread};
+use std::path::Path;
+
+impl Index {
+    /// The path by which the index was opened or created. A folder that is moved since is followed,
+    /// and this stays what it was.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// use nearkin::{Index, Options, Params};
+    ///
+    /// let params = Params::for_threshold(0.7).build()?;
+    /// let index = Index::create(&dir, &params, Options::default())?;
+    /// assert_eq!(index.path(), dir);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn path(&self) -> &Path {
+        self.core.names.root()
+    }
+
+    /// Closes the index: flushes, so that reopening replays and writes nothing. A handle that
+    /// wrote nothing writes nothing here, and after [`Index::shutdown`] nothing is left to do.
+    ///
+    /// Errors: as of a flush; the index stays whole, and the WAL keeps what was not flushed.
+    pub fn close(self) -> Result<()> {
+        self.core.refuse_in_child()?;
+        if self.core.shut_down.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        self.background.stop();
+        self.core.close_locked(&mut self.core.writer())
+    }
+
+    /// Closes the index as [`Index::close`] does, through a handle that others hold, too (in an
+    /// `Arc`, say): a server calls it when it is told to end.
+    ///
+    /// Calls that are under way are waited for, but for a compaction, which is broken off between
+    /// two of its steps. When this returns, lock, folder and memory are released, also after an
+    /// error; another process may open the index. Whatever is asked of the handle from then on is
+    /// [`Closed`](crate::ErrorKind::Closed), but for what it knows by itself: `path`, `id`,
+    /// `params`, `sketcher`, `len`, `durable_change`. Snapshots, queries and readers that were made
+    /// before go on. To shut it down once more does nothing.
+    ///
+    /// Errors: those of [`Index::close`]; the WAL then keeps what was not flushed.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// use nearkin::{ErrorKind, Index, Options, Params};
+    /// use std::sync::Arc;
+    ///
+    /// let params = Params::for_threshold(0.7).build()?;
+    /// let index = Arc::new(Index::create(&dir, &params, Options::default())?);
+    /// let text = index.sketcher().text("the quick brown fox")?;
+    /// index.insert("p1", &text)?;
+    /// let (worker, before) = (Arc::clone(&index), index.snapshot());
+    /// index.shutdown()?;
+    /// assert_eq!(worker.insert("p2", &text).unwrap_err().kind(), ErrorKind::Closed);
+    /// assert_eq!(worker.get("p1").unwrap_err().kind(), ErrorKind::Closed);
+    /// assert!(before.contains("p1")?);
+    /// let again = Index::open(&dir, Options::default())?;
+    /// assert_eq!(again.len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn shutdown(&self) -> Result<()> {
+        self.core.refuse_in_child()?;
+        self.core.shut_down.store(true, Ordering::Release);
+        self.background.stop();
+        self.core.shut_down()
+    }
+}
+
+impl Core {
+    /// Closes, and lets go of everything that is not in others' hands.
+    fn shut_down(&self) -> Result<()> {
+        let mut compaction = self.compaction();
+        let _expiry = self.expiry.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = self.writer();
+        let Some(lock) = self.lock() else { return Ok(()) };
+        *compaction = None;
+        writer.merging.clear();
+        let closed = self.close_locked(&mut writer);
+        writer.wal = None;
+        self.group.note_lost(LockLost::Released);
+        let params = Arc::clone(&self.params);
+        let memtable = Memtable::new(params.signature_bytes(), params.bands(), 0, 0);
+        let closed_state = State::new(params, Vec::new(), Arc::new(memtable));
+        self.view.replace(State { closed: Some(self.names.root().to_path_buf()), ..closed_state });
+        *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let gone = Arc::downgrade(&lock);
+        drop(lock);
+        // Whoever is just removing a file holds the lock so long.
+        while gone.strong_count() > 0 {
+            thread::yield_now();
+        }
+        self.storage.release();
+        closed
+    }
+
+    /// Flushes unless there is nothing to write down: then nothing is written.
+    pub(crate) fn close_locked(&self, writer: &mut Writer) -> Result<()> {
+        self.refuse_if_stopped()?;
+        if writer.catalog.row().wal.is_some() {
+            self.flush_locked(writer, crate::index::merge::flush::NextWal::None)?;
+        }
+        self.shorten_spare(writer);
+        Ok(())
+    }
+
+    /// A closed index keeps a reserve, but not as much as the last log had grown to.
+    fn shorten_spare(&self, writer: &Writer) {
+        let Some(number) = writer.spare else { return };
+        let path = self.names.numbered(number, Ending::Free);
+        // If this fails it stays as long as it was, which is of no consequence.
+        if let Ok(file) = self.storage.open(&path, OpenMode::ReadWrite)
+            && file.bytes().is_ok_and(|bytes| bytes > self.options.wal_bytes_min)
+        {
+            let _ = file.set_bytes(self.options.wal_bytes_min);
+        }
+    }
+}
