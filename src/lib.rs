@@ -70,6 +70,7 @@
 //! | merge indexes, or change the threshold | [`Index::import`], [`Index::rebuild`] |
 //! | let documents expire, or remove a tenant | [`Options::ttl`], [`Index::remove_prefix`] |
 //! | act on an error | [`Error`], [`ErrorKind`] |
+//! | hear of flushes, compactions and failures | [`Options::on_event`], [`Event`] |
 //!
 //! # Guides
 //!
@@ -86,6 +87,7 @@
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `serde` | off | `Serialize` and `Deserialize` for parameters and result types |
+//! | `log` | off | every [`Event`] as a record of the crate `log`, target `nearkin` |
 //!
 //! The library has no other feature. The command-line tool is the package `nearkin-cli`.
 //!
@@ -169,7 +171,7 @@ mod wal;
 pub use error::{Error, ErrorKind, Result};
 pub use index::{
     Admission, Admit, Alike, Answer, Batch, Cluster, Clusters, Collapsed, CollapsedPairs, Decision,
-    Document, Documents, Durability, Edit, Exact, Fetch, Imported, Index, Keep, Key, Keys,
+    Document, Documents, Durability, Edit, Event, Exact, Fetch, Imported, Index, Keep, Key, Keys,
     Maintained, Maintenance, Match, Newcomer, Options, Outcome, Pair, Pairs, Progress, Queries,
     Query, Reader, Recovery, Salvaged, Snapshot, Stats, Verification, Written,
 };

@@ -5,6 +5,7 @@ use crate::catalog::Catalog;
 use crate::format::catalog::WalEntry;
 use crate::format::wal::RecordBuilder;
 use crate::index::durable::Group;
+use crate::index::event::Events;
 use crate::index::expiry::Expiry;
 use crate::index::merge::compaction::Compaction;
 use crate::index::options::Options;
@@ -36,6 +37,8 @@ pub(crate) struct Core {
     /// The write lock, and what only its holder touches.
     pub(crate) writer: Mutex<Writer>,
     pub(crate) group: Group,
+    /// What happened and was not told yet.
+    pub(crate) events: Arc<Events>,
     /// The compaction under way.
     pub(crate) compaction: Mutex<Option<Compaction>>,
     /// Which documents expire next.
@@ -177,8 +180,12 @@ impl Alarm {
         self.lock().stop
     }
 
-    pub(crate) fn note_failure(&self, failure: Option<String>) {
-        self.lock().failure = failure;
+    /// Notes how maintenance went; whether it failed otherwise than before.
+    pub(crate) fn note_failure(&self, failure: Option<String>) -> bool {
+        let mut state = self.lock();
+        let is_news = failure.is_some() && state.failure != failure;
+        state.failure = failure;
+        is_news
     }
 
     pub(crate) fn failure(&self) -> Option<String> {

@@ -3,6 +3,7 @@
 //! Knows the WAL's file only as something to sync. Lock order: writer, then this, then the view.
 
 use crate::index::core::Core;
+use crate::index::event::{Event, Events};
 use crate::index::options::Durability;
 use crate::storage::File;
 use crate::storage::lock::LockLost;
@@ -31,6 +32,7 @@ pub(crate) struct Mark {
 pub(crate) struct Group {
     state: Mutex<Shared>,
     woken: Condvar,
+    events: Arc<Events>,
 }
 
 #[derive(Debug, Default)]
@@ -137,6 +139,27 @@ impl Gathering {
 }
 
 impl Group {
+    pub(crate) fn telling(events: &Arc<Events>) -> Self {
+        Self { events: Arc::clone(events), ..Self::default() }
+    }
+
+    /// Lets nothing more be written, unless nothing is any more.
+    fn stop(&self, shared: &mut Shared, stopped: impl FnOnce() -> Stopped) {
+        if shared.stopped.is_some() {
+            return;
+        }
+        match shared.stopped.insert(stopped()) {
+            // By whoever closed the handle.
+            Stopped::LockLost(LockLost::Released) => {}
+            Stopped::LockLost(lost) => {
+                self.events.note(|| Event::LockLost { message: lost.to_string() });
+            }
+            Stopped::SyncFailed(cause) => {
+                self.events.note(|| Event::Poisoned { message: cause.clone() });
+            }
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Shared> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -212,7 +235,7 @@ impl Group {
 
     /// The lock is lost, or given up: nothing more is written, for ever.
     pub(crate) fn note_lost(&self, lost: LockLost) {
-        self.lock().stopped.get_or_insert(Stopped::LockLost(lost));
+        self.stop(&mut self.lock(), || Stopped::LockLost(lost));
         self.woken.notify_all();
     }
 
@@ -222,7 +245,7 @@ impl Group {
         let mut shared = self.lock();
         let done = act();
         if let Err(error) = &done {
-            shared.stopped.get_or_insert(Stopped::by(error));
+            self.stop(&mut shared, || Stopped::by(error));
             self.woken.notify_all();
         }
         done
@@ -230,7 +253,7 @@ impl Group {
 
     /// What was written is in doubt: nothing more may build on it.
     pub(crate) fn poison(&self, cause: &dyn std::fmt::Display) {
-        self.lock().stopped.get_or_insert_with(|| Stopped::SyncFailed(cause.to_string()));
+        self.stop(&mut self.lock(), || Stopped::SyncFailed(cause.to_string()));
         self.woken.notify_all();
     }
 }
@@ -372,7 +395,7 @@ impl Core {
             }
             Err(error) => {
                 planted!(PoisonForgotten => return Err(Error::new(ErrorKind::Unknown, "")));
-                shared.stopped.get_or_insert(Stopped::by(&error));
+                group.stop(&mut shared, || Stopped::by(&error));
             }
         }
         if shared.waiting > 0 {

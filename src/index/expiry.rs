@@ -6,6 +6,7 @@
 use crate::Result;
 use crate::index::batch::{Operation, Outcome};
 use crate::index::core::Core;
+use crate::index::event::Event;
 use crate::index::plan::key_hashes;
 use crate::index::read::state::{Place, Snapshot};
 use crate::memtable::Memtable;
@@ -157,7 +158,8 @@ impl Core {
         }
         let due = !keys.found.is_empty();
         if due {
-            self.remove_older(&mut keys, limit)?;
+            let documents = self.remove_older(&mut keys, limit)?;
+            self.events.note(|| Event::Expired { documents });
         }
         Ok(due || looks == 0)
     }

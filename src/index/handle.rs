@@ -4,6 +4,7 @@ use crate::index::admit::{Admission, Admit, Newcomer};
 use crate::index::batch::{Batch, Outcome, Written};
 use crate::index::copy::{Salvaged, salvage};
 use crate::index::core::Core;
+use crate::index::event::Here;
 use crate::index::key::Key;
 use crate::index::maintain::Background;
 use crate::index::merge::flush::NextWal;
@@ -142,6 +143,7 @@ impl Index {
         let background = Background::start(&core).map_err(|error| {
             Error::new(ErrorKind::Io, "cannot start the background thread").caused_by(error)
         })?;
+        core.events.tell();
         Ok(Self { background, core })
     }
 
@@ -233,10 +235,10 @@ impl Index {
 
     /// What is shared with the handle's other threads: not in a forked child, which has none, nor
     /// after a shutdown.
-    pub(super) fn here(&self) -> Result<&Core> {
+    pub(super) fn here(&self) -> Result<Here<'_>> {
         self.core.refuse_in_child()?;
         self.core.refuse_if_shut_down()?;
-        Ok(&self.core)
+        Ok(Here(&self.core))
     }
 
     /// Refuses to write one document of an index of passages, where a text is several.

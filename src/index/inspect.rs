@@ -54,8 +54,13 @@ impl Core {
             unicode_created,
             unicode: crate::sketch::unicode_versions(),
             recovery: self.recovery,
-            maintenance_failure: self.alarm.failure(),
+            maintenance_failure: self.last_maintenance_error(),
         })
+    }
+
+    /// See [`crate::Index::last_maintenance_error`].
+    pub(crate) fn last_maintenance_error(&self) -> Option<String> {
+        self.alarm.failure().or_else(|| self.events.panic())
     }
 
     fn bytes_of_files(&self, folder: &Path) -> Result<u64> {

@@ -42,7 +42,9 @@ impl Index {
             return Ok(());
         }
         self.background.stop();
-        self.core.close_locked(&mut self.core.writer())
+        let closed = self.core.close_locked(&mut self.core.writer());
+        self.core.events.tell();
+        closed
     }
 
     /// Closes the index as [`Index::close`] does, through a handle that others hold, too (in an
@@ -82,7 +84,29 @@ impl Index {
         self.core.refuse_in_child()?;
         self.core.shut_down.store(true, Ordering::Release);
         self.background.stop();
-        self.core.shut_down()
+        let closed = self.core.shut_down();
+        self.core.events.tell();
+        closed
+    }
+
+    /// What went wrong in the last step of maintenance, or in the listener of events; `None` after
+    /// one that went well. It is tried again by itself. Looks at memory only: cheap enough for a
+    /// health check.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// use nearkin::{Index, Options, Params};
+    ///
+    /// let params = Params::for_threshold(0.7).build()?;
+    /// let index = Index::create(&dir, &params, Options::default())?;
+    /// assert_eq!(index.last_maintenance_error(), None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn last_maintenance_error(&self) -> Option<String> {
+        self.core.last_maintenance_error()
     }
 }
 

@@ -1,16 +1,17 @@
 //! Maintenance: one due step at a time, and who takes it.
 
-use crate::Result;
 use crate::format::wal::{RecordBuilder, RecordKind};
 use crate::index::ahead::Ahead;
 use crate::index::core::Core;
 use crate::index::durable::Mark;
+use crate::index::event::Event;
 use crate::index::merge::flush::NextWal;
 use crate::index::options::{Durability, Maintenance};
 use crate::index::read::Maintained;
 use crate::sync::thread::{self, JoinHandle};
 use crate::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::wal::Reserve;
+use crate::{Error, Result};
 use std::time::Duration;
 
 /// How long the background thread leaves the compaction alone for a writer to take it up.
@@ -69,8 +70,10 @@ impl Core {
             // The background thread cannot keep up. Waiting for its step and doing the next is what
             // keeps the number of segments bounded.
             Maintenance::Background if self.has_too_many_segments() => {
+                let begun = self.events.now();
                 let failure = self.compact_step_awaited().err();
-                self.alarm.note_failure(failure.map(|error| format!("{error:?}")));
+                self.events.note_stall(begun);
+                self.note_maintenance(failure.as_ref());
             }
             // It would find nothing else to do: what a flush makes due, the flush rings for, and
             // the horizon is noted when it wakes of itself.
@@ -78,8 +81,17 @@ impl Core {
             Maintenance::Background => {}
             Maintenance::Inline => {
                 let failure = self.advance_merges().err();
-                self.alarm.note_failure(failure.map(|error| format!("{error:?}")));
+                self.note_maintenance(failure.as_ref());
             }
+        }
+    }
+
+    /// Notes how maintenance went, for `stats` and whoever listens.
+    pub(crate) fn note_maintenance(&self, failure: Option<&Error>) {
+        let is_news = self.alarm.note_failure(failure.map(|error| format!("{error:?}")));
+        if let Some(error) = failure.filter(|_| is_news) {
+            let (kind, message) = (error.kind(), error.to_string());
+            self.events.note(|| Event::MaintenanceFailed { kind, message });
         }
     }
 
@@ -176,9 +188,11 @@ fn run(core: &Weak<Core>, patience: Duration) {
             if core.alarm.stopping() {
                 return;
             }
-            match core.maintain() {
+            let step = core.maintain();
+            core.events.tell();
+            match step {
                 Ok(Maintained::Nothing | Maintained::Noted) => {
-                    core.alarm.note_failure(None);
+                    core.note_maintenance(None);
                     break;
                 }
                 // A writer that waits to do the next step gets its turn.
@@ -186,7 +200,8 @@ fn run(core: &Weak<Core>, patience: Duration) {
                 Ok(_) => {}
                 Err(error) => {
                     // Told by `stats`; tried again when woken, but not in a hurry.
-                    core.alarm.note_failure(Some(format!("{error:?}")));
+                    core.note_maintenance(Some(&error));
+                    core.events.tell();
                     break;
                 }
             }

@@ -1,5 +1,6 @@
 //! How an index is opened: durability, maintenance, sizes. Nothing here is stored on disk.
 
+use crate::index::event::{Event, Listener};
 use crate::segment::ReadMode;
 use crate::{Error, Result};
 use std::fmt;
@@ -77,6 +78,7 @@ pub struct Options {
     pub(crate) removes_max: usize,
     pub(crate) clock: Source,
     pub(crate) random: Source,
+    pub(crate) on_event: Option<Listener>,
 }
 
 impl Default for Options {
@@ -99,6 +101,7 @@ impl Default for Options {
             removes_max: 1_000,
             clock: Arc::new(wall_clock_ms),
             random: Arc::new(random_seed),
+            on_event: None,
         }
     }
 }
@@ -173,6 +176,42 @@ impl Options {
     #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);
+        self
+    }
+
+    /// Who is told what the index does of its own accord: flushes, compactions, expiry, a recovery,
+    /// failures in the background, writers that had to wait. Default: nobody.
+    ///
+    /// Called at the end of the call that caused the event, or found it, on the thread of that
+    /// call, or on the maintenance thread; by one thread at a time and in order, and under no
+    /// lock: it may call the index. (What its calls cause it is told when it has returned. It must
+    /// not shut down or drop the index, nor hold it: keep a `Weak`.) It should be quick: what it is
+    /// called by waits for it. A panic in it is caught, and is what
+    /// [`Index::last_maintenance_error`](crate::Index::last_maintenance_error) says. More than
+    /// 1,024 events that wait for it are not told.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// use nearkin::{Event, Index, Options, Params};
+    /// use std::sync::mpsc;
+    ///
+    /// let (sender, events) = mpsc::channel();
+    /// let options = Options::default().on_event(move |event| {
+    ///     // Nobody may listen any more.
+    ///     let _ = sender.send(event.clone());
+    /// });
+    /// let index = Index::create(&dir, &Params::for_threshold(0.7).build()?, options)?;
+    /// index.insert("p1", &index.sketcher().text("the quick brown fox")?)?;
+    /// index.flush()?;
+    /// assert!(matches!(events.recv().unwrap(), Event::Flushed { documents: 1, .. }));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn on_event(mut self, listener: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        self.on_event = Some(Arc::new(listener));
         self
     }
 

@@ -34,7 +34,9 @@ impl Core {
     /// Writes operations that are known to be valid, with the times they carry.
     pub(crate) fn write_checked(&self, operations: &[Operation<'_>]) -> Result<Written> {
         let key_hashes = key_hashes(&self.params, operations);
+        let begun = self.events.now();
         let written = self.write_locked(&mut self.writer(), operations, &key_hashes)?;
+        self.events.note_stall(begun);
         planted!(IdleNotAwaited => if !crate::index::plan::take_effect(&written.outcomes) {
             return Ok(written);
         });

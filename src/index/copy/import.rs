@@ -60,7 +60,8 @@ impl Index {
         check_of_documents(self.params())?;
         let differences = self.params().signature_differences(from.params());
         if differences.is_empty() {
-            return Import::new(self.here()?, from, Lanes::Same).run(progress);
+            let here = self.here()?;
+            return Import::new(&here, from, Lanes::Same).run(progress);
         }
         Err(Error::new(
             ErrorKind::Mismatch,

@@ -5,7 +5,9 @@
 //! output: deaths that flushes committed go into its dead file, deaths above the floor are noted
 //! for it in the memtable.
 
+use crate::format::bytes::wide;
 use crate::index::core::{Core, Writer};
+use crate::index::event::Event;
 use crate::index::merge::draft::{Draft, open_built};
 use crate::index::merge::policy;
 use crate::index::merge::{Input, Merge};
@@ -17,6 +19,7 @@ use crate::segment::{Built, Ranks};
 use crate::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 use crate::{Error, ErrorKind, Progress, Result};
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 /// A compaction under way.
 #[derive(Debug)]
@@ -24,6 +27,7 @@ pub(crate) struct Compaction {
     inputs: Vec<Source>,
     /// None if nothing in the inputs is live: then there is no output.
     merge: Option<Merge>,
+    begun: Option<Instant>,
 }
 
 /// A segment as it was when the compaction began.
@@ -146,7 +150,9 @@ impl Core {
             Some(Merge::begin(self, number, inputs.iter().map(read).collect())?)
         };
         writer.merging = inputs.iter().map(Source::number).collect();
-        Ok(Compaction { inputs, merge })
+        let segments = wide(inputs.len());
+        self.events.note(|| Event::CompactionBegun { segments, documents: u64::from(base) });
+        Ok(Compaction { inputs, merge, begun: self.events.now() })
     }
 
     /// One step; true when the compaction has ended. A failed one is abandoned: nothing changed.
@@ -178,7 +184,7 @@ impl Core {
 
     /// Publishes the output and commits it in place of the inputs.
     fn end(&self, compaction: Compaction) -> Result<()> {
-        let Compaction { inputs, merge } = compaction;
+        let Compaction { inputs, merge, begun } = compaction;
         let open = |built: Built| open_built(self, &built);
         let built = merge.map(Merge::finish).transpose()?.map(open).transpose()?;
         let mut writer = self.writer();
@@ -204,7 +210,12 @@ impl Core {
                 draft.segments.insert(at.unwrap_or(0), Arc::new(output));
             }
         }
-        draft.commit(self, &mut writer)
+        let made = draft.last_made();
+        draft.commit(self, &mut writer)?;
+        let (segments, (documents, bytes)) = (wide(inputs.len()), made.unwrap_or_default());
+        let duration = begun.map(|begun| begun.elapsed()).unwrap_or_default();
+        self.events.note(|| Event::Compacted { segments, documents, bytes, duration });
+        Ok(())
     }
 
     /// The output as the catalog will list it; none if all of it has died meanwhile.

@@ -103,6 +103,14 @@ impl Draft {
         }
     }
 
+    /// Documents and bytes of the segment that was made for this draft, if one was.
+    pub(crate) fn last_made(&self) -> Option<(u64, u64)> {
+        let live = self.segments.iter().rev();
+        let mut made =
+            live.filter(|live| self.created.iter().any(|file| Arc::ptr_eq(file, &live.file)));
+        made.next().map(|live| (u64::from(live.entry.docs), live.entry.length))
+    }
+
     /// The row of a catalog that another index will have, with the files of this draft.
     pub(crate) fn into_row(self, writer: &Writer) -> Row {
         self.created.iter().for_each(|file| file.keep());

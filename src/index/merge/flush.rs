@@ -6,6 +6,7 @@ use crate::format::catalog::WalEntry;
 use crate::format::wal::RECORDS_BEGIN;
 use crate::index::core::{Core, Writer};
 use crate::index::durable::Mark;
+use crate::index::event::Event;
 use crate::index::merge::draft::{Draft, open_built};
 use crate::index::merge::{Input, Merge};
 use crate::index::read::state::{Bits, LiveSegment, Snapshot};
@@ -137,6 +138,7 @@ impl Core {
         // What becomes durable by the catalog must not overtake the log: waiting writers get
         // their answer first.
         self.await_durable(writer.change)?;
+        let begun = self.events.now();
         let before = self.applied(writer);
         planted!(FloorBeforeSegment => crate::index::tests::planted::move_floor(self, writer)?);
         let mut draft = self.draft_of(writer, &before)?;
@@ -153,7 +155,11 @@ impl Core {
                 None
             }
         };
+        let made = draft.last_made();
         self.commit_with_wal(writer, draft, wal)?;
+        let (documents, bytes) = made.unwrap_or_default();
+        let duration = begun.map(|begun| begun.elapsed()).unwrap_or_default();
+        self.events.note(|| Event::Flushed { documents, bytes, duration });
         if next != NextWal::None {
             let old = Arc::clone(&before.state.memtable);
             drop(before);

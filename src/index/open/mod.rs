@@ -15,6 +15,7 @@ use crate::format::wal::{LoggedOperation, RecordBuilder};
 use crate::index::batch::Operation;
 use crate::index::core::{Alarm, Core, Writer};
 use crate::index::durable::{Group, Mark};
+use crate::index::event::{Event, Events};
 use crate::index::follow::vouched;
 use crate::index::merge::flush::NextWal;
 use crate::index::merge::open_dead;
@@ -134,6 +135,10 @@ fn open_locked(
         core.publish_copy(&core.writer());
     }
     core.flush_replayed()?;
+    let Recovery { changes_replayed: changes, bytes_cut, files_swept, .. } = core.recovery;
+    if changes + bytes_cut + files_swept > 0 {
+        core.events.note(|| Event::Recovered { changes, bytes_cut, files_swept });
+    }
     Ok(core)
 }
 
@@ -210,6 +215,7 @@ pub(crate) fn assemble(
         record: RecordBuilder::default(),
         catalog: Catalog::new(Arc::clone(&storage), names.catalog(), row),
     };
+    let events = Arc::new(Events::to(options.on_event.clone()));
     Core {
         names,
         storage,
@@ -219,7 +225,8 @@ pub(crate) fn assemble(
         recovery: Recovery::default(),
         view,
         writer: Mutex::new(writer),
-        group: Group::default(),
+        group: Group::telling(&events),
+        events,
         compaction: Mutex::new(None),
         expiry: Mutex::default(),
         alarm: Alarm::default(),

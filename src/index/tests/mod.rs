@@ -14,6 +14,8 @@ mod crash_table;
 #[cfg(test)]
 mod damage;
 #[cfg(test)]
+mod events;
+#[cfg(test)]
 mod expiry;
 #[cfg(test)]
 mod fixture;
