@@ -332,9 +332,9 @@ mod tests {
         column::<DoubleType>(group, &lats, (&some, &[]));
         // 0: no place, 1: a place without a name, 2: with one.
         let named = all(&|row| i16::try_from(row % 3).unwrap());
-        let names: Vec<_> =
+        let spelled: Vec<_> =
             rows.iter().filter(|row| **row % 3 == 2).map(|row| bytes(*row)).collect();
-        column::<ByteArrayType>(group, &names, (&named, &[]));
+        column::<ByteArrayType>(group, &spelled, (&named, &[]));
     }
 
     fn lists(group: &mut SerializedRowGroupWriter<'_, File>, rows: &[i64]) {

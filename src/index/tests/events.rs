@@ -1,5 +1,7 @@
 //! What a listener is told, when, and what it may do.
 
+#![expect(clippy::disallowed_methods, reason = "takes folders away on purpose")]
+
 use crate::index::options::{Durability, Maintenance};
 use crate::{Error, ErrorKind, Event, Index, Options, Params, Signature, Sketcher};
 use std::path::Path;

@@ -1,5 +1,7 @@
 //! The life of a handle: shut down while others hold it, refreshed while others ask.
 
+#![expect(clippy::disallowed_methods, reason = "takes folders away on purpose")]
+
 use crate::index::options::{Durability, Maintenance};
 use crate::{
     Admit, Error, ErrorKind, Index, Newcomer, Options, Params, Reader, Result, Signature, Sketcher,
