@@ -7,7 +7,7 @@
 //! Ctrl-C needs no handler: every insert is durable when it returns, so the index is whole at any
 //! moment, and the next run continues where this one stopped.
 
-use nearkin::{Batch, ErrorKind, Index, Options, Params};
+use nearkin::{Batch, Edit, ErrorKind, Index, Options, Params};
 use std::collections::HashSet;
 use std::error::Error;
 use std::io::{self, Write};
@@ -123,7 +123,7 @@ fn look_at(index: &Index, path: &Path, key: &str) -> Result<File, Box<dyn Error>
     };
     // The query comes first; an old version of this file may still be among its matches.
     let answer = index.query(&signature).threshold(SAME).limit(4).run()?;
-    index.write(Batch::new().insert_with_payload(key, &signature, version))?;
+    index.insert_with_payload(key, &signature, version)?;
     let others = answer.matches.into_iter().filter(|found| found.key != key.as_bytes()).take(3);
     let like = others
         .map(|found| (String::from_utf8_lossy(&found.key).into_owned(), found.similarity))
@@ -134,10 +134,10 @@ fn look_at(index: &Index, path: &Path, key: &str) -> Result<File, Box<dyn Error>
 /// Removes the documents whose files are gone, in one atomic batch.
 fn forget(index: &Index, documents: &HashSet<String>) -> nearkin::Result<usize> {
     let mut gone = Batch::new();
-    for document in index.snapshot().iter() {
-        let key = document?.key;
-        if !documents.contains(&*String::from_utf8_lossy(&key)) {
-            gone = gone.remove(key);
+    for key in index.snapshot().keys()? {
+        let key = key?;
+        if !documents.contains(&*String::from_utf8_lossy(key.as_bytes())) {
+            gone.push(Edit::remove(key));
         }
     }
     let count = gone.len();

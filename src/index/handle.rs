@@ -205,7 +205,8 @@ impl Index {
     /// Inserts a document unless a stored one is too much like it: looked for and decided in one
     /// step, so that of two copies that come at once one is admitted. What [`Admit`] says is
     /// compared as a query would, on the state after all writes before this one; the document of
-    /// the newcomer's own key is left out.
+    /// the newcomer's own key is left out. If it replaces that one, the payload stays; another one
+    /// comes with [`Index::admit_one`].
     ///
     /// `Ok` promises of an admitted document what [`Index::insert`] does. A rejection writes
     /// nothing, and what it rests on is as durable as if the caller had written it. Errors: those
