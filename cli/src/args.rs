@@ -13,6 +13,7 @@ use crate::given::Given;
 use crate::time;
 
 mod dedup;
+mod dups;
 mod lines;
 mod manual;
 mod mirror;
@@ -25,6 +26,7 @@ mod tune;
 pub(crate) mod values;
 
 pub(crate) use dedup::Dedup;
+pub(crate) use dups::Dups;
 pub(crate) use lines::{ExactGiven, LinesGiven};
 pub(crate) use manual::{Completions, Man};
 pub(crate) use mirror::Mirror;
@@ -46,7 +48,7 @@ use values::{keep, order, similarity};
 /// again (`serve` and `mirror --watch`, which run until they are stopped, end with 0).
 #[derive(Debug, Parser)]
 #[command(name = "nearkin", version, max_term_width = 100)]
-#[command(after_help = "Start with:\n  nearkin add my.nearkin docs\n  \
+#[command(after_help = "Start with:\n  nearkin dups docs\n  nearkin add my.nearkin docs\n  \
     nearkin pairs my.nearkin --sort\n  nearkin report my.nearkin --out report.html\n\n\
     `nearkin COMMAND --help` has examples of each.")]
 pub(crate) struct Args {
@@ -75,6 +77,7 @@ pub(crate) enum Command {
     Mirror(Mirror),
     Admit(Admit),
     Dedup(Dedup),
+    Dups(Dups),
     Query(Query),
     Pairs(Pairs),
     Clusters(Clusters),

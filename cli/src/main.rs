@@ -11,6 +11,7 @@ mod clusters;
 mod content;
 mod copies;
 mod dedup;
+mod dups;
 mod ended;
 mod exchange;
 mod failure;
@@ -97,6 +98,7 @@ fn run(command: Command, output: &mut Output) -> Result<Ended, Failure> {
         Command::Admit(args) => leaving_nothing(&args.index, || admit::run(&args, output)),
         Command::Mirror(args) => leaving_nothing(&args.index, || mirror::run(&args, output)),
         Command::Dedup(args) => dedup::run(&args, output),
+        Command::Dups(args) => dups::run(&args, output),
         Command::Query(args) => query::run(args, output),
         Command::Remove(args) => remove::run(args, output),
         Command::Pairs(args) => pairs::pairs(&args, output),

@@ -20,9 +20,10 @@ mod watch;
 use no_watch as watch;
 
 use std::collections::HashSet;
-use std::fs;
+use std::fs::{self, Metadata};
+use std::path::{Path, PathBuf};
 
-use nearkin::{Params, Scheme, Shingles};
+use nearkin::{Index, Params, Scheme, Shingles};
 
 use crate::add;
 use crate::args::{Mirror, TtlGiven};
@@ -31,7 +32,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::lines::Fields;
 use crate::opened;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::raw;
 use carry_out::Run;
 use folder::Folder;
@@ -40,7 +41,7 @@ use plan::{check_folder, plan};
 use report::Counts;
 use store::Store;
 use told::Told;
-use walk::{Rules, Scope};
+use walk::{Found, Rules, Scope};
 
 pub(crate) fn run(args: &Mirror, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
@@ -92,6 +93,61 @@ fn rules(args: &Mirror) -> Rules {
     }
 }
 
+/// Makes an index follow folders without a word; what gives no text is left out.
+pub(crate) fn follow(
+    index: Index,
+    place: &Path,
+    folders: &[&Path],
+    hidden: bool,
+) -> Result<Index, Failure> {
+    let params = index.params().clone();
+    let rules = Rules { hidden, no_ignore: true, index: fs::canonicalize(place).ok() };
+    let store = Store::Index(index);
+    for path in folders {
+        let folder = Folder::new(path)?;
+        let mut told = Told::read(place, &raw::key_of(path));
+        let planned = plan(store.documents().as_ref(), &folder, &rules, &Scope::All, &mut told)?;
+        let (mut counts, mut output) = (Counts::default(), Output::new(false));
+        let run = Run {
+            store: &store,
+            told: &mut told,
+            counts: &mut counts,
+            output: &mut output,
+            limit: 0,
+            silent: true,
+        };
+        carry_out(run, planned, &params)?;
+        // Only a cache: what it would have said is found out again.
+        let _ = told.write(true);
+    }
+    match store {
+        Store::Index(index) => Ok(index),
+        Store::Dry(_) => Err(Failure::new("the index was not changed", "")),
+    }
+}
+
+/// All files in a folder, in the order of names, as far as it can be looked at.
+pub(crate) fn files_in(path: &Path, hidden: bool) -> Result<Vec<(PathBuf, Metadata)>, Failure> {
+    let folder = Folder::new(path)?;
+    let rules = Rules { hidden, no_ignore: true, index: None };
+    let mut files = Vec::new();
+    for found in walk::walk(&folder, &rules, &Scope::All) {
+        match found {
+            Found::File { path, .. } => {
+                // One that is gone meanwhile is no file any more.
+                if let Ok(metadata) = fs::symlink_metadata(&path) {
+                    files.push((path, metadata));
+                }
+            }
+            Found::Unlisted { path, why } => {
+                output::note(format!("skipped {}: {why}", path.display()));
+            }
+            Found::Other { .. } => {}
+        }
+    }
+    Ok(files)
+}
+
 /// Everything but the changes: those go into a scratch index.
 fn dry_run(args: &Mirror, folder: &Folder, output: &mut Output) -> Result<Ended, Failure> {
     let reader = opened::exists(&args.index)?.then(|| opened::to_read(&args.index)).transpose()?;
@@ -115,8 +171,14 @@ fn dry_run(args: &Mirror, folder: &Folder, output: &mut Output) -> Result<Ended,
     let gone: HashSet<u128> = keys.map(|key| folder::mark(key)).collect();
     let store = Store::dry(documents, &params, gone)?;
     let mut counts = Counts { dry_run: true, ..Counts::default() };
-    let run =
-        Run { store: &store, told: &mut told, counts: &mut counts, output, limit: args.limit };
+    let run = Run {
+        store: &store,
+        told: &mut told,
+        counts: &mut counts,
+        output,
+        limit: args.limit,
+        silent: false,
+    };
     carry_out(run, planned, &params)?;
     summarise(&counts, output)?;
     Ok(Ended::Well)

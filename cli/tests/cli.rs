@@ -24,6 +24,8 @@ mod admit;
 mod cookbook;
 #[path = "cli/dedup.rs"]
 mod dedup;
+#[path = "cli/dups.rs"]
+mod dups;
 #[path = "cli/exact.rs"]
 mod exact;
 #[path = "cli/exchange.rs"]
@@ -95,6 +97,7 @@ impl Scratch {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nearkin"));
         command.args(arguments).current_dir(self.dir.path());
+        command.env("XDG_CACHE_HOME", self.dir.path().join(".cache"));
         // What a person has set must not change what is expected here.
         for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "NEARKIN_TOKEN"] {
             command.env_remove(name);

@@ -23,8 +23,8 @@ use crate::given::Given;
     nearkin dedup papers.jsonl --out new.jsonl.zst --index papers.nearkin --threshold 0.8\n  \
     nearkin dedup papers.jsonl --out longest.jsonl.gz --keep longest --dropped why.jsonl --json")]
 pub(crate) struct Dedup {
-    /// Files of JSON lines or tables (.csv, .tsv), plain or packed by gzip or Zstandard, or Parquet;
-    /// `-` is stdin
+    /// Files of JSON lines or tables (.csv, .tsv), plain or packed by gzip or Zstandard, or
+    /// Parquet; `-` is stdin
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
 

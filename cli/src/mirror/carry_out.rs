@@ -75,6 +75,8 @@ pub(crate) struct Run<'a> {
     pub(crate) output: &'a mut Output,
     /// Most near-duplicates to name.
     pub(crate) limit: usize,
+    /// Nothing is told of any file.
+    pub(crate) silent: bool,
 }
 
 impl Run<'_> {
@@ -96,7 +98,9 @@ impl Run<'_> {
             Unit::Documents,
             Some(to_read.len() as u64),
         );
-        skips.note(&skipped, &progress);
+        if !self.silent {
+            skips.note(&skipped, &progress);
+        }
         self.remove(&gone)?;
         if to_read.is_empty() {
             skips.finish();
@@ -177,7 +181,9 @@ impl Run<'_> {
             }
         }
         self.store.write(&batch)?;
-        skips.note(&skipped, progress);
+        if !self.silent {
+            skips.note(&skipped, progress);
+        }
         self.say(said, pending)
     }
 
@@ -294,6 +300,9 @@ impl Run<'_> {
 impl Run<'_> {
     /// Whether one more change of a kind is named: of many for people only the first ones are.
     fn is_named(&mut self, change: &'static str) -> bool {
+        if self.silent {
+            return false;
+        }
         let named = self.counts.changes.entry(change).or_default();
         *named += 1;
         *named <= NAMED_MAX || self.output.json() || output::is_verbose()

@@ -41,6 +41,7 @@ impl Mirroring<'_> {
             counts: &mut counts,
             output,
             limit: self.args.limit,
+            silent: false,
         };
         let ended = carry_out(run, planned, &self.params);
         if ended.as_ref().is_err_and(|failure| !failure.is_interruption()) {

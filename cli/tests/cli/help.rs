@@ -3,11 +3,12 @@
 use super::*;
 
 /// In an order in which each finds what it needs.
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 22] = [
     "create",
     "add",
     "admit",
     "dedup",
+    "dups",
     "mirror",
     "query",
     "pairs",
@@ -37,6 +38,7 @@ fn every_example_works() {
     scratch.write("carts.jsonl", "{\"id\":1,\"items\":[\"tea\",2]}\n");
     scratch.write("seen.csv", "user,film\nann,Alien\nbob,Heat\nann,Brazil\n");
     scratch.write("pairs.tsv", "3.11/about.rst\t3.13/about.rst\n");
+    fs::create_dir(scratch.path("man1")).unwrap();
     scratch.write("keys.txt", "3.11/about.rst\n3.13/about.rst\n");
     for command in COMMANDS {
         let help = scratch.run(&format!("{command} --help")).ends_with(0).stdout;

@@ -1,0 +1,122 @@
+//! Groups of files: exact copies, and near-copies of what is left.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+use nearkin::Index;
+
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::progress::{Progress, Unit};
+use crate::row_count::EqualRows;
+
+/// A file that was looked at.
+#[derive(Debug)]
+pub(super) struct File {
+    pub(super) path: PathBuf,
+    /// As the user spelled its folder.
+    pub(super) shown: PathBuf,
+    pub(super) key: Vec<u8>,
+    pub(super) bytes: u64,
+    /// Whether it always stays.
+    pub(super) against: bool,
+}
+
+/// All files that were looked at.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    /// In the order in which one of a group stays.
+    pub(super) all: Vec<File>,
+    pub(super) empty: u64,
+    /// Further names of files that were met before.
+    pub(super) links: u64,
+}
+
+/// Some files, the one that stays first.
+#[derive(Debug, Clone)]
+pub(super) struct Group {
+    /// Each with its similarity to the first one.
+    pub(super) files: Vec<(usize, f64)>,
+    /// Bytes of those that need not stay.
+    pub(super) freed: u64,
+}
+
+/// What was found, the groups that take most space first.
+#[derive(Debug)]
+pub(super) struct Groups {
+    pub(super) exact: Vec<Group>,
+    pub(super) near: Vec<Group>,
+}
+
+impl Groups {
+    pub(super) fn new(exact: Vec<Vec<usize>>, near: Vec<Group>) -> Self {
+        let exact = exact.into_iter().map(|files| Group {
+            files: files.into_iter().map(|at| (at, 1.0)).collect(),
+            freed: 0,
+        });
+        Self { exact: exact.collect(), near }
+    }
+
+    /// Only what is on both sides, if there are two; and what could be freed.
+    pub(super) fn across(mut self, files: &Files, two_sides: bool) -> Self {
+        for groups in [&mut self.exact, &mut self.near] {
+            if two_sides {
+                groups.retain(|group| {
+                    let stays = |(at, _): &(usize, f64)| files.all[*at].against;
+                    group.files.iter().any(stays) && !group.files.iter().all(stays)
+                });
+            }
+            for group in &mut *groups {
+                let others = group.files.iter().skip(1).map(|(at, _)| &files.all[*at]);
+                group.freed = others.filter(|file| !file.against).map(|file| file.bytes).sum();
+            }
+            groups
+                .sort_by_key(|group| (Reverse(group.freed), group.files.first().map(|one| one.0)));
+        }
+        self
+    }
+}
+
+/// Files whose texts are like each other, each exact copy left out but the first.
+pub(super) fn near(
+    index: &Index,
+    files: &Files,
+    exact: &[Vec<usize>],
+    threshold: f64,
+) -> Result<Vec<Group>, Failure> {
+    let places: HashMap<&[u8], usize> =
+        files.all.iter().enumerate().map(|(at, file)| (file.key.as_slice(), at)).collect();
+    let copies: HashMap<usize, usize> =
+        exact.iter().flat_map(|group| group.iter().skip(1).map(|at| (*at, group[0]))).collect();
+    let progress = Progress::start("clustering", Unit::Documents, Some(index.len()));
+    let snapshot = index.snapshot();
+    let clusters = snapshot.clusters_with(threshold, &mut progress.callback())?;
+    let equal = EqualRows::of(index.params());
+    let mut found = Vec::new();
+    for cluster in clusters {
+        interrupt::check()?;
+        let members = cluster?.keys;
+        // By place: the order in which one stays, and each with its key.
+        let mut members: BTreeMap<usize, Vec<u8>> = members
+            .into_iter()
+            .filter_map(|key| Some((*places.get(key.as_slice())?, key)))
+            .collect();
+        members.retain(|at, _| !copies.contains_key(at));
+        if members.len() < 2 {
+            continue;
+        }
+        let mut signatures = Vec::new();
+        for (at, key) in &members {
+            signatures.push((*at, snapshot.signature(key)?));
+        }
+        let first = signatures.first().and_then(|(_, signature)| signature.clone());
+        let similarity = |signature: &Option<_>| {
+            let rows = first.as_ref().zip(signature.as_ref()).map(|(a, b)| equal.between(a, b));
+            index.params().similarity(rows.unwrap_or(0))
+        };
+        let files = signatures.iter().map(|(at, signature)| (*at, similarity(signature)));
+        found.push(Group { files: files.collect(), freed: 0 });
+    }
+    Ok(found)
+}

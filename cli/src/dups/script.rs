@@ -1,0 +1,93 @@
+//! A shell script that would remove copies, or replace them by hard links. It is never run here.
+
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use super::groups::{Files, Group, Groups};
+use crate::exchange::Target;
+use crate::failure::Failure;
+
+pub(super) fn write(path: &Path, link: bool, groups: &Groups, all: &Files) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::writing(path, &error);
+    let mut file = Target::create(path)?;
+    let mut buffer = BufWriter::new(&mut file);
+    print(&mut buffer, link, groups, all).and_then(|()| buffer.flush()).map_err(failed)?;
+    drop(buffer);
+    file.finish()?;
+    make_executable(path).map_err(failed)
+}
+
+fn print(out: &mut impl Write, link: bool, groups: &Groups, all: &Files) -> io::Result<()> {
+    let what = if link { "replaces copies by hard links" } else { "removes copies" };
+    writeln!(out, "#!/bin/sh")?;
+    writeln!(out, "# Written by `nearkin dups`: {what}. Read it before you run it.")?;
+    writeln!(out, "# A copy is compared with the file that stays once more, byte for byte.")?;
+    let change = if link { "ln -f -- \"$1\" \"$2\"" } else { "rm -- \"$2\"" };
+    writeln!(out, "copy() {{\n  if cmp -s -- \"$1\" \"$2\"; then {change}")?;
+    writeln!(out, "  else echo \"no copy any more: $2\" >&2; fi\n}}")?;
+    for group in &groups.exact {
+        for_each(group, all, |stays, other| {
+            out.write_all(b"copy ")?;
+            quoted(out, stays)?;
+            out.write_all(b" ")?;
+            quoted(out, other)?;
+            out.write_all(b"\n")
+        })?;
+    }
+    if !groups.near.is_empty() {
+        writeln!(out, "\n# Near-copies are not the same: look at them before you remove one.")?;
+    }
+    for group in &groups.near {
+        writeln!(out, "#")?;
+        for (at, similarity) in &group.files {
+            write!(out, "# {similarity:.3} ")?;
+            // A name with a line feed would end the comment.
+            let name = all.all[*at].path.as_os_str().as_encoded_bytes();
+            out.write_all(crate::output::visible(name).as_bytes())?;
+            out.write_all(b"\n")?;
+        }
+    }
+    Ok(())
+}
+
+/// The file that stays, and each other one that need not.
+fn for_each(
+    group: &Group,
+    all: &Files,
+    mut each: impl FnMut(&Path, &Path) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut files = group.files.iter().map(|(at, _)| &all.all[*at]);
+    let Some(stays) = files.next() else { return Ok(()) };
+    files.filter(|file| !file.against).try_for_each(|file| each(&stays.path, &file.path))
+}
+
+/// A path as the shell takes it for one word, whatever its bytes.
+fn quoted(out: &mut impl Write, path: &Path) -> io::Result<()> {
+    out.write_all(b"'")?;
+    for (at, part) in path.as_os_str().as_encoded_bytes().split(|byte| *byte == b'\'').enumerate() {
+        if at > 0 {
+            out.write_all(b"'\\''")?;
+        }
+        out.write_all(part)?;
+    }
+    out.write_all(b"'")
+}
+
+#[cfg(unix)]
+fn make_executable(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let metadata = fs::metadata(path)?;
+    if !metadata.is_file() {
+        return Ok(());
+    }
+    let mut permissions = metadata.permissions();
+    let readers = permissions.mode() & 0o444;
+    permissions.set_mode(permissions.mode() | readers >> 2);
+    fs::set_permissions(path, permissions)
+}
+
+#[cfg(not(unix))]
+fn make_executable(_: &Path) -> io::Result<()> {
+    Ok(())
+}
