@@ -50,7 +50,7 @@ fn signatures(index: &Index, documents: usize) -> Result<Vec<Signature>, nearkin
     let sketcher = index.sketcher();
     let like = |at: u64| if at % 10 == 9 { at / 2 } else { at };
     let items = |at: u64| (0..ITEMS).map(move |item| i128::from(like(at) * ITEMS + item));
-    (0..documents).zip(0..).map(|(_, at)| sketcher.integers(items(at))).collect()
+    (0..documents).zip(0..).map(|(_, at)| sketcher.items(items(at))).collect()
 }
 
 struct Clock {

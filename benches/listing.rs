@@ -16,7 +16,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let index = Index::create(dir, &params, Options::default())?;
     let sketcher = index.sketcher();
     let signatures = (0..100_u64)
-        .map(|own| sketcher.integers((0..50).map(|item| own << 32 | item)))
+        .map(|own| sketcher.items((0..50).map(|item| own << 32 | item)))
         .collect::<Result<Vec<_>>>()?;
     for begin in (0..documents).step_by(1_000) {
         let mut batch = Batch::new();
@@ -37,7 +37,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     }
     // One tenant of twenty, of a query that all of them match.
     let of_tenant = |key: &[u8]| key.starts_with(b"tenant 07/");
-    let crowd = sketcher.integers((0..50).map(|item| 200_u64 << 32 | item))?;
+    let crowd = sketcher.items((0..50).map(|item| 200_u64 << 32 | item))?;
     for begin in (0..documents).step_by(1_000) {
         let at = begin..documents.min(begin + 1_000);
         let keys = at.map(|at| format!("tenant {:02}/reply {:08x}", at % 20, spread(at)));

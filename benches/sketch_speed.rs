@@ -1,13 +1,14 @@
 //! How fast text becomes a signature: one thread, documents of about 200 English words.
 //!
 //! `cargo bench --bench sketch_speed -- [SHINGLES [FILE]]`. Prints documents a second and
-//! nanoseconds a shingle for each kind of shingle, or for one. FILE: texts of your own, one a line.
+//! nanoseconds a shingle for each kind of shingle, or for one, and for items as strings and as
+//! integers. FILE: texts of your own, one a line.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 
 use std::time::Instant;
 
-use nearkin::{Params, Scheme, Shingles, Sketcher};
+use nearkin::{Item, Params, Scheme, Shingles, Sketcher};
 
 /// Documents per measurement.
 const DOCUMENTS: usize = 2_000;
@@ -34,8 +35,47 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     if only.is_none() {
         measure(Scheme::Textbook, Shingles::Words(3), &texts[..texts.len().min(100)])?;
+        measure_items()?;
     }
     Ok(())
+}
+
+/// Sets of 200 integers, as such and as the strings of their digits.
+fn measure_items() -> Result<(), nearkin::Error> {
+    for digits in [3, 6, 9, 18] {
+        let modulus = 10_u64.pow(digits);
+        let number = |at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15) % modulus;
+        let sets: Vec<Vec<u64>> = (0..DOCUMENTS as u64)
+            .map(|set| (0..200).map(|item| number(200 * set + item)).collect())
+            .collect();
+        let strings: Vec<Vec<String>> =
+            sets.iter().map(|set| set.iter().map(u64::to_string).collect()).collect();
+        let strings = measure_sets(strings.iter().map(|set| set.iter().map(Item::from)))?;
+        let integers = measure_sets(sets.iter().map(|set| set.iter().copied().map(Item::from)))?;
+        println!(
+            "items of up to {digits} digits: {strings:.1} ns a string, {integers:.1} ns an integer"
+        );
+    }
+    Ok(())
+}
+
+/// Nanoseconds an item.
+fn measure_sets<'i>(
+    sets: impl Iterator<Item = impl Iterator<Item = Item<'i>> + Clone>,
+) -> Result<f64, nearkin::Error> {
+    let sketcher = Sketcher::new(&Params::builder().shingles(Shingles::Items).build()?);
+    let (mut seconds, mut count) = (0.0, 0);
+    for set in sets {
+        let mut best = f64::INFINITY;
+        for _ in 0..20 {
+            let start = Instant::now();
+            sketcher.items(set.clone())?;
+            best = best.min(start.elapsed().as_secs_f64());
+        }
+        seconds += best;
+        count += set.count();
+    }
+    Ok(seconds / count as f64 * 1e9)
 }
 
 /// Adds up the least times of short slices, so that what else the machine does hardly shows.

@@ -127,7 +127,7 @@ fn part(sketcher: &Sketcher, from: u64, count: u64) -> Result<Vec<Signature>, ne
     let item =
         |at: u64, item: u64| if item < 2 { at * ITEMS + item } else { like(at) * ITEMS + item };
     (from..from + count)
-        .map(|at| sketcher.integers((0..ITEMS).map(|number| i128::from(item(at, number)))))
+        .map(|at| sketcher.items((0..ITEMS).map(|number| i128::from(item(at, number)))))
         .collect()
 }
 

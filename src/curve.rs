@@ -6,9 +6,10 @@
 /// as 0.7000000000000001 asks for the same rows.
 pub(crate) const THRESHOLD_SLACK: f64 = 1e-9;
 
-/// The chance that two lanes agree though the values behind them differ: 2^-`lane_bits`.
+/// The chance that two lanes agree though the values behind them differ: 2^-`lane_bits`; none
+/// where lanes are the values, from 32 bits on.
 pub(crate) fn lane_collision(lane_bits: u32) -> f64 {
-    1.0 / f64::from(1_u32 << lane_bits)
+    if lane_bits >= 32 { 0.0 } else { 1.0 / f64::from(1_u32 << lane_bits) }
 }
 
 /// The chance that one row of two signatures agrees when the sets' Jaccard similarity is

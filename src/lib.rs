@@ -55,7 +55,7 @@
 //! | to | use |
 //! |---|---|
 //! | choose shingles, threshold and bands | [`Params`], [`ParamsBuilder`], [`Shingles`] |
-//! | make signatures of texts, sets, or rows from elsewhere | [`Sketcher`], [`Signature`] |
+//! | make signatures of texts, sets or rows | [`Sketcher`], [`Signature`], [`Item`] |
 //! | open an index for writing | [`Index`], [`Options`], [`Durability`], [`Maintenance`] |
 //! | write several documents as one atomic change | [`Batch`], [`Edit`], [`Written`], [`Outcome`] |
 //! | keep your own bytes with a document | [`Index::insert_with_payload`], [`Index::set_payload`] |
@@ -180,7 +180,7 @@ pub use params::{
     Windows,
 };
 pub use segment::ReadMode;
-pub use sketch::{Original, Signature, Sketcher};
+pub use sketch::{Item, Original, Signature, Sketcher};
 
 /// Guides: what to do with the index, task by task. Their programs are compiled and run as tests.
 #[cfg(any(doc, doctest))]

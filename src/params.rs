@@ -110,7 +110,8 @@ impl Params {
         self.fields.rows as usize
     }
 
-    /// Bits that a row is stored in: 8 or 16.
+    /// Bits that a row is stored in: 8 or 16, or 32 or 64 with a scheme of signatures made
+    /// elsewhere.
     pub fn lane_bits(&self) -> u32 {
         self.fields.lane_bits
     }
@@ -171,6 +172,11 @@ impl Params {
         self.fields.normalise
     }
 
+    /// Whether rows are stored as the values that they are.
+    pub(crate) fn has_whole_rows(&self) -> bool {
+        self.fields.lane_bits >= 32
+    }
+
     /// Whether upper case stays.
     pub fn keep_case(&self) -> bool {
         matches!(self.fields.normalise, Normalise::None | Normalise::Nfc)
@@ -204,7 +210,7 @@ impl Params {
     }
 
     fn lane_bytes(&self) -> usize {
-        if self.fields.lane_bits == 16 { 2 } else { 1 }
+        self.fields.lane_bits as usize / 8
     }
 
     /// The id of what a signature depends on: scheme, seed, rows, lane width, normalisation,
@@ -261,8 +267,8 @@ impl Params {
     }
 
     /// The least number of equal rows that counts as `threshold`: the least m with
-    /// (m/k - c) / (1 - c) >= threshold - 1e-9, where c = 2^-`lane_bits`. More than `hashes()`
-    /// where no number does.
+    /// (m/k - c) / (1 - c) >= threshold - 1e-9, where c = 2^-`lane_bits`, and 0 from 32 lane bits
+    /// on. More than `hashes()` where no number does.
     pub fn equal_rows_min(&self, threshold: f64) -> u32 {
         curve::equal_rows_min(threshold, self.fields.hashes, self.collision())
     }
@@ -305,7 +311,7 @@ impl Params {
     pub fn warnings(&self) -> Vec<String> {
         let f = &self.fields;
         let mut warnings = Vec::new();
-        if f.rows == 1 {
+        if f.rows == 1 && f.lane_bits <= 16 {
             let chance = 2f64.powi(i32::try_from(f.lane_bits).unwrap_or(16));
             warnings.push(format!(
                 "bands of one row: every document is compared with each that agrees in any one \
@@ -390,9 +396,7 @@ impl Params {
                 f.bands, f.rows, f.hashes
             )));
         }
-        if f.lane_bits != 8 && f.lane_bits != 16 {
-            return Err(refuse(format!("lane bits must be 8 or 16, not {}", f.lane_bits)));
-        }
+        check_lane_bits(f)?;
         f.shingles.validate()?;
         if let Some(windows) = f.passages {
             windows.validate(f.shingles)?;
@@ -435,6 +439,17 @@ impl Params {
             )));
         }
         Ok(())
+    }
+}
+
+/// Rows are kept whole only of signatures made elsewhere.
+fn check_lane_bits(fields: &Fields) -> Result<()> {
+    match fields.lane_bits {
+        8 | 16 => Ok(()),
+        32 | 64 if fields.scheme.is_external() => Ok(()),
+        bits => Err(refuse(format!(
+            "lane bits must be 8 or 16 (32 or 64 with a scheme external:NAME), not {bits}"
+        ))),
     }
 }
 

@@ -95,7 +95,8 @@ pub(crate) struct Given {
     #[arg(long, conflicts_with = "normalise")]
     no_nfc: bool,
 
-    /// Bits that a row is stored in, 8 or 16 [default: 8, or 16 for bands of two rows]
+    /// Bits that a row is stored in, 8 or 16 [default: 8, or 16 for bands of two rows]; of rows
+    /// made elsewhere also 32 or 64, which keep them whole
     #[arg(long, value_name = "BITS")]
     lane_bits: Option<u32>,
 

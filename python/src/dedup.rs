@@ -281,7 +281,7 @@ fn decide_exactly(
             let held = items.hold(0..items.len())?;
             let sets = held.sets(0)?;
             let make = |row: usize| {
-                let made = sets.with(row, |items| sketcher.original_byte_items(items));
+                let made = sets.with(row, |items| sketcher.original_items(items));
                 made.map_or(Ok(None), not_empty)
             };
             work.run_exactly(py, &make)

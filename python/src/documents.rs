@@ -167,7 +167,7 @@ fn sets<S: Sink>(
     let (parts, sum) = by_weight(sets.len(), |row| sets.weight(row));
     for part in parts {
         let sketch = |row: usize| {
-            let made = sets.with(part.start + row, |items| how.sketcher.byte_items(items));
+            let made = sets.with(part.start + row, |items| how.sketcher.items(items));
             made.transpose()
         };
         let made = engine(py, || sketched(part.len(), how.threads, sketch))?;

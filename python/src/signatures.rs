@@ -27,7 +27,7 @@ pub(crate) struct Signature {
 
 /// How many lanes of two signatures are equal.
 pub(crate) fn equal_rows(params: &nearkin::Params, a: &[u8], b: &[u8]) -> u32 {
-    let lane = if params.lane_bits() == 16 { 2 } else { 1 };
+    let lane = params.signature_bytes() / params.hashes();
     let equal = a.chunks_exact(lane).zip(b.chunks_exact(lane)).filter(|(a, b)| a == b).count();
     u32::try_from(equal).unwrap_or(u32::MAX)
 }
@@ -355,7 +355,12 @@ impl Signatures {
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let interface = PyDict::new(py);
-        let kind = if self.params.lane_bits() == 16 { "<u2" } else { "|u1" };
+        let kind = match self.params.lane_bits() {
+            8 => "|u1",
+            16 => "<u2",
+            32 => "<u4",
+            _ => "<u8",
+        };
         interface.set_item("version", 3)?;
         interface.set_item("shape", (self.len(), self.params.hashes()))?;
         interface.set_item("typestr", kind)?;

@@ -59,7 +59,7 @@ pub(crate) fn one_document(
     if params.shingles() == nearkin::Shingles::Items {
         let held = hold_one(document)?;
         let sets = held.sets(0)?;
-        let made = engine(py, || sets.with(0, |items| sketcher.byte_items(items)).transpose())?;
+        let made = engine(py, || sets.with(0, |items| sketcher.items(items)).transpose())?;
         return made.ok_or_else(|| crate::error::raise(py, "InvalidError", "no document: None"));
     }
     let text = document.extract::<&str>()?;

@@ -17,8 +17,10 @@ const VERSION_NEWER: u8 = 2;
 const VERSION_PASSAGES: u8 = 3;
 /// That of a row of an index with normalisation `fold`, of documents or passages; likewise.
 const VERSION_FOLD: u8 = 4;
+/// That of a row whose signatures have whole rows, of 32 or 64 bits; likewise.
+const VERSION_WHOLE: u8 = 5;
 /// All of them.
-const VERSIONS: [u8; 4] = [VERSION, VERSION_NEWER, VERSION_PASSAGES, VERSION_FOLD];
+const VERSIONS: [u8; 5] = [VERSION, VERSION_NEWER, VERSION_PASSAGES, VERSION_FOLD, VERSION_WHOLE];
 /// Before the row: version (1) and CRC (4).
 const PREFIX_BYTES: u64 = 5;
 /// More bytes than a row ever has (a segment takes at most 90), and the most that decoding may
@@ -93,6 +95,7 @@ impl Row {
 
     fn version(&self) -> u8 {
         match self.params.passages() {
+            _ if self.params.has_whole_rows() => VERSION_WHOLE,
             _ if self.params.normalise().is_fold() => VERSION_FOLD,
             Some(_) => VERSION_PASSAGES,
             None if self.params.is_of_version_1() => VERSION,
@@ -260,6 +263,19 @@ mod tests {
     }
 
     #[test]
+    fn a_row_of_whole_rows_says_that_it_is_newer_than_those_before_and_comes_back() {
+        let scheme = Scheme::external("datasketch-seed1").expect("a name");
+        for bits in [32, 64] {
+            let params = Params::builder().scheme(scheme).lane_bits(bits).build().expect("valid");
+            let bytes = Row { params: params.clone(), ..row() }.encode();
+            assert_eq!(bytes[0], 5);
+            assert_eq!(Row::decode(&bytes).expect("decodes").params, params);
+            let forged = [&[2], &bytes[1..]].concat();
+            assert!(!Row::decode(&forged).expect_err("forged").unsupported);
+        }
+    }
+
+    #[test]
     fn every_cut_and_every_flipped_bit_is_refused() {
         let bytes = row().encode();
         for length in 0..bytes.len() {
@@ -361,6 +377,7 @@ mod tests {
         let fold = case().normalise(Normalise::Fold(options)).build().expect("valid");
         let windows = "200:100".parse().expect("windows");
         let passages = case().passages(windows).build().expect("valid");
+        let whole = case().scheme(scheme).lane_bits(32).build().expect("valid");
         let empty = || Row { wal: None, segments: Vec::new(), ..row() };
         let rows = [
             ("", Row { wal: row().wal, segments: vec![segment(2)], ..row() }),
@@ -368,6 +385,7 @@ mod tests {
             (" with a stop list", Row { params: stop, ..empty() }),
             (" of passages", Row { params: passages, ..empty() }),
             (" of fold", Row { params: fold, ..empty() }),
+            (" of whole rows", Row { params: whole, ..empty() }),
         ];
         let document = include_str!("../../docs/FILE_FORMAT.md");
         for (name, row) in rows {

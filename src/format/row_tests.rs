@@ -74,6 +74,7 @@ fn the_other_rows_in_the_document_follow_the_same_table() {
     let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let cases = [
         ("catalog row of an external scheme", "2", "4", named(&["maker"])),
+        ("catalog row of whole rows", "2", "4", named(&["maker"])),
         ("catalog row with a stop list", "0", "5", named(&["a\\nthe"])),
         ("catalog row of passages", "0", "6", named(&["200", "100", "0"])),
     ];

@@ -100,7 +100,7 @@ fn key(number: u8) -> Vec<u8> {
 pub(super) fn signature(params: &Params, number: u8) -> Signature {
     let lane = |row: usize| (number / 5).wrapping_mul(7) ^ u8::from(row > usize::from(number % 16));
     let bytes: Vec<u8> = (0..params.signature_bytes()).map(lane).collect();
-    Signature::from_parts(params.signature_id(), u32::from(number), bytes.into())
+    Signature::from_parts(params, u32::from(number), bytes.into())
 }
 
 /// Everything that is stored.

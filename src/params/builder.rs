@@ -119,8 +119,9 @@ impl ParamsBuilder {
         self
     }
 
-    /// Bits that a row is stored in, 8 or 16. Default: 8 for bands of three rows and more, else
-    /// 16, so that unrelated documents seldom share a band.
+    /// Bits that a row is stored in: 8 or 16. Default: 8 for bands of three rows and more, else
+    /// 16, so that unrelated documents seldom share a band. With [`Scheme::External`] 32 or 64
+    /// keep the values themselves: for unions, and for other tools.
     #[must_use]
     pub fn lane_bits(mut self, lane_bits: u32) -> Self {
         self.lane_bits = Some(lane_bits);

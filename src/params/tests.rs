@@ -10,6 +10,23 @@ fn bands(threshold: f64) -> (usize, usize, u32) {
 }
 
 #[test]
+fn only_rows_made_elsewhere_are_kept_whole() {
+    let scheme = Scheme::external("maker").unwrap();
+    for bits in [32, 64] {
+        let params = Params::builder().scheme(scheme).lane_bits(bits).build().unwrap();
+        let bytes = bits as usize / 8;
+        assert_eq!((params.signature_bytes(), params.band_bytes()), (128 * bytes, 5 * bytes));
+        assert_eq!((params.similarity(32), params.equal_rows_min(0.25)), (0.25, 32));
+        assert!(Params::builder().scheme(scheme).bands(16, 1).lane_bits(bits).build().is_ok());
+        let refused = Params::builder().lane_bits(bits).build().unwrap_err().to_string();
+        assert!(refused.contains(&format!("external:NAME), not {bits}")), "{refused}");
+    }
+    for bits in [0, 1, 24, 63, 65, 128, u32::MAX] {
+        assert!(Params::builder().scheme(scheme).lane_bits(bits).build().is_err(), "{bits}");
+    }
+}
+
+#[test]
 fn bands_are_those_of_the_design() {
     assert_eq!(bands(0.5), (23, 3, 8));
     assert_eq!(bands(0.6), (22, 4, 8));

@@ -25,10 +25,11 @@ impl Agreement {
     #[inline]
     pub(crate) fn of(a: &[u8], b: &[u8], lane_bits: u32, equal_rows_min: u32) -> Option<Self> {
         debug_assert!(a.len() == b.len(), "signatures of one index");
-        if lane_bits == 16 {
-            Self::wide(a, b, equal_rows_min)
-        } else {
-            Self::narrow(a, b, equal_rows_min)
+        match lane_bits {
+            8 => Self::narrow(a, b, equal_rows_min),
+            16 => Self::wide(a, b, equal_rows_min),
+            32 => Self::collect::<{ 4 * WORD }>(a, b, 4, equal_rows_min, whole_word::<4, _>),
+            _ => Self::collect::<{ 8 * WORD }>(a, b, 8, equal_rows_min, whole_word::<8, _>),
         }
     }
 
@@ -95,7 +96,7 @@ impl Agreement {
 /// The definition: how many lanes of two signatures are equal, as far as the shorter goes.
 #[cfg(test)]
 pub(crate) fn equal_rows(a: &[u8], b: &[u8], lane_bits: u32) -> u32 {
-    let lane_bytes = if lane_bits == 16 { 2 } else { 1 };
+    let lane_bytes = super::lane::bytes(lane_bits);
     let lanes = a.chunks_exact(lane_bytes).zip(b.chunks_exact(lane_bytes));
     lanes.map(|(a, b)| u32::from(a == b)).sum()
 }
@@ -146,6 +147,17 @@ fn narrow_word(a: &[u8; WORD], b: &[u8; WORD]) -> u64 {
 fn wide_word(a: &[u8; 2 * WORD], b: &[u8; 2 * WORD]) -> u64 {
     // SAFETY: the function needs SSE2, which is part of x86-64.
     unsafe { sse2::wide_word(a, b) }
+}
+
+/// Bit i: lanes i of `LANE` bytes are equal. Compilers make vector instructions of the loop.
+#[inline]
+fn whole_word<const LANE: usize, const BYTES: usize>(a: &[u8; BYTES], b: &[u8; BYTES]) -> u64 {
+    let (a, b) = (a.as_chunks::<LANE>().0, b.as_chunks::<LANE>().0);
+    let mut equal = [0; WORD];
+    for (equal, (a, b)) in equal.iter_mut().zip(a.iter().zip(b)) {
+        *equal = u8::from(a == b);
+    }
+    narrow_word(&equal, &[1; WORD])
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -239,11 +251,11 @@ mod tests {
 
         #[test]
         fn an_agreement_is_what_a_loop_over_rows_says(
-            a in proptest::collection::vec(0_u8..3, 1..1024),
-            wide in any::<bool>(),
+            a in proptest::collection::vec(0_u8..3, 8..3_000),
+            lane_bytes in prop_oneof![Just(1_usize), Just(2), Just(4), Just(8)],
             seed in any::<u64>(),
         ) {
-            let lane_bytes = if wide { 2 } else { 1 };
+            let a = &a[..a.len().min(1_024 * lane_bytes)];
             let a = &a[..a.len() / lane_bytes * lane_bytes];
             let mut random = seed;
             let b: Vec<u8> = a.iter().map(|byte| {
@@ -253,7 +265,7 @@ mod tests {
             let rows: Vec<bool> =
                 a.chunks(lane_bytes).zip(b.chunks(lane_bytes)).map(|(a, b)| a == b).collect();
             let count = rows.iter().filter(|equal| **equal).count();
-            let bits = if wide { 16 } else { 8 };
+            let bits = 8 * u32::try_from(lane_bytes).expect("few bytes");
             let least = u32::try_from(count).expect("few rows");
             prop_assert!(Agreement::of(a, &b, bits, least + 1).is_none());
             let agreement = Agreement::of(a, &b, bits, least).expect("as many are equal");

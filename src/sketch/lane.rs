@@ -1,6 +1,10 @@
-//! Lanes: the 8 or 16 bits of a row's value that are stored.
+//! Lanes: the bits of a row's value that are stored. 8 or 16 are mixed of the value; 32 or 64 are
+//! the value itself, if it was made elsewhere.
 //!
 //! Knows values and bytes. Does not know how a value came about. Frozen: `docs/SIGNATURES.md`.
+
+use crate::format::bytes::index;
+use crate::{Error, Result};
 
 /// The multiplier of multiply-shift, odd.
 const FACTOR: u64 = 0xf135_7aea_2e62_a9c5;
@@ -14,5 +18,75 @@ pub(crate) fn store(values: &[u64], lane_bits: u32) -> Box<[u8]> {
         values.iter().map(lane).flat_map(|bytes| [bytes[6], bytes[7]]).collect()
     } else {
         values.iter().map(|value| lane(value)[7]).collect()
+    }
+}
+
+/// Whether lanes of this width are values, and nothing is lost of them.
+pub(crate) fn is_whole(lane_bits: u32) -> bool {
+    lane_bits >= 32
+}
+
+/// Bytes of a lane.
+pub(crate) fn bytes(lane_bits: u32) -> usize {
+    index(lane_bits / 8)
+}
+
+/// The bytes of `values` themselves, little-endian. `Invalid` names the first that is too large.
+pub(crate) fn store_whole(values: &[u64], lane_bits: u32) -> Result<Box<[u8]>> {
+    if lane_bits == 64 {
+        return Ok(values.iter().flat_map(|value| value.to_le_bytes()).collect());
+    }
+    let mut bytes = Vec::with_capacity(4 * values.len());
+    for (row, value) in values.iter().enumerate() {
+        let narrow = u32::try_from(*value).map_err(|_| {
+            Error::invalid(format!(
+                "row {row} is {value}, which has more than 32 bits; keep such rows in 64 lane bits"
+            ))
+        })?;
+        bytes.extend_from_slice(&narrow.to_le_bytes());
+    }
+    Ok(bytes.into_boxed_slice())
+}
+
+/// A stored lane as a number.
+pub(crate) fn number(lane: &[u8]) -> u64 {
+    lane.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+/// Whether lanes of one width can become those of another: all but wider ones of mixed ones, and
+/// 32 bits of 64, which may not fit.
+pub(crate) fn is_convertible(from_bits: u32, to_bits: u32) -> bool {
+    matches!((from_bits, to_bits), (16, 8) | (32 | 64, 8 | 16) | (32, 64)) || from_bits == to_bits
+}
+
+/// The lanes of another width, which must be convertible.
+pub(crate) fn convert(signature: &[u8], from_bits: u32, to_bits: u32) -> Vec<u8> {
+    let lanes = signature.chunks_exact(bytes(from_bits));
+    match (from_bits, to_bits) {
+        // The high byte is what an 8-bit lane is.
+        (16, 8) => lanes.map(|lane| lane[1]).collect(),
+        (32, 64) => lanes.flat_map(|lane| number(lane).to_le_bytes()).collect(),
+        (32 | 64, 8 | 16) => store(&lanes.map(number).collect::<Vec<_>>(), to_bits).into_vec(),
+        _ => signature.to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn converted_lanes_are_those_that_the_values_have() {
+        let values: Vec<u64> = (1..200).map(|row| row * 0x1234_5671 % 0xffff_ffff).collect();
+        let lanes = |bits| {
+            if is_whole(bits) { store_whole(&values, bits).unwrap() } else { store(&values, bits) }
+        };
+        let all = [8, 16, 32, 64];
+        let pairs = all.iter().flat_map(|from| all.iter().map(move |to| (*from, *to)));
+        let pairs: Vec<_> = pairs.filter(|(from, to)| is_convertible(*from, *to)).collect();
+        for (from, to) in &pairs {
+            assert_eq!(convert(&lanes(*from), *from, *to), lanes(*to).into_vec(), "{from} {to}");
+        }
+        assert_eq!(pairs.len(), 10);
     }
 }

@@ -17,6 +17,7 @@ mod distinct;
 mod fast;
 mod fold;
 mod hash;
+mod item;
 mod lane;
 mod normalise;
 mod original;
@@ -34,6 +35,8 @@ pub(crate) use band::{band_key, key_hash};
 #[cfg(test)]
 pub(crate) use compare::equal_rows;
 pub(crate) use compare::{Agreement, Window, equal_bits};
+pub use item::Item;
+pub(crate) use lane::{convert as convert_lanes, is_convertible as lanes_are_convertible};
 pub(crate) use normalise::unicode_versions;
 pub use original::Original;
 use scratch::{Rows, Scratch};
@@ -126,86 +129,50 @@ impl Sketcher {
         })
     }
 
-    /// A set of strings with all its items, to be compared exactly. Fails as [`Sketcher::items`]
-    /// does.
-    pub fn original_items<I, T>(&self, items: I) -> Result<Original>
-    where
-        I: IntoIterator<Item = T>,
-        T: AsRef<str>,
-    {
+    /// A set with all its items, to be compared exactly. Fails as [`Sketcher::items`] does.
+    pub fn original_items<'i>(
+        &self,
+        items: impl IntoIterator<Item = impl Into<Item<'i>>>,
+    ) -> Result<Original> {
         self.check_items()?;
-        self.original(items.into_iter().map(|item| self.inner.item(item.as_ref().as_bytes())))
-    }
-
-    /// A set of byte strings with all its items, to be compared exactly: as
-    /// [`Sketcher::original_items`], which takes a string for its bytes.
-    pub fn original_byte_items<I, T>(&self, items: I) -> Result<Original>
-    where
-        I: IntoIterator<Item = T>,
-        T: AsRef<[u8]>,
-    {
-        self.check_items()?;
-        self.original(items.into_iter().map(|item| self.inner.item(item.as_ref())))
-    }
-
-    fn original(&self, hashes: impl Iterator<Item = u64>) -> Result<Original> {
         scratch::with(|Scratch { sums, rows, .. }| {
-            sums.clear();
-            sums.extend(hashes);
+            self.hash_items(items, sums);
             let signature = self.inner.sign(None, sums, rows)?;
             Ok(Original::new(signature, sums))
         })
     }
 
-    /// The signature of a set of strings, taken as they are unless the parameters say to fold
-    /// them. `Empty` when there are none; `Invalid` when the parameters are not for items, or for
-    /// signatures made elsewhere.
-    pub fn items<I, T>(&self, items: I) -> Result<Signature>
-    where
-        I: IntoIterator<Item = T>,
-        T: AsRef<str>,
-    {
+    /// The signature of a set of strings, byte strings or integers, taken as they are unless
+    /// the parameters say to fold strings (and bytes that are UTF-8): see [`Item`]. `Empty` when
+    /// there are none; `Invalid` when the parameters are not for items, or for signatures made
+    /// elsewhere. One pass, without memory for an item.
+    pub fn items<'i>(
+        &self,
+        items: impl IntoIterator<Item = impl Into<Item<'i>>>,
+    ) -> Result<Signature> {
         self.check_items()?;
-        self.sign(items.into_iter().map(|item| self.inner.item(item.as_ref().as_bytes())))
+        scratch::with(|Scratch { sums, rows, .. }| {
+            self.hash_items(items, sums);
+            self.inner.sign(None, sums, rows)
+        })
     }
 
-    /// The signature of a set of byte strings: as [`Sketcher::items`], which takes a string for
-    /// its bytes. Only those that are UTF-8 are folded if the parameters say so.
-    pub fn byte_items<I, T>(&self, items: I) -> Result<Signature>
-    where
-        I: IntoIterator<Item = T>,
-        T: AsRef<[u8]>,
-    {
-        self.check_items()?;
-        self.sign(items.into_iter().map(|item| self.inner.item(item.as_ref())))
-    }
-
-    /// The signature of a set of integers, each the same item as its decimal digits: 1 is "1".
-    /// Fails as [`Sketcher::items`] does.
-    pub fn integers<I, T>(&self, items: I) -> Result<Signature>
-    where
-        I: IntoIterator<Item = T>,
-        T: Into<i128>,
-    {
-        self.check_items()?;
-        let mut buffer = [0; DIGITS_MAX];
-        let hash = |item: T| self.inner.unit.of(digits(item.into(), &mut buffer));
-        self.sign(items.into_iter().map(hash))
+    #[inline]
+    fn hash_items<'i>(
+        &self,
+        items: impl IntoIterator<Item = impl Into<Item<'i>>>,
+        sums: &mut Vec<u64>,
+    ) {
+        let (inner, mut digits) = (&self.inner, item::Digits::new());
+        sums.clear();
+        sums.extend(items.into_iter().map(|item| inner.item(item.into().bytes(&mut digits))));
     }
 
     /// The signature of rows made elsewhere, u32 or u64: see [`Signature::from_rows`], which fails
     /// in the same cases.
     pub fn rows<T: Into<u64> + Copy>(&self, rows: &[T], shingle_count: u32) -> Result<Signature> {
         let Inner { id, scheme, rows: hashes, lane_bits, .. } = *self.inner;
-        Signature::of_rows(id, scheme, hashes, lane_bits, rows, shingle_count)
-    }
-
-    fn sign(&self, hashes: impl Iterator<Item = u64>) -> Result<Signature> {
-        scratch::with(|Scratch { sums, rows, .. }| {
-            sums.clear();
-            sums.extend(hashes);
-            self.inner.sign(None, sums, rows)
-        })
+        Signature::of_rows((id, scheme, hashes, lane_bits), rows, shingle_count)
     }
 
     #[inline]
@@ -292,7 +259,8 @@ impl Inner {
             }
         }
         let count = u32::try_from(sums.len()).unwrap_or(u32::MAX);
-        Ok(Signature::from_parts(self.id, count, lane::store(values, self.lane_bits)))
+        let bytes = lane::store(values, self.lane_bits);
+        Ok(Signature::new(self.id, self.lane_bits, count, bytes))
     }
 }
 
@@ -309,28 +277,6 @@ fn stop_hashes(params: &Params, units: &units::Units) -> Vec<u64> {
     hashes.sort_unstable();
     hashes.dedup();
     hashes
-}
-
-/// The digits of the least 128-bit integer and its sign.
-const DIGITS_MAX: usize = 40;
-
-/// The decimal digits of `number`, written to the end of `buffer`.
-fn digits(number: i128, buffer: &mut [u8; DIGITS_MAX]) -> &[u8] {
-    let mut rest = number.unsigned_abs();
-    let mut start = DIGITS_MAX;
-    loop {
-        start -= 1;
-        buffer[start] = b"0123456789"[(rest % 10) as usize];
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    if number < 0 {
-        start -= 1;
-        buffer[start] = b'-';
-    }
-    &buffer[start..]
 }
 
 #[cfg(test)]

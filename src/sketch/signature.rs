@@ -3,7 +3,7 @@
 //! Knows neither texts nor files.
 
 use super::lane;
-use crate::{Error, Params, Result, Scheme};
+use crate::{Error, ErrorKind, Params, Result, Scheme};
 use std::fmt;
 
 /// The MinHash signature of a document. Two signatures of equal ids are comparable; their bytes
@@ -12,6 +12,7 @@ use std::fmt;
 pub struct Signature {
     id: u64,
     shingle_count: u32,
+    lane_bits: u32,
     bytes: Box<[u8]>,
 }
 
@@ -19,24 +20,35 @@ impl Signature {
     /// A signature of the values of its rows, made elsewhere, for indexes with
     /// [`Scheme::External`]: for instance of datasketch's `hashvalues`.
     ///
-    /// The same value gives the same row as u32 and as u64. `shingle_count` is only carried along;
-    /// 0 where it is not known. Errors: `Invalid` unless there are exactly [`Params::hashes`]
-    /// values and the scheme is external: rows are mixed down to lanes here, and nobody should
-    /// take the rows of one maker for those of another.
+    /// The same value gives the same row as u32 and as u64. Lanes of 32 and 64 bits keep values
+    /// whole; lanes of 8 and 16 bits are mixed of them. `shingle_count` is only carried along; 0
+    /// where it is not known. Errors: `Invalid` unless there are exactly [`Params::hashes`] values,
+    /// each of them fits into its lane, and the scheme is external.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// use nearkin::{Params, Scheme, Signature};
+    ///
+    /// let scheme = Scheme::external("datasketch-seed1")?;
+    /// let params = Params::builder().scheme(scheme).hashes(16).bands(4, 4).lane_bits(32).build()?;
+    /// let rows: Vec<u32> = (0..16).map(|row| row * 1_000_003).collect();
+    /// let signature = Signature::from_rows(&params, &rows, 0)?;
+    /// assert!(signature.rows().eq(rows.iter().map(|row| u64::from(*row))));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn from_rows<T: Into<u64> + Copy>(
         params: &Params,
         rows: &[T],
         shingle_count: u32,
     ) -> Result<Self> {
-        let id = params.signature_id();
-        Self::of_rows(id, params.scheme(), params.hashes(), params.lane_bits(), rows, shingle_count)
+        let made = (params.signature_id(), params.scheme(), params.hashes(), params.lane_bits());
+        Self::of_rows(made, rows, shingle_count)
     }
 
+    /// `made` are the id, scheme, number of rows and lane bits of parameters.
     pub(super) fn of_rows<T: Into<u64> + Copy>(
-        id: u64,
-        scheme: Scheme,
-        hashes: usize,
-        lane_bits: u32,
+        (id, scheme, hashes, lane_bits): (u64, Scheme, usize, u32),
         rows: &[T],
         shingle_count: u32,
     ) -> Result<Self> {
@@ -53,7 +65,12 @@ impl Signature {
             )));
         }
         let values: Vec<u64> = rows.iter().map(|row| (*row).into()).collect();
-        Ok(Self::from_parts(id, shingle_count, lane::store(&values, lane_bits)))
+        let bytes = if lane::is_whole(lane_bits) {
+            lane::store_whole(&values, lane_bits)?
+        } else {
+            lane::store(&values, lane_bits)
+        };
+        Ok(Self::new(id, lane_bits, shingle_count, bytes))
     }
 
     /// A signature stored earlier by [`Signature::as_bytes`].
@@ -69,11 +86,16 @@ impl Signature {
                 bytes.len()
             )));
         }
-        Ok(Self::from_parts(params.signature_id(), shingle_count, bytes.into()))
+        Ok(Self::from_parts(params, shingle_count, bytes.into()))
     }
 
-    pub(crate) fn from_parts(id: u64, shingle_count: u32, bytes: Box<[u8]>) -> Self {
-        Self { id, shingle_count, bytes }
+    pub(crate) fn from_parts(params: &Params, shingle_count: u32, bytes: Box<[u8]>) -> Self {
+        Self::new(params.signature_id(), params.lane_bits(), shingle_count, bytes)
+    }
+
+    #[inline(always)]
+    pub(super) fn new(id: u64, lane_bits: u32, shingle_count: u32, bytes: Box<[u8]>) -> Self {
+        Self { id, shingle_count, lane_bits, bytes }
     }
 
     /// The id of what it was made with: [`Params::signature_id`](crate::Params::signature_id).
@@ -90,11 +112,57 @@ impl Signature {
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
+
+    /// The rows as numbers, row 0 first: the values themselves where lanes have 32 or 64 bits, and
+    /// the 8 or 16 bits that are left of them otherwise.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = u64> + '_ {
+        let lane_bytes = lane::bytes(self.lane_bits);
+        self.bytes.chunks_exact(lane_bytes).map(lane::number)
+    }
+
+    /// The signature of the union of the two documents' sets: of each row the least value.
+    ///
+    /// Exact where rows are minima of a hash over the set, as those of MinHash are, which this
+    /// crate cannot check. The shingle count of the union is not known: it is 0. Errors: `Invalid`
+    /// unless rows are whole (lanes of 32 or 64 bits, of a [`Scheme::External`]), because the 8 or
+    /// 16 bits that are left of a value do not say which of two was less; `Mismatch` for signatures
+    /// of different ids.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// use nearkin::{Params, Scheme, Signature};
+    ///
+    /// let scheme = Scheme::external("datasketch-seed1")?;
+    /// let params = Params::builder().scheme(scheme).hashes(16).bands(4, 4).lane_bits(64).build()?;
+    /// let (a, b) = ([9_u64; 16], [3, 20].repeat(8));
+    /// let (a, b) = (Signature::from_rows(&params, &a, 0)?, Signature::from_rows(&params, &b, 0)?);
+    /// assert!(a.union(&b)?.rows().eq([3, 9].repeat(8)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn union(&self, other: &Self) -> Result<Self> {
+        if self.id != other.id {
+            return Err(Error::new(
+                ErrorKind::Mismatch,
+                "the two signatures are of different parameters",
+            ));
+        }
+        if !lane::is_whole(self.lane_bits) {
+            return Err(Error::invalid(format!(
+                "a union needs whole rows, and {} bits are left of these; make the signatures with \
+                 32 or 64 lane bits, or from the union of the sets",
+                self.lane_bits
+            )));
+        }
+        let least = self.rows().zip(other.rows()).map(|(a, b)| a.min(b)).collect::<Vec<_>>();
+        let bytes = lane::store_whole(&least, self.lane_bits)?;
+        Ok(Self::new(self.id, self.lane_bits, 0, bytes))
+    }
 }
 
 impl fmt::Debug for Signature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { id, shingle_count, bytes } = self;
+        let Self { id, shingle_count, bytes, .. } = self;
         write!(f, "Signature({id:016x}, {shingle_count} shingles, {} bytes: ", bytes.len())?;
         for byte in bytes.iter().take(8) {
             write!(f, "{byte:02x}")?;
@@ -134,7 +202,50 @@ mod tests {
                 assert_eq!(Signature::from_rows(&params, &narrow, 4).unwrap(), made);
             }
         }
-        assert_eq!(block.lines().count(), 4);
+        assert_eq!(block.lines().count(), 6);
+    }
+
+    #[test]
+    fn whole_rows_are_kept_and_narrow_ones_are_what_is_left() {
+        let values: Vec<u64> = (0..16).map(|row| (row << 28) + 7 * row).collect();
+        for bits in [32, 64] {
+            let made = Signature::from_rows(&external("a", 16, bits), &values, 4).unwrap();
+            assert_eq!(made.as_bytes().len(), 16 * lane::bytes(bits));
+            assert_eq!(made.rows().collect::<Vec<_>>(), values, "{bits}");
+            assert_eq!(made.rows().len(), 16);
+        }
+        let wide = Signature::from_rows(&external("a", 16, 16), &values, 4).unwrap();
+        let narrow = Signature::from_rows(&external("a", 16, 8), &values, 4).unwrap();
+        assert!(narrow.rows().eq(wide.rows().map(|row| row >> 8)));
+        let greatest = vec![u64::MAX; 16];
+        let made = Signature::from_rows(&external("a", 16, 64), &greatest, 4).unwrap();
+        assert!(made.rows().eq(greatest.iter().copied()));
+        let refused = Signature::from_rows(&external("a", 16, 32), &greatest, 4).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Invalid);
+        assert!(refused.to_string().contains("row 0 is 18446744073709551615"), "{refused}");
+    }
+
+    #[test]
+    fn a_union_takes_the_least_of_whole_rows_and_refuses_others() {
+        let of = |bits, begin: u64| {
+            let values: Vec<u64> =
+                (0..16).map(|row| begin.wrapping_mul(row * row + 1) % 97).collect();
+            Signature::from_rows(&external("a", 16, bits), &values, 4).unwrap()
+        };
+        for bits in [32, 64] {
+            let (a, b) = (of(bits, 5), of(bits, 1 << 40));
+            let union = a.union(&b).unwrap();
+            assert!(union.rows().eq(a.rows().zip(b.rows()).map(|(a, b)| a.min(b))));
+            assert!(union != a && union != b);
+            assert_eq!((union.id(), union.shingle_count()), (a.id(), 0));
+            assert_eq!(b.union(&a).unwrap(), union);
+        }
+        for bits in [8, 16] {
+            let refused = of(bits, 5).union(&of(bits, 6)).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::Invalid, "{refused}");
+        }
+        let refused = of(32, 5).union(&of(64, 5)).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Mismatch, "{refused}");
     }
 
     #[test]
@@ -154,7 +265,7 @@ mod tests {
     #[test]
     fn nothing_is_sketched_for_signatures_made_elsewhere() {
         let sketcher = Sketcher::new(&external("a", 16, 8));
-        let tried = [sketcher.text("a b c"), sketcher.items(["a"]), sketcher.integers([1])];
+        let tried = [sketcher.text("a b c"), sketcher.items(["a"]), sketcher.items([1])];
         for refused in tried {
             let refused = refused.unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::Invalid);

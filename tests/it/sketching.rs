@@ -7,7 +7,7 @@ use nearkin::Sketcher;
 fn repeated_items_change_nothing_however_many_there_are() {
     let sketcher = Sketcher::new(&params());
     for distinct in [1_u32, 2, 15, 16, 17, 100, 500, 1_000, 1_030] {
-        let plain = sketcher.integers(0..distinct).unwrap();
+        let plain = sketcher.items(0..distinct).unwrap();
         assert_eq!(plain.shingle_count(), distinct);
         // The repeats at the end, at the front, and between.
         for repeats in (0..40).filter(|repeats| *repeats <= distinct) {
@@ -17,7 +17,7 @@ fn repeated_items_change_nothing_however_many_there_are() {
                 (0..distinct).flat_map(|at| vec![at; if at < repeats { 2 } else { 1 }]).collect(),
             ];
             for items in orders {
-                let signature = sketcher.integers(items).unwrap();
+                let signature = sketcher.items(items).unwrap();
                 assert!(signature == plain, "{repeats} repeats among {distinct}");
             }
         }

@@ -53,7 +53,7 @@ pub(crate) fn run(begin: u32, count: u32) -> Signature {
 }
 
 pub(crate) fn sign(sketcher: &Sketcher, begin: u32, count: u32) -> Signature {
-    sketcher.integers(begin..begin + count).unwrap()
+    sketcher.items(begin..begin + count).unwrap()
 }
 
 /// SplitMix64 (Steele, Lea and Flood, 2014).

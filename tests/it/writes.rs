@@ -114,14 +114,14 @@ fn a_signature_of_other_parameters_is_refused() {
     let base = || Params::for_threshold(0.5).shingles(Shingles::Items).hashes(64).bands(16, 4);
     let foreign = [base().seed(1), base().hashes(128), base().lane_bits(16), base().bag(true)];
     for params in foreign {
-        let signature = Sketcher::new(&params.build().unwrap()).integers(0..10_u32).unwrap();
+        let signature = Sketcher::new(&params.build().unwrap()).items(0..10_u32).unwrap();
         assert_eq!(kind(index.insert("a", &signature)), ErrorKind::Mismatch);
         assert_eq!(kind(index.query(&signature).run()), ErrorKind::Mismatch);
     }
     assert!(index.is_empty());
     // Bands and threshold are no part of a signature.
     let other_bands = base().threshold(0.9).bands(8, 8).build().unwrap();
-    let signature = Sketcher::new(&other_bands).integers(0..10_u32).unwrap();
+    let signature = Sketcher::new(&other_bands).items(0..10_u32).unwrap();
     assert_eq!(index.insert("a", &signature).unwrap(), Outcome::Inserted);
 }
 

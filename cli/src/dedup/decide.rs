@@ -223,7 +223,7 @@ impl<'a> Fresh<'a> {
             before: Vec::new(),
             band_bytes: params.band_bytes(),
             band_count: params.bands(),
-            lane_bytes: if params.lane_bits() == 8 { 1 } else { 2 },
+            lane_bytes: params.signature_bytes() / params.hashes(),
             equal_rows_min: params.equal_rows_min(threshold),
         }
     }

@@ -130,9 +130,9 @@ impl<'de> Visitor<'de> for BlobVisitor {
 #[derive(Debug)]
 pub(super) struct Item(String);
 
-impl AsRef<str> for Item {
-    fn as_ref(&self) -> &str {
-        &self.0
+impl AsRef<[u8]> for Item {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_bytes()
     }
 }
 

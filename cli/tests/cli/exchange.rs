@@ -198,3 +198,31 @@ fn pyarrow_reads_the_export_and_its_copy_is_imported() {
     scratch.run("import j copy.parquet").ends_with(0);
     assert_eq!(exported(&scratch, "j"), lines);
 }
+
+#[test]
+fn rows_of_32_and_64_bits_are_kept_whole_exported_and_imported() {
+    let scratch = Scratch::new();
+    for (bits, top) in [("32", u64::from(u32::MAX)), ("64", u64::MAX)] {
+        let (index, copy) = (format!("i{bits}"), format!("j{bits}"));
+        let create = "--scheme external:maker-1 --hashes 16 --bands 4 --rows-per-band 4";
+        scratch.run(&format!("create {index} {create} --lane-bits {bits}")).ends_with(0);
+        let rows: Vec<u64> = (0..16).map(|row| top - row).collect();
+        let line = serde_json::json!({ "id": "a", "rows": rows });
+        scratch.write("q", format!("{line}\n"));
+        scratch.run(&format!("add {index} --jsonl q")).ends_with(0);
+        scratch.run(&format!("export {index} --out e.jsonl")).ends_with(0);
+        let file = std::fs::read_to_string(scratch.path("e.jsonl")).expect("read");
+        let width = if bits == "32" { 8 } else { 16 };
+        let hex: String = rows
+            .iter()
+            .flat_map(|row| row.to_le_bytes()[..width / 2].to_vec())
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        assert!(file.contains(&format!("\"signature\":\"{hex}\"")), "{file}");
+        scratch.run(&format!("import {copy} e.jsonl")).ends_with(0);
+        scratch.run(&format!("query {copy} --jsonl q")).ends_with(0).says(&["a"]);
+        scratch.run(&format!("rebuild {index} k{bits} --lane-bits 8")).ends_with(0);
+    }
+    scratch.run("add i32 --jsonl q").says(&["row 0 is 18446744073709551615"]);
+    scratch.run("create l --lane-bits 32").ends_with(2).says(&["lane bits must be 8 or 16"]);
+}

@@ -8,6 +8,7 @@ use crate::index::core::Core;
 use crate::index::options::{Durability, Options};
 use crate::index::read::Progress;
 use crate::index::read::state::{Place, Snapshot};
+use crate::sketch::{convert_lanes, lanes_are_convertible};
 use crate::{Error, ErrorKind, Params, Result};
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -61,7 +62,7 @@ impl Index {
         let differences = self.params().signature_differences(from.params());
         if differences.is_empty() {
             let here = self.here()?;
-            return Import::new(&here, from, Lanes::Same).run(progress);
+            return Import::new(&here, from).run(progress);
         }
         Err(Error::new(
             ErrorKind::Mismatch,
@@ -70,7 +71,8 @@ impl Index {
     }
 
     /// Makes a new index at `out` of the stored signatures of another, with other bands, another
-    /// threshold, or 8-bit rows where there were 16-bit ones; returns its number of documents.
+    /// threshold, or narrower rows (8 bits of 16; 8 or 16 of whole ones; 64 of 32); returns its
+    /// number of documents.
     ///
     /// It answers exactly as if made from the texts. Whatever else is asked for needs them:
     /// `Mismatch` says what. All of it is durable on return; after a crash or an error there may
@@ -94,11 +96,11 @@ impl Index {
         options: Options,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<u64> {
-        let lanes = Lanes::between(from.params(), params)?;
+        check_convertible(from.params(), params)?;
         // One sync at the end is enough: until then the other index is still there.
         let options = Options { durability: Durability::OsBuffer, ..options };
         let index = Self::create(out, params, options)?;
-        Import::new(index.core(), from, lanes).run(progress)?;
+        Import::new(index.core(), from).run(progress)?;
         let documents = index.len();
         index.close()?;
         Ok(documents)
@@ -116,43 +118,26 @@ fn check_of_documents(params: &Params) -> Result<()> {
     }
 }
 
-/// How stored rows become those of the other index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lanes {
-    /// They are.
-    Same,
-    /// Of 16 bits the high byte stays: that is what an 8-bit lane is.
-    HighBytes,
-}
-
-impl Lanes {
-    /// `Mismatch` where signatures made as `from` says cannot become those of `to`.
-    fn between(from: &Params, to: &Params) -> Result<Self> {
-        let narrower = from.lane_bits() == 16 && to.lane_bits() == 8;
-        let bits = if narrower { 16 } else { to.lane_bits() };
-        let mut differences = from.signature_differences(&to.to_builder().lane_bits(bits).build()?);
-        if from.passages() != to.passages() {
-            differences.push("passages: others asked".to_owned());
-        }
-        if differences.is_empty() {
-            return Ok(if narrower { Self::HighBytes } else { Self::Same });
-        }
-        Err(Error::new(
-            ErrorKind::Mismatch,
-            format!(
-                "stored signatures serve other bands, another threshold and narrower rows; for \
-                 this the texts are needed: {}",
-                differences.join("; ")
-            ),
-        ))
+/// `Mismatch` where signatures made as `from` says cannot become those of `to`.
+fn check_convertible(from: &Params, to: &Params) -> Result<()> {
+    let is_convertible =
+        lanes_are_convertible(from.lane_bits(), to.lane_bits()) && from.scheme() == to.scheme();
+    let bits = if is_convertible { from.lane_bits() } else { to.lane_bits() };
+    let mut differences = from.signature_differences(&to.to_builder().lane_bits(bits).build()?);
+    if from.passages() != to.passages() {
+        differences.push("passages: others asked".to_owned());
     }
-
-    fn convert(self, signature: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
-        match self {
-            Self::Same => signature,
-            Self::HighBytes => signature.chunks_exact(2).map(|lane| lane[1]).collect(),
-        }
+    if differences.is_empty() {
+        return Ok(());
     }
+    Err(Error::new(
+        ErrorKind::Mismatch,
+        format!(
+            "stored signatures serve other bands, another threshold and narrower rows; for this \
+             the texts are needed: {}",
+            differences.join("; ")
+        ),
+    ))
 }
 
 /// A document on its way, where possible still in the file it came from.
@@ -180,7 +165,8 @@ impl Carried<'_> {
 struct Import<'a> {
     core: &'a Core,
     from: &'a Snapshot,
-    lanes: Lanes,
+    /// Of the lanes of the two indexes.
+    bits: (u32, u32),
     batch_bytes_max: usize,
     batch: Vec<Carried<'a>>,
     batch_bytes: usize,
@@ -188,10 +174,11 @@ struct Import<'a> {
 }
 
 impl<'a> Import<'a> {
-    fn new(core: &'a Core, from: &'a Snapshot, lanes: Lanes) -> Self {
+    fn new(core: &'a Core, from: &'a Snapshot) -> Self {
+        let bits = (from.params().lane_bits(), core.params.lane_bits());
         let batch_bytes_max = BATCH_BYTES.min(core.options.batch_bytes_max);
         let (batch, batch_bytes, imported) = (Vec::new(), 0, Imported::default());
-        Self { core, from, lanes, batch_bytes_max, batch, batch_bytes, imported }
+        Self { core, from, bits, batch_bytes_max, batch, batch_bytes, imported }
     }
 
     fn run(mut self, report: Report<'_>) -> Result<Imported> {
@@ -224,7 +211,10 @@ impl<'a> Import<'a> {
     fn carry(&self, place: Place) -> Result<Carried<'a>> {
         let Place { source, ordinal } = place;
         let from: &'a Snapshot = self.from;
-        let signature = self.lanes.convert(from.signature_bytes(place)?);
+        let signature = match (from.signature_bytes(place)?, self.bits) {
+            (signature, (from, to)) if from == to => signature,
+            (signature, (from, to)) => Cow::Owned(convert_lanes(&signature, from, to)),
+        };
         Ok(match from.state.segments.get(source) {
             Some(live) => {
                 let stored = live.segment.document(ordinal)?;

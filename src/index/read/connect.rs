@@ -245,7 +245,7 @@ mod tests {
             let index = index.expect("created");
             for (key, lanes) in documents.iter().enumerate() {
                 let lanes = lanes.to_vec().into_boxed_slice();
-                let signature = crate::Signature::from_parts(params.signature_id(), 1, lanes);
+                let signature = crate::Signature::from_parts(&params, 1, lanes);
                 index.insert((key as u64).to_le_bytes(), &signature).expect("inserted");
             }
             let snapshot = index.snapshot();

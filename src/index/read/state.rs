@@ -172,7 +172,7 @@ impl Snapshot {
             Some(live) => live.segment.shingle_count(place.ordinal)?,
             None => self.state.memtable.read().shingle_count(place.ordinal),
         };
-        Ok(Some(Signature::from_parts(self.params().signature_id(), shingles, bytes)))
+        Ok(Some(Signature::from_parts(self.params(), shingles, bytes)))
     }
 
     /// Refuses to answer for a handle that was shut down.
@@ -312,14 +312,14 @@ impl Snapshot {
 
     pub(crate) fn document(&self, place: Place) -> Result<Document> {
         let bytes = self.signature_bytes(place)?.into_owned().into_boxed_slice();
-        let id = self.params().signature_id();
+        let params = self.params();
         match self.state.segments.get(place.source) {
             Some(live) => {
                 let stored = live.segment.document(place.ordinal)?;
                 let shingles = live.segment.shingle_count(place.ordinal)?;
                 Ok(Document {
                     time: live.segment.time(place.ordinal)?,
-                    signature: Signature::from_parts(id, shingles, bytes),
+                    signature: Signature::from_parts(params, shingles, bytes),
                     key: stored.key.into_owned(),
                     payload: stored.payload.into_owned(),
                 })
@@ -331,7 +331,7 @@ impl Snapshot {
                     key: content.key(place.ordinal).to_vec(),
                     payload: content.payload(place.ordinal).to_vec(),
                     time: content.time(place.ordinal),
-                    signature: Signature::from_parts(id, shingles, bytes),
+                    signature: Signature::from_parts(params, shingles, bytes),
                 })
             }
         }

@@ -298,8 +298,7 @@ pub(super) mod tests {
                     let noise = u8::from((random >> 33).is_multiple_of(8));
                     *byte = u8::try_from(at % 100).expect("small") + 100 * noise;
                 }
-                let id = params.signature_id();
-                let signature = Signature::from_parts(id, 1, Box::new(bytes));
+                let signature = Signature::from_parts(&params, 1, Box::new(bytes));
                 batch = batch.insert((part * 1_000 + at).to_le_bytes(), &signature);
             }
             index.write(batch).expect("a disk with room");

@@ -18,7 +18,7 @@ fn index(sim: &Sim) -> Index {
 fn near(value: u8, changed: usize, shingles: u32) -> Signature {
     let mut bytes = vec![value; 16];
     bytes[16 - changed..].fill(value + 100);
-    Signature::from_parts(params().signature_id(), shingles, bytes.into_boxed_slice())
+    Signature::from_parts(&params(), shingles, bytes.into_boxed_slice())
 }
 
 fn keys(matches: &[Match]) -> Vec<&str> {

@@ -32,7 +32,7 @@ pub(super) fn params() -> Params {
 
 pub(super) fn signature(params: &Params, value: u8) -> Signature {
     let bytes = vec![value; params.signature_bytes()].into_boxed_slice();
-    Signature::from_parts(params.signature_id(), 3, bytes)
+    Signature::from_parts(params, 3, bytes)
 }
 
 /// Two segments, deaths in a dead file, and changes that only the WAL has.

@@ -62,7 +62,7 @@ fn options(mode: ReadMode) -> Options {
 fn signature(number: u8) -> Signature {
     let lane = |row: u8| number % 3 * 40 + u8::from(row > number % 16);
     let bytes: Vec<u8> = (0..16).map(lane).collect();
-    Signature::from_parts(params().signature_id(), u32::from(number), bytes.into())
+    Signature::from_parts(&params(), u32::from(number), bytes.into())
 }
 
 fn insert(batch: Batch, number: u8) -> Batch {

@@ -140,7 +140,7 @@ impl File for GatedFile {
 }
 
 fn signature(params: &Params, byte: u8) -> Signature {
-    Signature::from_parts(params.signature_id(), 1, vec![byte; params.signature_bytes()].into())
+    Signature::from_parts(params, 1, vec![byte; params.signature_bytes()].into())
 }
 
 /// An index that holds "first", and its gate.

@@ -22,7 +22,7 @@ fn options() -> Options {
 fn signature(number: u8) -> Signature {
     let params = params();
     let bytes = vec![number; params.signature_bytes()];
-    Signature::from_parts(params.signature_id(), 1, bytes.into_boxed_slice())
+    Signature::from_parts(&params, 1, bytes.into_boxed_slice())
 }
 
 fn create(sim: &Sim, dir: &str) -> Index {

@@ -1,6 +1,6 @@
 //! Tests that need to look inside: the model, abandoned compactions, admitting, damage, the
 //! fixture, group commit, copies, identity, imports, expiry, payloads, the life of handles, rows of
-//! the crash table, what opening reads, and schedules of threads.
+//! the crash table, what opening reads, whole rows, and schedules of threads.
 
 #[cfg(test)]
 mod abandoned;
@@ -40,5 +40,7 @@ mod recovery;
 mod salvage;
 #[cfg(all(shuttle, test))]
 mod schedules;
+#[cfg(test)]
+mod whole;
 
 pub(crate) use model::fuzz;

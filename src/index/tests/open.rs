@@ -27,7 +27,7 @@ fn options() -> Options {
 fn signature(params: &Params, number: u64) -> Signature {
     let low = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes();
     let high = (!number).wrapping_mul(0xBF58_476D_1CE4_E5B9).to_le_bytes();
-    Signature::from_parts(params.signature_id(), 1, [low, high].concat().into_boxed_slice())
+    Signature::from_parts(params, 1, [low, high].concat().into_boxed_slice())
 }
 
 /// An index of one segment, closed cleanly.

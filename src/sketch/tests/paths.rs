@@ -379,11 +379,10 @@ fn integers_are_their_digits() {
     let numbers = [0, 1, -1, 42, i64::MIN, i64::MAX];
     let digits = numbers.map(|number| number.to_string());
     let expected = sketcher.items(digits).unwrap();
-    assert_eq!(sketcher.integers(numbers).unwrap(), expected);
-    let (number, digits) = (sketcher.integers([u64::MAX]), sketcher.items([u64::MAX.to_string()]));
+    assert_eq!(sketcher.items(numbers).unwrap(), expected);
+    let (number, digits) = (sketcher.items([u64::MAX]), sketcher.items([u64::MAX.to_string()]));
     assert_eq!(number.unwrap(), digits.unwrap());
-    let (number, digits) =
-        (sketcher.integers([i128::MIN]), sketcher.items([i128::MIN.to_string()]));
+    let (number, digits) = (sketcher.items([i128::MIN]), sketcher.items([i128::MIN.to_string()]));
     assert_eq!(number.unwrap(), digits.unwrap());
     assert_eq!(expected.shingle_count(), 6);
 }
@@ -444,7 +443,7 @@ fn a_text_without_shingles_is_empty_and_the_wrong_kind_invalid() {
             assert_eq!(kind(sketcher.text(text)), Some(ErrorKind::Empty), "{shingles} {text:?}");
         }
         assert_eq!(kind(sketcher.items(["a"])), Some(ErrorKind::Invalid));
-        assert_eq!(kind(sketcher.integers([1])), Some(ErrorKind::Invalid));
+        assert_eq!(kind(sketcher.items([1])), Some(ErrorKind::Invalid));
     }
     let words = sketcher(Params::builder());
     assert_eq!(kind(words.text("... -- ___ !?")), Some(ErrorKind::Empty));

@@ -379,8 +379,7 @@ impl Bench {
             _ => lanes.iter().flat_map(|lane| [lane & 0x0f, lane >> 4]).collect(),
         };
         let shingles = u32::from(lanes[0]) + 1;
-        let id = self.layout.params.signature_id();
-        Signature::from_parts(id, shingles, bytes.into_boxed_slice())
+        Signature::from_parts(&self.layout.params, shingles, bytes.into_boxed_slice())
     }
 
     fn write(&mut self, edits: &[Edit]) -> Result<()> {

@@ -177,8 +177,9 @@ impl Bench {
     fn refuse(&self, which: usize) -> Result<()> {
         let index = self.index();
         let good = self.signature(&vec![7; self.law.hashes]);
-        let foreign =
-            Signature::from_parts(good.id() ^ 1, 1, good.as_bytes().to_vec().into_boxed_slice());
+        let params = &self.layout.params;
+        let others = params.to_builder().seed(params.seed() ^ 1).build()?;
+        let foreign = Signature::from_parts(&others, 1, good.as_bytes().into());
         match which {
             0 => refused(index.insert(b"", &good), ErrorKind::Invalid),
             1 => refused(index.remove(vec![b'k'; 4_097]), ErrorKind::Invalid),

@@ -46,7 +46,7 @@ pub(super) fn params() -> Params {
 pub(super) fn signature(version: u8) -> Signature {
     let params = params();
     let bytes = [[version / 4; 8], [100 + version % 4; 8]].concat();
-    Signature::from_parts(params.signature_id(), u32::from(version), bytes.into())
+    Signature::from_parts(&params, u32::from(version), bytes.into())
 }
 
 /// Small logs, nothing merged but by hand; every scenario changes what it is about.

@@ -58,7 +58,7 @@ struct Writer {
 fn of_change(change: u64) -> ([u8; 1], Signature) {
     let key = u8::try_from(change).expect("small");
     let lanes = vec![key; HASHES].into_boxed_slice();
-    ([key], Signature::from_parts(params().signature_id(), 3, lanes))
+    ([key], Signature::from_parts(&params(), 3, lanes))
 }
 
 impl Writer {

@@ -154,7 +154,7 @@ impl Writer<'_> {
 fn signature(rng: &mut Rng) -> Signature {
     let mut lanes = vec![9; HASHES];
     lanes[rng.below(HASHES)] = u8::try_from(rng.below(4)).expect("small");
-    Signature::from_parts(params().signature_id(), 3, lanes.into_boxed_slice())
+    Signature::from_parts(&params(), 3, lanes.into_boxed_slice())
 }
 
 /// How often readers looked, and what came of it.

@@ -1,0 +1,150 @@
+//! Signatures made elsewhere whose rows are kept whole, in lanes of 32 and 64 bits: everything that
+//! an index does with them, held against brute force over the values.
+
+use super::copies::{answers, options};
+use crate::{Batch, Index, Params, Reader, Scheme, Signature};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const HASHES: usize = 70;
+
+fn params(lane_bits: u32) -> Params {
+    let scheme = Scheme::external("datasketch-seed1").expect("a name");
+    let builder = Params::for_threshold(0.5).scheme(scheme).hashes(HASHES).bands(17, 4);
+    builder.lane_bits(lane_bits).build().expect("valid")
+}
+
+/// The rows of a document: a half of its family has them, too. Those of two families differ in a
+/// few bits at either end only.
+fn rows(lane_bits: u32, document: u64) -> Vec<u64> {
+    let (family, top) = (document / 8, u64::from(lane_bits) - 1);
+    let mut random = document.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mut below = |end: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (random >> 33) % end
+    };
+    let row = |at: u64| {
+        let own = if below(8) <= document % 8 / 2 { below(4) } else { 0 };
+        at << 8 ^ family ^ (own & 1) << top ^ (own >> 1) << 7
+    };
+    (0..70).map(row).collect()
+}
+
+/// The keys that a query must find, by the law: a band in common, and enough rows.
+fn expected(params: &Params, all: &BTreeMap<u64, Vec<u64>>, query: &[u64]) -> Vec<(Vec<u8>, u32)> {
+    let least = params.equal_rows_min(params.threshold());
+    let mut found = Vec::new();
+    for (document, rows) in all {
+        let equal = |(a, b): &(&u64, &u64)| a == b;
+        let count = rows.iter().zip(query).filter(equal).count();
+        let count = u32::try_from(count).expect("few rows");
+        let mut bands = rows.chunks_exact(4).zip(query.chunks_exact(4)).take(17);
+        if bands.any(|(a, b)| a == b) && count >= least {
+            found.push((document.to_be_bytes().to_vec(), count));
+        }
+    }
+    found.sort_by_key(|(key, count)| (std::cmp::Reverse(*count), key.clone()));
+    found
+}
+
+fn check(index: &crate::Snapshot, lane_bits: u32, all: &BTreeMap<u64, Vec<u64>>) {
+    let params = index.params();
+    let (mut matches, mut pairs) = (0, Vec::new());
+    for document in 0..200 {
+        let query = rows(lane_bits, document);
+        let signature = Signature::from_rows(params, &query, 0).expect("rows");
+        let answer = index.query(&signature).run().expect("answered");
+        let found: Vec<_> =
+            answer.matches.iter().map(|found| (found.key.clone(), found.equal_rows)).collect();
+        let expected = expected(params, all, &query);
+        assert_eq!(found, expected, "{document}");
+        matches += found.len();
+        if all.contains_key(&document) {
+            let key = document.to_be_bytes().to_vec();
+            pairs.extend(expected.into_iter().filter(|(other, _)| *other > key));
+            let stored = index.signature(&key).expect("read").expect("there");
+            assert!(stored.rows().eq(query));
+        }
+        for found in &answer.matches {
+            // Nothing is corrected for rows that agree by accident.
+            assert_eq!(found.similarity, f64::from(found.equal_rows) / 70.0);
+        }
+    }
+    assert!((400..1_400).contains(&matches), "{matches} matches decide nothing");
+    assert_eq!(index.pairs(params.threshold()).expect("pairs").count(), pairs.len());
+}
+
+fn filled(dir: &Path, lane_bits: u32) -> (Index, BTreeMap<u64, Vec<u64>>) {
+    let params = params(lane_bits);
+    let index = Index::create(dir, &params, options()).expect("created");
+    let mut all = BTreeMap::new();
+    for part in 0..4 {
+        let documents: Vec<u64> = (0..200).filter(|document| document % 4 == part).collect();
+        let mut batch = Batch::new();
+        for document in &documents {
+            let rows = rows(lane_bits, *document);
+            let signature = Signature::from_rows(&params, &rows, 0).expect("rows");
+            batch = batch.insert(*document, &signature);
+            all.insert(*document, rows);
+        }
+        index.write(batch).expect("written");
+        if part < 3 {
+            index.flush().expect("flushed");
+        }
+    }
+    for document in (0..200).step_by(7) {
+        index.remove(document).expect("removed");
+        all.remove(&document);
+    }
+    (index, all)
+}
+
+#[test]
+fn whole_rows_are_found_by_the_law_wherever_they_lie() {
+    for bits in [32, 64] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        let (index, all) = filled(&path("index"), bits);
+        check(&index.snapshot(), bits, &all);
+        index.backup(path("copy")).expect("backed up");
+        index.compact().expect("compacted");
+        check(&index.snapshot(), bits, &all);
+        assert!(index.verify().expect("verified").problems.is_empty());
+        check(&Reader::open(path("copy"), options()).expect("opened"), bits, &all);
+        let before = answers(&index.snapshot());
+        drop(index);
+        let index = Index::open(path("index"), options()).expect("opened");
+        assert_eq!((index.params(), answers(&index.snapshot())), (&params(bits), before));
+        index.close().expect("closed");
+        let salvaged =
+            Index::salvage(path("index"), path("salvaged"), None, options()).expect("salvaged");
+        assert_eq!(salvaged.documents, all.len() as u64);
+        let index = Index::open(path("salvaged"), options()).expect("opened");
+        check(&index.snapshot(), bits, &all);
+    }
+}
+
+#[test]
+fn an_index_of_whole_rows_is_rebuilt_with_narrower_ones_and_with_64_bits() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let (index, all) = filled(&path("index"), 32);
+    for bits in [8, 16, 64] {
+        let out = path(&format!("{bits}"));
+        let to = params(bits);
+        let count = Index::rebuild(&index.snapshot(), &out, &to, options()).expect("rebuilt");
+        assert_eq!(count, all.len() as u64);
+        let rebuilt = Index::open(&out, options()).expect("opened");
+        for (document, rows) in &all {
+            let stored = rebuilt.signature(*document).expect("read").expect("there");
+            assert_eq!(stored, Signature::from_rows(&to, rows, 0).expect("rows"), "{bits}");
+        }
+    }
+    let wide = Index::open(path("64"), options()).expect("opened");
+    let refused = Index::rebuild(&wide.snapshot(), path("x"), &params(32), options());
+    let message = refused.expect_err("refused").to_string();
+    assert!(message.contains("lane bits: 64 here, 32 asked"), "{message}");
+    let own = Params::builder().build().expect("valid");
+    let refused = Index::rebuild(&wide.snapshot(), path("x"), &own, options());
+    assert_eq!(refused.expect_err("refused").kind(), crate::ErrorKind::Mismatch);
+}

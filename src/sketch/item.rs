@@ -1,0 +1,265 @@
+//! Items of sets as callers have them: texts, bytes and integers.
+//!
+//! An item is hashed as bytes; the bytes of an integer are defined here, once.
+
+use crate::format::bytes::{index, wide};
+use std::borrow::Cow;
+use std::fmt;
+
+/// An item of a set, made of whatever the caller has: `&str`, `String`, `&[u8]`, `Vec<u8>`, and
+/// references to anything else that is bytes; or any integer.
+///
+/// Functions that take `impl Into<Item>` take all of these as they are. A text is the same item as
+/// its bytes, and an integer the same item as its decimal digits: `1_u8`, `1_i64` and `"1"` are one
+/// item.
+///
+/// ```
+/// # fn main() -> nearkin::Result<()> {
+/// use nearkin::{Params, Shingles, Sketcher};
+///
+/// let params = Params::for_threshold(0.5).shingles(Shingles::Items).build()?;
+/// let sketch = Sketcher::new(&params);
+/// let numbers = sketch.items([17, 4, -1])?;
+/// assert_eq!(sketch.items(["-1", "17", "4"])?, numbers);
+/// assert_eq!(sketch.items([b"17".as_slice(), b"4", b"-1"])?, numbers);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Item<'a>(Form<'a>);
+
+#[derive(Clone)]
+enum Form<'a> {
+    Borrowed(&'a [u8]),
+    Owned(Vec<u8>),
+    /// Whether it is below zero, and how far from zero.
+    Integer(bool, u64),
+    Wide(bool, u128),
+}
+
+/// The digits of the least 128-bit integer and its sign, in whole chunks.
+const DIGITS_MAX: usize = 48;
+/// Digits are written in chunks of eight.
+const CHUNK: u64 = 100_000_000;
+/// A power of ten in 64 bits, of whole chunks; and its number of zeros.
+const SPLIT: u128 = 10_000_000_000_000_000;
+const SPLIT_DIGITS: usize = 16;
+
+/// Room for the digits of one integer.
+pub(super) struct Digits([u8; DIGITS_MAX]);
+
+impl Digits {
+    pub(super) fn new() -> Self {
+        Self([0; DIGITS_MAX])
+    }
+
+    /// Writes the digits of `number` so that they end at `end`; where they begin.
+    #[inline(always)]
+    fn put(&mut self, mut number: u64, mut end: usize) -> usize {
+        while number >= CHUNK {
+            self.put_chunk(eight(number % CHUNK), end);
+            number /= CHUNK;
+            end -= 8;
+        }
+        let digits = eight(number);
+        self.put_chunk(digits, end);
+        // The last digit stays if all are zero.
+        let zeros = (digits | 1 << 63).trailing_zeros() / 8;
+        end - 8 + index(zeros)
+    }
+
+    /// The number of eight digits, the first in the lowest byte, as text.
+    #[inline(always)]
+    fn put_chunk(&mut self, digits: u64, end: usize) {
+        let text = digits | 0x3030_3030_3030_3030;
+        self.0[end - 8..end].copy_from_slice(&text.to_le_bytes());
+    }
+
+    /// As `put`, for numbers of more than 64 bits.
+    fn put_wide(&mut self, number: u128) -> usize {
+        let (mut rest, mut end) = (number, DIGITS_MAX);
+        while rest > u128::from(u64::MAX) {
+            let begin = self.put(low_u64(rest % SPLIT), end);
+            end -= SPLIT_DIGITS;
+            self.0[end..begin].fill(b'0');
+            rest /= SPLIT;
+        }
+        self.put(low_u64(rest), end)
+    }
+
+    #[inline(always)]
+    fn sign(&mut self, negative: bool, mut begin: usize) -> &[u8] {
+        if negative {
+            begin -= 1;
+            self.0[begin] = b'-';
+        }
+        &self.0[begin..]
+    }
+}
+
+/// The eight digits of a number below 10^8, one in each byte, the first in the lowest: two of four
+/// digits are made of it, of these four of two, and of these eight of one, each step for all at
+/// once.
+#[inline(always)]
+fn eight(number: u64) -> u64 {
+    let fours = number / 10_000 | number % 10_000 << 32;
+    // x * 10,486 >> 20 is x / 100 for all x below 10,000; x * 103 >> 10 is x / 10 below 100.
+    let hundreds = (fours * 10_486) >> 20 & 0x0000_007f_0000_007f;
+    let twos = hundreds | (fours - 100 * hundreds) << 16;
+    let tens = (twos * 103) >> 10 & 0x000f_000f_000f_000f;
+    tens | (twos - 10 * tens) << 8
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "below 2^64")]
+fn low_u64(number: u128) -> u64 {
+    number as u64
+}
+
+impl Item<'_> {
+    /// The bytes that are hashed, those of an integer in `digits`.
+    #[inline(always)]
+    pub(super) fn bytes<'b>(&'b self, digits: &'b mut Digits) -> &'b [u8] {
+        match &self.0 {
+            Form::Borrowed(bytes) => bytes,
+            Form::Owned(bytes) => bytes,
+            Form::Integer(negative, number) => {
+                let begin = digits.put(*number, DIGITS_MAX);
+                digits.sign(*negative, begin)
+            }
+            Form::Wide(negative, number) => {
+                let begin = digits.put_wide(*number);
+                digits.sign(*negative, begin)
+            }
+        }
+    }
+}
+
+impl<'a, T: AsRef<[u8]> + ?Sized> From<&'a T> for Item<'a> {
+    #[inline(always)]
+    fn from(item: &'a T) -> Self {
+        Self(Form::Borrowed(item.as_ref()))
+    }
+}
+
+impl From<String> for Item<'_> {
+    #[inline]
+    fn from(item: String) -> Self {
+        Self(Form::Owned(item.into_bytes()))
+    }
+}
+
+impl From<Vec<u8>> for Item<'_> {
+    #[inline]
+    fn from(item: Vec<u8>) -> Self {
+        Self(Form::Owned(item))
+    }
+}
+
+impl<'a> From<Cow<'a, str>> for Item<'a> {
+    #[inline]
+    fn from(item: Cow<'a, str>) -> Self {
+        match item {
+            Cow::Borrowed(item) => item.into(),
+            Cow::Owned(item) => item.into(),
+        }
+    }
+}
+
+/// Integers: `unsigned_abs` of those that may be below zero.
+macro_rules! integers {
+    ($($unsigned:ty, $signed:ty, $form:ident;)*) => {$(
+        impl From<$unsigned> for Item<'_> {
+            #[inline(always)]
+            fn from(item: $unsigned) -> Self {
+                Self(Form::$form(false, item.into()))
+            }
+        }
+
+        impl From<$signed> for Item<'_> {
+            #[inline(always)]
+            fn from(item: $signed) -> Self {
+                Self(Form::$form(item < 0, item.unsigned_abs().into()))
+            }
+        }
+    )*};
+}
+
+integers! {
+    u8, i8, Integer;
+    u16, i16, Integer;
+    u32, i32, Integer;
+    u64, i64, Integer;
+    u128, i128, Wide;
+}
+
+impl From<usize> for Item<'_> {
+    #[inline(always)]
+    fn from(item: usize) -> Self {
+        Self(Form::Integer(false, wide(item)))
+    }
+}
+
+impl fmt::Debug for Item<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut digits = Digits::new();
+        let bytes = self.bytes(&mut digits);
+        let shown = bytes.get(..64).unwrap_or(bytes);
+        write!(f, "Item(\"{}\"{})", shown.escape_ascii(), if bytes.len() > 64 { ".." } else { "" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes<'a>(item: impl Into<Item<'a>>) -> String {
+        let item = item.into();
+        String::from_utf8(item.bytes(&mut Digits::new()).to_vec()).unwrap()
+    }
+
+    #[test]
+    fn integers_are_their_decimal_digits() {
+        let powers = (0..39).map(|power| 10_u128.pow(power));
+        let twos = (0..128).map(|power| 1_u128 << power);
+        for number in powers.chain(twos).flat_map(|number| [number - 1, number, number + 1]) {
+            assert_eq!(bytes(number), number.to_string());
+            if let Ok(number) = i128::try_from(number) {
+                assert_eq!(bytes(-number), (-number).to_string());
+            }
+            if let Ok(number) = u64::try_from(number) {
+                assert_eq!(bytes(number), number.to_string());
+            }
+            if let Ok(number) = i64::try_from(number) {
+                assert_eq!(bytes(-number), (-number).to_string());
+            }
+        }
+        assert_eq!(
+            (bytes(i128::MIN), bytes(u128::MAX)),
+            (i128::MIN.to_string(), u128::MAX.to_string())
+        );
+        assert_eq!((bytes(i64::MIN), bytes(i8::MIN)), (i64::MIN.to_string(), "-128".to_owned()));
+        assert_eq!((bytes(7_usize), bytes(7_u8), bytes(7)), ("7".into(), "7".into(), "7".into()));
+    }
+
+    #[test]
+    fn whatever_stands_for_an_item_is_the_same_bytes() {
+        let owned = "item".to_owned();
+        let all = [
+            bytes("item"),
+            bytes(&owned),
+            bytes::<'_>(b"item"),
+            bytes(b"item".to_vec()),
+            bytes(Cow::Borrowed("item")),
+            bytes(Cow::Owned::<str>(owned.clone())),
+            bytes(owned.clone()),
+        ];
+        assert!(all.iter().all(|one| one == "item"));
+    }
+
+    #[test]
+    fn an_item_prints_a_line() {
+        assert_eq!(format!("{:?}", Item::from("a\n")), "Item(\"a\\n\")");
+        assert_eq!(format!("{:?}", Item::from(-5)), "Item(\"-5\")");
+        assert!(format!("{:?}", Item::from(vec![b'x'; 1 << 20])).len() < 100);
+    }
+}
