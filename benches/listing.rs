@@ -33,6 +33,14 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         time("iter()", || snapshot.iter().map(|found| Ok(found?.key.len())).sum())?;
         let length = |key: Result<Key<'_>>| Ok(key?.as_bytes().len());
         time("keys()", || snapshot.keys()?.map(length).sum())?;
+        time("for_each_key", || {
+            let mut bytes = 0;
+            let each = |key: &[u8]| {
+                bytes += key.len();
+                std::ops::ControlFlow::Continue(())
+            };
+            snapshot.for_each_key(each).map(|()| bytes)
+        })?;
         time("keys of one tenant", || snapshot.keys_with_prefix("tenant 07/")?.map(length).sum())?;
     }
     // One tenant of twenty, of a query that all of them match.

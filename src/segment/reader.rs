@@ -13,8 +13,11 @@ use crate::format::header::FileKind;
 use crate::storage::{File, Storage};
 use crate::{Error, Result};
 use std::borrow::Cow;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
+
+/// Most bytes of 64 documents that are read together for their keys.
+const NEAR_BYTES_MAX: usize = if cfg!(test) { 1 << 10 } else { 64 << 10 };
 
 /// One open segment.
 #[derive(Debug)]
@@ -135,6 +138,55 @@ impl Segment {
         self.blocks.read(at + 2, count)
     }
 
+    /// Calls `tell` with the key of every document whose bit in `dead` is not set, in their order,
+    /// until it breaks off. Documents that lie close together are read at once, payloads included.
+    pub(crate) fn each_key(
+        &self,
+        dead: &[u64],
+        tell: &mut impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        let ordinals = (0..self.docs()).step_by(index(STARTS_PER_BASE));
+        for (first, dead) in ordinals.zip(dead) {
+            let count = STARTS_PER_BASE.min(self.docs() - first);
+            let mut live = !dead & u64::MAX >> (u64::BITS - count);
+            if live == 0 {
+                continue;
+            }
+            let read = self.starts_and_documents(first, count)?;
+            while live != 0 {
+                let at = live.trailing_zeros();
+                live &= live - 1;
+                let near = read.as_ref().and_then(|(starts, all)| key_of(starts, all, index(at)));
+                let told = match near {
+                    Some(key) => tell(key),
+                    // Far apart, or damaged: the error is told there.
+                    None => tell(&self.key(first + at)?),
+                };
+                if told.is_break() {
+                    return Ok(told);
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// The starts of consecutive documents with one base, and their bytes; `None` if these are
+    /// many.
+    #[expect(clippy::type_complexity, reason = "two pieces of a file")]
+    fn starts_and_documents(
+        &self,
+        first: u32,
+        count: u32,
+    ) -> Result<Option<(Cow<'_, [u8]>, Cow<'_, [u8]>)>> {
+        let (begin, end) = (self.start(first)?, self.start(first + count)?);
+        let bytes = end.checked_sub(begin).and_then(|bytes| usize::try_from(bytes).ok());
+        let Some(bytes) = bytes.filter(|bytes| *bytes <= NEAR_BYTES_MAX) else { return Ok(None) };
+        let [_, documents, _, starts, ..] = &self.layout.sections;
+        let starts = self.blocks.read(starts.offset + 4 * u64::from(first), index(4 * count))?;
+        let at = documents.offset.saturating_add(begin);
+        Ok(Some((starts, self.blocks.read(at, bytes)?)))
+    }
+
     pub(crate) fn time(&self, ordinal: u32) -> Result<u64> {
         assert!(ordinal < self.docs(), "no such ordinal");
         let [_, _, _, _, times, ..] = &self.layout.sections;
@@ -218,4 +270,19 @@ impl Segment {
     fn u32_at(&self, offset: u64) -> Result<u32> {
         Ok(u32::from_le_bytes(self.blocks.array(offset)?))
     }
+}
+
+/// The key of document `at` of those that begin at these starts; `None` if it cannot be there.
+#[inline]
+fn key_of<'d>(starts: &[u8], documents: &'d [u8], at: usize) -> Option<&'d [u8]> {
+    let start = u32::from_le_bytes(*starts.as_chunks().0.get(at)?);
+    let (length, rest) = documents.get(index(start)..)?.split_first_chunk()?;
+    let count = usize::from(u16::from_le_bytes(*length));
+    let end = starts
+        .as_chunks()
+        .0
+        .get(at + 1)
+        .map_or(documents.len(), |end| index(u32::from_le_bytes(*end)));
+    let is_within = (1..=KEY_BYTES_MAX).contains(&count) && index(start) + 2 + count <= end;
+    is_within.then(|| rest.get(..count)).flatten()
 }

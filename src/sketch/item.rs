@@ -2,6 +2,7 @@
 //!
 //! An item is hashed as bytes; the bytes of an integer are defined here, once.
 
+use super::unit::UnitHash;
 use crate::format::bytes::{index, wide};
 use std::borrow::Cow;
 use std::fmt;
@@ -63,16 +64,13 @@ impl Digits {
         }
         let digits = eight(number);
         self.put_chunk(digits, end);
-        // The last digit stays if all are zero.
-        let zeros = (digits | 1 << 63).trailing_zeros() / 8;
-        end - 8 + index(zeros)
+        end - 8 + index(leading_zeros(digits))
     }
 
     /// The number of eight digits, the first in the lowest byte, as text.
     #[inline(always)]
     fn put_chunk(&mut self, digits: u64, end: usize) {
-        let text = digits | 0x3030_3030_3030_3030;
-        self.0[end - 8..end].copy_from_slice(&text.to_le_bytes());
+        self.0[end - 8..end].copy_from_slice(&(digits | ASCII).to_le_bytes());
     }
 
     /// As `put`, for numbers of more than 64 bits.
@@ -97,6 +95,15 @@ impl Digits {
     }
 }
 
+/// Makes characters of eight digits.
+const ASCII: u64 = 0x3030_3030_3030_3030;
+
+/// How many of eight digits are zeros before the number; the last stays if all are.
+#[inline(always)]
+fn leading_zeros(digits: u64) -> u32 {
+    (digits | 1 << 63).trailing_zeros() / 8
+}
+
 /// The eight digits of a number below 10^8, one in each byte, the first in the lowest: two of four
 /// digits are made of it, of these four of two, and of these eight of one, each step for all at
 /// once.
@@ -116,6 +123,40 @@ fn low_u64(number: u128) -> u64 {
 }
 
 impl Item<'_> {
+    /// The hash of the item as a unit: `of_text`, which may fold, gives that of texts and bytes.
+    /// Integers above zero are hashed without being written down.
+    #[inline(always)]
+    pub(super) fn hash(
+        &self,
+        unit: UnitHash,
+        digits: &mut Digits,
+        of_text: impl FnOnce(&[u8]) -> u64,
+    ) -> u64 {
+        match self.0 {
+            Form::Borrowed(bytes) => of_text(bytes),
+            Form::Owned(ref bytes) => of_text(bytes),
+            Form::Integer(false, number) if number < CHUNK => {
+                let all = eight(number);
+                let zeros = leading_zeros(all);
+                unit.short((all | ASCII) >> (8 * zeros), 8 - zeros)
+            }
+            Form::Integer(false, number) if number < CHUNK * CHUNK => {
+                let (high, last) = (eight(number / CHUNK), eight(number % CHUNK) | ASCII);
+                let zeros = leading_zeros(high);
+                let first = (high | ASCII) >> (8 * zeros) | last.unbounded_shl(64 - 8 * zeros);
+                unit.medium(first, last, 16 - zeros)
+            }
+            Form::Integer(false, number) => {
+                let last = [number / CHUNK % CHUNK, number % CHUNK].map(|half| eight(half) | ASCII);
+                let high = eight(number / (CHUNK * CHUNK));
+                let zeros = leading_zeros(high);
+                let join = |low: u64, high: u64| low >> (8 * zeros) | high << (64 - 8 * zeros);
+                unit.large([join(high | ASCII, last[0]), join(last[0], last[1])], last, 24 - zeros)
+            }
+            Form::Integer(..) | Form::Wide(..) => unit.of(self.bytes(digits)),
+        }
+    }
+
     /// The bytes that are hashed, those of an integer in `digits`.
     #[inline(always)]
     pub(super) fn bytes<'b>(&'b self, digits: &'b mut Digits) -> &'b [u8] {
@@ -239,6 +280,17 @@ mod tests {
         );
         assert_eq!((bytes(i64::MIN), bytes(i8::MIN)), (i64::MIN.to_string(), "-128".to_owned()));
         assert_eq!((bytes(7_usize), bytes(7_u8), bytes(7)), ("7".into(), "7".into(), "7".into()));
+    }
+
+    #[test]
+    fn an_integer_has_the_hash_of_its_digits() {
+        for (unit, power) in (0..5).flat_map(|seed| (0..20).map(move |power| (seed, power))) {
+            let (unit, power) = (UnitHash::new(unit), 10_u64.pow(power));
+            for number in [power - 1, power, power.wrapping_mul(3) + 7, power ^ 0x5a5a] {
+                let hash = Item::from(number).hash(unit, &mut Digits::new(), |_| 0);
+                assert_eq!(hash, unit.of(number.to_string().as_bytes()), "{number}");
+            }
+        }
     }
 
     #[test]

@@ -165,7 +165,8 @@ impl Sketcher {
     ) {
         let (inner, mut digits) = (&self.inner, item::Digits::new());
         sums.clear();
-        sums.extend(items.into_iter().map(|item| inner.item(item.into().bytes(&mut digits))));
+        let hash = |item: Item<'_>| item.hash(inner.unit, &mut digits, |text| inner.item(text));
+        sums.extend(items.into_iter().map(Into::into).map(hash));
     }
 
     /// The signature of rows made elsewhere, u32 or u64: see [`Signature::from_rows`], which fails

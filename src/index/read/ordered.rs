@@ -2,19 +2,22 @@
 //!
 //! A few bytes of each key, after those that all have in common, decide most of the time: they and
 //! the number of the key make one integer, and integers are sorted. Keys for which those bytes are
-//! the same are looked at again, from behind them on.
+//! the same are sorted again, from behind them on.
 
 use crate::format::bytes::index;
 use crate::index::read::listing::dead_bits;
 use crate::index::read::state::Snapshot;
 use crate::{Error, Result};
+use std::ops::ControlFlow;
 
-/// Bytes of a key in an integer; the rest is the key's number.
-const HEAD: usize = 12;
+/// Bytes of a key in an integer, before the byte that says how many there are.
+const HEAD: usize = 11;
 /// Fewer keys than this are compared as they are.
-const FEW: usize = if cfg!(test) { 3 } else { 24 };
+const FEW: usize = if cfg!(test) { 3 } else { 16 };
 /// Documents of the memtable that are looked at in one hold of its lock.
 const HOLD: u32 = if cfg!(test) { 5 } else { 1_024 };
+/// The bits of the number of a key.
+const NUMBER: u128 = 0xffff_ffff;
 
 /// Keys, one after the other, and the order that they are in.
 pub(super) struct Ordered {
@@ -32,10 +35,33 @@ struct Gathered {
 }
 
 impl Gathered {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    #[inline]
+    fn push(&mut self, key: &[u8]) {
+        self.bytes.extend_from_slice(key);
+        self.ends.push(self.bytes.len());
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        begins.zip(&self.ends).map(|(begin, end)| &self.bytes[begin..*end])
+    }
+
+    #[inline]
     fn key(&self, number: u32) -> &[u8] {
         let number = index(number);
         let begin = number.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.bytes[begin..self.ends[number]]
+    }
+
+    /// What a key has behind its first `depth` bytes.
+    #[inline]
+    fn rest(&self, number: u32, depth: usize) -> &[u8] {
+        self.key(number).get(depth..).unwrap_or_default()
     }
 }
 
@@ -43,23 +69,17 @@ impl Ordered {
     /// The keys of live documents that begin so. An error if they are 2^32 or more.
     pub(super) fn of(snapshot: &Snapshot, prefix: &[u8]) -> Result<Self> {
         let mut keys = Gathered::default();
-        let mut heads = Heads::new(prefix.len());
-        let mut number = Some(0_u32);
         each_live_key(snapshot, &mut |key| {
-            if !key.starts_with(prefix) {
-                return Ok(());
+            if key.starts_with(prefix) {
+                keys.push(key);
             }
-            let this = number.ok_or_else(|| Error::invalid("2^32 keys are listed at most"))?;
-            number = this.checked_add(1);
-            keys.bytes.extend_from_slice(key);
-            keys.ends.push(keys.bytes.len());
-            heads.push(key, this);
-            Ok(())
+            ControlFlow::Continue(())
         })?;
-        let (mut heads, depth) = heads.finish();
-        sort(&keys, &mut heads, depth);
-        let mut order = Vec::with_capacity(heads.len());
-        order.extend(heads.into_iter().map(number_of));
+        let count = u32::try_from(keys.ends.len())
+            .map_err(|_| Error::invalid("2^32 keys are listed at most"))?;
+        let mut order: Vec<u32> = (0..count).collect();
+        let (mut heads, mut spare) = (Vec::new(), Vec::new());
+        sort(&keys, &mut order, prefix.len(), &mut heads, &mut spare);
         Ok(Self { keys, order })
     }
 
@@ -72,103 +92,102 @@ impl Ordered {
     }
 }
 
-/// Tells the key of every live document, as they lie.
-fn each_live_key(snapshot: &Snapshot, tell: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+/// Tells the key of every live document, as they lie, until `tell` breaks off. It is called under
+/// no lock.
+pub(super) fn each_live_key(
+    snapshot: &Snapshot,
+    tell: &mut impl FnMut(&[u8]) -> ControlFlow<()>,
+) -> Result<()> {
     for (source, live) in snapshot.state.segments.iter().enumerate() {
-        let dead = dead_bits(snapshot, source)?;
-        for ordinal in 0..live.segment.docs() {
-            if dead[index(ordinal / 64)] >> (ordinal % 64) & 1 == 0 {
-                tell(&live.segment.key(ordinal)?)?;
-            }
+        if live.segment.each_key(&dead_bits(snapshot, source)?, tell)?.is_break() {
+            return Ok(());
         }
     }
     let count = snapshot.document_count(snapshot.state.segments.len());
+    let mut held = Gathered::default();
     for begin in (0..count).step_by(index(HOLD)) {
+        held.clear();
         let content = snapshot.state.memtable.read();
         for ordinal in begin..count.min(begin.saturating_add(HOLD)) {
             if content.is_live(ordinal, snapshot.visible) {
-                tell(content.key(ordinal))?;
+                held.push(content.key(ordinal));
             }
+        }
+        drop(content);
+        if held.iter().try_for_each(&mut *tell).is_break() {
+            return Ok(());
         }
     }
     Ok(())
 }
 
-/// Integers of keys and numbers, as far as the keys were told.
-struct Heads {
-    /// From here on keys are looked at: those before are the same for all.
+/// Sorts keys of which all before `depth` is the same.
+fn sort(
+    keys: &Gathered,
+    numbers: &mut [u32],
     depth: usize,
-    first: Vec<u8>,
-    /// How many bytes behind `depth` the keys have in common.
-    common: usize,
-    /// From which place on how many were known to be in common.
-    known: Vec<(usize, usize)>,
-    all: Vec<u128>,
-    /// Whether a key ends at `depth`.
-    ends: bool,
-}
-
-impl Heads {
-    fn new(depth: usize) -> Self {
-        let (first, known, all) = (Vec::new(), Vec::new(), Vec::new());
-        Self { depth, first, common: usize::MAX, known, all, ends: false }
+    heads: &mut Vec<u128>,
+    spare: &mut Vec<u128>,
+) {
+    if numbers.len() < FEW {
+        numbers.sort_unstable_by(|a, b| keys.rest(*a, depth).cmp(keys.rest(*b, depth)));
+        return;
     }
-
-    #[inline]
-    fn push(&mut self, key: &[u8], number: u32) {
-        let rest = key.get(self.depth..).unwrap_or_default();
-        self.ends |= rest.is_empty();
-        if self.all.is_empty() {
-            self.first = rest.to_vec();
-        }
-        if !rest.starts_with(self.first.get(..self.common).unwrap_or(&self.first))
-            || self.all.is_empty()
-        {
-            let equal = self.first.iter().zip(rest).take_while(|(a, b)| a == b).count();
-            // Of one key alone all is in common: then nothing decides.
-            self.common = equal;
-            self.known.push((self.all.len(), equal));
-        }
-        self.all.push(head(&rest[self.common..]) << 32 | u128::from(number));
+    let depth = depth + common(keys, numbers, depth);
+    heads.clear();
+    heads.extend(numbers.iter().map(|number| head(keys.rest(*number, depth), *number)));
+    sort_heads(heads, spare);
+    for (number, head) in numbers.iter_mut().zip(&*heads) {
+        *number = number_of(*head);
     }
-
-    /// All, counted from what turned out to be in common; and where in keys that is behind them.
-    fn finish(mut self) -> (Vec<u128>, usize) {
-        if self.all.is_empty() {
-            return (self.all, self.depth);
+    // Where keys go on behind their heads, the rest decides.
+    let mut begin = 0;
+    let runs = heads.chunk_by(|a, b| a >> 32 == b >> 32);
+    let runs: Vec<(usize, bool)> = runs.map(|run| (run.len(), goes_on(run[0]))).collect();
+    for (length, goes_on) in runs {
+        if length > 1 && goes_on {
+            sort(keys, &mut numbers[begin..begin + length], depth + HEAD, heads, spare);
         }
-        let mut end = self.all.len();
-        for (begin, common) in self.known.into_iter().rev() {
-            // These began further behind: what lies between is the first key's.
-            let shift = common - self.common;
-            if shift > 0 {
-                let between = head(&self.first[self.common..common]);
-                for head in &mut self.all[begin..end] {
-                    let number = *head & NUMBER;
-                    let own = if shift < HEAD { *head >> 32 >> (8 * shift) } else { 0 };
-                    *head = (between | own) << 32 | number;
-                }
-            }
-            end = begin;
-        }
-        (self.all, self.depth + self.common + HEAD)
+        begin += length;
     }
 }
 
-/// The bits of the number.
-const NUMBER: u128 = 0xffff_ffff;
+/// How many bytes behind `depth` the keys have in common.
+fn common(keys: &Gathered, numbers: &[u32], depth: usize) -> usize {
+    let Some(first) = numbers.first().map(|first| keys.rest(*first, depth)) else { return 0 };
+    numbers.iter().fold(first.len(), |common, number| {
+        let rest = keys.rest(*number, depth);
+        if rest.starts_with(&first[..common]) {
+            return common;
+        }
+        first[..common].iter().zip(rest).take_while(|(a, b)| a == b).count()
+    })
+}
 
 fn number_of(head: u128) -> u32 {
     u32::try_from(head & NUMBER).unwrap_or(u32::MAX)
 }
 
-/// The first bytes as an integer in the order of bytes; what is missing is zero.
+/// The first bytes as an integer in the order of bytes, what is missing zero; how many they are,
+/// or one more if others follow; and the number.
 #[inline]
-fn head(rest: &[u8]) -> u128 {
-    let mut bytes = [0; 16];
-    let count = rest.len().min(HEAD);
-    bytes[16 - HEAD..16 - HEAD + count].copy_from_slice(&rest[..count]);
-    from_bytes(bytes)
+fn head(rest: &[u8], number: u32) -> u128 {
+    let first = match rest.first_chunk::<16>() {
+        Some(first) => from_bytes(*first) >> (8 * (16 - HEAD)) << (8 * (16 - HEAD)),
+        None => {
+            let mut bytes = [0; 16];
+            let count = rest.len().min(HEAD);
+            bytes[..count].copy_from_slice(&rest[..count]);
+            from_bytes(bytes)
+        }
+    };
+    let count = rest.len().min(HEAD + 1) as u128;
+    first | count << 32 | u128::from(number)
+}
+
+/// Whether a key has more bytes than its head.
+fn goes_on(head: u128) -> bool {
+    head >> 32 & 255 > HEAD as u128
 }
 
 #[inline]
@@ -177,24 +196,34 @@ fn from_bytes(bytes: [u8; 16]) -> u128 {
     u128::from_be_bytes(bytes)
 }
 
-/// Sorts keys of which all before `depth` is in their integers or the same.
-fn sort(keys: &Gathered, heads: &mut [u128], depth: usize) {
-    heads.sort_unstable();
-    for run in heads.chunk_by_mut(|a, b| a >> 32 == b >> 32) {
-        if run.len() > FEW {
-            let mut behind = Heads::new(depth);
-            for head in &*run {
-                behind.push(keys.key(number_of(*head)), number_of(*head));
-            }
-            if !behind.ends {
-                let (all, depth) = behind.finish();
-                run.copy_from_slice(&all);
-                sort(keys, run, depth);
-                continue;
-            }
+/// Sorts heads: by counting, byte by byte, if only a few of their bytes differ.
+fn sort_heads(heads: &mut Vec<u128>, spare: &mut Vec<u128>) {
+    let first = heads.first().copied().unwrap_or(0);
+    let differing = heads.iter().fold(0, |all, head| all | (head ^ first));
+    let shifts: Vec<u32> =
+        (4..16).map(|byte| 8 * byte).filter(|shift| differing >> shift & 255 != 0).collect();
+    if shifts.len() > index(heads.len().max(1).ilog2()) {
+        heads.sort_unstable();
+        return;
+    }
+    spare.resize(heads.len(), 0);
+    for shift in shifts {
+        let digit = |head: u128| usize::from((head >> shift).to_le_bytes()[0]);
+        let mut places = [0_usize; 256];
+        for head in &*heads {
+            places[digit(*head)] += 1;
         }
-        // A few, or many of which one key may be the beginning of others.
-        run.sort_unstable_by(|a, b| keys.key(number_of(*a)).cmp(keys.key(number_of(*b))));
+        let mut begin = 0;
+        for place in &mut places {
+            begin += std::mem::replace(place, begin);
+        }
+        for head in &*heads {
+            let place = &mut places[digit(*head)];
+            spare[*place] = *head;
+            *place += 1;
+        }
+        std::mem::swap(heads, spare);
+        spare.truncate(heads.len());
     }
 }
 
@@ -212,13 +241,13 @@ mod tests {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             usize::try_from(random >> 33).expect("31 bits") % end
         };
-        for round in 0..300 {
+        for round in 0..600 {
             let stem: Vec<u8> = (0..below(60)).map(|_| b"ab\0"[below(3)]).collect();
             let mut all = BTreeSet::new();
-            for _ in 0..below(80) {
+            for _ in 0..below([8, 80, 2_000][round % 3]) {
                 let mut key = stem[below(stem.len() + 1).max(stem.len() / 2)..].to_vec();
                 key.splice(0..0, stem.iter().copied());
-                key.extend((0..below(30)).map(|_| b"ab\0"[below(3)]));
+                key.extend((0..below(40)).map(|_| b"ab\0"[below(3)]));
                 all.insert(key);
             }
             let mut told: Vec<Vec<u8>> = all.iter().rev().cloned().collect();
@@ -227,15 +256,14 @@ mod tests {
                 told.push(b"other".to_vec());
                 all.insert(b"other".to_vec());
             }
-            let (mut keys, mut heads) = (Gathered::default(), Heads::new(0));
-            for (key, number) in told.iter().zip(0..) {
-                keys.bytes.extend_from_slice(key);
-                keys.ends.push(keys.bytes.len());
-                heads.push(key, number);
+            let mut keys = Gathered::default();
+            for key in &told {
+                keys.push(key);
             }
-            let (mut heads, depth) = heads.finish();
-            sort(&keys, &mut heads, depth);
-            let sorted: Vec<&[u8]> = heads.iter().map(|head| keys.key(number_of(*head))).collect();
+            let mut order: Vec<u32> =
+                (0..told.len()).map(|at| u32::try_from(at).expect("few")).collect();
+            sort(&keys, &mut order, 0, &mut Vec::new(), &mut Vec::new());
+            let sorted: Vec<&[u8]> = order.iter().map(|number| keys.key(*number)).collect();
             let expected: Vec<&[u8]> = all.iter().map(Vec::as_slice).collect();
             assert_eq!(sorted, expected, "round {round}");
         }

@@ -128,17 +128,21 @@ proptest! {
 
     #[test]
     fn short_units_have_the_hash_of_the_crate(
-        bytes in prop::collection::vec(any::<u8>(), 24), seed in any::<u64>()
+        bytes in prop::collection::vec(any::<u8>(), 32), seed in any::<u64>()
     ) {
         for seed in [0, 1, seed, u64::MAX, 1 << 31, 1 << 32] {
             let hash = UnitHash::new(seed);
             let head = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().unwrap());
-            for len in 1..=16_u32 {
+            for len in 1..=32_u32 {
                 let end = len as usize;
                 let expected = xxh3_64_with_seed(&bytes[..end], seed);
                 // Whatever follows a short unit does not matter.
                 let found = match len {
                     1..=8 => hash.short(head(0), len),
+                    17.. => {
+                        let last = [head(end - 16), head(end - 8)];
+                        hash.large([head(0), head(8)], last, len)
+                    }
                     _ => hash.medium(head(0), head(end - 8), len),
                 };
                 prop_assert_eq!(found, expected, "{} {}", len, seed);

@@ -7,6 +7,7 @@ use crate::{
     Answer, Batch, Cluster, Collapsed, Document, ErrorKind, Query, Result, Signature, Snapshot,
 };
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -268,6 +269,19 @@ fn check_keys(snapshot: &Snapshot, model: &Model) -> Result<()> {
         let keys = keys.map(|key| Ok(key?.into_vec())).collect::<Result<Vec<_>>>()?;
         assert!(keys.iter().map(|key| &key[..]).eq(expected.map(|key| &key[..])), "{keys:?}");
     }
+    let mut keys = Vec::new();
+    snapshot.for_each_key(|key| {
+        keys.push(key.to_vec());
+        if keys.len() < 7 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    assert_eq!(keys.len(), model.docs.len().min(7), "told until it breaks off");
+    keys.clear();
+    snapshot.for_each_key(|key| {
+        keys.push(key.to_vec());
+        ControlFlow::Continue(())
+    })?;
+    keys.sort_unstable();
+    assert!(keys.iter().map(|key| &key[..]).eq(model.docs.keys().map(|key| &**key)), "{keys:?}");
     let asked: Vec<&[u8]> = model.docs.keys().map(|key| &**key).chain([&b"none"[..]]).collect();
     let found = snapshot.get_many(&asked)?;
     for (key, found) in asked.iter().zip(found) {
