@@ -9,6 +9,7 @@ use super::search::{Asked, Found, Search, small};
 use super::state::{Place, Snapshot};
 use super::terms::Stop;
 use crate::format::bytes::index;
+use crate::memtable::Content;
 
 impl Search<'_> {
     /// Takes back what has died in segments since the floor, and adds what the memtable has.
@@ -38,11 +39,12 @@ impl Search<'_> {
         // Where candidates are bounded, band by band: one that is met in a band before its first
         // would be compared for nothing. Where the caller may stop it, too: in between it holds no
         // lock.
-        let is_free = self.bounds.are_none() && self.stop.is_none();
+        let is_unbounded = self.bounds.are_none();
+        let is_free = is_unbounded && self.stop.is_none();
         let together = if is_free { self.bands } else { 1 };
         // It mostly shares more than one band.
         let mut last_found = u32::MAX;
-        let (mut met, mut marks) = (0, Vec::new());
+        let (mut met, mut marks, mut mark_all) = (0, Vec::new(), false);
         for begin in (0..self.bands).step_by(together) {
             if !self.goes_on() {
                 return;
@@ -59,9 +61,13 @@ impl Search<'_> {
                 if self.bounds.take(probe, 1) == 0 {
                     return false;
                 }
-                if met == CROWD_MIN {
+                if met >= CROWD_MIN {
                     mark(&mut marks, ordinal);
-                    return true;
+                    met += 1;
+                    // Chains cost more than reading what they lead to: then all documents are.
+                    let is_most = met > content.document_count().max(CROWD_MIN);
+                    mark_all |= is_most && is_unbounded;
+                    return !mark_all;
                 }
                 met += 1;
                 if met == CROWD_MIN {
@@ -84,13 +90,33 @@ impl Search<'_> {
                 }
                 true
             });
+            if mark_all {
+                mark_live(&content, *visible, &mut marks);
+                break;
+            }
         }
         if !marks.is_empty() {
-            let never = Stop::default();
-            let (found, stop) = (&mut self.scratch.found, self.stop.unwrap_or(&never));
-            let last_band = small(self.bands.saturating_sub(1));
-            let mut crowd = Crowd { asked, probe, last_band, source, stop, found };
-            self.is_stopped |= !crowd.compare_recent(&state.memtable, &marks);
+            self.compare_marked(asked, probe, &marks);
+        }
+    }
+
+    /// Compares documents of the memtable, each once.
+    fn compare_marked(&mut self, asked: Asked<'_>, probe: u32, marks: &[u64]) {
+        let Snapshot { state, .. } = self.snapshot;
+        let never = Stop::default();
+        let (found, stop) = (&mut self.scratch.found, self.stop.unwrap_or(&never));
+        let (source, last_band) = (state.segments.len(), small(self.bands.saturating_sub(1)));
+        let mut crowd = Crowd { asked, probe, last_band, source, stop, found };
+        self.is_stopped |= !crowd.compare_recent(&state.memtable, marks);
+    }
+}
+
+/// Sets the bits of all live documents.
+fn mark_live(content: &Content, visible: u64, marks: &mut [u64]) {
+    for (word, begin) in marks.iter_mut().zip((0..).step_by(64)) {
+        let end = content.document_count().min(begin + 64);
+        for ordinal in begin..end {
+            *word |= u64::from(content.is_live(ordinal, visible)) << (ordinal - begin);
         }
     }
 }
