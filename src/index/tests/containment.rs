@@ -23,7 +23,7 @@ fn index(dir: &std::path::Path) -> Index {
             let own = if at % 3 == 0 { at % 7 * 6 } else { 0 };
             let items = first..first + count;
             let items = items.chain(1_000_000 + number * 100..1_000_000 + number * 100 + own);
-            let signature = sketcher.integers(items).unwrap();
+            let signature = sketcher.items(items).unwrap();
             index.insert(number.to_le_bytes(), &signature).unwrap();
         }
         if part < 2 {

@@ -110,7 +110,7 @@ fn whole_rows_are_found_by_the_law_wherever_they_lie() {
         index.compact().expect("compacted");
         check(&index.snapshot(), bits, &all);
         assert!(index.verify().expect("verified").problems.is_empty());
-        check(&Reader::open(path("copy"), options()).expect("opened"), bits, &all);
+        check(&Reader::open(path("copy"), options()).expect("opened").snapshot(), bits, &all);
         let before = answers(&index.snapshot());
         drop(index);
         let index = Index::open(path("index"), options()).expect("opened");
