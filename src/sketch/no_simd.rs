@@ -2,6 +2,7 @@
 //!
 //! Knows nothing. The proof has no value, so what asks for one is never called.
 
+use super::fold::scripts::{Scripts, Stretch};
 use super::scratch::Scratch;
 use super::split::Cut;
 pub(crate) use super::split::{plain_blanks as blanks, plain_masks as masks};
@@ -34,6 +35,17 @@ impl Processor {
         _: &mut [u32],
         _: Cut,
     ) -> (usize, bool) {
+        match self {}
+    }
+
+    pub(crate) fn letters(
+        self,
+        _: &Scripts,
+        _: &[u8],
+        _: &mut [u8],
+        _: usize,
+        _: Stretch,
+    ) -> Option<Stretch> {
         match self {}
     }
 

@@ -9,6 +9,7 @@ use std::arch::x86_64::{
     _mm_or_si128, _mm_set_epi64x, _mm_set1_epi8,
 };
 
+use super::fold::scripts::{Scripts, Stretch};
 use super::hash::{direct, finalise_all};
 use super::scratch::Scratch;
 use super::split::{Cut, Masks};
@@ -98,6 +99,24 @@ impl Processor {
             count += 1;
         }
         (count, bars)
+    }
+
+    /// ASCII and plain letters from `from` on, folded as `fold::Pass` does, where this processor
+    /// has its own way. It ends before what needs more, after `limit` bytes or a little more, or
+    /// with the text.
+    #[inline(always)]
+    pub(crate) fn letters(
+        self,
+        scripts: &Scripts,
+        text: &[u8],
+        out: &mut [u8],
+        limit: usize,
+        from: Stretch,
+    ) -> Option<Stretch> {
+        match self {
+            Self::Narrow(_) => None,
+            Self::Wide(wide) => Some(wide.letters(scripts, text, out, limit, from)),
+        }
     }
 
     /// The hashes of all units as if they were short, into `out`, which must be as long; the places

@@ -65,11 +65,11 @@ impl Units {
             }
             (Some(table), Some(Kind::Tokens)) => {
                 let cut = Cut { kind: Kind::Tokens, lower: false };
-                let letters = self.letters(text, table, &mut folded);
+                let letters = self.letters(text, table, processor, &mut folded);
                 split.hash(letters, cut, self.hash, processor, units);
             }
             (Some(table), None) if self.rules.space() => {
-                let letters = str::from_utf8(self.letters(text, table, &mut folded));
+                let letters = str::from_utf8(self.letters(text, table, processor, &mut folded));
                 // What is written is UTF-8.
                 self.of_letters(letters.unwrap_or_default(), shingles, split, units);
             }
@@ -95,7 +95,7 @@ impl Units {
             folded.resize(FOLDED_BYTES, 0);
         }
         loop {
-            let stop = pass.run(folded);
+            let stop = pass.run(processor, folded);
             let (at, end) = match stop {
                 Stop::End => (text.len(), pass.written()),
                 Stop::Full | Stop::Slow => pass.cut(folded),
@@ -122,14 +122,20 @@ impl Units {
     /// The letters of a text as they are compared, and all white space beyond ASCII as tabs: what
     /// white space becomes then is the same.
     #[inline(always)]
-    fn letters<'a>(&self, text: &str, table: &'static Table, out: &'a mut Vec<u8>) -> &'a [u8] {
+    fn letters<'a>(
+        &self,
+        text: &str,
+        table: &'static Table,
+        processor: Option<Processor>,
+        out: &'a mut Vec<u8>,
+    ) -> &'a [u8] {
         let mut pass = Pass::<false>::new(table, text);
         let bytes = FOLDED_BYTES.max(text.len() + text.len() / 8);
         if out.len() < bytes {
             out.resize(bytes, 0);
         }
         loop {
-            match pass.run(out) {
+            match pass.run(processor, out) {
                 Stop::End => return &out[..pass.written()],
                 Stop::Full => out.resize(2 * out.len(), 0),
                 Stop::Slow => {

@@ -7,6 +7,7 @@
 use unicode_normalization::char::compose;
 
 mod pass;
+pub(crate) mod scripts;
 pub(crate) mod slow;
 mod table;
 

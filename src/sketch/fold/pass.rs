@@ -3,7 +3,9 @@
 //! For words, the text it writes is not the normalised one, but one with the same words of which
 //! `split` sees all boundaries when it takes every byte beyond ASCII for a letter.
 
+use super::scripts::{Stretch, VIRAMA, VIRAMA_CLASS};
 use super::{BOUNDARY, MOVED, Record, Table, class, decode, encode, four, is_joint};
+use crate::sketch::simd::Processor;
 
 mod cut;
 mod marks;
@@ -63,12 +65,18 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
 
     /// Goes on until the text ends, `out` is full or the slow way is needed.
     #[inline(always)]
-    pub(crate) fn run(&mut self, out: &mut [u8]) -> Stop {
+    pub(crate) fn run(&mut self, processor: Option<Processor>, out: &mut [u8]) -> Stop {
         let text = self.text.as_bytes();
         let limit = out.len().saturating_sub(ROOM);
         while let Some(&first) = text.get(self.at) {
             if self.len > limit {
                 return Stop::Full;
+            }
+            if let Some(processor) = processor
+                && self.begins_plainly(text, first)
+                && self.stretch(processor, text, out, limit)
+            {
+                continue;
             }
             let done = if first < 0x80 {
                 self.ascii(text, first, out, limit)
@@ -94,6 +102,45 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
             }
         }
         Stop::End
+    }
+
+    /// Whether a stretch for `Processor::letters` begins here.
+    #[inline(always)]
+    fn begins_plainly(&self, text: &[u8], first: u8) -> bool {
+        let [_, second, third, _] = four(text, self.at);
+        match first {
+            0..0x80 => !WORDS || self.last <= Last::Letter,
+            _ if WORDS && self.last > Last::Hebrew => false,
+            0x80..0xe0 => self.table.letter(first, second) != 0,
+            0xe0 => self.table.scripts.kind(second, third) != 0,
+            _ => false,
+        }
+    }
+
+    /// ASCII and plain letters, as many as the processor folds at once; false for none.
+    #[inline(always)]
+    fn stretch(&mut self, processor: Processor, text: &[u8], out: &mut [u8], limit: usize) -> bool {
+        let open = self.last == Last::Letter && self.combining <= VIRAMA_CLASS;
+        let from = Stretch { at: self.at, len: self.len, open };
+        let Some(to) = processor.letters(self.table.scripts, text, out, limit, from) else {
+            return false;
+        };
+        if to.at == self.at {
+            return false;
+        }
+        (self.at, self.len, self.last, self.combining) = (to.at, to.len, Last::Ascii, 0);
+        if let Some([one, two, last]) = out.get(..to.len).and_then(<[u8]>::last_chunk)
+            && *last >= 0x80
+        {
+            self.last = if *two == HEBREW { Last::Hebrew } else { Last::Letter };
+            if *one == 0xe0 && self.table.scripts.kind(*two, *last) == VIRAMA {
+                self.combining = VIRAMA_CLASS;
+            }
+        } else if to.open {
+            // A text of one letter.
+            self.last = if out.first() == Some(&HEBREW) { Last::Hebrew } else { Last::Letter };
+        }
+        true
     }
 
     /// A letter of two bytes between two of ASCII, as in most languages with Latin letters.

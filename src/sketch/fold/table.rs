@@ -5,6 +5,8 @@
 //! Numbers have two bytes, little-endian.
 //! `tools/tables` writes them, and `sketch::tests::fold` holds them against their definition.
 
+use super::scripts::{self, Scripts};
+
 /// Characters from here on are not in the tables.
 const CHARS: usize = 0x3_2400;
 const BLOCK: usize = 64;
@@ -19,14 +21,20 @@ pub(crate) struct Table {
     /// Of each character of two bytes, those of the one that it becomes, if this is a letter that
     /// composes with nothing before it, or else 0.
     letters: &'static [u16; 2048],
+    /// The same and more, in the order of some processors.
+    pub(crate) scripts: &'static Scripts,
 }
 
 /// Normalisation `fold`.
-pub(crate) static FOLD: Table = Table::new(include_bytes!("fold.bin"), &FOLD_LETTERS);
+pub(crate) static FOLD: Table =
+    Table::new(include_bytes!("fold.bin"), &FOLD_LETTERS, &FOLD_SCRIPTS);
 static FOLD_LETTERS: [u16; 2048] = all_letters(include_bytes!("fold.bin"));
+static FOLD_SCRIPTS: Scripts = scripts(include_bytes!("fold.bin"));
 /// Normalisation `case`.
-pub(crate) static CASE: Table = Table::new(include_bytes!("case.bin"), &CASE_LETTERS);
+pub(crate) static CASE: Table =
+    Table::new(include_bytes!("case.bin"), &CASE_LETTERS, &CASE_SCRIPTS);
 static CASE_LETTERS: [u16; 2048] = all_letters(include_bytes!("case.bin"));
+static CASE_SCRIPTS: Scripts = scripts(include_bytes!("case.bin"));
 
 /// What the characters of a record become, and how these behave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,12 +74,16 @@ const MAYBE: u8 = 1;
 const DECOMPOSES: u8 = 2;
 
 impl Table {
-    const fn new(bytes: &'static [u8], letters: &'static [u16; 2048]) -> Self {
+    const fn new(
+        bytes: &'static [u8],
+        letters: &'static [u16; 2048],
+        scripts: &'static Scripts,
+    ) -> Self {
         let (records, rest) = bytes.split_at(RECORDS * 8);
         let (numbers, blocks) = rest.split_at(CHARS / BLOCK * 2);
         match (records.as_chunks().0.first_chunk(), numbers.as_chunks().0.first_chunk()) {
             (Some(records), Some(numbers)) => {
-                Self { records, numbers, blocks: blocks.as_chunks().0, letters }
+                Self { records, numbers, blocks: blocks.as_chunks().0, letters, scripts }
             }
             _ => panic!("the tables are complete"),
         }
@@ -112,17 +124,22 @@ impl Table {
     }
 }
 
-/// What the compiler makes `Table::letters` of.
-const fn all_letters(bytes: &[u8]) -> [u16; 2048] {
+/// The bits of a character's record, when the program is compiled.
+const fn record_of(bytes: &[u8], number: usize) -> u64 {
     let (records, rest) = bytes.split_at(RECORDS * 8);
     let (numbers, blocks) = rest.split_at(CHARS / BLOCK * 2);
+    let block = numbers.as_chunks().0[number / BLOCK];
+    let place = u16::from_le_bytes(block) as usize * BLOCK + number % BLOCK;
+    let record = u16::from_le_bytes(blocks.as_chunks().0[place]) as usize;
+    u64::from_le_bytes(records.as_chunks().0[record])
+}
+
+/// What `Table::letters` is.
+const fn all_letters(bytes: &[u8]) -> [u16; 2048] {
     let mut letters = [0; 2048];
     let mut number = 0x80;
     while number < letters.len() {
-        let block = numbers.as_chunks().0[number / BLOCK];
-        let place = u16::from_le_bytes(block) as usize * BLOCK + number % BLOCK;
-        let record = u16::from_le_bytes(blocks.as_chunks().0[place]) as usize;
-        let record = u64::from_le_bytes(records.as_chunks().0[record]);
+        let record = record_of(bytes, number);
         #[expect(clippy::cast_possible_truncation, reason = "the low half, and a small number")]
         let to = (number as u32).wrapping_add(record as u32);
         let [to_first, to_second] = [0xc0 | to >> 6, 0x80 | to & 0x3f];
@@ -135,6 +152,27 @@ const fn all_letters(bytes: &[u8]) -> [u16; 2048] {
         number += 1;
     }
     letters
+}
+
+/// What `Table::scripts` is.
+const fn scripts(bytes: &[u8]) -> Scripts {
+    let mut kinds = [[0; 128]; 16];
+    let mut number = 0x800;
+    while number < 0x1000 {
+        let record = record_of(bytes, number);
+        let [_, _, _, _, becomes, class, combining, flags] = record.to_le_bytes();
+        #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
+        let stays = becomes == MOVED && record as u32 == 0 && flags & MAYBE == 0;
+        let extends = class == class::EXTEND || class == class::EXTEND_ALPHABETIC;
+        kinds[number / 128 % 16][number % 128] = match combining {
+            0 if stays && record & LETTER_BITS == (MOVED as u64) << 32 => scripts::LETTER,
+            0 if stays && extends => scripts::EXTEND,
+            scripts::VIRAMA_CLASS if stays && extends => scripts::VIRAMA,
+            _ => 0,
+        };
+        number += 1;
+    }
+    Scripts::new(&all_letters(bytes), &kinds)
 }
 
 impl Record {

@@ -5,9 +5,11 @@
 use std::arch::x86_64::{__m512i, _mm512_loadu_si512, _mm512_set1_epi64};
 
 use super::Wide;
+use crate::sketch::fold::scripts::{Scripts, Stretch};
 use crate::sketch::split::Cut;
 use crate::sketch::unit::UnitHash;
 
+mod letters;
 mod marks;
 mod rows;
 mod units;
@@ -30,6 +32,19 @@ impl Wide {
         // SAFETY: as above.
         let count = unsafe { marks::places(marks, edges) };
         (inside, bars, count)
+    }
+
+    #[expect(clippy::unused_self, reason = "the value is the proof")]
+    pub(super) fn letters(
+        self,
+        scripts: &Scripts,
+        text: &[u8],
+        out: &mut [u8],
+        limit: usize,
+        from: Stretch,
+    ) -> Stretch {
+        // SAFETY: the function needs the features that a `Wide` is made with only.
+        unsafe { letters::letters(scripts, text, out, limit, from) }
     }
 
     #[expect(clippy::unused_self, reason = "the value is the proof")]

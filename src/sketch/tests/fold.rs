@@ -251,6 +251,24 @@ fn random_text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat())
 }
 
+fn text_of_one_script() -> impl Strategy<Value = String> {
+    // Latin, Latin beyond, Greek, Cyrillic, Armenian and Hebrew, Arabic, Devanagari, Bengali.
+    let scripts = [(0xc0, 0xff), (0x100, 0x17f), (0x386, 0x3ce), (0x400, 0x45f), (0x531, 0x5ea)];
+    let scripts = scripts.into_iter().chain([(0x620, 0x652), (0x905, 0x94d), (0x985, 0x9cd)]);
+    let script = prop::sample::select(scripts.collect::<Vec<(u32, u32)>>());
+    let other = || {
+        prop::sample::select(
+            "'\"-,.:_!7A\u{e9}\u{2019}\u{301}\u{5bc}\u{967}".chars().collect::<Vec<_>>(),
+        )
+    };
+    script.prop_flat_map(move |(first, last)| {
+        let letter = (first..=last).prop_filter_map("assigned", char::from_u32);
+        let piece = prop_oneof![60 => letter, 8 => Just(' '), 4 => prop::char::range('a', 'z'),
+            2 => other()];
+        prop::collection::vec(piece, 0..400).prop_map(String::from_iter)
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None,
         rng_seed: proptest::test_runner::RngSeed::Fixed(2), ..ProptestConfig::default() })]
@@ -261,6 +279,14 @@ proptest! {
             checker.check(&text);
             // So that it lies across the ends of buffers.
             checker.check(&text.repeat(1 + 14_000 / (text.len() + 1)));
+        }
+    }
+
+    /// Mostly letters of one script, so that many bytes are folded at once.
+    #[test]
+    fn texts_of_one_script_are_folded_and_cut_as_defined(text in text_of_one_script()) {
+        for mut checker in Checker::both() {
+            checker.check(&text);
         }
     }
 

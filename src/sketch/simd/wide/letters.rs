@@ -1,0 +1,160 @@
+//! What AVX-512 does in its own way before a text is cut: its letters folded, 64 bytes at a time.
+//!
+//! Knows bytes. `fold::Pass` does the same one letter after the other, and is tested against it.
+
+use std::arch::x86_64::{
+    __m512i, _mm512_and_si512, _mm512_cmpeq_epi8_mask, _mm512_cmplt_epi8_mask,
+    _mm512_cmplt_epu8_mask, _mm512_loadu_si512, _mm512_mask_add_epi8, _mm512_mask_mov_epi8,
+    _mm512_maskz_loadu_epi8, _mm512_movepi8_mask, _mm512_or_si512, _mm512_permutex2var_epi8,
+    _mm512_permutexvar_epi8, _mm512_set1_epi8, _mm512_slli_epi16, _mm512_storeu_si512,
+    _mm512_sub_epi8, _mm512_test_epi8_mask,
+};
+
+use crate::sketch::fold::scripts::{EXTEND, Scripts, Stretch, VIRAMA};
+
+/// The numbers of the bytes before and behind each of 64.
+static BEFORE: [u8; 64] = numbers(63);
+static BEHIND: [u8; 64] = numbers(1);
+
+#[expect(clippy::cast_possible_truncation, reason = "they are below 64")]
+const fn numbers(plus: usize) -> [u8; 64] {
+    let mut numbers = [0; 64];
+    let mut at = 0;
+    while at < numbers.len() {
+        numbers[at] = ((at + plus) % 64) as u8;
+        at += 1;
+    }
+    numbers
+}
+
+/// The pair of leading bytes that Hebrew letters have.
+const HEBREW: u8 = 0xd6;
+
+/// What one block becomes, and a bit for each byte where a character begins that is not for here.
+type Folded = (__m512i, u64);
+
+/// Folds ASCII and plain letters until something else comes, `limit` bytes are written or the text
+/// ends.
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
+pub(super) fn letters(
+    scripts: &Scripts,
+    text: &[u8],
+    out: &mut [u8],
+    limit: usize,
+    from: Stretch,
+) -> Stretch {
+    let Stretch { mut at, mut len, mut open } = from;
+    while len <= limit
+        && let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty())
+        && let Some(place) = out.get_mut(len..).and_then(<[u8]>::first_chunk_mut::<64>)
+    {
+        let there = u64::MAX >> (64 - rest.len().min(64));
+        // SAFETY: the bits say which bytes are read, and those are the text's.
+        let bytes = unsafe { _mm512_maskz_loadu_epi8(there, rest.as_ptr().cast()) };
+        let lead = _mm512_movepi8_mask(bytes) & !trailing(bytes);
+        let first = rest.get(lead.trailing_zeros() as usize).copied().unwrap_or(0);
+        let (folded, others) = match first {
+            0..0x80 => (lower(bytes), 0),
+            0xe0 => of_three(scripts, rest, bytes, lead, open),
+            0x80..0xe0 => of_two(scripts, bytes, lead, first),
+            _ => (lower(bytes), lead),
+        };
+        // SAFETY: the place is 64 bytes that are ours to write; no alignment is asked for.
+        unsafe { _mm512_storeu_si512(place.as_mut_ptr().cast(), folded) };
+        let count = (others | !there).trailing_zeros() as usize;
+        if count == 0 {
+            break;
+        }
+        (at, len) = (at + count, len + count);
+        open = rest.get(count - 1).is_some_and(|byte| *byte >= 0x80);
+        let next = rest.get(count).copied().unwrap_or(0);
+        if count < 56 || open && first & 0xfe == HEBREW && matches!(next, b'\'' | b'"') {
+            break;
+        }
+    }
+    Stretch { at, len, open }
+}
+
+/// Characters of two bytes, of which the first has the pair of leading bytes of `first`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn of_two(scripts: &Scripts, bytes: __m512i, lead: u64, first: u8) -> Folded {
+    let table = &scripts.of_two[usize::from(first >> 1 & 0xf)];
+    let [trails, leads] = table.as_chunks().0 else { return (bytes, lead) };
+    let index = numbers_of(bytes);
+    let trail = trailing(bytes);
+    // At the trailing bytes, and then at the leading ones before them.
+    let to = looked_up(leads, index);
+    let plain = _mm512_test_epi8_mask(to, to) & trail;
+    let to = _mm512_permutexvar_epi8(all(&BEHIND), to);
+    let pair = _mm512_cmpeq_epi8_mask(_mm512_and_si512(bytes, each(0xfe)), each(first & 0xfe));
+    let mut others = lead & !(pair & plain >> 1);
+    if first & 0xfe == HEBREW {
+        let quotes =
+            _mm512_cmpeq_epi8_mask(bytes, each(b'\'')) | _mm512_cmpeq_epi8_mask(bytes, each(b'"'));
+        others |= quotes & trail << 1;
+    }
+    let folded = _mm512_mask_mov_epi8(lower(bytes), trail, looked_up(trails, index));
+    (_mm512_mask_mov_epi8(folded, lead, to), others)
+}
+
+/// Characters of three bytes that stay as they are; all of the window that the first is in.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn of_three(scripts: &Scripts, rest: &[u8], bytes: __m512i, lead: u64, open: bool) -> Folded {
+    let second = rest.get(lead.trailing_zeros() as usize + 1).copied().unwrap_or(0);
+    let kinds = looked_up(&scripts.of_three[usize::from(second >> 1 & 0xf)], numbers_of(bytes));
+    let known = _mm512_test_epi8_mask(kinds, kinds);
+    let extends = _mm512_test_epi8_mask(kinds, each(EXTEND | VIRAMA));
+    let window = _mm512_cmpeq_epi8_mask(_mm512_and_si512(bytes, each(0xfe)), each(second & 0xfe));
+    let leads = _mm512_cmpeq_epi8_mask(bytes, each(0xe0));
+    let mut others = lead & !(leads & window >> 1 & known >> 2);
+    let beyond = _mm512_movepi8_mask(bytes);
+    others |= lead & extends >> 2 & !(beyond << 1 | u64::from(open));
+    (lower(bytes), others)
+}
+
+/// The bytes that a character goes on with.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn trailing(bytes: __m512i) -> u64 {
+    _mm512_cmplt_epi8_mask(bytes, each(0xc0))
+}
+
+/// At each last byte of a character its number, as far as seven bits go.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn numbers_of(bytes: __m512i) -> __m512i {
+    let before = _mm512_permutexvar_epi8(all(&BEFORE), bytes);
+    let high = _mm512_slli_epi16(_mm512_and_si512(before, each(1)), 6);
+    _mm512_or_si512(_mm512_and_si512(bytes, each(0x3f)), high)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512vbmi")]
+fn looked_up(table: &[u8; 128], index: __m512i) -> __m512i {
+    let [low, high] = super::halves(table);
+    _mm512_permutex2var_epi8(low, index, high)
+}
+
+/// Upper-case letters of ASCII made lower.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn lower(bytes: __m512i) -> __m512i {
+    let upper = _mm512_cmplt_epu8_mask(_mm512_sub_epi8(bytes, each(b'A')), each(26));
+    _mm512_mask_add_epi8(bytes, upper, bytes, each(0x20))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn each(byte: u8) -> __m512i {
+    _mm512_set1_epi8(byte.cast_signed())
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn all(bytes: &[u8; 64]) -> __m512i {
+    // SAFETY: 64 bytes are there to be read; no alignment is asked for.
+    unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+}
