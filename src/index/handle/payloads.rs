@@ -1,5 +1,7 @@
 //! More of the public handle: writing with payloads, by prefix, and what a batch may weigh.
 
+#[cfg(doc)]
+use crate::Options;
 use crate::index::Index;
 use crate::index::admit::{Admission, Admit, Newcomer};
 use crate::index::batch::{Batch, Outcome};
@@ -64,7 +66,7 @@ impl Index {
     /// Removes every document whose key begins with these bytes; returns how many. An empty prefix
     /// removes all.
     ///
-    /// One change if the removes fit into a batch of [`Options::batch_bytes_max`](crate::Options::batch_bytes_max) (by default 16
+    /// One change if the removes fit into a batch of [`Options::batch_bytes_max`] (by default 16
     /// MiB: 400,000 keys of 20 bytes), otherwise several, in the order of the keys: after a crash
     /// or an error those that were written are there whole, and the later ones are not. Covers
     /// what was written before the call. Promises and errors as [`Index::insert`]. Costs a look at
@@ -91,7 +93,7 @@ impl Index {
     }
 
     /// What a batch may weigh ([`Batch::bytes`]): the
-    /// [`Options::batch_bytes_max`](crate::Options::batch_bytes_max) that this handle was opened with.
+    /// [`Options::batch_bytes_max`] that this handle was opened with.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
