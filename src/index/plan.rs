@@ -26,6 +26,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) places: Vec<Option<Place>>,
     /// Of operations that come to a document which they do not say whole; in their order.
     merged: Vec<Merged>,
+    /// Which of these is that of an operation, counted from 1; empty while there is none.
+    merged_of: Vec<u32>,
     /// Bytes of stored documents that stay.
     kept: Vec<u8>,
 }
@@ -33,8 +35,6 @@ pub(crate) struct Plan<'a> {
 /// A document that is made of several operations on its key, or of what is stored, or of both.
 #[derive(Debug)]
 struct Merged {
-    /// The operation that comes to it.
-    at: usize,
     time: u64,
     shingle_count: u32,
     signature: Source,
@@ -89,8 +89,8 @@ pub(crate) fn plan<'a>(
         (0..count).filter(|at| outcomes[*at] != Outcome::Superseded).collect()
     };
     let places = locate_all(before, |at| operations[at].key(), key_hashes, wanted)?;
-    let (merged, kept) = (Vec::new(), Vec::new());
-    let mut plan = Plan { operations, key_hashes, outcomes, places, merged, kept };
+    let (merged, merged_of, kept) = (Vec::new(), Vec::new(), Vec::new());
+    let mut plan = Plan { operations, key_hashes, outcomes, places, merged, merged_of, kept };
     for at in 0..count {
         if plan.outcomes[at] != Outcome::Superseded {
             plan.outcomes[at] = plan.decide(before, at, &earlier)?;
@@ -284,7 +284,10 @@ impl Plan<'_> {
                 KEPT_BYTES_MAX >> 20
             )));
         }
-        self.merged.push(Merged { at, time, shingle_count, signature, payload });
+        self.merged.push(Merged { time, shingle_count, signature, payload });
+        self.merged_of.resize(self.operations.len(), 0);
+        // A batch has fewer operations than bytes, and at most 32 MiB of these.
+        self.merged_of[at] = u32::try_from(self.merged.len()).unwrap_or(u32::MAX);
         Ok(())
     }
 
@@ -310,8 +313,9 @@ impl Plan<'_> {
         if self.outcomes[at] == Outcome::Removed {
             return LoggedOperation::Remove { key };
         }
-        if let Ok(found) = self.merged.binary_search_by_key(&at, |merged| merged.at) {
-            let Merged { time, shingle_count, ref signature, ref payload, .. } = self.merged[found];
+        let merged = self.merged_of.get(at).and_then(|number| index(*number).checked_sub(1));
+        if let Some(merged) = merged {
+            let Merged { time, shingle_count, ref signature, ref payload } = self.merged[merged];
             let signature = self.bytes(signature, |operation| match operation {
                 Operation::Insert { signature, .. } => Some(*signature),
                 _ => None,
