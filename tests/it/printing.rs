@@ -78,6 +78,7 @@ fn handles(printed: &mut Printed, scratch: &Scratch) {
     printed.add("Progress", &progress.unwrap());
     let newcomer = Newcomer::new("p0", &signature).payload(&payload);
     printed.add("Newcomer", &newcomer);
+    printed.add("Edit", &Edit::insert("p0", &signature).payload(&payload));
     let terms = Admit::at(0.9).limit(1);
     let admission = index.admit("p2", &signature, &terms).unwrap();
     printed.add("Admit", &terms);
