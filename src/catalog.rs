@@ -113,17 +113,9 @@ pub(crate) fn create(storage: &Arc<dyn Storage>, path: &Path, row: &Row) -> Resu
 
 fn create_as(storage: &dyn Storage, tmp: &Path, path: &Path, row: &Row) -> Result<()> {
     let refused = |error| Error::io("write", tmp, error);
+    let image = image_of(&row.encode()).map_err(|failure| failure.error(ErrorKind::Io, tmp))?;
     let file = storage.open(tmp, OpenMode::Create).map_err(refused)?;
-    let trace = Arc::new(Trace::default());
-    // Twice: redb makes a database of 1 MiB, and cuts it to a few pages only at a later close.
-    for _ in 0..2 {
-        if let Err(failure) = write_row(&file, &trace, &row.encode()) {
-            return Err(failure.error(ErrorKind::Io, tmp));
-        }
-    }
-    if trace.failed() {
-        return Err(refused(io::Error::other("closing the new catalog failed")));
-    }
+    file.write_at(&image, 0).map_err(refused)?;
     publish(storage, &*file, tmp, path).map_err(|error| {
         match storage.open(path, OpenMode::Read) {
             Err(look) if look.kind() == io::ErrorKind::NotFound => Error::io("create", path, error),
@@ -131,6 +123,24 @@ fn create_as(storage: &dyn Storage, tmp: &Path, path: &Path, row: &Row) -> Resul
             _ => Failure::Storage(error).error(ErrorKind::Unknown, path),
         }
     })
+}
+
+/// The bytes of a new database with this row, made in memory: redb begins with 1 MiB, and needs
+/// several commits and as many syncs to cut that to a few pages.
+fn image_of(row: &[u8]) -> std::result::Result<Vec<u8>, Failure> {
+    let image = Image::default();
+    let made = catch_unwind(AssertUnwindSafe(|| {
+        let mut database = builder().create_with_backend(image.clone())?;
+        insert_row(&database, row)?;
+        while database.compact()? {}
+        Ok(())
+    }));
+    match made {
+        Ok(result) => result.map_err(Failure::Redb)?,
+        Err(_) => return Err(Failure::Panic),
+    }
+    let bytes = std::mem::take(&mut *image.0.bytes());
+    Ok(bytes)
 }
 
 /// The writer's handle. It opens the file only to commit: opening and dropping it writes nothing.
@@ -218,18 +228,23 @@ fn write_row(
     let backend = Backend { file: Arc::clone(file), trace: Arc::clone(trace) };
     // The file was checked just now; if redb panics all the same, the row decides.
     let committed = catch_unwind(AssertUnwindSafe(|| {
-        let database = builder().create_with_backend(backend)?;
-        let mut transaction = database.begin_write()?;
-        transaction.set_durability(Durability::Immediate)?;
-        transaction.set_quick_repair(true);
-        transaction.open_table(TABLE)?.insert(KEY, bytes)?;
-        transaction.commit()?;
-        Ok(())
+        insert_row(&builder().create_with_backend(backend)?, bytes)
     }));
     match committed {
         Ok(result) => result.map_err(Failure::Redb),
         Err(_) => Err(Failure::Panic),
     }
+}
+
+fn insert_row(database: &Database, bytes: &[u8]) -> std::result::Result<(), redb::Error> {
+    let mut transaction = database.begin_write()?;
+    transaction.set_durability(Durability::Immediate)?;
+    // Without redb's quick repair, which keeps 16 KiB more in the file so that a large one need not
+    // be gone through after a crash.
+    transaction.set_two_phase_commit(true);
+    transaction.open_table(TABLE)?.insert(KEY, bytes)?;
+    transaction.commit()?;
+    Ok(())
 }
 
 /// The bytes of the row in a copy of the file, if redb has nothing to object to.
@@ -286,7 +301,6 @@ impl Failure {
 #[derive(Debug, Default)]
 struct Trace {
     touched: AtomicBool,
-    failed: AtomicBool,
     sync_failed: AtomicBool,
 }
 
@@ -295,19 +309,12 @@ impl Trace {
         self.touched.load(Ordering::Acquire)
     }
 
-    fn failed(&self) -> bool {
-        self.failed.load(Ordering::Acquire)
-    }
-
     fn sync_failed(&self) -> bool {
         self.sync_failed.load(Ordering::Acquire)
     }
 
     fn change(&self, result: io::Result<()>) -> io::Result<()> {
         self.touched.store(true, Ordering::Release);
-        if result.is_err() {
-            self.failed.store(true, Ordering::Release);
-        }
         result
     }
 
@@ -390,6 +397,38 @@ impl Copy {
     fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
         // Whoever panicked did not do so while changing the bytes.
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A database in memory, whose bytes are wanted when redb has closed it.
+#[derive(Debug, Clone)]
+struct Image(Arc<Copy>);
+
+impl Default for Image {
+    fn default() -> Self {
+        Self(Arc::new(Copy { bytes: Mutex::default() }))
+    }
+}
+
+impl StorageBackend for Image {
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.0.write(offset, data)
     }
 }
 

@@ -67,6 +67,8 @@ pub(crate) struct Writer {
     pub(crate) documents: u64,
     /// The number the next file gets.
     pub(crate) file_next: u64,
+    /// Whether this handle has made a log.
+    pub(crate) has_logged: bool,
     /// Length of the next WAL; follows use.
     pub(crate) wal_bytes: u64,
     /// The segments that the compaction under way reads: a flush leaves them listed.

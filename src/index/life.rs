@@ -1,8 +1,11 @@
 //! The life of a handle: where its index lies, and how it ends.
 
 use crate::Result;
+use crate::format::catalog::Row;
 use crate::index::core::{Core, Writer};
 use crate::index::handle::Index;
+use crate::index::merge::flush::NextWal;
+use crate::index::options::Options;
 use crate::index::read::state::State;
 use crate::memtable::Memtable;
 use crate::storage::OpenMode;
@@ -11,6 +14,11 @@ use crate::storage::names::Ending;
 use crate::sync::atomic::Ordering;
 use crate::sync::{Arc, PoisonError, thread};
 use std::path::Path;
+
+/// A log with room for some fifty documents.
+const TINY_LOG_BYTES: u64 = 16 << 10;
+/// Of a catalog of few segments, after a commit that left no free pages at its end.
+const CATALOG_BYTES: u64 = 44 << 10;
 
 impl Index {
     /// The path by which the index was opened or created. A folder that is moved since is followed,
@@ -141,10 +149,32 @@ impl Core {
     pub(crate) fn close_locked(&self, writer: &mut Writer) -> Result<()> {
         self.refuse_if_stopped()?;
         if writer.catalog.row().wal.is_some() {
-            self.flush_locked(writer, crate::index::merge::flush::NextWal::None)?;
+            self.flush_locked(writer, NextWal::None)?;
         }
-        self.shorten_spare(writer);
+        if is_tiny(writer.catalog.row(), &self.options) {
+            self.leave_little(writer);
+        } else {
+            self.shorten_spare(writer);
+        }
         Ok(())
+    }
+
+    /// A tiny index keeps no reserve: it would be most of it. What fails here leaves more than need
+    /// be, and nothing else.
+    fn leave_little(&self, writer: &mut Writer) {
+        if !writer.has_logged {
+            return;
+        }
+        if let Some(number) = writer.spare.take() {
+            let _ = self.storage.remove(&self.names.numbered(number, Ending::Free));
+        }
+        // redb needs room for two states, and every second commit leaves what is free at the end.
+        // Whether this one fails or not, and however: it says the same as the last.
+        if self.storage.bytes_of(&self.names.catalog()).is_ok_and(|bytes| bytes > CATALOG_BYTES) {
+            let row = writer.catalog.row().clone();
+            let _ = writer.catalog.commit(row);
+            self.publish_copy(writer);
+        }
     }
 
     /// A closed index keeps a reserve, but not as much as the last log had grown to.
@@ -158,4 +188,16 @@ impl Core {
             let _ = file.set_bytes(self.options.wal_bytes_min);
         }
     }
+}
+
+/// Whether there is so little that what a larger index keeps beside its documents would be most of
+/// it.
+fn is_tiny(row: &Row, options: &Options) -> bool {
+    row.segments.iter().map(|entry| entry.length).sum::<u64>() <= options.tiny_bytes_max
+}
+
+/// The length of the first log of a session; when it is full, the next has the usual one at least.
+pub(crate) fn first_log_bytes(row: &Row, options: &Options) -> u64 {
+    let is_tiny = options.tiny_bytes_max > 0 && is_tiny(row, options);
+    if is_tiny { options.wal_bytes_min.min(TINY_LOG_BYTES) } else { options.wal_bytes_min }
 }

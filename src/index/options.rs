@@ -67,6 +67,8 @@ pub struct Options {
     pub(crate) compaction_write_bytes: usize,
     pub(crate) wal_bytes_min: u64,
     pub(crate) wal_bytes_max: u64,
+    /// An index whose segments have at most so many bytes is tiny.
+    pub(crate) tiny_bytes_max: u64,
     pub(crate) tier_segments_max: usize,
     /// How much a step of a compaction reads and writes, so that a flush waits briefly for it.
     pub(crate) step_bytes: usize,
@@ -94,6 +96,8 @@ impl Default for Options {
             compaction_write_bytes: 2 << 20,
             wal_bytes_min: 1 << 20,
             wal_bytes_max: 64 << 20,
+            // Of the indexes of most tests all would be, and none would have a reserve.
+            tiny_bytes_max: if cfg!(test) { 0 } else { 64 << 10 },
             tier_segments_max: 8,
             step_bytes: 16 << 20,
             gather_pause: Duration::from_micros(300),

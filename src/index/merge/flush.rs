@@ -15,6 +15,7 @@ use crate::storage::names::Ending;
 use crate::wal::{Reserve, Wal, WalIdentity};
 use crate::{Error, ErrorKind, Result};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Whether a flush leaves a WAL behind that is ready for a record.
@@ -279,6 +280,7 @@ impl Core {
         length: u64,
         floor: u64,
     ) -> Result<(Wal, WalEntry)> {
+        writer.has_logged = true;
         let (number, salt) = (writer.next_number(), (self.options.random)());
         let identity = WalIdentity {
             uuid: self.shape.uuid,
@@ -326,11 +328,18 @@ impl Core {
     /// below the next file number, swept at the next open.
     fn retire_wal(&self, writer: &mut Writer, number: u64) {
         let path = self.names.numbered(number, Ending::Wal);
-        if writer.spare.is_some() {
+        let free = |number| self.names.numbered(number, Ending::Free);
+        // That of an index that was tiny until now is no reserve of what it has grown to.
+        let is_short = |path: &Path| {
+            let bytes = self.storage.bytes_of(path);
+            bytes.is_ok_and(|bytes| bytes < self.options.wal_bytes_min)
+        };
+        if writer.spare.is_some_and(|spare| !is_short(&free(spare))) {
             let _ = self.storage.remove(&path);
-        } else if self.storage.rename_new(&path, &self.names.numbered(number, Ending::Free)).is_ok()
+        } else if self.storage.rename_new(&path, &free(number)).is_ok()
+            && let Some(short) = writer.spare.replace(number)
         {
-            writer.spare = Some(number);
+            let _ = self.storage.remove(&free(short));
         }
     }
 }

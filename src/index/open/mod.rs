@@ -17,6 +17,7 @@ use crate::index::core::{Alarm, Core, Writer};
 use crate::index::durable::{Group, Mark};
 use crate::index::event::{Event, Events};
 use crate::index::follow::vouched;
+use crate::index::life::first_log_bytes;
 use crate::index::merge::flush::NextWal;
 use crate::index::merge::open_dead;
 use crate::index::options::Options;
@@ -210,7 +211,8 @@ pub(crate) fn assemble(
         change: row.floor,
         documents,
         file_next: row.file_next,
-        wal_bytes: options.wal_bytes_min,
+        has_logged: false,
+        wal_bytes: first_log_bytes(&row, &options),
         merging: Vec::new(),
         record: RecordBuilder::default(),
         catalog: Catalog::new(Arc::clone(&storage), names.catalog(), row),
@@ -334,10 +336,9 @@ impl Core {
         // Not in any log this handle could sync: a flush makes it durable.
         self.group.restart(None, 0, mark);
         self.view.show(mark);
-        writer.wal_bytes = entry.length.clamp(
-            self.options.wal_bytes_min,
-            self.options.wal_bytes_max.max(self.options.wal_bytes_min),
-        );
+        writer.wal_bytes = entry
+            .length
+            .clamp(writer.wal_bytes, self.options.wal_bytes_max.max(self.options.wal_bytes_min));
         planted!(AppendAfterTornTail => {
             crate::index::tests::planted::go_on_after_tail(self, &mut writer, &identity, &replay)?;
         });
