@@ -148,7 +148,7 @@ impl File for MemoryFile {
     }
 
     fn map(&self) -> io::Result<Map> {
-        Ok(Map::Heap(self.bytes().clone()))
+        Ok(Map::Heap(Arc::new(self.bytes().clone())))
     }
 }
 

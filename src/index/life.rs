@@ -1,6 +1,5 @@
 //! The life of a handle: where its index lies, and how it ends.
 
-use crate::Result;
 use crate::format::catalog::Row;
 use crate::index::core::{Core, Writer};
 use crate::index::handle::Index;
@@ -8,11 +7,12 @@ use crate::index::merge::flush::NextWal;
 use crate::index::options::Options;
 use crate::index::read::state::State;
 use crate::memtable::Memtable;
-use crate::storage::OpenMode;
 use crate::storage::lock::LockLost;
 use crate::storage::names::Ending;
+use crate::storage::{Memory, OpenMode};
 use crate::sync::atomic::Ordering;
 use crate::sync::{Arc, PoisonError, thread};
+use crate::{Params, Result};
 use std::path::Path;
 
 /// A log with room for some fifty documents.
@@ -20,7 +20,39 @@ const TINY_LOG_BYTES: u64 = 16 << 10;
 /// Of a catalog of few segments, after a commit that left no free pages at its end.
 const CATALOG_BYTES: u64 = 44 << 10;
 
+/// What a temporary index is called where others have a path.
+pub(crate) const TEMPORARY: &str = "(temporary index)";
+
 impl Index {
+    /// An index in memory, for tests and scratch work: created empty, and gone with its last
+    /// handle and snapshot. It answers as one on a disk would, and every call works, in the same
+    /// way: what it would write to files it keeps in memory, so that it takes what the files would
+    /// and the memtable beside.
+    ///
+    /// Nothing of it survives the process, whatever the durability; a backup of it is an index in
+    /// a folder like any other. It has no path: [`Index::path`] is a name for messages. Errors:
+    /// `Invalid` (options).
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("kept.nearkin");
+    /// use nearkin::{Index, Options, Params};
+    ///
+    /// let index = Index::temporary(&Params::for_threshold(0.7).build()?, Options::default())?;
+    /// let fox = index.sketcher().text("the quick brown fox jumps over the lazy dog")?;
+    /// index.insert("p1", &fox)?;
+    /// assert_eq!(index.query(&fox).run()?.matches[0].key, b"p1");
+    /// index.backup(&dir)?;
+    /// drop(index);
+    /// assert!(Index::open(&dir, Options::default())?.contains("p1")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn temporary(params: &Params, options: Options) -> Result<Self> {
+        Self::create_on(Arc::new(Memory::default()), Path::new(TEMPORARY), params, options)
+    }
+
     /// The path by which the index was opened or created. A folder that is moved since is followed,
     /// and this stays what it was.
     ///

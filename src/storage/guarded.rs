@@ -95,6 +95,10 @@ impl Storage for Guarded {
         self.storage().map(|storage| storage.counters()).unwrap_or_default()
     }
 
+    fn is_temporary(&self) -> bool {
+        self.storage().is_ok_and(|storage| storage.is_temporary())
+    }
+
     fn release(&self) {
         *self.storage.write().unwrap_or_else(PoisonError::into_inner) = None;
     }

@@ -4,20 +4,21 @@
 #![expect(clippy::disallowed_types, reason = "memmap2 maps std files; disk.rs passes one in")]
 
 use std::io;
+use std::sync::Arc;
 
 /// The bytes of a whole file, read-only: a memory map, or a buffer where there is no map
-/// (simulated disks, empty files).
+/// (storages in memory, empty files).
 #[derive(Debug)]
 pub(crate) enum Map {
     Mapped(memmap2::Mmap),
-    Heap(Vec<u8>),
+    Heap(Arc<Vec<u8>>),
 }
 
 impl Map {
     /// Maps a file that is published: nobody in this crate writes to it again.
     pub(crate) fn of(file: &std::fs::File) -> io::Result<Self> {
         if file.metadata()?.len() == 0 {
-            return Ok(Self::Heap(Vec::new()));
+            return Ok(Self::Heap(Arc::default()));
         }
         // SAFETY: the map must not change or shrink while it lives. Only segments and dead files
         // are mapped, after `publish`; no function of this crate opens a published one for

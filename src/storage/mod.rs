@@ -13,6 +13,7 @@ mod disk;
 mod guarded;
 pub(crate) mod lock;
 pub(crate) mod map;
+mod memory;
 pub(crate) mod names;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod sim;
@@ -20,6 +21,7 @@ pub(crate) mod sim;
 pub(crate) use disk::Disk;
 pub(crate) use guarded::Guarded;
 pub(crate) use map::Map;
+pub(crate) use memory::Memory;
 
 use std::fmt;
 use std::io;
@@ -107,6 +109,10 @@ pub(crate) trait Storage: Send + Sync + fmt::Debug {
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// What was done so far.
     fn counters(&self) -> Counters;
+    /// Whether it is gone with its last handle, so that what is to stay goes elsewhere.
+    fn is_temporary(&self) -> bool {
+        false
+    }
     /// Lets go of the folder that is held, for good: whatever is asked for after it is refused.
     /// Does nothing to a storage that belongs to no handle.
     fn release(&self) {}

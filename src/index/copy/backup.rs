@@ -81,9 +81,11 @@ impl Core {
             return Err(Error::invalid(message));
         }
         // Before anything is made: a folder that is something else stays as it is.
-        refuse_all(&*self.storage, dir, None)?;
+        let is_temporary = self.storage.is_temporary();
+        let target = if is_temporary { Self::disk() } else { Arc::clone(&self.storage) };
+        refuse_all(&*target, dir, None)?;
         let names = Names::new(dir);
-        let mut storage = make_folders(&self.storage, &names)?;
+        let mut storage = make_folders(&target, &names)?;
         let lock = match take_lock(&*storage, &names) {
             Err(error) if is_without_locks(&error) => None,
             taken => Some(Arc::new(taken?)),
@@ -92,7 +94,7 @@ impl Core {
             storage = Arc::new(Guarded::by(lock, storage));
         }
         refuse_all(&*storage, dir, lock.as_deref())?;
-        Ok(Target { storage, names, _lock: lock })
+        Ok(Target { storage, links: !is_temporary, names, _lock: lock })
     }
 
     /// Flushes, and takes the catalog's row with the state it describes. A WAL that is listed is
@@ -121,6 +123,8 @@ fn refuse_all(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<(
 pub(in crate::index) struct Target {
     /// Holds both folders, that of the copy and that of the index.
     storage: Arc<dyn Storage>,
+    /// Whether the index is on the same storage, so that its files may get a second name.
+    links: bool,
     names: Names,
     /// As long as it is held, nobody else makes an index or a copy there. None where there are no
     /// locks.
@@ -164,10 +168,13 @@ impl Target {
         ending: Ending,
     ) -> Result<()> {
         let to = self.names.numbered(number, ending);
-        match self.storage.hard_link(from, &to) {
-            Ok(()) => Ok(()),
+        let linked = self.links.then(|| self.storage.hard_link(from, &to));
+        match linked {
+            Some(Ok(())) => Ok(()),
             // Another file system; or a writer in another process has removed its name.
-            Err(_) => self.copy(source, &to).map_err(|error| Error::io("write", &to, error)),
+            Some(Err(_)) | None => {
+                self.copy(source, &to).map_err(|error| Error::io("write", &to, error))
+            }
         }
     }
 

@@ -41,6 +41,8 @@ mod salvage;
 #[cfg(all(shuttle, test))]
 mod schedules;
 #[cfg(test)]
+mod temporary;
+#[cfg(test)]
 mod tiny;
 #[cfg(test)]
 mod whole;

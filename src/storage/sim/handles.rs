@@ -437,7 +437,7 @@ impl File for SimFile {
         machine.step(Call::Map)?;
         let content = self.content(&machine);
         drop(machine);
-        Ok(Map::Heap(content.to_vec()))
+        Ok(Map::Heap(Arc::new(content.to_vec())))
     }
 }
 

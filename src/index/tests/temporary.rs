@@ -1,0 +1,185 @@
+//! Indexes in memory: the same operations on both storages answer by the law, and alike.
+
+use crate::index::options::{Durability, Maintenance};
+use crate::index::tests::copies::answers;
+use crate::sketch::equal_rows;
+use crate::storage::Memory;
+use crate::{Batch, ErrorKind, Index, Options, Outcome, Params, Reader, Signature};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+fn params() -> Params {
+    Params::builder().hashes(16).bands(4, 4).threshold(0.5).build().expect("within the limits")
+}
+
+fn options() -> Options {
+    Options {
+        memtable_bytes_max: 6_000,
+        wal_bytes_min: 8 << 10,
+        tiny_bytes_max: 9_000,
+        ..Options::default()
+            .durability(Durability::OsBuffer)
+            .maintenance(Maintenance::Inline)
+            .tier_segments_max(2)
+            .clock(|| 7)
+    }
+}
+
+/// A generator with a seed: xorshift.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % bound
+    }
+
+    /// A signature of few different bands, so that many documents share some.
+    fn signature(&mut self, params: &Params) -> Signature {
+        let mut bytes = vec![0; params.signature_bytes()];
+        let bands: Vec<u8> = (0..4).map(|_| u8::try_from(self.below(3)).unwrap()).collect();
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            let noise = u8::from(self.below(9) == 0);
+            *byte = 10 * bands[at / params.band_bytes()] + noise;
+        }
+        Signature::from_parts(params.signature_id(), 1, bytes.into_boxed_slice())
+    }
+}
+
+type Model = BTreeMap<Vec<u8>, Signature>;
+
+/// What a query must find, by the law: everything that shares a band and has enough equal rows.
+fn by_force(model: &Model, params: &Params, asked: &Signature) -> Vec<Vec<u8>> {
+    let least = params.equal_rows_min(params.threshold());
+    let bytes = params.band_bytes();
+    let mut found: Vec<_> = model
+        .iter()
+        .filter(|(_, other)| {
+            let bands = asked.as_bytes().chunks(bytes).zip(other.as_bytes().chunks(bytes));
+            bands.into_iter().any(|(a, b)| a == b)
+        })
+        .map(|(key, other)| {
+            (equal_rows(asked.as_bytes(), other.as_bytes(), params.lane_bits()), key.clone())
+        })
+        .filter(|(equal, _)| *equal >= least)
+        .collect();
+    found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    found.into_iter().map(|(_, key)| key).collect()
+}
+
+/// Does one operation to both, and to the model.
+fn step(random: &mut Random, both: &[Index; 2], model: &mut Model) {
+    let params = params();
+    let key = format!("k{}", random.below(60)).into_bytes();
+    match random.below(12) {
+        0..6 => {
+            let signature = random.signature(&params);
+            let outcomes = both.each_ref().map(|index| index.insert(&key, &signature).unwrap());
+            assert_eq!(outcomes[0], outcomes[1]);
+            model.insert(key, signature);
+        }
+        6..8 => {
+            let outcomes = both.each_ref().map(|index| index.remove(&key).unwrap());
+            assert_eq!(outcomes[0], outcomes[1]);
+            assert_eq!(outcomes[0] == Outcome::Removed, model.remove(&key).is_some());
+        }
+        8..10 => {
+            let mut batch = Batch::new();
+            for _ in 0..random.below(20) {
+                let (number, signature) = (random.below(60), random.signature(&params));
+                batch = batch.insert(format!("k{number}"), &signature);
+                model.insert(format!("k{number}").into_bytes(), signature);
+            }
+            let written = both.each_ref().map(|index| index.write(&batch).unwrap());
+            assert_eq!(written[0].outcomes, written[1].outcomes);
+        }
+        10 => both.iter().for_each(|index| index.flush().unwrap()),
+        _ => both.iter().for_each(|index| index.compact().unwrap()),
+    }
+}
+
+#[test]
+fn the_same_operations_in_memory_and_on_disk_answer_alike_and_by_the_law() {
+    let folder = tempfile::tempdir().unwrap();
+    for seed in 1..=6_u64 {
+        let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let on_disk = Index::create(folder.path().join(seed.to_string()), &params(), options());
+        let both = [on_disk.unwrap(), Index::temporary(&params(), options()).unwrap()];
+        let mut model = Model::new();
+        for round in 0..120 {
+            step(&mut random, &both, &mut model);
+            let asked = random.signature(&params());
+            let expected = by_force(&model, &params(), &asked);
+            for index in &both {
+                let answer = index.query(&asked).run().unwrap();
+                let keys: Vec<_> = answer.matches.into_iter().map(|found| found.key).collect();
+                assert_eq!(keys, expected, "seed {seed}, round {round}");
+                assert_eq!(index.len(), model.len() as u64);
+            }
+        }
+        let [disk, memory] = both;
+        assert_eq!(answers(&disk.snapshot()), answers(&memory.snapshot()));
+        let (a, b) = (disk.stats().unwrap(), memory.stats().unwrap());
+        assert_eq!((a.segments, a.change, a.dead), (b.segments, b.change, b.dead));
+        assert!(a.segments > 0, "some of it is in segments");
+        assert_eq!(memory.verify().unwrap().problems.len(), 0);
+        let pairs = |index: &Index| {
+            let mut pairs: Vec<_> = index.pairs(0.5).unwrap().map(Result::unwrap).collect();
+            pairs.sort_by(|a, b| (&a.a, &a.b).cmp(&(&b.a, &b.b)));
+            pairs
+        };
+        assert_eq!(pairs(&disk), pairs(&memory));
+    }
+}
+
+#[test]
+fn a_temporary_index_is_backed_up_to_a_folder_and_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = std::fs::read_dir(".").unwrap().count();
+    for read_mode in [crate::ReadMode::Mmap, crate::ReadMode::Pread] {
+        let index = Index::temporary(&params(), options().read_mode(read_mode)).unwrap();
+        let mut random = Random(5);
+        for number in 0..100 {
+            index.insert(number.to_string(), &random.signature(&params())).unwrap();
+        }
+        let snapshot = index.snapshot();
+        index.remove("7").unwrap();
+        let copy = |name: &str| folder.path().join(format!("{name} {read_mode:?}"));
+        index.backup(copy("now")).unwrap();
+        index.backup_of(&snapshot, copy("then")).unwrap();
+        let open = |name: &str| Reader::open(copy(name), Options::default()).unwrap();
+        assert_eq!(answers(&open("now").snapshot()), answers(&index.snapshot()));
+        assert_eq!(answers(&open("then").snapshot()), answers(&snapshot));
+        let now = Index::open(copy("now"), Options::default()).unwrap();
+        assert_eq!((now.len(), now.verify().unwrap().problems.len()), (99, 0));
+        let twice = index.backup(copy("now")).unwrap_err();
+        assert_eq!(twice.kind(), ErrorKind::Exists);
+        index.close().unwrap();
+        assert_eq!(snapshot.len(), 100);
+        assert_eq!(answers(&open("then").snapshot()), answers(&snapshot));
+    }
+    assert_eq!(std::fs::read_dir(".").unwrap().count(), before);
+}
+
+#[test]
+fn the_memory_of_a_temporary_index_is_freed_with_its_last_handle() {
+    let memory = Memory::default();
+    let weak = memory.weak();
+    let dir = Path::new(crate::index::life::TEMPORARY);
+    let index = Index::create_on(Arc::new(memory), dir, &params(), options()).unwrap();
+    index.insert("k", &Random(3).signature(&params())).unwrap();
+    index.flush().unwrap();
+    let snapshot = index.snapshot();
+    assert!(weak.upgrade().is_some());
+    drop(index);
+    // The segment is the snapshot's; all else goes.
+    assert_eq!(answers(&snapshot).len(), 1);
+    drop(snapshot);
+    assert!(weak.upgrade().is_none());
+    let index = Index::temporary(&params(), options()).unwrap();
+    index.shutdown().unwrap();
+    assert_eq!(index.flush().unwrap_err().kind(), ErrorKind::Closed);
+}

@@ -1,0 +1,249 @@
+//! A storage in memory, for an index that is not to outlive its handle. It keeps what a disk keeps
+//! but for its durability: nothing of it is synced, and nobody else can open it.
+
+use super::lock::{Guard, Lock};
+use super::{Counters, Entry, File, Map, OpenMode, Storage, parent_of};
+use crate::format::bytes::wide;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+/// Folders and files; gone with the last handle, file or map.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Memory {
+    nodes: Arc<Mutex<BTreeMap<PathBuf, Node>>>,
+    is_locked: Arc<AtomicBool>,
+}
+
+#[derive(Debug, Clone)]
+enum Node {
+    Folder,
+    File(Arc<MemoryFile>),
+}
+
+impl Memory {
+    /// Whether anything still holds it.
+    #[cfg(test)]
+    pub(crate) fn weak(&self) -> std::sync::Weak<impl Sized + use<>> {
+        Arc::downgrade(&self.nodes)
+    }
+
+    fn nodes(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Node>> {
+        // No section under this lock leaves it half changed.
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether there is a folder of this name: where relative paths begin, there always is.
+fn is_folder(nodes: &BTreeMap<PathBuf, Node>, dir: &Path) -> bool {
+    dir == Path::new(".") || matches!(nodes.get(dir), Some(Node::Folder))
+}
+
+fn missing<T>() -> io::Result<T> {
+    Err(io::ErrorKind::NotFound.into())
+}
+
+fn file_at(nodes: &BTreeMap<PathBuf, Node>, path: &Path) -> io::Result<Arc<MemoryFile>> {
+    match nodes.get(path) {
+        Some(Node::File(file)) => Ok(Arc::clone(file)),
+        Some(Node::Folder) => Err(io::ErrorKind::IsADirectory.into()),
+        None => missing(),
+    }
+}
+
+impl Storage for Memory {
+    fn hold(&self, dir: &Path) -> io::Result<Arc<dyn Storage>> {
+        if is_folder(&self.nodes(), dir) { Ok(Arc::new(self.clone())) } else { missing() }
+    }
+
+    fn is_at(&self, _: &Path) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        let mut nodes = self.nodes();
+        if !is_folder(&nodes, parent_of(dir)) {
+            return missing();
+        }
+        if nodes.contains_key(dir) || is_folder(&nodes, dir) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        nodes.insert(dir.to_path_buf(), Node::Folder);
+        Ok(())
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
+        let nodes = self.nodes();
+        if !is_folder(&nodes, dir) {
+            return missing();
+        }
+        let within = nodes.iter().filter(|(path, _)| parent_of(path) == dir);
+        let entries = within.filter_map(|(path, node)| {
+            let name = path.file_name()?.to_str()?.to_owned();
+            Some(Entry { name, is_dir: matches!(node, Node::Folder) })
+        });
+        Ok(entries.collect())
+    }
+
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        let mut nodes = self.nodes();
+        match file_at(&nodes, path) {
+            Ok(file) => {
+                if mode == OpenMode::Create {
+                    file.set_bytes(0)?;
+                }
+                Ok(file)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound && mode == OpenMode::Create => {
+                if !is_folder(&nodes, parent_of(path)) {
+                    return missing();
+                }
+                let file = Arc::new(MemoryFile::default());
+                nodes.insert(path.to_path_buf(), Node::File(Arc::clone(&file)));
+                Ok(file)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut nodes = self.nodes();
+        let file = file_at(&nodes, from)?;
+        nodes.remove(from);
+        nodes.insert(to.to_path_buf(), Node::File(file));
+        Ok(())
+    }
+
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.hard_link(from, to)?;
+        self.remove(from)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut nodes = self.nodes();
+        file_at(&nodes, path)?;
+        nodes.remove(path);
+        Ok(())
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        if is_folder(&self.nodes(), dir) { Ok(()) } else { missing() }
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Lock> {
+        self.open(path, OpenMode::Create)?;
+        if self.is_locked.swap(true, Ordering::AcqRel) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        Ok(Lock::new(Held(Arc::clone(&self.is_locked))))
+    }
+
+    fn lock_shared(&self, path: &Path) -> io::Result<Lock> {
+        self.bytes_of(path)?;
+        // Nobody shares a lock in one process for longer than a look.
+        self.lock(path)
+    }
+
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut nodes = self.nodes();
+        let file = file_at(&nodes, from)?;
+        if nodes.contains_key(to) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        nodes.insert(to.to_path_buf(), Node::File(file));
+        Ok(())
+    }
+
+    /// None of a disk's.
+    fn counters(&self) -> Counters {
+        Counters::default()
+    }
+
+    fn is_temporary(&self) -> bool {
+        true
+    }
+}
+
+/// The one lock there is.
+struct Held(Arc<AtomicBool>);
+
+impl Guard for Held {
+    fn check(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+/// A file. A map shares its bytes: a file that is mapped is never written again.
+#[derive(Debug, Default)]
+struct MemoryFile(RwLock<Arc<Vec<u8>>>);
+
+impl MemoryFile {
+    fn content(&self) -> Arc<Vec<u8>> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Vec<u8>)) {
+        let mut content = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        change(Arc::make_mut(&mut content));
+    }
+}
+
+fn place(offset: u64) -> io::Result<usize> {
+    usize::try_from(offset).map_err(|_| io::ErrorKind::OutOfMemory.into())
+}
+
+impl File for MemoryFile {
+    fn bytes(&self) -> io::Result<u64> {
+        Ok(wide(self.content().len()))
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        let content = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let from = content.get(place(offset)?..).and_then(|rest| rest.get(..buffer.len()));
+        buffer.copy_from_slice(from.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
+    fn read_at_hand(&self, buffer: &mut [u8], offset: u64) -> bool {
+        self.read_at(buffer, offset).is_ok()
+    }
+
+    fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
+        let begin = place(offset)?;
+        let end = begin.checked_add(buffer.len()).ok_or(io::ErrorKind::OutOfMemory)?;
+        self.change(|content| {
+            if content.len() < end {
+                content.resize(end, 0);
+            }
+            content[begin..end].copy_from_slice(buffer);
+        });
+        Ok(())
+    }
+
+    fn set_bytes(&self, bytes: u64) -> io::Result<()> {
+        let length = place(bytes)?;
+        self.change(|content| {
+            content.resize(length, 0);
+            if length == 0 {
+                content.shrink_to_fit();
+            }
+        });
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn map(&self) -> io::Result<Map> {
+        Ok(Map::Heap(self.content()))
+    }
+}
