@@ -245,13 +245,13 @@ impl Inner {
             && !self.bag
             && let Some((slots, own)) = fast::usual(values, sums.len(), processor)
         {
-            distinct::set(sums, seen, processor, |hash| fast::begin(slots, hash));
+            distinct::set(sums, seen, picked, processor, |hash| fast::begin(slots, hash));
             fast::go_on(sums, slots, picked, own);
         } else {
             if self.bag {
                 distinct::bag(sums);
             } else {
-                distinct::set(sums, seen, processor, |_| ());
+                distinct::set(sums, seen, picked, processor, |_| ());
             }
             if is_fast {
                 fast::values(sums, values, picked, processor);

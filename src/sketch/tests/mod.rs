@@ -13,6 +13,8 @@ mod paths;
 #[cfg(test)]
 mod processors;
 #[cfg(test)]
+mod repeats;
+#[cfg(test)]
 mod statistics;
 #[cfg(test)]
 mod steps;

@@ -6,7 +6,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::{naive, steps};
 use crate::sketch::normalise::{Rules, is_white_space};
 use crate::sketch::simd::Processor;
-use crate::sketch::{distinct, equal_rows, hash};
+use crate::sketch::{equal_rows, hash};
 use crate::{ErrorKind, Normalise, Params, ParamsBuilder, Shingles, Sketcher};
 
 fn crate_words(text: &str) -> Vec<String> {
@@ -244,133 +244,6 @@ fn the_fast_scheme_is_the_papers_for_one_shingle_and_many_rows() {
             assert_eq!(steps::fast_values(&[hash], rows), expected, "{rows} {hash}");
         }
     }
-}
-
-#[test]
-fn repeats_are_dropped_or_numbered() {
-    let mut sums: Vec<u64> = (0..5_000_u64).map(|i| i * i % 701).collect();
-    let mut expected: Vec<u64> = sums.iter().map(|&sum| hash::finalise(sum)).collect();
-    expected.sort_unstable();
-    expected.dedup();
-    let mut bag = sums.clone();
-    steps::set(&mut sums);
-    sums.sort_unstable();
-    assert_eq!(sums, expected);
-    distinct::bag(&mut bag);
-    bag.sort_unstable();
-    bag.dedup();
-    assert_eq!(bag.len(), 5_000);
-    assert!(expected.iter().all(|hash| bag.binary_search(hash).is_ok()));
-}
-
-/// Every number of hashes up to past the filter, with every small number of repeats of each kind:
-/// at the front, at the back, all of one, and spread.
-#[test]
-fn repeats_are_dropped_whatever_their_number_and_place() {
-    for count in (0..70_u64).chain((1_000..1_050).step_by(7)) {
-        for repeats in (0..40).chain(60..68).chain([500]) {
-            let spread = |i: u64| i * 31 % count.max(1);
-            let kinds: [fn(u64, u64) -> u64; 3] = [|i, _| i, |i, n| n - 1 - i % n, |_, _| 0];
-            let tails = kinds.map(|kind| (0..repeats).map(|i| kind(i, count.max(1))).collect());
-            for tail in tails.into_iter().chain([(0..repeats).map(spread).collect::<Vec<_>>()]) {
-                let mut sums: Vec<u64> = (0..count).chain(tail).collect();
-                let mut expected: Vec<u64> = sums.iter().map(|&sum| hash::finalise(sum)).collect();
-                expected.sort_unstable();
-                expected.dedup();
-                steps::set(&mut sums);
-                sums.sort_unstable();
-                assert_eq!(sums, expected, "{count} {repeats}");
-            }
-        }
-    }
-}
-
-/// A hash may come upon others in its slot and behind it; if all do on more than 64, they are told
-/// apart otherwise. What earlier texts left in the slots does not matter, however many they were.
-#[test]
-fn hashes_that_share_a_slot_are_told_apart() {
-    let mut seen = distinct::Seen::default();
-    // In the first slot, in the last, and in a row of them.
-    let kinds: [fn(u64) -> u64; 3] =
-        [|i| i << 24, |i| i << 24 | 0xff_ffff, |i| (i << 24) | (i / 2)];
-    // Of more than some hashes all slots are used; of those, ten are crafted.
-    let counts = (1..80_u64).chain(300..310).map(|count| (count, if count < 80 { 80 } else { 10 }));
-    for ((count, crafted), kind) in counts.flat_map(|counts| kinds.map(|kind| (counts, kind))) {
-        let kind = |i| if i < crafted { kind(i) } else { i << 40 | i << 5 };
-        let mut expected: Vec<u64> = (0..count).map(kind).collect();
-        expected.sort_unstable();
-        for repeated in 0..count.min(crafted) {
-            let crafted = (0..count).rev().chain([repeated, repeated / 2]);
-            let crafted: Vec<u64> = crafted.map(|i| unfinalise(kind(i))).collect();
-            for processor in Processor::all().map(Some).chain([None]) {
-                let (mut sums, mut got) = (crafted.clone(), Vec::new());
-                distinct::set(&mut sums, &mut seen, processor, |hash| got.push(hash));
-                sums.sort_unstable();
-                assert_eq!(sums, expected, "{count} {repeated}");
-                got.sort_unstable();
-                got.dedup();
-                assert_eq!(got, expected, "each was given: {count} {repeated}");
-            }
-        }
-    }
-}
-
-/// The table goes on at its beginning, and ten that begin in one slot are few enough for it.
-#[test]
-fn the_table_of_few_hashes_has_no_end() {
-    let mut seen = distinct::Seen::default();
-    for (count, expected) in [(10, Some(())), (13, None)] {
-        let crafted = (0..count).map(|i| i << 24 | 0xff_ffff);
-        let mut hashes: Vec<u64> = (80..380).map(|i| i << 40 | i << 5).chain(crafted).collect();
-        hashes.extend_from_within(hashes.len() - 1..);
-        let before = hashes.clone();
-        assert_eq!(distinct::drop_few(&mut hashes, &mut seen, |_| ()), expected);
-        // Of equals the first is left; or all is as it was.
-        let left = if expected.is_some() { before.len() - 1 } else { before.len() };
-        assert_eq!(hashes, before[..left]);
-    }
-}
-
-/// Sets that share a table, up to when it is cleared and long after: some come again when their
-/// numbers do, and what they left themselves is not taken for a repeat.
-#[test]
-fn sets_that_share_a_table_do_not_see_each_other() {
-    let mut seen = distinct::Seen::default();
-    for (turn, count) in (0..400_u64).zip([1_000, 1, 700, 950].into_iter().cycle()) {
-        let mut expected: Vec<u64> = (0..count).map(|i| hash::split_mix(turn % 31, i)).collect();
-        let mut sums: Vec<u64> = expected.iter().map(|hash| unfinalise(*hash)).collect();
-        sums.extend_from_within(..sums.len().min(24));
-        distinct::set(&mut sums, &mut seen, None, |_| ());
-        sums.sort_unstable();
-        expected.sort_unstable();
-        assert_eq!(sums, expected, "{turn}");
-    }
-}
-
-/// Hashes chosen to share a slot of the table cost a sort, not the square of their number.
-#[test]
-fn chosen_collisions_fall_back_to_sorting() {
-    let count = 200_000_u64;
-    let crafted = (0..count).map(|i| unfinalise((i % (count / 2)) << 24));
-    let mut sums: Vec<u64> = crafted.collect();
-    steps::set(&mut sums);
-    assert!(sums.is_sorted(), "the fallback was taken");
-    let expected: Vec<u64> = (0..count / 2).map(|i| i << 24).collect();
-    assert_eq!(sums, expected);
-}
-
-/// The inverse of the finaliser.
-fn unfinalise(hash: u64) -> u64 {
-    let unshift = |x: u64, by: u32| {
-        let mut y = x;
-        for _ in 0..64 / by {
-            y = x ^ (y >> by);
-        }
-        y
-    };
-    let hash = unshift(hash, 31).wrapping_mul(0x3196_42b2_d24d_8ec3);
-    let hash = unshift(hash, 27).wrapping_mul(0x96de_1b17_3f11_9089);
-    unshift(hash, 30)
 }
 
 #[test]

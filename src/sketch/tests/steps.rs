@@ -2,10 +2,11 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::sketch::distinct::{self, Seen};
 use crate::sketch::simd::Processor;
 use crate::sketch::split::{Cut, Kind, Split};
 use crate::sketch::unit::UnitHash;
-use crate::sketch::{distinct, fast, textbook, words};
+use crate::sketch::{fast, textbook, words};
 
 pub(super) fn unit(bytes: &[u8], seed: u64) -> u64 {
     UnitHash::new(seed).of(bytes)
@@ -28,11 +29,11 @@ pub(super) fn words(text: &str) -> Vec<String> {
 pub(super) fn set(sums: &mut Vec<u64>) {
     let others = Processor::all().map(|own| {
         let mut sums = sums.clone();
-        distinct::set(&mut sums, &mut distinct::Seen::default(), Some(own), |_| ());
+        distinct::set(&mut sums, &mut Seen::default(), &mut Vec::new(), Some(own), |_| ());
         sums
     });
     let others: Vec<_> = others.collect();
-    distinct::set(sums, &mut distinct::Seen::default(), None, |_| ());
+    distinct::set(sums, &mut Seen::default(), &mut Vec::new(), None, |_| ());
     assert!(others.iter().all(|other| other == sums), "the same on every processor");
 }
 
