@@ -1,5 +1,5 @@
-//! Counts the instructions of sketch, insert, hit and miss under callgrind, and holds them
-//! against `benches/instructions.tsv`: more than a tenth worse fails.
+//! Counts the instructions of sketch (a text of ASCII, and one of Cyrillic), insert, hit and miss
+//! under callgrind, and holds them against `benches/instructions.tsv`: more than a tenth worse fails.
 //!
 //! `cargo bench --bench instructions` compares, with `-- --write` it writes the table anew. Time
 //! depends on what else the machine does; instructions hardly do, so a table of them can be
@@ -18,8 +18,8 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 /// What is counted, and how often each is done while it is.
-const OPERATIONS: [(&str, u64); 4] =
-    [("sketch", 200), ("insert", 4_000), ("hit", 2_000), ("miss", 2_000)];
+const OPERATIONS: [(&str, u64); 5] =
+    [("sketch", 200), ("cyrillic", 200), ("insert", 4_000), ("hit", 2_000), ("miss", 2_000)];
 /// Documents of the index that is asked.
 const STORED: u64 = 10_000;
 /// How much worse an operation may be than the table says.
@@ -121,16 +121,27 @@ fn on_the_scale(work: &mut dyn FnMut()) {
 fn run(operation: &str) {
     let times = OPERATIONS.iter().find(|(name, _)| *name == operation).unwrap().1;
     match operation {
-        "sketch" => sketch(times),
+        "sketch" => sketch(times, str::to_owned),
+        "cyrillic" => sketch(times, cyrillic),
         "insert" => insert(times),
         "hit" => query(times, 0),
         _ => query(times, 1 << 40),
     }
 }
 
-fn sketch(times: u64) {
+/// As many letters beyond ASCII, with what is between them.
+fn cyrillic(text: &str) -> String {
+    let letter = |c: char| match c {
+        'a'..='z' => char::from_u32(u32::from(c) - u32::from('a') + 0x430).unwrap_or(c),
+        'A'..='Z' => char::from_u32(u32::from(c) - u32::from('A') + 0x410).unwrap_or(c),
+        c => c,
+    };
+    text.chars().map(letter).collect()
+}
+
+fn sketch(times: u64, change: fn(&str) -> String) {
     let sketcher = Sketcher::new(&support::params());
-    let texts = support::texts(times);
+    let texts: Vec<String> = support::texts(times).iter().map(|text| change(text)).collect();
     on_the_scale(&mut || {
         for text in &texts {
             black_box(sketcher.text(text).unwrap());

@@ -2,12 +2,14 @@
 //!
 //! `cargo bench --bench accuracy` reads the corpora in the folder that `NEARKIN_DATA`
 //! names (default `../shared/data`), prints a line with PASS or FAIL per check, writes
-//! `docs/ACCURACY.md` and exits with 1 if anything failed.
+//! `docs/ACCURACY.md` and exits with 1 if anything failed. With `-- variants` it writes only the
+//! part of that page about texts that people call the same.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 
 mod corpus;
 mod report;
+mod variants;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -26,6 +28,8 @@ const PAIRS: usize = 4_000;
 const FAST_SLACK: f64 = 0.03;
 /// Standard errors across seeds that a sound scheme does not stray.
 const FAR: f64 = 4.0;
+
+const PAGE: &str = "docs/ACCURACY.md";
 
 /// Corpus, file of its documents, file of its truth, shingles.
 const CORPORA: [(&str, &str, Shingles); 12] = [
@@ -46,6 +50,9 @@ const CORPORA: [(&str, &str, Shingles); 12] = [
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::var_os("NEARKIN_DATA");
     let folder = folder.map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
+    if std::env::args().any(|argument| argument == "variants") {
+        return variants::write(&folder, PAGE);
+    }
     let mut report = Report::default();
     for (name, truth, shingles) in CORPORA {
         let corpus = Corpus::read(&folder, name, truth, PAIRS)?;
@@ -53,7 +60,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             measure(&corpus, scheme, shingles, &mut report)?;
         }
     }
-    report.write("docs/ACCURACY.md")?;
+    report.write(PAGE)?;
+    variants::write(&folder, PAGE)?;
     println!("{}", report.verdict());
     std::process::exit(i32::from(report.failures() > 0));
 }

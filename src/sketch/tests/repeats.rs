@@ -63,7 +63,7 @@ fn hashes_that_share_a_slot_are_told_apart() {
             for processor in Processor::all().map(Some).chain([None]) {
                 let (mut sums, mut got) = (crafted.clone(), Vec::new());
                 distinct::set(&mut sums, &mut seen, &mut Vec::new(), processor, |hash| {
-                    got.push(hash)
+                    got.push(hash);
                 });
                 sums.sort_unstable();
                 assert_eq!(sums, expected, "{count} {repeated}");
@@ -127,7 +127,7 @@ fn repeats_among_many_are_dropped() {
         |i| hash::split_mix(7, i % 499_979),
         |i| i % 400_000,
         |i| {
-            if i < 9_000 { i % 8_000 << 24 } else { hash::split_mix(7, i % 400_009) }
+            if i < 9_000 { (i % 8_000) << 24 } else { hash::split_mix(7, i % 400_009) }
         },
     ];
     for kind in kinds {

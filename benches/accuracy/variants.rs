@@ -1,0 +1,154 @@
+//! Texts that people call the same: how similar a text and its variant are, exactly, with each
+//! normalisation.
+//!
+//! Knows `udhr2.jsonl.zst`, the Universal Declaration of Human Rights in many languages.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use nearkin::{Normalise, Params, Shingles, Sketcher};
+use unicode_normalization::UnicodeNormalization as _;
+
+/// Where the part of the page begins that is written here.
+const HEADING: &str = "## Texts that people call the same";
+const NOTE: &str = "
+Written by `cargo bench --bench accuracy -- variants`. The exact Jaccard similarity of a text of the
+Universal Declaration of Human Rights and its variant, without hashing error, by shingles and
+normalisation.
+";
+
+/// A variant: what it is, the text's language, what is done to it, the normalisation.
+type Row = (&'static str, &'static str, fn(&str) -> String, &'static str);
+
+const ROWS: [Row; 20] = [
+    ("form D", "fra", |text| text.nfd().collect(), "fold"),
+    ("lines end with CR and LF", "eng", |text| text.replace('\n', "\r\n"), "fold"),
+    ("no-break spaces", "fra", |text| text.replace(' ', "\u{a0}"), "fold"),
+    ("every word a line", "eng", |text| text.replace(' ', "\n"), "fold"),
+    ("upper case", "eng", str::to_uppercase, "fold"),
+    ("Greek in upper case, accents kept", "ell_monotonic", str::to_uppercase, "fold"),
+    ("Greek in upper case, accents dropped", "ell_monotonic", upper_plain, "fold,diacritics"),
+    ("curly quotes in every word", "eng", curly, "fold"),
+    ("en dashes for hyphens", "eng", |text| text.replace('-', "\u{2013}"), "fold"),
+    ("ligatures", "eng", ligatures, "fold"),
+    ("soft hyphens", "eng", |text| inside(text, "\u{ad}"), "fold"),
+    ("zero-width spaces inside words", "eng", |text| inside(text, "\u{200b}"), "fold"),
+    ("full width", "eng", full_width, "fold"),
+    ("ss for sharp s", "deu_1901", |text| text.replace('\u{df}', "ss"), "fold"),
+    ("emoji with and without joiners", "eng", emoji, "fold"),
+    ("Chinese, a line end after 20 characters", "cmn_hans", reflow, "fold"),
+    ("Arabic with harakat", "arb", harakat, "fold"),
+    ("Arabic with harakat", "arb", harakat, "fold,diacritics"),
+    ("hyphens at line ends", "eng", |text| inside(text, "-\n"), "fold,dehyphenate"),
+    ("without accents", "fra", plain, "fold,diacritics"),
+];
+
+/// Every apostrophe curly: `text_for` gives each word one.
+fn curly(text: &str) -> String {
+    text.replace('\'', "\u{2019}")
+}
+
+fn ligatures(text: &str) -> String {
+    text.replace("ffi", "\u{fb03}").replace("fi", "\u{fb01}").replace("fl", "\u{fb02}")
+}
+
+/// Something in each word, behind its second letter.
+fn inside(text: &str, what: &str) -> String {
+    let words = text.split(' ').map(|word| match word.char_indices().nth(2) {
+        Some((at, c)) if c.is_alphabetic() && word.chars().take(2).all(char::is_alphabetic) => {
+            format!("{}{what}{}", &word[..at], &word[at..])
+        }
+        _ => word.to_owned(),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn full_width(text: &str) -> String {
+    let wide = |c: char| match c {
+        '!'..='~' => char::from_u32(u32::from(c) + 0xfee0).unwrap_or(c),
+        c => c,
+    };
+    text.chars().map(wide).collect()
+}
+
+fn emoji(text: &str) -> String {
+    text.replace('\u{200d}', "").replace('\u{fe0f}', "")
+}
+
+fn reflow(text: &str) -> String {
+    let lines = text.chars().collect::<Vec<_>>();
+    lines.chunks(20).map(String::from_iter).collect::<Vec<_>>().join("\n")
+}
+
+/// A vowel point behind each letter.
+fn harakat(text: &str) -> String {
+    let pointed = |c: char| [Some(c), c.is_alphabetic().then_some('\u{64e}')];
+    text.chars().flat_map(pointed).flatten().collect()
+}
+
+fn plain(text: &str) -> String {
+    text.nfd().filter(|c| !('\u{300}'..='\u{36f}').contains(c)).collect()
+}
+
+fn upper_plain(text: &str) -> String {
+    plain(&text.to_uppercase())
+}
+
+/// The text that a variant is made of: as it is, or with what the variant replaces.
+fn text_for(what: &str, text: &str) -> String {
+    match what {
+        "curly quotes in every word" => {
+            text.split(' ').map(|word| format!("{word}'s")).collect::<Vec<_>>().join(" ")
+        }
+        "en dashes for hyphens" => text.replace(", ", "-"),
+        "emoji with and without joiners" => {
+            text.replace('.', " \u{1f468}\u{200d}\u{1f469} \u{2764}\u{fe0f}.")
+        }
+        "no-break spaces" | "every word a line" => text.replace('\n', " "),
+        _ => text.to_owned(),
+    }
+}
+
+/// Writes the part of the page anew, behind all that others write.
+#[expect(clippy::disallowed_methods, reason = "a file of the repository, not of an index")]
+pub(crate) fn write(folder: &Path, page: &str) -> Result<(), Box<dyn Error>> {
+    let all =
+        String::from_utf8(zstd::decode_all(&std::fs::read(folder.join("udhr2.jsonl.zst"))?[..])?)?;
+    let mut texts = HashMap::new();
+    for line in all.lines() {
+        let value: serde_json::Value = serde_json::from_str(line)?;
+        if let (Some(id), Some(text)) = (value["id"].as_str(), value["text"].as_str()) {
+            texts.insert(id.to_owned(), text.to_owned());
+        }
+    }
+    let mut out =
+        format!("{HEADING}\n{NOTE}\n| variant | language | words:3, case | chars:5, case ");
+    out.push_str("| normalisation | words:3 | chars:5 |\n|---|---|---|---|---|---|---|\n");
+    for (what, language, change, normalise) in ROWS {
+        let text = texts.get(language).ok_or_else(|| format!("no text of {language}"))?;
+        let text = text_for(what, text);
+        let variant = change(&text);
+        if variant == text {
+            return Err(format!("{what}: changes nothing").into());
+        }
+        write!(out, "| {what} | {language} |")?;
+        for shown in [Normalise::Case, normalise.parse()?] {
+            if shown != Normalise::Case {
+                write!(out, " `{shown}` |")?;
+            }
+            for shingles in [Shingles::Words(3), Shingles::Chars(5)] {
+                let params = Params::builder().shingles(shingles).normalise(shown).build()?;
+                let sketcher = Sketcher::new(&params);
+                let [a, b] = [&text, &variant].map(|text| sketcher.original_text(text));
+                write!(out, " {:.3} |", a?.similarity(&b?))?;
+            }
+        }
+        out.push('\n');
+    }
+    let before = std::fs::read_to_string(page)?;
+    let before = before.split_once(HEADING).map_or(&before[..], |(before, _)| before).trim_end();
+    std::fs::write(page, format!("{before}\n\n{out}"))?;
+    Ok(())
+}
