@@ -12,6 +12,7 @@ use nearkin::Keep;
 use crate::given::Given;
 use crate::time;
 
+mod contained;
 mod dedup;
 mod dups;
 mod lines;
@@ -25,6 +26,7 @@ mod ttl;
 mod tune;
 pub(crate) mod values;
 
+pub(crate) use contained::ContainedGiven;
 pub(crate) use dedup::Dedup;
 pub(crate) use dups::Dups;
 pub(crate) use lines::{ExactGiven, LinesGiven};
@@ -260,6 +262,9 @@ pub(crate) struct Query {
     #[arg(long, short, value_name = "T", value_parser = similarity)]
     pub(crate) threshold: Option<f64>,
 
+    #[command(flatten)]
+    pub(crate) contained: ContainedGiven,
+
     /// Most candidates to compare with each query: bounds its time where crowds are stored, and
     /// says so if matches may be missing [default: all]
     #[arg(long, value_name = "N")]
@@ -319,6 +324,9 @@ pub(crate) struct Pairs {
     #[arg(long, short, value_name = "T", value_parser = similarity)]
     pub(crate) threshold: Option<f64>,
 
+    #[command(flatten)]
+    pub(crate) contained: ContainedGiven,
+
     /// Most similar pairs first, equal ones by their keys
     ///
     /// Holds all pairs in memory: about 100 bytes and two keys each. Without it pairs come in no
@@ -354,6 +362,9 @@ pub(crate) struct Clusters {
     /// Least similarity that connects two documents, 0 to 1 [default: the index's own]
     #[arg(long, short, value_name = "T", value_parser = similarity)]
     pub(crate) threshold: Option<f64>,
+
+    #[command(flatten)]
+    pub(crate) contained: ContainedGiven,
 
     /// Largest groups first, or those first whose documents are most alike; without it they come as
     /// they are found. Holds all keys of groups in memory

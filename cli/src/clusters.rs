@@ -63,10 +63,9 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
     interrupt::listen();
     let index = opened::to_read(&args.index)?;
     opened::check_of_documents(index.params(), "clusters")?;
-    opened::warn_if_missed(index.params(), args.threshold);
-    let threshold = args.threshold.unwrap_or_else(|| index.params().threshold());
+    let alike = opened::alike(index.params(), args.threshold, args.contained)?;
     let progress = Progress::start("clustering", Unit::Documents, Some(index.len()));
-    let clusters = index.clusters_with(threshold, &mut progress.callback());
+    let clusters = index.clusters_with(alike, &mut progress.callback());
     let clusters = clusters.map_err(|error| unfinished(error.into()))?;
     drop(progress);
     let (mut count, mut documents, mut sorted) = (0, 0, Vec::new());
@@ -89,7 +88,7 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
     output::note_limit(limit.min(count), count, "clusters");
     if !output.json() {
         output::note(format!(
-            "{} of {}, of {} in all, connected at similarity {threshold} and above",
+            "{} of {}, of {} in all, connected by pairs {alike}",
             counted(count, "cluster"),
             counted(documents, "document"),
             grouped(index.len())

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use nearkin::{Error, ErrorKind, Index, Options, Params, Reader, Scheme};
+use nearkin::{Alike, Error, ErrorKind, Index, Options, Params, Reader, Scheme};
 
+use crate::args::ContainedGiven;
 use crate::failure::Failure;
 use crate::given::Given;
 use crate::output;
@@ -164,6 +165,36 @@ pub(crate) fn warn_if_missed(params: &Params, threshold: Option<f64>) {
              {chance:.2}; it was built for {} and above; for less, build one with a lower \
              --threshold",
             params.threshold()
+        ));
+    }
+}
+
+/// What makes two documents a pair: what was given, or the index's own threshold. Warns where the
+/// index finds few of them.
+pub(crate) fn alike(
+    params: &Params,
+    threshold: Option<f64>,
+    contained: ContainedGiven,
+) -> Result<Alike, Failure> {
+    let Some(contained) = contained.contained else {
+        warn_if_missed(params, threshold);
+        return Ok(threshold.unwrap_or_else(|| params.threshold()).into());
+    };
+    warn_if_contained_are_missed(params, contained);
+    let alike = Alike::contained(contained);
+    Ok(threshold.map_or(alike, |threshold| alike.and_similar(threshold)))
+}
+
+/// Says how often the index finds what is contained to this extent in a document twice as long.
+pub(crate) fn warn_if_contained_are_missed(params: &Params, contained: f64) {
+    let similarity = Params::similarity_of_contained(contained, 2.0);
+    let chance = params.candidate_probability(similarity);
+    if chance < 0.9 {
+        output::note(format!(
+            "warning: a document that has {contained} of one half as long is similar to it to \
+             {similarity:.2}, which this index finds with a chance of {chance:.2}; build one with \
+             --threshold {:.1}",
+            (similarity - 0.1).max(0.1)
         ));
     }
 }

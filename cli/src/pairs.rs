@@ -4,7 +4,7 @@
 
 use std::cmp::Reverse;
 
-use nearkin::{Collapsed, Exact, Pair, Reader};
+use nearkin::{Alike, Collapsed, Containment, Exact, Pair, Reader};
 use serde::Serialize;
 
 use crate::args::Pairs;
@@ -24,6 +24,8 @@ struct PairObject<'a> {
     a: &'a str,
     b: &'a str,
     similarity: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contained: Option<f64>,
     #[serde(flatten)]
     exact: ExactFields,
 }
@@ -32,8 +34,8 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
     interrupt::listen();
     let index = opened::to_read(&args.index)?;
     opened::check_of_documents(index.params(), "pairs")?;
-    opened::warn_if_missed(index.params(), args.threshold);
-    let threshold = args.threshold.unwrap_or_else(|| index.params().threshold());
+    args.contained.check_is_estimate(args.exact.exact)?;
+    let alike = opened::alike(index.params(), args.threshold, args.contained)?;
     let originals = if args.exact.exact {
         let fields = input::fields_again(&args.exact, index.params())?;
         Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact)?)
@@ -48,10 +50,11 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
         Progress::unless_results_are_on_the_terminal(doing, Unit::Documents, total)
     };
     if args.collapse {
-        return collapsed(args, &index, threshold, &progress, output);
+        return collapsed(args, &index, alike, &progress, output);
     }
-    let mut found = index.pairs(threshold)?;
-    let mut printer = Printer::new(&index, originals.as_ref(), output);
+    let mut found = index.pairs(alike)?;
+    let is_contained = args.contained.contained.is_some();
+    let mut printer = Printer::new(&index, originals.as_ref(), is_contained, output);
     let mut sorted = Vec::new();
     while let Some(pair) = found.next() {
         progress.reached(found.progress().done);
@@ -73,7 +76,7 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
     let count = printer.finish(output)?;
     if !output.json() {
         let pairs = counted(count, "pair");
-        output::note(format!("{pairs} of similarity {threshold} and above"));
+        output::note(format!("{pairs} {alike}"));
     }
     Ok(Ended::Well)
 }
@@ -102,11 +105,11 @@ struct CollapsedObject<'a> {
 fn collapsed(
     args: &Pairs,
     index: &Reader,
-    threshold: f64,
+    alike: Alike,
     progress: &Progress,
     output: &mut Output,
 ) -> Result<Ended, Failure> {
-    let mut found = index.pairs(threshold)?.collapse()?;
+    let mut found = index.pairs(alike)?.collapse()?;
     let columns = [("similarity", Align::Right), ("a", Align::Left), ("b", Align::Left)];
     let mut table = (!output.json()).then(|| Table::new(columns));
     let (mut sorted, mut crowds, mut pairs) = (Vec::new(), 0, 0);
@@ -141,7 +144,7 @@ fn collapsed(
     if !output.json() {
         let (crowds, pairs) = (counted(crowds, "crowd"), counted(pairs, "pair"));
         let what = format!("{crowds} of equal signatures, {pairs} of others");
-        output::note(format!("{what}, of similarity {threshold} and above"));
+        output::note(format!("{what}, {alike}"));
     }
     Ok(Ended::Well)
 }
@@ -177,6 +180,13 @@ fn print_collapsed(
     }
 }
 
+/// How much one contains of the other, as a cell of a table.
+pub(crate) fn contained(told: Option<Containment>) -> String {
+    told.map_or_else(String::new, |told| {
+        format!("{:.2}+-{:.2}", told.estimate, told.standard_error)
+    })
+}
+
 /// Prints pairs as they come.
 struct Printer<'a> {
     index: &'a Reader,
@@ -190,14 +200,24 @@ enum Rows {
     Objects,
     Estimates(Table<3>),
     Exact(Table<4>),
+    Contained(Table<4>),
 }
 
 impl<'a> Printer<'a> {
-    fn new(index: &'a Reader, originals: Option<&'a Originals>, output: &Output) -> Self {
+    fn new(
+        index: &'a Reader,
+        originals: Option<&'a Originals>,
+        is_contained: bool,
+        output: &Output,
+    ) -> Self {
         let [similarity, a, b] =
             [("similarity", Align::Right), ("a", Align::Left), ("b", Align::Left)];
         let rows = match originals {
             _ if output.json() => Rows::Objects,
+            None if is_contained => {
+                let contained = ("contained", Align::Right);
+                Rows::Contained(Table::new([contained, similarity, a, b]))
+            }
             None => Rows::Estimates(Table::new([similarity, a, b])),
             Some(_) => Rows::Exact(Table::new([("exact", Align::Right), similarity, a, b])),
         };
@@ -222,6 +242,9 @@ impl<'a> Printer<'a> {
         let [estimate, a, b] = [format!("{similarity:.3}"), visible(&pair.a), visible(&pair.b)];
         match &mut self.rows {
             Rows::Estimates(table) => table.row([estimate, a, b], output),
+            Rows::Contained(table) => {
+                table.row([contained(pair.containment), estimate, a, b], output)
+            }
             Rows::Exact(table) => {
                 let exact = exact.map_or_else(String::new, originals::cell);
                 table.row([exact, estimate, a, b], output)
@@ -229,7 +252,8 @@ impl<'a> Printer<'a> {
             Rows::Objects => {
                 let exact = ExactFields::of(exact);
                 let (a, b) = (&lossy(&pair.a), &lossy(&pair.b));
-                output.object(&PairObject { a, b, similarity, exact })
+                let contained = pair.containment.map(|told| told.estimate);
+                output.object(&PairObject { a, b, similarity, contained, exact })
             }
         }
     }
@@ -238,7 +262,7 @@ impl<'a> Printer<'a> {
         match self.rows {
             Rows::Objects => {}
             Rows::Estimates(table) => table.finish(output)?,
-            Rows::Exact(table) => table.finish(output)?,
+            Rows::Exact(table) | Rows::Contained(table) => table.finish(output)?,
         }
         output.flush()?;
         Ok(self.count)

@@ -15,6 +15,7 @@ use crate::input::{self, Input};
 use crate::opened;
 use crate::originals::{self, ExactFields, Originals};
 use crate::output::{self, Output, counted, grouped, lossy, visible};
+use crate::pairs::contained;
 use crate::passages;
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
@@ -31,7 +32,11 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
     if index.params().passages().is_some() {
         return passages::query(&index, args, output);
     }
-    opened::warn_if_missed(index.params(), args.threshold);
+    args.contained.check_is_estimate(args.exact.exact)?;
+    match args.contained.contained {
+        Some(contained) => opened::warn_if_contained_are_missed(index.params(), contained),
+        None => opened::warn_if_missed(index.params(), args.threshold),
+    }
     let originals = if args.exact.exact {
         let fields = input::fields_again(&args.exact, index.params())?;
         Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact)?)
@@ -42,6 +47,7 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
         index: &index,
         originals: originals.as_ref(),
         threshold: args.threshold,
+        contained: args.contained.contained,
         limit: args.limit,
         candidates_max: args.max_candidates,
         strict: args.lines.strict,
@@ -74,6 +80,7 @@ struct Asking<'a> {
     /// Where the documents are that matches are verified by, if they are.
     originals: Option<&'a Originals>,
     threshold: Option<f64>,
+    contained: Option<f64>,
     limit: usize,
     candidates_max: Option<usize>,
     strict: bool,
@@ -85,6 +92,10 @@ impl Asking<'_> {
         let query = query.limit(self.limit);
         let query = match self.candidates_max {
             Some(candidates) => query.max_candidates(candidates),
+            None => query,
+        };
+        let query = match self.contained {
+            Some(contained) => query.contained(contained),
             None => query,
         };
         match self.threshold {
@@ -125,7 +136,8 @@ impl Asking<'_> {
 
     /// The threshold that the answers were asked at.
     fn threshold(&self) -> f64 {
-        self.threshold.unwrap_or_else(|| self.index.params().threshold())
+        let own = if self.contained.is_some() { 0.0 } else { self.index.params().threshold() };
+        self.threshold.unwrap_or(own)
     }
 }
 
@@ -210,6 +222,18 @@ fn print_one<'i>(
             table.row([exact, similarity, error, key], output)?;
         }
         table.finish(output)?;
+    } else if asking.contained.is_some() {
+        let mut table = Table::new([
+            ("contained", Align::Right),
+            ("similarity", Align::Right),
+            ("error", Align::Right),
+            ("key", Align::Left),
+        ]);
+        for found in &answer.matches {
+            let [similarity, error, key] = cells(found);
+            table.row([contained(found.containment), similarity, error, key], output)?;
+        }
+        table.finish(output)?;
     } else {
         let similarity = ("similarity", Align::Right);
         let mut table = Table::new([similarity, ("error", Align::Right), ("key", Align::Left)]);
@@ -220,7 +244,12 @@ fn print_one<'i>(
     }
     output.flush()?;
     if answer.matches.is_empty() {
-        output::note(format!("nothing of similarity {} and above", asking.threshold()));
+        match asking.contained {
+            Some(contained) => output::note(format!("nothing of which one contains {contained}")),
+            None => {
+                output::note(format!("nothing of similarity {} and above", asking.threshold()));
+            }
+        }
         if answer.found == 0 && !output.json() && !output::is_quiet() {
             note_nearest(asking, again())?;
         }
@@ -356,6 +385,8 @@ struct MatchObject<'a> {
     key: &'a str,
     similarity: f64,
     standard_error: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contained: Option<f64>,
     #[serde(flatten)]
     exact: ExactFields,
 }
@@ -368,6 +399,7 @@ fn print_objects(name: &[u8], answer: &Verified, output: &mut Output) -> Result<
             key: &lossy(&found.key),
             similarity: found.similarity,
             standard_error: found.standard_error,
+            contained: found.containment.map(|told| told.estimate),
             exact: ExactFields::of(exact),
         })?;
     }

@@ -20,6 +20,8 @@ use serde_json::Value;
 mod add;
 #[path = "cli/admit.rs"]
 mod admit;
+#[path = "cli/contained.rs"]
+mod contained;
 #[path = "cli/cookbook.rs"]
 mod cookbook;
 #[path = "cli/dedup.rs"]

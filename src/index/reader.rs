@@ -4,7 +4,7 @@ use crate::index::core::Core;
 use crate::index::follow::{self, Follower};
 use crate::index::key::Key;
 use crate::index::options::Options;
-use crate::index::read::{Clusters, Document, Documents, Keys, Pairs, Progress};
+use crate::index::read::{Alike, Clusters, Document, Documents, Keys, Pairs, Progress};
 use crate::index::read::{Queries, Query, Snapshot, Stats, Verification};
 use crate::sketch::{Signature, Sketcher};
 use crate::storage::Storage;
@@ -216,19 +216,19 @@ impl Reader {
         self.snapshot().keys_with_prefix(prefix)
     }
 
-    /// All pairs of documents of at least this similarity. See [`Snapshot::pairs`].
-    pub fn pairs(&self, threshold: f64) -> Result<Pairs> {
-        self.snapshot().pairs(threshold)
+    /// All pairs of documents that are [`Alike`] enough. See [`Snapshot::pairs`].
+    pub fn pairs(&self, alike: impl Into<Alike>) -> Result<Pairs> {
+        self.snapshot().pairs(alike)
     }
 
     /// The clusters of documents connected by such pairs. See
     /// [`Index::clusters_with`](crate::Index::clusters_with).
     pub fn clusters_with(
         &self,
-        threshold: f64,
+        alike: impl Into<Alike>,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Clusters> {
-        self.snapshot().clusters_with(threshold, progress)
+        self.snapshot().clusters_with(alike, progress)
     }
 
     /// What makes signatures for this index.

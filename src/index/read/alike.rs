@@ -5,6 +5,7 @@ use crate::curve::THRESHOLD_SLACK;
 use crate::index::read::query::check_threshold;
 use crate::params::Containment;
 use crate::{Error, Params, Result};
+use std::fmt;
 
 /// What makes two documents a pair: their similarity, or that one contains the other.
 ///
@@ -53,6 +54,13 @@ impl Alike {
         Self { threshold: 0.0, contained: Some(contained) }
     }
 
+    /// The same, and the similarity is at least this.
+    #[must_use]
+    pub fn and_similar(mut self, threshold: f64) -> Self {
+        self.threshold = threshold;
+        self
+    }
+
     pub(crate) fn check(self) -> Result<Self> {
         check_threshold(self.threshold)?;
         if let Some(contained) = self.contained {
@@ -76,6 +84,22 @@ impl Alike {
         let Some(least) = self.contained else { return true };
         let told = params.containment(equal_rows, counts.0, counts.1);
         told.is_some_and(|told| reaches(told, least))
+    }
+}
+
+/// As in "3 pairs of similarity 0.7 and above".
+impl fmt::Display for Alike {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.contained {
+            None => write!(f, "of similarity {} and above", self.threshold),
+            Some(contained) => {
+                write!(f, "of which one contains {contained} of the other")?;
+                match self.threshold {
+                    0.0 => Ok(()),
+                    threshold => write!(f, ", of similarity {threshold} and above"),
+                }
+            }
+        }
     }
 }
 
