@@ -1,5 +1,6 @@
 //! Counts the instructions of sketch (a text of ASCII, and one of Cyrillic), insert, hit and miss
-//! under callgrind, and holds them against `benches/instructions.tsv`: more than a tenth worse fails.
+//! under callgrind, and holds them against `benches/instructions.tsv`: more than a tenth worse
+//! fails.
 //!
 //! `cargo bench --bench instructions` compares, with `-- --write` it writes the table anew. Time
 //! depends on what else the machine does; instructions hardly do, so a table of them can be

@@ -2,8 +2,6 @@
 //!
 //! Knows how answers are printed. Does not know how documents are read.
 
-use std::path::PathBuf;
-
 use nearkin::{Answer, ErrorKind, Exact, Match, Original, Reader, Signature};
 use serde::Serialize;
 
@@ -14,15 +12,19 @@ use crate::failure::{self, Failure};
 use crate::input::{self, Input};
 use crate::opened;
 use crate::originals::{self, ExactFields, Originals};
-use crate::output::{self, Output, counted, grouped, lossy, visible};
+use crate::output::{self, Output, lossy, visible};
 use crate::pairs::contained;
 use crate::passages;
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
-use crate::raw::{self, Origin, Raw, Reason, Skipped};
+use crate::raw::{self, Raw, Skipped};
 use crate::skips::Skips;
 use crate::sniff;
 use crate::table::{Align, Table};
+
+mod tally;
+
+use tally::Tally;
 
 /// Where nothing is like what was asked for, so many candidates are named that come next.
 const NEAREST_MAX: usize = 3;
@@ -316,7 +318,7 @@ fn by_content(
     drop(progress);
     skips.finish();
     skips.judge(reading)?;
-    tally.report(asking, output)
+    tally.report(asking.threshold(), output)
 }
 
 /// One file is asked like one text: its matches make a table, without its name.
@@ -427,76 +429,4 @@ fn print_block(name: &[u8], answer: &Verified, output: &mut Output) -> Result<()
         output.line(format_args!("  {exact}{}", cells(found).join("  ")))?;
     }
     output.line("")
-}
-
-fn queries(count: u64) -> String {
-    if count == 1 { "1 query".to_owned() } else { grouped(count) + " queries" }
-}
-
-/// What is said after many queries.
-#[derive(Default)]
-struct Tally {
-    queries: u64,
-    /// With a match at least.
-    answered: u64,
-    /// With more matches than the limit.
-    cut: u64,
-    /// With candidates that were not compared.
-    incomplete: u64,
-    /// The most matches of any.
-    found_max: u64,
-    skipped: u64,
-    files_failed: Vec<PathBuf>,
-}
-
-impl Tally {
-    fn count(&mut self, answer: &Answer) {
-        self.queries += 1;
-        self.answered += u64::from(answer.found > 0);
-        self.cut += u64::from(answer.found > answer.matches.len() as u64);
-        self.incomplete += u64::from(!answer.complete);
-        self.found_max = self.found_max.max(answer.found);
-    }
-
-    fn skip(&mut self, skipped: &Skipped) {
-        self.skipped += 1;
-        if let Origin::File { path, .. } = &skipped.origin
-            && skipped.reason != Reason::Empty
-        {
-            self.files_failed.push(path.clone());
-        }
-    }
-
-    fn report(self, asking: &Asking<'_>, output: &Output) -> Result<Ended, Failure> {
-        if self.incomplete > 0 {
-            output::note(format!(
-                "of {} not all candidates were compared: matches may be missing",
-                queries(self.incomplete)
-            ));
-        }
-        if self.cut > 0 {
-            output::note(format!(
-                "of {} not all matches are shown; --limit {} shows all",
-                queries(self.cut),
-                self.found_max
-            ));
-        }
-        if !output.json() || self.skipped > 0 {
-            output::note(format!(
-                "{} asked, {} with something of similarity {} and above, {} skipped",
-                grouped(self.queries),
-                grouped(self.answered),
-                asking.threshold(),
-                grouped(self.skipped)
-            ));
-        }
-        match self.files_failed.len() {
-            0 => Ok(Ended::Well),
-            // The user named them, so their answers are missing.
-            failed => Err(Failure::new(
-                format!("{} could not be read", counted(failed as u64, "file")),
-                "the other queries were answered",
-            )),
-        }
-    }
 }

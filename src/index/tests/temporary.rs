@@ -45,7 +45,7 @@ impl Random {
             let noise = u8::from(self.below(9) == 0);
             *byte = 10 * bands[at / params.band_bytes()] + noise;
         }
-        Signature::from_parts(params.signature_id(), 1, bytes.into_boxed_slice())
+        Signature::from_parts(params, 1, bytes.into_boxed_slice())
     }
 }
 

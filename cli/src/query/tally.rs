@@ -1,0 +1,83 @@
+//! What is said after many queries.
+
+use std::path::PathBuf;
+
+use nearkin::Answer;
+
+use crate::ended::Ended;
+use crate::failure::Failure;
+use crate::output::{self, Output, counted, grouped};
+use crate::raw::{Origin, Reason, Skipped};
+
+fn queries(count: u64) -> String {
+    if count == 1 { "1 query".to_owned() } else { grouped(count) + " queries" }
+}
+
+/// What is said after many queries.
+#[derive(Default)]
+pub(super) struct Tally {
+    queries: u64,
+    /// With a match at least.
+    answered: u64,
+    /// With more matches than the limit.
+    cut: u64,
+    /// With candidates that were not compared.
+    incomplete: u64,
+    /// The most matches of any.
+    found_max: u64,
+    skipped: u64,
+    files_failed: Vec<PathBuf>,
+}
+
+impl Tally {
+    pub(super) fn count(&mut self, answer: &Answer) {
+        self.queries += 1;
+        self.answered += u64::from(answer.found > 0);
+        self.cut += u64::from(answer.found > answer.matches.len() as u64);
+        self.incomplete += u64::from(!answer.complete);
+        self.found_max = self.found_max.max(answer.found);
+    }
+
+    pub(super) fn skip(&mut self, skipped: &Skipped) {
+        self.skipped += 1;
+        if let Origin::File { path, .. } = &skipped.origin
+            && skipped.reason != Reason::Empty
+        {
+            self.files_failed.push(path.clone());
+        }
+    }
+
+    /// Says how many were asked and answered, at this threshold.
+    pub(super) fn report(self, threshold: f64, output: &Output) -> Result<Ended, Failure> {
+        if self.incomplete > 0 {
+            output::note(format!(
+                "of {} not all candidates were compared: matches may be missing",
+                queries(self.incomplete)
+            ));
+        }
+        if self.cut > 0 {
+            output::note(format!(
+                "of {} not all matches are shown; --limit {} shows all",
+                queries(self.cut),
+                self.found_max
+            ));
+        }
+        if !output.json() || self.skipped > 0 {
+            output::note(format!(
+                "{} asked, {} with something of similarity {} and above, {} skipped",
+                grouped(self.queries),
+                grouped(self.answered),
+                threshold,
+                grouped(self.skipped)
+            ));
+        }
+        match self.files_failed.len() {
+            0 => Ok(Ended::Well),
+            // The user named them, so their answers are missing.
+            failed => Err(Failure::new(
+                format!("{} could not be read", counted(failed as u64, "file")),
+                "the other queries were answered",
+            )),
+        }
+    }
+}
