@@ -5,8 +5,9 @@
 //! in memory (`/dev/shm`) syncs take no time: what is left there is the work beside them.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
-#![expect(clippy::disallowed_types, reason = "looks at the files that an index leaves")]
+#![expect(clippy::disallowed_methods, reason = "looks at the files that an index leaves")]
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -51,7 +52,7 @@ fn main() -> Outcome<()> {
     for number in 0..indexes {
         let index = timed(&mut open, || Index::open(path(number), Options::default()))?;
         let answer = timed(&mut query, || index.query(&signatures[0]).limit(3).run())?;
-        assert_eq!(answer.matches[0].similarity, 1.0);
+        assert!(answer.matches[0].similarity > 0.999);
         index.close()?;
     }
     println!("syncs: {syncs_created} to create, {syncs_filled} for the first write");
@@ -119,7 +120,7 @@ fn say(what: &str, dir: &Path) -> Outcome<()> {
         bytes += about.len();
         allocated += std::os::unix::fs::MetadataExt::blocks(&about) * 512;
         let name = path.strip_prefix(dir)?.display();
-        list.push_str(&format!(" {name} {}", about.len()));
+        let _ = write!(list, " {name} {}", about.len());
     }
     println!("{what}: {bytes} bytes in files, {allocated} on disk:{list}");
     Ok(())

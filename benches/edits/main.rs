@@ -123,7 +123,6 @@ fn support_code() -> Result<Vec<String>, Box<dyn Error>> {
     Ok(texts.into_iter().filter(|text| text.lines().count() >= 40).collect())
 }
 
-#[expect(clippy::disallowed_methods, reason = "sources, not an index")]
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect()
 }
@@ -185,9 +184,9 @@ fn recall(setting: &Setting, stage: &Stage) -> Result<Vec<usize>, Box<dyn Error>
     for (kind, (_, edit)) in edits.iter().enumerate() {
         let mut found = 0;
         for number in (kind * EACH..(kind + 1) * EACH).map(|at| at % texts.len()) {
-            let mut state = u64::try_from(number)? << 8;
+            let mut random = u64::try_from(number)? << 8;
             let other = &texts[(number + texts.len() / 2) % texts.len()];
-            let copy = edit.apply(&texts[number], other, &mut state);
+            let copy = edit.apply(&texts[number], other, &mut random);
             let signature = setting.sketch(&sketcher, &copy)?;
             let answer = index.query(&signature).threshold(setting.threshold).run()?;
             found += usize::from(answer.iter().any(|found| found.key == key(number)));

@@ -63,8 +63,7 @@ pub(crate) fn short(texts: &[String]) -> Vec<String> {
 /// Files with the same licence in front and a few declarations of one form, and 30 lines of their
 /// own.
 pub(crate) fn code(files: &[String]) -> Vec<String> {
-    let lines = NOTICE.split_inclusive(", ");
-    let header: String = lines.map(|part| format!("// {part}\n")).collect();
+    let header = format!("// {}\n", NOTICE.replace(", ", ",\n// "));
     let own = |(number, file): (usize, &String)| {
         let lines: Vec<&str> = file.lines().skip(10).take(30).collect();
         let new = "fn new(name: &str) -> Self {\n        Self { name: name.to_owned() }\n    }";

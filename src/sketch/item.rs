@@ -109,7 +109,7 @@ fn leading_zeros(digits: u64) -> u32 {
 /// once.
 #[inline(always)]
 fn eight(number: u64) -> u64 {
-    let fours = number / 10_000 | number % 10_000 << 32;
+    let fours = (number / 10_000) | ((number % 10_000) << 32);
     // x * 10,486 >> 20 is x / 100 for all x below 10,000; x * 103 >> 10 is x / 10 below 100.
     let hundreds = (fours * 10_486) >> 20 & 0x0000_007f_0000_007f;
     let twos = hundreds | (fours - 100 * hundreds) << 16;
