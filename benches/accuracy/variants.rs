@@ -74,7 +74,7 @@ fn full_width(text: &str) -> String {
 }
 
 fn emoji(text: &str) -> String {
-    text.replace('\u{200d}', "").replace('\u{fe0f}', "")
+    text.replace(['\u{200d}', '\u{fe0f}'], "")
 }
 
 fn reflow(text: &str) -> String {

@@ -101,9 +101,8 @@ impl Processor {
         (count, bars)
     }
 
-    /// ASCII and plain letters from `from` on, folded as `fold::Pass` does, where this processor
-    /// has its own way. It ends before what needs more, after `limit` bytes or a little more, or
-    /// with the text.
+    /// ASCII and plain letters from `from` on, folded as `fold::Pass` does. It ends before what
+    /// needs more, after `limit` bytes or a little more, or where little of the text is left.
     #[inline(always)]
     pub(crate) fn letters(
         self,
@@ -112,10 +111,10 @@ impl Processor {
         out: &mut [u8],
         limit: usize,
         from: Stretch,
-    ) -> Option<Stretch> {
+    ) -> Stretch {
         match self {
-            Self::Narrow(_) => None,
-            Self::Wide(wide) => Some(wide.letters(scripts, text, out, limit, from)),
+            Self::Narrow(narrow) => narrow.letters(scripts, text, out, limit, from),
+            Self::Wide(wide) => wide.letters(scripts, text, out, limit, from),
         }
     }
 

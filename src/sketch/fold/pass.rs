@@ -122,9 +122,7 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
     fn stretch(&mut self, processor: Processor, text: &[u8], out: &mut [u8], limit: usize) -> bool {
         let open = self.last == Last::Letter && self.combining <= VIRAMA_CLASS;
         let from = Stretch { at: self.at, len: self.len, open };
-        let Some(to) = processor.letters(self.table.scripts, text, out, limit, from) else {
-            return false;
-        };
+        let to = processor.letters(self.table.scripts, text, out, limit, from);
         if to.at == self.at {
             return false;
         }

@@ -10,9 +10,11 @@ use std::arch::x86_64::{
 };
 
 use super::Narrow;
+use crate::sketch::fold::scripts::{Scripts, Stretch};
 use crate::sketch::split::{Cut, Kind};
 use crate::sketch::unit::UnitHash;
 
+mod letters;
 mod marks;
 mod rows;
 mod sums;
@@ -40,6 +42,19 @@ impl Narrow {
         // SAFETY: as above.
         let count = unsafe { marks::places(marks, edges) };
         (inside, bars, count)
+    }
+
+    #[expect(clippy::unused_self, reason = "the value is the proof")]
+    pub(super) fn letters(
+        self,
+        scripts: &Scripts,
+        text: &[u8],
+        out: &mut [u8],
+        limit: usize,
+        from: Stretch,
+    ) -> Stretch {
+        // SAFETY: the function needs the features that a `Narrow` is made with only.
+        unsafe { letters::letters(scripts, text, out, limit, from) }
     }
 
     #[expect(clippy::unused_self, reason = "the value is the proof")]
