@@ -61,10 +61,6 @@ pub(crate) enum Reason {
     /// A format that this build, or any, does not read.
     Format(String),
     /// A parser that failed, was given up, or could not be started: the next time it may succeed.
-    #[cfg_attr(
-        not(any(feature = "html", feature = "pdf", feature = "mail")),
-        expect(dead_code, reason = "of parsers, which this build has none of")
-    )]
     Failed(String),
     /// Nothing that could be compared.
     Empty,

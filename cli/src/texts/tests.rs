@@ -40,7 +40,7 @@ fn encodings_are_told_apart() {
 fn binary_files_say_why() {
     assert_eq!(kind("a", b"ab\0c"), "binary");
     assert_eq!(kind("a", b"\xff\xfea"), "binary");
-    assert_eq!(kind("a", b"\x1f\x8b\x08\x01\x02\xff\xfe\x03\x80"), "binary");
+    assert_eq!(kind("a", b"\x01\x8b\x08\x01\x02\xff\xfe\x03\x80"), "binary");
     let late = [vec![b'a'; 8 << 10], vec![0]].concat();
     assert!(read("a", &late).is_ok(), "a NUL byte beyond the first 8 KiB is text");
 }
@@ -136,4 +136,129 @@ fn pdf_of(line: &str) -> Vec<u8> {
     pdf.extend([format!("xref\n0 6\n0000000000 65535 f \n{table}")]);
     pdf.extend([format!("trailer\n<< /Size 6 /Root 1 0 R >>\nstartxref\n{begin}\n%%EOF\n")]);
     pdf.into_bytes()
+}
+
+#[cfg(feature = "office")]
+fn zip_of(parts: &[(&str, &str)]) -> Vec<u8> {
+    use std::io::{Cursor, Write as _};
+    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, content) in parts {
+        archive.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
+        archive.write_all(content.as_bytes()).unwrap();
+    }
+    archive.finish().unwrap().into_inner()
+}
+
+#[cfg(feature = "office")]
+#[test]
+fn office_documents_are_what_a_person_reads() {
+    let word = "<?xml version='1.0'?><w:document xmlns:w='x'><w:body><w:p><w:r><w:t>Caf\u{e9} &amp; \
+        B</w:t></w:r><w:r><w:t>ar</w:t><w:tab/><w:t>one</w:t></w:r></w:p><w:p><w:del><w:r><w:t>gone\
+        </w:t></w:r></w:del><w:r><w:instrText>FIELD</w:instrText><w:t>tw&#111;</w:t></w:r></w:p>\
+        </w:body></w:document>";
+    let notes = "<w:footnotes xmlns:w='x'><w:p><w:t>a note</w:t></w:p></w:footnotes>";
+    let docx = zip_of(&[("word/document.xml", word), ("word/footnotes.xml", notes)]);
+    assert_eq!(words("a.docx", &docx), "Caf\u{e9} & Bar one two a note");
+    let slide = |text: &str| format!("<p:sld><a:p><a:t>{text}</a:t></a:p><x>no</x></p:sld>");
+    let pptx = zip_of(&[
+        ("ppt/presentation.xml", "<x/>"),
+        ("ppt/slides/slide10.xml", &slide("last")),
+        ("ppt/slides/slide2.xml", &slide("second")),
+        ("ppt/slides/_rels/slide2.xml", &slide("no")),
+    ]);
+    assert_eq!(words("a.pptx", &pptx), "second last");
+    let content = "<office:document-content><office:automatic-styles>no</office:automatic-styles>\
+        <office:body><office:text><text:h>Title</text:h><text:p>one<text:s/>two<text:line-break/>\
+        three<office:annotation><text:p>no</text:p></office:annotation></text:p></office:text>\
+        </office:body></office:document-content>";
+    let kind_of = "application/vnd.oasis.opendocument.";
+    let odt = zip_of(&[("mimetype", &format!("{kind_of}text")), ("content.xml", content)]);
+    assert_eq!(words("a", &odt), "Title one two three");
+    let ods = zip_of(&[("mimetype", &format!("{kind_of}spreadsheet")), ("content.xml", content)]);
+    assert!(detail("a.ods", &ods).contains("a spreadsheet (.ods)"));
+    assert!(detail("a.xlsx", &zip_of(&[("xl/workbook.xml", "<x/>")])).contains("a spreadsheet"));
+    assert!(detail("a.zip", &zip_of(&[("a.txt", "text")])).contains("a ZIP archive"));
+    // Unpacked it is larger than a document may be.
+    let large = "<w:t>".to_owned() + &"a".repeat(65 << 20);
+    assert_eq!(kind("a.docx", &zip_of(&[("word/document.xml", &large)])), "parser failed");
+    for end in (0..docx.len()).step_by(7) {
+        let _ = read("a.docx", &docx[..end]);
+    }
+}
+
+#[cfg(all(feature = "office", feature = "html"))]
+#[test]
+fn epub_is_read_in_the_order_of_its_pages() {
+    let page = |text: &str| format!("<html><head><title>t</title></head><p>{text}</p></html>");
+    let book = zip_of(&[
+        ("mimetype", "application/epub+zip"),
+        (
+            "META-INF/container.xml",
+            "<container><rootfiles><rootfile full-path='O/c.opf'/></rootfiles></container>",
+        ),
+        (
+            "O/c.opf",
+            "<package><manifest><item id='b' href='b%20c.xhtml'/><item id='a' href='x/a.xhtml'/>\
+             <item id='n' href='nav.xhtml'/></manifest><spine><itemref idref='a'/>\
+             <itemref idref='b'/></spine></package>",
+        ),
+        ("O/b c.xhtml", &page("second")),
+        ("O/x/a.xhtml", &page("first")),
+        ("O/nav.xhtml", &page("no")),
+    ]);
+    assert_eq!(words("a.epub", &book), "first second");
+}
+
+#[cfg(feature = "rtf")]
+#[test]
+fn rtf_is_its_text() {
+    let rtf =
+        br"{\rtf1\ansi{\fonttbl\f0\fswiss Helvetica;}\f0\pard One {\b two} three.\par Four\par }";
+    assert_eq!(words("a", rtf), "One two three. Four");
+    for end in 0..rtf.len() {
+        let _ = read("a.rtf", &rtf[..end]);
+    }
+}
+
+#[test]
+fn packed_texts_are_read_as_what_they_are() {
+    use std::io::Write as _;
+    let pack = |bytes: &[u8]| {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(bytes).unwrap();
+        packer.finish().unwrap()
+    };
+    assert_eq!(words("a.txt.gz", &[pack(b"one "), pack(b"two")].concat()), "one two");
+    if cfg!(feature = "html") {
+        assert_eq!(words("a.html.gz", &pack(b"<p>one <b>two</b>")), "one two");
+    }
+    let whole = pack(b"one two three");
+    assert_eq!(kind("a.gz", &whole[..whole.len() - 9]), "parser failed");
+    let tar = [vec![b'a'; 257], b"ustar\0".to_vec(), vec![0; 200]].concat();
+    assert!(detail("a.tar.gz", &pack(&tar)).contains("a tar archive"));
+    assert_eq!(kind("a.gz", &pack(&vec![b'a'; 65 << 20])), "too large");
+}
+
+fn detail(name: &str, bytes: &[u8]) -> String {
+    let reason = read(name, bytes).unwrap_err();
+    format!("{} ({})", reason.kind(), reason.detail())
+}
+
+#[test]
+fn what_is_not_read_is_named_by_what_it_is() {
+    let office = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0\0";
+    for (name, bytes, expected) in [
+        ("a.doc", &office[..], "unread format (a Word 97 document (.doc) is not read"),
+        ("a.xls", office, "unread format (a spreadsheet (.xls)"),
+        ("a", b"\x89PNG\r\n\x1a\n\0\0", "binary (a PNG picture)"),
+        ("a", b"\x7fELF\0\0", "binary (a program or library (ELF))"),
+        ("a", b"\0\0\0\x20ftypisom", "binary (an MPEG-4 film"),
+        ("a", b"RIFF\0\0\0\0WEBP", "binary (a WebP picture)"),
+        ("a", b"SQLite format 3\0", "unread format (an SQLite database)"),
+        ("a", b"who knows\0", "binary (a NUL byte at 9)"),
+    ] {
+        assert!(detail(name, bytes).starts_with(expected), "{}", detail(name, bytes));
+    }
+    // What begins like one and is text is text.
+    assert_eq!(words("a", b"MZ is the beginning"), "MZ is the beginning");
 }

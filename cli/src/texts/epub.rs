@@ -1,0 +1,93 @@
+//! EPUB: pages of HTML, in the order in which they are read.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io::Cursor;
+
+use quick_xml::Reader;
+use quick_xml::escape::unescape;
+use quick_xml::events::{BytesStart, Event};
+use zip::ZipArchive;
+
+use super::{html, office};
+use crate::raw::{DOCUMENT_BYTES_MAX, Reason};
+
+type Archive = ZipArchive<Cursor<Vec<u8>>>;
+
+/// The text of all pages.
+pub(crate) fn text(mut archive: Archive) -> Result<String, Reason> {
+    let failed = |what: String| Reason::Failed(format!("EPUB: {what}"));
+    let mut left = DOCUMENT_BYTES_MAX;
+    let mut text = String::new();
+    for page in pages(&mut archive, &mut left).map_err(failed)? {
+        let bytes = office::bytes_of(&mut archive, &page, &mut left).map_err(failed)?;
+        text.push_str(&html::text(bytes)?);
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// The names of the pages.
+fn pages(archive: &mut Archive, left: &mut usize) -> Result<Vec<String>, String> {
+    let container = office::part(archive, "META-INF/container.xml", left)?;
+    let mut root = None;
+    elements(&container, |name, element| {
+        if name == "rootfile" && root.is_none() {
+            root = attribute(element, "full-path");
+        }
+    })?;
+    let root = root.ok_or("it names no root file")?;
+    let folder = root.rfind('/').map_or("", |end| &root[..=end]);
+    let (mut hrefs, mut pages) = (HashMap::new(), Vec::new());
+    elements(&office::part(archive, &root, left)?, |name, element| match name {
+        "item" => {
+            if let (Some(id), Some(href)) = (attribute(element, "id"), attribute(element, "href")) {
+                hrefs.insert(id, unescaped(&href));
+            }
+        }
+        "itemref" => pages.extend(attribute(element, "idref")),
+        _ => {}
+    })?;
+    let pages = pages.iter().filter_map(|id| hrefs.get(id));
+    Ok(pages.map(|href| format!("{folder}{href}")).collect())
+}
+
+/// Calls `each` with every element and its name without prefix.
+fn elements(xml: &str, mut each: impl FnMut(&str, &BytesStart<'_>)) -> Result<(), String> {
+    let mut reader = Reader::from_str(xml);
+    loop {
+        match reader.read_event().map_err(|error| error.to_string())? {
+            Event::Start(element) | Event::Empty(element) => {
+                each(element.local_name().as_ref(), &element);
+            }
+            Event::Eof => return Ok(()),
+            _ => {}
+        }
+    }
+}
+
+fn attribute(element: &BytesStart<'_>, name: &str) -> Option<String> {
+    let found = element.try_get_attribute(name).ok()??;
+    unescape(&found.value).ok().map(Cow::into_owned)
+}
+
+/// A name in an archive for one in a link: `a%20b` is `a b`.
+fn unescaped(href: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = href.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let value = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match value.filter(|_| *first == b'%') {
+            Some(value) => {
+                bytes.push(value);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}

@@ -1,0 +1,21 @@
+//! A text that is packed by gzip, such as `notes.txt.gz`: unpacked, and then read as what it is.
+
+use std::io::Read as _;
+
+use flate2::read::MultiGzDecoder;
+
+use crate::raw::{DOCUMENT_BYTES_MAX, Reason};
+
+/// Whether bytes begin as gzip data does.
+pub(crate) fn is_one(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\x1f\x8b\x08")
+}
+
+/// What is packed; no more than a document may have.
+pub(crate) fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, Reason> {
+    let mut unpacked = Vec::new();
+    let reader = MultiGzDecoder::new(bytes);
+    let read = reader.take(DOCUMENT_BYTES_MAX as u64 + 1).read_to_end(&mut unpacked);
+    read.map_err(|error| Reason::Failed(format!("gzip: {error}")))?;
+    if unpacked.len() > DOCUMENT_BYTES_MAX { Err(Reason::TooLarge) } else { Ok(unpacked) }
+}

@@ -1,0 +1,190 @@
+//! Documents that are archives of XML: of Word and PowerPoint, OpenDocument, and EPUB. Tables are
+//! named, and so is every other archive.
+
+use std::io::{Cursor, Read as _};
+
+use quick_xml::Reader;
+use quick_xml::escape::resolve_xml_entity;
+use quick_xml::events::{BytesRef, Event};
+use zip::ZipArchive;
+
+use crate::raw::{DOCUMENT_BYTES_MAX, Reason};
+
+type Archive = ZipArchive<Cursor<Vec<u8>>>;
+
+/// What an archive is.
+enum Kind {
+    Word,
+    Slides,
+    OpenDocument,
+    Epub,
+    /// Something that is not read, and what it is.
+    Other(&'static str),
+}
+
+impl Kind {
+    fn of(archive: &mut Archive) -> Self {
+        let names = ["word/document.xml", "ppt/presentation.xml", "xl/workbook.xml"];
+        let [word, slides, table] = names.map(|name| archive.index_for_name(name).is_some());
+        let kind = part(archive, "mimetype", &mut 1_024).unwrap_or_default();
+        match (word, slides, table, kind.trim()) {
+            (true, ..) => Self::Word,
+            (_, true, ..) => Self::Slides,
+            (_, _, true, _) => Self::Other("a spreadsheet (.xlsx): save its sheets as CSV"),
+            (.., "application/epub+zip") => Self::Epub,
+            (.., "application/vnd.oasis.opendocument.spreadsheet") => {
+                Self::Other("a spreadsheet (.ods): save its sheets as CSV")
+            }
+            (.., kind) if kind.starts_with("application/vnd.oasis.opendocument.") => {
+                Self::OpenDocument
+            }
+            _ => Self::Other("a ZIP archive: unpack it"),
+        }
+    }
+}
+
+/// The text of a document.
+pub(crate) fn text(bytes: Vec<u8>) -> Result<String, Reason> {
+    // Before it is parsed with limits: what an archive is, is told by its directory.
+    let read = |bytes| ZipArchive::new(Cursor::new(bytes)).map_err(|error| error.to_string());
+    let mut archive = match read(bytes) {
+        Ok(archive) => archive,
+        Err(error) => return Err(Reason::Failed(format!("ZIP: {error}"))),
+    };
+    match Kind::of(&mut archive) {
+        Kind::Other(what) => Err(Reason::Format(what.to_owned())),
+        Kind::Epub => super::epub::text(archive),
+        Kind::Word => super::guarded::guarded("Word", move || word(&mut archive)),
+        Kind::Slides => super::guarded::guarded("PowerPoint", move || slides(&mut archive)),
+        Kind::OpenDocument => super::guarded::guarded("OpenDocument", move || {
+            let mut left = DOCUMENT_BYTES_MAX;
+            let content = part(&mut archive, "content.xml", &mut left)?;
+            let text = Text {
+                paragraphs: &["p", "h", "table-row"],
+                spaces: &["s", "tab", "line-break", "table-cell"],
+                texts: &[],
+                skipped: &["annotation", "tracked-changes", "automatic-styles", "font-face-decls"],
+            };
+            text.of(&content)
+        }),
+    }
+}
+
+/// A part of an archive, of which no more is read than is left.
+pub(super) fn part(archive: &mut Archive, name: &str, left: &mut usize) -> Result<String, String> {
+    let not_utf_8 = |_| format!("{name}: not UTF-8");
+    String::from_utf8(bytes_of(archive, name, left)?).map_err(not_utf_8)
+}
+
+/// The same, of any bytes.
+pub(super) fn bytes_of(
+    archive: &mut Archive,
+    name: &str,
+    left: &mut usize,
+) -> Result<Vec<u8>, String> {
+    let file = archive.by_name(name).map_err(|error| format!("{name}: {error}"))?;
+    let mut bytes = Vec::new();
+    let most = *left as u64 + 1;
+    file.take(most).read_to_end(&mut bytes).map_err(|error| format!("{name}: {error}"))?;
+    *left = left.checked_sub(bytes.len()).ok_or("unpacked it has more than 64 MiB")?;
+    Ok(bytes)
+}
+
+const WORD: Text<'_> = Text {
+    paragraphs: &["p", "tr"],
+    spaces: &["tab", "br", "cr", "tc"],
+    texts: &["t"],
+    skipped: &["del", "moveFrom"],
+};
+
+fn word(archive: &mut Archive) -> Result<String, String> {
+    let mut left = DOCUMENT_BYTES_MAX;
+    let mut text = WORD.of(&part(archive, "word/document.xml", &mut left)?)?;
+    for notes in ["word/footnotes.xml", "word/endnotes.xml"] {
+        if archive.index_for_name(notes).is_some() {
+            text.push_str(&WORD.of(&part(archive, notes, &mut left)?)?);
+        }
+    }
+    Ok(text)
+}
+
+fn slides(archive: &mut Archive) -> Result<String, String> {
+    let slides = Text { paragraphs: &["p"], spaces: &["br", "tc"], texts: &["t"], skipped: &[] };
+    let number = |name: &str| -> Option<u32> {
+        name.strip_prefix("ppt/slides/slide")?.strip_suffix(".xml")?.parse().ok()
+    };
+    let mut names: Vec<(u32, String)> = archive
+        .file_names()
+        .filter_map(Result::ok)
+        .filter_map(|name| Some((number(&name)?, name.into_owned())))
+        .collect();
+    names.sort_unstable();
+    let (mut text, mut left) = (String::new(), DOCUMENT_BYTES_MAX);
+    for (_, name) in names {
+        text.push_str(&slides.of(&part(archive, &name, &mut left)?)?);
+    }
+    Ok(text)
+}
+
+/// What the elements of a format mean, by their names without prefix.
+struct Text<'a> {
+    /// Their end ends a line.
+    paragraphs: &'a [&'a str],
+    /// They stand for white space.
+    spaces: &'a [&'a str],
+    /// The only ones whose text counts; none: that of all counts.
+    texts: &'a [&'a str],
+    /// What is in them does not count.
+    skipped: &'a [&'a str],
+}
+
+impl Text<'_> {
+    fn of(&self, xml: &str) -> Result<String, String> {
+        let mut reader = Reader::from_str(xml);
+        let (mut text, mut within, mut skipping) = (String::new(), 0_u32, 0_u32);
+        loop {
+            let event = reader.read_event().map_err(|error| error.to_string())?;
+            let counts = skipping == 0 && (self.texts.is_empty() || within > 0);
+            match event {
+                Event::Start(element) => {
+                    let name = element.local_name();
+                    skipping += u32::from(self.skipped.contains(&name.as_ref()));
+                    within += u32::from(self.texts.contains(&name.as_ref()));
+                    if self.spaces.contains(&name.as_ref()) {
+                        text.push(' ');
+                    }
+                }
+                Event::Empty(element) if self.spaces.contains(&element.local_name().as_ref()) => {
+                    text.push(' ');
+                }
+                Event::End(element) => {
+                    let name = element.local_name();
+                    let less = |count: u32, names: &[&str]| {
+                        count.saturating_sub(u32::from(names.contains(&name.as_ref())))
+                    };
+                    (skipping, within) = (less(skipping, self.skipped), less(within, self.texts));
+                    if self.paragraphs.contains(&name.as_ref()) {
+                        text.push('\n');
+                    }
+                }
+                Event::Text(found) if counts => {
+                    text.push_str(&found);
+                }
+                Event::CData(found) if counts => {
+                    text.push_str(&found);
+                }
+                Event::GeneralRef(found) if counts => text.push_str(&resolved(&found)?),
+                Event::Eof => return Ok(text),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// What `&amp;` or `&#228;` stands for; nothing else is known in these formats.
+fn resolved(found: &BytesRef<'_>) -> Result<String, String> {
+    if let Some(character) = found.resolve_char_ref().map_err(|error| error.to_string())? {
+        return Ok(character.to_string());
+    }
+    Ok(resolve_xml_entity(found).unwrap_or_default().to_owned())
+}
