@@ -42,10 +42,8 @@ impl Guess {
         let object: Map<String, Value> = serde_json::from_slice(line).ok()?;
         let [key, name] = fields.names();
         let needs_key = !object.contains_key(key) && !fields.is_key_optional();
-        let content = match object.contains_key(name) {
-            true => None,
-            false => content(&object, fields.kind(), key),
-        };
+        let is_there = object.contains_key(name);
+        let content = if is_there { None } else { content(&object, fields.kind(), key) };
         let taken = content.as_ref().map_or(name, |(_, name)| name);
         let key = if needs_key { key_of(&object, taken) } else { None };
         Some(Self { fields: object.keys().cloned().collect(), key, content })
@@ -96,10 +94,7 @@ impl Guess {
         if self.fields.len() > NAMED_MAX {
             named.push("...");
         }
-        match named.is_empty() {
-            true => "none".to_owned(),
-            false => named.join(", "),
-        }
+        if named.is_empty() { "none".to_owned() } else { named.join(", ") }
     }
 
     /// The options that name what may be meant; empty if nothing is missing, or nothing fits.

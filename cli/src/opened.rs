@@ -109,15 +109,15 @@ pub(crate) fn check_given(params: &Params, dir: &Path, given: &Given) -> Result<
         return Ok(());
     }
     let name = dir.display();
-    let advice = match given.threshold().filter(|threshold| *threshold != params.threshold()) {
-        Some(threshold) => format!(
-            "leave the option out to add with the index's own; for another threshold, `nearkin \
+    let advice =
+        match given.threshold().filter(|asked| asked.to_bits() != params.threshold().to_bits()) {
+            Some(threshold) => format!(
+                "leave the option out to add with the index's own; for another threshold, `nearkin \
              rebuild {name} NEW --threshold {threshold}` makes an index of the same documents"
-        ),
-        None => {
-            "leave the options out to add with the index's own, or create another index".to_owned()
-        }
-    };
+            ),
+            None => "leave the options out to add with the index's own, or create another index"
+                .to_owned(),
+        };
     Err(Failure::new(format!("{name} has other parameters: {}", differences.join("; ")), advice))
 }
 

@@ -170,7 +170,7 @@ mod tests {
         ] {
             assert_eq!(seen(name, content.as_bytes()), expected, "{name}: {content}");
         }
-        let long = [b"{\"id\":1}\n{\"id\":\"", &[b'x'; 70_000][..], b"\"}\n"].concat();
+        let long = [b"{\"id\":1}\n{\"id\":\"", &vec![b'x'; 70_000][..], b"\"}\n"].concat();
         assert_eq!(seen("a", &long), "text", "the second line is not whole");
         assert_eq!(seen("a.jsonl", &long), "lines");
     }

@@ -33,6 +33,8 @@ mod office;
 mod office;
 mod pdf;
 mod rtf;
+#[cfg(feature = "office")]
+mod zipped;
 
 use std::path::Path;
 

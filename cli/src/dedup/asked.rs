@@ -32,10 +32,8 @@ pub(super) struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     pub(super) fn new(args: &'a Dedup) -> Result<Self, Failure> {
-        let scratch = match args.out.as_os_str() == raw::STDIN {
-            true => Some(Scratch::new()?),
-            false => None,
-        };
+        let to_stdout = args.out.as_os_str() == raw::STDIN;
+        let scratch = if to_stdout { Some(Scratch::new()?) } else { None };
         let out = scratch.as_ref().map_or_else(|| args.out.clone(), |folder| folder.0.join("out"));
         let dropped = args.dropped.clone().unwrap_or_else(|| {
             let mut name = out.as_os_str().to_owned();

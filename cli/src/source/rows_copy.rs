@@ -18,6 +18,7 @@ use ::parquet::data_type::{
     Int64Type, Int96Type,
 };
 use ::parquet::errors::ParquetError;
+use ::parquet::file::metadata::RowGroupMetaData;
 use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::reader::{FileReader as _, SerializedFileReader};
 use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
@@ -32,7 +33,7 @@ const READ_ROWS: usize = 1_024;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Group {
     file: usize,
-    group: usize,
+    place: usize,
     pub(crate) rows: u64,
 }
 
@@ -83,10 +84,10 @@ impl<W: Write + Send> RowCopy<W> {
         for (file, path) in files.iter().enumerate() {
             let reader = open(path)?;
             let metadata = reader.metadata();
-            let rows = metadata.row_groups().iter().map(|group| group.num_rows());
-            groups.extend(rows.enumerate().map(|(group, rows)| Group {
+            let rows = metadata.row_groups().iter().map(RowGroupMetaData::num_rows);
+            groups.extend(rows.enumerate().map(|(place, rows)| Group {
                 file,
-                group,
+                place,
                 rows: u64::try_from(rows).unwrap_or(0),
             }));
             schema.get_or_insert_with(|| {
@@ -94,7 +95,9 @@ impl<W: Write + Send> RowCopy<W> {
                 let mut properties = WriterProperties::builder()
                     .set_compression(Compression::SNAPPY)
                     .set_key_value_metadata(of_file.key_value_metadata().cloned());
-                for column in metadata.row_groups().first().into_iter().flat_map(|g| g.columns()) {
+                for column in
+                    metadata.row_groups().first().into_iter().flat_map(RowGroupMetaData::columns)
+                {
                     let path = column.column_path().clone();
                     properties = properties.set_column_compression(path, column.compression());
                 }
@@ -156,7 +159,7 @@ impl<W: Write + Send> RowCopy<W> {
                 let path = &self.files[group.file];
                 let reader = readers.iter().find(|(file, _)| *file == group.file);
                 let Some((_, reader)) = reader else { continue };
-                let rows = reader.get_row_group(group.group);
+                let rows = reader.get_row_group(group.place);
                 let rows = rows.and_then(|rows| rows.get_column_reader(column));
                 let rows = rows.map_err(|error| reading(path, &error))?;
                 copy_column(rows, &mut writer, keep).map_err(|error| {
@@ -249,10 +252,10 @@ fn copy<T: DataType>(
         let (defined, repeated) = (some(&kept_defined, present > 0), some(&kept_repeated, repeats));
         to.write_batch(&kept, defined.as_deref(), repeated.as_deref())?;
     }
-    match row == keep.len() {
-        true => Ok(()),
-        false => Err(ParquetError::General("columns differ in length".to_owned())),
+    if row < keep.len() {
+        return Err(ParquetError::General("columns differ in length".to_owned()));
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -331,10 +334,10 @@ mod tests {
         let lats: Vec<_> = present.iter().map(|row| *row as f64 / 7.0).collect();
         column::<DoubleType>(group, &lats, (&some, &[]));
         // 0: no place, 1: a place without a name, 2: with one.
-        let named = all(&|row| i16::try_from(row % 3).unwrap());
-        let spelled: Vec<_> =
+        let placed = all(&|row| i16::try_from(row % 3).unwrap());
+        let names: Vec<_> =
             rows.iter().filter(|row| **row % 3 == 2).map(|row| bytes(*row)).collect();
-        column::<ByteArrayType>(group, &spelled, (&named, &[]));
+        column::<ByteArrayType>(group, &names, (&placed, &[]));
     }
 
     fn lists(group: &mut SerializedRowGroupWriter<'_, File>, rows: &[i64]) {

@@ -28,8 +28,11 @@ pub(crate) fn is_one(path: &Path) -> bool {
 fn ending(path: &Path) -> Option<bool> {
     let name = path.file_name()?.to_str()?.to_ascii_lowercase();
     let name = PACKED.iter().find_map(|packed| name.strip_suffix(packed)).unwrap_or(&name);
-    let tabs = [".tsv", ".tab"].iter().any(|tabs| name.ends_with(tabs));
-    (tabs || name.ends_with(".csv")).then_some(tabs)
+    match name.rsplit_once('.')?.1 {
+        "tsv" | "tab" => Some(true),
+        "csv" => Some(false),
+        _ => None,
+    }
 }
 
 /// The bytes that were read and belong to no row yet, and how many came before them.
@@ -153,7 +156,7 @@ impl<R: Read> Table<R> {
 /// What stands most often in the first line of what may stand between cells.
 fn delimiter(head: &[u8]) -> u8 {
     let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let count = |delimiter: u8| line.iter().filter(|byte| **byte == delimiter).count();
+    let count = |delimiter: u8| line.split(|byte| *byte == delimiter).count();
     [b',', b';', b'\t'].into_iter().rev().max_by_key(|one| count(*one)).unwrap_or(b',')
 }
 

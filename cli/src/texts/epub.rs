@@ -2,17 +2,14 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::io::Cursor;
 
 use quick_xml::Reader;
 use quick_xml::escape::unescape;
 use quick_xml::events::{BytesStart, Event};
-use zip::ZipArchive;
 
-use super::{html, office};
+use super::html;
+use super::zipped::{self, Archive};
 use crate::raw::{DOCUMENT_BYTES_MAX, Reason};
-
-type Archive = ZipArchive<Cursor<Vec<u8>>>;
 
 /// The text of all pages.
 pub(crate) fn text(mut archive: Archive) -> Result<String, Reason> {
@@ -20,7 +17,7 @@ pub(crate) fn text(mut archive: Archive) -> Result<String, Reason> {
     let mut left = DOCUMENT_BYTES_MAX;
     let mut text = String::new();
     for page in pages(&mut archive, &mut left).map_err(failed)? {
-        let bytes = office::bytes_of(&mut archive, &page, &mut left).map_err(failed)?;
+        let bytes = zipped::bytes_of(&mut archive, &page, &mut left).map_err(failed)?;
         text.push_str(&html::text(bytes)?);
         text.push('\n');
     }
@@ -29,7 +26,7 @@ pub(crate) fn text(mut archive: Archive) -> Result<String, Reason> {
 
 /// The names of the pages.
 fn pages(archive: &mut Archive, left: &mut usize) -> Result<Vec<String>, String> {
-    let container = office::part(archive, "META-INF/container.xml", left)?;
+    let container = zipped::part(archive, "META-INF/container.xml", left)?;
     let mut root = None;
     elements(&container, |name, element| {
         if name == "rootfile" && root.is_none() {
@@ -39,7 +36,7 @@ fn pages(archive: &mut Archive, left: &mut usize) -> Result<Vec<String>, String>
     let root = root.ok_or("it names no root file")?;
     let folder = root.rfind('/').map_or("", |end| &root[..=end]);
     let (mut hrefs, mut pages) = (HashMap::new(), Vec::new());
-    elements(&office::part(archive, &root, left)?, |name, element| match name {
+    elements(&zipped::part(archive, &root, left)?, |name, element| match name {
         "item" => {
             if let (Some(id), Some(href)) = (attribute(element, "id"), attribute(element, "href")) {
                 hrefs.insert(id, unescaped(&href));

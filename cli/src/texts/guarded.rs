@@ -186,7 +186,9 @@ mod tests {
         assert_eq!(reason, Reason::Failed(expected));
         assert!(abandoned() > before);
         stop.store(true, Ordering::Relaxed);
-        others.into_iter().for_each(|other| other.join().unwrap());
+        for other in others {
+            other.join().unwrap();
+        }
         while abandoned() > before {
             thread::sleep(Duration::from_millis(5));
         }

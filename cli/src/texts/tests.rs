@@ -152,10 +152,10 @@ fn zip_of(parts: &[(&str, &str)]) -> Vec<u8> {
 #[cfg(feature = "office")]
 #[test]
 fn office_documents_are_what_a_person_reads() {
-    let word = "<?xml version='1.0'?><w:document xmlns:w='x'><w:body><w:p><w:r><w:t>Caf\u{e9} &amp; \
-        B</w:t></w:r><w:r><w:t>ar</w:t><w:tab/><w:t>one</w:t></w:r></w:p><w:p><w:del><w:r><w:t>gone\
-        </w:t></w:r></w:del><w:r><w:instrText>FIELD</w:instrText><w:t>tw&#111;</w:t></w:r></w:p>\
-        </w:body></w:document>";
+    let word = "<?xml version='1.0'?><w:document xmlns:w='x'><w:body><w:p><w:r><w:t>Caf\u{e9} \
+        &amp; B</w:t></w:r><w:r><w:t>ar</w:t><w:tab/><w:t>one</w:t></w:r></w:p><w:p><w:del><w:r>\
+        <w:t>gone</w:t></w:r></w:del><w:r><w:instrText>FIELD</w:instrText><w:t>tw&#111;</w:t></w:r>\
+        </w:p></w:body></w:document>";
     let notes = "<w:footnotes xmlns:w='x'><w:p><w:t>a note</w:t></w:p></w:footnotes>";
     let docx = zip_of(&[("word/document.xml", word), ("word/footnotes.xml", notes)]);
     assert_eq!(words("a.docx", &docx), "Caf\u{e9} & Bar one two a note");

@@ -106,7 +106,7 @@ fn the_script_removes_copies_when_somebody_runs_it_and_not_before() {
     assert!(scratch.path("d/a.png").exists() && !scratch.path("d/sub/c.png").exists());
     assert!(scratch.path("d/one copy").exists() && scratch.path("d/one more").exists());
     assert!(!scratch.path("x").exists());
-    assert_eq!(dups(&scratch, "d --exact").0, [String::new(); 0]);
+    assert!(dups(&scratch, "d --exact").0.is_empty());
 }
 
 #[test]

@@ -176,7 +176,8 @@ fn clusters_are_printed() {
 #[test]
 fn clusters_are_sorted_and_only_the_first_ones_printed() {
     let scratch = Scratch::new();
-    let words = |from: usize, to: usize| (from..to).map(|w| format!("w{w} ")).collect::<String>();
+    let words =
+        |from: usize, to: usize| (from..to).map(|w| format!("w{w} ")).collect::<Vec<_>>().concat();
     let mut lines = String::new();
     for (key, from, to) in [
         ("b1", 0, 100),
