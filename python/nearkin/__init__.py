@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from . import aio
 from ._dedup import Row, dedup
 from ._errors import (
@@ -100,6 +102,16 @@ __all__ = [
     "aio",
     "dedup",
     "exists",
+    "import_datasketch",
     "rebuild",
     "salvage",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Not before it is asked for: it needs numpy.
+    if name == "import_datasketch":
+        from .datasketch._migrate import import_datasketch
+
+        return import_datasketch
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

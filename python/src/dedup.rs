@@ -278,10 +278,9 @@ fn decide_exactly(
             work.run_exactly(py, &make)
         }
         Documents::Items(items) => {
-            let held = items.hold(0..items.len())?;
-            let sets = held.sets(0)?;
+            let sets = items.hold(0..items.len())?;
             let make = |row: usize| {
-                let made = sets.with(row, |items| sketcher.original_items(items));
+                let made = sets.members(row).map(|items| sketcher.original_items(items));
                 made.map_or(Ok(None), not_empty)
             };
             work.run_exactly(py, &make)

@@ -162,12 +162,11 @@ fn sets<S: Sink>(
     how: Sketching<'_>,
     ready: &mut Vec<S>,
 ) -> PyResult<usize> {
-    let held = items.hold(rows.clone())?;
-    let sets = held.sets(rows.start)?;
+    let sets = items.hold(rows)?;
     let (parts, sum) = by_weight(sets.len(), |row| sets.weight(row));
     for part in parts {
         let sketch = |row: usize| {
-            let made = sets.with(part.start + row, |items| how.sketcher.items(items));
+            let made = sets.members(part.start + row).map(|items| how.sketcher.items(items));
             made.transpose()
         };
         let made = engine(py, || sketched(part.len(), how.threads, sketch))?;

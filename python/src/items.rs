@@ -1,4 +1,7 @@
 //! Columns of sets: each row a list of `str`, `bytes` or `int`, or an Arrow list.
+//!
+//! Items of Python objects are copied, end to end: an item has a few bytes, and an object that is
+//! kept instead is touched twice more, when its bytes are read and when it is let go.
 
 use std::ops::Range;
 
@@ -6,7 +9,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyList, PyString, PyTuple};
 
-use crate::arrow::{Chunk, Item};
+use crate::arrow::{self, Chunk};
 use crate::columns::{Rows, chunk_at, is_null};
 
 /// A column of sets.
@@ -14,28 +17,50 @@ pub(crate) struct Items<'py> {
     rows: Rows<'py>,
 }
 
-/// An item that stays alive while it is read.
-pub(crate) enum HeldItem<'py> {
-    Text(Bound<'py, PyString>),
-    Bytes(Bound<'py, PyBytes>),
-}
-
-/// Rows of a column that stay alive while they are read.
-pub(crate) enum HeldSets<'a, 'py> {
-    /// The items of all rows, and where those of each row end.
-    Objects(Vec<HeldItem<'py>>, Vec<Option<usize>>),
+/// The sets of some rows, to be read without the interpreter lock.
+pub(crate) enum Sets<'a> {
+    Copied(Copied),
     Arrow(&'a [(usize, Chunk)], Range<usize>),
 }
 
-/// Arrays, and the rows of them that are held.
-type Lists<'a> = (&'a [(usize, Chunk)], Range<usize>);
+/// Items end to end.
+#[derive(Default)]
+pub(crate) struct Copied {
+    bytes: Vec<u8>,
+    /// Where each item ends.
+    ends: Vec<usize>,
+    /// The items of each row; `None` where it is null.
+    rows: Vec<Option<Range<usize>>>,
+}
 
-/// The items of some rows as bytes, to be read without the interpreter lock.
-pub(crate) struct Sets<'a> {
-    /// `None`: in the array, the digits of numbers to be made when they are read.
-    items: Vec<&'a [u8]>,
-    ends: Vec<Option<usize>>,
-    arrow: Option<Lists<'a>>,
+/// The items of one row.
+#[derive(Clone)]
+pub(crate) enum Members<'a> {
+    Copied { bytes: &'a [u8], begin: usize, ends: std::slice::Iter<'a, usize> },
+    Arrow { chunk: &'a Chunk, list: Range<usize> },
+}
+
+impl<'a> Iterator for Members<'a> {
+    type Item = nearkin::Item<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<nearkin::Item<'a>> {
+        match self {
+            Self::Copied { bytes, begin, ends } => {
+                let end = *ends.next()?;
+                let item = bytes.get(*begin..end).unwrap_or_default();
+                *begin = end;
+                Some(item.into())
+            }
+            Self::Arrow { chunk, list } => {
+                let chunk = *chunk;
+                list.find_map(|at| chunk.item(at)).map(|item| match item {
+                    arrow::Item::Bytes(bytes) => bytes.into(),
+                    arrow::Item::Integer(number) => number.into(),
+                })
+            }
+        }
+    }
 }
 
 impl<'py> Items<'py> {
@@ -54,152 +79,149 @@ impl<'py> Items<'py> {
         self.rows.len()
     }
 
-    /// Holds a range of rows.
-    pub(crate) fn hold(&self, range: Range<usize>) -> PyResult<HeldSets<'_, 'py>> {
+    /// The sets of a range of rows.
+    pub(crate) fn hold(&self, range: Range<usize>) -> PyResult<Sets<'_>> {
         if let Rows::Arrow(chunks) = &self.rows {
-            return Ok(HeldSets::Arrow(chunks, range));
+            return Ok(Sets::Arrow(chunks, range));
         }
-        let (mut items, mut ends) = (Vec::new(), Vec::with_capacity(range.len()));
+        let mut copied = Copied { rows: Vec::with_capacity(range.len()), ..Copied::default() };
         for row in range {
-            let set = self.rows.object(row)?;
-            let is_set = hold_set(&set, row, &mut items)?;
-            ends.push(is_set.then_some(items.len()));
+            copied.take(&self.rows.object(row)?, row)?;
         }
-        Ok(HeldSets::Objects(items, ends))
+        Ok(Sets::Copied(copied))
     }
 }
 
 /// One set, given alone.
-pub(crate) fn hold_one<'py>(set: &Bound<'py, PyAny>) -> PyResult<HeldSets<'static, 'py>> {
-    let mut items = Vec::new();
-    let is_set = hold_set(set, 0, &mut items)?;
-    let end = is_set.then_some(items.len());
-    Ok(HeldSets::Objects(items, vec![end]))
+pub(crate) fn hold_one(set: &Bound<'_, PyAny>) -> PyResult<Sets<'static>> {
+    let mut copied = Copied::default();
+    copied.take(set, 0)?;
+    Ok(Sets::Copied(copied))
 }
 
-/// Whether the row is a set, and not null.
-fn hold_set<'py>(
-    set: &Bound<'py, PyAny>,
-    row: usize,
-    items: &mut Vec<HeldItem<'py>>,
-) -> PyResult<bool> {
-    if let Ok(list) = set.cast::<PyList>() {
-        items.reserve(list.len());
-        for item in list {
-            items.push(hold_item(item, row)?);
-        }
-        return Ok(true);
+impl Copied {
+    /// Takes a row: a set, or null.
+    fn take(&mut self, set: &Bound<'_, PyAny>, row: usize) -> PyResult<()> {
+        let first = self.ends.len();
+        let is_set = self.take_items(set, row)?;
+        self.rows.push(is_set.then(|| first..self.ends.len()));
+        Ok(())
     }
-    if let Ok(tuple) = set.cast::<PyTuple>() {
-        for item in tuple {
-            items.push(hold_item(item, row)?);
-        }
-        return Ok(true);
-    }
-    if set.is_instance_of::<PyString>() || set.is_instance_of::<PyBytes>() {
-        return Err(PyTypeError::new_err(format!(
-            "items[{row}] must be a set or list of items, not one {}",
-            set.get_type().name()?
-        )));
-    }
-    if is_null(set) {
-        return Ok(false);
-    }
-    for item in set.try_iter()? {
-        items.push(hold_item(item?, row)?);
-    }
-    Ok(true)
-}
 
-#[inline]
-fn hold_item(item: Bound<'_, PyAny>, row: usize) -> PyResult<HeldItem<'_>> {
-    match item.cast_into::<PyString>() {
-        Ok(text) => Ok(HeldItem::Text(text)),
-        Err(error) => hold_other(error.into_inner(), row),
-    }
-}
-
-fn hold_other(item: Bound<'_, PyAny>, row: usize) -> PyResult<HeldItem<'_>> {
-    if let Ok(bytes) = item.cast::<PyBytes>() {
-        return Ok(HeldItem::Bytes(bytes.clone()));
-    }
-    let refused = item.is_instance_of::<PyBool>() || item.is_instance_of::<PyFloat>();
-    // Integers of Python and of numpy.
-    if !refused && let Some(index) = item.getattr_opt("__index__")? {
-        return index.call0()?.str().map(HeldItem::Text);
-    }
-    Err(PyTypeError::new_err(format!(
-        "items[{row}] must hold str, bytes or int, not {}",
-        item.get_type().name()?
-    )))
-}
-
-impl HeldSets<'_, '_> {
-    /// The items as bytes; `first` is the number of the first row, for messages.
-    pub(crate) fn sets(&self, first: usize) -> PyResult<Sets<'_>> {
-        let (objects, ends) = match self {
-            Self::Arrow(chunks, range) => {
-                let arrow = Some((*chunks, range.clone()));
-                return Ok(Sets { items: Vec::new(), ends: Vec::new(), arrow });
+    /// Whether the row is a set, and not null.
+    fn take_items(&mut self, set: &Bound<'_, PyAny>, row: usize) -> PyResult<bool> {
+        if let Ok(list) = set.cast::<PyList>() {
+            self.ends.reserve(list.len());
+            for item in list {
+                self.take_item(&item, row)?;
             }
-            Self::Objects(objects, ends) => (objects, ends),
-        };
-        let mut items = Vec::with_capacity(objects.len());
-        for item in objects {
-            items.push(match item {
-                HeldItem::Bytes(bytes) => bytes.as_bytes(),
-                HeldItem::Text(text) => match text.to_str() {
-                    Ok(text) => text.as_bytes(),
-                    Err(error) => {
-                        let message = format!("an item of rows {first}.. is not UTF-8: {error}");
-                        return Err(PyValueError::new_err(message));
-                    }
-                },
-            });
+            return Ok(true);
         }
-        Ok(Sets { items, ends: ends.clone(), arrow: None })
+        if let Ok(tuple) = set.cast::<PyTuple>() {
+            for item in tuple {
+                self.take_item(&item, row)?;
+            }
+            return Ok(true);
+        }
+        if set.is_instance_of::<PyString>() || set.is_instance_of::<PyBytes>() {
+            return Err(PyTypeError::new_err(format!(
+                "items[{row}] must be a set or list of items, not one {}",
+                set.get_type().name()?
+            )));
+        }
+        if is_null(set) {
+            return Ok(false);
+        }
+        for item in set.try_iter()? {
+            self.take_item(&item?, row)?;
+        }
+        Ok(true)
+    }
+
+    #[inline]
+    fn take_item(&mut self, item: &Bound<'_, PyAny>, row: usize) -> PyResult<()> {
+        match item.cast::<PyString>() {
+            Ok(text) => self.take_text(text, row),
+            Err(_) => self.take_other(item, row),
+        }
+    }
+
+    #[inline]
+    fn take_text(&mut self, text: &Bound<'_, PyString>, row: usize) -> PyResult<()> {
+        match text.to_str() {
+            Ok(text) => {
+                self.push(text.as_bytes());
+                Ok(())
+            }
+            Err(error) => {
+                let message = format!("an item of items[{row}] is not UTF-8: {error}");
+                Err(PyValueError::new_err(message))
+            }
+        }
+    }
+
+    fn take_other(&mut self, item: &Bound<'_, PyAny>, row: usize) -> PyResult<()> {
+        if let Ok(bytes) = item.cast::<PyBytes>() {
+            self.push(bytes.as_bytes());
+            return Ok(());
+        }
+        let refused = item.is_instance_of::<PyBool>() || item.is_instance_of::<PyFloat>();
+        // Integers of Python and of numpy.
+        if !refused && let Some(index) = item.getattr_opt("__index__")? {
+            return self.take_text(&index.call0()?.str()?, row);
+        }
+        Err(PyTypeError::new_err(format!(
+            "items[{row}] must hold str, bytes or int, not {}",
+            item.get_type().name()?
+        )))
+    }
+
+    #[inline]
+    fn push(&mut self, item: &[u8]) {
+        self.bytes.extend_from_slice(item);
+        self.ends.push(self.bytes.len());
     }
 }
 
 impl Sets<'_> {
     pub(crate) fn len(&self) -> usize {
-        self.arrow.as_ref().map_or(self.ends.len(), |(_, range)| range.len())
+        match self {
+            Self::Copied(copied) => copied.rows.len(),
+            Self::Arrow(_, range) => range.len(),
+        }
     }
 
     /// Bytes of items of a row, for dividing work.
     pub(crate) fn weight(&self, row: usize) -> usize {
-        match &self.arrow {
-            // About: reading the lengths would cost as much as hashing.
-            Some((chunks, range)) => chunk_at(chunks, range.start + row)
+        let count = match self {
+            Self::Copied(copied) => {
+                copied.rows.get(row).cloned().flatten().map_or(0, |row| row.len())
+            }
+            // Reading the lengths would cost as much as hashing.
+            Self::Arrow(chunks, range) => chunk_at(chunks, range.start + row)
                 .and_then(|(chunk, row)| chunk.list(row))
-                .map_or(0, |list| list.len() * 8),
-            None => self.range(row).map_or(0, |range| range.len() * 8),
+                .map_or(0, |list| list.len()),
+        };
+        8 * count
+    }
+
+    /// The items of a row; `None` where the row is null.
+    pub(crate) fn members(&self, row: usize) -> Option<Members<'_>> {
+        match self {
+            Self::Copied(copied) => {
+                let items = copied.rows.get(row)?.clone()?;
+                let begin = items.start.checked_sub(1).and_then(|before| copied.ends.get(before));
+                let ends = copied.ends.get(items)?.iter();
+                Some(Members::Copied {
+                    bytes: &copied.bytes,
+                    begin: begin.map_or(0, |end| *end),
+                    ends,
+                })
+            }
+            Self::Arrow(chunks, range) => {
+                let (chunk, row) = chunk_at(chunks, range.start + row)?;
+                Some(Members::Arrow { chunk, list: chunk.list(row)? })
+            }
         }
-    }
-
-    fn range(&self, row: usize) -> Option<Range<usize>> {
-        let end = (*self.ends.get(row)?)?;
-        let before = self.ends.get(..row)?.iter().rev().find_map(|end| *end);
-        Some(before.unwrap_or(0)..end)
-    }
-
-    /// Calls `work` with the items of a row; `None` where the row is null.
-    pub(crate) fn with<R>(&self, row: usize, work: impl FnOnce(&[&[u8]]) -> R) -> Option<R> {
-        let Some((chunks, range)) = &self.arrow else {
-            return Some(work(self.items.get(self.range(row)?)?));
-        };
-        let (chunk, row) = chunk_at(chunks, range.start + row)?;
-        let list = chunk.list(row)?;
-        let items: Vec<Item<'_>> = list.filter_map(|at| chunk.item(at)).collect();
-        let number = |item: &Item<'_>| match item {
-            Item::Integer(number) => number.to_string(),
-            Item::Bytes(_) => String::new(),
-        };
-        let digits: Vec<String> = items.iter().map(number).collect();
-        let bytes = items.iter().zip(&digits).map(|(item, digits)| match item {
-            Item::Bytes(bytes) => *bytes,
-            Item::Integer(_) => digits.as_bytes(),
-        });
-        Some(work(&bytes.collect::<Vec<_>>()))
     }
 }

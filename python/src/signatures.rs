@@ -58,6 +58,43 @@ impl Signature {
         Ok(Self { params, inner })
     }
 
+    /// The signature of rows made elsewhere, for parameters with ``scheme="external:NAME"``.
+    ///
+    /// >>> import nearkin as nk
+    /// >>> p = nk.Params(scheme="external:x", hashes=16, bands=(4, 4), lane_bits=64)
+    /// >>> a = nk.Signature.from_rows(p, range(16))
+    /// >>> a.union(nk.Signature.from_rows(p, [5] * 16)).rows[:8]
+    /// [0, 1, 2, 3, 4, 5, 5, 5]
+    #[staticmethod]
+    #[pyo3(signature = (params, rows, shingle_count=0))]
+    fn from_rows(
+        py: Python<'_>,
+        params: &Bound<'_, Params>,
+        rows: &Bound<'_, PyAny>,
+        shingle_count: u32,
+    ) -> PyResult<Self> {
+        let params = params.get().inner.clone();
+        let rows = rows.try_iter()?.map(|row| row?.extract::<u64>());
+        let rows = rows.collect::<PyResult<Vec<_>>>()?;
+        let inner = nearkin::Signature::from_rows(&params, &rows, shingle_count)
+            .map_err(|error| from_engine(py, &error))?;
+        Ok(Self { params, inner })
+    }
+
+    /// The rows as numbers: whole where ``lane_bits`` is 32 or 64.
+    #[getter]
+    fn rows(&self) -> Vec<u64> {
+        self.inner.rows().collect()
+    }
+
+    /// The signature of the union of two sets: of each row the least value. ``InvalidError`` unless
+    /// rows are whole.
+    fn union(&self, py: Python<'_>, other: PyRef<'_, Self>) -> PyResult<Self> {
+        check_same(py, &self.params, &other.params)?;
+        let inner = self.inner.union(&other.inner).map_err(|error| from_engine(py, &error))?;
+        Ok(Self { params: self.params.clone(), inner })
+    }
+
     /// The rows as stored.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, self.inner.as_bytes())

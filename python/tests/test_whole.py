@@ -136,3 +136,24 @@ def test_reprs_say_something(index):
     assert "99" not in repr(nk.Params(seed=99)), "a seed may be secret"
     assert "shingles" in repr(index["k1"])
     assert repr(index.query_many(TEXTS)) == "Table(20 rows: row, key, similarity)"
+
+
+def test_whole_rows_of_signatures_made_elsewhere(tmp_path):
+    for bits in (32, 64):
+        params = nk.Params(scheme="external:x", hashes=16, bands=(4, 4), lane_bits=bits)
+        rows = [2**bits - 1 - n for n in range(16)]
+        one = nk.Signature.from_rows(params, rows)
+        other = nk.Signature.from_rows(params, [2 * n for n in range(16)])
+        assert one.rows == rows and one.union(other).rows == other.rows
+        assert one.similarity(other) == 0.0 and pickle.loads(pickle.dumps(one)) == one
+        column = nk.Signatures.from_bytes(params, one.to_bytes() + other.to_bytes())
+        assert column.to_numpy().dtype.itemsize == bits // 8
+        assert column.to_numpy()[0].tolist() == rows
+        with nk.Index(tmp_path / str(bits), params) as ix:
+            ix.add(["a", "b"], column)
+            assert [m.key for m in ix.query(one)] == ["a"]
+    with pytest.raises(nk.InvalidError):
+        nk.Signature.from_rows(nk.Params(), rows)
+    with pytest.raises(nk.InvalidError):
+        own = nk.Sketcher(nk.Params(shingles="words:1")).text("a b")
+        own.union(own)

@@ -15,18 +15,22 @@ Objects of datasketch itself are accepted wherever those of this package are. nu
 from __future__ import annotations
 
 from ._bbit import bBitMinHash
+from ._ensemble import MinHashLSHEnsemble
 from ._forest import MinHashLSHForest
 from ._lean import LeanMinHash
 from ._lsh import MinHashLSH
 from ._minhash import MinHash
 from ._native import sha1_hash32, sha1_hash64
 from ._pickles import dumps, loads
+from ._stored import StoredMinHashLSH
 
 __all__ = [
     "LeanMinHash",
     "MinHash",
     "MinHashLSH",
+    "MinHashLSHEnsemble",
     "MinHashLSHForest",
+    "StoredMinHashLSH",
     "bBitMinHash",
     "dumps",
     "loads",

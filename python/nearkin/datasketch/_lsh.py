@@ -7,6 +7,8 @@ from collections.abc import Callable, Hashable
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+
 from ._minhash import scheme_of
 from ._native import make_tables
 from ._optimal import optimal_params
@@ -26,7 +28,18 @@ class MinHashLSH:
     >>> lsh.insert("a", m)
     >>> "a" in lsh, lsh.query(m)
     (True, ['a'])
+
+    With ``storage_config={"type": "nearkin", "path": ...}`` it lies on disk, durable and larger
+    than memory: see :class:`StoredMinHashLSH`.
     """
+
+    def __new__(cls, *given: Any, **named: Any) -> MinHashLSH:
+        config = named.get("storage_config") or (given[4] if len(given) > 4 else None) or {}
+        if cls is MinHashLSH and config.get("type") == "nearkin":
+            from ._stored import StoredMinHashLSH
+
+            cls = StoredMinHashLSH
+        return super().__new__(cls)
 
     def __init__(
         self,
@@ -40,7 +53,8 @@ class MinHashLSH:
     ) -> None:
         kind = (storage_config or {}).get("type", "dict")
         if kind != "dict":
-            raise ValueError(f"Unknown storage type: {kind}: nearkin.datasketch has only 'dict'")
+            known = "nearkin.datasketch has 'dict' and 'nearkin'"
+            raise ValueError(f"Unknown storage type: {kind}: {known}")
         if prepickle:
             raise ValueError("prepickle is not supported: keys stay objects in memory")
         if not 0.0 <= threshold <= 1.0:
@@ -151,6 +165,43 @@ class MinHashLSH:
         found = [names[number] for number in self._tables.query(self._row(minhash, False))]
         # A key inserted twice has two numbers.
         return found if len(self._numbers) == len(names) else list(dict.fromkeys(found))
+
+    def query_scored(self, minhash: Any) -> list[tuple[Any, float]]:
+        """The keys of :meth:`query` with their similarities, the most similar first.
+
+        Estimated of the rows that are kept: those of all bands, in memory.
+
+        >>> from nearkin.datasketch import MinHash
+        >>> lsh = MinHashLSH(threshold=0.3, num_perm=32)
+        >>> m = MinHash(num_perm=32)
+        >>> m.update(b"a")
+        >>> lsh.insert("a", m)
+        >>> lsh.query_scored(m)
+        [('a', 1.0)]
+        """
+        self._check(minhash)
+        if self.hashfunc is not None:
+            raise ValueError("a hash function of the caller keeps no values to compare")
+        row = self._row(minhash, False)
+        kind = f"u{len(row) // (self.b * self.r)}"
+        values, best = np.frombuffer(row, kind), dict[Any, float]()
+        for number in self._tables.query(row):
+            key, stored = self._names[number], np.frombuffer(self._tables.row(number), kind)
+            # A row of another scheme has values of another width.
+            equal = float(np.mean(values == stored)) if len(stored) == len(values) else 0.0
+            best[key] = max(equal, best.get(key, 0.0))
+        return sorted(best.items(), key=lambda found: -found[1])
+
+    def _query_bands(self, minhash: Any, bands: int) -> list[Any]:
+        """As :meth:`query`, by the first bands only."""
+        self._check(minhash)
+        parts = self._parts(self._row(minhash, False))[:bands]
+        found = {
+            number: None
+            for band, part in enumerate(parts)
+            for number in self._tables.bucket(band, part)
+        }
+        return list(dict.fromkeys(self._names[number] for number in found))
 
     def remove(self, key: Hashable) -> None:
         """Removes a key; a key that is not there is a ``ValueError``."""
