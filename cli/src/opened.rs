@@ -171,18 +171,14 @@ pub(crate) fn warn_if_missed(params: &Params, threshold: Option<f64>) {
 
 /// What makes two documents a pair: what was given, or the index's own threshold. Warns where the
 /// index finds few of them.
-pub(crate) fn alike(
-    params: &Params,
-    threshold: Option<f64>,
-    contained: ContainedGiven,
-) -> Result<Alike, Failure> {
+pub(crate) fn alike(params: &Params, threshold: Option<f64>, contained: ContainedGiven) -> Alike {
     let Some(contained) = contained.contained else {
         warn_if_missed(params, threshold);
-        return Ok(threshold.unwrap_or_else(|| params.threshold()).into());
+        return threshold.unwrap_or_else(|| params.threshold()).into();
     };
     warn_if_contained_are_missed(params, contained);
     let alike = Alike::contained(contained);
-    Ok(threshold.map_or(alike, |threshold| alike.and_similar(threshold)))
+    threshold.map_or(alike, |threshold| alike.and_similar(threshold))
 }
 
 /// Says how often the index finds what is contained to this extent in a document twice as long.

@@ -35,7 +35,7 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
     let index = opened::to_read(&args.index)?;
     opened::check_of_documents(index.params(), "pairs")?;
     args.contained.check_is_estimate(args.exact.exact)?;
-    let alike = opened::alike(index.params(), args.threshold, args.contained)?;
+    let alike = opened::alike(index.params(), args.threshold, args.contained);
     let originals = if args.exact.exact {
         let fields = input::fields_again(&args.exact, index.params())?;
         Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact)?)

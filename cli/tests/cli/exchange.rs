@@ -213,11 +213,10 @@ fn rows_of_32_and_64_bits_are_kept_whole_exported_and_imported() {
         scratch.run(&format!("export {index} --out e.jsonl")).ends_with(0);
         let file = std::fs::read_to_string(scratch.path("e.jsonl")).expect("read");
         let width = if bits == "32" { 8 } else { 16 };
-        let hex: String = rows
-            .iter()
-            .flat_map(|row| row.to_le_bytes()[..width / 2].to_vec())
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let mut hex = String::new();
+        for byte in rows.iter().flat_map(|row| row.to_le_bytes()[..width / 2].to_vec()) {
+            let _ = write!(hex, "{byte:02x}");
+        }
         assert!(file.contains(&format!("\"signature\":\"{hex}\"")), "{file}");
         scratch.run(&format!("import {copy} e.jsonl")).ends_with(0);
         scratch.run(&format!("query {copy} --jsonl q")).ends_with(0).says(&["a"]);
