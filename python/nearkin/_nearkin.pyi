@@ -46,7 +46,7 @@ class Params:
         hashes: int = 128,
         bands: tuple[int, int] | None = None,
         recall_target: float = 0.95,
-        lane_bits: Literal[8, 16] | None = None,
+        lane_bits: int | None = None,
         stop_words: Iterable[str] | None = None,
         passages: str | None = None,
         bag: bool = False,

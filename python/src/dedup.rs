@@ -278,7 +278,8 @@ fn decide_exactly(
             work.run_exactly(py, &make)
         }
         Documents::Items(items) => {
-            let sets = items.hold(0..items.len())?;
+            let held = items.hold(0..items.len())?;
+            let sets = held.sets(0)?;
             let make = |row: usize| {
                 let made = sets.members(row).map(|items| sketcher.original_items(items));
                 made.map_or(Ok(None), not_empty)

@@ -162,7 +162,8 @@ fn sets<S: Sink>(
     how: Sketching<'_>,
     ready: &mut Vec<S>,
 ) -> PyResult<usize> {
-    let sets = items.hold(rows)?;
+    let held = items.hold(rows.clone())?;
+    let sets = held.sets(rows.start)?;
     let (parts, sum) = by_weight(sets.len(), |row| sets.weight(row));
     for part in parts {
         let sketch = |row: usize| {

@@ -1,7 +1,7 @@
 //! Columns of sets: each row a list of `str`, `bytes` or `int`, or an Arrow list.
 //!
-//! Items of Python objects are copied, end to end: an item has a few bytes, and an object that is
-//! kept instead is touched twice more, when its bytes are read and when it is let go.
+//! Items of Python objects are held, and their own memory is read: copying a few bytes of each costs
+//! more (measured: a fifth).
 
 use std::ops::Range;
 
@@ -17,27 +17,30 @@ pub(crate) struct Items<'py> {
     rows: Rows<'py>,
 }
 
-/// The sets of some rows, to be read without the interpreter lock.
-pub(crate) enum Sets<'a> {
-    Copied(Copied),
+/// An item that stays alive while it is read.
+pub(crate) enum HeldItem<'py> {
+    Text(Bound<'py, PyString>),
+    Bytes(Bound<'py, PyBytes>),
+}
+
+/// Rows of a column that stay alive while they are read.
+pub(crate) enum HeldSets<'a, 'py> {
+    /// The items of all rows, and those of each row; `None` where it is null.
+    Objects(Vec<HeldItem<'py>>, Vec<Option<Range<usize>>>),
     Arrow(&'a [(usize, Chunk)], Range<usize>),
 }
 
-/// Items end to end.
-#[derive(Default)]
-pub(crate) struct Copied {
-    bytes: Vec<u8>,
-    /// Where each item ends.
-    ends: Vec<usize>,
-    /// The items of each row; `None` where it is null.
-    rows: Vec<Option<Range<usize>>>,
+/// The sets of some rows, to be read without the interpreter lock.
+pub(crate) enum Sets<'a> {
+    Objects(Vec<&'a [u8]>, &'a [Option<Range<usize>>]),
+    Arrow(&'a [(usize, Chunk)], Range<usize>),
 }
 
 /// The items of one row.
 #[derive(Clone)]
 pub(crate) enum Members<'a> {
-    Copied { bytes: &'a [u8], begin: usize, ends: std::slice::Iter<'a, usize> },
-    Arrow { chunk: &'a Chunk, list: Range<usize> },
+    Objects(std::slice::Iter<'a, &'a [u8]>),
+    Arrow(&'a Chunk, Range<usize>),
 }
 
 impl<'a> Iterator for Members<'a> {
@@ -46,19 +49,21 @@ impl<'a> Iterator for Members<'a> {
     #[inline]
     fn next(&mut self) -> Option<nearkin::Item<'a>> {
         match self {
-            Self::Copied { bytes, begin, ends } => {
-                let end = *ends.next()?;
-                let item = bytes.get(*begin..end).unwrap_or_default();
-                *begin = end;
-                Some(item.into())
-            }
-            Self::Arrow { chunk, list } => {
+            Self::Objects(items) => items.next().map(|item| (*item).into()),
+            Self::Arrow(chunk, list) => {
                 let chunk = *chunk;
                 list.find_map(|at| chunk.item(at)).map(|item| match item {
                     arrow::Item::Bytes(bytes) => bytes.into(),
                     arrow::Item::Integer(number) => number.into(),
                 })
             }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match self {
+            Self::Objects(items) => items.size_hint(),
+            Self::Arrow(_, list) => (0, Some(list.len())),
         }
     }
 }
@@ -79,114 +84,113 @@ impl<'py> Items<'py> {
         self.rows.len()
     }
 
-    /// The sets of a range of rows.
-    pub(crate) fn hold(&self, range: Range<usize>) -> PyResult<Sets<'_>> {
+    /// Holds a range of rows.
+    pub(crate) fn hold(&self, range: Range<usize>) -> PyResult<HeldSets<'_, 'py>> {
         if let Rows::Arrow(chunks) = &self.rows {
-            return Ok(Sets::Arrow(chunks, range));
+            return Ok(HeldSets::Arrow(chunks, range));
         }
-        let mut copied = Copied { rows: Vec::with_capacity(range.len()), ..Copied::default() };
+        let (mut items, mut rows) = (Vec::new(), Vec::with_capacity(range.len()));
         for row in range {
-            copied.take(&self.rows.object(row)?, row)?;
+            let set = self.rows.object(row)?;
+            rows.push(hold_set(&set, row, &mut items)?);
         }
-        Ok(Sets::Copied(copied))
+        Ok(HeldSets::Objects(items, rows))
     }
 }
 
 /// One set, given alone.
-pub(crate) fn hold_one(set: &Bound<'_, PyAny>) -> PyResult<Sets<'static>> {
-    let mut copied = Copied::default();
-    copied.take(set, 0)?;
-    Ok(Sets::Copied(copied))
+pub(crate) fn hold_one<'py>(set: &Bound<'py, PyAny>) -> PyResult<HeldSets<'static, 'py>> {
+    let mut items = Vec::new();
+    let row = hold_set(set, 0, &mut items)?;
+    Ok(HeldSets::Objects(items, vec![row]))
 }
 
-impl Copied {
-    /// Takes a row: a set, or null.
-    fn take(&mut self, set: &Bound<'_, PyAny>, row: usize) -> PyResult<()> {
-        let first = self.ends.len();
-        let is_set = self.take_items(set, row)?;
-        self.rows.push(is_set.then(|| first..self.ends.len()));
-        Ok(())
+/// The places of the items of a row; `None` if it is null.
+fn hold_set<'py>(
+    set: &Bound<'py, PyAny>,
+    row: usize,
+    items: &mut Vec<HeldItem<'py>>,
+) -> PyResult<Option<Range<usize>>> {
+    let first = items.len();
+    if let Ok(list) = set.cast::<PyList>() {
+        items.reserve(list.len());
+        for item in list {
+            items.push(hold_item(item, row)?);
+        }
+        return Ok(Some(first..items.len()));
     }
-
-    /// Whether the row is a set, and not null.
-    fn take_items(&mut self, set: &Bound<'_, PyAny>, row: usize) -> PyResult<bool> {
-        if let Ok(list) = set.cast::<PyList>() {
-            self.ends.reserve(list.len());
-            for item in list {
-                self.take_item(&item, row)?;
-            }
-            return Ok(true);
+    if let Ok(tuple) = set.cast::<PyTuple>() {
+        for item in tuple {
+            items.push(hold_item(item, row)?);
         }
-        if let Ok(tuple) = set.cast::<PyTuple>() {
-            for item in tuple {
-                self.take_item(&item, row)?;
-            }
-            return Ok(true);
-        }
-        if set.is_instance_of::<PyString>() || set.is_instance_of::<PyBytes>() {
-            return Err(PyTypeError::new_err(format!(
-                "items[{row}] must be a set or list of items, not one {}",
-                set.get_type().name()?
-            )));
-        }
-        if is_null(set) {
-            return Ok(false);
-        }
-        for item in set.try_iter()? {
-            self.take_item(&item?, row)?;
-        }
-        Ok(true)
+        return Ok(Some(first..items.len()));
     }
-
-    #[inline]
-    fn take_item(&mut self, item: &Bound<'_, PyAny>, row: usize) -> PyResult<()> {
-        match item.cast::<PyString>() {
-            Ok(text) => self.take_text(text, row),
-            Err(_) => self.take_other(item, row),
-        }
+    if set.is_instance_of::<PyString>() || set.is_instance_of::<PyBytes>() {
+        return Err(PyTypeError::new_err(format!(
+            "items[{row}] must be a set or list of items, not one {}",
+            set.get_type().name()?
+        )));
     }
-
-    #[inline]
-    fn take_text(&mut self, text: &Bound<'_, PyString>, row: usize) -> PyResult<()> {
-        match text.to_str() {
-            Ok(text) => {
-                self.push(text.as_bytes());
-                Ok(())
-            }
-            Err(error) => {
-                let message = format!("an item of items[{row}] is not UTF-8: {error}");
-                Err(PyValueError::new_err(message))
-            }
-        }
+    if is_null(set) {
+        return Ok(None);
     }
-
-    fn take_other(&mut self, item: &Bound<'_, PyAny>, row: usize) -> PyResult<()> {
-        if let Ok(bytes) = item.cast::<PyBytes>() {
-            self.push(bytes.as_bytes());
-            return Ok(());
-        }
-        let refused = item.is_instance_of::<PyBool>() || item.is_instance_of::<PyFloat>();
-        // Integers of Python and of numpy.
-        if !refused && let Some(index) = item.getattr_opt("__index__")? {
-            return self.take_text(&index.call0()?.str()?, row);
-        }
-        Err(PyTypeError::new_err(format!(
-            "items[{row}] must hold str, bytes or int, not {}",
-            item.get_type().name()?
-        )))
+    for item in set.try_iter()? {
+        items.push(hold_item(item?, row)?);
     }
+    Ok(Some(first..items.len()))
+}
 
-    #[inline]
-    fn push(&mut self, item: &[u8]) {
-        self.bytes.extend_from_slice(item);
-        self.ends.push(self.bytes.len());
+#[inline]
+fn hold_item(item: Bound<'_, PyAny>, row: usize) -> PyResult<HeldItem<'_>> {
+    match item.cast_into::<PyString>() {
+        Ok(text) => Ok(HeldItem::Text(text)),
+        Err(error) => hold_other(error.into_inner(), row),
+    }
+}
+
+fn hold_other(item: Bound<'_, PyAny>, row: usize) -> PyResult<HeldItem<'_>> {
+    if let Ok(bytes) = item.cast::<PyBytes>() {
+        return Ok(HeldItem::Bytes(bytes.clone()));
+    }
+    let refused = item.is_instance_of::<PyBool>() || item.is_instance_of::<PyFloat>();
+    // Integers of Python and of numpy.
+    if !refused && let Some(index) = item.getattr_opt("__index__")? {
+        return index.call0()?.str().map(HeldItem::Text);
+    }
+    Err(PyTypeError::new_err(format!(
+        "items[{row}] must hold str, bytes or int, not {}",
+        item.get_type().name()?
+    )))
+}
+
+impl HeldSets<'_, '_> {
+    /// The items as bytes; `first` is the number of the first row, for messages.
+    pub(crate) fn sets(&self, first: usize) -> PyResult<Sets<'_>> {
+        let (objects, rows) = match self {
+            Self::Arrow(chunks, range) => return Ok(Sets::Arrow(chunks, range.clone())),
+            Self::Objects(objects, rows) => (objects, rows),
+        };
+        let mut items = Vec::with_capacity(objects.len());
+        for item in objects {
+            items.push(match item {
+                HeldItem::Bytes(bytes) => bytes.as_bytes(),
+                HeldItem::Text(text) => match text.to_str() {
+                    Ok(text) => text.as_bytes(),
+                    Err(error) => {
+                        let message = format!("an item of rows {first}.. is not UTF-8: {error}");
+                        return Err(PyValueError::new_err(message));
+                    }
+                },
+            });
+        }
+        Ok(Sets::Objects(items, rows))
     }
 }
 
 impl Sets<'_> {
     pub(crate) fn len(&self) -> usize {
         match self {
-            Self::Copied(copied) => copied.rows.len(),
+            Self::Objects(_, rows) => rows.len(),
             Self::Arrow(_, range) => range.len(),
         }
     }
@@ -194,9 +198,7 @@ impl Sets<'_> {
     /// Bytes of items of a row, for dividing work.
     pub(crate) fn weight(&self, row: usize) -> usize {
         let count = match self {
-            Self::Copied(copied) => {
-                copied.rows.get(row).cloned().flatten().map_or(0, |row| row.len())
-            }
+            Self::Objects(_, rows) => rows.get(row).cloned().flatten().map_or(0, |row| row.len()),
             // Reading the lengths would cost as much as hashing.
             Self::Arrow(chunks, range) => chunk_at(chunks, range.start + row)
                 .and_then(|(chunk, row)| chunk.list(row))
@@ -208,19 +210,13 @@ impl Sets<'_> {
     /// The items of a row; `None` where the row is null.
     pub(crate) fn members(&self, row: usize) -> Option<Members<'_>> {
         match self {
-            Self::Copied(copied) => {
-                let items = copied.rows.get(row)?.clone()?;
-                let begin = items.start.checked_sub(1).and_then(|before| copied.ends.get(before));
-                let ends = copied.ends.get(items)?.iter();
-                Some(Members::Copied {
-                    bytes: &copied.bytes,
-                    begin: begin.map_or(0, |end| *end),
-                    ends,
-                })
+            Self::Objects(items, rows) => {
+                let row = rows.get(row)?.clone()?;
+                Some(Members::Objects(items.get(row)?.iter()))
             }
             Self::Arrow(chunks, range) => {
                 let (chunk, row) = chunk_at(chunks, range.start + row)?;
-                Some(Members::Arrow { chunk, list: chunk.list(row)? })
+                Some(Members::Arrow(chunk, chunk.list(row)?))
             }
         }
     }

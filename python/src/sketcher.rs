@@ -57,7 +57,8 @@ pub(crate) fn one_document(
         return Ok(signature.get().inner.clone());
     }
     if params.shingles() == nearkin::Shingles::Items {
-        let sets = hold_one(document)?;
+        let held = hold_one(document)?;
+        let sets = held.sets(0)?;
         let made = engine(py, || sets.members(0).map(|items| sketcher.items(items)).transpose())?;
         return made.ok_or_else(|| crate::error::raise(py, "InvalidError", "no document: None"));
     }
