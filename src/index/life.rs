@@ -186,7 +186,7 @@ impl Core {
         if is_tiny(writer.catalog.row(), &self.options) {
             self.leave_little(writer);
         } else {
-            self.shorten_spare(writer);
+            self.shorten_spare(writer, self.options.wal_bytes_min);
         }
         Ok(())
     }
@@ -197,9 +197,8 @@ impl Core {
         if !writer.has_logged {
             return;
         }
-        if let Some(number) = writer.spare.take() {
-            let _ = self.storage.remove(&self.names.numbered(number, Ending::Free));
-        }
+        // Its name stays: the number tells an older copy of the catalog.
+        self.shorten_spare(writer, 0);
         // redb needs room for two states, and every second commit leaves what is free at the end.
         // Whether this one fails or not, and however: it says the same as the last.
         if self.storage.bytes_of(&self.names.catalog()).is_ok_and(|bytes| bytes > CATALOG_BYTES) {
@@ -210,14 +209,14 @@ impl Core {
     }
 
     /// A closed index keeps a reserve, but not as much as the last log had grown to.
-    fn shorten_spare(&self, writer: &Writer) {
+    fn shorten_spare(&self, writer: &Writer, bytes_max: u64) {
         let Some(number) = writer.spare else { return };
         let path = self.names.numbered(number, Ending::Free);
         // If this fails it stays as long as it was, which is of no consequence.
         if let Ok(file) = self.storage.open(&path, OpenMode::ReadWrite)
-            && file.bytes().is_ok_and(|bytes| bytes > self.options.wal_bytes_min)
+            && file.bytes().is_ok_and(|bytes| bytes > bytes_max)
         {
-            let _ = file.set_bytes(self.options.wal_bytes_min);
+            let _ = file.set_bytes(bytes_max);
         }
     }
 }

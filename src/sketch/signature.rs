@@ -134,7 +134,7 @@ impl Signature {
     ///
     /// let scheme = Scheme::external("datasketch-seed1")?;
     /// let params = Params::builder().scheme(scheme).hashes(16).bands(4, 4).lane_bits(64).build()?;
-    /// let (a, b) = ([9_u64; 16], [3, 20].repeat(8));
+    /// let (a, b) = ([9_u64; 16], [3_u64, 20].repeat(8));
     /// let (a, b) = (Signature::from_rows(&params, &a, 0)?, Signature::from_rows(&params, &b, 0)?);
     /// assert!(a.union(&b)?.rows().eq([3, 9].repeat(8)));
     /// # Ok(())

@@ -66,8 +66,13 @@ fn handles(printed: &mut Printed, scratch: &Scratch) {
     printed.add("Clusters", &index.clusters(0.5).unwrap());
     printed.add("Collapsed", &snapshot.pairs(0.5).unwrap().collapse().unwrap().next().unwrap());
     printed.add("Pair", &matches[0].clone().pair_with("another"));
-    let few = Index::create(scratch.path("few"), &params(), inline()).unwrap();
+    let heard = std::sync::Arc::new(std::sync::Mutex::new(None));
+    let told = std::sync::Arc::clone(&heard);
+    let listening = inline().on_event(move |event| *told.lock().unwrap() = Some(event.clone()));
+    let few = Index::create(scratch.path("few"), &params(), listening).unwrap();
     few.write(Batch::new().insert("a", &signature).insert("b", &signature)).unwrap();
+    few.flush().unwrap();
+    printed.add("Event", heard.lock().unwrap().as_ref().unwrap());
     printed.add("Cluster", &few.clusters(0.5).unwrap().next().unwrap());
     let mut progress = None;
     let watch = &mut |step| {
@@ -106,6 +111,10 @@ fn plain(printed: &mut Printed) {
     printed.add("Shingles", &Shingles::Words(3));
     printed.add("Normalise", &Normalise::FOLD);
     printed.add("FoldOptions", &FoldOptions::default().turkish(true));
+    printed.add("Preset", &Preset::Archive);
+    printed.add("Alike", &Alike::contained(0.8));
+    printed.add("Containment", &params.containment(64, 200, 400).unwrap());
+    printed.add("Item", &Item::from(&text.join(" ")));
     printed.add("Exact", &Exact::Similarity(0.5));
     printed.add("Keep", &Keep::Longest);
     printed.add("Outcome", &Outcome::Superseded);
