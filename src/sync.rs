@@ -13,7 +13,7 @@
 
 #[cfg(not(all(shuttle, test)))]
 mod chosen {
-    pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, atomic, mpsc};
+    pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, atomic, mpsc};
     pub(crate) use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
     pub(crate) use std::thread;
 }
@@ -26,6 +26,9 @@ mod chosen {
 }
 
 pub(crate) use chosen::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+// Only the pool of maintenance threads has one, which the explorer does not see.
+#[cfg(not(all(shuttle, test)))]
+pub(crate) use chosen::OnceLock;
 pub(crate) use chosen::{atomic, mpsc, thread};
 // The explorer has none of its own: counting owners is no place where threads meet.
 pub(crate) use std::sync::{Arc, PoisonError, TryLockError, Weak};

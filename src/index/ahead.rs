@@ -66,6 +66,24 @@ impl Ahead {
         true
     }
 
+    /// Goes on for a few steps, some 4 ms, for a thread that serves other indexes, too. Whether there
+    /// was anything to do.
+    #[cfg(not(all(shuttle, test)))]
+    pub(crate) fn go_on_briefly(&mut self, core: &Core) -> bool {
+        self.enter_new(core);
+        if self.segments.is_empty() {
+            self.bytes = Vec::new();
+            return false;
+        }
+        for _ in 0..2 * STEPS_TOGETHER {
+            if core.alarm.is_rung() {
+                break;
+            }
+            self.step();
+        }
+        true
+    }
+
     fn enter_new(&mut self, core: &Core) {
         let state = core.state();
         // Not by the greatest number: what a compaction makes was numbered when it began.

@@ -9,6 +9,8 @@ use crate::index::event::Events;
 use crate::index::expiry::Expiry;
 use crate::index::merge::compaction::Compaction;
 use crate::index::options::Options;
+#[cfg(not(all(shuttle, test)))]
+use crate::index::pool::Seat;
 use crate::index::read::Recovery;
 use crate::index::read::state::{Snapshot, State};
 use crate::index::view::View;
@@ -43,7 +45,7 @@ pub(crate) struct Core {
     pub(crate) compaction: Mutex<Option<Compaction>>,
     /// Which documents expire next.
     pub(crate) expiry: Mutex<Expiry>,
-    /// Wakes the background thread.
+    /// Wakes the maintenance thread.
     pub(crate) alarm: Alarm,
     /// Held until the handle is closed; files are removed only under it. None of a reader.
     pub(crate) lock: Mutex<Option<Arc<Lock>>>,
@@ -144,6 +146,9 @@ struct AlarmState {
     stop: bool,
     /// What the last failed maintenance said.
     failure: Option<String>,
+    /// The sleeper is a pool of threads.
+    #[cfg(not(all(shuttle, test)))]
+    seat: Option<Seat>,
 }
 
 impl Alarm {
@@ -152,8 +157,23 @@ impl Alarm {
     }
 
     pub(crate) fn ring(&self) {
-        self.lock().work = true;
+        let mut state = self.lock();
+        #[cfg(not(all(shuttle, test)))]
+        let seat = if state.work { None } else { state.seat.clone() };
+        state.work = true;
+        drop(state);
         self.rung.notify_all();
+        #[cfg(not(all(shuttle, test)))]
+        if let Some(seat) = seat {
+            seat.ring();
+        }
+    }
+
+    /// From now on rings at a pool, also for what it was rung for already.
+    #[cfg(not(all(shuttle, test)))]
+    pub(crate) fn ring_at(&self, seat: Seat) {
+        self.lock().seat = Some(seat.clone());
+        seat.ring();
     }
 
     pub(crate) fn stop(&self) {
@@ -176,6 +196,14 @@ impl Alarm {
         }
         state.work = false;
         !state.stop
+    }
+
+    /// Whether it was rung since it was last asked; none when it is time to go.
+    #[cfg(not(all(shuttle, test)))]
+    pub(crate) fn take(&self) -> Option<bool> {
+        let mut state = self.lock();
+        let was_rung = std::mem::take(&mut state.work);
+        (!state.stop).then_some(was_rung)
     }
 
     pub(crate) fn stopping(&self) -> bool {

@@ -141,7 +141,7 @@ impl Index {
     fn start(core: Core) -> Result<Self> {
         let core = Arc::new(core);
         let background = Background::start(&core).map_err(|error| {
-            Error::new(ErrorKind::Io, "cannot start the background thread").caused_by(error)
+            Error::new(ErrorKind::Io, "cannot start a maintenance thread").caused_by(error)
         })?;
         core.events.tell();
         Ok(Self { background, core })
@@ -370,8 +370,8 @@ impl Index {
     }
 
     /// Does one due step of maintenance and says which: a flush of a full memtable, or about 16 MiB
-    /// of a compaction. Whoever opened the index with
-    /// [`Maintenance`](crate::Maintenance)`::Background` need not call it. Errors as
+    /// of a compaction. Only with
+    /// [`Maintenance`](crate::Maintenance)`::Inline` is it of use to call it. Errors as
     /// [`Index::flush`]. Also notes in the log, unsynced, how far it is synced: readers beside go
     /// by it.
     pub fn maintain(&self) -> Result<Maintained> {

@@ -6,7 +6,9 @@ use crate::index::core::Core;
 use crate::index::durable::Mark;
 use crate::index::event::Event;
 use crate::index::merge::flush::NextWal;
-use crate::index::options::{Durability, Maintenance};
+use crate::index::options::{Durability, Maintenance, Options};
+#[cfg(not(all(shuttle, test)))]
+use crate::index::pool::Seat;
 use crate::index::read::Maintained;
 use crate::sync::thread::{self, JoinHandle};
 use crate::sync::{Arc, Mutex, PoisonError, Weak};
@@ -14,13 +16,13 @@ use crate::wal::Reserve;
 use crate::{Error, Result};
 use std::time::Duration;
 
-/// How long the background thread leaves the compaction alone for a writer to take it up.
-const TURN: Duration = Duration::from_millis(1);
+/// How long a maintenance thread leaves the compaction alone for a writer to take it up.
+pub(crate) const TURN: Duration = Duration::from_millis(1);
 
 /// With more full tiers of segments than this, writers compact, too.
 const LAGGING_TIERS: usize = 4;
 
-/// How long the background thread sleeps when nobody wakes it.
+/// How long a maintenance thread sleeps when nobody wakes it.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Core {
@@ -69,7 +71,7 @@ impl Core {
         match self.options.maintenance {
             // The background thread cannot keep up. Waiting for its step and doing the next is what
             // keeps the number of segments bounded.
-            Maintenance::Background if self.has_too_many_segments() => {
+            Maintenance::Shared | Maintenance::Background if self.has_too_many_segments() => {
                 let begun = self.events.now();
                 let failure = self.compact_step_awaited().err();
                 self.events.note_stall(begun);
@@ -77,8 +79,10 @@ impl Core {
             }
             // It would find nothing else to do: what a flush makes due, the flush rings for, and
             // the horizon is noted when it wakes of itself.
-            Maintenance::Background if self.memtable_is_full() => self.alarm.ring(),
-            Maintenance::Background => {}
+            Maintenance::Shared | Maintenance::Background if self.memtable_is_full() => {
+                self.alarm.ring();
+            }
+            Maintenance::Shared | Maintenance::Background => {}
             Maintenance::Inline => {
                 let failure = self.advance_merges().err();
                 self.note_maintenance(failure.as_ref());
@@ -95,7 +99,7 @@ impl Core {
         }
     }
 
-    fn has_too_many_segments(&self) -> bool {
+    pub(crate) fn has_too_many_segments(&self) -> bool {
         self.state().segments.len() > self.options.tier_segments_max.saturating_mul(LAGGING_TIERS)
     }
 
@@ -121,49 +125,82 @@ impl Core {
     }
 }
 
-/// The background thread; joined when dropped.
+/// Who looks after the index: threads shared with others, a thread of its own, or nobody. Ended when
+/// dropped.
 #[derive(Debug)]
 pub(crate) struct Background {
     core: Weak<Core>,
+    server: Server,
+}
+
+#[derive(Debug)]
+enum Server {
+    Writers,
     /// Locked until it has ended by whoever ends it, so that all who wish its end wait for it.
-    thread: Mutex<Option<JoinHandle<()>>>,
+    Own(Mutex<Option<JoinHandle<()>>>),
+    #[cfg(not(all(shuttle, test)))]
+    Pool(Seat),
 }
 
 impl Background {
     /// Starts it, if the options want one. Whoever does maintenance first asks the disk for what
     /// queries will read, which takes the longer the larger the index is.
     pub(crate) fn start(core: &Arc<Core>) -> std::io::Result<Self> {
-        let weak = Arc::downgrade(core);
-        if core.options.maintenance == Maintenance::Inline {
-            core.ask_for_directories(|_| true);
-            return Ok(Self { core: weak, thread: Mutex::new(None) });
-        }
-        let patience = match core.options.durability {
-            Durability::Interval(interval) => interval.clamp(Duration::from_millis(1), PATIENCE),
-            _ => PATIENCE,
+        let server = match core.options.maintenance {
+            Maintenance::Inline => {
+                core.ask_for_directories(|_| true);
+                Server::Writers
+            }
+            #[cfg(not(all(shuttle, test)))]
+            Maintenance::Shared => {
+                let seat = Seat::take(core)?;
+                core.alarm.ring_at(seat.clone());
+                Server::Pool(seat)
+            }
+            _ => Server::Own(Mutex::new(Some(Self::spawn(core)?))),
         };
+        Ok(Self { core: Arc::downgrade(core), server })
+    }
+
+    fn spawn(core: &Arc<Core>) -> std::io::Result<JoinHandle<()>> {
+        let patience = patience(&core.options);
         let alarm = Arc::downgrade(core);
-        let thread = thread::Builder::new()
-            .name("nearkin".to_owned())
-            .spawn(move || run(&alarm, patience))?;
-        Ok(Self { core: weak, thread: Mutex::new(Some(thread)) })
+        thread::Builder::new().name("nearkin".to_owned()).spawn(move || run(&alarm, patience))
     }
 
     /// Asks it to end and waits: at most for the step it is in.
     pub(crate) fn stop(&self) {
-        let mut ended = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(thread) = ended.take() {
-            if let Some(core) = self.core.upgrade() {
-                if core.is_in_child() {
-                    // A fork has one thread only: this one it does not have.
-                    std::mem::forget(thread);
-                    return;
-                }
-                core.alarm.stop();
-            }
-            // It panics only by a defect of ours, which must not become a second panic here.
-            let _ = thread.join();
+        let core = self.core.upgrade();
+        // A fork has one thread only: those that look after the index it does not have.
+        let is_in_child = core.as_ref().is_some_and(|core| core.is_in_child());
+        if let Some(core) = core.filter(|_| !is_in_child) {
+            core.alarm.stop();
         }
+        match &self.server {
+            Server::Writers => {}
+            Server::Own(thread) => {
+                let mut ended = thread.lock().unwrap_or_else(PoisonError::into_inner);
+                match ended.take() {
+                    Some(thread) if is_in_child => std::mem::forget(thread),
+                    // It panics only by a defect of ours, which must not become a second one here.
+                    Some(thread) => drop(thread.join()),
+                    None => {}
+                }
+            }
+            #[cfg(not(all(shuttle, test)))]
+            Server::Pool(_) if is_in_child => {}
+            #[cfg(not(all(shuttle, test)))]
+            Server::Pool(seat) => seat.leave(),
+        }
+    }
+}
+
+/// How long the index is left alone when nobody rings: interval sync, expiry and the horizon wait
+/// that long.
+pub(crate) fn patience(options: &Options) -> Duration {
+    match options.durability {
+        Durability::Interval(interval) => interval.clamp(Duration::from_millis(1), PATIENCE),
+        _ => PATIENCE,
     }
 }
 

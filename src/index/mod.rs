@@ -20,6 +20,8 @@ mod open;
 mod options;
 mod parameters;
 mod plan;
+#[cfg(not(all(shuttle, test)))]
+mod pool;
 mod prefix;
 mod read;
 mod reader;

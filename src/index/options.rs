@@ -18,7 +18,7 @@ pub enum Durability {
     #[default]
     Sync,
     /// `Ok` means: survives the end of the process. A power cut loses at most about the last
-    /// interval, always the newest changes. Synced by the background thread, or, under
+    /// interval, always the newest changes. Synced by a maintenance thread, or, under
     /// [`Maintenance::Inline`], by the first write or `maintain` after the interval.
     Interval(Duration),
     /// `Ok` means: survives the end of the process. When the operating system writes is its own
@@ -31,7 +31,14 @@ pub enum Durability {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Maintenance {
-    /// One background thread, which ends with the last handle.
+    /// Two threads at most for all indexes of the process that are opened like this, so that a
+    /// thousand of them take no thousand threads. The threads start with the first of these indexes
+    /// and end with the last.
+    ///
+    /// Indexes take turns, one step each: an index waits for a step of another, at most about 16
+    /// MiB of a compaction, or one flush. A failure or a panic of one does not stop the others, and
+    /// closing an index waits for its own step only. Where the latency of one index must not depend
+    /// on others, open it with [`Maintenance::Background`].
     ///
     /// Where nothing is due, it goes once through each segment and checks what the system has of
     /// it in memory, so that queries need not: each block of 4 KiB is checked when it is first
@@ -40,6 +47,9 @@ pub enum Maintenance {
     /// in memory is left alone (unless the files are somebody else's who does not let this program
     /// write them: then the system does not tell). On Linux only, not in [`ReadMode::Pread`].
     #[default]
+    Shared,
+    /// One background thread for this index alone, which ends with the last handle. It does what
+    /// the threads of [`Maintenance::Shared`] do.
     Background,
     /// The writer, one due step after each write: deterministic, no thread.
     Inline,
@@ -49,6 +59,10 @@ pub enum Maintenance {
 pub(crate) type Source = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// Options of one open index. `Options::default()` is what most programs want.
+///
+/// An open index holds three file descriptors (its folder, its folder of segments and its lock), and
+/// a fourth, of its log, once it was written to; two more per segment that was queried or checked.
+/// A program that opens a thousand indexes raises its limit (`ulimit -n`).
 #[derive(Clone)]
 pub struct Options {
     pub(crate) durability: Durability,
@@ -118,7 +132,7 @@ impl Options {
         self
     }
 
-    /// Who flushes and compacts. Default: [`Maintenance::Background`].
+    /// Who flushes and compacts. Default: [`Maintenance::Shared`].
     #[must_use]
     pub fn maintenance(mut self, maintenance: Maintenance) -> Self {
         self.maintenance = maintenance;
@@ -175,7 +189,7 @@ impl Options {
 
     /// How long a document lives after it was inserted or last replaced, by the clock of these
     /// options: [`Index::maintain`](crate::Index::maintain) writes removes of the older ones, and
-    /// with [`Maintenance::Background`] they are gone within about a second. Until then queries
+    /// unless maintenance is [`Maintenance::Inline`] they are gone within about a second. Until then queries
     /// find them. Nothing of it is stored. Default: for ever.
     #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Self {

@@ -99,7 +99,7 @@ fn a_listener_hears_of_flushes_compactions_expiry_and_recovery() {
 
 #[test]
 fn a_listener_may_use_the_index_and_is_told_what_that_causes_afterwards() {
-    for maintenance in [Maintenance::Background, Maintenance::Inline] {
+    for maintenance in [Maintenance::Shared, Maintenance::Background, Maintenance::Inline] {
         let folder = tempfile::tempdir().unwrap();
         let own: Arc<OnceLock<Weak<Index>>> = Arc::default();
         let (depth, deepest) = (AtomicU64::new(0), Arc::new(AtomicU64::new(0)));

@@ -61,7 +61,7 @@ fn every_call(index: &Index, dir: &Path) -> Vec<(&'static str, Option<Error>)> {
 
 #[test]
 fn after_a_shutdown_every_call_is_closed_and_what_was_taken_before_goes_on() {
-    for maintenance in [Maintenance::Background, Maintenance::Inline] {
+    for maintenance in [Maintenance::Shared, Maintenance::Background, Maintenance::Inline] {
         let folder = tempfile::tempdir().unwrap();
         let dir = folder.path().join("papers");
         let index = create(&dir, Options::default().maintenance(maintenance));

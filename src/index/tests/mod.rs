@@ -1,6 +1,6 @@
 //! Tests that need to look inside: the model, abandoned compactions, admitting, damage, the
-//! fixture, group commit, copies, identity, imports, expiry, payloads, the life of handles, rows of
-//! the crash table, what opening reads, whole rows, and schedules of threads.
+//! fixture, group commit, copies, identity, imports, expiry, payloads, the life of handles, the
+//! shared maintenance threads, rows of the crash table, what opening reads, whole rows, and schedules of threads.
 
 #[cfg(test)]
 mod abandoned;
@@ -34,6 +34,8 @@ mod open;
 mod payloads;
 #[cfg(test)]
 pub(crate) mod planted;
+#[cfg(all(test, not(shuttle)))]
+mod pool;
 #[cfg(test)]
 mod recovery;
 #[cfg(test)]

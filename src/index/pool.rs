@@ -1,0 +1,396 @@
+//! The maintenance threads that all indexes with `Maintenance::Shared` have in common.
+//!
+//! A *member* is one open index. It is always in one of four phases: asleep until it is due, warming
+//! up, ready, or running. A thread takes the first ready member, does one step of it, and puts it
+//! back at the end of the queue; members that only warm up get a turn when nobody is ready.
+//!
+//! A forked child has a copy of the pool but none of its threads, and the copy's lock may be held
+//! for ever. Each process therefore has a pool of its own, found without a lock.
+
+use crate::index::ahead::Ahead;
+use crate::index::core::Core;
+use crate::index::maintain::{TURN, patience};
+use crate::index::read::Maintained;
+use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::thread::{self, ThreadId};
+use crate::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+/// A second thread lets the indexes go on while one of them compacts; more would compete with the
+/// program's own threads.
+pub(crate) const THREADS_MAX: usize = 2;
+
+/// Timers are rounded up to a fraction of the time they run, so that a thousand idle indexes wake a
+/// thread sixteen times a second, not a thousand times.
+const TIMER_FRACTION: u32 = 16;
+
+static FIRST: Pool = Pool::unclaimed();
+
+/// The pool of one process.
+struct Pool {
+    /// The process it belongs to; 0 if none does yet.
+    process: AtomicU32,
+    state: Mutex<Queues>,
+    /// A member is ready, or a thread is to end.
+    woken: Condvar,
+    /// A member that was to leave has ended its step.
+    left: Condvar,
+    /// The pool of a forked child that opened an index of its own.
+    next: OnceLock<Box<Pool>>,
+}
+
+struct Queues {
+    members: BTreeMap<u64, Member>,
+    /// Exactly the members that are `Ready`, first come first served.
+    ready: VecDeque<u64>,
+    /// Those that are `Warming`, once each; members of another phase are skipped.
+    warming: VecDeque<u64>,
+    /// When those that are `Asleep` or `Warming` are due.
+    timers: BTreeSet<(Instant, u64)>,
+    threads: usize,
+    next_number: u64,
+    /// When the first index came.
+    epoch: Option<Instant>,
+}
+
+struct Member {
+    phase: Phase,
+    due: Instant,
+    /// It was rung for while it was running.
+    is_rung: bool,
+    is_leaving: bool,
+    is_in_warming: bool,
+    /// Taken by the thread that runs it.
+    work: Option<Box<Work>>,
+}
+
+#[derive(PartialEq)]
+enum Phase {
+    Asleep,
+    Warming,
+    Ready,
+    Running(ThreadId),
+}
+
+/// What a thread needs for a step of one index.
+struct Work {
+    core: Weak<Core>,
+    ahead: Ahead,
+    patience: Duration,
+    /// When maintenance looks after the index unasked.
+    due: Instant,
+    /// Dues are multiples of a fraction of the patience after this instant.
+    epoch: Instant,
+    /// The last step was not the last one due.
+    goes_on: bool,
+    has_asked: bool,
+}
+
+/// When a member wants its next turn.
+enum Next {
+    Ready,
+    Warming(Instant),
+    At(Instant),
+    Gone,
+}
+
+/// An index's membership of a pool.
+#[derive(Clone)]
+pub(crate) struct Seat {
+    pool: &'static Pool,
+    number: u64,
+}
+
+impl Seat {
+    /// Has the pool of this process look after an index from now on.
+    pub(crate) fn take(core: &Arc<Core>) -> std::io::Result<Self> {
+        let pool = Pool::of_this_process();
+        let now = Instant::now();
+        let patience = patience(&core.options);
+        let mut state = pool.lock();
+        let number = state.next_number;
+        state.next_number += 1;
+        let work = Work {
+            core: Arc::downgrade(core),
+            ahead: Ahead::default(),
+            patience,
+            due: now + patience,
+            epoch: *state.epoch.get_or_insert(now),
+            goes_on: false,
+            has_asked: false,
+        };
+        if state.threads < THREADS_MAX.min(state.members.len() + 1) {
+            thread::Builder::new().name("nearkin".to_owned()).spawn(move || pool.serve())?;
+            state.threads += 1;
+        }
+        let member = Member {
+            phase: Phase::Ready,
+            due: now,
+            is_rung: false,
+            is_leaving: false,
+            is_in_warming: false,
+            work: Some(Box::new(work)),
+        };
+        state.members.insert(number, member);
+        state.ready.push_back(number);
+        drop(state);
+        pool.woken.notify_one();
+        Ok(Self { pool, number })
+    }
+
+    /// Makes the member ready. Not in a forked child, which has nobody to do it.
+    pub(crate) fn ring(&self) {
+        if self.pool.process.load(Ordering::Acquire) == std::process::id()
+            && self.pool.lock().ring(self.number)
+        {
+            self.pool.woken.notify_one();
+        }
+    }
+
+    /// Leaves the pool; waits for the step this index is in, and for nothing else.
+    pub(crate) fn leave(&self) {
+        let mut state = self.pool.lock();
+        while let Some(member) = state.members.get_mut(&self.number) {
+            member.is_leaving = true;
+            match member.phase {
+                // The listener of the index drops the handle: its step cannot be waited for here.
+                Phase::Running(thread) if thread == thread::current().id() => return,
+                Phase::Running(_) => {
+                    let woken = self.pool.left.wait(state);
+                    state = woken.unwrap_or_else(PoisonError::into_inner);
+                }
+                _ => {
+                    state.remove(self.number);
+                    self.pool.woken.notify_all();
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Seat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Seat").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+impl Pool {
+    const fn unclaimed() -> Self {
+        Self {
+            process: AtomicU32::new(0),
+            state: Mutex::new(Queues {
+                members: BTreeMap::new(),
+                ready: VecDeque::new(),
+                warming: VecDeque::new(),
+                timers: BTreeSet::new(),
+                threads: 0,
+                next_number: 0,
+                epoch: None,
+            }),
+            woken: Condvar::new(),
+            left: Condvar::new(),
+            next: OnceLock::new(),
+        }
+    }
+
+    fn of_this_process() -> &'static Self {
+        let process = std::process::id();
+        let mut pool = &FIRST;
+        loop {
+            let owner =
+                pool.process.compare_exchange(0, process, Ordering::AcqRel, Ordering::Acquire);
+            if owner.is_ok() || owner == Err(process) {
+                return pool;
+            }
+            pool = pool.next.get_or_init(|| Box::new(Self::unclaimed()));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queues> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a thread of the pool does, until there are fewer members than threads.
+    fn serve(&self) {
+        let is_worth_it = Ahead::is_worth_it();
+        let mut state = self.lock();
+        while state.threads <= state.members.len() {
+            let now = Instant::now();
+            state.wake_due(now);
+            let Some((number, mut work)) = state.next_turn() else {
+                let due = state.timers.first().map(|(due, _)| due.saturating_duration_since(now));
+                state = match due {
+                    Some(due) => {
+                        let woken = self.woken.wait_timeout(state, due);
+                        woken.unwrap_or_else(PoisonError::into_inner).0
+                    }
+                    None => self.woken.wait(state).unwrap_or_else(PoisonError::into_inner),
+                };
+                continue;
+            };
+            if !state.ready.is_empty() {
+                self.woken.notify_one();
+            }
+            drop(state);
+            let next = work.step(is_worth_it);
+            state = self.lock();
+            if state.put_back(number, work, next) {
+                self.left.notify_all();
+                self.woken.notify_all();
+            }
+        }
+        state.threads -= 1;
+        // It may have been woken for work, which is another thread's now.
+        self.woken.notify_all();
+    }
+}
+
+impl Queues {
+    /// Whether the member was not ready before, and is now.
+    fn ring(&mut self, number: u64) -> bool {
+        let Some(member) = self.members.get_mut(&number) else { return false };
+        match member.phase {
+            Phase::Ready => false,
+            Phase::Running(_) => {
+                member.is_rung = true;
+                false
+            }
+            Phase::Asleep | Phase::Warming => {
+                member.phase = Phase::Ready;
+                self.timers.remove(&(member.due, number));
+                self.ready.push_back(number);
+                true
+            }
+        }
+    }
+
+    /// Makes those ready whose time has come.
+    fn wake_due(&mut self, now: Instant) {
+        while let Some(&(due, number)) = self.timers.first()
+            && due <= now
+        {
+            // It is not there any more: each turn takes it away.
+            self.timers.remove(&(due, number));
+            self.ring(number);
+        }
+    }
+
+    /// The member whose turn it is.
+    fn next_turn(&mut self) -> Option<(u64, Box<Work>)> {
+        while let Some(number) = self.ready.pop_front() {
+            if let Some(work) = self.run(number) {
+                return Some((number, work));
+            }
+        }
+        while let Some(number) = self.warming.pop_front() {
+            let Some(member) = self.members.get_mut(&number) else { continue };
+            member.is_in_warming = false;
+            if member.phase == Phase::Warming {
+                self.timers.remove(&(member.due, number));
+                return self.run(number).map(|work| (number, work));
+            }
+        }
+        None
+    }
+
+    fn run(&mut self, number: u64) -> Option<Box<Work>> {
+        let member = self.members.get_mut(&number)?;
+        member.phase = Phase::Running(thread::current().id());
+        member.work.take()
+    }
+
+    /// Notes how a turn ended. Whether the member has left.
+    fn put_back(&mut self, number: u64, work: Box<Work>, next: Next) -> bool {
+        let Some(member) = self.members.get_mut(&number) else { return false };
+        if member.is_leaving || matches!(next, Next::Gone) {
+            self.remove(number);
+            return true;
+        }
+        member.work = Some(work);
+        let is_rung = std::mem::take(&mut member.is_rung);
+        let due = match next {
+            Next::At(due) | Next::Warming(due) if !is_rung => due,
+            _ => {
+                member.phase = Phase::Ready;
+                self.ready.push_back(number);
+                return false;
+            }
+        };
+        member.phase = Phase::Asleep;
+        if matches!(next, Next::Warming(_)) {
+            member.phase = Phase::Warming;
+            if !std::mem::replace(&mut member.is_in_warming, true) {
+                self.warming.push_back(number);
+            }
+        }
+        member.due = due;
+        self.timers.insert((member.due, number));
+        false
+    }
+
+    fn remove(&mut self, number: u64) {
+        if let Some(member) = self.members.remove(&number) {
+            self.timers.remove(&(member.due, number));
+        }
+    }
+}
+
+impl Work {
+    /// One step; a panic in it, of a clock of the caller's, say, is the index's own affair.
+    fn step(&mut self, is_worth_it: bool) -> Next {
+        let Some(core) = self.core.upgrade() else { return Next::Gone };
+        let stepped = catch_unwind(AssertUnwindSafe(|| self.step_of(&core, is_worth_it)));
+        stepped.unwrap_or_else(|_| {
+            core.alarm.note_failure(Some("a step of maintenance panicked".to_owned()));
+            self.put_off();
+            Next::At(self.due)
+        })
+    }
+
+    fn step_of(&mut self, core: &Core, is_worth_it: bool) -> Next {
+        if !std::mem::replace(&mut self.has_asked, true) {
+            core.ask_for_directories(|_| !core.alarm.stopping());
+            return Next::Ready;
+        }
+        let Some(was_rung) = core.alarm.take() else { return Next::Gone };
+        if !(was_rung || self.goes_on || Instant::now() >= self.due) {
+            let is_warming = is_worth_it && self.ahead.go_on_briefly(core);
+            return if is_warming { Next::Warming(self.due) } else { Next::At(self.due) };
+        }
+        let step = core.maintain();
+        core.events.tell();
+        self.put_off();
+        match step {
+            Ok(Maintained::Nothing | Maintained::Noted) => {
+                core.note_maintenance(None);
+                Next::Warming(self.due)
+            }
+            Ok(_) => {
+                self.goes_on = true;
+                // A writer that waits to do the next step gets its turn.
+                let lags = core.has_too_many_segments();
+                if lags { Next::At(Instant::now() + TURN) } else { Next::Ready }
+            }
+            Err(error) => {
+                // Told by `stats`; tried again when rung for, but not in a hurry.
+                core.note_maintenance(Some(&error));
+                core.events.tell();
+                Next::Warming(self.due)
+            }
+        }
+    }
+
+    /// Maintenance is due again once the index was left alone for long enough: at the next of the
+    /// instants at which others are due as well.
+    fn put_off(&mut self) {
+        let due = Instant::now() + self.patience;
+        let grain = (self.patience / TIMER_FRACTION).as_nanos().max(1);
+        let over = due.saturating_duration_since(self.epoch).as_nanos() % grain;
+        let missing = if over == 0 { 0 } else { grain - over };
+        self.due = due + Duration::from_nanos(u64::try_from(missing).unwrap_or(0));
+        self.goes_on = false;
+    }
+}

@@ -1,0 +1,277 @@
+//! The maintenance threads that indexes share.
+
+use crate::index::options::{Durability, Maintenance};
+use crate::index::pool::THREADS_MAX;
+use crate::{Batch, Event, Index, Options, Params, Signature, Sketcher};
+use std::panic::panic_any;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+/// Longer than anything here takes.
+const LONG: Duration = Duration::from_secs(20);
+
+fn params() -> Params {
+    Params::for_threshold(0.7).build().unwrap()
+}
+
+fn text(number: u32) -> Signature {
+    Sketcher::new(&params()).text(&format!("document {number} of a few")).unwrap()
+}
+
+fn options() -> Options {
+    Options::default().durability(Durability::OsBuffer)
+}
+
+/// A memtable of any length is due to be flushed.
+fn small() -> Options {
+    Options { memtable_bytes_max: 1, ..options().tier_segments_max(2) }
+}
+
+fn temporary(options: Options) -> Index {
+    Index::temporary(&params(), options).unwrap()
+}
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < LONG, "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The maintenance threads of this process: of one test alone, where each has a process.
+fn threads() -> usize {
+    let names = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    let names = names.map(|task| std::fs::read_to_string(task.path().join("comm")));
+    names.filter(|name| name.as_deref().is_ok_and(|name| name == "nearkin\n")).count()
+}
+
+/// One test at a time holds threads of the pool: it needs them all.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Writes a document, and leaves it to the maintenance thread to tell of the flush it causes.
+fn write(index: &Index, key: &str) {
+    index.core().write(&Batch::new().insert(key, &text(1))).unwrap();
+}
+
+/// Holds the maintenance thread that tells of a flush, until it is let go.
+fn holding(options: Options) -> (Options, mpsc::Receiver<()>, mpsc::Sender<()>) {
+    let (begun, is_begun) = mpsc::channel();
+    let (go_on, may_go_on) = mpsc::channel::<()>();
+    let may_go_on = Mutex::new(may_go_on);
+    let is_first = AtomicBool::new(true);
+    let options = options.on_event(move |event| {
+        let on_its_thread = std::thread::current().name() == Some("nearkin");
+        if matches!(event, Event::Flushed { .. })
+            && on_its_thread
+            && is_first.swap(false, Ordering::SeqCst)
+        {
+            begun.send(()).unwrap();
+            // An error says that it was let go by dropping the sender.
+            let _ = may_go_on.lock().unwrap().recv_timeout(LONG);
+        }
+    });
+    (options, is_begun, go_on)
+}
+
+#[test]
+fn many_indexes_are_looked_after_without_a_call() {
+    let indexes: Vec<Index> = (0..40).map(|_| temporary(small())).collect();
+    for number in 0..4 {
+        for index in &indexes {
+            index.insert(number.to_string(), &text(number)).unwrap();
+        }
+    }
+    let is_merged = |index: &Index| {
+        let state = index.core().state();
+        state.segments.len() == 1 && state.memtable.read().document_count() == 0
+    };
+    wait_until("flushed and compacted", || indexes.iter().all(is_merged));
+    for index in &indexes {
+        assert_eq!(index.last_maintenance_error(), None);
+        assert_eq!((index.len(), index.verify().unwrap().problems.len()), (4, 0));
+    }
+    let early = indexes.into_iter().step_by(2).map(Index::close);
+    early.for_each(|closed| closed.unwrap());
+}
+
+#[test]
+fn what_is_timed_is_done_unasked() {
+    let clock = Arc::new(AtomicU64::new(1_000));
+    let of = Arc::clone(&clock);
+    let expiring =
+        options().clock(move || of.load(Ordering::Relaxed)).ttl(Duration::from_millis(100));
+    let expiring = temporary(expiring);
+    let interval = Durability::Interval(Duration::from_millis(5));
+    let synced = temporary(Options::default().durability(interval));
+    for index in [&expiring, &synced] {
+        index.insert("k", &text(1)).unwrap();
+    }
+    clock.fetch_add(200, Ordering::Relaxed);
+    wait_until("synced", || synced.durable_change() == 1);
+    wait_until("expired", || expiring.is_empty());
+}
+
+#[test]
+fn closing_waits_for_the_own_step_only() {
+    let _alone = alone();
+    let (with_it, is_begun, go_on) = holding(small());
+    let slow = temporary(with_it);
+    let others: Vec<Index> = (0..20).map(|_| temporary(small())).collect();
+    write(&slow, "k");
+    is_begun.recv_timeout(LONG).unwrap();
+    // One thread is held; the others are served and closed all the same.
+    for index in &others {
+        index.insert("k", &text(1)).unwrap();
+    }
+    wait_until("flushed", || others.iter().all(|index| index.core().state().segments.len() == 1));
+    others.into_iter().for_each(|index| index.close().unwrap());
+    let is_closed = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            slow.shutdown().unwrap();
+            is_closed.store(true, Ordering::SeqCst);
+        });
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!is_closed.load(Ordering::SeqCst), "its own step is under way");
+        drop(go_on);
+    });
+    assert!(is_closed.load(Ordering::SeqCst));
+}
+
+#[test]
+fn an_index_that_is_dropped_while_it_waits_for_its_turn_is_let_go() {
+    let _alone = alone();
+    let held: Vec<_> = (0..THREADS_MAX).map(|_| holding(small())).collect();
+    let (mut indexes, mut keys) = (Vec::new(), Vec::new());
+    for (with_it, is_begun, go_on) in held {
+        let index = temporary(with_it);
+        write(&index, "k");
+        indexes.push(index);
+        keys.push((is_begun, go_on));
+    }
+    for (is_begun, _) in &keys {
+        is_begun.recv_timeout(LONG).unwrap();
+    }
+    // Nobody has time for these.
+    let dropped = temporary(small());
+    let stays = temporary(small());
+    for index in [&dropped, &stays] {
+        index.insert("k", &text(1)).unwrap();
+    }
+    let core = Arc::downgrade(&dropped.core);
+    drop(dropped);
+    assert_eq!(core.strong_count(), 0);
+    assert_eq!(stays.core().state().segments.len(), 0);
+    drop(keys);
+    wait_until("flushed", || stays.core().state().segments.len() == 1);
+}
+
+#[test]
+fn a_panic_or_a_failure_of_one_index_is_its_own() {
+    let on_its_thread = || std::thread::current().name() == Some("nearkin");
+    let panics = Arc::new(AtomicBool::new(false));
+    let of = Arc::clone(&panics);
+    let clock = move || {
+        if of.load(Ordering::SeqCst) && on_its_thread() {
+            panic_any("a bug of the clock");
+        }
+        7
+    };
+    // More than there are threads.
+    let clocks: Vec<Index> = (0..3)
+        .map(|_| temporary(small().clock(clock.clone()).ttl(Duration::from_secs(1))))
+        .collect();
+    panics.store(true, Ordering::SeqCst);
+    let listeners: Vec<Index> =
+        (0..3).map(|_| temporary(small().on_event(|_| panic!("a bug of the listener")))).collect();
+    let sound = temporary(small());
+    for round in 0..3_u32 {
+        for index in clocks.iter().chain(&listeners).chain([&sound]) {
+            // After a panic in a flush, the writer's own flush may be due.
+            index.insert(round.to_string(), &text(round)).unwrap();
+        }
+    }
+    let said = |index: &Index, what: &str| {
+        index.last_maintenance_error().is_some_and(|said| said.contains(what))
+    };
+    wait_until("clocks", || clocks.iter().all(|index| said(index, "maintenance panicked")));
+    wait_until("listeners", || listeners.iter().all(|index| said(index, "of the listener")));
+    sound.insert("last", &text(9)).unwrap();
+    wait_until("sound", || sound.core().state().memtable.read().document_count() == 0);
+    // It goes on when the clock is mended.
+    panics.store(false, Ordering::SeqCst);
+    for index in &clocks {
+        index.core().alarm.ring();
+    }
+    wait_until("mended", || clocks.iter().all(|index| index.last_maintenance_error().is_none()));
+    clocks.into_iter().for_each(|index| index.close().unwrap());
+}
+
+#[test]
+fn a_listener_may_drop_its_own_index() {
+    let slot: Arc<Mutex<Option<Index>>> = Arc::default();
+    let own = Arc::clone(&slot);
+    let (sender, dropped) = mpsc::channel();
+    let with_it = small().on_event(move |_| {
+        if let Some(index) = own.lock().unwrap().take() {
+            let core = Arc::downgrade(&index.core);
+            drop(index);
+            sender.send(core).unwrap();
+        }
+    });
+    let index = temporary(with_it);
+    // The thread is rung for by the next line but one.
+    let core = Arc::clone(&index.core);
+    *slot.lock().unwrap() = Some(index);
+    core.write(&Batch::new().insert("k", &text(1))).unwrap();
+    drop(core);
+    let core = dropped.recv_timeout(LONG).unwrap();
+    wait_until("let go", || core.strong_count() == 0);
+}
+
+/// Set in the process that has this test alone.
+const ALONE: &str = "NEARKIN_TEST_POOL_ALONE";
+
+#[test]
+fn two_hundred_open_indexes_have_two_threads_and_none_when_they_are_closed() {
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    if std::env::var_os(ALONE).is_none() {
+        let name = "two_hundred_open_indexes_have_two_threads_and_none_when_they_are_closed";
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", &format!("index::tests::pool::{name}"), "--nocapture"])
+            .env(ALONE, "1")
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && told.contains("1 passed"), "{told}");
+        return;
+    }
+    let mut indexes = vec![temporary(options())];
+    wait_until("one has one", || threads() == 1);
+    let inline = temporary(options().maintenance(Maintenance::Inline));
+    indexes.extend((1..200).map(|_| temporary(small())));
+    for index in &indexes {
+        index.insert("k", &text(1)).unwrap();
+        index.maintain().unwrap();
+    }
+    assert_eq!(threads(), THREADS_MAX);
+    let own = temporary(options().maintenance(Maintenance::Background));
+    wait_until("one of its own", || threads() == THREADS_MAX + 1);
+    drop(own);
+    drop(indexes.split_off(1));
+    wait_until("one has one", || threads() == 1);
+    drop(indexes);
+    wait_until("none has none", || threads() == 0);
+    // And from the beginning.
+    let again = temporary(small());
+    again.insert("k", &text(1)).unwrap();
+    wait_until("flushed", || again.core().state().segments.len() == 1);
+    drop(inline);
+}
