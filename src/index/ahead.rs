@@ -1,4 +1,4 @@
-//! What queries will touch first, checked before they do: the background thread's work on segments
+//! What queries will touch first, checked before they do: the maintenance thread's work on segments
 //! that were opened, and on those that were too long to be read back when they were made.
 //!
 //! Changes no answer, only who waits for the first look at a block. Maintenance goes first.
@@ -66,8 +66,8 @@ impl Ahead {
         true
     }
 
-    /// Goes on for a few steps, some 4 ms, for a thread that serves other indexes, too. Whether there
-    /// was anything to do.
+    /// Takes a few steps, some 4 ms, on a thread that serves other indexes, too. Whether there was
+    /// anything to do.
     #[cfg(not(all(shuttle, test)))]
     pub(crate) fn go_on_briefly(&mut self, core: &Core) -> bool {
         self.enter_new(core);

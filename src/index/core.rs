@@ -171,7 +171,7 @@ impl Alarm {
 
     /// From now on rings at a pool, also for what it was rung for already.
     #[cfg(not(all(shuttle, test)))]
-    pub(crate) fn ring_at(&self, seat: Seat) {
+    pub(crate) fn ring_at(&self, seat: &Seat) {
         self.lock().seat = Some(seat.clone());
         seat.ring();
     }

@@ -125,7 +125,7 @@ impl Core {
     }
 }
 
-/// Who looks after the index: threads shared with others, a thread of its own, or nobody. Ended when
+/// The threads that maintain the index: shared with others, its own, or none. Left when
 /// dropped.
 #[derive(Debug)]
 pub(crate) struct Background {
@@ -154,7 +154,7 @@ impl Background {
             #[cfg(not(all(shuttle, test)))]
             Maintenance::Shared => {
                 let seat = Seat::take(core)?;
-                core.alarm.ring_at(seat.clone());
+                core.alarm.ring_at(&seat);
                 Server::Pool(seat)
             }
             _ => Server::Own(Mutex::new(Some(Self::spawn(core)?))),

@@ -60,9 +60,9 @@ pub(crate) type Source = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// Options of one open index. `Options::default()` is what most programs want.
 ///
-/// An open index holds three file descriptors (its folder, its folder of segments and its lock), and
-/// a fourth, of its log, once it was written to; two more per segment that was queried or checked.
-/// A program that opens a thousand indexes raises its limit (`ulimit -n`).
+/// An open index holds three file descriptors (its folder, its folder of segments and its lock),
+/// and a fourth, of its log, once it was written to; two more per segment that was queried or
+/// checked. A program that opens a thousand indexes raises its limit (`ulimit -n`).
 #[derive(Clone)]
 pub struct Options {
     pub(crate) durability: Durability,
@@ -189,8 +189,8 @@ impl Options {
 
     /// How long a document lives after it was inserted or last replaced, by the clock of these
     /// options: [`Index::maintain`](crate::Index::maintain) writes removes of the older ones, and
-    /// unless maintenance is [`Maintenance::Inline`] they are gone within about a second. Until then queries
-    /// find them. Nothing of it is stored. Default: for ever.
+    /// unless maintenance is [`Maintenance::Inline`] they are gone within about a second. Until
+    /// then queries find them. Nothing of it is stored. Default: for ever.
     #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);

@@ -1,8 +1,8 @@
 //! The maintenance threads that all indexes with `Maintenance::Shared` have in common.
 //!
-//! A *member* is one open index. It is always in one of four phases: asleep until it is due, warming
-//! up, ready, or running. A thread takes the first ready member, does one step of it, and puts it
-//! back at the end of the queue; members that only warm up get a turn when nobody is ready.
+//! A *member* is one open index. It is always in one of four phases: asleep until it is due, in
+//! warm-up, ready, or running. A thread takes the first ready member, does one step of it, and puts
+//! it back at the end of the queue. Members in warm-up get a turn when no member is ready.
 //!
 //! A forked child has a copy of the pool but none of its threads, and the copy's lock may be held
 //! for ever. Each process therefore has a pool of its own, found without a lock.
@@ -90,6 +90,7 @@ struct Work {
 }
 
 /// When a member wants its next turn.
+#[derive(Clone, Copy)]
 enum Next {
     Ready,
     Warming(Instant),

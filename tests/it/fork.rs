@@ -2,8 +2,9 @@
 #![expect(unsafe_code, reason = "std cannot fork: see the argument at each call")]
 
 use crate::support::{Scratch, again, assert_whole, inline, params, run};
-use nearkin::{ErrorKind, Index, Options};
+use nearkin::{Durability, ErrorKind, Index, Maintenance, Options};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Set in the process that forks: the folder of its index.
 const VARIABLE: &str = "NEARKIN_TEST_FORKS";
@@ -16,7 +17,7 @@ fn a_child_neither_writes_nor_takes_the_lock_along() {
     assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
     assert!(told.contains("the parent went on"), "{told}");
     let index = scratch.open();
-    assert_eq!(index.len(), 4);
+    assert_eq!(index.len(), 6);
     assert_whole(&index);
 }
 
@@ -25,9 +26,11 @@ fn the_process_that_forks() {
     let Some(dir) = std::env::var_os(VARIABLE) else { return };
     let dir = Path::new(&dir);
     Index::create(dir, &params(), inline()).unwrap().close().unwrap();
-    // Without a background thread, and with one, which the child does not have and must not wait
+    // Without a maintenance thread, and with one, which the child does not have and must not wait
     // for.
-    for (round, options) in [inline(), Options::default()].into_iter().enumerate() {
+    let shared = Options::default().maintenance(Maintenance::Shared);
+    let own = Options::default().maintenance(Maintenance::Background);
+    for (round, options) in [inline(), own, shared].into_iter().enumerate() {
         let index = Index::open(dir, options).unwrap();
         index.insert(format!("before {round}"), &run(0, 10)).unwrap();
         let index = fork_once(index);
@@ -82,7 +85,21 @@ fn in_the_child(index: Index) -> i32 {
         return 10;
     }
     match index.close() {
-        Err(error) if error.kind() == ErrorKind::Closed => 0,
-        _ => 11,
+        Err(error) if error.kind() == ErrorKind::Closed => {}
+        _ => return 11,
     }
+    // An index of the child's own is maintained by threads of its own.
+    let options = Options::default().durability(Durability::Interval(Duration::from_millis(5)));
+    let Ok(own) = Index::temporary(&params(), options) else { return 12 };
+    if own.insert("k", &run(2, 10)).is_err() {
+        return 13;
+    }
+    let begun = Instant::now();
+    while own.durable_change() == 0 {
+        if begun.elapsed() > Duration::from_secs(10) {
+            return 14;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    if own.close().is_ok() { 0 } else { 15 }
 }

@@ -122,6 +122,11 @@ fn a_listener_may_use_the_index_and_is_told_what_that_causes_afterwards() {
         own.set(Arc::downgrade(&index)).unwrap();
         index.insert("k", &text("the quick brown fox")).unwrap();
         index.flush().unwrap();
+        // The maintenance thread may be the one that tells: the call does not wait for it.
+        let begun = std::time::Instant::now();
+        while written.load(Ordering::SeqCst) <= 3 && begun.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         assert_eq!((index.len(), deepest.load(Ordering::SeqCst)), (4, 1));
         assert!(written.load(Ordering::SeqCst) > 3);
         index.shutdown().unwrap();

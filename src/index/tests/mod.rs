@@ -1,6 +1,7 @@
 //! Tests that need to look inside: the model, abandoned compactions, admitting, damage, the
 //! fixture, group commit, copies, identity, imports, expiry, payloads, the life of handles, the
-//! shared maintenance threads, rows of the crash table, what opening reads, whole rows, and schedules of threads.
+//! shared maintenance threads, rows of
+//! the crash table, what opening reads, whole rows, and schedules of threads.
 
 #[cfg(test)]
 mod abandoned;

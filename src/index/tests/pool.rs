@@ -95,8 +95,9 @@ fn many_indexes_are_looked_after_without_a_call() {
         assert_eq!(index.last_maintenance_error(), None);
         assert_eq!((index.len(), index.verify().unwrap().problems.len()), (4, 0));
     }
-    let early = indexes.into_iter().step_by(2).map(Index::close);
-    early.for_each(|closed| closed.unwrap());
+    for index in indexes.into_iter().step_by(2) {
+        index.close().unwrap();
+    }
 }
 
 #[test]
@@ -129,7 +130,9 @@ fn closing_waits_for_the_own_step_only() {
         index.insert("k", &text(1)).unwrap();
     }
     wait_until("flushed", || others.iter().all(|index| index.core().state().segments.len() == 1));
-    others.into_iter().for_each(|index| index.close().unwrap());
+    for index in others {
+        index.close().unwrap();
+    }
     let is_closed = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -164,7 +167,9 @@ fn an_index_that_is_dropped_while_it_waits_for_its_turn_is_let_go() {
         index.insert("k", &text(1)).unwrap();
     }
     let core = Arc::downgrade(&dropped.core);
+    let begun = Instant::now();
     drop(dropped);
+    assert!(begun.elapsed() < LONG / 2, "it waited for its turn");
     assert_eq!(core.strong_count(), 0);
     assert_eq!(stays.core().state().segments.len(), 0);
     drop(keys);
@@ -209,7 +214,9 @@ fn a_panic_or_a_failure_of_one_index_is_its_own() {
         index.core().alarm.ring();
     }
     wait_until("mended", || clocks.iter().all(|index| index.last_maintenance_error().is_none()));
-    clocks.into_iter().for_each(|index| index.close().unwrap());
+    for index in clocks {
+        index.close().unwrap();
+    }
 }
 
 #[test]
