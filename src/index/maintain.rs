@@ -182,6 +182,9 @@ impl Background {
                 let mut ended = thread.lock().unwrap_or_else(PoisonError::into_inner);
                 match ended.take() {
                     Some(thread) if is_in_child => std::mem::forget(thread),
+                    // A listener of the index drops the last handle: the thread is this one, and
+                    // ends when the listener returns.
+                    Some(thread) if thread.thread().id() == thread::current().id() => {}
                     // It panics only by a defect of ours, which must not become a second one here.
                     Some(thread) => drop(thread.join()),
                     None => {}

@@ -127,6 +127,11 @@ fn a_listener_may_use_the_index_and_is_told_what_that_causes_afterwards() {
         while written.load(Ordering::SeqCst) <= 3 && begun.elapsed() < Duration::from_secs(20) {
             std::thread::sleep(Duration::from_millis(1));
         }
+        // The thread of the index may be the one that tells: it is waited for.
+        let patience = std::time::Instant::now() + Duration::from_secs(20);
+        while written.load(Ordering::SeqCst) <= 3 && std::time::Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         assert_eq!((index.len(), deepest.load(Ordering::SeqCst)), (4, 1));
         assert!(written.load(Ordering::SeqCst) > 3);
         index.shutdown().unwrap();
