@@ -37,7 +37,7 @@ impl Turns {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct TurnDisk {
     pub(super) sim: Sim,
     pub(super) names: Names,

@@ -251,7 +251,7 @@ impl World {
     /// Looks at another index on the disk, which must be whole; its last change.
     pub(super) fn look_at_copy(&self, dir: &Path) -> u64 {
         let copy = Reader::open_on(Arc::new(self.sim.clone()), dir, options()).expect("it opens");
-        self.look(&copy);
+        self.look(&copy.snapshot());
         let found = copy.verify().expect("verified");
         if !found.problems.is_empty() {
             self.problems.say(format!("a copy: {:?}", found.problems));
