@@ -35,9 +35,9 @@ pub(crate) enum Edit {
     Typography,
     /// Zero-width and no-break spaces.
     Invisible,
-    /// So many letters mistyped.
+    /// This many letters mistyped.
     Typos(usize),
-    /// So many words replaced.
+    /// This many words replaced.
     Words(usize),
     /// Two neighbouring words swapped.
     Swapped,

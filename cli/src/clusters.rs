@@ -52,7 +52,7 @@ impl Measured {
         Ok(Self { cluster, similarities })
     }
 
-    /// Of all documents but the representative.
+    /// The mean similarity of the other documents to the representative.
     fn mean(&self) -> f64 {
         let others = &self.similarities[1..];
         others.iter().sum::<f64>() / others.len().max(1) as f64

@@ -31,7 +31,7 @@ pub(crate) struct Sketched {
 pub(crate) struct Reading {
     sketcher: Sketcher,
     fields: Fields,
-    /// Of all clones, which work on the same input.
+    /// Shared by all clones, which work on the same input.
     first_fault: Arc<Mutex<Option<Fault>>>,
 }
 

@@ -18,7 +18,7 @@ pub(super) struct Counts {
     pub(super) kinds: BTreeMap<String, u64>,
     pub(super) bytes_read: u64,
     pub(super) bytes_kept: u64,
-    /// Of lines that could not be compared.
+    /// Lines that could not be compared.
     pub(super) bytes_skipped: u64,
 }
 
