@@ -157,6 +157,34 @@ fn pairs_and_clusters_are_those_of_brute_force() {
     assert!(clusters.len() > 5 && pairs.len() > 200, "{} {}", clusters.len(), pairs.len());
 }
 
+/// Two documents of one signature and different counts are no twins: what one of them contains, the
+/// other may not.
+#[test]
+fn documents_of_one_signature_with_other_counts_are_compared_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let builder = Params::for_threshold(0.5).shingles(Shingles::Items).hashes(64);
+    let params = builder.bands(16, 4).build().unwrap();
+    let options = Options::default().maintenance(Maintenance::Inline);
+    let index = Index::create(folder.path().join("x"), &params, options).unwrap();
+    let rows: Vec<u8> = (0..64).collect();
+    let half: Vec<u8> = (0..64).map(|row| if row < 32 { row } else { 200 }).collect();
+    for (key, bytes, count) in [("few", &rows, 100), ("many", &rows, 1_000), ("part", &half, 100)] {
+        let signature = Signature::from_bytes(&params, bytes, count).unwrap();
+        index.insert(key, &signature).unwrap();
+    }
+    for _ in 0..2 {
+        let contained = Alike::contained(0.8);
+        let mut pairs: Vec<_> =
+            index.pairs(contained).unwrap().map(|pair| pair.unwrap()).map(|p| (p.a, p.b)).collect();
+        pairs.sort();
+        let named = |a: &str, b: &str| (a.as_bytes().to_vec(), b.as_bytes().to_vec());
+        assert_eq!(pairs, [named("few", "many"), named("many", "part")]);
+        let clusters: Vec<_> = index.clusters(contained).unwrap().map(Result::unwrap).collect();
+        assert_eq!((clusters.len(), clusters[0].size()), (1, 3));
+        index.flush().unwrap();
+    }
+}
+
 #[test]
 fn what_is_not_from_0_to_1_is_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -221,10 +221,15 @@ fn a_panic_or_a_failure_of_one_index_is_its_own() {
 
 #[test]
 fn a_listener_may_drop_its_own_index() {
+    a_listener_drops_its_index(Maintenance::Shared);
+    a_listener_drops_its_index(Maintenance::Background);
+}
+
+fn a_listener_drops_its_index(maintenance: Maintenance) {
     let slot: Arc<Mutex<Option<Index>>> = Arc::default();
     let own = Arc::clone(&slot);
     let (sender, dropped) = mpsc::channel();
-    let with_it = small().on_event(move |_| {
+    let with_it = small().maintenance(maintenance).on_event(move |_| {
         if let Some(index) = own.lock().unwrap().take() {
             let core = Arc::downgrade(&index.core);
             drop(index);
