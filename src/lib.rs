@@ -65,6 +65,7 @@
 //! | compare the documents themselves | [`Snapshot::exact_matches`], [`Exact`], [`Original`] |
 //! | read at one moment while writing goes on | [`Snapshot`] |
 //! | read in another process while one writes | [`Reader`] |
+//! | build and read an index on a cluster | [`shards`] |
 //! | find quotations in longer texts | [`passages::PassageIndex`], [`passages::Passages`] |
 //! | back up, verify, repair | [`Index::backup`], [`Index::verify`], [`Index::salvage`] |
 //! | merge indexes, or change the threshold | [`Index::import`], [`Index::rebuild`] |
@@ -163,6 +164,7 @@ mod memtable;
 mod params;
 pub mod passages;
 mod segment;
+pub mod shards;
 mod sketch;
 mod storage;
 mod sync;

@@ -17,6 +17,7 @@ pub(crate) enum Role {
     Texts,
     Keys,
     Payloads,
+    Signatures,
 }
 
 impl Role {
@@ -25,6 +26,7 @@ impl Role {
             Self::Texts => "texts",
             Self::Keys => "keys",
             Self::Payloads => "payloads",
+            Self::Signatures => "signatures",
         }
     }
 
@@ -33,6 +35,7 @@ impl Role {
             Self::Texts => "str",
             Self::Keys => "str, bytes or int",
             Self::Payloads => "bytes or str",
+            Self::Signatures => "bytes",
         }
     }
 }

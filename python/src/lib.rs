@@ -25,6 +25,7 @@ mod quotations;
 mod readable;
 mod reader;
 mod reports;
+mod shards;
 mod signatures;
 mod sketcher;
 mod streams;
@@ -56,5 +57,6 @@ fn _nearkin(module: &Bound<'_, PyModule>) -> PyResult<()> {
     quotations::register(module)?;
     dedup::register(module)?;
     datasketch::register(module)?;
+    shards::register(module)?;
     Ok(())
 }

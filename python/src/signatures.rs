@@ -255,6 +255,11 @@ impl Signatures {
         self.data.get(row * width..(row + 1) * width).unwrap_or_default()
     }
 
+    /// Row `row` as stored; `None` where it is null.
+    pub(crate) fn row(&self, row: usize) -> Option<&[u8]> {
+        self.is_valid(row).then(|| self.bytes(row))
+    }
+
     /// Row `row` as the engine has signatures; `None` where it is null.
     pub(crate) fn signature(
         &self,

@@ -45,4 +45,5 @@ pub use read::{
     Keys, Maintained, Match, Pair, Pairs, Progress, Queries, Query, Recovery, Snapshot, Stats,
     Verification,
 };
+pub(crate) use read::query::check_threshold;
 pub use reader::Reader;

@@ -93,6 +93,12 @@ impl Agreement {
     }
 }
 
+/// The first band, of `rows` rows each, that two signatures share, if it is not after `last`.
+#[inline]
+pub(crate) fn first_shared_band(agreement: &Agreement, last: usize, rows: usize) -> Option<usize> {
+    (0..=last).find(|band| agreement.all_equal(band * rows, rows))
+}
+
 /// The definition: how many lanes of two signatures are equal, as far as the shorter goes.
 #[cfg(test)]
 pub(crate) fn equal_rows(a: &[u8], b: &[u8], lane_bits: u32) -> u32 {

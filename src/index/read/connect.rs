@@ -7,11 +7,10 @@
 
 use super::alike::Alike;
 use super::clusters::{Forest, Numbers};
-use super::search::first_shared_band;
 use super::state::{Place, Snapshot};
 use super::sweep::{Entry, Sweep};
 use crate::index::read::answer::Progress;
-use crate::sketch::Agreement;
+use crate::sketch::{Agreement, first_shared_band};
 use crate::{Error, ErrorKind, Result};
 use std::ops::ControlFlow;
 

@@ -10,7 +10,7 @@ use crate::index::read::scratch::Scratch;
 use crate::index::read::state::{LiveSegment, Place, Snapshot, band_keys};
 use crate::index::read::terms::Stop;
 use crate::segment::{Entries, FirstTouch, LookUp, Segment, Tables};
-use crate::sketch::Agreement;
+use crate::sketch::{Agreement, first_shared_band};
 use crate::sync::Arc;
 use crate::{Params, Result};
 use std::ops::Range;
@@ -58,12 +58,6 @@ impl<'s> Asked<'s> {
         let shared = first_shared_band(&agreement, index(bands.1), self.band_rows)?;
         (shared >= index(bands.0)).then(|| agreement.equal_rows())
     }
-}
-
-/// The first band, of `rows` rows each, that two signatures share, if it is not after `last`.
-#[inline]
-pub(super) fn first_shared_band(agreement: &Agreement, last: usize, rows: usize) -> Option<usize> {
-    (0..=last).find(|band| agreement.all_equal(band * rows, rows))
 }
 
 /// A candidate whose signature has been asked for: it is compared once for all the bands it was

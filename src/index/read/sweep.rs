@@ -9,9 +9,8 @@
 use crate::format::bytes::wide;
 use crate::index::read::alike::Alike;
 use crate::index::read::answer::Progress;
-use crate::index::read::search::first_shared_band;
 use crate::index::read::state::{Place, Snapshot};
-use crate::sketch::{Agreement, band_key};
+use crate::sketch::{Agreement, band_key, first_shared_band};
 use crate::{Error, ErrorKind, Result};
 use std::ops::ControlFlow;
 

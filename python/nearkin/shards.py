@@ -1,0 +1,43 @@
+"""The steps of a cluster as functions of Arrow batches: what ``nearkin.spark`` is made of.
+
+Each step is pure and takes columns (lists, Arrow, pandas, polars), so that any engine that moves
+batches can run it. See ``docs/SHARDS.md``.
+
+>>> import nearkin as nk
+>>> from nearkin import shards
+>>> p = nk.Params(0.5, shingles="words:1")
+>>> s = nk.Sketcher(p).texts(["one two three four five", "other words", "one two three four six"])
+>>> t = shards.band_entries(p, s, [0, 1, 2])
+>>> rows = [s[d].to_bytes() for d in t["document"]]
+>>> pairs = shards.verify_buckets(p, t["band"], t["band_key"], t["document"], rows, 0.5)
+>>> list(zip(pairs["a"], pairs["b"]))
+[(0, 2)]
+>>> shards.components(pairs["a"], pairs["b"]).rows()
+[(0, 0), (2, 0)]
+"""
+
+from __future__ import annotations
+
+from ._nearkin import shards as _shards
+
+are_stars = _shards.are_stars
+band_entries = _shards.band_entries
+components = _shards.components
+large_star = _shards.large_star
+shard_of = _shards.shard_of
+small_star = _shards.small_star
+verify = _shards.verify
+verify_between = _shards.verify_between
+verify_buckets = _shards.verify_buckets
+
+__all__ = [
+    "are_stars",
+    "band_entries",
+    "components",
+    "large_star",
+    "shard_of",
+    "small_star",
+    "verify",
+    "verify_between",
+    "verify_buckets",
+]

@@ -1,0 +1,450 @@
+//! `nearkin.shards`: the steps of a cluster as functions of Arrow batches.
+//!
+//! Numbers of documents and BandKeys are 64-bit integers with a sign, as Spark has them: a BandKey
+//! is the same 64 bits.
+
+use nearkin::shards::{self, VerifiedPair, Verifier};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use std::collections::BTreeMap;
+
+use crate::answers::KeyType;
+use crate::arrow::{Builder, Field, Kind};
+use crate::columns::{Column, Role, Rows, chunk_at};
+use crate::error::{engine, unlocked};
+use crate::params::Params;
+use crate::queries::key_kind;
+use crate::signatures::Signatures;
+use crate::table::Table;
+
+const ENTRIES: [Field; 3] = [
+    Field::new("band", Kind::Integer),
+    Field::new("band_key", Kind::Integer),
+    Field::new("document", Kind::Integer),
+];
+const PAIRS: [Field; 4] = [
+    Field::new("a", Kind::Integer),
+    Field::new("b", Kind::Integer),
+    Field::new("equal_rows", Kind::Integer),
+    Field::new("similarity", Kind::Float),
+];
+const VERIFIED: [Field; 3] = [
+    Field::new("row", Kind::Integer),
+    Field::new("equal_rows", Kind::Integer),
+    Field::new("similarity", Kind::Float),
+];
+
+/// A column of integers of 64 bits; a null is an error.
+fn integers(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<i64>> {
+    let rows = Rows::of(object, name)?;
+    let null = |row| PyValueError::new_err(format!("{name}[{row}] is null"));
+    let Rows::Arrow(chunks) = &rows else {
+        return (0..rows.len()).map(|row| rows.object(row)?.extract()).collect();
+    };
+    if chunks.iter().any(|(_, chunk)| !chunk.is_of_integers()) {
+        return Err(PyTypeError::new_err(format!("{name} must be integers")));
+    }
+    let integer = |row| {
+        let number = chunk_at(chunks, row).and_then(|(chunk, row)| chunk.integer(row));
+        let number = number.ok_or_else(|| null(row))?;
+        i64::try_from(number)
+            .map_err(|_| PyValueError::new_err(format!("{name}[{row}] needs more than 63 bits")))
+    };
+    (0..rows.len()).map(integer).collect()
+}
+
+fn bands_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<u16>> {
+    let bands = integers(object, "bands")?;
+    let band = |band: i64| {
+        u16::try_from(band).map_err(|_| PyValueError::new_err(format!("there is no band {band}")))
+    };
+    bands.into_iter().map(band).collect()
+}
+
+/// The signatures of a column end to end, and which of its rows have one: `Signatures`, or bytes as
+/// `Signatures.to_bytes` has them for each row.
+fn signatures_of(object: &Bound<'_, PyAny>, bytes: usize) -> PyResult<(Vec<u8>, Vec<bool>)> {
+    let mut data = Vec::new();
+    let mut push = |row: usize, signature: Option<&[u8]>| {
+        let signature = signature.unwrap_or_default();
+        if !signature.is_empty() && signature.len() != bytes {
+            let found = signature.len();
+            let message = format!("signatures[{row}] has {found} bytes, not {bytes}");
+            return Err(PyValueError::new_err(message));
+        }
+        data.extend_from_slice(signature);
+        Ok(!signature.is_empty())
+    };
+    if let Ok(signatures) = object.cast::<Signatures>() {
+        let signatures = signatures.get();
+        let rows = (0..signatures.len()).map(|row| push(row, signatures.row(row)));
+        let valid = rows.collect::<PyResult<Vec<_>>>()?;
+        return Ok((data, valid));
+    }
+    let column = Column::new(object, Role::Signatures)?;
+    let held = column.hold(0..column.len())?;
+    let rows = held.bytes(0)?.into_iter().enumerate();
+    let valid = rows.map(|(row, signature)| push(row, signature)).collect::<PyResult<Vec<_>>>()?;
+    Ok((data, valid))
+}
+
+/// The same where every row must have one.
+fn all_signatures(object: &Bound<'_, PyAny>, bytes: usize, rows: usize) -> PyResult<Vec<u8>> {
+    let (data, valid) = signatures_of(object, bytes)?;
+    check_rows(rows, valid.len(), "signatures")?;
+    match valid.iter().position(|is_valid| !is_valid) {
+        Some(row) => Err(PyValueError::new_err(format!("signatures[{row}] is null"))),
+        None => Ok(data),
+    }
+}
+
+fn check_rows(rows: usize, other: usize, name: &str) -> PyResult<()> {
+    if rows == other {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!("{rows} rows, but {other} {name}")))
+}
+
+/// The rows of the band join: one for each document and band. Documents without a signature (null)
+/// have none. ``bands=(first, end)`` makes those of some bands only.
+///
+/// >>> import nearkin as nk
+/// >>> from nearkin import shards
+/// >>> p = nk.Params(shingles="words:1", hashes=16, bands=(2, 4))
+/// >>> s = nk.Sketcher(p).texts(["a b c", None, "a b c"])
+/// >>> t = shards.band_entries(p, s, [10, 11, 12])
+/// >>> t["band"], t["document"]
+/// ([0, 1, 0, 1], [10, 10, 12, 12])
+/// >>> t["band_key"][:2] == t["band_key"][2:]
+/// True
+#[pyfunction]
+#[pyo3(signature = (params, signatures, documents, bands=None))]
+fn band_entries(
+    py: Python<'_>,
+    params: &Bound<'_, Params>,
+    signatures: &Bound<'_, PyAny>,
+    documents: &Bound<'_, PyAny>,
+    bands: Option<(usize, usize)>,
+) -> PyResult<Table> {
+    let params = &params.get().inner;
+    let (data, valid) = signatures_of(signatures, params.signature_bytes())?;
+    let documents = integers(documents, "documents")?;
+    check_rows(documents.len(), valid.len(), "signatures")?;
+    let bands = bands.map_or(0..params.bands(), |(first, end)| first..end);
+    let entries = engine(py, || {
+        let numbers = documents.iter().zip(&valid).filter(|(_, is_valid)| **is_valid);
+        let numbers: Vec<u64> = numbers.map(|(number, _)| number.cast_unsigned()).collect();
+        shards::band_entries(params, &data, &numbers, bands)
+    })?;
+    let mut builder = Builder::new(&ENTRIES);
+    for entry in entries {
+        if let [band, band_key, document] = builder.columns.as_mut_slice() {
+            band.integer(Some(i64::from(entry.band)));
+            band_key.integer(Some(entry.band_key.cast_signed()));
+            document.integer(Some(entry.document.cast_signed()));
+        }
+        builder.row_ended();
+    }
+    Ok(Table::new(&ENTRIES, builder.finish()))
+}
+
+/// A table of pairs, the lesser document first.
+fn table_of_pairs(pairs: Vec<(i64, i64, VerifiedPair)>) -> Table {
+    let mut builder = Builder::new(&PAIRS);
+    for (one, other, pair) in pairs {
+        if let [a, b, equal_rows, similarity] = builder.columns.as_mut_slice() {
+            a.integer(Some(one.min(other)));
+            b.integer(Some(one.max(other)));
+            equal_rows.integer(Some(i64::from(pair.equal_rows)));
+            similarity.float(Some(pair.similarity));
+        }
+        builder.row_ended();
+    }
+    Table::new(&PAIRS, builder.finish())
+}
+
+/// The pairs among the documents of whole buckets: rows of (band, BandKey, document, signature), in
+/// any order, where all rows of a bucket are in the batch. A pair counts at the first band it
+/// shares only, so that over all buckets each is found once.
+#[pyfunction]
+fn verify_buckets(
+    py: Python<'_>,
+    params: &Bound<'_, Params>,
+    bands: &Bound<'_, PyAny>,
+    band_keys: &Bound<'_, PyAny>,
+    documents: &Bound<'_, PyAny>,
+    signatures: &Bound<'_, PyAny>,
+    threshold: f64,
+) -> PyResult<Table> {
+    let params = &params.get().inner;
+    let bytes = params.signature_bytes();
+    let documents = integers(documents, "documents")?;
+    let (bands, keys) = (bands_of(bands)?, integers(band_keys, "band_keys")?);
+    check_rows(documents.len(), bands.len(), "bands")?;
+    check_rows(documents.len(), keys.len(), "band_keys")?;
+    let data = all_signatures(signatures, bytes, documents.len())?;
+    let pairs = engine(py, || {
+        let verifier = Verifier::new(params, threshold)?;
+        let mut buckets: BTreeMap<(u16, i64), Vec<usize>> = BTreeMap::new();
+        for (row, bucket) in bands.iter().copied().zip(keys.iter().copied()).enumerate() {
+            buckets.entry(bucket).or_default().push(row);
+        }
+        let mut pairs = Vec::new();
+        let mut together = Vec::new();
+        for ((band, _), rows) in &buckets {
+            together.clear();
+            for row in rows {
+                let signature = data.get(row * bytes..(row + 1) * bytes);
+                together.extend_from_slice(signature.unwrap_or_default());
+            }
+            let document = |at: usize| rows.get(at).and_then(|row| documents.get(*row));
+            for pair in verifier.bucket(*band, &together)? {
+                if let (Some(a), Some(b)) = (document(pair.a), document(pair.b)) {
+                    pairs.push((*a, *b, pair));
+                }
+            }
+        }
+        Ok(pairs)
+    })?;
+    Ok(table_of_pairs(pairs))
+}
+
+/// The pairs between two parts of a bucket that is too large for one task. The parts have no
+/// document in common; the pairs within a part are :func:`verify_buckets`'.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "two parts of two columns each")]
+fn verify_between(
+    py: Python<'_>,
+    params: &Bound<'_, Params>,
+    band: u16,
+    documents: &Bound<'_, PyAny>,
+    signatures: &Bound<'_, PyAny>,
+    other_documents: &Bound<'_, PyAny>,
+    other_signatures: &Bound<'_, PyAny>,
+    threshold: f64,
+) -> PyResult<Table> {
+    let params = &params.get().inner;
+    let bytes = params.signature_bytes();
+    let left = integers(documents, "documents")?;
+    let right = integers(other_documents, "other_documents")?;
+    let left_data = all_signatures(signatures, bytes, left.len())?;
+    let right_data = all_signatures(other_signatures, bytes, right.len())?;
+    let found =
+        engine(py, || Verifier::new(params, threshold)?.between(band, &left_data, &right_data))?;
+    let documents = |pair: VerifiedPair| Some((*left.get(pair.a)?, *right.get(pair.b)?, pair));
+    Ok(table_of_pairs(found.into_iter().filter_map(documents).collect()))
+}
+
+/// Of candidates (band, signature, signature) those that are pairs and count at this band: their
+/// row in the batch, equal rows and similarity.
+#[pyfunction]
+fn verify(
+    py: Python<'_>,
+    params: &Bound<'_, Params>,
+    bands: &Bound<'_, PyAny>,
+    signatures: &Bound<'_, PyAny>,
+    other_signatures: &Bound<'_, PyAny>,
+    threshold: f64,
+) -> PyResult<Table> {
+    let params = &params.get().inner;
+    let bytes = params.signature_bytes();
+    let bands = bands_of(bands)?;
+    let left = all_signatures(signatures, bytes, bands.len())?;
+    let right = all_signatures(other_signatures, bytes, bands.len())?;
+    let found = engine(py, || {
+        let verifier = Verifier::new(params, threshold)?;
+        let both = left.chunks_exact(bytes).zip(right.chunks_exact(bytes));
+        let mut found = Vec::new();
+        for (row, (band, (a, b))) in (0_i64..).zip(bands.iter().zip(both)) {
+            found.extend(verifier.pair(*band, a, b)?.map(|rows| (row, rows)));
+        }
+        Ok(found)
+    })?;
+    let mut builder = Builder::new(&VERIFIED);
+    for (at, rows) in found {
+        if let [row, equal_rows, similarity] = builder.columns.as_mut_slice() {
+            row.integer(Some(at));
+            equal_rows.integer(Some(i64::from(rows)));
+            similarity.float(Some(params.similarity(rows)));
+        }
+        builder.row_ended();
+    }
+    Ok(Table::new(&VERIFIED, builder.finish()))
+}
+
+/// Nodes of a graph: numbers, or keys.
+enum Nodes {
+    Numbers(Vec<i64>),
+    Keys(Vec<Vec<u8>>),
+}
+
+fn nodes(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Nodes> {
+    let rows = Rows::of(object, name)?;
+    let of_numbers = match &rows {
+        Rows::Arrow(chunks) => chunks.iter().all(|(_, chunk)| chunk.is_of_integers()),
+        rows if rows.len() == 0 => true,
+        rows => rows.object(0)?.extract::<i64>().is_ok(),
+    };
+    if of_numbers {
+        return integers(object, name).map(Nodes::Numbers);
+    }
+    let column = Column::new(object, Role::Keys)?;
+    let held = column.hold(0..column.len())?;
+    let keys = held.bytes(0)?.into_iter().enumerate();
+    let null = |row| PyValueError::new_err(format!("{name}[{row}] is null"));
+    let key = |(row, key): (usize, Option<&[u8]>)| key.map(<[u8]>::to_vec).ok_or_else(|| null(row));
+    keys.map(key).collect::<PyResult<Vec<_>>>().map(Nodes::Keys)
+}
+
+/// What is done to edges.
+#[derive(Clone, Copy)]
+enum Step {
+    Components,
+    LargeStar,
+    SmallStar,
+}
+
+impl Step {
+    fn of<N: Ord + Clone>(self, edges: impl IntoIterator<Item = (N, N)>) -> Vec<(N, N)> {
+        match self {
+            Self::Components => shards::components(edges),
+            Self::LargeStar => shards::large_star(edges),
+            Self::SmallStar => shards::small_star(edges),
+        }
+    }
+
+    fn run(
+        self,
+        a: &Bound<'_, PyAny>,
+        b: &Bound<'_, PyAny>,
+        keys: &str,
+        names: [&'static str; 2],
+    ) -> PyResult<Table> {
+        let py = a.py();
+        let keys = crate::options::key_type(keys)?;
+        let ends = (nodes(a, "a")?, nodes(b, "b")?);
+        match ends {
+            (Nodes::Numbers(a), Nodes::Numbers(b)) => {
+                check_rows(a.len(), b.len(), "b")?;
+                let edges = unlocked(py, || self.of(a.into_iter().zip(b)))?;
+                let fields = names.map(|name| Field::new(name, Kind::Integer));
+                Ok(table(&fields, edges, |column, node| column.integer(Some(*node))))
+            }
+            (Nodes::Keys(a), Nodes::Keys(b)) => {
+                check_rows(a.len(), b.len(), "b")?;
+                if keys == KeyType::Text {
+                    a.iter().chain(&b).try_for_each(|key| keys.check(py, key))?;
+                }
+                let edges = unlocked(py, || self.of(a.into_iter().zip(b)))?;
+                let fields = names.map(|name| Field::new(name, key_kind(keys)));
+                Ok(table(&fields, edges, |column, node| column.bytes(Some(node))))
+            }
+            _ => Err(PyTypeError::new_err("a and b must both be numbers, or both be keys")),
+        }
+    }
+}
+
+fn table<N>(
+    fields: &[Field; 2],
+    edges: Vec<(N, N)>,
+    push: impl Fn(&mut crate::arrow::Column, &N),
+) -> Table {
+    let mut builder = Builder::new(fields);
+    for (one, other) in edges {
+        if let [a, b] = builder.columns.as_mut_slice() {
+            push(a, &one);
+            push(b, &other);
+        }
+        builder.row_ended();
+    }
+    Table::new(fields, builder.finish())
+}
+
+/// The connected components of edges: a table of (node, component), where the least node of a
+/// component stands for it. Nodes are integers, or keys (``str``, or with ``keys="bytes"`` bytes).
+/// What it returned for parts of the edges can be given to it again, together.
+///
+/// >>> from nearkin import shards
+/// >>> shards.components([5, 1, 8], [3, 5, 9]).rows()
+/// [(1, 1), (3, 1), (5, 1), (8, 8), (9, 8)]
+#[pyfunction]
+#[pyo3(signature = (a, b, *, keys="str"))]
+fn components(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>, keys: &str) -> PyResult<Table> {
+    Step::Components.run(a, b, keys, ["node", "component"])
+}
+
+/// Large-star, for batches with all neighbours of a node, both directions of every edge: returns
+/// edges (node, neighbour), the larger node first.
+#[pyfunction]
+#[pyo3(signature = (nodes, neighbours, *, keys="str"))]
+fn large_star(
+    nodes: &Bound<'_, PyAny>,
+    neighbours: &Bound<'_, PyAny>,
+    keys: &str,
+) -> PyResult<Table> {
+    Step::LargeStar.run(nodes, neighbours, keys, ["node", "neighbour"])
+}
+
+/// Small-star, for batches with all edges of a node to lesser ones, as :func:`large_star` returns
+/// them: returns edges (node, neighbour), the larger node first.
+#[pyfunction]
+#[pyo3(signature = (nodes, neighbours, *, keys="str"))]
+fn small_star(
+    nodes: &Bound<'_, PyAny>,
+    neighbours: &Bound<'_, PyAny>,
+    keys: &str,
+) -> PyResult<Table> {
+    Step::SmallStar.run(nodes, neighbours, keys, ["node", "neighbour"])
+}
+
+/// Whether edges (node, centre) are stars around their least nodes: the end of the rounds.
+#[pyfunction]
+fn are_stars(nodes: &Bound<'_, PyAny>, centres: &Bound<'_, PyAny>) -> PyResult<bool> {
+    match (self::nodes(nodes, "nodes")?, self::nodes(centres, "centres")?) {
+        (Nodes::Numbers(a), Nodes::Numbers(b)) => {
+            check_rows(a.len(), b.len(), "centres")?;
+            Ok(shards::are_stars(&a.into_iter().zip(b).collect::<Vec<_>>()))
+        }
+        (Nodes::Keys(a), Nodes::Keys(b)) => {
+            check_rows(a.len(), b.len(), "centres")?;
+            Ok(shards::are_stars(&a.into_iter().zip(b).collect::<Vec<_>>()))
+        }
+        _ => Err(PyTypeError::new_err("nodes and centres must both be numbers, or both be keys")),
+    }
+}
+
+/// The shard that each key belongs to, from 0 to ``shards - 1``: a table of one column.
+#[pyfunction]
+fn shard_of(py: Python<'_>, keys: &Bound<'_, PyAny>, shards: u32) -> PyResult<Table> {
+    const FIELDS: [Field; 1] = [Field::nullable("shard", Kind::Integer)];
+    let column = Column::new(keys, Role::Keys)?;
+    let held = column.hold(0..column.len())?;
+    let keys = held.bytes(0)?;
+    let found = unlocked(py, || {
+        let shard = |key: &Option<&[u8]>| key.map(|key| nearkin::shards::shard_of(key, shards));
+        keys.iter().map(shard).collect::<Vec<_>>()
+    })?;
+    let mut builder = Builder::new(&FIELDS);
+    for shard in found {
+        if let [column] = builder.columns.as_mut_slice() {
+            column.integer(shard.map(i64::from));
+        }
+        builder.row_ended();
+    }
+    Ok(Table::new(&FIELDS, builder.finish()))
+}
+
+/// Registers the functions; `nearkin.shards` has them.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let own = PyModule::new(module.py(), "shards")?;
+    own.add_function(wrap_pyfunction!(band_entries, &own)?)?;
+    own.add_function(wrap_pyfunction!(verify_buckets, &own)?)?;
+    own.add_function(wrap_pyfunction!(verify_between, &own)?)?;
+    own.add_function(wrap_pyfunction!(verify, &own)?)?;
+    own.add_function(wrap_pyfunction!(components, &own)?)?;
+    own.add_function(wrap_pyfunction!(large_star, &own)?)?;
+    own.add_function(wrap_pyfunction!(small_star, &own)?)?;
+    own.add_function(wrap_pyfunction!(are_stars, &own)?)?;
+    own.add_function(wrap_pyfunction!(shard_of, &own)?)?;
+    module.add_submodule(&own)
+}

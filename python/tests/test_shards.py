@@ -1,0 +1,174 @@
+"""The steps of a cluster, one after the other, against an index of the same documents."""
+
+import random
+from collections import defaultdict
+from itertools import combinations
+
+import pyarrow as pa
+import pytest
+
+import nearkin as nk
+from nearkin import shards
+
+PARAMS = nk.Params(0.7, shingles="words:1", hashes=64, bands=(16, 4))
+
+
+def corpus(count):
+    rng = random.Random(3)
+    texts = []
+    for _ in range(count):
+        base = [f"w{rng.randrange(12)}x{word}" for word in range(4)]
+        family = rng.randrange(30)
+        words = [f"f{family}w{word}" for word in range(30)]
+        for _ in range(rng.choice([0, 0, 1, 6])):
+            words[rng.randrange(30)] = rng.choice(base)
+        texts.append(" ".join(words))
+    return texts
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    texts = corpus(250)
+    keys = [f"k{at:03}" for at in range(len(texts))]
+    index = nk.Index(tmp_path_factory.mktemp("world") / "ix", PARAMS)
+    index.add(keys, texts)
+    yield keys, nk.Sketcher(PARAMS).texts(texts), index
+    index.close()
+
+
+def candidates(signatures, documents, parts):
+    """The rows of the band join of each part, together."""
+    rows = []
+    for part in range(parts):
+        chosen = [at for at in documents if at % parts == part]
+        batch = pa.array([signatures[at].to_bytes() for at in chosen], pa.binary())
+        entries = shards.band_entries(PARAMS, batch, chosen)
+        rows += zip(entries["band"], entries["band_key"], entries["document"], strict=True)
+    return rows
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7])
+@pytest.mark.parametrize("threshold", [0.5, 0.8])
+def test_the_steps_find_the_pairs_and_clusters_of_an_index(world, parts, threshold):
+    keys, signatures, index = world
+    rows = candidates(signatures, range(len(keys)), parts)
+    data = [signatures[row[2]].to_bytes() for row in rows]
+    bands, band_keys, documents = zip(*rows, strict=True)
+    found = shards.verify_buckets(PARAMS, bands, band_keys, documents, data, threshold)
+    pairs = sorted((keys[a], keys[b], s) for a, b, s in zip(found["a"], found["b"], found["similarity"], strict=True))
+    expected = sorted(index.pairs(threshold).read_all().rows())
+    assert len(expected) > 300
+    assert pairs == [row[:3] for row in expected]
+
+    nodes = shards.components([a for a, _, _ in pairs], [b for _, b, _ in pairs])
+    members = defaultdict(list)
+    for node, component in nodes:
+        members[component].append(node)
+    clusters = defaultdict(list)
+    table = index.clusters(threshold).read_all()
+    for cluster, key in zip(table["cluster"], table["key"], strict=True):
+        clusters[cluster].append(key)
+    assert sorted(map(sorted, members.values())) == sorted(map(sorted, clusters.values()))
+    assert all(component == min(keys) for component, keys in members.items())
+
+
+def test_blocks_of_a_bucket_are_the_bucket(world):
+    keys, signatures, _ = world
+    rows = [row for row in candidates(signatures, range(len(keys)), 1)]
+    buckets = defaultdict(list)
+    for band, band_key, document in rows:
+        buckets[band, band_key].append(document)
+    (band, band_key), bucket = max(buckets.items(), key=lambda item: len(item[1]))
+    data = {at: signatures[at].to_bytes() for at in bucket}
+    whole = shards.verify_buckets(
+        PARAMS, [band] * len(bucket), [band_key] * len(bucket), bucket, [data[at] for at in bucket], 0.5
+    ).rows()
+    half = len(bucket) // 2
+    left, right = bucket[:half], bucket[half:]
+    parts = shards.verify_between(
+        PARAMS, band, left, [data[at] for at in left], right, [data[at] for at in right], 0.5
+    ).rows()
+    for part in (left, right):
+        columns = [band] * len(part), [band_key] * len(part), part, [data[at] for at in part]
+        parts += shards.verify_buckets(PARAMS, *columns, 0.5).rows()
+    assert sorted(parts) == sorted(whole) and len(whole) > 10
+    both = list(combinations(bucket, 2))
+    told = shards.verify(
+        PARAMS, [band] * len(both), [data[a] for a, _ in both], [data[b] for _, b in both], 0.5
+    )
+    chosen = [(min(both[row]), max(both[row]), rows) for row, rows, _ in told]
+    assert sorted(chosen) == sorted(row[:3] for row in whole)
+
+
+def test_rounds_end_with_the_components():
+    rng = random.Random(5)
+    edges = [(rng.randrange(300), rng.randrange(300)) for _ in range(280)]
+    expected = shards.components([a for a, _ in edges], [b for _, b in edges]).rows()
+
+    def by_part(step, edges, parts):
+        groups = defaultdict(list)
+        for node, neighbour in edges:
+            groups[node % parts].append((node, neighbour))
+        made = set()
+        for group in groups.values():
+            made.update(step([a for a, _ in group], [b for _, b in group]).rows())
+        return sorted(made)
+
+    now = edges
+    for _ in range(30):
+        large = by_part(shards.large_star, [*now, *((b, a) for a, b in now)], 3)
+        after = by_part(shards.small_star, large, 3)
+        if after == now:
+            break
+        now = after
+    assert shards.are_stars([a for a, _ in now], [b for _, b in now])
+    assert now == [(a, b) for a, b in expected if a != b]
+    assert not shards.are_stars([3, 2], [2, 1])
+
+
+def test_nodes_are_numbers_or_keys():
+    assert shards.components([10, 9], [9, 2]).rows() == [(2, 2), (9, 2), (10, 2)]
+    assert shards.components(["b", "c"], ["a", "b"]).rows() == [("a", "a"), ("b", "a"), ("c", "a")]
+    of_bytes = shards.components([b"\xff"], [b"a"], keys="bytes")
+    assert of_bytes.rows() == [(b"a", b"a"), (b"\xff", b"a")]
+    as_arrow = pa.table(shards.components(pa.array([1 << 40]), pa.array([7])))
+    assert as_arrow.to_pydict() == {"node": [7, 1 << 40], "component": [7, 7]}
+    assert shards.components([], []).rows() == []
+    with pytest.raises(TypeError, match="both"):
+        shards.components([1], ["a"])
+    with pytest.raises(nk.InvalidError, match="UTF-8"):
+        shards.components([b"\xff"], [b"a"])
+    with pytest.raises(ValueError, match="2 rows, but 1"):
+        shards.components([1, 2], [1])
+
+
+def test_a_document_without_a_signature_has_no_rows():
+    signatures = nk.Sketcher(PARAMS).texts(["a b c", None, ""])
+    assert set(shards.band_entries(PARAMS, signatures, [7, 8, 9])["document"]) == {7}
+    stored = [signatures[0].to_bytes(), None]
+    some = shards.band_entries(PARAMS, stored, [7, 8], bands=(3, 5))
+    assert some["band"] == [3, 4]
+    with pytest.raises(ValueError, match="signatures.1. is null"):
+        shards.verify(PARAMS, [0, 0], stored, stored, 0.5)
+
+
+def test_what_does_not_fit_is_refused():
+    one = nk.Sketcher(PARAMS).texts(["a b c"])
+    with pytest.raises(ValueError, match="2 rows, but 1 signatures"):
+        shards.band_entries(PARAMS, one, [1, 2])
+    with pytest.raises(ValueError, match="has 3 bytes, not 64"):
+        shards.band_entries(PARAMS, [b"abc"], [1])
+    with pytest.raises(nk.InvalidError, match="bands"):
+        shards.band_entries(PARAMS, one, [1], bands=(0, 99))
+    with pytest.raises(nk.InvalidError, match="no band 16"):
+        shards.verify(PARAMS, [16], one, one, 0.5)
+    with pytest.raises(nk.InvalidError, match="threshold"):
+        shards.verify(PARAMS, [0], one, one, 1.5)
+    with pytest.raises(ValueError, match="documents.0. is null"):
+        shards.band_entries(PARAMS, one, pa.array([None], pa.int64()))
+
+
+def test_keys_belong_to_shards():
+    table = shards.shard_of(["p1", "p2", None], 7)
+    assert table["shard"][2] is None and all(0 <= shard < 7 for shard in table["shard"][:2])
+    assert shards.shard_of([b"p1"], 7)["shard"] == table["shard"][:1]
