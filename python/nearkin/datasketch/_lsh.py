@@ -83,10 +83,11 @@ class MinHashLSH:
         self._reset()
 
     def _reset(self) -> None:
-        self._tables = make_tables(self.b)
+        self._tables = make_tables(self.b, 0 if self.hashfunc is not None else self.r)
         #: The number of each key; with a second row of the same key, a tuple of them.
         self._numbers: dict[Hashable, int | tuple[int, ...]] = {}
-        self._names: list[Hashable] = []
+        #: Whether a key has, or had, a second row.
+        self._has_doubles = False
         self._scheme: str | None = None
         #: Values of the caller's hash function, by number and by value.
         self._interned: tuple[list[Any], dict[Any, int]] = ([], {})
@@ -147,24 +148,30 @@ class MinHashLSH:
             bucket = self._interned[1].get(bucket, _NO_BUCKET).to_bytes(8, "little")
         if not isinstance(bucket, bytes):
             return set()
-        return {self._names[number] for number in self._tables.bucket(band, bucket)}
+        return {self._tables.key(number) for number in self._tables.bucket(band, bucket)}
 
     def insert(self, key: Hashable, minhash: Any, check_duplication: bool = True) -> None:
         """Adds a key; a key that is there is a ``ValueError``."""
-        self._check(minhash)
         there = key in self._numbers
-        if there and check_duplication:
-            raise ValueError("The given key already exists")
-        self._insert_row(key, self._row(minhash, True))
-        self._scheme = scheme_of(minhash) or self._scheme
+        number = None if there else self._tables.add(key, minhash, self.h, self._scheme)
+        if number is not None:
+            self._numbers[key] = number
+        else:
+            self._check(minhash)
+            if there and check_duplication:
+                raise ValueError("The given key already exists")
+            self._insert_row(key, self._row(minhash, True))
+        if self._scheme is None:
+            self._scheme = scheme_of(minhash)
 
     def query(self, minhash: Any) -> list[Any]:
         """The keys that share a bucket with the MinHash."""
-        self._check(minhash)
-        names = self._names
-        found = [names[number] for number in self._tables.query(self._row(minhash, False))]
-        # A key inserted twice has two numbers.
-        return found if len(self._numbers) == len(names) else list(dict.fromkeys(found))
+        found = self._tables.find(minhash, self.h, self._scheme)
+        if found is None:
+            self._check(minhash)
+            key_of = self._tables.key
+            found = [key_of(number) for number in self._tables.query(self._row(minhash, False))]
+        return list(dict.fromkeys(found)) if self._has_doubles else found
 
     def query_scored(self, minhash: Any) -> list[tuple[Any, float]]:
         """The keys of :meth:`query` with their similarities, the most similar first.
@@ -186,7 +193,7 @@ class MinHashLSH:
         kind = f"u{len(row) // (self.b * self.r)}"
         values, best = np.frombuffer(row, kind), dict[Any, float]()
         for number in self._tables.query(row):
-            key, stored = self._names[number], np.frombuffer(self._tables.row(number), kind)
+            key, stored = self._tables.key(number), np.frombuffer(self._tables.row(number), kind)
             # A row of another scheme has values of another width.
             equal = float(np.mean(values == stored)) if len(stored) == len(values) else 0.0
             best[key] = max(equal, best.get(key, 0.0))
@@ -201,7 +208,7 @@ class MinHashLSH:
             for band, part in enumerate(parts)
             for number in self._tables.bucket(band, part)
         }
-        return list(dict.fromkeys(self._names[number] for number in found))
+        return list(dict.fromkeys(self._tables.key(number) for number in found))
 
     def remove(self, key: Hashable) -> None:
         """Removes a key; a key that is not there is a ``ValueError``."""
@@ -209,7 +216,6 @@ class MinHashLSH:
             raise ValueError("The given key does not exist")
         for number in self._each_number(key):
             self._tables.remove(number)
-            self._names[number] = None
         del self._numbers[key]
 
     def __contains__(self, key: Hashable) -> bool:
@@ -243,13 +249,12 @@ class MinHashLSH:
         return b"".join(self._intern(other._bucket_key(part)) for part in self._parts(row))
 
     def _insert_row(self, key: Hashable, row: bytes) -> None:
-        number = self._tables.insert(row)
-        if number < len(self._names):
-            self._names[number] = key
+        number = self._tables.insert(key, row)
+        if key in self._numbers:
+            self._has_doubles = True
+            self._numbers[key] = (*self._each_number(key), number)
         else:
-            self._names.append(key)
-        there = key in self._numbers
-        self._numbers[key] = (*self._each_number(key), number) if there else number
+            self._numbers[key] = number
 
     def get_counts(self) -> list[dict[Any, int]]:
         """For each hash table the number of keys in each bucket."""

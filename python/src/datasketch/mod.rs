@@ -5,6 +5,7 @@
 
 use pyo3::prelude::*;
 
+mod buckets;
 mod hasher;
 mod kernels;
 mod random;

@@ -1,99 +1,33 @@
 //! `_Tables`: the hash tables of a MinHash LSH in memory.
 //!
-//! Python keeps the keys; here documents are numbers. A table maps the hash of a band to document
-//! numbers, and the bytes of the band are compared, so that answers are exact.
+//! Python maps keys to document numbers; here are the rows, and for each number its key.
 
-use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher as _, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyList};
+use pyo3::{PyTraverseError, PyVisit};
 
-/// The keys are hashes already.
-#[derive(Default, Clone, Copy)]
-struct Hashed(u64);
-
-impl std::hash::Hasher for Hashed {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 << 8) | u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-}
-
-impl BuildHasher for Hashed {
-    type Hasher = Self;
-
-    fn build_hasher(&self) -> Self {
-        *self
-    }
-}
-
-/// Document numbers of a bucket; most hold one.
-enum Numbers {
-    One(u32),
-    Many(Vec<u32>),
-}
-
-impl Numbers {
-    fn as_slice(&self) -> &[u32] {
-        match self {
-            Self::One(number) => std::slice::from_ref(number),
-            Self::Many(numbers) => numbers,
-        }
-    }
-
-    fn push(&mut self, number: u32) {
-        match self {
-            Self::One(first) => *self = Self::Many(vec![*first, number]),
-            Self::Many(numbers) => numbers.push(number),
-        }
-    }
-}
-
-type Table = HashMap<u64, Numbers, Hashed>;
+use super::buckets::Buckets;
 
 struct State {
-    tables: Vec<Table>,
-    /// The values of each document that bands cover; `None` where none is.
-    rows: Vec<Option<Box<[u8]>>>,
-    free: Vec<u32>,
-    /// In which query a document was last found.
-    found: Vec<u32>,
-    query: u32,
+    buckets: Buckets,
+    /// The key of each document.
+    keys: Vec<Option<Py<PyAny>>>,
 }
 
 /// Hash tables of bands.
+///
+/// No Python code may run while `state` is locked: a finalizer could call this object again.
 #[pyclass(frozen, name = "_Tables", module = "nearkin._nearkin")]
 pub(crate) struct Tables {
     bands: usize,
-    seed: u64,
+    /// Values of a band; 0 where what is stored of a band is no values, but a number of Python's.
+    lanes: usize,
     state: Mutex<State>,
-}
-
-/// A 64-bit hash of a band: fast, and exact answers do not depend on it.
-fn mixed(seed: u64, band: &[u8]) -> u64 {
-    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut hash = seed ^ (band.len() as u64);
-    let (longs, rest) = band.as_chunks();
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    for long in longs.iter().chain(std::iter::once(&last)) {
-        let product = u128::from(hash ^ u64::from_le_bytes(*long)) * u128::from(STEP);
-        let [low, high] = [product & u128::from(u64::MAX), product >> 64];
-        hash = u64::try_from(low ^ high).unwrap_or(0).rotate_left(23).wrapping_add(STEP);
-    }
-    hash ^ (hash >> 29)
 }
 
 impl Tables {
@@ -101,124 +35,179 @@ impl Tables {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn check(&self, row: &[u8]) -> PyResult<usize> {
-        let width = row.len() / self.bands;
-        if width == 0 || !row.len().is_multiple_of(self.bands) {
-            return Err(PyValueError::new_err("a signature must fill all bands"));
+    /// Bytes of `part`, those of each value reversed: from bucket keys to values, and back.
+    fn swapped(&self, part: &[u8], lanes: usize) -> Vec<u8> {
+        let mut part = part.to_vec();
+        if self.lanes > 0 && part.len() >= lanes {
+            let width = part.len() / lanes;
+            for value in part.chunks_exact_mut(width) {
+                value.reverse();
+            }
         }
-        Ok(width)
+        part
+    }
+
+    fn swapped_row(&self, row: &[u8]) -> PyResult<Vec<u8>> {
+        if row.is_empty() || !row.len().is_multiple_of(self.bands * self.lanes.max(1)) {
+            return Err(PyValueError::new_err("a row must fill all bands"));
+        }
+        Ok(self.swapped(row, self.bands * self.lanes))
+    }
+
+    /// The bytes of the hash values, and how many of them the bands cover. `None` if the MinHash
+    /// does not fit, or only Python can hash it.
+    fn values_of<'py>(
+        &self,
+        minhash: &Bound<'py, PyAny>,
+        length: usize,
+        scheme: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<(Bound<'py, PyBytes>, usize)>> {
+        let py = minhash.py();
+        if self.lanes == 0 {
+            return Ok(None);
+        }
+        if !scheme.is_none()
+            && let Some(own) = minhash.getattr_opt(intern!(py, "scheme"))?
+            && !own.is(scheme)
+            && !own.is_none()
+            && !own.eq(scheme)?
+        {
+            return Ok(None);
+        }
+        let Some(values) = minhash.getattr_opt(intern!(py, "hashvalues"))? else {
+            return Ok(None);
+        };
+        if length == 0 || values.len()? != length {
+            return Ok(None);
+        }
+        let bytes = values.call_method0(intern!(py, "tobytes"))?.cast_into::<PyBytes>()?;
+        let all = bytes.as_bytes().len();
+        let covered = all / length * self.bands * self.lanes;
+        Ok((covered > 0 && covered <= all).then_some((bytes, covered)))
+    }
+
+    fn insert_row(&self, key: Bound<'_, PyAny>, row: &[u8]) -> PyResult<u32> {
+        let state = &mut *self.lock();
+        let number = state.buckets.insert(row);
+        let number = number.ok_or_else(|| PyValueError::new_err("at most 2**32 - 1 rows fit"))?;
+        let place = number as usize;
+        if place >= state.keys.len() {
+            state.keys.resize_with(place + 1, || None);
+        }
+        // A number that is free has no key: nothing is dropped here.
+        state.keys[place] = Some(key.unbind());
+        Ok(number)
     }
 }
 
 #[pymethods]
 impl Tables {
     #[new]
-    fn new(bands: usize) -> PyResult<Self> {
+    fn new(bands: usize, lanes: usize) -> PyResult<Self> {
         if bands == 0 {
             return Err(PyValueError::new_err("at least one band is needed"));
         }
-        let tables = (0..bands).map(|_| Table::default()).collect();
-        let (rows, free, found) = (Vec::new(), Vec::new(), Vec::new());
-        let state = Mutex::new(State { tables, rows, free, found, query: 0 });
-        Ok(Self { bands, seed: RandomState::new().build_hasher().finish(), state })
+        let buckets = Buckets::new(bands, RandomState::new().build_hasher().finish());
+        Ok(Self { bands, lanes, state: Mutex::new(State { buckets, keys: Vec::new() }) })
     }
 
-    /// Adds a row and returns its number.
-    fn insert(&self, row: &[u8]) -> PyResult<u32> {
-        let width = self.check(row)?;
-        let state = &mut *self.lock();
-        let number = match state.free.pop() {
-            Some(number) => number,
-            None => u32::try_from(state.rows.len())
-                .map_err(|_| PyValueError::new_err("at most 2**32 documents fit"))?,
+    /// Adds a MinHash and returns its number; `None` if it is not of this length and scheme.
+    fn add<'py>(
+        &self,
+        key: Bound<'py, PyAny>,
+        minhash: &Bound<'py, PyAny>,
+        length: usize,
+        scheme: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<u32>> {
+        let Some((values, covered)) = self.values_of(minhash, length, scheme)? else {
+            return Ok(None);
         };
-        let place = number as usize;
-        if place == state.rows.len() {
-            state.rows.push(None);
-            state.found.push(0);
+        self.insert_row(key, &values.as_bytes()[..covered]).map(Some)
+    }
+
+    /// The keys of the rows that share a band with a MinHash; `None` if it is not of this length
+    /// and scheme.
+    fn find<'py>(
+        &self,
+        minhash: &Bound<'py, PyAny>,
+        length: usize,
+        scheme: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyList>>> {
+        let py = minhash.py();
+        let Some((values, covered)) = self.values_of(minhash, length, scheme)? else {
+            return Ok(None);
+        };
+        let mut found = Vec::new();
+        {
+            let State { buckets, keys } = &mut *self.lock();
+            buckets.query(&values.as_bytes()[..covered], |number| {
+                let key = keys.get(number as usize).and_then(Option::as_ref);
+                found.extend(key.map(|key| key.clone_ref(py)));
+            });
         }
-        state.rows[place] = Some(row.into());
-        for (table, band) in state.tables.iter_mut().zip(row.chunks_exact(width)) {
-            table
-                .entry(mixed(self.seed, band))
-                .and_modify(|numbers| numbers.push(number))
-                .or_insert(Numbers::One(number));
-        }
-        Ok(number)
+        // Unlocked: a new list can start the garbage collector.
+        PyList::new(py, found).map(Some)
+    }
+
+    /// Adds a row of bucket keys and returns its number.
+    fn insert(&self, key: Bound<'_, PyAny>, row: &[u8]) -> PyResult<u32> {
+        self.insert_row(key, &self.swapped_row(row)?)
     }
 
     /// Removes the row of a number.
     fn remove(&self, number: u32) -> PyResult<()> {
-        let state = &mut *self.lock();
-        let Some(row) = state.rows.get_mut(number as usize).and_then(Option::take) else {
-            return Err(PyIndexError::new_err(format!("there is no row {number}")));
-        };
-        let width = row.len() / self.bands;
-        for (table, band) in state.tables.iter_mut().zip(row.chunks_exact(width)) {
-            let hash = mixed(self.seed, band);
-            let empty = match table.get_mut(&hash) {
-                Some(Numbers::Many(numbers)) => {
-                    numbers.retain(|other| *other != number);
-                    numbers.is_empty()
-                }
-                Some(Numbers::One(_)) => true,
-                None => false,
-            };
-            if empty {
-                table.remove(&hash);
+        let key = {
+            let State { buckets, keys } = &mut *self.lock();
+            if !buckets.remove(number) {
+                return Err(PyIndexError::new_err(format!("there is no row {number}")));
             }
-        }
-        state.free.push(number);
+            keys.get_mut(number as usize).and_then(Option::take)
+        };
+        drop(key);
         Ok(())
     }
 
     /// Numbers of the rows that share a band, each once, in the order found.
     fn query(&self, row: &[u8]) -> PyResult<Vec<u32>> {
-        let width = self.check(row)?;
-        let state = &mut *self.lock();
-        state.query = state.query.wrapping_add(1);
-        if state.query == 0 {
-            state.found.fill(0);
-            state.query = 1;
-        }
+        let row = self.swapped_row(row)?;
         let mut answer = Vec::new();
-        for (band, (table, sought)) in state.tables.iter().zip(row.chunks_exact(width)).enumerate()
-        {
-            let Some(numbers) = table.get(&mixed(self.seed, sought)) else { continue };
-            for &number in numbers.as_slice() {
-                let place = number as usize;
-                let Some(stored) = &state.rows[place] else { continue };
-                let same = stored.chunks_exact(stored.len() / self.bands).nth(band) == Some(sought);
-                if same && state.found[place] != state.query {
-                    state.found[place] = state.query;
-                    answer.push(number);
-                }
-            }
-        }
+        self.lock().buckets.query(&row, |number| answer.push(number));
         Ok(answer)
     }
 
-    /// Numbers of the rows that have these bytes in a band.
+    /// Numbers of the rows that have this bucket key in a band.
     fn bucket(&self, band: usize, sought: &[u8]) -> Vec<u32> {
-        let state = self.lock();
-        let Some(numbers) =
-            state.tables.get(band).and_then(|table| table.get(&mixed(self.seed, sought)))
-        else {
+        if self.lanes > 0 && !sought.len().is_multiple_of(self.lanes) {
             return Vec::new();
-        };
-        let same = |number: &&u32| {
-            let stored = state.rows[**number as usize].as_deref().unwrap_or_default();
-            !stored.is_empty()
-                && stored.chunks_exact(stored.len() / self.bands).nth(band) == Some(sought)
-        };
-        numbers.as_slice().iter().filter(same).copied().collect()
+        }
+        self.lock().buckets.bucket(band, &self.swapped(sought, self.lanes))
     }
 
-    /// The bytes of a row.
+    /// The bucket keys of a row, joined.
     fn row<'py>(&self, py: Python<'py>, number: u32) -> PyResult<Bound<'py, PyBytes>> {
-        let state = self.lock();
-        let row = state.rows.get(number as usize).and_then(Option::as_deref);
+        let lanes = self.bands * self.lanes;
+        let row = self.lock().buckets.row(number).map(|row| self.swapped(row, lanes));
         let row = row.ok_or_else(|| PyIndexError::new_err(format!("there is no row {number}")))?;
-        Ok(PyBytes::new(py, row))
+        Ok(PyBytes::new(py, &row))
+    }
+
+    /// The key of a row.
+    fn key(&self, py: Python<'_>, number: u32) -> PyResult<Py<PyAny>> {
+        let key = match self.lock().keys.get(number as usize) {
+            Some(Some(key)) => Some(key.clone_ref(py)),
+            _ => None,
+        };
+        key.ok_or_else(|| PyIndexError::new_err(format!("there is no row {number}")))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // Locked by a thread at work: the keys then count as used, and stay.
+        let Ok(state) = self.state.try_lock() else { return Ok(()) };
+        state.keys.iter().flatten().try_for_each(|key| visit.call(key))
+    }
+
+    fn __clear__(&self) {
+        let keys = std::mem::take(&mut self.lock().keys);
+        drop(keys);
     }
 }
