@@ -1,12 +1,13 @@
 """Random programs of calls on nearkin.datasketch and on datasketch: the same answers."""
 
+import gc
 import os
 import pickle
 import random
 
 import pytest
 
-pytest.importorskip("numpy")
+np = pytest.importorskip("numpy")
 theirs = pytest.importorskip("datasketch", minversion="2.0.0")
 
 from nearkin import datasketch as ours  # noqa: E402
@@ -176,6 +177,76 @@ def test_a_key_inserted_twice_is_found_once_and_removed_whole():
     lsh.remove("k")
     assert lsh.query(a) == lsh.query(b) == [] and lsh.is_empty()
     assert all(len(table) == 0 for table in lsh.hashtables)
+
+
+def test_tables_that_grow_and_shrink_agree():
+    chance, random_values = random.Random(4), np.random.default_rng(4)
+    pair = tuple(package.MinHashLSH(num_perm=8, params=(4, 2)) for package in BOTH)
+    # Of two values with 40 each: full buckets, and many of them.
+    rows = random_values.integers(0, 40, (6_000, 8))
+    rows[::3] = rows[0]
+    minhashes = [
+        tuple(package.MinHash(hashvalues=row, scheme="affine32") for package in BOTH)
+        for row in rows
+    ]
+    there = []
+    for key, both in enumerate(minhashes):
+        for lsh, minhash in zip(pair, both, strict=True):
+            lsh.insert(key, minhash)
+        there.append(key)
+        if key > 2_000 and chance.random() < 0.8:
+            gone = there.pop(chance.randrange(len(there)))
+            for lsh in pair:
+                lsh.remove(gone)
+        if key % 50 == 0:
+            found = [sorted(lsh.query(m)) for lsh, m in zip(pair, both, strict=True)]
+            assert found[0] == found[1] and len(set(found[0])) == len(found[0])
+    for key in there:
+        for lsh in pair:
+            lsh.remove(key)
+    assert pair[0].is_empty() and all(len(table) == 0 for table in pair[0].hashtables)
+    assert all(pair[0].query(ours_) == [] for ours_, _ in minhashes[:100])
+
+
+class Key:
+    """A key whose end asks the LSH that it was in."""
+
+    def __init__(self, lsh, minhash, asked):
+        self.lsh, self.minhash, self.asked = lsh, minhash, asked
+
+    def __del__(self):
+        self.asked.append(self.lsh.query(self.minhash))
+
+
+def test_keys_are_given_back():
+    asked = []
+    (m,) = ours.MinHash.bulk([[b"a"]], num_perm=16)
+    lsh = ours.MinHashLSH(num_perm=16, params=(4, 4))
+    lsh.insert(Key(lsh, m, asked), m)
+    lsh.insert("b", m)
+    (key,) = (key for key in lsh.keys if key != "b")
+    assert len(lsh.query(m)) == 2
+    lsh.remove(key)
+    del key
+    assert asked == [["b"]]
+    # In a ring with the LSH, which only the garbage collector finds.
+    lsh.insert(Key(lsh, m, asked), m)
+    del lsh
+    gc.collect()
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize("wrong", ({"num_perm": 8}, {"num_perm": 16, "scheme": "affine64"}))
+def test_minhashes_that_do_not_fit_are_refused(wrong):
+    for package in BOTH:
+        lsh = package.MinHashLSH(num_perm=16, params=(4, 4))
+        lsh.insert("a", package.MinHash(num_perm=16))
+        for act in (lsh.query, lambda m, lsh=lsh: lsh.insert("b", m)):
+            with pytest.raises(ValueError):
+                act(package.MinHash(**wrong))
+            with pytest.raises((AttributeError, TypeError)):
+                act(5)
+        assert "b" not in lsh and lsh.query(package.MinHash(num_perm=16)) == ["a"]
 
 
 @pytest.mark.parametrize("part", range(10))

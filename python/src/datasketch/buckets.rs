@@ -87,87 +87,104 @@ impl Table {
     }
 }
 
-/// Rows of values, found by their bands.
-pub(super) struct Buckets {
+/// One row: what a query reads of it lies together.
+struct Document<K> {
+    /// The values that bands cover; `None` where the number is free.
+    row: Option<Box<[u8]>>,
+    key: Option<K>,
+    /// In which query it was last found.
+    found: u32,
+}
+
+/// Rows of values under keys, found by their bands.
+pub(super) struct Buckets<K> {
     seed: u64,
     tables: Vec<Table>,
-    /// The values of each document that bands cover; `None` where none is.
-    rows: Vec<Option<Box<[u8]>>>,
+    documents: Vec<Document<K>>,
     /// For each document and band the next document of the ring, and the one before.
     next: Vec<u32>,
     previous: Vec<u32>,
     free: Vec<u32>,
-    /// In which query a document was last found.
-    found: Vec<u32>,
     query: u32,
-    /// For each band of the current query its tag and its first slot.
-    tags: Vec<(u32, u64)>,
+    /// The tags of the bands of the current query, and what is in their first slots.
+    tags: Vec<u32>,
+    slots: Vec<u64>,
 }
 
-/// A 64-bit hash of the values of a band: fast, and exact answers do not depend on it.
-fn mixed(seed: u64, band: &[u8]) -> u64 {
+/// The product of two words, folded to one.
+#[inline]
+fn folded(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    let [low, high] = [product & u128::from(u64::MAX), product >> 64];
+    u64::try_from(low ^ high).unwrap_or(0)
+}
+
+/// A tag for the values of a band. Exact answers do not depend on it; its products do not wait for
+/// each other.
+#[inline]
+fn tag_for(seed: u64, values: &[u8]) -> u32 {
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut hash = seed ^ (band.len() as u64);
-    let (longs, rest) = band.as_chunks();
-    let mut last = [0; 8];
+    let (pairs, rest) = values.as_chunks::<16>();
+    let mut last = [0; 16];
     last[..rest.len()].copy_from_slice(rest);
-    for long in longs.iter().chain(std::iter::once(&last)) {
-        let product = u128::from(hash ^ u64::from_le_bytes(*long)) * u128::from(STEP);
-        let [low, high] = [product & u128::from(u64::MAX), product >> 64];
-        hash = u64::try_from(low ^ high).unwrap_or(0).rotate_left(23).wrapping_add(STEP);
+    let (mut own, mut sum) = (seed, values.len() as u64);
+    for pair in pairs.iter().chain(std::iter::once(&last)) {
+        own = own.wrapping_add(STEP);
+        let words = u128::from_le_bytes(*pair);
+        let low = u64::try_from(words & u128::from(u64::MAX)).unwrap_or(0);
+        let high = u64::try_from(words >> 64).unwrap_or(0);
+        sum = sum.wrapping_add(folded(low ^ own, high ^ own.rotate_left(32)));
     }
-    hash ^ (hash >> 29)
+    tag_of(folded(sum ^ STEP, seed | 1))
 }
 
 /// The values of a band of a row.
+#[inline]
 fn band_of(row: &[u8], bands: usize, band: usize) -> &[u8] {
     let width = row.len() / bands;
     row.get(band * width..(band + 1) * width).unwrap_or_default()
 }
 
-fn has(rows: &[Option<Box<[u8]>>], bands: usize, document: u32, band: usize, own: &[u8]) -> bool {
-    rows[document as usize].as_deref().is_some_and(|row| band_of(row, bands, band) == own)
+impl<K> Document<K> {
+    fn has(&self, bands: usize, band: usize, values: &[u8]) -> bool {
+        self.row.as_deref().is_some_and(|row| band_of(row, bands, band) == values)
+    }
 }
 
-impl Buckets {
+impl<K> Buckets<K> {
     pub(super) fn new(bands: usize, seed: u64) -> Self {
         Self {
             seed,
             tables: (0..bands).map(|_| Table::new()).collect(),
-            rows: Vec::new(),
+            documents: Vec::new(),
             next: Vec::new(),
             previous: Vec::new(),
             free: Vec::new(),
-            found: Vec::new(),
             query: 0,
             tags: Vec::with_capacity(bands),
+            slots: Vec::with_capacity(bands),
         }
     }
 
-    fn tag(&self, values: &[u8]) -> u32 {
-        tag_of(mixed(self.seed, values))
-    }
-
     /// Adds a row and returns its number; `None` if there are 2^32 - 1 already.
-    pub(super) fn insert(&mut self, row: &[u8]) -> Option<u32> {
+    pub(super) fn insert(&mut self, key: K, row: &[u8]) -> Option<u32> {
         let bands = self.tables.len();
         let number = match self.free.pop() {
             Some(number) => number,
-            None => u32::try_from(self.rows.len()).ok().filter(|number| *number != NOBODY)?,
+            None => u32::try_from(self.documents.len()).ok().filter(|number| *number != NOBODY)?,
         };
         let place = number as usize;
-        if place == self.rows.len() {
-            self.rows.push(None);
-            self.found.push(0);
+        if place == self.documents.len() {
+            self.documents.push(Document { row: None, key: None, found: 0 });
             self.next.resize(self.next.len() + bands, NOBODY);
             self.previous.resize(self.previous.len() + bands, NOBODY);
         }
         for band in 0..bands {
             let own = band_of(row, bands, band);
-            let tag = self.tag(own);
-            let (table, rows) = (&mut self.tables[band], &self.rows);
+            let tag = tag_for(self.seed, own);
+            let (table, documents) = (&mut self.tables[band], &self.documents);
             table.reserve();
-            let same = |newest: u32| has(rows, bands, newest, band, own);
+            let same = |newest: u32| documents[newest as usize].has(bands, band, own);
             let own_place = place * bands + band;
             let (at, newest) = match table.find(tag, same) {
                 Ok(at) => (at, document_of(table.slots[at])),
@@ -184,22 +201,23 @@ impl Buckets {
             self.previous[oldest as usize * bands + band] = number;
             table.slots[at] = slot_of(tag, number);
         }
-        self.rows[place] = Some(row.into());
+        let document = &mut self.documents[place];
+        (document.row, document.key) = (Some(row.into()), Some(key));
         Some(number)
     }
 
-    /// Removes the row of a number; whether there was one.
-    pub(super) fn remove(&mut self, number: u32) -> bool {
+    /// Removes the row of a number, and returns its key.
+    pub(super) fn remove(&mut self, number: u32) -> Option<K> {
         let bands = self.tables.len();
-        let Some(row) = self.rows.get_mut(number as usize).and_then(Option::take) else {
-            return false;
-        };
+        let document = self.documents.get_mut(number as usize)?;
+        let (row, key) = (document.row.take()?, document.key.take());
         for band in 0..bands {
             let own = band_of(&row, bands, band);
             let place = |document: u32| document as usize * bands + band;
-            let (table, rows) = (&mut self.tables[band], &self.rows);
-            let tag = tag_of(mixed(self.seed, own));
-            let same = |newest| newest == number || has(rows, bands, newest, band, own);
+            let (table, documents) = (&mut self.tables[band], &self.documents);
+            let same =
+                |newest: u32| newest == number || documents[newest as usize].has(bands, band, own);
+            let tag = tag_for(self.seed, own);
             let Ok(at) = table.find(tag, same) else { continue };
             let (next, before) = (self.next[place(number)], self.previous[place(number)]);
             if before == number {
@@ -213,43 +231,47 @@ impl Buckets {
             }
         }
         self.free.push(number);
-        true
+        key
     }
 
-    /// Calls `each` with the rows that share a band, each once, in the order found.
-    pub(super) fn query(&mut self, row: &[u8], mut each: impl FnMut(u32)) {
+    /// Calls `each` with number and key of the rows that share a band, each once, in the order
+    /// found.
+    pub(super) fn query(&mut self, row: &[u8], mut each: impl FnMut(u32, &K)) {
         let bands = self.tables.len();
         self.query = self.query.wrapping_add(1);
         if self.query == 0 {
-            self.found.fill(0);
+            self.documents.iter_mut().for_each(|document| document.found = 0);
             self.query = 1;
         }
+        let Self { seed, tables, documents, next, query, tags, slots, .. } = self;
         // The first slots of all tables are read before any is looked at: these reads overlap.
-        self.tags.clear();
-        for (band, table) in self.tables.iter().enumerate() {
-            let tag = tag_of(mixed(self.seed, band_of(row, bands, band)));
-            self.tags.push((tag, table.slots[table.home(tag)]));
-        }
-        let Self { tables, rows, next, found, query, tags, .. } = self;
-        for (band, (table, (tag, first))) in tables.iter().zip(&*tags).enumerate() {
+        tags.clear();
+        tags.extend((0..bands).map(|band| tag_for(*seed, band_of(row, bands, band))));
+        slots.clear();
+        slots.extend(tables.iter().zip(&*tags).map(|(table, tag)| table.slots[table.home(*tag)]));
+        for (band, ((table, tag), first)) in tables.iter().zip(&*tags).zip(&*slots).enumerate() {
             if *first == EMPTY {
                 continue;
             }
             let own = band_of(row, bands, band);
             let next_of = |one: u32| next[one as usize * bands + band];
             let same = |newest: u32| {
+                let document = &documents[newest as usize];
                 // Alone in its bucket and found already: its values need not be compared.
-                let known = found[newest as usize] == *query && next_of(newest) == newest;
-                !known && has(rows, bands, newest, band, own)
+                let known = document.found == *query && next_of(newest) == newest;
+                !known && document.has(bands, band, own)
             };
             let Ok(at) = table.find(*tag, same) else { continue };
             let newest = document_of(table.slots[at]);
             let mut one = newest;
             loop {
                 one = next_of(one);
-                if found[one as usize] != *query {
-                    found[one as usize] = *query;
-                    each(one);
+                let document = &mut documents[one as usize];
+                if document.found != *query {
+                    document.found = *query;
+                    if let Some(key) = &document.key {
+                        each(one, key);
+                    }
                 }
                 if one == newest {
                     break;
@@ -260,9 +282,9 @@ impl Buckets {
 
     /// Numbers of the rows that have these values in a band.
     pub(super) fn bucket(&self, band: usize, values: &[u8]) -> Vec<u32> {
-        let (bands, tag) = (self.tables.len(), self.tag(values));
+        let (bands, tag) = (self.tables.len(), tag_for(self.seed, values));
         let Some(table) = self.tables.get(band) else { return Vec::new() };
-        let same = |newest: u32| has(&self.rows, bands, newest, band, values);
+        let same = |newest: u32| self.documents[newest as usize].has(bands, band, values);
         let Ok(at) = table.find(tag, same) else { return Vec::new() };
         let newest = document_of(table.slots[at]);
         let next = |one: &u32| {
@@ -275,6 +297,21 @@ impl Buckets {
 
     /// The values of a row.
     pub(super) fn row(&self, number: u32) -> Option<&[u8]> {
-        self.rows.get(number as usize)?.as_deref()
+        self.documents.get(number as usize)?.row.as_deref()
+    }
+
+    /// The key of a row.
+    pub(super) fn key(&self, number: u32) -> Option<&K> {
+        self.documents.get(number as usize)?.key.as_ref()
+    }
+
+    /// The keys of all rows.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &K> {
+        self.documents.iter().filter_map(|document| document.key.as_ref())
+    }
+
+    /// Takes the keys of all rows.
+    pub(super) fn take_keys(&mut self) -> Vec<K> {
+        self.documents.iter_mut().filter_map(|document| document.key.take()).collect()
     }
 }

@@ -13,26 +13,22 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use super::buckets::Buckets;
 
-struct State {
-    buckets: Buckets,
-    /// The key of each document.
-    keys: Vec<Option<Py<PyAny>>>,
-}
+type Keys = Buckets<Py<PyAny>>;
 
 /// Hash tables of bands.
 ///
-/// No Python code may run while `state` is locked: a finalizer could call this object again.
+/// No Python code may run while `buckets` is locked: a finalizer could call this object again.
 #[pyclass(frozen, name = "_Tables", module = "nearkin._nearkin")]
 pub(crate) struct Tables {
     bands: usize,
     /// Values of a band; 0 where what is stored of a band is no values, but a number of Python's.
     lanes: usize,
-    state: Mutex<State>,
+    buckets: Mutex<Keys>,
 }
 
 impl Tables {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Keys> {
+        self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Bytes of `part`, those of each value reversed: from bucket keys to values, and back.
@@ -87,16 +83,8 @@ impl Tables {
     }
 
     fn insert_row(&self, key: Bound<'_, PyAny>, row: &[u8]) -> PyResult<u32> {
-        let state = &mut *self.lock();
-        let number = state.buckets.insert(row);
-        let number = number.ok_or_else(|| PyValueError::new_err("at most 2**32 - 1 rows fit"))?;
-        let place = number as usize;
-        if place >= state.keys.len() {
-            state.keys.resize_with(place + 1, || None);
-        }
-        // A number that is free has no key: nothing is dropped here.
-        state.keys[place] = Some(key.unbind());
-        Ok(number)
+        let number = self.lock().insert(key.unbind(), row);
+        number.ok_or_else(|| PyValueError::new_err("at most 2**32 - 1 rows fit"))
     }
 }
 
@@ -108,7 +96,7 @@ impl Tables {
             return Err(PyValueError::new_err("at least one band is needed"));
         }
         let buckets = Buckets::new(bands, RandomState::new().build_hasher().finish());
-        Ok(Self { bands, lanes, state: Mutex::new(State { buckets, keys: Vec::new() }) })
+        Ok(Self { bands, lanes, buckets: Mutex::new(buckets) })
     }
 
     /// Adds a MinHash and returns its number; `None` if it is not of this length and scheme.
@@ -138,13 +126,8 @@ impl Tables {
             return Ok(None);
         };
         let mut found = Vec::new();
-        {
-            let State { buckets, keys } = &mut *self.lock();
-            buckets.query(&values.as_bytes()[..covered], |number| {
-                let key = keys.get(number as usize).and_then(Option::as_ref);
-                found.extend(key.map(|key| key.clone_ref(py)));
-            });
-        }
+        let row = &values.as_bytes()[..covered];
+        self.lock().query(row, |_, key| found.push(key.clone_ref(py)));
         // Unlocked: a new list can start the garbage collector.
         PyList::new(py, found).map(Some)
     }
@@ -156,22 +139,15 @@ impl Tables {
 
     /// Removes the row of a number.
     fn remove(&self, number: u32) -> PyResult<()> {
-        let key = {
-            let State { buckets, keys } = &mut *self.lock();
-            if !buckets.remove(number) {
-                return Err(PyIndexError::new_err(format!("there is no row {number}")));
-            }
-            keys.get_mut(number as usize).and_then(Option::take)
-        };
-        drop(key);
-        Ok(())
+        let key = self.lock().remove(number);
+        key.map(drop).ok_or_else(|| PyIndexError::new_err(format!("there is no row {number}")))
     }
 
     /// Numbers of the rows that share a band, each once, in the order found.
     fn query(&self, row: &[u8]) -> PyResult<Vec<u32>> {
         let row = self.swapped_row(row)?;
         let mut answer = Vec::new();
-        self.lock().buckets.query(&row, |number| answer.push(number));
+        self.lock().query(&row, |number, _| answer.push(number));
         Ok(answer)
     }
 
@@ -180,34 +156,31 @@ impl Tables {
         if self.lanes > 0 && !sought.len().is_multiple_of(self.lanes) {
             return Vec::new();
         }
-        self.lock().buckets.bucket(band, &self.swapped(sought, self.lanes))
+        self.lock().bucket(band, &self.swapped(sought, self.lanes))
     }
 
     /// The bucket keys of a row, joined.
     fn row<'py>(&self, py: Python<'py>, number: u32) -> PyResult<Bound<'py, PyBytes>> {
         let lanes = self.bands * self.lanes;
-        let row = self.lock().buckets.row(number).map(|row| self.swapped(row, lanes));
+        let row = self.lock().row(number).map(|row| self.swapped(row, lanes));
         let row = row.ok_or_else(|| PyIndexError::new_err(format!("there is no row {number}")))?;
         Ok(PyBytes::new(py, &row))
     }
 
     /// The key of a row.
     fn key(&self, py: Python<'_>, number: u32) -> PyResult<Py<PyAny>> {
-        let key = match self.lock().keys.get(number as usize) {
-            Some(Some(key)) => Some(key.clone_ref(py)),
-            _ => None,
-        };
+        let key = self.lock().key(number).map(|key| key.clone_ref(py));
         key.ok_or_else(|| PyIndexError::new_err(format!("there is no row {number}")))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         // Locked by a thread at work: the keys then count as used, and stay.
-        let Ok(state) = self.state.try_lock() else { return Ok(()) };
-        state.keys.iter().flatten().try_for_each(|key| visit.call(key))
+        let Ok(buckets) = self.buckets.try_lock() else { return Ok(()) };
+        buckets.keys().try_for_each(|key| visit.call(key))
     }
 
     fn __clear__(&self) {
-        let keys = std::mem::take(&mut self.lock().keys);
+        let keys = self.lock().take_keys();
         drop(keys);
     }
 }
