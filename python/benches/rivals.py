@@ -6,6 +6,8 @@
 
 Every contender runs in a process of its own, three times (``--times``), on the same rows; the table
 has the median time and the peak memory of the process, less what it had when the work began.
+With ``--cpu`` the processor time is counted instead of the time that passed: for a machine that
+others use, too.
 A contender whose package is not installed is left out, and named.
 
 text-dedup 0.4.0 wants packages that it does not need here:
@@ -24,6 +26,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -35,6 +38,8 @@ from bench import made
 Work = Callable[[], Any]
 #: Characters between words, for those who split texts in Python.
 NOT_WORD = re.compile(r"\W+")
+#: Set in the environment of a contender whose processor time is counted.
+CPU = "NEARKIN_RIVALS_CPU"
 NUM_PERM = 128
 THRESHOLD = 0.7
 
@@ -200,6 +205,20 @@ def lsh_datasketch_query(folder: Path) -> Work:
 
 def dedup_nearkin(folder: Path) -> Work:
     import nearkin as nk
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def work() -> int:
+        file = pq.ParquetFile(folder / "texts.parquet")
+        reader = pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches())
+        params = nk.Params(threshold=THRESHOLD, shingles="words:3")
+        return sum(len(batch) for batch in nk.dedup(reader, on="text", params=params, threads=1))
+
+    return work
+
+
+def dedup_nearkin_table(folder: Path) -> Work:
+    import nearkin as nk
     import pyarrow.parquet as pq
 
     def work() -> int:
@@ -276,7 +295,8 @@ CONTENDERS: dict[str, list[tuple[str, str, Callable[[Path], Work]]]] = {
         ("datasketch, query", "datasketch", lsh_datasketch_query),
     ],
     "dedup": [
-        ("nearkin, `dedup`", "nearkin", dedup_nearkin),
+        ("nearkin, `dedup` of a reader", "nearkin", dedup_nearkin),
+        ("nearkin, `dedup` of a table", "nearkin", dedup_nearkin_table),
         ("rensa, `RMinHashDeduplicator`", "rensa", dedup_rensa),
         ("text-dedup, `minhash`", "text_dedup", dedup_text_dedup),
     ],
@@ -286,6 +306,29 @@ STAGES = {"sketch": ["sketch", "tokens", "bulk"], "lsh": ["insert", "query"], "d
 
 def peak_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+class Parts:
+    """The peaks of what the process has of its own and of pages of files, in MiB, every 20 ms."""
+
+    def __init__(self) -> None:
+        self._most = {"RssAnon": 0.0, "RssFile": 0.0}
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+
+    def _look(self) -> None:
+        status = Path("/proc/self/status")
+        while status.exists() and not self._ended.wait(0.02):
+            for line in status.read_text().splitlines():
+                name, _, value = line.partition(":")
+                if name in self._most:
+                    self._most[name] = max(self._most[name], int(value.split()[0]) / 1024)
+
+    def end(self) -> list[float]:
+        self._ended.set()
+        self._thread.join()
+        return list(self._most.values())
 
 
 def digest(told: Any) -> Any:
@@ -299,10 +342,13 @@ def digest(told: Any) -> Any:
 
 def child(stage: str, number: int, folder: Path) -> None:
     work = CONTENDERS[stage][number][2](folder)
-    before, begun = peak_mib(), time.perf_counter()
+    parts = Parts()
+    clock = time.process_time if os.environ.get(CPU) else time.perf_counter
+    before, begun = peak_mib(), clock()
     told = work()
-    spent = time.perf_counter() - begun
-    print("\n" + json.dumps([spent, peak_mib() - before, peak_mib(), digest(told)]))
+    spent = clock() - begun
+    extra = [peak_mib() - before, peak_mib(), *parts.end()]
+    print("\n" + json.dumps([spent, *extra, digest(told)]))
 
 
 def run(stage: str, number: int, folder: Path) -> list[Any]:
@@ -316,7 +362,7 @@ def run(stage: str, number: int, folder: Path) -> list[Any]:
 
 def table(stage: str, folder: Path, rows: int, times: int) -> None:
     print(f"\n| {stage}, {rows:,} rows | rows a second | time | memory beyond its input, MiB "
-          "| peak, MiB |\n|---|---:|---:|---:|---:|")  # fmt: skip
+          "| peak, MiB | anonymous | of files |\n|---|---:|---:|---:|---:|---:|---:|")  # fmt: skip
     base = None
     answers = {}
     for number, (name, package, _) in enumerate(CONTENDERS[stage]):
@@ -325,10 +371,13 @@ def table(stage: str, folder: Path, rows: int, times: int) -> None:
             continue
         runs = [run(stage, number, folder) for _ in range(times)]
         spent = statistics.median(one[0] for one in runs)
-        extra, peak = (statistics.median(one[at] for one in runs) for at in (1, 2))
+        extra, peak, own, files = (
+            statistics.median(one[at] for one in runs) for at in (1, 2, 3, 4)
+        )
         base = base or spent
-        answers[name] = runs[0][3]
-        print(f"| {name} | {rows / spent:,.0f} | {spent / base:.2f} x | {extra:,.0f} | {peak:,.0f} |",
+        answers[name] = runs[0][-1]
+        print(f"| {name} | {rows / spent:,.0f} | {spent / base:.2f} x | {extra:,.0f} | {peak:,.0f} "
+              f"| {own:,.0f} | {files:,.0f} |",
               flush=True)  # fmt: skip
     if stage == "query":
         same = len(set(answers.values())) == 1
@@ -371,7 +420,10 @@ def main() -> None:
     parser.add_argument("stage", choices=STAGES)
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--cpu", action="store_true")
     asked = parser.parse_args()
+    if asked.cpu:
+        os.environ[CPU] = "1"
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, cast
 
-from ._nearkin import Params, Readable, Signatures, Snapshot, decide_rows
+from ._nearkin import Params, Readable, Signatures, Snapshot, _Sieve, decide_rows
 
 T = TypeVar("T")
 
@@ -57,6 +57,8 @@ def dedup(
 
     ``data`` is a list of texts (or of sets, or :class:`Signatures`), or a frame of pandas or
     polars, an Arrow table or a data set of Hugging Face; ``on`` names the column that is compared.
+    Of a ``pyarrow.RecordBatchReader`` a reader is returned that decides as it is read, so that only
+    one batch is in memory; the first of similar rows stays.
     ``params`` says how (default: three words in a row, threshold 0.7); ``threshold`` overrides its
     threshold. ``against`` is an index (or its path): what is like a document of it is dropped,
     too; the index is not changed. ``exact=True`` decides by the shingles, not by the estimate
@@ -71,16 +73,25 @@ def dedup(
     >>> nk.dedup(["one two three four", "One, two, three, four!", "five six seven eight"])
     ['one two three four', 'five six seven eight']
     """
-    rows = _rows_of(data, on)
     asked = _opened(against)
     if params is None:
         params = asked.params if asked is not None else Params()
     least = params.threshold if threshold is None else threshold
+    if _kind(data) == "arrow.Reader":
+        if keep != "first" or exact or annotate or key is not None:
+            raise ValueError(
+                "rows of a RecordBatchReader are decided on one by one: only keep='first', without"
+                " exact, annotate and key; read_all() makes a table of it"
+            )
+        return cast(T, _streamed(data, on, params, least, asked, threads, progress, folder))
+    rows = _rows_of(data, on)
     with tempfile.TemporaryDirectory(prefix="nearkin-", dir=folder) as scratch:
         place = str(Path(scratch) / "kept")
         told = decide_rows(
             rows, params, place, least, keep, exact, asked, threads, progress
         )
+    if not annotate:
+        return cast(T, _selected(data, told["kept"]))
     columns = told.to_dict()
     if against is None:
         del columns["index_key"]
@@ -88,9 +99,45 @@ def dedup(
         names = _values_of(data, key)
         others = columns["duplicate_of"]
         columns["duplicate_of"] = [None if of is None else names[of] for of in others]
-    if not annotate:
-        return cast(T, _selected(data, columns["kept"]))
     return cast(T, _annotated(data, columns, prefix))
+
+
+def _streamed(
+    reader: Any,
+    on: str | None,
+    params: Params,
+    threshold: float,
+    against: Readable | None,
+    threads: int | None,
+    progress: Any,
+    folder: str | Path | None,
+) -> Any:
+    """A reader of the rows of another one that stay."""
+    import pyarrow as pa
+
+    if on is None:
+        raise TypeError("`on` must name the column that is compared")
+    if reader.schema.get_field_index(on) < 0:
+        names = ", ".join(map(repr, reader.schema.names))
+        raise KeyError(f"no column, or more than one, is named {on!r}; there are {names}")
+    if progress:
+        raise ValueError("a RecordBatchReader does not say how many rows come: leave progress out")
+
+    def batches() -> Iterator[Any]:
+        with tempfile.TemporaryDirectory(prefix="nearkin-", dir=folder) as scratch:
+            place = str(Path(scratch) / "kept")
+            sieve = _Sieve(params, place, threshold, against, threads)
+            try:
+                for batch in reader:
+                    stays = pa.py_buffer(sieve.admit(batch.column(on)))
+                    mask = pa.Array.from_buffers(pa.uint8(), len(batch), [None, stays])
+                    kept = batch.filter(mask.cast(pa.bool_()))
+                    if len(kept):
+                        yield kept
+            finally:
+                sieve.close()
+
+    return pa.RecordBatchReader.from_batches(reader.schema, batches())
 
 
 def _opened(against: Readable | str | Path | None) -> Readable | None:
@@ -115,6 +162,13 @@ def _kind(data: Any) -> str:
     if module == "polars" and name == "LazyFrame":
         raise TypeError("a LazyFrame has no rows yet: give frame.collect()")
     if module == "pyarrow":
+        if name == "RecordBatchReader":
+            return "arrow.Reader"
+        if name in ("ParquetFile", "Scanner") or name.endswith("Dataset"):
+            raise TypeError(
+                f"dedup reads no {name} itself: give pyarrow.dataset.dataset(...).scanner()"
+                ".to_reader(), and it returns such a reader"
+            )
         if hasattr(data, "column_names") and hasattr(data, "num_rows"):
             return "arrow.Table"
         if hasattr(data, "filter"):

@@ -23,6 +23,7 @@ use crate::parallel::in_parts;
 use crate::progress::report;
 use crate::queries::key_kind;
 use crate::readable::Readable;
+use crate::sieve::Sieve;
 use crate::signatures::{Flat, Signatures, SignaturesBuilder};
 use crate::table::Table;
 
@@ -33,7 +34,7 @@ const REMEMBERED: usize = 16_384;
 
 /// What became of a row.
 #[derive(Debug, Clone, Default)]
-enum Fate {
+pub(crate) enum Fate {
     /// It stays.
     #[default]
     Kept,
@@ -52,7 +53,7 @@ fn lowered(params: &Params, threshold: f64) -> nearkin::Result<Params> {
 }
 
 /// The parameters of the index of those kept.
-fn of_kept(params: &Params, threshold: f64, exact: bool) -> nearkin::Result<Params> {
+pub(crate) fn of_kept(params: &Params, threshold: f64, exact: bool) -> nearkin::Result<Params> {
     if exact {
         return lowered(params, threshold);
     }
@@ -79,7 +80,7 @@ fn preferred(keep: &str, signatures: &Signatures) -> PyResult<Vec<usize>> {
 }
 
 /// Drops rows that are like a document of an index.
-fn against_index(
+pub(crate) fn against_index(
     py: Python<'_>,
     snapshot: &Snapshot,
     signatures: &Signatures,
@@ -121,7 +122,7 @@ fn against_index(
 }
 
 /// The index of those kept, in a folder that the caller removes.
-fn kept_index(path: &PathBuf, params: &Params) -> nearkin::Result<Index> {
+pub(crate) fn kept_index(path: &PathBuf, params: &Params) -> nearkin::Result<Index> {
     let options = Options::default().durability(Durability::OsBuffer);
     Index::create(path, params, options.maintenance(Maintenance::Inline))
 }
@@ -140,42 +141,55 @@ fn rank_of(key: &[u8]) -> usize {
 /// What is called with rows done and in all.
 type Report<'a> = &'a mut dyn FnMut(usize) -> PyResult<()>;
 
-/// Decides by the estimate: the engine admits row after row.
-fn by_estimate(
-    py: Python<'_>,
-    kept: &Index,
-    signatures: &Signatures,
-    order: &[usize],
-    threshold: f64,
-    fates: &mut [Fate],
-    done: Report<'_>,
-) -> PyResult<()> {
-    let admit = Admit::at(threshold).limit(1);
-    for (number, some) in order.chunks(ROWS).enumerate() {
-        let mut newcomers: Vec<(usize, [u8; 8], Signature)> = Vec::with_capacity(some.len());
-        for (rank, row) in (number * ROWS..).zip(some) {
-            if let (Some(Fate::Kept), Some(signature)) =
-                (fates.get(*row), signatures.signature(py, *row)?)
-            {
-                newcomers.push((*row, rank_key(rank), signature));
+/// Deciding by the estimate: the engine admits row after row.
+pub(crate) struct Estimate<'a> {
+    pub(crate) kept: &'a Index,
+    pub(crate) signatures: &'a Signatures,
+    /// Rows in order of preference, and the rank of the first of them.
+    pub(crate) order: &'a [usize],
+    pub(crate) first_rank: usize,
+    /// The row of a rank.
+    pub(crate) row_of: &'a dyn Fn(usize) -> usize,
+    pub(crate) threshold: f64,
+}
+
+impl Estimate<'_> {
+    /// Drops rows that are like one that stays. `done` is called with how many are decided on.
+    pub(crate) fn decide(
+        &self,
+        py: Python<'_>,
+        fates: &mut [Fate],
+        done: Report<'_>,
+    ) -> PyResult<()> {
+        let admit = Admit::at(self.threshold).limit(1);
+        for (number, some) in self.order.chunks(ROWS).enumerate() {
+            let mut newcomers: Vec<(usize, [u8; 8], Signature)> = Vec::with_capacity(some.len());
+            for (rank, row) in (self.first_rank + number * ROWS..).zip(some) {
+                if let (Some(Fate::Kept), Some(signature)) =
+                    (fates.get(*row), self.signatures.signature(py, *row)?)
+                {
+                    newcomers.push((*row, rank_key(rank), signature));
+                }
             }
-        }
-        let admissions = engine(py, || {
-            let newcomers: Vec<Newcomer<'_>> =
-                newcomers.iter().map(|(_, key, signature)| Newcomer::new(key, signature)).collect();
-            kept.admit_all(&newcomers, &admit)
-        })?;
-        for ((row, ..), admission) in newcomers.iter().zip(admissions) {
-            if let Decision::Rejected { duplicates, .. } = admission.decision
-                && let (Some(found), Some(fate)) = (duplicates.first(), fates.get_mut(*row))
-            {
-                let of = order.get(rank_of(&found.key)).copied().unwrap_or(usize::MAX);
-                *fate = Fate::Of(of, found.similarity);
+            let kept = self.kept;
+            let admissions = engine(py, || {
+                let newcomers: Vec<Newcomer<'_>> = newcomers
+                    .iter()
+                    .map(|(_, key, signature)| Newcomer::new(key, signature))
+                    .collect();
+                kept.admit_all(&newcomers, &admit)
+            })?;
+            for ((row, ..), admission) in newcomers.iter().zip(admissions) {
+                if let Decision::Rejected { duplicates, .. } = admission.decision
+                    && let (Some(found), Some(fate)) = (duplicates.first(), fates.get_mut(*row))
+                {
+                    *fate = Fate::Of((self.row_of)(rank_of(&found.key)), found.similarity);
+                }
             }
+            done(number * ROWS + some.len())?;
         }
-        done(number * ROWS + some.len())?;
+        Ok(())
     }
-    Ok(())
 }
 
 /// Rows whose shingles are at hand.
@@ -371,6 +385,45 @@ fn told(fates: &[Fate], keys: KeyType) -> Table {
     Table::new(&fields, builder.finish())
 }
 
+/// Decides with the signatures of all rows at hand.
+fn decide_by_preference(
+    py: Python<'_>,
+    documents: &Documents<'_>,
+    sieve: &Sieve<'_>,
+    keep: &str,
+    exact: bool,
+    mut done: Report<'_>,
+) -> PyResult<Vec<Fate>> {
+    let Sieve { params, kept, against, threshold, threads } = *sieve;
+    let sketcher = Sketcher::new(params);
+    let how = Sketching { sketcher: &sketcher, threads };
+    let mut builder = SignaturesBuilder::new(params, documents.len());
+    documents.sketch::<Flat>(py, how, |_, parts| {
+        for part in &parts {
+            builder.append(part);
+        }
+        Ok(())
+    })?;
+    let signatures = builder.finish();
+    let order = preferred(keep, &signatures)?;
+    let mut fates = vec![Fate::Kept; signatures.len()];
+    if let Some(against) = against {
+        against_index(py, against, &signatures, threshold, threads, &mut fates)?;
+    }
+    if exact {
+        let (order, fates, done) = (&*order, &mut *fates, &mut done);
+        let mut work = Work { kept, order, threshold, threads, fates, done };
+        decide_exactly(py, documents, &sketcher, &mut work)?;
+    } else {
+        let row_of = |rank: usize| order.get(rank).copied().unwrap_or(usize::MAX);
+        let (signatures, order) = (&signatures, &*order);
+        let estimate =
+            Estimate { kept, signatures, order, first_rank: 0, row_of: &row_of, threshold };
+        estimate.decide(py, &mut fates, done)?;
+    }
+    Ok(fates)
+}
+
 /// Decides on the rows of a column; `nearkin.dedup` is the door to it.
 #[pyfunction]
 #[pyo3(signature = (documents, params, folder, threshold, keep, exact, against, threads, progress))]
@@ -391,34 +444,19 @@ fn decide_rows<'py>(
     let params = engine(py, || of_kept(&given, threshold, exact))?;
     let documents = Documents::new(documents, &params)?;
     let threads = crate::parallel::threads(threads);
-    let sketcher = Sketcher::new(&params);
-    let how = Sketching { sketcher: &sketcher, threads };
-    let mut builder = SignaturesBuilder::new(&params, documents.len());
-    documents.sketch::<Flat>(py, how, |_, parts| {
-        for part in &parts {
-            builder.append(part);
-        }
-        Ok(())
-    })?;
-    let signatures = builder.finish();
-    let order = preferred(keep, &signatures)?;
-    let mut fates = vec![Fate::Kept; signatures.len()];
     let keys = against.map_or(KeyType::Text, |against| against.get().keys);
-    if let Some(against) = against {
-        let snapshot = against.get().snapshot_now(py)?;
-        against_index(py, &snapshot, &signatures, threshold, threads, &mut fates)?;
-    }
+    let snapshot = against.map(|against| against.get().snapshot_now(py)).transpose()?;
     let callback = crate::progress::callback(py, progress, "dedup")?;
-    let rows = order.len();
+    let rows = documents.len();
     let mut done = |done: usize| report(py, callback.as_ref(), done as u64, rows as u64);
     let kept = engine(py, || kept_index(&folder, &params))?;
-    if exact {
-        let (order, fates, done) = (&*order, &mut *fates, &mut done);
-        let mut work = Work { kept: &kept, order, threshold, threads, fates, done };
-        decide_exactly(py, &documents, &sketcher, &mut work)?;
+    let against = snapshot.as_ref();
+    let sieve = Sieve { params: &params, kept: &kept, against, threshold, threads };
+    let fates = if keep == "first" && !exact {
+        sieve.decide(py, &documents, 0, &mut done)?
     } else {
-        by_estimate(py, &kept, &signatures, &order, threshold, &mut fates, &mut done)?;
-    }
+        decide_by_preference(py, &documents, &sieve, keep, exact, &mut done)?
+    };
     // The folder goes: nothing of it needs to be written out.
     engine(py, || {
         drop(kept);

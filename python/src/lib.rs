@@ -26,6 +26,7 @@ mod readable;
 mod reader;
 mod reports;
 mod shards;
+mod sieve;
 mod signatures;
 mod sketcher;
 mod streams;
@@ -56,6 +57,7 @@ fn _nearkin(module: &Bound<'_, PyModule>) -> PyResult<()> {
     passages::register(module)?;
     quotations::register(module)?;
     dedup::register(module)?;
+    sieve::register(module)?;
     datasketch::register(module)?;
     shards::register(module)?;
     Ok(())

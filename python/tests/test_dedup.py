@@ -93,6 +93,53 @@ def test_hugging_face_data_sets():
     assert nk.dedup(turned, on="text")["id"][:] == ["f", "e", "a"]
 
 
+def reader_of(texts, size=2):
+    batches = pa.table({"id": range(len(texts)), "text": texts}).to_batches(size)
+    schema = pa.schema([("id", pa.int64()), ("text", pa.string())])
+    return pa.RecordBatchReader.from_batches(schema, iter(batches))
+
+
+def test_a_reader_is_decided_on_as_it_is_read(tmp_path):
+    texts = [made_text(n // 3) for n in range(60)] + [None, ""]
+    expected = nk.dedup(pa.table({"text": texts}), on="text")["text"].to_pylist()
+    reader = nk.dedup(reader_of(texts), on="text", folder=tmp_path)
+    assert isinstance(reader, pa.RecordBatchReader)
+    first = reader.read_next_batch()
+    assert first["id"].to_pylist() == [0] and len(list(tmp_path.iterdir())) == 1
+    rest = reader.read_all()
+    assert first["text"].to_pylist() + rest["text"].to_pylist() == expected
+    assert list(tmp_path.iterdir()) == []
+    # Given up in the middle: the temporary index goes with the reader.
+    reader = nk.dedup(reader_of(texts), on="text", folder=tmp_path)
+    reader.read_next_batch()
+    del reader
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reader_against_an_index(tmp_path):
+    with nk.Index(tmp_path / "a", nk.Params(threshold=0.7)) as ix:
+        ix["old"] = made_text(1)
+        kept = nk.dedup(reader_of(TEXTS), on="text", against=ix).read_all()
+    assert kept["id"].to_pylist() == [1, 3, 5]
+
+
+def test_what_a_reader_cannot_do_is_refused():
+    for how in ({"keep": "last"}, {"exact": True}, {"annotate": True}, {"key": "id"}):
+        with pytest.raises(ValueError, match="read_all"):
+            nk.dedup(reader_of(TEXTS), on="text", **how)
+    with pytest.raises(TypeError, match="`on` must name"):
+        nk.dedup(reader_of(TEXTS))
+    with pytest.raises(KeyError, match="'id', 'text'"):
+        nk.dedup(reader_of(TEXTS), on="texts")
+    with pytest.raises(TypeError, match="texts must be str"):
+        nk.dedup(reader_of(TEXTS), on="id").read_all()
+    dataset = pytest.importorskip("pyarrow.dataset").dataset(pa.table(FRAME))
+    with pytest.raises(TypeError, match="to_reader"):
+        nk.dedup(dataset, on="text")
+    kept = nk.dedup(dataset.scanner().to_reader(), on="text").read_all()
+    assert kept["id"].to_pylist() == ["a", "b", "d", "f"]
+
+
 def test_which_stays():
     short = made_text(1)
     longer = short + " and one more sentence at the end of it"

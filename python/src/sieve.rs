@@ -1,0 +1,159 @@
+//! Deduplication of rows as they come: each is decided on by those before it, so that neither rows
+//! nor signatures are held.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use nearkin::{Index, Params, Sketcher, Snapshot};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::dedup::{Estimate, Fate, against_index, kept_index, of_kept};
+use crate::documents::{Documents, Sketching};
+use crate::error::engine;
+use crate::readable::{Readable, lock};
+use crate::signatures::{Flat, SignaturesBuilder};
+
+/// What decides on rows in the order in which they come.
+pub(crate) struct Sieve<'a> {
+    pub(crate) params: &'a Params,
+    pub(crate) kept: &'a Index,
+    pub(crate) against: Option<&'a Snapshot>,
+    pub(crate) threshold: f64,
+    pub(crate) threads: usize,
+}
+
+impl Sieve<'_> {
+    /// Decides on the rows of a column, of which the first has the number `first`. `done` is called
+    /// with how many of them are.
+    pub(crate) fn decide(
+        &self,
+        py: Python<'_>,
+        documents: &Documents<'_>,
+        first: usize,
+        mut done: impl FnMut(usize) -> PyResult<()>,
+    ) -> PyResult<Vec<Fate>> {
+        let sketcher = Sketcher::new(self.params);
+        let how = Sketching { sketcher: &sketcher, threads: self.threads };
+        let mut fates = Vec::with_capacity(documents.len());
+        documents.sketch::<Flat>(py, how, |rows, parts| {
+            let mut builder = SignaturesBuilder::new(self.params, rows.len());
+            for part in &parts {
+                builder.append(part);
+            }
+            let signatures = builder.finish();
+            let (begin, mut some) = (rows.start, vec![Fate::Kept; rows.len()]);
+            if let Some(against) = self.against {
+                against_index(py, against, &signatures, self.threshold, self.threads, &mut some)?;
+            }
+            let order: Vec<usize> = (0..rows.len()).collect();
+            let estimate = Estimate {
+                kept: self.kept,
+                signatures: &signatures,
+                order: &order,
+                first_rank: first + begin,
+                // Ranks are row numbers.
+                row_of: &|rank| rank,
+                threshold: self.threshold,
+            };
+            estimate.decide(py, &mut some, &mut |decided| done(begin + decided))?;
+            fates.append(&mut some);
+            Ok(())
+        })?;
+        Ok(fates)
+    }
+}
+
+struct Open {
+    kept: Index,
+    /// How many rows there were.
+    rows: usize,
+}
+
+/// Decides which rows of a stream stay; `nearkin.dedup` is the door to it.
+#[pyclass(frozen, name = "_Sieve", module = "nearkin._nearkin")]
+pub(crate) struct RowSieve {
+    params: Params,
+    against: Option<Snapshot>,
+    threshold: f64,
+    threads: usize,
+    process: u32,
+    open: Mutex<Option<Open>>,
+}
+
+impl Drop for RowSieve {
+    fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // A forked child: the index is the parent's.
+            std::mem::forget(lock(&self.open).take());
+        }
+    }
+}
+
+#[pymethods]
+impl RowSieve {
+    #[new]
+    #[pyo3(signature = (params, folder, threshold, against, threads))]
+    fn new(
+        py: Python<'_>,
+        params: &Bound<'_, crate::params::Params>,
+        folder: PathBuf,
+        threshold: f64,
+        against: Option<&Bound<'_, Readable>>,
+        threads: Option<usize>,
+    ) -> PyResult<Self> {
+        let params = params.get().inner.clone();
+        let params = engine(py, || of_kept(&params, threshold, false))?;
+        let against = against.map(|against| against.get().snapshot_now(py)).transpose()?;
+        let kept = engine(py, || kept_index(&folder, &params))?;
+        let open = Mutex::new(Some(Open { kept, rows: 0 }));
+        let (threads, process) = (crate::parallel::threads(threads), std::process::id());
+        Ok(Self { params, against, threshold, threads, process, open })
+    }
+
+    /// Decides on the next rows: for each a byte, 1 if it stays.
+    fn admit<'py>(
+        &self,
+        py: Python<'py>,
+        documents: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        // Taken while it works: after an exception the rows that were lost are not made up for.
+        let taken = lock(&self.open).take().filter(|_| self.process == std::process::id());
+        let mut open = taken.ok_or_else(|| {
+            PyValueError::new_err("the stream of rows was closed, failed, or is read elsewhere")
+        })?;
+        let documents = Documents::new(documents, &self.params)?;
+        let sieve = Sieve {
+            params: &self.params,
+            kept: &open.kept,
+            against: self.against.as_ref(),
+            threshold: self.threshold,
+            threads: self.threads,
+        };
+        let fates = sieve.decide(py, &documents, open.rows, |_| py.check_signals())?;
+        open.rows += fates.len();
+        *lock(&self.open) = Some(open);
+        let stays: Vec<u8> =
+            fates.iter().map(|fate| u8::from(matches!(fate, Fate::Kept))).collect();
+        Ok(PyBytes::new(py, &stays))
+    }
+
+    /// Gives up the index of the rows that stayed; its folder can go.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let open = lock(&self.open).take();
+        if self.process != std::process::id() {
+            std::mem::forget(open);
+            return Ok(());
+        }
+        engine(py, || {
+            drop(open);
+            Ok(())
+        })
+    }
+}
+
+/// Registers the class.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<RowSieve>()
+}
