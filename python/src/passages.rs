@@ -119,6 +119,18 @@ impl PassageIndex {
         Ok(outcome != Outcome::Unchanged)
     }
 
+    /// Gives the text with this key another payload, and leaves its passages as they are; whether
+    /// there is such a text.
+    fn set_payload(
+        &self,
+        py: Python<'_>,
+        key: &Bound<'_, PyAny>,
+        payload: &[u8],
+    ) -> PyResult<bool> {
+        let (key, index) = (key_bytes(key)?, self.open_one(py)?);
+        Ok(engine(py, || index.set_payload(key, payload))? != Outcome::Missing)
+    }
+
     fn __setitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>, text: &str) -> PyResult<()> {
         self.insert(py, key, text, None).map(|_| ())
     }

@@ -21,6 +21,10 @@ def test_quotations_are_found(tmp_path):
         # The payload stays with another text.
         assert ix.insert("book", book + " and an afterword") and ix.insert("book", book)
         assert ix.query(book)[0].payload == b"B"
+        assert ix.set_payload("book", b"C") and not ix.set_payload("none", b"C")
+        assert ix.query(book)[0].payload == b"C" and ix.count() == 2
+        with pytest.raises(nk.InvalidError, match="at most"):
+            ix.set_payload("book", b"x" * 65_536)
         spans = [passage.query for passage in found.passages]
         words = set(" ".join(text[a:b] for a, b in spans).split())
         assert words & set(quoted.split()) and all(passage.similarity >= 0.5 for passage in found.passages)

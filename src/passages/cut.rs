@@ -92,12 +92,7 @@ impl Passages {
         let key = key.into();
         let key = key.as_bytes();
         check_key(key)?;
-        if let Some(payload) = payload.filter(|payload| payload.len() > PAYLOAD_BYTES_MAX) {
-            return Err(Error::invalid(format!(
-                "the payload of a text in passages has at most {PAYLOAD_BYTES_MAX} bytes, not {}",
-                payload.len()
-            )));
-        }
+        payload.map_or(Ok(()), check_payload)?;
         let (pieces, _) = self.pieces(text, self.windows.stride())?;
         if pieces.is_empty() {
             return Err(Error::new(ErrorKind::Empty, "nothing to compare: there is no shingle"));
@@ -169,6 +164,17 @@ pub(super) fn split_key(inner: &[u8]) -> Result<(&[u8], u32)> {
         Some((key, number)) if !key.is_empty() => Ok((key, u32::from_le_bytes(*number))),
         _ => Err(foreign()),
     }
+}
+
+/// `Invalid` if the caller's payload is too large.
+pub(super) fn check_payload(payload: &[u8]) -> Result<()> {
+    if payload.len() > PAYLOAD_BYTES_MAX {
+        return Err(Error::invalid(format!(
+            "the payload of a text in passages has at most {PAYLOAD_BYTES_MAX} bytes, not {}",
+            payload.len()
+        )));
+    }
+    Ok(())
 }
 
 /// What is stored with a passage: its place in its text, and with the first the number of

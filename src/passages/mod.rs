@@ -90,6 +90,46 @@ impl PassageIndex {
         self.insert_prepared(self.cutter.prepare(key, text, Some(payload.as_ref()))?)
     }
 
+    /// Gives the text with this key another payload, at most 64 KiB less 20 bytes; its passages
+    /// stay. `Missing`, and nothing is written, if there is none; `Unchanged` if it has that
+    /// payload. Errors: those of [`Index::set_payload`].
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("books.nearkin");
+    /// # use nearkin::passages::PassageIndex;
+    /// # use nearkin::{Options, Outcome, Params, Windows};
+    /// # let params = Params::builder().passages(Windows::new(20, 10)?).build()?;
+    /// # let index = PassageIndex::create(&dir, &params, Options::default())?;
+    /// index.insert("b1", "the quick brown fox jumps over the lazy dog")?;
+    /// assert_eq!(index.set_payload("b1", "read")?, Outcome::Replaced);
+    /// assert_eq!(index.set_payload("b2", "read")?, Outcome::Missing);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn set_payload<'k>(
+        &self,
+        key: impl Into<Key<'k>>,
+        payload: impl AsRef<[u8]>,
+    ) -> Result<Outcome> {
+        let (key, payload) = (key.into(), payload.as_ref());
+        let key = key.as_bytes();
+        cut::check_key(key)?;
+        cut::check_payload(payload)?;
+        // What the payload is put behind must stay true until it is written.
+        let _writing = self.lock();
+        let first = cut::inner_key(key, 0);
+        let Some(stored) = self.index.snapshot().get(&first[..])? else {
+            return Ok(Outcome::Missing);
+        };
+        let (_, old) = cut::split_first(&stored.payload)?;
+        let head = stored.payload.len() - old.len();
+        let changed = [&stored.payload[..head], payload].concat();
+        let written = self.index.core().write(&Batch::new().set_payload(first, changed))?;
+        Ok(written.outcomes.first().copied().unwrap_or(Outcome::Unchanged))
+    }
+
     /// Writes texts as one change: atomic, one sync. An outcome for each, in order; of several
     /// with one key the last counts. Errors: those of [`Index::write`].
     pub fn write(&self, texts: &[Prepared]) -> Result<Vec<Outcome>> {

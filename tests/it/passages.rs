@@ -160,7 +160,7 @@ fn texts_stay_whole_whatever_is_done_to_them() {
     let mut random = Random(7);
     for step in 0..400 {
         let key = keys[random.below(5) as usize];
-        match random.below(10) {
+        match random.below(12) {
             0..6 => {
                 let text = words(random.below(60), 1 + random.below(60));
                 let mut payload = vec![b'p'; random.below(3) as usize];
@@ -182,7 +182,19 @@ fn texts_stay_whole_whatever_is_done_to_them() {
                 let expected = if there { Outcome::Removed } else { Outcome::Missing };
                 assert_eq!(index.remove(key).unwrap(), expected);
             }
-            8 => index.index().flush().unwrap(),
+            8..10 => {
+                let payload = vec![b'q'; random.below(3) as usize];
+                let expected = match model.get_mut(key) {
+                    Some((_, own)) if *own == payload => Outcome::Unchanged,
+                    Some((_, own)) => {
+                        own.clone_from(&payload);
+                        Outcome::Replaced
+                    }
+                    None => Outcome::Missing,
+                };
+                assert_eq!(index.set_payload(key, &payload).unwrap(), expected, "{step}");
+            }
+            10 => index.index().flush().unwrap(),
             _ => {
                 // Not closed: what the log holds is replayed.
                 drop(index);
