@@ -14,7 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use nearkin::{Exact, Original, Reader, Signature};
+use nearkin::{Exact, Original, Reader, Signature, Snapshot};
 
 use crate::args::ExactGiven;
 use crate::content::Reading;
@@ -33,13 +33,31 @@ const KEPT_MAX: usize = 1_024;
 pub(crate) struct Originals {
     reading: Reading,
     files: Vec<PathBuf>,
-    /// Of lines: in which file each key is, and from which byte on. The last one counts, as it
-    /// does for `add`.
-    lines: HashMap<Vec<u8>, (usize, u64)>,
+    /// Where the line of each key is. The last one counts, as it does for `add`.
+    lines: HashMap<Vec<u8>, Place>,
     kept: Mutex<HashMap<Vec<u8>, Option<Arc<Original>>>>,
     least: f64,
     /// Kept as long as `files` names them.
     _scratch: Vec<Scratch>,
+}
+
+/// Where a line is.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    /// The number of its file.
+    file: u32,
+    /// Its length, with its end; `u32::MAX` stands for more.
+    bytes: u32,
+    at: u64,
+}
+
+/// The text of a stored document, as it is found now.
+pub(crate) enum TextNow {
+    /// Still the one that was indexed.
+    Text(String),
+    /// Another text has the key now.
+    Changed,
+    Missing,
 }
 
 /// A file among the temporary ones, gone when this is dropped.
@@ -107,7 +125,9 @@ impl Originals {
                 let Some(raw) = file.next()? else { break };
                 counted.read += 1;
                 if let Some(key) = reading.key(&raw) {
-                    lines.insert(key, (number, at));
+                    let bytes = u32::try_from(file.bytes_read() - at).unwrap_or(u32::MAX);
+                    let file = u32::try_from(number).unwrap_or(u32::MAX);
+                    lines.insert(key, Place { file, bytes, at });
                 } else {
                     counted.skipped += 1;
                     counted.bad += 1;
@@ -163,9 +183,33 @@ impl Originals {
 
     /// The signature that the document with a key has now, and its text: of a set its items,
     /// sorted, one a line. None as with [`Originals::fetch`].
-    pub(crate) fn text(&self, key: &[u8]) -> Option<(Signature, String)> {
+    fn text(&self, key: &[u8]) -> Option<(Signature, String)> {
         let (name, signature, text) = self.reading.signed_text(self.raw(key)?).ok()?;
         (name == key).then_some((signature, text))
+    }
+
+    /// The text of a document, if it is still the one that was indexed. Without that check a page
+    /// would show any file that bears the name of a document: now whoever added the document must
+    /// have had the text.
+    pub(crate) fn text_now(&self, snapshot: &Snapshot, key: &[u8]) -> nearkin::Result<TextNow> {
+        let Some((signature, text)) = self.text(key) else { return Ok(TextNow::Missing) };
+        let is_other = |stored: Signature| {
+            stored.as_bytes() != signature.as_bytes()
+                || stored.shingle_count() != signature.shingle_count()
+        };
+        let changed = snapshot.signature(key)?.is_none_or(is_other);
+        Ok(if changed { TextNow::Changed } else { TextNow::Text(text) })
+    }
+
+    /// How many bytes the file or the line of a document has, read or not.
+    pub(crate) fn bytes(&self, key: &[u8]) -> Option<u64> {
+        if self.files.is_empty() {
+            return fs::metadata(raw::path_of(key))
+                .ok()
+                .filter(fs::Metadata::is_file)
+                .map(|data| data.len());
+        }
+        self.lines.get(key).map(|place| u64::from(place.bytes))
     }
 
     fn read(&self, key: &[u8]) -> Option<Original> {
@@ -179,8 +223,8 @@ impl Originals {
             let body = files::read(&path);
             return Some(Raw { origin: Origin::File { path, name: key.to_vec() }, body });
         }
-        let (number, at) = self.lines.get(key)?;
-        open(&self.files[*number], *at).and_then(|mut lines| lines.next()).ok()?
+        let Place { file, at, .. } = self.lines.get(key)?;
+        open(self.files.get(*file as usize)?, *at).and_then(|mut lines| lines.next()).ok()?
     }
 }
 

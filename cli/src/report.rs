@@ -5,6 +5,7 @@
 
 mod asked;
 mod data;
+mod folders;
 mod gather;
 mod page;
 mod texts;
@@ -63,6 +64,8 @@ struct ReportObject<'a> {
     clusters: u64,
     clustered: u64,
     surplus: u64,
+    bytes_free: u64,
+    bytes_known: u64,
     copies: u64,
     pairs: u64,
     pairs_cut: bool,
@@ -150,6 +153,8 @@ fn say(args: &Report, data: &Data, length: u64, output: &mut Output) -> Result<(
             clusters: totals.clusters,
             clustered: totals.clustered,
             surplus: totals.surplus,
+            bytes_free: totals.free,
+            bytes_known: totals.free_known,
             copies: totals.copies,
             pairs: totals.pairs,
             pairs_cut: data.pairs.cut,
@@ -161,8 +166,12 @@ fn say(args: &Report, data: &Data, length: u64, output: &mut Output) -> Result<(
         });
     }
     output.line(format_args!("{out}  ({})", bytes(length)))?;
+    let free = match totals.free_known {
+        0 => String::new(),
+        _ => format!(", which would free {}", bytes(totals.free)),
+    };
     output.line(format_args!(
-        "{} of {} in {} of similarity {} and above: {} could go",
+        "{} of {} in {} of similarity {} and above: {} could go{free}",
         grouped(totals.clustered),
         counted(totals.documents, "document"),
         counted(totals.clusters, "cluster"),

@@ -1,8 +1,13 @@
-// Charts: plain SVG with axes, a readout under the pointer and by the arrow keys.
+// Charts: plain SVG with axes, a readout under the pointer and by the arrow keys. By hand: this file
+// is 16 KB of a report; uPlot 1.6.32 is 53 KB and draws on a canvas, which has no text to select,
+// print or read by the arrow keys, and Observable Plot 0.6.17 with d3 is 490 KB.
 
 // As wide as there is place, so that letters keep their size; set before drawing.
 let WIDTH = 720;
 const HEIGHT = 280;
+// Of the digits of a label, at most; and the least gap between two labels.
+const LETTER_WIDTH = 7.2;
+const LABEL_GAP = 18;
 const EDGE = { left: 58, right: 14, top: 14, bottom: 42 };
 
 // Round numbers from 0 to at least `most`.
@@ -169,7 +174,7 @@ function histogram() {
   const holder = at("histogram");
   const all = counts.reduce((sum, count) => sum + count, 0);
   if (!all) {
-    holder.append(make("p", null, "No two documents are alike enough to share a band."));
+    holder.append(make("p", null, "No two documents are similar enough to share a band."));
     return;
   }
   // Rows that share a bar; equal signatures stand alone, and so does what reaches the threshold.
@@ -238,8 +243,7 @@ function histogram() {
       "p",
       null,
       `${cut ? "At least " : ""}${counted(data.totals.pairs, "pair")} of similarity ${plain(data.threshold)} and above. ` +
-        "A heap just beside the threshold says that it cuts through documents of one kind: " +
-        "a little lower or higher, and the clusters are others.",
+        "If many pairs lie near the threshold, a small change of it will alter the clusters.",
     ),
     chart(
       "Pairs by similarity",
@@ -250,7 +254,7 @@ function histogram() {
     ),
     legend([
       ["strong", "reach the threshold"],
-      ["grey", "below it; the lower, the fewer of them this index finds at all"],
+      ["grey", "below it; the lower, the fewer of them the index finds"],
     ]),
     cut
       ? make(
@@ -323,15 +327,15 @@ function curve() {
       "p",
       null,
       `Signatures are cut into ${counted(bands, "band")} of ${counted(rows, "row")}; two documents are ` +
-        `compared if they share a band. Of pairs that are exactly ${T} alike ${percent(candidate)} are compared, and ` +
-        `${percent(returned)} come out at ${T} or more, for the estimate strays by ${plain(error)} (one standard error). ` +
-        `Of those that are ${(above / 100).toFixed(2)} alike, ${percent(points[above][1])} are shown.`,
+        `compared if they share a band. Of pairs of similarity ${T}, ${percent(candidate)} are compared, and ` +
+        `${percent(returned)} are estimated at ${T} or more (the standard error is ${plain(error)}). ` +
+        `Of pairs of similarity ${(above / 100).toFixed(2)}, ${percent(points[above][1])} are shown.`,
     ),
     make(
       "p",
       null,
-      `To catch nearly all pairs of at least ${T}, ask for ${plain(safe)} (two standard errors less): then ` +
-        `${percent(returnedSafe)} of those at exactly ${T} are shown, with some that are less alike.`,
+      `To find nearly all pairs of at least ${T}, use ${plain(safe)} (two standard errors less): then ` +
+        `${percent(returnedSafe)} of those at exactly ${T} are shown, and some that are less similar.`,
     ),
     chart("Chance to be found, by similarity", "Arrow keys read it.", parts, readable, near),
     legend([
@@ -399,19 +403,21 @@ function timeline() {
   const y = (number) => bottom - (number / ticks[ticks.length - 1]) * (bottom - EDGE.top);
   const parts = frame(ticks, y, short, `added, each bar ${spanned(span)} (UTC)`, "documents");
   parts.push(...bars(groups, { y }, x).flat());
-  const every = Math.ceil(count / (WIDTH < 560 ? 3 : 6));
+  // As many labels as there is room for.
+  const room = time(begin, span).length * LETTER_WIDTH + LABEL_GAP;
+  const every = Math.ceil((count * room) / (WIDTH - EDGE.left - EDGE.right));
   for (let place = 0; place < count; place += every) {
-    parts.push(line(x(place), bottom, x(place), bottom + 4, "tick"));
-    parts.push(
-      label(x(place), bottom + 17, time(groups[place].begin, span), place ? "middle" : "start"),
-    );
+    const middle = (x(place) + x(place + 1)) / 2;
+    if (middle + (room - LABEL_GAP) / 2 > WIDTH) break;
+    parts.push(line(middle, bottom, middle, bottom + 4, "tick"));
+    parts.push(label(middle, bottom + 17, time(groups[place].begin, span)));
   }
   let total = 0;
   const points = groups.map((group, place) => {
     total += group.documents;
     const text =
       `${spanned(span)} from ${time(group.begin, span)}: ${counted(group.documents, "document")}, ` +
-      `${whole(group.later)} like one that was there; ${whole(total)} in all by then`;
+      `${whole(group.later)} similar to an earlier one; ${whole(total)} in all by then`;
     return { x: (x(place) + x(place + 1)) / 2, text };
   });
   const later = data.totals.surplus;
@@ -432,7 +438,7 @@ function timeline() {
     ),
     legend([
       ["grey", "new, or the first of a cluster"],
-      ["strong", "like one that was there"],
+      ["strong", "similar to an earlier one"],
     ]),
     make(
       "p",
@@ -443,7 +449,7 @@ function timeline() {
       "The numbers",
       table(
         "Documents by time",
-        ["From (UTC)", "Documents", "Like one that was there"],
+        ["From (UTC)", "Documents", "Similar to an earlier one"],
         groups
           .filter((group) => group.documents)
           .map((group) => [time(group.begin, span), whole(group.documents), whole(group.later)]),

@@ -11,6 +11,7 @@ const ORDERS = {
   new: (a, b) => b.last - a.last,
   old: (a, b) => a.first - b.first,
   key: (a, b) => (a.documents[0].key < b.documents[0].key ? -1 : 1),
+  free: (a, b) => (b.free || 0) - (a.free || 0),
 };
 
 function search() {
@@ -36,7 +37,12 @@ function search() {
     return;
   }
   list.body = make("tbody");
-  const heads = [["Documents", true], ["Representative"], ["First added", true], ["Last added", true]];
+  const heads = [
+    ["Documents", true],
+    ["Representative"],
+    data.totals.free_known ? ["Could be freed", true] : ["First added", true],
+    ["Last added", true],
+  ];
   const caption = unseenCaption("Clusters; each opens below");
   at("list").append(tableOf({ class: "clusters" }, caption, heads, list.body));
   more();
@@ -53,8 +59,8 @@ function row(place) {
       : null;
   const open = make(
     "button",
-    { type: "button", class: "row", title: key, "data-cluster": place, "aria-controls": "cluster" },
-    keyOf(key),
+    { type: "button", class: "row", "data-cluster": place, "aria-controls": "cluster" },
+    keyOnOneLine(key),
   );
   return make(
     "tr",
@@ -64,9 +70,17 @@ function row(place) {
       "th",
       { scope: "row" },
       open,
-      match ? make("small", null, "holds ", keyOf(match.key)) : null,
+      match ? make("small", null, "holds ", keyOnOneLine(match.key)) : null,
     ),
-    make("td", { class: "number" }, day(cluster.first)),
+    make(
+      "td",
+      { class: "number" },
+      data.totals.free_known
+        ? cluster.free == null
+          ? "not known"
+          : byteCount(cluster.free)
+        : day(cluster.first),
+    ),
     make("td", { class: "number" }, day(cluster.last)),
   );
 }
@@ -130,6 +144,46 @@ function spark(cluster) {
   );
 }
 
+// The one before and the one after, in the order of the list.
+function steps(place) {
+  const at = list.found.indexOf(place);
+  const step = (to, name, label) =>
+    make(
+      "button",
+      {
+        type: "button",
+        class: "quiet small",
+        id: name,
+        disabled: !(to in list.found),
+        on: { click: () => stepTo(to, name) },
+      },
+      label,
+    );
+  const where =
+    at < 0
+      ? `Cluster ${whole(place + 1)} by size`
+      : `Cluster ${whole(at + 1)} of ${whole(list.found.length)} in the list`;
+  return make(
+    "div",
+    { class: "steps" },
+    make("p", { class: "brand" }, where),
+    make(
+      "p",
+      { class: "screen-only", role: "group", "aria-label": "Other clusters" },
+      step(at < 0 ? -1 : at - 1, "previous", "Previous"),
+      " ",
+      step(at < 0 ? 0 : at + 1, "next", "Next"),
+    ),
+  );
+}
+
+function stepTo(to, name) {
+  while (list.shown <= to && list.shown < list.found.length) more();
+  openCluster(list.found[to]);
+  const button = at(name);
+  if (!button.disabled) button.focus({ preventScroll: true });
+}
+
 function openCluster(place) {
   const cluster = data.clusters[place];
   // The first that is no copy of the representative has something to show.
@@ -154,7 +208,9 @@ function openCluster(place) {
     keyOf(cluster.documents[0].key),
   );
   const options = () =>
-    cluster.documents.map((document, number) => make("option", { value: number }, document.key));
+    cluster.documents.map((document, number) =>
+      make("option", { value: number, title: document.key }, keyCut(document.key, 72)),
+    );
   const choose = (side, name) => {
     const select = make(
       "select",
@@ -173,13 +229,15 @@ function openCluster(place) {
   };
   put(
     emptied("cluster"),
-    make("p", { class: "brand" }, `Cluster ${whole(place + 1)} by size`),
+    steps(place),
     title,
     make(
       "p",
       null,
       `${counted(cluster.size, "document")}, added ${between(cluster.first, cluster.last)}; the key above is ` +
-        `the smallest of them and stands for all.${sample}`,
+        `the smallest of them and stands for all.` +
+        (cluster.free == null ? "" : ` Keeping it alone would free ${byteCount(cluster.free)}.`) +
+        sample,
     ),
     cluster.growth.length > 1 ? spark(cluster) : null,
     make("div", {
@@ -218,6 +276,29 @@ function closeCluster() {
   (button || at("search")).focus();
 }
 
+// A cell of a table of text: quoted, with quotes doubled (RFC 4180).
+const cell = (value) => `"${String(value).replaceAll('"', '""')}"`;
+
+// The clusters of the list, a line for each document that the page has.
+function csv() {
+  const lines = [["cluster", "documents", "key", "similarity_to_first", "added_utc"]];
+  for (const place of list.found) {
+    const cluster = data.clusters[place];
+    cluster.documents.forEach(({ key, time: ms }, member) => {
+      const alike = similar(estimate(equalRows(cluster, 0, member)));
+      lines.push([place + 1, cluster.size, key, alike, time(ms, SECOND)]);
+    });
+  }
+  return lines.map((line) => line.map(cell).join(",") + "\r\n").join("");
+}
+
+function download() {
+  const url = URL.createObjectURL(new Blob([csv()], { type: "text/csv;charset=utf-8" }));
+  const link = make("a", { href: url, download: "clusters.csv" });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10 * SECOND);
+}
+
 // The arrow keys walk through the list.
 function walk(event) {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -237,10 +318,12 @@ function browse() {
     ? documents
       ? `No two documents are connected at similarity ${plain(data.threshold)} and above.`
       : "There are none."
-    : `A cluster is what pairs of similarity ${plain(data.threshold)} and above connect. ` +
+    : `Documents linked by pairs of similarity ${plain(data.threshold)} or more. ` +
       (shown < clusters
         ? `Here are the ${whole(shown)} largest of ${whole(clusters)}; those left out have at most ` +
           `${counted(least, "document")} each. The command nearkin clusters prints all.`
+        : shown === 1
+        ? "There is one, and it is here."
         : "All of them are here.") +
       (data.clusters.some(({ size, documents: members }) => members.length < size)
         ? ` At most ${whole(data.shown.members_max)} documents of each are shown.`
@@ -254,6 +337,8 @@ function browse() {
     waiting = setTimeout(search, 120);
   });
   at("order").addEventListener("change", search);
+  if (!data.totals.free_known) at("order").querySelector("[value=free]").remove();
+  at("csv").addEventListener("click", download);
   at("search").addEventListener("keydown", walk);
   at("list").addEventListener("keydown", walk);
   at("list").addEventListener("click", (event) => {

@@ -30,6 +30,7 @@ pub(crate) struct Data {
     pub(crate) pairs: PairCounts,
     pub(super) curve: Curve,
     pub(super) growth: Growth,
+    pub(super) folders: FoldersShown,
 }
 
 /// Counts of the whole index.
@@ -45,6 +46,10 @@ pub(crate) struct Totals {
     pub(crate) copies: u64,
     /// Pairs at the threshold and above, as far as they were counted.
     pub(crate) pairs: u64,
+    /// Bytes that could be freed, as far as they are known: those of `free_known` documents of
+    /// the surplus.
+    pub(crate) free: u64,
+    pub(crate) free_known: u64,
 }
 
 /// How much of it is on the page.
@@ -86,6 +91,9 @@ pub(crate) struct ClusterShown {
     pub(super) span: u64,
     /// When a span with new documents began, and how many came.
     pub(super) growth: Vec<(u64, u64)>,
+    /// Bytes of all its documents but the first, where they are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) free: Option<u64>,
     /// In order of keys; the first is the representative. A sample where there are more.
     pub(super) documents: Vec<DocumentShown>,
     /// The equal rows of documents 1 and 0, 2 and 0, 2 and 1, 3 and 0, ...
@@ -121,8 +129,11 @@ impl TextState {
 #[derive(Serialize)]
 pub(super) struct Text {
     pub(super) text: String,
-    /// Bytes of the whole text, of which this may be the beginning.
+    /// Bytes of the whole text.
     pub(super) bytes: usize,
+    /// Whether this is only its beginning.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) cut: bool,
 }
 
 /// How many pairs have how many equal rows.
@@ -166,4 +177,26 @@ pub(super) struct Growth {
     /// When a span began; documents of it; those of them that were not the first of their
     /// cluster. Empty spans are left out.
     pub(super) spans: Vec<(u64, u64, u64)>,
+}
+
+/// Pairs of folders that share near-duplicates, those that share most first.
+#[derive(Serialize)]
+pub(super) struct FoldersShown {
+    pub(super) rows: Vec<FolderPair>,
+    /// Whether there are more.
+    pub(super) cut: bool,
+}
+
+/// Two folders, or one and itself.
+#[derive(Serialize)]
+pub(super) struct FolderPair {
+    pub(super) a: String,
+    pub(super) b: String,
+    /// Clusters with documents of both.
+    pub(super) clusters: u64,
+    /// Documents of each that are in these clusters, and all that it has.
+    pub(super) documents_a: u64,
+    pub(super) documents_b: u64,
+    pub(super) all_a: u64,
+    pub(super) all_b: u64,
 }

@@ -11,6 +11,7 @@ use super::asked::Asked;
 use super::data::{
     ClusterShown, Curve, Data, DocumentShown, Growth, PairCounts, Shown, Size, TextState, Totals,
 };
+use super::folders::Folders;
 use super::texts;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -64,9 +65,9 @@ pub(super) fn gather(
     let params = snapshot.params();
     let members_max = (DOCUMENTS_MAX / asked.clusters_max.max(1)).clamp(MEMBERS_MIN, MEMBERS_MAX);
     let mut found = Found::default();
-    clusters(snapshot, asked, members_max, &mut found)?;
+    clusters(snapshot, asked, members_max, originals, &mut found)?;
     let pairs = pairs(snapshot, asked.threshold, &mut found.totals)?;
-    let growth = growth(snapshot, std::mem::take(&mut found.later))?;
+    let growth = growth(snapshot, std::mem::take(&mut found.later), &mut found.folders)?;
     let mut largest = found.largest.into_vec();
     largest.sort_unstable();
     let mut clusters = Vec::with_capacity(largest.len());
@@ -105,6 +106,7 @@ pub(super) fn gather(
         pairs,
         curve: curve(params, asked.threshold),
         growth,
+        folders: found.folders.shown(),
     })
 }
 
@@ -118,6 +120,7 @@ struct Found {
     sizes: Vec<(u64, u64)>,
     /// The times of all documents that were not the first of their cluster.
     later: Vec<u64>,
+    folders: Folders,
 }
 
 /// A cluster that may be shown.
@@ -128,6 +131,7 @@ struct Candidate {
     last: u64,
     span: u64,
     growth: Vec<(u64, u64)>,
+    free: Option<u64>,
     members: Members,
 }
 
@@ -151,6 +155,7 @@ fn clusters(
     snapshot: &Snapshot,
     asked: &Asked,
     members_max: usize,
+    originals: Option<&Originals>,
     found: &mut Found,
 ) -> Result<(), Failure> {
     let progress = Progress::start("clustering", Unit::Documents, Some(snapshot.len()));
@@ -162,6 +167,9 @@ fn clusters(
         found.totals.clusters += 1;
         found.totals.clustered += size;
         found.totals.surplus += size - 1;
+        found.folders.add_cluster(&cluster);
+        interrupt::check()?;
+        let free = originals.and_then(|originals| free(&cluster, originals, &mut found.totals));
         let power = size.ilog2() as usize;
         found.sizes.resize(found.sizes.len().max(power + 1), (0, 0));
         let (count, documents) = &mut found.sizes[power];
@@ -175,7 +183,7 @@ fn clusters(
         }
         let least = found.largest.peek().map_or(0, |Reverse(least)| least.size);
         if found.largest.len() < asked.clusters_max || size >= least {
-            found.largest.push(Reverse(Candidate::new(&cluster, members_max)));
+            found.largest.push(Reverse(Candidate::new(&cluster, free, members_max)));
         }
         if found.largest.len() > asked.clusters_max {
             found.largest.pop();
@@ -184,8 +192,18 @@ fn clusters(
     Ok(())
 }
 
+/// Bytes of all documents of a cluster but the first; none where no document is found.
+fn free(cluster: &Cluster, originals: &Originals, totals: &mut Totals) -> Option<u64> {
+    let bytes: Vec<u64> =
+        cluster.keys.iter().skip(1).filter_map(|key| originals.bytes(key)).collect();
+    let sum = bytes.iter().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes));
+    totals.free = totals.free.saturating_add(sum);
+    totals.free_known += bytes.len() as u64;
+    (!bytes.is_empty()).then_some(sum)
+}
+
 impl Candidate {
-    fn new(cluster: &Cluster, members_max: usize) -> Self {
+    fn new(cluster: &Cluster, free: Option<u64>, members_max: usize) -> Self {
         let (first, last) = (cluster.first_time(), cluster.last_time());
         let span = span_ms(first, last, CLUSTER_SPANS_MAX);
         let members = sample(cluster.keys.len(), members_max);
@@ -195,6 +213,7 @@ impl Candidate {
             last,
             span,
             growth: cluster.growth(span),
+            free,
             members: members.map(|at| (cluster.keys[at].clone(), cluster.times[at])).collect(),
         }
     }
@@ -221,13 +240,17 @@ fn sizes(counts: &[(u64, u64)]) -> Vec<Size> {
     .collect()
 }
 
-/// A key as the page shows it.
+/// A key as the page shows it: a very long one without its middle.
 fn key_shown(key: &[u8]) -> String {
     let text = visible(key);
-    match text.char_indices().nth(KEY_CHARACTERS_MAX) {
-        None => text,
-        Some((end, _)) => format!("{}...", &text[..end]),
+    let count = text.chars().count();
+    if count <= KEY_CHARACTERS_MAX {
+        return text;
     }
+    let half = KEY_CHARACTERS_MAX / 2;
+    let head: String = text.chars().take(half).collect();
+    let tail: String = text.chars().skip(count - half).collect();
+    format!("{head}...{tail}")
 }
 
 fn shown(snapshot: &Snapshot, candidate: &Candidate) -> Result<ClusterShown, Failure> {
@@ -256,6 +279,7 @@ fn shown(snapshot: &Snapshot, candidate: &Candidate) -> Result<ClusterShown, Fai
         last: candidate.last,
         span: candidate.span,
         growth: candidate.growth.clone(),
+        free: candidate.free,
         documents: members.iter().map(document).collect(),
         rows,
     })
@@ -300,12 +324,17 @@ fn pairs(snapshot: &Snapshot, threshold: f64, totals: &mut Totals) -> Result<Pai
     Ok(PairCounts { rows_first, rows_min, counts, similarities: similarities.collect(), cut })
 }
 
-fn growth(snapshot: &Snapshot, mut later: Vec<u64>) -> Result<Growth, Failure> {
+fn growth(
+    snapshot: &Snapshot,
+    mut later: Vec<u64>,
+    folders: &mut Folders,
+) -> Result<Growth, Failure> {
     let progress = Progress::start("reading times", Unit::Documents, Some(snapshot.len()));
     let mut times = Vec::new();
     for document in snapshot.iter() {
-        let Document { time, .. } = document?;
+        let Document { key, time, .. } = document?;
         interrupt::check()?;
+        folders.add_document(&key);
         times.push(time);
         progress.reached(times.len() as u64);
     }
@@ -383,9 +412,10 @@ mod tests {
     }
 
     #[test]
-    fn a_long_key_is_cut() {
+    fn a_long_key_is_cut_in_the_middle() {
         assert_eq!(key_shown(b"a\n"), "a\\n");
-        let long = key_shown("\u{e9}".repeat(300).as_bytes());
+        let long = key_shown(format!("{}/name.txt", "\u{e9}".repeat(300)).as_bytes());
         assert_eq!(long.chars().count(), KEY_CHARACTERS_MAX + 3);
+        assert!(long.ends_with("\u{e9}/name.txt") && long.contains("\u{e9}...\u{e9}"), "{long}");
     }
 }

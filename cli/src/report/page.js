@@ -6,17 +6,14 @@ function head() {
   at("meta").textContent =
     `${counted(data.totals.documents, "document")}, compared at similarity ` +
     `${plain(data.threshold)} and above. Made ${time(data.made, 60 * SECOND)} UTC.`;
+  at("parameter-text").textContent =
+    `${data.params}. State after change ${whole(data.change)}.`;
   at("footer").append(
     make(
       "p",
       null,
-      `Parameters of the index: ${data.params}. State after change ${whole(data.change)}.`,
-    ),
-    make(
-      "p",
-      null,
-      `Made by nearkin ${data.version}. This page holds ${counted(data.shown.documents, "document")} of the ` +
-        `clusters, ${whole(data.shown.texts)} of them with their text, and loads nothing from anywhere.` +
+      `Made by nearkin ${data.version}. This page has ${counted(data.shown.documents, "document")} of the ` +
+        `clusters, ${whole(data.shown.texts)} of them with their text, and loads nothing from elsewhere.` +
         (data.shown.texts_changed
           ? ` ${counted(data.shown.texts_changed, "text")} changed since they were added, and are not here.`
           : ""),
@@ -26,11 +23,12 @@ function head() {
 
 function overview() {
   const { documents, clusters, clustered, surplus, copies: all } = data.totals;
+  const { free, free_known: known } = data.totals;
   const lead = at("lead");
   if (!documents) {
     lead.textContent =
       "The index holds no documents. Add some with nearkin add, and make this page again.";
-    for (const part of ["clusters", "similarity", "growth"]) at(part).hidden = true;
+    for (const part of ["clusters", "growth", "similarity"]) at(part).hidden = true;
     return;
   }
   if (data.curve.candidate < 0.5) {
@@ -39,8 +37,8 @@ function overview() {
         "p",
         { class: "warning" },
         `The index was built for similarities of ${plain(data.threshold_index)} and ` +
-          `above. At ${plain(data.threshold)} it finds ${percent(data.curve.candidate)} of the pairs that are so alike, so what is ` +
-          "counted here is too low: build one with a lower --threshold.",
+          `above. At ${plain(data.threshold)} it finds ${percent(data.curve.candidate)} of the pairs of that similarity, so ` +
+          "the counts here are too low: build one with a lower --threshold.",
       ),
     );
   }
@@ -60,20 +58,31 @@ function overview() {
     strong(whole(clustered)),
     " of ",
     whole(documents),
-    " lie in ",
+    " are in ",
     strong(counted(clusters, "cluster")),
-    ` of near-duplicates, and if one of each stays, ${whole(surplus)} are too many.`,
+    ` of near-duplicates; keeping one of each would remove ${whole(surplus)}`,
+    ...(known ? [" and free ", strong(byteCount(free))] : []),
+    ".",
   );
+  if (known && known < surplus) {
+    at("share").append(
+      make(
+        "p",
+        { class: "note" },
+        `The bytes are those of the ${whole(known)} of ${counted(surplus, "document")} that were found.`,
+      ),
+    );
+  }
   const copies = Math.min(all, surplus);
   const parts = [
-    ["alone", documents - clustered, "like no other"],
+    ["alone", documents - clustered, "not similar to another"],
     [
       "kept",
       clusters,
-      clusters === 1 ? "one of its cluster, to stay" : "one of each cluster, to stay",
+      clusters === 1 ? "kept: one of its cluster" : "kept: one of each cluster",
     ],
-    ["near", surplus - copies, "near-duplicates of one that stays"],
-    ["same", copies, "with the signature of another: as good as copies"],
+    ["near", surplus - copies, "near-duplicates of one that is kept"],
+    ["same", copies, "practically identical to another"],
   ].filter(([, count]) => count > 0);
   const bar = make(
     "div",
@@ -119,40 +128,74 @@ function charts() {
   });
 }
 
-// Light or dark: as the system says, until somebody says otherwise.
-function theme() {
-  const button = at("theme");
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const root = document.documentElement;
-  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
-  const name = () => {
-    button.textContent = isDark() ? "Light theme" : "Dark theme";
-  };
-  try {
-    const kept = localStorage.getItem("nearkin-theme");
-    if (kept === "dark" || kept === "light") root.dataset.theme = kept;
-  } catch {
-    /* A browser may keep nothing for files. */
+// Which folders share documents.
+function folders() {
+  const { rows, cut } = data.folders;
+  if (!rows.length) return;
+  at("folders").hidden = false;
+  const name = (folder) => (folder === "" ? "(no folder)" : folder);
+  const side = (folder, some, all) => [
+    make("td", { class: "folder" }, keyOnOneLine(name(folder))),
+    make("td", { class: "number" }, `${whole(some)} of ${whole(all)}`),
+  ];
+  const body = rows.map((row) =>
+    make(
+      "tr",
+      null,
+      side(row.a, row.documents_a, row.all_a),
+      row.a === row.b
+        ? [make("td", { class: "folder soft" }, "within itself"), make("td", null)]
+        : side(row.b, row.documents_b, row.all_b),
+      make("td", { class: "number" }, whole(row.clusters)),
+    ),
+  );
+  put(
+    at("folder-table"),
+    make(
+      "p",
+      { class: "note" },
+      "Two folders, and how many documents of each have a near-duplicate in the other." +
+        (cut ? " Only the pairs of folders that share most are here." : ""),
+    ),
+    make(
+      "div",
+      { class: "list", role: "region", tabindex: "0", "aria-label": "Folders that share documents" },
+      tableOf(
+        { class: "folders" },
+        unseenCaption("Pairs of folders that share documents"),
+        [["Folder"], ["Documents", true], ["Other folder"], ["Documents", true], ["Clusters", true]],
+        make("tbody", null, body),
+      ),
+    ),
+  );
+}
+
+// Only parts that are there are linked; the folded ones open for their link.
+function links() {
+  for (const link of document.querySelectorAll("nav a")) {
+    const part = at(link.hash.slice(1));
+    if (part.hidden) link.parentElement.remove();
   }
-  button.addEventListener("click", () => {
-    root.dataset.theme = isDark() ? "light" : "dark";
-    try {
-      localStorage.setItem("nearkin-theme", root.dataset.theme);
-    } catch {
-      /* The same. */
-    }
-    name();
+  const unfold = () => {
+    const part = location.hash.length > 1 ? at(location.hash.slice(1)) : null;
+    const holder = part ? part.closest("details") : null;
+    if (holder) holder.open = true;
+  };
+  addEventListener("hashchange", unfold);
+  document.querySelector("nav").addEventListener("click", (event) => {
+    if (event.target.hash === "#details") at("details").open = true;
   });
-  system.addEventListener("change", name);
-  name();
+  unfold();
 }
 
 theme();
 head();
 overview();
 browse();
+folders();
 if (data.totals.documents) charts();
 else curve();
+links();
 let resizing = 0;
 let width = innerWidth;
 addEventListener("resize", () => {

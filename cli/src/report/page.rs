@@ -7,20 +7,23 @@ use super::data::Data;
 use crate::failure::Failure;
 
 const TEMPLATE: &str = include_str!("page.html");
-const STYLE: &str = include_str!("page.css");
+const STYLE: &str = concat!(include_str!("../web/style.css"), include_str!("page.css"));
 /// In strict mode, and one function: nothing of it is global.
 const SCRIPT: &str = concat!(
     "(() => {\n\"use strict\";\n",
-    include_str!("base.js"),
+    include_str!("../../vendor/jsdiff-8.0.4.min.js"),
+    "const data = JSON.parse(document.getElementById(\"data\").textContent);\n",
+    include_str!("../web/base.js"),
+    include_str!("../web/words.js"),
+    include_str!("../web/beside.js"),
     include_str!("charts.js"),
-    include_str!("words.js"),
     include_str!("pair.js"),
     include_str!("clusters.js"),
     include_str!("page.js"),
     "})();\n"
 );
-const STYLE_SHA256: &str = "9HJnT8ZYlaDlfittSi0hPrrvcypMC6j26sH5ZhGQx28=";
-const SCRIPT_SHA256: &str = "JTa3DP2NIwqKeqmRM1gDJn2Xus2inbhWkW6oJvTiKGM=";
+const STYLE_SHA256: &str = "SzjUI36RY3GL+MjhevRKxikr/du1+qck53GuAtMlAMs=";
+const SCRIPT_SHA256: &str = "sP9AdZefxvQAoUuEWP7julKF4aWvtWkLEYwBJRrVsQs=";
 
 /// The page that shows this.
 pub(super) fn html(data: &Data) -> Result<String, Failure> {
@@ -58,23 +61,12 @@ fn harmless(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
     use sha2::{Digest as _, Sha256};
 
-    /// In the base 64 of RFC 4648.
     fn sha256(text: &str) -> String {
-        const DIGITS: &[u8; 64] =
-            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        let hash = Sha256::digest(text.as_bytes());
-        let mut base64 = String::new();
-        for three in hash.chunks(3) {
-            let bits = (0..3)
-                .fold(0, |bits, at| bits << 8 | u32::from(three.get(at).copied().unwrap_or(0)));
-            for at in 0..4 {
-                let digit = DIGITS[(bits >> (18 - 6 * at)) as usize & 63];
-                base64.push(if at > three.len() { '=' } else { char::from(digit) });
-            }
-        }
-        base64
+        STANDARD.encode(Sha256::digest(text.as_bytes()))
     }
 
     #[test]

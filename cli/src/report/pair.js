@@ -63,7 +63,7 @@ function absent(document) {
   if (document.text === "missing")
     return "it was not found by its key; make the page with --from FILE.jsonl, which holds the texts";
   if (asked)
-    return "there was no place for more texts; with a smaller --clusters there is more for each";
+    return "the page has room for a limited amount of text; with a smaller --clusters there is more for each";
   return sets
     ? "this page was made without the sets; --from FILE.jsonl puts them in"
     : "this page was made without texts";
@@ -83,13 +83,13 @@ function showPair() {
   );
   const below =
     estimate(equal) < data.threshold - 1e-9
-      ? ` That is below ${plain(data.threshold)}: others between them connect the two.`
+      ? ` That is below ${plain(data.threshold)}: other documents between them link the two.`
       : "";
   const facts = make(
     "p",
     null,
     `${whole(equal)} of ${whole(data.hashes)} rows of their signatures are equal; the estimate ` +
-      `strays by ${similar(standardError(equal))} (one standard error).${below}`,
+      `has a standard error of ${similar(standardError(equal))}.${below}`,
   );
   put(emptied("pair"), title, facts, sides(a, b));
   say(`${title.textContent}: ${a.key} and ${b.key}`);
@@ -113,27 +113,17 @@ function sides(a, b) {
       );
   }
   const [left, right] = [data.texts[a.text.at], data.texts[b.text.at]];
-  const view = compared(left.text, right.text, pair.fold);
-  const what = data.shown.sets ? ["item", "items"] : ["word", "words"];
-  const cut = (text) => text.bytes > data.shown.text_bytes_max;
-  const equal = view.left + view.right === 0;
-  const parts = [];
-  let summary = equal
-    ? `All ${what[1]} are the same.`
-    : `${counted(view.left, ...what)} only on the left, ${whole(view.right)} only on the right.`;
-  if (equal && (cut(left) || cut(right)))
-    summary = `What is shown is the same, ${what[0]} by ${what[0]}; what differs may lie behind it.`;
-  if (!view.aligned)
-    summary =
-      "Too much differs to align the two; marked is what the other text lacks anywhere. " + summary;
-  parts.push(make("p", null, summary));
-  if (cut(left) || cut(right)) {
+  const { sets } = data.shown;
+  const cut = [left, right].some((text) => text.cut);
+  const view = compared(left.text, right.text, { sets, foldEqual: pair.fold, cut });
+  const parts = [make("p", null, verdict(view, cut, sets))];
+  if (cut) {
     parts.push(
       make(
         "p",
         { class: "note" },
-        `Long texts are cut: the first ${whole(data.shown.text_bytes_max)} bytes ` +
-          `of ${whole(left.bytes)} and ${whole(right.bytes)} are compared here.`,
+        `This page has the first ${byteCount(data.shown.text_bytes_max)} of texts of ${byteCount(left.bytes)} and ` +
+          `${byteCount(right.bytes)}; what lies behind is not compared.`,
       ),
     );
   }
@@ -162,30 +152,6 @@ function sides(a, b) {
       ),
     );
   }
-  parts.push(beside(a, b, view));
+  parts.push(beside([keyOf(a.key), keyOf(b.key)], view));
   return parts;
-}
-
-function beside(a, b, view) {
-  const cell = (runs, tag) =>
-    make(
-      "td",
-      null,
-      runs.map(([text, differs]) => (differs ? make(tag, null, text) : text)),
-    );
-  const rows = view.rows.map((row) =>
-    row.folded
-      ? make(
-          "tr",
-          { class: "folded" },
-          make("td", { colspan: "2" }, counted(row.folded, "equal word"), " left out"),
-        )
-      : make("tr", null, cell(row.left, "del"), cell(row.right, "ins")),
-  );
-  return tableOf(
-    { class: "texts" },
-    unseenCaption("The two documents side by side; what differs is marked"),
-    [[keyOf(a.key)], [keyOf(b.key)]],
-    make("tbody", null, rows),
-  );
 }

@@ -4,18 +4,19 @@
 
 use std::collections::HashMap;
 
-use nearkin::{Signature, Snapshot};
+use nearkin::Snapshot;
 
 use super::data::{ClusterShown, Shown, Text, TextState};
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::originals::Originals;
+use crate::originals::{Originals, TextNow};
 use crate::progress::{Progress, Unit};
 
-/// Bytes shown of one text, at most.
-pub(super) const TEXT_BYTES_MAX: usize = 16 << 10;
+/// Bytes of one text in the page, at most. The page compares whole texts: what is cut here is not
+/// compared.
+pub(super) const TEXT_BYTES_MAX: usize = 1 << 20;
 /// Bytes of all texts, about.
-const TEXTS_BYTES_MAX: usize = 6 << 20;
+const TEXTS_BYTES_MAX: usize = 12 << 20;
 
 /// Reads texts: first two of each cluster, then a third of each, until there is no more place.
 /// Equal ones are kept once. `keys` are those of the documents of each cluster.
@@ -72,18 +73,11 @@ impl Texts {
         originals: &Originals,
         key: &[u8],
     ) -> Result<TextState, Failure> {
-        let Some((signature, mut text)) = originals.text(key) else {
-            return Ok(TextState::Missing);
+        let mut text = match originals.text_now(snapshot, key)? {
+            TextNow::Text(text) => text,
+            TextNow::Changed => return Ok(TextState::Changed),
+            TextNow::Missing => return Ok(TextState::Missing),
         };
-        // Also keeps a page from showing files that only bear the name of a document: whoever
-        // made the index must have had the text.
-        let is_other = |stored: Signature| {
-            stored.as_bytes() != signature.as_bytes()
-                || stored.shingle_count() != signature.shingle_count()
-        };
-        if snapshot.signature(key)?.is_none_or(is_other) {
-            return Ok(TextState::Changed);
-        }
         let bytes = text.len();
         let most = TEXT_BYTES_MAX.min(bytes);
         // A letter takes four bytes at most.
@@ -94,7 +88,7 @@ impl Texts {
         let (all, spent) = (&mut self.all, &mut self.bytes);
         let place = self.places.entry((text, bytes)).or_insert_with_key(|(text, bytes)| {
             *spent += text.len();
-            all.push(Text { text: text.clone(), bytes: *bytes });
+            all.push(Text { text: text.clone(), bytes: *bytes, cut: text.len() < *bytes });
             all.len() - 1
         });
         Ok(TextState::At(*place))

@@ -1,6 +1,6 @@
-// What all parts use: elements, numbers, times. Text gets into the page by textContent only.
+// What all pages use: elements, numbers, times, keys, the theme. Text gets into a page by
+// textContent only.
 
-const data = JSON.parse(document.getElementById("data").textContent);
 const SVG = "http:" + "//www.w3.org/2000/svg";
 
 // The element with an id.
@@ -78,15 +78,48 @@ function spanned(ms) {
   return whole(ms) + " ms";
 }
 
-// A key, set apart so that its letters cannot turn those around them.
+const UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+// "1 byte", "12.5 KiB", as the command line prints them.
+function byteCount(number) {
+  let unit = 0;
+  while (number >= 1024 && unit < UNITS.length - 1) [number, unit] = [number / 1024, unit + 1];
+  if (!unit) return counted(number, "byte");
+  return number.toFixed(1) + "\u00a0" + UNITS[unit];
+}
+
+// A key, isolated so that its letters cannot change the direction of those around them.
 const keyOf = (text) => make("bdi", { class: "key" }, text);
+
+// Keys differ at both ends: what does not fit is left out in the middle.
+const KEY_TAIL = 20;
+
+// A key on one line: its end is always shown, its beginning as far as there is room.
+function keyOnOneLine(text) {
+  const letters = Array.from(text);
+  if (letters.length <= KEY_TAIL) return make("bdi", { class: "key line", title: text }, text);
+  return make(
+    "bdi",
+    { class: "key line", title: text },
+    make("span", { class: "head" }, letters.slice(0, -KEY_TAIL).join("")),
+    make("span", null, letters.slice(-KEY_TAIL).join("")),
+  );
+}
+
+// A key without its middle, where no element can stand.
+function keyCut(text, most) {
+  const letters = Array.from(text);
+  if (letters.length <= most) return text;
+  const tail = Math.ceil((most - 3) / 2);
+  return letters.slice(0, most - 3 - tail).join("") + "..." + letters.slice(-tail).join("");
+}
 
 function emptied(id) {
   at(id).replaceChildren();
   return at(id);
 }
 
-// Tells whoever cannot see it.
+// Tells screen readers.
 function say(text) {
   at("said").textContent = text;
 }
@@ -102,7 +135,7 @@ function tableOf(attributes, caption, heads, body) {
 // The name of a table that is plain to those who see it.
 const unseenCaption = (text) => make("caption", { class: "unseen" }, text);
 
-// A table for those who would rather read numbers.
+// The numbers of a chart as a table.
 function table(caption, heads, rows, attributes) {
   const body = rows.map((cells) =>
     make(
@@ -123,3 +156,31 @@ function table(caption, heads, rows, attributes) {
 
 const folded = (title, ...children) =>
   make("details", { class: "numbers" }, make("summary", null, title), children);
+
+// Light or dark: as the system says, until somebody chooses.
+function theme() {
+  const button = at("theme");
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const root = document.documentElement;
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
+  const name = () => {
+    button.textContent = isDark() ? "Light theme" : "Dark theme";
+  };
+  try {
+    const kept = localStorage.getItem("nearkin-theme");
+    if (kept === "dark" || kept === "light") root.dataset.theme = kept;
+  } catch {
+    /* A browser may keep nothing for files. */
+  }
+  button.addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    try {
+      localStorage.setItem("nearkin-theme", root.dataset.theme);
+    } catch {
+      /* The same. */
+    }
+    name();
+  });
+  system.addEventListener("change", name);
+  name();
+}

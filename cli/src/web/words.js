@@ -1,8 +1,10 @@
-// Which words of two texts differ: in the page and not in the file, for so any two documents can
-// be compared of which each is here once.
+// Which words of two texts differ. The page aligns them, not the tool: any two documents of a
+// cluster can be compared, each of which is in the page once.
 
-// More changed words than this are not aligned: it costs their square.
-const EDITS_MAX = 1500;
+// More edits than this are not aligned, in a stretch between two equal lines: time and memory are
+// their square. A second or two at most.
+const EDITS_MAX = 4000;
+const ALIGN_MS_MAX = 4000;
 // Equal words beyond this are folded, but for those next to a change.
 const FOLD_MIN = 80;
 const CONTEXT = 24;
@@ -11,35 +13,44 @@ const ALONE = "\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script
 const WORD = new RegExp(`([${ALONE}]|[^\\s${ALONE}]+)(\\s*)`, "gu");
 const ITEM = /([^\n]+)(\n*)/g;
 
-// Words (or items) with the blanks behind them.
-const split = (text) =>
-  Array.from(text.matchAll(data.shown.sets ? ITEM : WORD), ([, word, gap]) => ({ word, gap }));
+// Words (or the items of a set, one a line) with the blanks behind them.
+const split = (text, sets) =>
+  Array.from(text.matchAll(sets ? ITEM : WORD), ([, word, gap]) => ({ word, gap }));
 
-// Numbers for words, so that comparing costs the same for all.
-function numbered(lists) {
+// Numbers for words or lines, so that comparing costs the same for all.
+function numbered(lists, nameOf) {
   const numbers = new Map();
   return lists.map((list) =>
-    Int32Array.from(list, ({ word }) => {
-      if (!numbers.has(word)) numbers.set(word, numbers.size);
-      return numbers.get(word);
+    Int32Array.from(list, (one) => {
+      const name = nameOf(one);
+      if (!numbers.has(name)) numbers.set(name, numbers.size);
+      return numbers.get(name);
     }),
   );
 }
 
-// Runs of equal and of differing words: {same, a: [from, to], b: [from, to]}, by the greedy
-// algorithm of Myers (Algorithmica 1, 1986). None if too much differs.
-function aligned(a, b) {
-  let head = 0;
-  while (head < a.length && head < b.length && a[head] === b[head]) head += 1;
-  let tail = 0;
-  while (
-    tail < a.length - head &&
-    tail < b.length - head &&
-    a[a.length - 1 - tail] === b[b.length - 1 - tail]
-  )
-    tail += 1;
-  const steps = edits(a.subarray(head, a.length - tail), b.subarray(head, b.length - tail));
-  if (!steps) return null;
+// The lines of a text, as their number of words and these words' numbers.
+function linesOf(words, numbers) {
+  const lines = [];
+  let from = 0;
+  words.forEach(({ gap }, place) => {
+    if (!gap.includes("\n") && place + 1 < words.length) return;
+    lines.push({ count: place + 1 - from, name: numbers.subarray(from, place + 1).join(" ") });
+    from = place + 1;
+  });
+  return lines;
+}
+
+const difference = (a, b) =>
+  jsdiff.diffArrays(a, b, { maxEditLength: EDITS_MAX, timeout: ALIGN_MS_MAX });
+
+// Runs of equal and of differing words: {same, a: [from, to], b: [from, to]}. Lines are aligned
+// first, and the words between equal lines then, so that long texts cost little. None if too much
+// differs.
+function aligned(left, right) {
+  const [a, b] = numbered([left, right], ({ word }) => word);
+  const [linesA, linesB] = [linesOf(left, a), linesOf(right, b)];
+  const lines = difference(...numbered([linesA, linesB], ({ name }) => name));
   const runs = [];
   let [x, y] = [0, 0];
   const push = (same, dx, dy) => {
@@ -54,49 +65,38 @@ function aligned(a, b) {
     x += dx;
     y += dy;
   };
-  push(true, head, head);
-  for (const [same, dx, dy] of steps) push(same, dx, dy);
-  push(true, tail, tail);
-  return runs;
-}
-
-function edits(a, b) {
-  const most = Math.min(a.length + b.length, EDITS_MAX);
-  const middle = most + 1;
-  const ends = new Int32Array(2 * most + 3);
-  const trace = [];
-  const down = (k, d, v, at) => k === -d || (k !== d && v[at + k - 1] < v[at + k + 1]);
-  for (let d = 0; d <= most; d += 1) {
-    trace.push(ends.slice(middle - d - 1, middle + d + 2));
-    for (let k = -d; k <= d; k += 2) {
-      let x = down(k, d, ends, middle) ? ends[middle + k + 1] : ends[middle + k - 1] + 1;
-      while (x < a.length && x - k < b.length && a[x] === b[x - k]) x += 1;
-      ends[middle + k] = x;
-      if (x >= a.length && x - k >= b.length) return walkedBack(trace, a.length, b.length, down);
+  // The words of a stretch without an equal line.
+  const stretch = (toX, toY) => {
+    const parts = difference(a.subarray(x, toX), b.subarray(y, toY));
+    for (const { added, removed, count } of parts || [])
+      push(!added && !removed, added ? 0 : count, removed ? 0 : count);
+    return Boolean(parts);
+  };
+  if (!lines) return stretch(a.length, b.length) ? runs : null;
+  let [lineX, lineY, toX, toY] = [0, 0, 0, 0];
+  for (const { added, removed, count } of lines) {
+    let words = 0;
+    const equal = !added && !removed;
+    for (let line = 0; line < count; line += 1)
+      words += added ? linesB[lineY + line].count : linesA[lineX + line].count;
+    if (!added) lineX += count;
+    if (!removed) lineY += count;
+    if (equal) {
+      if (!stretch(toX, toY)) return null;
+      push(true, words, words);
     }
+    if (!added) toX += words;
+    if (!removed) toY += words;
   }
-  return null;
+  return stretch(toX, toY) ? runs : null;
 }
 
-function walkedBack(trace, x, y, down) {
-  const steps = [];
-  for (let d = trace.length - 1; d >= 0; d -= 1) {
-    const [before, at, k] = [trace[d], d + 1, x - y];
-    const from = down(k, d, before, at) ? k + 1 : k - 1;
-    const beforeX = d ? before[at + from] : 0;
-    const beforeY = d ? beforeX - from : 0;
-    const equal = d ? Math.min(x - beforeX, y - beforeY) : x;
-    if (equal > 0) steps.push([true, equal, equal]);
-    if (d) steps.push(from === k + 1 ? [false, 0, 1] : [false, 1, 0]);
-    [x, y] = [beforeX, beforeY];
-  }
-  return steps.reverse();
-}
-
-// Where no alignment is found: each word that the other text lacks, wherever it stands.
-function lacking(own, other) {
+// Where no alignment is found: each word that the other text lacks, wherever it stands. Where that
+// text is cut, only up to the last word that it has.
+function lacking(own, other, cut) {
   const there = new Set(other);
-  return Array.from(own, (word) => !there.has(word));
+  const lacks = Array.from(own, (word) => !there.has(word));
+  return cut ? lacks.fill(false, lacks.lastIndexOf(false) + 1) : lacks;
 }
 
 const textOf = (words) => words.map(({ word, gap }) => word + gap).join("");
@@ -119,6 +119,7 @@ function rowsOf(left, right, runs, foldEqual) {
   const rows = [{ left: [], right: [] }];
   const put = (a, b, differs) => {
     const row = rows[rows.length - 1];
+    if (differs) row.differs = true;
     row.left.push(...marked(a, differs));
     row.right.push(...marked(b, differs));
   };
@@ -157,12 +158,15 @@ function rowsOf(left, right, runs, foldEqual) {
   return rows.filter((row) => row.folded || row.left.length || row.right.length);
 }
 
-// What there is to see of two texts.
-function compared(leftText, rightText, foldEqual) {
-  const [left, right] = [split(leftText), split(rightText)];
-  const [a, b] = numbered([left, right]);
-  const runs = aligned(a, b);
+// What there is to see of two texts. `sets`: they are items, one a line. `foldEqual`: leave out
+// long equal stretches. `cut`: one or both are only the beginning of a text, so that what stands
+// behind the last equal word is no difference: the other text may go on with it.
+function compared(leftText, rightText, { sets, foldEqual, cut }) {
+  const [left, right] = [split(leftText, sets), split(rightText, sets)];
+  const runs = aligned(left, right);
   if (runs) {
+    const last = runs[runs.length - 1];
+    const rest = cut && last && !last.same ? runs.pop() : null;
     const changed = runs.filter((run) => !run.same);
     const count = (side) => changed.reduce((sum, run) => sum + run[side][1] - run[side][0], 0);
     return {
@@ -170,14 +174,17 @@ function compared(leftText, rightText, foldEqual) {
       left: count("a"),
       right: count("b"),
       aligned: true,
+      rest: Boolean(rest),
     };
   }
-  const [lackLeft, lackRight] = [lacking(a, b), lacking(b, a)];
+  const [a, b] = numbered([left, right], ({ word }) => word);
+  const [lackLeft, lackRight] = [lacking(a, b, cut), lacking(b, a, cut)];
   const each = (words, lack) => words.flatMap((word, place) => marked([word], lack[place]));
   return {
-    rows: [{ left: each(left, lackLeft), right: each(right, lackRight) }],
+    rows: [{ left: each(left, lackLeft), right: each(right, lackRight), differs: true }],
     left: lackLeft.filter(Boolean).length,
     right: lackRight.filter(Boolean).length,
     aligned: false,
+    rest: false,
   };
 }

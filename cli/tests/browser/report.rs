@@ -96,6 +96,9 @@ fn charts_are_read_by_the_arrow_keys() {
     let Some(mut browser) = Browser::start() else { return };
     let scratch = Scratch::new();
     browser.open(&scratch.archive(), WINDOW, "light");
+    assert_eq!(browser.value("document.getElementById('details').open"), false, "folded");
+    browser.value("document.querySelector('nav a[href=\"#details\"]').click()");
+    assert_eq!(browser.value("document.getElementById('details').open"), true);
     for (chart, part) in [("#histogram", "pair"), ("#curve", "compared"), ("#timeline", "in all")] {
         let value = format!("document.querySelector('{chart} .plot').ariaValueText");
         browser.value(&format!("document.querySelector('{chart} .plot').focus()"));
@@ -184,12 +187,14 @@ fn pages_of_little_say_so() {
     scratch.run("report none --out none.html");
     browser.open(&scratch.path("none.html"), WINDOW, "light");
     assert!(browser.shown("#lead").contains("holds no documents"));
+    no_dead_links(&mut browser);
     checks::page(&mut browser);
     scratch.lines("one.jsonl", &[json!({"id": 1, "text": "only one of them"})]);
     scratch.run("add one --jsonl one.jsonl");
     scratch.run("report one --out one.html");
     browser.open(&scratch.path("one.html"), WINDOW, "dark");
     assert!(browser.shown("#lead").contains("None of 1 document"));
+    no_dead_links(&mut browser);
     checks::page(&mut browser);
     // A threshold that the index was not built for is told.
     let page = scratch.archive();
@@ -203,6 +208,7 @@ fn pages_of_little_say_so() {
     checks::page(&mut browser);
     scratch.run("report archive --threshold 1 --from spdx.jsonl --out high.html");
     browser.open(&scratch.path("high.html"), WINDOW, "light");
+    browser.value("document.getElementById('details').open = true");
     assert!(browser.shown("#similarity").contains("equal signatures"));
     checks::page(&mut browser);
     // Sets, whose texts are their items.
@@ -224,22 +230,192 @@ fn pages_of_little_say_so() {
     checks::page(&mut browser);
 }
 
+/// Every link of the page leads to a part that is shown.
+#[track_caller]
+fn no_dead_links(browser: &mut Browser) {
+    let dead = r#"[...document.querySelectorAll("nav a")].map((link) => link.hash)
+      .filter((hash) => !document.querySelector(hash).getClientRects().length)"#;
+    assert_eq!(browser.value(dead), json!([]));
+    assert!(browser.count("nav a") >= 2);
+}
+
 #[test]
 fn texts_that_differ_too_much_to_align_are_marked_all_the_same() {
     let Some(mut browser) = Browser::start() else { return };
     let scratch = Scratch::new();
     let set =
-        |id: &str, from: u32| json!({"id": id, "items": (from..from + 2_000).collect::<Vec<_>>()});
-    scratch.lines("sets.jsonl", &[set("a", 0), set("b", 1_000)]);
+        |id: &str, from: u32| json!({"id": id, "items": (from..from + 6_000).collect::<Vec<_>>()});
+    scratch.lines("sets.jsonl", &[set("a", 0), set("b", 3_000)]);
     scratch.run("add sets --jsonl sets.jsonl --items-field items --threshold 0.2 --hashes 256");
     scratch.run("report sets --from sets.jsonl --out r.html");
     browser.open(&scratch.path("r.html"), WINDOW, "light");
     browser.value("document.querySelector('button.row').click()");
     let pair = browser.shown("#pair");
     assert!(pair.contains("Too much differs to align"), "{}", &pair[..200]);
-    assert!(pair.contains("1,000 items only on the left, 1,000 only on the right"));
-    assert_eq!((browser.count("#pair del"), browser.count("#pair ins")), (1_000, 1_000));
+    assert!(pair.contains("3,000 items only on the left, 3,000 only on the right"));
+    assert_eq!((browser.count("#pair del"), browser.count("#pair ins")), (3_000, 3_000));
     assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// So many lines of ten words, each different from the others.
+fn lines_of(count: usize) -> Vec<String> {
+    let line = |at: usize| (0..10).map(|word| format!("w{at}x{word}")).collect::<Vec<_>>();
+    (0..count).map(|at| line(at).join(" ")).collect()
+}
+
+#[test]
+fn whole_texts_are_compared_and_what_is_cut_is_no_difference() {
+    let Some(mut browser) = Browser::start() else { return };
+    let scratch = Scratch::new();
+    // Longer than what was once shown. A block moves everything behind it; the last line differs.
+    let one = lines_of(2_000);
+    let mut other = one.clone();
+    other.splice(3..3, lines_of(2_300).split_off(2_000));
+    other.push("the end is another".to_owned());
+    // Longer than what a page has of one text: what is cut off is not compared.
+    let huge = lines_of(20_000);
+    let mut shifted = huge.clone();
+    shifted.splice(3..3, (0..50).map(|at| format!("shifted by {at}")));
+    let text = |lines: &[String]| lines.join("\n");
+    for (name, one, other) in [("a", &one, &other), ("b", &huge, &shifted)] {
+        let lines = [json!({"id": 1, "text": text(one)}), json!({"id": 2, "text": text(other)})];
+        scratch.lines(&format!("{name}.jsonl"), &lines);
+        scratch.run(&format!("add {name} --jsonl {name}.jsonl --threshold 0.5"));
+        scratch.run(&format!("report {name} --from {name}.jsonl --out {name}.html"));
+    }
+    browser.open(&scratch.path("a.html"), WINDOW, "light");
+    browser.value("document.querySelector('button.row').click()");
+    let pair = browser.shown("#pair");
+    assert!(pair.contains("0 words only on the left, 3,004 only on the right"), "{pair}");
+    browser.open(&scratch.path("b.html"), WINDOW, "light");
+    browser.value("document.querySelector('button.row').click()");
+    let pair = browser.shown("#pair");
+    assert!(pair.contains("what lies behind is not compared"), "{pair}");
+    assert!(pair.contains("0 words only on the left, 150 only on the right"), "{pair}");
+    // Everything can be looked at, a part at a time.
+    browser.value("document.getElementById('fold').click()");
+    let drawn = browser.count("#pair tbody tr");
+    browser.value("document.querySelector('#pair button.more').click()");
+    assert!(browser.count("#pair tbody tr") > drawn, "{drawn}");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn clusters_are_stepped_through_and_downloaded() {
+    let Some(mut browser) = Browser::start() else { return };
+    let scratch = Scratch::new();
+    browser.open(&scratch.archive(), WINDOW, "light");
+    assert!(browser.shown("#lead").contains("free"), "{}", browser.shown("#lead"));
+    browser.value("document.querySelector('button.row').click()");
+    assert_eq!(browser.value("document.getElementById('previous').disabled"), true);
+    let first = browser.shown("#cluster-title");
+    browser.value("document.getElementById('next').click()");
+    assert!(browser.shown(".steps").contains("Cluster 2 of 176"), "{}", browser.shown(".steps"));
+    assert_eq!(browser.text(FOCUS), "next");
+    // Beyond the part of the list that is drawn.
+    browser.value("for (let at = 0; at < 60; at += 1) document.getElementById('next').click()");
+    assert!(browser.shown(".steps").contains("Cluster 62 of 176"), "{}", browser.shown(".steps"));
+    assert_eq!(browser.count("tr.current button.row"), 1);
+    browser.value("for (let at = 0; at < 61; at += 1) document.getElementById('previous').click()");
+    assert_eq!(browser.shown("#cluster-title"), first);
+    // The bytes of a cluster order the list, too.
+    let bytes = "document.querySelector('.clusters tbody td:nth-child(3)').textContent";
+    browser.value(
+        "(() => { const order = document.getElementById('order'); order.value = 'free'; \
+         order.dispatchEvent(new Event('change')); })()",
+    );
+    assert!(browser.text(bytes).ends_with("KiB"), "{}", browser.text(bytes));
+    // The table that is saved holds a line for each document, with quotes doubled.
+    browser.value(
+        "(() => { window.saved = null; URL.createObjectURL = (blob) => { \
+         blob.text().then((text) => { window.saved = text; }); return '#'; }; \
+         document.getElementById('csv').click(); })()",
+    );
+    browser.wait_for("window.saved !== null");
+    let saved = browser.text("window.saved");
+    let lines: Vec<_> = saved.split_terminator("\r\n").collect();
+    assert_eq!(lines.len(), 402, "a head and 401 documents");
+    assert_eq!(lines[0], "\"cluster\",\"documents\",\"key\",\"similarity_to_first\",\"added_utc\"");
+    assert!(lines[1].contains("\"1.000\""), "{}", lines[1]);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn long_keys_show_both_ends_and_texts_are_stacked_on_a_phone() {
+    let Some(mut browser) = Browser::start() else { return };
+    let scratch = Scratch::new();
+    let text = lines_of(4).join("\n");
+    let key = |end: &str| format!("{}/{end}", vec!["a long folder"; 12].join("/"));
+    let lines = [
+        json!({"id": key("one.txt"), "text": text}),
+        json!({"id": key("two.txt"), "text": format!("{text}\nand \"more\"")}),
+    ];
+    scratch.lines("a.jsonl", &lines);
+    scratch.run("add a --jsonl a.jsonl --threshold 0.5");
+    scratch.run("report a --from a.jsonl --out a.html");
+    browser.open(&scratch.path("a.html"), PHONE, "light");
+    browser.value("document.querySelector('button.row').click()");
+    checks::page(&mut browser);
+    // The end of the key is inside the row.
+    let inside = r#"(() => {
+      const [row, end] = ["button.row", "button.row .key span:last-child"]
+        .map((name) => document.querySelector(name).getBoundingClientRect());
+      return end.width > 50 && end.left >= row.left && end.right <= row.right + 0.5;
+    })()"#;
+    assert_eq!(browser.value(inside), true);
+    assert!(browser.text("document.querySelector('button.row').textContent").ends_with("one.txt"));
+    let option = browser.text("document.querySelector('#left option').textContent");
+    assert!(option.contains("...") && option.ends_with("/one.txt"), "{option}");
+    // One below the other, as wide as the page; what is equal stands there once.
+    let stacked = r#"(() => {
+      const [left, right] = [".left", ".right"]
+        .map((name) => document.querySelector(".differs " + name).getBoundingClientRect());
+      return right.top >= left.bottom - 1 && Math.abs(left.width - right.width) < 1;
+    })()"#;
+    assert_eq!(browser.value(stacked), true);
+    let equal = "document.querySelector('.texts .equal .right').getClientRects().length";
+    assert_eq!(browser.value(equal), 0);
+    browser.resize(WINDOW);
+    browser.wait_for(&format!("{equal} === 1"));
+}
+
+#[test]
+fn labels_of_the_growth_never_meet() {
+    let Some(mut browser) = Browser::start() else { return };
+    let scratch = Scratch::new();
+    let meet = r##"(() => {
+      const boxes = [...document.querySelectorAll("#timeline svg text:not(.name)")]
+        .filter((text) => text.getAttribute("text-anchor") === "middle")
+        .map((text) => text.getBoundingClientRect());
+      const bad = boxes.filter((box, at) => at && box.left < boxes[at - 1].right + 4);
+      const out = boxes.filter((box) => box.right > innerWidth || box.left < 0);
+      return boxes.length < 2 ? ["none"] : [...bad, ...out].map((box) => box.left);
+    })()"##;
+    scratch.lines("two.jsonl", &[json!({"id": 1, "text": "one of them"})]);
+    scratch.run("add first --jsonl two.jsonl");
+    scratch.run("export first --out all.jsonl");
+    let all = fs::read_to_string(scratch.path("all.jsonl")).unwrap();
+    let all: Vec<Value> = all.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    // Seconds, minutes, hours, days, and long spans of days.
+    for (number, last) in
+        [9_000_u64, 590_000, 30_000_000, 1_000_000_000, 40_000_000_000].into_iter().enumerate()
+    {
+        let mut lines = vec![all[0].clone()];
+        lines[0]["documents"] = json!(21);
+        for at in 0..=20 {
+            let mut line = all[1].clone();
+            line["key"] = json!(format!("{at:02}"));
+            line["time"] = json!(1_700_000_000_000 + last / 20 * at);
+            lines.push(line);
+        }
+        scratch.lines("spread.jsonl", &lines);
+        scratch.run(&format!("import i{number} spread.jsonl"));
+        scratch.run(&format!("report i{number} --out r.html"));
+        for width in [360, 700, 1_280] {
+            browser.open(&scratch.path("r.html"), (width, 900), "light");
+            assert_eq!(browser.value(meet), json!([]), "{last} ms at {width}");
+        }
+    }
 }
 
 /// Pictures for the documents, if `NEARKIN_PICTURES` names a folder for them.

@@ -43,6 +43,8 @@ fn a_page_says_what_is_there() {
         ran.fields(),
         [
             "bytes",
+            "bytes_free",
+            "bytes_known",
             "clustered",
             "clusters",
             "clusters_shown",
@@ -65,6 +67,10 @@ fn a_page_says_what_is_there() {
     {
         assert_eq!(object[field], expected, "{field}");
     }
+    // Of b and c: a stays.
+    let free: u64 =
+        ["b", "c"].iter().map(|name| scratch.page(&format!("docs/{name}.txt")).len() as u64).sum();
+    assert_eq!((&object["bytes_free"], &object["bytes_known"]), (&free.into(), &2.into()));
     assert_eq!((&object["pairs"], &object["texts_shown"]), (&Value::from(3), &Value::from(3)));
     let data = data_of(&scratch.page("r.html"));
     assert_eq!(data["title"], "i");
@@ -184,21 +190,60 @@ fn texts_that_are_not_the_indexed_ones_are_not_shown() {
 }
 
 #[test]
-fn lines_hold_texts_and_long_ones_are_cut() {
+fn lines_hold_texts_and_only_very_long_ones_are_cut() {
     let scratch = Scratch::new();
     // Cut inside a letter of two bytes, if nobody takes care.
-    let long = format!("x{}", "\u{e9}t\u{e9} ".repeat(10_000));
-    let line = |id: u32| serde_json::json!({"n": id, "body": long}).to_string() + "\n";
-    scratch.write("all.jsonl", line(1) + &line(2));
+    let long = format!("x{}", "\u{e9}t\u{e9} ".repeat(200_000));
+    let whole = &long[..long.floor_char_boundary(1_000_000)];
+    let line = |id: u32, body: &str| serde_json::json!({"n": id, "body": body}).to_string() + "\n";
+    scratch.write("all.jsonl", line(1, &long) + &line(2, &long));
+    scratch.write("less.jsonl", line(1, whole) + &line(2, whole));
     scratch.run("add i --jsonl all.jsonl --key-field n --text-field body").ends_with(0);
+    scratch.run("add j --jsonl less.jsonl --key-field n --text-field body").ends_with(0);
     scratch.run("report i --out r.html").ends_with(0).says(&["--from FILE.jsonl"]);
     let data = scratch.report("i --from all.jsonl --from-key-field n --from-field body");
     let text = &data["texts"][0];
-    assert_eq!(text["bytes"], long.len());
-    let shown = text["text"].as_str().unwrap();
-    assert!(long.starts_with(shown) && (16_300..=16_384).contains(&shown.len()), "{}", shown.len());
+    assert_eq!((&text["bytes"], &text["cut"]), (&long.len().into(), &true.into()));
+    let (shown, most) = (text["text"].as_str().unwrap(), 1 << 20);
+    assert!(long.starts_with(shown) && (most - 3..=most).contains(&shown.len()), "{}", shown.len());
+    let free = data["totals"]["free"].as_u64().unwrap();
+    assert_eq!(free, line(2, &long).len() as u64, "the line of the second");
+    let data = scratch.report("j --from less.jsonl --from-key-field n --from-field body");
+    assert_eq!(data["texts"][0]["text"], whole);
+    assert!(data["texts"][0].get("cut").is_none());
     scratch.run("report i --from nowhere.jsonl --out s.html").ends_with(2).says(&["nowhere.jsonl"]);
     assert!(!scratch.path("s.html").exists() && !scratch.path("s.html.nearkin-tmp").exists());
+}
+
+#[test]
+fn folders_that_share_documents_are_counted() {
+    let scratch = Scratch::new();
+    let other = words(0).replace("word", "another");
+    for (path, text) in [
+        ("old/a.txt", words(0)),
+        ("old/b.txt", words(1)),
+        ("old/own.txt", "nothing of the kind is anywhere".to_owned()),
+        ("new/a.txt", words(0)),
+        ("new/c.txt", other.clone()),
+        ("new/sub/c.txt", other),
+    ] {
+        scratch.write(path, text);
+    }
+    scratch.run("add i old new").ends_with(0);
+    let data = scratch.report("i --no-texts");
+    let row = |a: &str, b: &str, counts: [u64; 5]| {
+        serde_json::json!({"a": a, "b": b, "clusters": counts[0], "documents_a": counts[1],
+            "all_a": counts[2], "documents_b": counts[3], "all_b": counts[4]})
+    };
+    let expected = [
+        row("old", "old", [1, 2, 3, 2, 3]),
+        row("new", "old", [1, 1, 2, 2, 3]),
+        row("new", "new/sub", [1, 1, 2, 1, 1]),
+    ];
+    assert_eq!(data["folders"], serde_json::json!({"rows": expected, "cut": false}));
+    assert!(data["totals"]["free_known"] == 0, "without texts nothing is looked for");
+    let one = Scratch::with_licences();
+    assert_eq!(one.report("i")["folders"]["rows"], serde_json::json!([]), "one folder");
 }
 
 #[test]
