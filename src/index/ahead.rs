@@ -1,13 +1,13 @@
 //! What queries will touch first, checked before they do: the maintenance thread's work on segments
 //! that were opened, and on those that were too long to be read back when they were made.
 //!
-//! Changes no answer, only who waits for the first look at a block. Maintenance goes first.
+//! Changes no answer, only who waits for the first look at a block. Maintenance goes first. With
+//! one processor, too: the scheduler shares it between queries and this thread for a few seconds;
+//! otherwise every query would check its own blocks.
 
 use crate::index::core::Core;
 use crate::index::read::state::HeldFile;
 use crate::segment::Segment;
-#[cfg(not(all(shuttle, test)))]
-use crate::sync::thread;
 use crate::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -28,19 +28,6 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    /// Whether there is a processor for it: with one only, it would take from queries what it saves
-    /// them.
-    #[cfg(not(all(shuttle, test)))]
-    pub(crate) fn is_worth_it() -> bool {
-        thread::available_parallelism().is_ok_and(|processors| processors.get() > 1)
-    }
-
-    /// The schedule explorer has one processor, and looks at this all the same.
-    #[cfg(all(shuttle, test))]
-    pub(crate) fn is_worth_it() -> bool {
-        true
-    }
-
     /// Goes on, also with what is new, until nothing is left, or somebody rings, or it is time for
     /// maintenance to look after the index unasked. Whether there was anything to do.
     pub(crate) fn go_on(&mut self, core: &Core, patience: Duration) -> bool {
@@ -195,10 +182,6 @@ mod tests {
 
     #[test]
     fn after_opening_what_is_in_memory_is_checked_unasked() {
-        if !super::Ahead::is_worth_it() {
-            eprintln!("SKIPPED: with one processor nothing is checked unasked");
-            return;
-        }
         let sim: Arc<dyn Storage> = Arc::new(Sim::new());
         // By hand, what is to be expected.
         let index = two_segments(&sim);

@@ -218,9 +218,8 @@ fn run(core: &Weak<Core>, patience: Duration) {
     if let Some(core) = core.upgrade() {
         core.ask_for_directories(|_| !core.alarm.stopping());
     }
-    let is_worth_it = Ahead::is_worth_it();
     while let Some(core) = core.upgrade() {
-        let walked = is_worth_it && ahead.go_on(&core, patience);
+        let walked = ahead.go_on(&core, patience);
         if !core.alarm.wait(if walked { Duration::ZERO } else { patience }) {
             return;
         }

@@ -216,7 +216,6 @@ impl Pool {
 
     /// What a thread of the pool does, until there are fewer members than threads.
     fn serve(&self) {
-        let is_worth_it = Ahead::is_worth_it();
         let mut state = self.lock();
         while state.threads <= state.members.len() {
             let now = Instant::now();
@@ -236,7 +235,7 @@ impl Pool {
                 self.woken.notify_one();
             }
             drop(state);
-            let next = work.step(is_worth_it);
+            let next = work.step();
             state = self.lock();
             if state.put_back(number, work, next) {
                 self.left.notify_all();
@@ -341,9 +340,9 @@ impl Queues {
 
 impl Work {
     /// One step; a panic in it, of a clock of the caller's, say, is the index's own affair.
-    fn step(&mut self, is_worth_it: bool) -> Next {
+    fn step(&mut self) -> Next {
         let Some(core) = self.core.upgrade() else { return Next::Gone };
-        let stepped = catch_unwind(AssertUnwindSafe(|| self.step_of(&core, is_worth_it)));
+        let stepped = catch_unwind(AssertUnwindSafe(|| self.step_of(&core)));
         stepped.unwrap_or_else(|_| {
             core.alarm.note_failure(Some("a step of maintenance panicked".to_owned()));
             self.put_off();
@@ -351,14 +350,14 @@ impl Work {
         })
     }
 
-    fn step_of(&mut self, core: &Core, is_worth_it: bool) -> Next {
+    fn step_of(&mut self, core: &Core) -> Next {
         if !std::mem::replace(&mut self.has_asked, true) {
             core.ask_for_directories(|_| !core.alarm.stopping());
             return Next::Ready;
         }
         let Some(was_rung) = core.alarm.take() else { return Next::Gone };
         if !(was_rung || self.goes_on || Instant::now() >= self.due) {
-            let is_warming = is_worth_it && self.ahead.go_on_briefly(core);
+            let is_warming = self.ahead.go_on_briefly(core);
             return if is_warming { Next::Warming(self.due) } else { Next::At(self.due) };
         }
         let step = core.maintain();

@@ -5,6 +5,7 @@
 use super::checked::{Bits, Checked, is_set, words};
 use super::ends::read_ends;
 use super::first_touch::FirstTouch;
+use super::read_mode::ReadMode;
 use crate::format::blocks::{BLOCK_BYTES, Footer, Section, Tail};
 use crate::format::bytes::{narrow, wide};
 use crate::format::header::FileHeader;
@@ -25,22 +26,10 @@ pub(crate) struct Listed {
     pub(crate) tail_hash: u64,
 }
 
-/// How segments are read, and when damage is seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub enum ReadMode {
-    /// Through a memory map. Every block of 4 KiB is read and its checksum compared when it is
-    /// first touched since open; what goes bad in it later is found by `verify`.
-    #[default]
-    Mmap,
-    /// Every read reads its blocks from the file and compares their checksums. Slower by an
-    /// order of magnitude; for file systems where maps misbehave, or where damage must be seen at
-    /// once.
-    Pread,
-}
-
 type Block = [u8; BLOCK_BYTES];
+
+/// Reads longer than this are of walks and merges, which read in order.
+const LONG_READ_BYTES: usize = 2 * BLOCK_BYTES;
 
 /// Blocks of the body that one block of the CRC table covers.
 const CRCS_PER_BLOCK: usize = BLOCK_BYTES / 4;
@@ -137,7 +126,15 @@ impl BlockFile {
     #[inline]
     pub(super) fn read(&self, offset: u64, count: usize) -> Result<Cow<'_, [u8]>> {
         match self.checked().bytes(offset, count) {
-            Some(bytes) => Ok(Cow::Borrowed(bytes)),
+            Some(bytes) => {
+                // Short of memory, some may have been evicted: the map has no read-ahead.
+                if count > LONG_READ_BYTES
+                    && let Some(map) = &self.map
+                {
+                    self.ask_disk(map, offset, count);
+                }
+                Ok(Cow::Borrowed(bytes))
+            }
             None => self.read_first(offset, count),
         }
     }

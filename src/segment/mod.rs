@@ -16,6 +16,7 @@ mod first_touch;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod forge;
 mod look_up;
+mod read_mode;
 mod reader;
 mod tables;
 #[cfg(test)]
@@ -28,13 +29,13 @@ mod write_tests;
 mod writer;
 
 pub(crate) use blocks::Listed;
-pub use blocks::ReadMode;
 pub(crate) use builder::{Builder, Built};
 pub(crate) use dead::{Dead, Ranks, write_dead};
 pub(crate) use ends::describe;
 pub(crate) use entries::Entries;
 pub(crate) use first_touch::FirstTouch;
 pub(crate) use look_up::{LOOK_UPS_TOGETHER, LookUp, Tables};
+pub use read_mode::ReadMode;
 pub(crate) use reader::Segment;
 pub(crate) use tables::{Need, Rebuild, Run};
 pub(crate) use verify::Watch;

@@ -26,6 +26,12 @@ impl Map {
         // lock keeps other instances from writing. Another program that truncates or rewrites
         // the files of a live index is outside the promise, and the README says so.
         let map = unsafe { memmap2::Mmap::map(file)? };
+        // Queries read single blocks far apart. Without this advice a page fault reads the
+        // neighbours, too, up to 128 KiB, and with little memory each fault evicts what the next
+        // query needs: 3,000,000 documents in 128 MiB were 25 times slower. What is read in order
+        // is asked for with `will_need`. Advice that is refused changes nothing but the time.
+        #[cfg(unix)]
+        let _ = map.advise(memmap2::Advice::Random);
         Ok(Self::Mapped(map))
     }
 

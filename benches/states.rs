@@ -1,0 +1,129 @@
+//! Queries in the states that people find an index in: while it is loaded, as loaded, compacted,
+//! just opened, with little memory.
+//!
+//! `cargo bench --bench states -- load DIR DOCUMENTS` makes an index in DIR and measures it while
+//! loading, as loaded, after as long a wait as the load took, and compacted. `open DIR DOCUMENTS
+//! SECONDS [pread]` opens it and measures it at once and after SECONDS. `sweep DIR` finds all its
+//! pairs, twice, and compacts it. The limit of memory and the processors are the caller's: start
+//! the program that `cargo bench --no-run` names in a cgroup, or with `taskset -c 0`.
+
+#![expect(clippy::unwrap_used, reason = "a benchmark may fail")]
+
+mod support;
+
+use nearkin::{Index, Maintenance, Options, Params, ReadMode, Signature};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Queries a figure is taken from.
+const QUERIES: u64 = 1_000;
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let number = |at: usize| args.get(at).and_then(|arg| arg.parse::<u64>().ok()).unwrap_or(0);
+    match args.first().map(String::as_str) {
+        Some("load") => load(args[1].as_ref(), number(2)),
+        Some("sweep") => sweep(args[1].as_ref()),
+        Some("open") => {
+            let is_pread = args.last().is_some_and(|arg| arg == "pread");
+            open(args[1].as_ref(), number(2), Duration::from_secs(number(3)), is_pread);
+        }
+        _ => eprintln!(
+            "SKIPPED: give `load DIR DOCUMENTS`, `open DIR DOCUMENTS SECONDS [pread]` or `sweep DIR`"
+        ),
+    }
+}
+
+/// Signatures of stored documents, or of none, in random order.
+fn queries(params: &Params, documents: u64, seed: u64, are_stored: bool) -> Vec<Signature> {
+    let mut state = seed;
+    let mut next = || support::random(&mut state) % documents;
+    let apart = if are_stored { 0 } else { 10 * documents };
+    (0..QUERIES).map(|_| support::signature(params, next() + apart)).collect()
+}
+
+/// Microseconds: the mean, and the median and the 99th of a hundred.
+fn timed(index: &Index, queries: &[Signature]) -> (f64, f64, f64) {
+    let begin = Instant::now();
+    let one = |query: &Signature| {
+        let begin = Instant::now();
+        index.query(query).run().unwrap();
+        begin.elapsed()
+    };
+    let mut times: Vec<Duration> = queries.iter().map(one).collect();
+    let mean = begin.elapsed().as_secs_f64() * 1e6 / queries.len() as f64;
+    times.sort_unstable();
+    let at = |share: usize| times[times.len() * share / 100].as_secs_f64() * 1e6;
+    (mean, at(50), at(99))
+}
+
+/// A line of the table, from queries drawn by `seed`.
+fn tell(index: &Index, documents: u64, seed: u64, state: &str) {
+    let params = support::params();
+    for (kind, are_stored) in [("hit", true), ("miss", false)] {
+        let (mean, p50, p99) = timed(index, &queries(&params, documents, seed, are_stored));
+        println!("{state:<28} {kind:<5} mean {mean:9.2}  p50 {p50:8.2}  p99 {p99:8.2} us");
+    }
+}
+
+fn load(folder: &Path, documents: u64) {
+    let params = support::params();
+    let path = folder.join("states.nearkin");
+    let options = Options::default().maintenance(Maintenance::Shared);
+    let index = Index::create(&path, &params, options).unwrap();
+    let begin = Instant::now();
+    let mut longest = Duration::ZERO;
+    for first in (0..documents).step_by(usize::try_from(support::BATCH).unwrap()) {
+        let batch = support::batches(&params, first, support::BATCH).pop().unwrap();
+        let written = Instant::now();
+        index.write(batch).unwrap();
+        longest = longest.max(written.elapsed());
+        // Five looks while loading, which count in its time.
+        if first > 0 && first % (documents / 5).next_multiple_of(support::BATCH) == 0 {
+            tell(&index, first, first, &format!("loading, {first}"));
+        }
+    }
+    let took = begin.elapsed();
+    println!("loaded {documents} in {:.2} s, longest batch {longest:.1?}", took.as_secs_f64());
+    for tenths in [0, 5, 10, 20] {
+        std::thread::sleep((begin + took + took * tenths / 10).duration_since(Instant::now()));
+        let stats = index.stats().unwrap();
+        let state = format!("as loaded, after {:.1} loads", f64::from(tenths) / 10.0);
+        tell(&index, documents, u64::from(tenths) + 1, &state);
+        println!("  segments {}", stats.segments);
+    }
+    let begin = Instant::now();
+    index.compact().unwrap();
+    println!("compact() took {:.2} s", begin.elapsed().as_secs_f64());
+    tell(&index, documents, 77, "compacted");
+    tell(&index, documents, 77, "compacted, asked again");
+    index.close().unwrap();
+}
+
+fn open(folder: &Path, documents: u64, wait: Duration, is_pread: bool) {
+    let mode = if is_pread { ReadMode::Pread } else { ReadMode::Mmap };
+    let options = Options::default().maintenance(Maintenance::Shared).read_mode(mode);
+    let begin = Instant::now();
+    let index = Index::open(folder.join("states.nearkin"), options).unwrap();
+    println!("open took {:.2?}", begin.elapsed());
+    tell(&index, documents, 1, "at once");
+    std::thread::sleep(wait);
+    tell(&index, documents, 2, &format!("after {wait:?}"));
+    tell(&index, documents, 2, "the same again");
+    index.close().unwrap();
+}
+
+fn sweep(folder: &Path) {
+    let options = Options::default().maintenance(Maintenance::Inline);
+    let index = Index::open(folder.join("states.nearkin"), options).unwrap();
+    for _ in 0..2 {
+        let begin = Instant::now();
+        let pairs = index.pairs(0.9).unwrap().flatten().count();
+        println!("{pairs} pairs in {:.2?}", begin.elapsed());
+    }
+    let begin = Instant::now();
+    index.remove(support::key(0)).unwrap();
+    index.compact().unwrap();
+    println!("compact() in {:.2?}", begin.elapsed());
+    index.close().unwrap();
+}
