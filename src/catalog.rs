@@ -32,7 +32,7 @@ use crate::{Error, ErrorKind, Result};
 
 const TABLE: TableDefinition<u64, &[u8]> = TableDefinition::new("nearkin");
 const KEY: u64 = 0;
-/// Of redb's page cache. The whole file is a few pages.
+/// Size of redb's page cache. The whole file is a few pages.
 const CACHE_BYTES: usize = 1 << 20;
 /// More than a catalog ever has; a longer file is not read into memory.
 const FILE_BYTES_MAX: u64 = 256 << 20;

@@ -396,7 +396,7 @@ impl Content {
         &self.signatures[begin..begin + self.signature_bytes]
     }
 
-    /// Of consecutive documents, one after the other.
+    /// The signatures of consecutive documents, concatenated.
     pub(crate) fn signatures(&self, ordinals: Range<u32>) -> &[u8] {
         let (begin, end) = (index(ordinals.start), index(ordinals.end));
         &self.signatures[begin * self.signature_bytes..end * self.signature_bytes]

@@ -41,7 +41,7 @@ pub struct Params {
     fields: Fields,
     /// The stop list: its words in order, with line ends between.
     stop: Option<Arc<str>>,
-    /// Of the fields: every query asks for it.
+    /// Hash of the fields, kept because every query needs it.
     signature_id: u64,
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct WalIdentity {
     pub(crate) params_id: u64,
     pub(crate) number: u64,
     pub(crate) salt: u64,
-    /// Of the file, in bytes.
+    /// Length of the file in bytes.
     pub(crate) length: u64,
     /// The change before the first this file may hold.
     pub(crate) floor: u64,
@@ -188,7 +188,7 @@ impl Wal {
         &self.path
     }
 
-    /// Of the file, in bytes.
+    /// Length of the file in bytes.
     pub(crate) fn length(&self) -> u64 {
         self.length
     }

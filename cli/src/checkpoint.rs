@@ -31,7 +31,7 @@ pub(crate) struct InputFile {
     bytes: u64,
     /// Nanoseconds since 1970; 0 where the file system does not say.
     modified: u128,
-    /// Of its first 64 KiB.
+    /// Hash of its first 64 KiB.
     head: u64,
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct LineFiles {
 pub(crate) struct Position {
     pub(crate) file: usize,
     pub(crate) line: u64,
-    /// Of the lines as they are unpacked.
+    /// Position in the unpacked lines.
     pub(crate) byte: u64,
 }
 

@@ -19,7 +19,7 @@ use crate::source;
 pub(crate) enum Content {
     Text(String),
     Items(Vec<String>),
-    /// Of a signature made elsewhere.
+    /// The rows of a signature made elsewhere.
     Rows(Vec<u64>),
 }
 
@@ -163,9 +163,9 @@ pub(crate) struct Lines {
     bytes_max: usize,
     number: u64,
     bytes_read: u64,
-    /// Of a file that may be packed: bytes as they lie in it.
+    /// For a file that may be packed, bytes read of the file itself.
     taken: Option<Arc<AtomicU64>>,
-    /// Of stdin: not 0 as long as more lines than are at hand here were read.
+    /// For stdin, not 0 while lines beyond the current buffer have been read.
     ends_ahead: Option<Arc<AtomicUsize>>,
 }
 

@@ -82,7 +82,7 @@ pub(crate) fn create(args: &Create, output: &mut Output) -> Result<Ended, Failur
 #[derive(Serialize)]
 struct StatsObject {
     documents: u64,
-    /// Of an index of passages: those of all documents.
+    /// In an index of passages, the passages of all documents.
     #[serde(skip_serializing_if = "Option::is_none")]
     passages_stored: Option<u64>,
     dead: u64,

@@ -73,7 +73,7 @@ pub(crate) enum Reason {
     BadLine(String),
     /// A key that the index cannot hold.
     BadKey(String),
-    /// Of `nearkin mirror`: there is a document that somebody else keeps.
+    /// `nearkin mirror` found a document under this key that it does not own.
     Taken,
 }
 

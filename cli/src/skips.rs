@@ -13,7 +13,7 @@ use crate::raw::{self, Origin, Reason, Skipped};
 /// After so many lines of which none is of use, no more is read.
 const GIVE_UP: u64 = 1_000;
 
-/// So many of each kind are named, unless all are to be.
+/// Skipped inputs named per kind without `--verbose`.
 const NAMED_MAX: u64 = 5;
 
 /// What was passed over so far.

@@ -49,7 +49,7 @@ pub(crate) struct Source {
     pub(crate) taken: Arc<AtomicU64>,
     /// Whether the lines are the very bytes of a file, which can be read from any place.
     pub(crate) plain: bool,
-    /// Of stdin, as of [`Stdin::ends_ahead`]; none of what is packed.
+    /// See [`Stdin::ends_ahead`]; none for other inputs and for packed ones.
     pub(crate) ends_ahead: Option<Arc<AtomicUsize>>,
 }
 
@@ -173,7 +173,7 @@ pub(crate) fn open_as_it_is(path: &Path, columns: &[&str]) -> Result<Source, Fai
                 "name the file: it is not a stream",
             ));
         }
-        // Of what is packed nobody knows how many lines a block comes to.
+        // The number of lines in a packed block is not known before it is unpacked.
         let ends_ahead = (packing == Packing::None).then_some(ends_ahead);
         return Ok(Source { name: "stdin".to_owned(), reader, taken, plain: false, ends_ahead });
     }

@@ -165,8 +165,8 @@ fn read(
     Ok(sample)
 }
 
-/// So many of all that are offered, each with the same chance (Vitter, "Random sampling with a
-/// reservoir", algorithm R); the same ones each time.
+/// A uniform sample of fixed size (Vitter, "Random sampling with a reservoir", algorithm R); the
+/// same one in each run.
 struct Reservoir {
     documents: Vec<(Vec<u8>, Signature)>,
     most: usize,

@@ -235,8 +235,8 @@ fn verify_between(
     Ok(table_of_pairs(found.into_iter().filter_map(documents).collect()))
 }
 
-/// Of candidates (band, signature, signature) those that are pairs and count at this band: their
-/// row in the batch, equal rows and similarity.
+/// The candidates (band, signature, signature) that are pairs and count at this band: their row in
+/// the batch, equal rows and similarity.
 #[pyfunction]
 fn verify(
     py: Python<'_>,

@@ -167,7 +167,7 @@ impl Grouping {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Section {
     pub(crate) kind: SectionKind,
-    /// Of the directories their [`Grouping`], of all others 0.
+    /// The [`Grouping`] for the section of directories, 0 for all others.
     pub(crate) codec: u32,
     pub(crate) offset: u64,
     pub(crate) bytes: u64,

@@ -30,7 +30,7 @@ const ROW_BYTES_MAX: usize = 4 << 20;
 /// Everything the catalog says. The order of the fields is the order of the bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Row {
-    /// Of the index; every file repeats it.
+    /// Identifies the index; every file repeats it.
     pub(crate) uuid: [u8; 16],
     pub(crate) params: Params,
     /// The versions of Unicode that made its first signatures; for people.
@@ -50,7 +50,7 @@ pub(crate) struct Row {
 pub(crate) struct WalEntry {
     pub(crate) number: u64,
     pub(crate) salt: u64,
-    /// Of the file, in bytes.
+    /// Length of the file in bytes.
     pub(crate) length: u64,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct WalEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SegmentEntry {
     pub(crate) number: u64,
-    /// Of the file, in bytes.
+    /// Length of the file in bytes.
     pub(crate) length: u64,
     pub(crate) tail_hash: u64,
     pub(crate) docs: u32,
@@ -73,7 +73,7 @@ pub(crate) struct SegmentEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DeadEntry {
     pub(crate) number: u64,
-    /// Of the file, in bytes.
+    /// Length of the file in bytes.
     pub(crate) length: u64,
     pub(crate) tail_hash: u64,
 }
@@ -285,7 +285,7 @@ mod tests {
             let mut damaged = bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
             let error = Row::decode(&damaged).expect_err("damaged");
-            // Of the version byte alone: under a checksum that holds it names a newer writer.
+            // Only the version byte: under a valid checksum it names a newer writer.
             let known = VERSIONS.contains(&damaged[0]);
             assert_eq!(error.unsupported, !known, "bit {bit}");
         }

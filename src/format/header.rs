@@ -25,7 +25,7 @@ pub(crate) enum FileKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileHeader {
     pub(crate) kind: FileKind,
-    /// Of the index the file belongs to.
+    /// The index that the file belongs to.
     pub(crate) uuid: [u8; 16],
     pub(crate) number: u64,
     /// `Params::id` of the index.

@@ -18,7 +18,7 @@ pub(crate) const RECORD_ALIGN: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WalHeader {
     pub(crate) salt: u64,
-    /// Of the file, in bytes.
+    /// Length of the file in bytes.
     pub(crate) length: u64,
     /// The change before the first this file may hold.
     pub(crate) floor: u64,
@@ -70,7 +70,7 @@ pub(crate) struct RecordHeader {
     pub(crate) kind: RecordKind,
     pub(crate) body_bytes: u32,
     pub(crate) body_crc: u32,
-    /// Of an idle record: the last change before it.
+    /// For an idle record, the last change before it.
     pub(crate) change: u64,
     pub(crate) horizon: u64,
 }

@@ -39,8 +39,8 @@ pub struct Batch {
     entries: Vec<Entry>,
     /// What only inserts have, in their order: a remove is small, and often they are many.
     inserts: Vec<Insert>,
-    /// Of each operation: signature, key, payload. In one piece, so that a batch of thousands
-    /// takes no memory of its own for each.
+    /// The signature, key and payload of each operation, concatenated: one allocation for a
+    /// batch of thousands.
     bytes: Vec<u8>,
 }
 

@@ -14,7 +14,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// So many syncs begin without waiting for anybody, at most, after one waited in vain.
+/// Upper bound of the back-off: syncs that skip the group wait after it timed out.
 const SKIPPED_MAX: u32 = 64;
 
 /// A place in the stream of changes.

@@ -40,7 +40,7 @@ pub struct Key<'a>(Bytes<'a>);
 enum Bytes<'a> {
     Borrowed(&'a [u8]),
     Owned(Vec<u8>),
-    /// So many bytes, without memory of their own.
+    /// A short key: its length and its bytes, without an allocation.
     Inline(u8, [u8; INLINE_MAX]),
 }
 

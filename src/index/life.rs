@@ -17,7 +17,7 @@ use std::path::Path;
 
 /// A log with room for some fifty documents.
 const TINY_LOG_BYTES: u64 = 16 << 10;
-/// Of a catalog of few segments, after a commit that left no free pages at its end.
+/// Size of a catalog with few segments after a commit that left no free pages at its end.
 const CATALOG_BYTES: u64 = 44 << 10;
 
 /// What a temporary index is called where others have a path.

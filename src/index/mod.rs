@@ -40,10 +40,10 @@ pub use event::Event;
 pub use handle::Index;
 pub use key::Key;
 pub use options::{Durability, Maintenance, Options};
+pub(crate) use read::query::check_threshold;
 pub use read::{
     Alike, Answer, Cluster, Clusters, Collapsed, CollapsedPairs, Document, Documents, Exact, Fetch,
     Keys, Maintained, Match, Pair, Pairs, Progress, Queries, Query, Recovery, Snapshot, Stats,
     Verification,
 };
-pub(crate) use read::query::check_threshold;
 pub use reader::Reader;

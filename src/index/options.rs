@@ -110,7 +110,7 @@ impl Default for Options {
             compaction_write_bytes: 2 << 20,
             wal_bytes_min: 1 << 20,
             wal_bytes_max: 64 << 20,
-            // Of the indexes of most tests all would be, and none would have a reserve.
+            // 0 in tests: their indexes are small, and all would be tiny and have no reserve.
             tiny_bytes_max: if cfg!(test) { 0 } else { 64 << 10 },
             tier_segments_max: 8,
             step_bytes: 16 << 20,

@@ -24,7 +24,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) outcomes: Vec<Outcome>,
     /// Where the live version of each key lies, if there is one: what takes effect ends it.
     pub(crate) places: Vec<Option<Place>>,
-    /// Of operations that come to a document which they do not say whole; in their order.
+    /// Documents that an operation gives only in part, in the order of the operations.
     merged: Vec<Merged>,
     /// Which of these is that of an operation, counted from 1; empty while there is none.
     merged_of: Vec<u32>,
@@ -328,7 +328,7 @@ impl Plan<'_> {
                 let payload = payload.unwrap_or_default();
                 LoggedOperation::Insert { key, payload, time, shingle_count, signature }
             }
-            // Of these nothing else takes effect.
+            // Nothing else of these operations takes effect.
             Operation::SetPayload { .. } | Operation::Remove { .. } => {
                 LoggedOperation::Remove { key }
             }
@@ -396,7 +396,7 @@ impl Plan<'_> {
     pub(crate) fn documents_after(&self, before: u64) -> u64 {
         self.outcomes.iter().fold(before, |documents, outcome| match outcome {
             Outcome::Inserted => documents + 1,
-            // Of a forged dead file more documents may live than the catalog counts.
+            // With a forged dead file more documents may live than the catalog counts.
             Outcome::Removed => documents.saturating_sub(1),
             _ => documents,
         })

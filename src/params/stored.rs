@@ -36,7 +36,7 @@ pub(super) enum StoredShingles {
     Lines(u32),
     Items,
     WordsWithout(u32, String),
-    /// Of passages: shingles of words, window, stride, stop list.
+    /// An index of passages: shingles of words, window, stride, stop list.
     WordsInPassages(u32, u32, u32, Option<String>),
 }
 

@@ -140,7 +140,7 @@ impl PassageIndex {
         let mut batch = Batch::new();
         // The payload that was last given for a key.
         let mut given: HashMap<&[u8], &[u8]> = HashMap::new();
-        // Of each text: whether there was one, or None if a later one takes its place.
+        // For each text, whether its key was stored; None if a later text of the batch replaces it.
         let mut before = Vec::with_capacity(texts.len());
         for (at, text) in texts.iter().enumerate() {
             given.extend(text.payload.as_ref().map(|payload| (text.key(), &payload[..])));

@@ -46,10 +46,10 @@ pub(super) struct BlockFile {
     tail: Tail,
     /// `None` in `ReadMode::Pread`.
     map: Option<Map>,
-    /// Of each block of the body whether it was read and its CRC was right since open.
+    /// Blocks of the body whose checksum was found right since opening.
     checked: Bits,
-    /// The same: the disk was asked for it by a look-up. Asking is a call of the system, and a
-    /// batch asks for the same block again and again before it reads any. Made when first needed.
+    /// Blocks that a look-up has requested from the disk. A request is a system call, and a
+    /// batch requests the same block many times before it reads any. Allocated on first use.
     asked: OnceLock<Vec<AtomicU64>>,
     /// The blocks of the CRC table, copied once checked.
     crc_table: Vec<OnceLock<Box<Block>>>,

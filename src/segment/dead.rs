@@ -151,7 +151,7 @@ pub(crate) struct Ranks {
 }
 
 impl Ranks {
-    /// Of a segment of `docs` documents with these bits dead.
+    /// The ranks of a segment of `docs` documents in which these bits are dead.
     pub(crate) fn new(bits: Vec<u64>, docs: u32) -> Self {
         assert!(bits.len() == index(docs).div_ceil(64), "one bit per document");
         assert!(!beyond(&bits, docs), "no bits beyond the documents");
@@ -164,7 +164,7 @@ impl Ranks {
         Self { bits, before, docs }
     }
 
-    /// Of a segment without deaths.
+    /// The ranks of a segment without dead documents.
     pub(crate) fn all_live(docs: u32) -> Self {
         Self::new(vec![0; index(docs).div_ceil(64)], docs)
     }

@@ -55,7 +55,7 @@ impl Segment {
         self.blocks.read(entries.at, index(entries.count) * 4)
     }
 
-    /// Of an ordinal among these that is none of the segment's.
+    /// The error for an ordinal among these that the segment does not have.
     #[cold]
     pub(crate) fn no_such_document(&self, entries: &Entries) -> Error {
         self.blocks.corrupt(entries.at, "bucket names a document that is not there")

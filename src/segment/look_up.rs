@@ -457,7 +457,7 @@ mod tests {
             segment.look_up(Tables::Bands, &keys, touch, &mut look_ups);
             assert!(look_ups.iter().all(|one| asked(one.at, 8)));
             segment.find_groups(Tables::Bands, touch, &mut look_ups).expect("sound");
-            // Of a window that is at hand no more than that is read, as a rule.
+            // A look-up mostly reads no more than the window, once it is in checked memory.
             for LookUp { at, window, begin, end, .. } in &look_ups {
                 let bytes = 2 * index((end - begin).min(GROUP_MAX));
                 assert!(*window != NOT_AT_HAND || bytes == 0 || asked(*at, bytes));

@@ -138,7 +138,7 @@ pub(crate) struct Rebuild {
     /// While counting, by part: entries, at one place later. Then where the part's next entry
     /// goes; after the scatter that is where the next part begins.
     cursors: Vec<u32>,
-    /// Of one table and range, in order of (part, ordinal): fingerprint and ordinal in one word.
+    /// The entries of one table and range, by (part, ordinal): fingerprint and ordinal in one word.
     entries: Vec<u64>,
     /// Where `Emit` is.
     table: u32,
@@ -157,7 +157,7 @@ enum Stage {
 }
 
 impl Rebuild {
-    /// Of memory, `memory_bytes` are used, or more if that is too little to make progress.
+    /// Uses `memory_bytes` of memory, or more where that is too little to make progress.
     pub(crate) fn new(shape: &Shape, docs: u32, memory_bytes: usize) -> Self {
         Self::of(shape, docs, Grouping::default(), memory_bytes)
     }

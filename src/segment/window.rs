@@ -17,8 +17,8 @@ pub(super) const LINE: u64 = 64;
 const _: () = assert!(size_of::<Window>() == 64, "a window is as long as a line");
 
 /// A quarter of it: 8 fingerprints. At least so far from where one is presumed the window reaches.
-/// Of 64 fingerprints that are random, the number that is below one in the middle has the standard
-/// deviation 4.
+/// Minimum slack around the predicted position: the rank of the median among 64 random
+/// fingerprints has a standard deviation of 4.
 const QUARTER: u64 = LINE / 4;
 
 /// Where among so many fingerprints in order one would be if all were as far from each other as

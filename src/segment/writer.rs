@@ -26,7 +26,7 @@ pub(super) struct Output {
     file: Arc<dyn File>,
     /// By block; of blocks that one stream wrote whole.
     crcs: Vec<u32>,
-    /// Of blocks that several streams share.
+    /// Pieces of blocks that several streams share.
     pieces: Vec<Piece>,
     /// What is written at once, and at multiples of what.
     write_bytes: usize,

@@ -28,7 +28,7 @@ const REMOVES: usize = 10_000;
 /// Which line has which rank.
 enum Order {
     First,
-    /// Of so many lines.
+    /// From the last line to the first, of this many.
     Newest(u64),
     /// Lines from the longest document to the shortest: shingles, counted down, above the line.
     Longest(Vec<u64>),
@@ -155,7 +155,7 @@ fn decide(
     let mut kept = Batch::new();
     let mut decided = vec![Verdict::None; numbers.len()];
     for ((rank, signature), found) in documents.iter().zip(found) {
-        // Of equally similar ones the most preferred: what is stored was kept before.
+        // On a tie the stored document, which was kept before.
         let like = match (found, fresh.like(signature.as_bytes())) {
             (Some(stored), Some(fresh)) if fresh.1 > stored.1 => Some(fresh),
             (stored, fresh) => stored.or(fresh),
@@ -180,7 +180,7 @@ fn decide(
 /// A rank, and how many rows are equal.
 type Like = (u64, u32);
 
-/// Of each document, the most similar of those kept in chunks before; on all cores.
+/// Finds, for each document, the most similar one that earlier chunks kept; on all cores.
 fn stored(
     asked: &Asked<'_>,
     work: &Work,
@@ -206,7 +206,7 @@ struct Fresh<'a> {
     signatures: Vec<&'a [u8]>,
     /// By the number of a band and its bytes: who had it last.
     bands: HashMap<(usize, &'a [u8]), usize, RandomState>,
-    /// Of each band of each of them: who had it before.
+    /// For each band of each document, the earlier document with the same band.
     before: Vec<Option<usize>>,
     band_bytes: usize,
     band_count: usize,

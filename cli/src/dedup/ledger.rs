@@ -37,7 +37,7 @@ pub(super) struct Entry {
     pub(super) key: Text,
     /// The key of the document in the archive; of a skipped line the reason.
     pub(super) other: Text,
-    /// Of a document; else zeros.
+    /// The signature of a document; zeros for other lines.
     pub(super) signature: Vec<u8>,
 }
 

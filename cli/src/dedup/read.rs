@@ -30,7 +30,7 @@ struct Read {
     origin: Origin,
     key: Vec<u8>,
     signature: Signature,
-    /// Of the archive: the most similar document, and how many rows are equal.
+    /// The most similar document of the archive, and the number of equal rows.
     like: Option<(Vec<u8>, u32)>,
 }
 

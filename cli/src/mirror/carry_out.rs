@@ -35,7 +35,7 @@ const BATCH_BYTES_MAX: usize = 8 << 20;
 /// What an entry of a batch takes beside key and signature, generously.
 const ENTRY_BYTES: usize = 128;
 
-/// Of more changes of one kind, only so many are named to people, unless all are to be.
+/// Changes of one kind that are named without `--verbose`.
 const NAMED_MAX: u64 = 20;
 
 /// Removes of one batch.

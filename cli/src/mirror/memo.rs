@@ -168,7 +168,7 @@ mod tests {
             assert_eq!(Memo::decode(&payload[..end]), None);
         }
         assert_eq!(Memo::decode(&[&payload[..], b"x"].concat()), None);
-        // Of before: what it says nothing of is read again.
+        // A memo of an earlier version: files that it says nothing about are read again.
         let before = [&b"NKM1"[..], &payload[4..56]].concat();
         let read_again = Memo { settled: false, signature: None, ..memo };
         assert_eq!(Memo::decode(&before), Some(read_again));

@@ -70,11 +70,11 @@ pub(crate) enum Before {
 pub(crate) struct Told {
     index: NoteFolder,
     folder: u64,
-    /// Of this folder: what was known before.
+    /// Entries of this folder from the last run.
     before: HashMap<u128, Entry>,
-    /// Of this folder: what is so now.
+    /// Entries of this folder from this run.
     now: HashMap<u128, Entry>,
-    /// Of other folders: kept.
+    /// Entries of other folders, kept.
     others: Vec<(u64, u128, Entry)>,
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Route {
     pub(super) path: String,
 }
 
-/// Of one route.
+/// The counters of one route.
 #[derive(Debug, Default)]
 struct Series {
     statuses: BTreeMap<u16, u64>,

@@ -31,7 +31,7 @@ pub(crate) struct Rows {
     columns: Vec<Column>,
     /// The row group that is read after this one.
     group_next: usize,
-    /// Of the row group being read, in order of `columns`; empty between row groups.
+    /// Readers of the current row group, in the order of `columns`; empty between row groups.
     readers: Vec<ColumnReader>,
     /// Lines, and how many of their bytes were given out.
     text: Vec<u8>,
@@ -104,7 +104,7 @@ fn columns(
         if !wanted.is_empty() && !wanted.contains(&name) {
             continue;
         }
-        // Of several leaves a column is a structure or a map.
+        // A column of several leaves is a structure or a map.
         match Column::of(leaf, place).filter(|_| leaves[name] == 1) {
             Some(column) => found.push(column),
             None if wanted.is_empty() => {}

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 /// How many more and how many fewer rows a band may have than the rule's choice.
 const ROWS_AROUND: usize = 2;
 
-/// Of a document in a bucket table, and of what is stored beside its signature, key and payload
+/// Bytes of a document in one bucket table, and beside its signature, key and payload
 /// (`docs/FILE_FORMAT.md`).
 const ENTRY_BYTES: f64 = 6.2;
 const FIXED_BYTES: f64 = 20.0;

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-/// Of the plot on the terminal: points across, and lines from 0 to 1.
+/// Size of the plot on the terminal: points across, lines from 0 to 1.
 const COLUMNS: usize = 61;
 const LINES: usize = 13;
 

@@ -29,7 +29,7 @@ pub(super) type Pair = (Vec<u8>, Vec<u8>);
 pub(super) struct Cost {
     /// Pairs of a query and another document that are compared.
     pub(super) compared: u64,
-    /// Of these, pairs that do not reach the threshold.
+    /// Compared pairs that do not reach the threshold.
     pub(super) in_vain: u64,
 }
 
@@ -93,7 +93,7 @@ impl Sample {
         Costs { queries: queries as u64, pairs, each: costs }
     }
 
-    /// Of pairs of keys, those whose documents are here.
+    /// The agreements of those pairs whose documents are in the sample.
     pub(super) fn agreements(&self, pairs: &[Pair]) -> Vec<Agreement> {
         let rows = |key: &Vec<u8>| self.places.get(key).map(|place| &self.rows[*place]);
         let known = pairs.iter().filter_map(|(a, b)| Some((rows(a)?, rows(b)?)));

@@ -30,7 +30,7 @@ pub(super) struct Together<'a> {
     pub(super) operations: &'a [Operation<'a>],
     pub(super) signatures: Vec<&'a [u8]>,
     pub(super) key_hashes: Vec<u64>,
-    /// Of each signature in turn.
+    /// The BandKeys of the first signature, then those of the second, and so on.
     band_keys: Vec<u64>,
 }
 

@@ -165,7 +165,7 @@ impl Carried<'_> {
 struct Import<'a> {
     core: &'a Core,
     from: &'a Snapshot,
-    /// Of the lanes of the two indexes.
+    /// Bits per lane of the source and of the target.
     bits: (u32, u32),
     batch_bytes_max: usize,
     batch: Vec<Carried<'a>>,

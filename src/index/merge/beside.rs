@@ -17,8 +17,8 @@ use crate::sync::{mpsc, thread};
 const DOCS_MIN: usize = if cfg!(test) { 32 } else { 8 * 1024 };
 /// Documents fed at once: what is read of them for one band is still in the cache for the next.
 const FED_DOCS_MAX: u32 = if cfg!(test) { 7 } else { 2 * 1024 };
-/// Of the memory of a merge, the part in which tables are computed, inverse, unless a single table
-/// needs more; half of it is for runs that wait to be written.
+/// Inverse of the share of a merge's memory that is used to compute tables, unless a single table
+/// needs more. Half of this share holds runs that wait to be written.
 const COMPUTING_SHARE_INVERSE: usize = 8;
 
 /// The documents of a flush.

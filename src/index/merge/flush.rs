@@ -204,7 +204,7 @@ impl Core {
     ) -> Result<()> {
         let mut dying: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
         for (segment, ordinal, change) in before.state.memtable.read().segment_deaths() {
-            // Of a snapshot that is backed up, later ones are there, too.
+            // During a backup the memtable also holds deaths after the snapshot.
             if change <= before.visible {
                 dying.entry(segment).or_default().push(ordinal);
             }

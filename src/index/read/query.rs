@@ -294,7 +294,7 @@ impl Snapshot {
     }
 }
 
-/// Of what was found for several probes: each document once, with the most equal rows.
+/// Merges what several probes found: each document once, with its largest count of equal rows.
 fn keep_best(found: &mut Vec<Found>) {
     found.sort_unstable_by_key(|found| (found.place, std::cmp::Reverse(found.equal_rows)));
     found.dedup_by_key(|found| found.place);

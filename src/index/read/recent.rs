@@ -15,7 +15,7 @@ const LAST: u64 = u64::MAX - 1;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Recent<'a> {
     asked: Asked<'a>,
-    /// Of each signature in turn.
+    /// The BandKeys of the first signature, then those of the second, and so on.
     band_keys: &'a [u64],
     bands: usize,
     /// The number of the memtable among the sources.
@@ -45,7 +45,7 @@ impl<'a> Recent<'a> {
     ) {
         let mut walk = Walk::default();
         let first = probes.start;
-        // Of each probe the document that was found last: it mostly shares more than one band.
+        // The last document found for each probe: most documents share more than one band.
         let mut last_found = vec![u32::MAX; probes.len()];
         let keys = &self.band_keys[first * self.bands..probes.end * self.bands];
         for (band, number) in (0..self.bands).zip(0..) {
@@ -66,8 +66,8 @@ impl<'a> Recent<'a> {
         }
     }
 
-    /// Of each of the signatures (64 at most), which of those before it are so much like it that
-    /// either, once stored, is found for the other; as bits, the first signature's the lowest.
+    /// For each signature (at most 64), a bit set of the earlier signatures that match it: either,
+    /// once stored, is found by a query with the other. Bit 0 is the first signature.
     pub(crate) fn alike(&self) -> Vec<u64> {
         let count = self.asked.signatures.len();
         let mut alike = vec![0; count];

@@ -11,9 +11,9 @@ const KEPT_BYTES_MAX: usize = 64 << 10;
 /// Memory for searches; what it holds means nothing between two of them.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    /// Of each signature in turn.
+    /// The BandKeys of the first signature, then those of the second, and so on.
     pub(super) band_keys: Vec<u64>,
-    /// Of each signature, for each segment, for each band of a round. Never shorter than it was.
+    /// One per signature, segment and band of a round, in this order. Never shrinks.
     pub(super) look_ups: Vec<LookUp>,
     pub(super) matching: Vec<Entries>,
     pub(super) candidates: Vec<Candidate>,

@@ -195,7 +195,7 @@ impl<'a> Search<'a> {
     }
 
     fn search_segments(&mut self, asked: Asked<'_>) -> Result<()> {
-        // Of a search that an error has ended.
+        // Candidates may be left from a search that ended with an error.
         self.scratch.candidates.clear();
         let (probes, sources) = (asked.signatures.len(), self.snapshot.state.segments.len());
         let (probes_max, sources_max) = together(probes, sources, self.bands, LOOK_UPS_MAX);

@@ -87,7 +87,7 @@ fn queries_find_what_contains_enough() {
     assert!(low > 100 && missed > 1_000, "{low} {missed}");
 }
 
-/// Of several documents, the one that decides is one that is contained.
+/// A query of several documents finds what is contained in any one of them.
 #[test]
 fn a_query_of_several_keys_takes_what_one_of_them_contains() {
     let folder = tempfile::tempdir().unwrap();

@@ -25,9 +25,9 @@ pub(super) struct Machine {
     pub(super) ops: u64,
     pub(super) cut: Option<u64>,
     pub(super) killed: bool,
-    /// Of files, whatever they are called.
+    /// Locks on files, by identity and not by name.
     pub(super) locks: BTreeMap<Id, Holders>,
-    /// Of folders, by where they are now.
+    /// Locks on folders, by their present path.
     pub(super) folder_locks: BTreeMap<PathBuf, Holders>,
     /// Where each held folder is by now; none if it was removed.
     pub(super) held: Vec<Option<PathBuf>>,
