@@ -395,7 +395,7 @@ impl Copy {
     }
 
     fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
-        // Whoever panicked did not do so while changing the bytes.
+        // No panic can happen while the bytes change.
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,6 @@
 //! The one error type: a kind to act on, a message for a person, and the cause.
 //!
-//! Knows nothing of files or formats; whoever fails says what, where and what to do.
+//! Knows nothing of files or formats: the caller says what failed, where, and what to do.
 
 use crate::storage::lock::LockLost;
 use std::fmt;

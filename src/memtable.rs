@@ -31,7 +31,7 @@ const DEATHS_PER_HOLD: usize = if cfg!(test) { 4 } else { 64 };
 const ENTRIES_TOGETHER: usize = if cfg!(test) { 4 } else { 64 };
 
 /// How often a reader looks whether the writer has let go before it sleeps, and the other way
-/// round: some 20 microseconds. (Whoever lets go of what a sleeper waits for has to wake it.)
+/// round: some 20 microseconds. (The thread that unlocks must wake the sleeping ones.)
 /// (Under the schedule explorer one look is as good as many.)
 const TRIES: u32 = if cfg!(shuttle) { 1 } else { 400 };
 
@@ -209,7 +209,7 @@ impl Memtable {
         for steps in steps.chunks(steps_per_hold) {
             change = self.write_in_turn(patience).take_down(change, steps);
         }
-        // Only now, so that whoever finds an ordinal in a table finds its document.
+        // Only now, so that every ordinal found in a table has its document.
         if born > 0 {
             self.make_room(born, patience);
             self.enter(steps);
@@ -365,8 +365,8 @@ impl Content {
         }
     }
 
-    /// Enters births into these tables: none of the entries of one waits for another. Whoever reads
-    /// at the same time finds some of them.
+    /// Enters births into these tables: the entries of one table do not wait for each other.
+    /// Concurrent readers find some of them.
     fn enter(&self, tables: Range<usize>, steps: &[Step<'_>]) {
         for number in tables {
             let hash = |document: &NewDocument<'_>| mix(document.table_keys[number], self.secret);
@@ -493,7 +493,7 @@ impl Content {
 #[inline]
 fn mix(key: u64, secret: u64) -> u32 {
     // Multiply-shift by a secret odd number: two keys agree in the first n bits of the result with
-    // a chance of 2^(1-n) at most, whoever chose them.
+    // a chance of at most 2^(1-n), even if an attacker chose them.
     let product = (key ^ secret.rotate_left(32)).wrapping_mul(secret | 1);
     u32::try_from(product >> 32).unwrap_or(0)
 }

@@ -149,7 +149,7 @@ impl Group {
             return;
         }
         match shared.stopped.insert(stopped()) {
-            // By whoever closed the handle.
+            // The handle was closed by its owner.
             Stopped::LockLost(LockLost::Released) => {}
             Stopped::LockLost(lost) => {
                 self.events.note(|| Event::LockLost { message: lost.to_string() });
@@ -315,7 +315,7 @@ impl Core {
             if let Some(stopped) = &shared.stopped {
                 return Err(stopped.doubt(self.names.root()));
             }
-            // Whom the sync under way is for does not wait for the next.
+            // Writers covered by the running sync do not queue for the next one.
             let awaits_next = shared.led.is_none_or(|until| until < change);
             if awaits_next && !std::mem::replace(&mut is_counted, true) {
                 shared.gathering.arrived += 1;

@@ -1,4 +1,4 @@
-//! What the engine does of its own accord, told to whoever wants to know.
+//! Events: what the engine does on its own, for a listener of the caller's.
 //!
 //! Events are noted where they happen, under whatever locks, and told where none is held: so a
 //! listener may call the index.
@@ -143,7 +143,7 @@ impl fmt::Display for Event {
     }
 }
 
-/// Whoever is told.
+/// The function that receives events.
 pub(crate) type Listener = Arc<dyn Fn(&Event) + Send + Sync>;
 
 /// The events of one handle that were not told yet.

@@ -169,7 +169,7 @@ impl Core {
         *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let gone = Arc::downgrade(&lock);
         drop(lock);
-        // Whoever is just removing a file holds the lock so long.
+        // A thread that is removing a file still holds the lock.
         while gone.strong_count() > 0 {
             thread::yield_now();
         }

@@ -90,7 +90,7 @@ impl Core {
         }
     }
 
-    /// Notes how maintenance went, for `stats` and whoever listens.
+    /// Notes how maintenance went, for `stats` and listeners.
     pub(crate) fn note_maintenance(&self, failure: Option<&Error>) {
         let is_news = self.alarm.note_failure(failure.map(|error| format!("{error:?}")));
         if let Some(error) = failure.filter(|_| is_news) {
@@ -136,15 +136,15 @@ pub(crate) struct Background {
 #[derive(Debug)]
 enum Server {
     Writers,
-    /// Locked until it has ended by whoever ends it, so that all who wish its end wait for it.
+    /// Locked while a caller joins the thread, so that other callers wait for its end, too.
     Own(Mutex<Option<JoinHandle<()>>>),
     #[cfg(not(all(shuttle, test)))]
     Pool(Seat),
 }
 
 impl Background {
-    /// Starts it, if the options want one. Whoever does maintenance first asks the disk for what
-    /// queries will read, which takes the longer the larger the index is.
+    /// Starts the thread, if the options ask for one. Maintenance begins with read-ahead of what
+    /// queries will read, which takes longer the larger the index is.
     pub(crate) fn start(core: &Arc<Core>) -> std::io::Result<Self> {
         let server = match core.options.maintenance {
             Maintenance::Inline => {

@@ -109,7 +109,7 @@ fn supersede(operations: &[Operation<'_>], outcomes: &mut [Outcome]) -> Vec<(usi
     }
     // A hash table of the last operation on each key: its number, from 1; at most half full, and
     // four bytes a slot, so that it costs little to make. The hashes are not those of the key
-    // table: whoever chooses keys could choose them to be equal.
+    // table: an attacker who chooses keys could make those collide.
     let hasher = ahash::RandomState::default();
     let mask = (2 * operations.len()).next_power_of_two() - 1;
     let mut last = vec![0_u32; mask + 1];

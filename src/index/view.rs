@@ -1,8 +1,8 @@
 //! What readers take: the current state and up to which change it is visible, both at once.
 //!
 //! Every query takes it, on every thread: so there are several copies, each with a lock and a
-//! count of holders of its own, in memory of its own, and a thread keeps to one of them. Whoever
-//! changes anything takes all locks first: no two readers ever see different orders of changes.
+//! count of holders of its own, in memory of its own, and a thread keeps to one of them. A
+//! change takes all the locks first: no two readers ever see different orders of changes.
 
 use crate::index::durable::Mark;
 use crate::index::read::state::{Snapshot, State};

@@ -214,8 +214,8 @@ impl ParamsBuilder {
         self
     }
 
-    /// The seed of every hash. Default 0. Whoever knows it can make texts that collide on
-    /// purpose.
+    /// The seed of every hash. Default 0. A person who knows the seed can craft texts that
+    /// collide.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;

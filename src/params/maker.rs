@@ -1,4 +1,4 @@
-//! The name of whoever makes signatures elsewhere.
+//! The name of a scheme of another program.
 //!
 //! Held in place, so that parameters stay plain values that are copied.
 
@@ -12,7 +12,7 @@ use crate::{Error, Result};
 /// Most bytes of a name.
 const NAME_BYTES_MAX: usize = 64;
 
-/// The name of whoever makes the signatures of an index with
+/// The name of the program that makes the signatures of an index with
 /// [`Scheme::External`](crate::Scheme::External): 1 to 64 ASCII letters, digits, `-`, `_` and `.`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Maker {

@@ -104,14 +104,14 @@ pub enum Scheme {
     Textbook,
     /// Not here: the caller brings the rows of signatures made elsewhere, for
     /// [`Signature::from_rows`](crate::Signature::from_rows), and texts are refused. The name says
-    /// by whom and how they were made; signatures of different names are not comparable.
+    /// which program made them and how; signatures of different names are not comparable.
     External(Maker),
 }
 
 impl Scheme {
-    /// `External` with a name for whoever makes the signatures: say with it all that they depend
-    /// on, as in `datasketch-seed1-words3`. `Invalid` unless it has 1 to 64 letters, digits, `-`,
-    /// `_` and `.`, all of them ASCII.
+    /// `External` with a name for the program that makes the signatures. The name should tell all
+    /// that they depend on, as in `datasketch-seed1-words3`. `Invalid` unless it has 1 to 64
+    /// letters, digits, `-`, `_` and `.`, all of them ASCII.
     pub fn external(name: &str) -> Result<Self> {
         Maker::new(name).map(Self::External)
     }

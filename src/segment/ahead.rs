@@ -3,8 +3,8 @@
 //!
 //! From the last, because every query reads the directories, which lie there, and before them the
 //! tables. Does not make the system read what it has not, and says nothing of what is wrong with a
-//! block: one that is not at hand, or whose checksum does not match, stays unchecked, and whoever
-//! reads it is told.
+//! block: one that is not at hand, or whose checksum does not match, stays unchecked, and the
+//! read that needs it returns the error.
 
 use super::blocks::BlockFile;
 use super::reader::Segment;

@@ -1,7 +1,7 @@
 //! What of a mapped block file was checked before, as memory: the fast half of every read.
 //!
-//! Believes nothing that was not checked and knows no disk: whoever gets nothing here reads through
-//! [`BlockFile`](super::blocks::BlockFile), which checks first, or says what is wrong.
+//! Believes nothing that was not checked and knows no disk: where this has nothing, reads go
+//! through [`BlockFile`](super::blocks::BlockFile), which checks first, or says what is wrong.
 
 use crate::format::blocks::BLOCK_BYTES;
 use crate::storage::Map;

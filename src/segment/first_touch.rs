@@ -4,7 +4,7 @@
 //! into an error and no signal; nothing is copied. Where it refuses, by read.
 //!
 //! Says nothing of what is wrong with a block: one that cannot be read, or whose checksum does not
-//! match, stays unchecked, and whoever reads it is told.
+//! match, stays unchecked, and the read that needs it returns the error.
 
 use super::blocks::BlockFile;
 use crate::format::blocks::BLOCK_BYTES;

@@ -1,7 +1,7 @@
 //! A look-up in one bucket table, in steps.
 //!
 //! Each step asks the memory for what the next step will read (or, of a block not yet touched,
-//! the system and the disk). So whoever has many look-ups takes the first step of all, then the
+//! the system and the disk). So a batch takes the first step of all its look-ups, then the
 //! second of all, and waits for memory once a step instead of once a look-up.
 
 use super::checked::Checked;

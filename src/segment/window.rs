@@ -2,7 +2,7 @@
 //!
 //! BandKeys are as good as random, and the fingerprints of a group in order: so where one would be
 //! follows from its value, but for a few places, as in a search by interpolation (Perl, Itai,
-//! Avni, "Interpolation search: a log log n search", CACM 21, 1978). Whoever looks it up reads the
+//! Avni, "Interpolation search: a log log n search", CACM 21, 1978). A look-up reads the
 //! line that it would be in; mostly that shows all that are equal to it, or that there is none. So
 //! groups can be long, and directories short: with 64 entries those of a million documents fit a
 //! second cache.

@@ -75,8 +75,8 @@ impl Signature {
 
     /// A signature stored earlier by [`Signature::as_bytes`].
     ///
-    /// Whoever calls this says that the rows were made as `params` say: nothing can check it, and
-    /// rows made otherwise are compared as if they were. `shingle_count` is only carried along.
+    /// The caller vouches that the rows were made as `params` say: this cannot be checked, and
+    /// other rows are compared as if they were. `shingle_count` is only carried along.
     /// Errors: `Invalid` unless there are [`Params::signature_bytes`] bytes. Copies them.
     pub fn from_bytes(params: &Params, bytes: &[u8], shingle_count: u32) -> Result<Self> {
         let expected = params.signature_bytes();

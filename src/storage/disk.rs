@@ -222,8 +222,8 @@ struct Held {
 }
 
 impl Held {
-    /// `WouldBlock` if the file that was locked has lost its name meanwhile: whoever locks what
-    /// has that name now would not see this lock.
+    /// `WouldBlock` if the file that was locked has lost its name meanwhile: a process that locks
+    /// the file of that name would not see this lock.
     fn lock(
         file: fs::File,
         folder_lock: Option<Arc<fs::File>>,

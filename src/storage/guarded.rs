@@ -1,8 +1,8 @@
 //! A storage whose changes are refused once the lock of the handle is lost.
 //!
 //! Reads go on. Nothing is created, renamed, removed or opened for writing unless the lock was
-//! checked just before: whoever forgets the check cannot get past this type. Once the handle is
-//! shut down the folder is let go, and everything is refused.
+//! checked just before; the check cannot be forgotten, since it is part of this type. Once the
+//! handle is shut down the folder is let go, and everything is refused.
 
 use super::lock::{Lock, LockLost};
 use super::{Counters, Entry, File, OpenMode, Storage};

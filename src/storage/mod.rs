@@ -148,7 +148,7 @@ pub(crate) trait File: Send + Sync + fmt::Debug {
 }
 
 /// Creates `dir` and every missing folder above it, and makes each new name durable: that of the
-/// last one found too, for whoever made it may have been killed before it synced.
+/// last one found too, since the process that made it may have died before its sync.
 pub(crate) fn create_dirs(storage: &dyn Storage, dir: &Path) -> io::Result<()> {
     let parent = parent_of(dir);
     match storage.list(dir) {

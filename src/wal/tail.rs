@@ -1,6 +1,6 @@
-//! The log as another process reads it: from where the last look ended, beside whoever appends.
+//! The log as another process reads it: from where the last look ended, while a writer appends.
 //!
-//! Whoever holds the write lock may append while this reads; what is synced never changes, so up
+//! The writer may append while this reads; what is synced never changes, so up
 //! to the last horizon found there is nothing to miss. The file may also become another log at any
 //! time: it says which one it is in its header, which is read again after everything else.
 

@@ -3,7 +3,7 @@
 //!
 //! Two questions decide everything. *Which files are there?* The catalog says, or a copy of its row
 //! that names the hash of the catalog as it is now. *Which records of its log count?* If the lock
-//! is free after the row was read, whoever appended to that log is gone, and all that are whole do;
+//! is free after the row was read, the writer of that log is gone, and all whole records count;
 //! else those below the last horizon found, which nothing takes back.
 
 mod publish;
@@ -52,7 +52,7 @@ struct Sight {
     locked: bool,
 }
 
-/// Opens an index to read it, whoever writes it meanwhile.
+/// Opens an index to read it while another process may write it.
 pub(crate) fn open(
     storage: &Arc<dyn Storage>,
     dir: &Path,
@@ -87,8 +87,8 @@ pub(crate) fn open(
 fn look(storage: &dyn Storage, names: &Names) -> Result<Option<Sight>> {
     let beside = is_locked(storage, names)?;
     let Some((row, catalog_hash)) = find_row(storage, names, beside)? else { return Ok(None) };
-    // Asked after the row was read: whoever could append to the log that it lists began before
-    // that. If the lock is free now, nobody ever will.
+    // Asked after the row was read: a writer of the log that it lists began before that. If the
+    // lock is free now, nothing is ever appended to that log.
     let locked = planted!(LockAskedEarly, beside, is_locked(storage, names)?);
     Ok(Some(Sight { row, catalog_hash, locked }))
 }
@@ -232,7 +232,7 @@ impl Follower {
     pub(crate) fn refresh(&mut self, core: &mut Arc<Core>) -> Result<()> {
         let (storage, names) = (Arc::clone(&core.storage), core.names.clone());
         let root = names.root();
-        // A folder that was moved is followed; but whoever put another in its place means that one.
+        // A moved folder is followed, unless another folder has taken its place.
         if !storage.is_at(root).map_err(|error| Error::io("look at", root, error))? {
             return Err(another_index(&names));
         }

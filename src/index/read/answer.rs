@@ -318,8 +318,8 @@ pub struct Stats {
     pub unicode: String,
     /// What opening found.
     pub recovery: Recovery,
-    /// What the last maintenance after a write said if it failed: it is tried again, but whoever
-    /// sees this should look (often the disk is full).
+    /// What the last maintenance after a write said if it failed: it is tried again, but it
+    /// needs attention (often the disk is full).
     pub maintenance_failure: Option<String>,
 }
 

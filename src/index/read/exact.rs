@@ -21,7 +21,7 @@ pub enum Exact {
     Missing,
 }
 
-/// Whoever has the documents: given a key, the document, or `None` if it is gone.
+/// Fetches the original of a key, `None` if it is gone.
 pub type Fetch<'a> = dyn FnMut(&[u8]) -> Result<Option<Original>> + 'a;
 
 impl Snapshot {

@@ -194,7 +194,7 @@ impl<'a> Query<'a> {
     }
 
     /// Stops when this is true, as at a [`Query::deadline`]: for a flag that another thread sets,
-    /// when whoever asked has gone. Called as often as a deadline is looked at, under no lock.
+    /// when the client has gone. Called as often as a deadline is looked at, under no lock.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {

@@ -190,8 +190,8 @@ impl Snapshot {
         })
     }
 
-    /// How many documents a source has, dead ones included. Of a handle that was shut down one, so
-    /// that whoever walks through them comes to be refused.
+    /// How many documents a source has, dead ones included. 1 for a handle that was
+    /// shut down, so that a walk reaches the error.
     pub(crate) fn document_count(&self, source: usize) -> u32 {
         if self.state.closed.is_some() {
             return 1;

@@ -200,8 +200,8 @@ fn writers_that_wait_at_the_same_time_share_one_sync() {
     assert_eq!((index.len(), index.durable_change()), (9, 9));
 }
 
-/// Three writers, of whom one has its sync, and two came while it ran; then what `then` does with
-/// the index, the gate and the number of syncs that have begun. Returns when all have their answer.
+/// Starts three writers: the sync of the first is running when the other two come. Then calls
+/// `then` with the index, the gate and the count of started syncs. Returns when all are done.
 fn with_two_of_three(pause: Duration, then: impl FnOnce(&Index, &Gate, u64)) {
     let folder = tempfile::tempdir().unwrap();
     let options = Options { gather_pause: pause, ..Options::default() };

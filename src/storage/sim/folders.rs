@@ -1,7 +1,7 @@
 //! What others do to folders and locks under an open handle: move, remove, fork.
 //!
-//! Whoever moves or removes a folder is assumed to have made that durable at once: a power cut
-//! that undoes it leaves a state that other runs see anyway.
+//! Moving or removing a folder is durable at once: a power cut that undoes it leaves a state that
+//! other runs see anyway.
 
 use super::Sim;
 use super::handles::{Holders, Machine, Shared};

@@ -37,7 +37,7 @@ pub(super) fn closing(world: &World) {
     world.check_reopened();
 }
 
-/// Whoever drops the last handle ends the thread.
+/// Dropping the last handle ends the thread.
 fn the_last_handle(world: &World) {
     let index = Arc::new(world.open(background()));
     let other = Arc::clone(&index);
@@ -93,7 +93,7 @@ fn closing_waits_for_the_background_thread_and_leaves_no_log() {
 }
 
 #[test]
-fn whoever_drops_the_last_handle_ends_the_background_thread() {
+fn dropping_the_last_handle_ends_the_background_thread() {
     explore("the last handle", the_last_handle);
 }
 

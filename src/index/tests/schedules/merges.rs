@@ -137,7 +137,7 @@ fn removes_by_age(world: &World) {
         scope.spawn(|| merge(world, &index));
         removers.map(|remover| remover.join().expect("it went well")).into_iter().sum()
     });
-    // The young version of "a" is there, whoever was first; "b" and "c" went once.
+    // The young version of "a" is there in either order; "b" and "c" went once.
     let found: Vec<u8> = index.snapshot().iter().map(|d| d.expect("sound").key[0]).collect();
     if found != [b'a'] || !(2..=3).contains(&removed) {
         world.problems.say(format!("{removed} were removed, {found:?} stayed"));
