@@ -150,11 +150,21 @@ fn without_change(mut answer: PassageAnswer) -> PassageAnswer {
     answer
 }
 
+/// Texts and payloads by key.
+type Model = BTreeMap<Vec<u8>, (String, Vec<u8>)>;
+
+/// What `set_payload` must say, and do.
+fn set_in_model(model: &mut Model, key: &[u8], payload: &[u8]) -> Outcome {
+    let Some((_, own)) = model.get_mut(key) else { return Outcome::Missing };
+    let before = std::mem::replace(own, payload.to_vec());
+    if before == payload { Outcome::Unchanged } else { Outcome::Replaced }
+}
+
 #[test]
 fn texts_stay_whole_whatever_is_done_to_them() {
     let (scratch, params) = (Scratch::new(), params(8, 4));
     let mut index = PassageIndex::create(scratch.dir(), &params, unsynced()).unwrap();
-    let mut model: BTreeMap<Vec<u8>, (String, Vec<u8>)> = BTreeMap::new();
+    let mut model = Model::new();
     // Prefixes of each other, and what looks like the number of a passage.
     let keys: [&[u8]; 5] = [b"a", b"a\0\0\0\0", b"a\0\0\0\x01", b"\xff\xff\xff\xff\xff", b"b"];
     let mut random = Random(7);
@@ -184,14 +194,7 @@ fn texts_stay_whole_whatever_is_done_to_them() {
             }
             8..10 => {
                 let payload = vec![b'q'; random.below(3) as usize];
-                let expected = match model.get_mut(key) {
-                    Some((_, own)) if *own == payload => Outcome::Unchanged,
-                    Some((_, own)) => {
-                        own.clone_from(&payload);
-                        Outcome::Replaced
-                    }
-                    None => Outcome::Missing,
-                };
+                let expected = set_in_model(&mut model, key, &payload);
                 assert_eq!(index.set_payload(key, &payload).unwrap(), expected, "{step}");
             }
             10 => index.index().flush().unwrap(),
