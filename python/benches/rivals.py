@@ -203,14 +203,19 @@ def lsh_datasketch_query(folder: Path) -> Work:
 # Deduplication of a file of Parquet, as a script would do it: reading is a part of the work.
 
 
+def batches_of(file: Any) -> Any:
+    """The batches of a file of Parquet, read with little memory: by default pyarrow takes 1 GiB."""
+    return file.iter_batches(batch_size=8_192)
+
+
 def dedup_nearkin(folder: Path) -> Work:
     import nearkin as nk
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     def work() -> int:
-        file = pq.ParquetFile(folder / "texts.parquet")
-        reader = pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches())
+        file = pq.ParquetFile(folder / "texts.parquet", pre_buffer=False)
+        reader = pa.RecordBatchReader.from_batches(file.schema_arrow, batches_of(file))
         params = nk.Params(threshold=THRESHOLD, shingles="words:3")
         return sum(len(batch) for batch in nk.dedup(reader, on="text", params=params, threads=1))
 
@@ -236,7 +241,7 @@ def dedup_rensa(folder: Path) -> Work:
     def work() -> int:
         seen = rensa.RMinHashDeduplicator(THRESHOLD, NUM_PERM, True, 16)
         number = kept = 0
-        for batch in pq.ParquetFile(folder / "texts.parquet").iter_batches(columns=["text"]):
+        for batch in batches_of(pq.ParquetFile(folder / "texts.parquet", pre_buffer=False)):
             for text in batch["text"].to_pylist():
                 minhash = rensa.RMinHash(num_perm=NUM_PERM, seed=42)
                 minhash.update(shingles(text))
@@ -305,6 +310,12 @@ STAGES = {"sketch": ["sketch", "tokens", "bulk"], "lsh": ["insert", "query"], "d
 
 
 def peak_mib() -> float:
+    status = Path("/proc/self/status")
+    if status.exists():
+        # `ru_maxrss` would count what the parent had before this program was started in its place.
+        found = re.search(r"VmHWM:\s*(\d+)", status.read_text())
+        if found:
+            return int(found[1]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

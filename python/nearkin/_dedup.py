@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, cast
 
-from ._nearkin import Params, Readable, Signatures, Snapshot, _Sieve, decide_rows
+from ._nearkin import Params, Readable, Signatures, Snapshot, Table, _Sieve, decide_rows
 
 T = TypeVar("T")
 
 #: The columns that ``annotate=True`` adds, in this order.
 COLUMNS = ("kept", "cluster", "cluster_size", "duplicate_of", "similarity")
+_TABLES = ("pandas.DataFrame", "polars.DataFrame", "arrow.Table", "datasets")
 
 
 class Row(NamedTuple):
@@ -85,6 +86,8 @@ def dedup(
             )
         return cast(T, _streamed(data, on, params, least, asked, threads, progress, folder))
     rows = _rows_of(data, on)
+    if key is not None and _kind(data) not in _TABLES:
+        raise TypeError("`key` names a column of a table; this has none")
     with tempfile.TemporaryDirectory(prefix="nearkin-", dir=folder) as scratch:
         place = str(Path(scratch) / "kept")
         told = decide_rows(
@@ -99,7 +102,7 @@ def dedup(
         names = _values_of(data, key)
         others = columns["duplicate_of"]
         columns["duplicate_of"] = [None if of is None else names[of] for of in others]
-    return cast(T, _annotated(data, columns, prefix))
+    return cast(T, _annotated(data, told, columns, key, prefix))
 
 
 def _streamed(
@@ -186,7 +189,7 @@ def _kind(data: Any) -> str:
 def _rows_of(data: Any, on: str | None) -> Any:
     """The column that is compared."""
     kind = _kind(data)
-    is_table = kind in ("pandas.DataFrame", "polars.DataFrame", "arrow.Table", "datasets")
+    is_table = kind in _TABLES
     if is_table and on is None:
         raise TypeError("`on` must name the column that is compared")
     if not is_table and on is not None:
@@ -233,11 +236,14 @@ def _selected(data: Any, kept: list[bool]) -> Any:
     return data.filter(pl.Series(kept, dtype=pl.Boolean))
 
 
-def _annotated(data: Any, columns: dict[str, list[Any]], prefix: str) -> Any:
-    """The rows with the columns beside."""
+def _annotated(
+    data: Any, told: Table, columns: dict[str, list[Any]], key: str | None, prefix: str
+) -> Any:
+    """The rows with the columns beside. Their types do not depend on what is in them, so that the
+    parts of a data set fit together."""
     kind = _kind(data)
     named = {prefix + name: values for name, values in columns.items()}
-    if kind in ("pandas.DataFrame", "polars.DataFrame", "arrow.Table", "datasets"):
+    if kind in _TABLES:
         names = data.columns if hasattr(data, "columns") else data.column_names
         there = set(data.column_names if kind in ("arrow.Table", "datasets") else names)
         for name in named:
@@ -250,34 +256,31 @@ def _annotated(data: Any, columns: dict[str, list[Any]], prefix: str) -> Any:
         frame = data.copy(deep=False)
         for name, values in columns.items():
             dtype = types.get(name) or ("bool" if name == "kept" else None)
-            if name == "duplicate_of" and all(isinstance(of, (int, type(None))) for of in values):
+            if name == "duplicate_of" and key is None:
                 dtype = "Int64"
             frame[prefix + name] = pd.Series(values, index=data.index, dtype=dtype or object)
         return frame
     if kind == "polars.DataFrame":
         import polars as pl
 
-        types_of = {
-            "kept": pl.Boolean,
-            "cluster": pl.Int64,
-            "cluster_size": pl.Int64,
-            "similarity": pl.Float64,
-        }
+        of_types = dict(told.to_polars().schema)
+        if key is not None:
+            of_types["duplicate_of"] = data.schema[key]
         series = [
-            pl.Series(prefix + name, values, dtype=types_of.get(name))
+            pl.Series(prefix + name, values, dtype=of_types[name])
             for name, values in columns.items()
         ]
         return data.with_columns(series)
-    if kind == "arrow.Table":
-        import pyarrow as pa
+    if kind in ("arrow.Table", "datasets"):
+        schema = data.schema if kind == "arrow.Table" else data.features.arrow_schema
+        arrays = _arrays(told, columns, None if key is None else schema.field(key).type)
+        for name, array in zip(named, arrays):
+            if kind == "arrow.Table":
+                data = data.append_column(name, array)
+            else:
+                from datasets import Value
 
-        table = data
-        for name, values in columns.items():
-            table = table.append_column(prefix + name, pa.array(values, _arrow_type(pa, name)))
-        return table
-    if kind == "datasets":
-        for name, values in named.items():
-            data = data.add_column(name, values)
+                data = data.add_column(name, array, feature=Value(str(array.type)))
         return data
     rows: Any = data if not isinstance(data, Signatures) else range(len(data))
     if hasattr(rows, "to_pylist"):
@@ -287,11 +290,13 @@ def _annotated(data: Any, columns: dict[str, list[Any]], prefix: str) -> Any:
     return [Row(value, *rest) for value, *rest in zip(rows, *columns.values())]
 
 
-def _arrow_type(pa: Any, name: str) -> Any:
-    types = {
-        "kept": pa.bool_(),
-        "cluster": pa.int64(),
-        "cluster_size": pa.int64(),
-        "similarity": pa.float64(),
-    }
-    return types.get(name)
+def _arrays(told: Table, columns: dict[str, list[Any]], key_type: Any) -> list[Any]:
+    """The columns for Arrow."""
+    import pyarrow as pa
+
+    schema = pa.schema(told)
+    types = {name: schema.field(name).type for name in columns}
+    if key_type is not None:
+        is_encoded = pa.types.is_dictionary(key_type)
+        types["duplicate_of"] = key_type.value_type if is_encoded else key_type
+    return [pa.array(values, types[name]) for name, values in columns.items()]

@@ -68,6 +68,27 @@ def test_tables_of_every_kind(shape):
         nk.dedup(frame)
 
 
+def test_the_types_of_annotations_do_not_depend_on_the_rows(tmp_path):
+    """Else parts of a data set do not fit together: those without copies had a column of nulls."""
+    unlike = {"id": ["a", "b"], "text": TEXTS[:2]}
+    with nk.Index(tmp_path / "a", nk.Params(threshold=0.7)) as ix:
+        ix["old"] = TEXTS[2]
+        for how in ({}, {"key": "id"}, {"against": ix}):
+            for make in (pa.table, pl.DataFrame, pd.DataFrame):
+                parts = [
+                    nk.dedup(make(rows), on="text", annotate=True, **how)
+                    for rows in (FRAME, unlike)
+                ]
+                if make is pa.table:
+                    assert parts[0].schema == parts[1].schema
+                    assert pa.types.is_string(parts[1].schema.field("id").type)
+                else:
+                    types = [dict(zip(part.columns, part.dtypes, strict=True)) for part in parts]
+                    assert types[0] == types[1]
+    with pytest.raises(TypeError, match="`key` names"):
+        nk.dedup(TEXTS, key="id", annotate=True)
+
+
 def test_columns_of_every_kind():
     assert nk.dedup(pd.Series(TEXTS)).tolist() == nk.dedup(TEXTS)
     assert nk.dedup(pl.Series(TEXTS)).to_list() == nk.dedup(TEXTS)
@@ -88,6 +109,8 @@ def test_hugging_face_data_sets():
     assert nk.dedup(data, on="text")["id"][:] == ["a", "b", "d", "f"]
     marked = nk.dedup(data, on="text", annotate=True, key="id")
     assert list(marked["kept"]) == KEPT and marked["duplicate_of"][2] == "a"
+    unlike = nk.dedup(data.select([0, 1]), on="text", annotate=True)
+    assert unlike.features["duplicate_of"].dtype == "int64"
     # A view of other rows, in another order.
     turned = data.select([5, 4, 1, 0])
     assert nk.dedup(turned, on="text")["id"][:] == ["f", "e", "a"]
