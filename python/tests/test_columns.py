@@ -205,3 +205,22 @@ def test_sixteen_bit_lanes():
     signatures = nk.Sketcher(p).texts(TEXTS)
     assert signatures.to_numpy().dtype == np.dtype("<u2")
     assert signatures.similarity(signatures[0])[0] == 1.0
+
+
+def test_arrow_types_that_are_not_read_are_named():
+    texts = ["one two three four", None]
+    ends = pa.RunEndEncodedArray.from_arrays([1, 2], pa.array(texts))
+    of_items = nk.Sketcher(nk.Params(shingles="items"))
+    encoded = pa.list_(pa.dictionary(pa.int32(), pa.string()))
+    columns = {
+        "run-end encoded": ends,
+        "fixed-size list": pa.array([["a", "b"]], pa.list_(pa.string(), 2)),
+        "list view": pa.array([["a", "b"]], pa.list_view(pa.string())),
+        "list of dictionary": pa.array([["a", "b"]], encoded),
+        "time": pa.array([1], pa.timestamp("ms")),
+        "decimal": pa.array([1], pa.decimal128(5)),
+    }
+    for name, column in columns.items():
+        for read in (nk.Sketcher(nk.Params()).texts, of_items.items):
+            with pytest.raises(TypeError, match=f"Arrow type {name} is not read: cast it first"):
+                read(column)

@@ -64,6 +64,14 @@ fn name_of(format: &str) -> &str {
         "+s" => "struct (a whole table? give one of its columns)",
         "b" => "bool",
         "e" | "f" | "g" => "float",
+        "+r" => "run-end encoded",
+        "+vl" | "+vL" => "list view",
+        "+m" => "map",
+        "" => "list of dictionary",
+        other if other.starts_with("+w:") => "fixed-size list",
+        other if other.starts_with("+u") => "union",
+        other if other.starts_with("d:") => "decimal",
+        other if other.starts_with('t') => "time",
         other => other,
     }
 }
@@ -82,7 +90,8 @@ pub(crate) struct Chunk {
 impl Chunk {
     fn new(array: ArrowArray, schema: &Arc<ArrowSchema>) -> PyResult<Self> {
         let refuse = |format: &str| {
-            let message = format!("columns of Arrow type {} are not read", name_of(format));
+            let message =
+                format!("a column of Arrow type {} is not read: cast it first", name_of(format));
             Err(PyTypeError::new_err(message))
         };
         let format = schema.format();
@@ -97,8 +106,10 @@ impl Chunk {
         if matches!(layout, Layout::NarrowList | Layout::WideList) {
             let child = schema.child(0).map_or("", ArrowSchema::format);
             items = layout_of(child);
-            if items.is_none() || schema.child(0).is_some_and(|child| child.dictionary().is_some())
-            {
+            if schema.child(0).is_some_and(|child| child.dictionary().is_some()) {
+                return refuse("");
+            }
+            if items.is_none() {
                 return refuse(child);
             }
         }
