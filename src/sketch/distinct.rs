@@ -3,6 +3,7 @@
 //! Knows numbers only. The order of what it returns never shows in a signature.
 
 use super::hash::{GOLDEN, finalise, finalise_all};
+use super::many::Many;
 use super::simd::Processor;
 
 /// Most hashes whose repeats are looked for with a table that is kept, and how many slots it has.
@@ -15,13 +16,8 @@ const TURNS: u16 = 63;
 
 /// Hashes that are finalised at once, while they are in the first cache.
 const BLOCK: usize = 1024;
-/// From so many on, a table of all of them is greater than the caches: they are dealt.
-pub(crate) const MANY: usize = 1 << 19;
-/// Hashes of a part, and most parts.
-const PART: usize = 1024;
-const PARTS_MAX: usize = 4096;
-/// Most hashes of a part that are told apart by a table of their places.
-const PLACES_MAX: usize = 1 << 14;
+/// From so many on, a table of all of them does not fit the caches: they are dealt into parts.
+pub(crate) const MANY: usize = 1 << 17;
 
 /// An open-addressed table of the places of hashes in their set. Each set has `FEW` numbers for
 /// them, greater than those before, so that whatever an earlier one left is less, and a free slot.
@@ -31,15 +27,11 @@ pub(crate) struct Seen {
     turn: u16,
     /// The numbers of the places of repeats.
     repeats: Vec<u16>,
-    /// Where the parts of many hashes end, and a table of the places of one.
-    ends: Vec<usize>,
-    places: Vec<u16>,
 }
 
 impl Seen {
     pub(crate) fn bytes(&self) -> usize {
-        let numbers = self.slots.capacity() + self.repeats.capacity() + self.places.capacity();
-        numbers * size_of::<u16>() + self.ends.capacity() * size_of::<usize>()
+        (self.slots.capacity() + self.repeats.capacity()) * size_of::<u16>()
     }
 
     /// Makes room for another set: the number of its first place. No slot holds it, nor a greater
@@ -59,21 +51,17 @@ impl Seen {
 
 /// Finalises window sums and drops repeats. Costs a slot of a table for each hash, which is looked
 /// at and filled; sums chosen to collide there, a sort. `each` gets every hash on the way, some of
-/// them more than once: one loop for both is shorter than two. `spare` is a buffer.
+/// them more than once: one loop for both is shorter than two.
 #[inline(always)]
 pub(crate) fn set(
     sums: &mut Vec<u64>,
     seen: &mut Seen,
-    spare: &mut Vec<u64>,
     processor: Option<Processor>,
     mut each: impl FnMut(u64),
 ) {
     let few = sums.len() <= FEW;
     for block in sums.chunks_mut(BLOCK) {
-        match processor {
-            Some(processor) => processor.finalise(block),
-            None => finalise_all(block),
-        }
+        finalise_block(block, processor);
         if !few {
             block.iter().copied().for_each(&mut each);
         }
@@ -85,12 +73,32 @@ pub(crate) fn set(
         sums.iter().copied().for_each(each);
     }
     if sums.len() >= MANY {
-        drop_many(sums, seen, spare);
+        let mut many = Many::new(sums.len());
+        sums.iter().for_each(|hash| many.add(*hash));
+        sums.clear();
+        many.finish(sums);
     } else if let Some(kept) = drop_repeats(sums) {
         sums.truncate(kept);
     } else {
         sums.sort_unstable();
         sums.dedup();
+    }
+}
+
+/// Finalises window sums and deals them into `many`.
+#[inline(always)]
+pub(crate) fn deal(sums: &mut [u64], many: &mut Many, processor: Option<Processor>) {
+    for block in sums.chunks_mut(BLOCK) {
+        finalise_block(block, processor);
+        block.iter().for_each(|hash| many.add(*hash));
+    }
+}
+
+#[inline(always)]
+fn finalise_block(block: &mut [u64], processor: Option<Processor>) {
+    match processor {
+        Some(processor) => processor.finalise(block),
+        None => finalise_all(block),
     }
 }
 
@@ -190,84 +198,6 @@ fn drop_repeats(hashes: &mut [u64]) -> Option<usize> {
         }
     }
     Some(kept as usize)
-}
-
-/// Drops repeats of many hashes. They are dealt by their highest bits into parts that lie in the
-/// cache together with a table of theirs: a table of them all would be read from memory for each.
-fn drop_many(hashes: &mut Vec<u64>, seen: &mut Seen, spare: &mut Vec<u64>) {
-    let bits = (hashes.len() / PART).max(2).ilog2().min(PARTS_MAX.ilog2());
-    let part_of = |hash: u64| low_bits(hash.rotate_left(bits)) & ((1 << bits) - 1);
-    let Seen { ends, places, .. } = seen;
-    ends.clear();
-    ends.resize(1 << bits, 0);
-    for &hash in &*hashes {
-        ends[part_of(hash)] += 1;
-    }
-    let mut start = 0;
-    for end in &mut *ends {
-        (*end, start) = (start, start + *end);
-    }
-    if spare.len() < hashes.len() {
-        spare.resize(hashes.len(), 0);
-    }
-    for &hash in &*hashes {
-        let end = &mut ends[part_of(hash)];
-        if let Some(place) = spare.get_mut(*end) {
-            *place = hash;
-        }
-        *end += 1;
-    }
-    let (mut start, mut kept) = (0, 0);
-    for &end in &*ends {
-        if let (Some(part), Some(to)) = (spare.get_mut(start..end), hashes.get_mut(kept..)) {
-            kept += copy_distinct(part, to, places);
-        }
-        start = end;
-    }
-    hashes.truncate(kept);
-}
-
-/// Copies one of each of the hashes of a part, which it may sort; returns how many.
-fn copy_distinct(part: &mut [u64], to: &mut [u64], places: &mut Vec<u16>) -> usize {
-    if let Some(kept) = copy_by_table(part, to, places) {
-        return kept;
-    }
-    part.sort_unstable();
-    let distinct = part.chunk_by(|a, b| a == b).filter_map(|equal| equal.first());
-    to.iter_mut().zip(distinct).map(|(to, hash)| *to = *hash).count()
-}
-
-/// The same with an open-addressed table of their places, at most a sixteenth full, so that
-/// the processor seldom guesses wrong. `None` when the part is too large for it, or the probes are
-/// many more than random hashes need.
-fn copy_by_table(part: &[u64], to: &mut [u64], places: &mut Vec<u16>) -> Option<usize> {
-    if part.len() > PLACES_MAX {
-        return None;
-    }
-    // Places are counted from 1, and 0 is a free slot.
-    places.clear();
-    places.resize((part.len() * 16).next_power_of_two(), 0);
-    let mask = places.len() - 1;
-    let mut spare_probes = part.len() * 2 + 64;
-    let mut kept = 0_u16;
-    for &hash in part {
-        let mut slot = low_bits(hash) & mask;
-        loop {
-            let place = &mut places[slot];
-            if *place == 0 {
-                to[usize::from(kept)] = hash;
-                kept += 1;
-                *place = kept;
-                break;
-            }
-            if to[usize::from(*place) - 1] == hash {
-                break;
-            }
-            spare_probes = spare_probes.checked_sub(1)?;
-            slot = (slot + 1) & mask;
-        }
-    }
-    Some(kept.into())
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "only the low bits are wanted")]

@@ -3,6 +3,7 @@
 //!
 //! Knows hashes and rounds. Does not know lanes. Frozen: see `docs/SIGNATURES.md`.
 
+use super::few;
 use super::hash::split_mix;
 use super::simd::Processor;
 
@@ -16,10 +17,10 @@ const ROUNDS_SEED: u64 = 0x6e65_6172_6b69_6e31;
 pub(crate) static ROUNDS: [(u64, u64); 2 * ROWS_MAX] = round_constants();
 
 /// A slot that no shingle has fallen into. Filled ones are below: their round is below 2^15.
-const EMPTY: u64 = u64::MAX;
+pub(crate) const EMPTY: u64 = u64::MAX;
 
 /// The bits of a value.
-const VALUE: u64 = (1 << 48) - 1;
+pub(crate) const VALUE: u64 = (1 << 48) - 1;
 
 #[expect(clippy::large_stack_arrays, reason = "runs in the compiler only")]
 const fn round_constants() -> [(u64, u64); 2 * ROWS_MAX] {
@@ -58,6 +59,12 @@ pub(crate) fn values(
         go_on(hashes, slots, picked, processor);
         return;
     }
+    if hashes.len() <= few::FEW_MAX
+        && let Ok(slots) = slots.try_into()
+    {
+        few::values(hashes, slots, processor);
+        return;
+    }
     slots.fill(EMPTY);
     make_room(picked, hashes.len());
     if rows.is_power_of_two() {
@@ -80,7 +87,7 @@ pub(crate) fn usual(
     hashes: usize,
     processor: Option<Processor>,
 ) -> Option<(&mut [u64; 128], Processor)> {
-    let processor = processor.filter(|_| hashes >= PICKED_FROM)?;
+    let processor = processor.filter(|processor| hashes >= processor.many())?;
     let slots: &mut [u64; 128] = slots.try_into().ok()?;
     slots.fill(EMPTY);
     Some((slots, processor))
@@ -102,13 +109,21 @@ pub(crate) fn go_on(
     picked: &mut Vec<u64>,
     processor: Processor,
 ) {
-    make_room(picked, hashes.len());
-    // What fills the last eight is a hash of the set once more, and so changes nothing.
-    let count = hashes.len();
-    hashes.reserve_exact(7);
-    hashes.resize(count.next_multiple_of(8), hashes[0]);
-    rounds_of_128(hashes.as_chunks().0, slots, picked, processor);
-    hashes.truncate(count);
+    let mut open = processor.settle(slots);
+    if open[1] >> 63 == 1 && hashes.contains(&u64::MAX) {
+        // The one hash that looks like an empty slot: of the last row, the greatest value.
+        slots[127] = VALUE;
+        open[1] ^= 1 << 63;
+    }
+    if open != [0, 0] {
+        make_room(picked, hashes.len());
+        // What fills the last eight is a hash of the set once more, and so changes nothing.
+        let count = hashes.len();
+        hashes.reserve_exact(7);
+        hashes.resize(count.next_multiple_of(8), hashes[0]);
+        rounds_of_128(hashes.as_chunks().0, slots, open, picked, processor);
+        hashes.truncate(count);
+    }
     for slot in slots {
         *slot &= VALUE;
     }
@@ -175,17 +190,12 @@ fn rounds(
 fn rounds_of_128(
     eights: &[[u64; 8]],
     slots: &mut [u64; 128],
+    [mut low, mut high]: [u64; 2],
     picked: &mut [u64],
     processor: Processor,
 ) {
     let hashes = eights.as_flattened();
     let row_of = |hash: u64| (hash >> 57) as usize;
-    let [mut low, mut high] = processor.settle(slots);
-    if high >> 63 == 1 && hashes.contains(&u64::MAX) {
-        // The one hash that looks like an empty slot: of the last row, the greatest value.
-        slots[127] = VALUE;
-        high ^= 1 << 63;
-    }
     for (constants, round) in ROUNDS[1..slots.len()].iter().zip(1_u64..) {
         if low | high == 0 {
             return;
@@ -232,10 +242,16 @@ fn force(hashes: &[u64], slots: &mut [u64]) {
     let rows = slots.len();
     for (row, slot) in slots.iter_mut().enumerate() {
         if *slot == EMPTY {
-            let value = |&hash: &u64| entry(rehash(hash, ROUNDS[rows + row]), rows) & VALUE;
-            *slot = hashes.iter().map(value).min().unwrap_or(EMPTY);
+            *slot = forced(hashes, rows, row);
         }
     }
+}
+
+/// The value of a row that no random round filled.
+#[inline(always)]
+pub(crate) fn forced(hashes: &[u64], rows: usize, row: usize) -> u64 {
+    let value = |&hash: &u64| entry(rehash(hash, ROUNDS[rows + row]), rows) & VALUE;
+    hashes.iter().map(value).min().unwrap_or(EMPTY)
 }
 
 /// Where a round puts a shingle: hash x rows is a fixed-point number whose whole part is the row

@@ -2,6 +2,7 @@
 //!
 //! An item is hashed as bytes; the bytes of an integer are defined here, once.
 
+use super::simd::eights;
 use super::unit::UnitHash;
 use crate::format::bytes::{index, wide};
 use std::borrow::Cow;
@@ -104,12 +105,29 @@ fn leading_zeros(digits: u64) -> u32 {
     (digits | 1 << 63).trailing_zeros() / 8
 }
 
+/// `eight` of two numbers.
+#[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
+pub(super) fn plain_eights(numbers: [u64; 2]) -> [u64; 2] {
+    numbers.map(eight)
+}
+
 /// The eight digits of a number below 10^8, one in each byte, the first in the lowest: two of four
 /// digits are made of it, of these four of two, and of these eight of one, each step for all at
 /// once.
 #[inline(always)]
 fn eight(number: u64) -> u64 {
-    let fours = (number / 10_000) | ((number % 10_000) << 32);
+    of_fours((number / 10_000) | ((number % 10_000) << 32))
+}
+
+/// The same of a number below 10^4.
+#[inline(always)]
+fn four(number: u64) -> u64 {
+    of_fours(number << 32)
+}
+
+/// Of two numbers of four digits, the first in the low half.
+#[inline(always)]
+fn of_fours(fours: u64) -> u64 {
     // x * 10,486 >> 20 is x / 100 for all x below 10,000; x * 103 >> 10 is x / 10 below 100.
     let hundreds = (fours * 10_486) >> 20 & 0x0000_007f_0000_007f;
     let twos = hundreds | (fours - 100 * hundreds) << 16;
@@ -141,14 +159,18 @@ impl Item<'_> {
                 unit.short((all | ASCII) >> (8 * zeros), 8 - zeros)
             }
             Form::Integer(false, number) if number < CHUNK * CHUNK => {
-                let (high, last) = (eight(number / CHUNK), eight(number % CHUNK) | ASCII);
+                let [high, last] = eights([number / CHUNK, number % CHUNK]);
+                let last = last | ASCII;
                 let zeros = leading_zeros(high);
                 let first = (high | ASCII) >> (8 * zeros) | last.unbounded_shl(64 - 8 * zeros);
                 unit.medium(first, last, 16 - zeros)
             }
             Form::Integer(false, number) => {
-                let last = [number / CHUNK % CHUNK, number % CHUNK].map(|half| eight(half) | ASCII);
-                let high = eight(number / (CHUNK * CHUNK));
+                let upper = number / CHUNK;
+                let rest = upper / CHUNK;
+                let last = eights([upper - rest * CHUNK, number - upper * CHUNK]);
+                let last = last.map(|digits| digits | ASCII);
+                let high = four(rest);
                 let zeros = leading_zeros(high);
                 let join = |low: u64, high: u64| low >> (8 * zeros) | high << (64 - 8 * zeros);
                 unit.large([join(high | ASCII, last[0]), join(last[0], last[1])], last, 24 - zeros)
@@ -280,6 +302,23 @@ mod tests {
         );
         assert_eq!((bytes(i64::MIN), bytes(i8::MIN)), (i64::MIN.to_string(), "-128".to_owned()));
         assert_eq!((bytes(7_usize), bytes(7_u8), bytes(7)), ("7".into(), "7".into(), "7".into()));
+    }
+
+    #[test]
+    fn two_numbers_have_their_digits_at_once() {
+        let mut checked = 0;
+        let edges = [0, 1, 9, 10, 99, 100, 9_999, 10_000, CHUNK - 1];
+        for number in edges.into_iter().chain((0..CHUNK).step_by(9_973)) {
+            for numbers in [[number, CHUNK - 1 - number], [number, number], [0, number]] {
+                assert_eq!(eights(numbers), plain_eights(numbers), "{numbers:?}");
+                let digits = format!("{number:08}");
+                let value = plain_eights([number, 0])[0] | ASCII;
+                assert_eq!(value.to_le_bytes(), digits.as_bytes());
+                checked += 1;
+            }
+        }
+        assert!(checked > 30_000);
+        assert!((0..10_000).all(|number| four(number) == eight(number)));
     }
 
     #[test]

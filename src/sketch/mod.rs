@@ -15,10 +15,13 @@ mod band;
 mod compare;
 mod distinct;
 mod fast;
+mod few;
 mod fold;
 mod hash;
 mod item;
 mod lane;
+mod large;
+mod many;
 mod normalise;
 mod original;
 mod scratch;
@@ -37,6 +40,7 @@ pub(crate) use compare::equal_rows;
 pub(crate) use compare::{Agreement, Window, equal_bits, first_shared_band};
 pub use item::Item;
 pub(crate) use lane::{convert as convert_lanes, is_convertible as lanes_are_convertible};
+use large::Large;
 pub(crate) use normalise::unicode_versions;
 pub use original::Original;
 use scratch::{Rows, Scratch};
@@ -62,7 +66,7 @@ struct Inner {
     /// Hashes of the units that are taken out of texts, in order.
     stop: Vec<u64>,
     /// Empty for the fast scheme, which needs none.
-    functions: Vec<textbook::Function>,
+    functions: textbook::Functions,
     /// `None` where only what every processor of the build has may be used.
     processor: Option<Processor>,
 }
@@ -79,8 +83,8 @@ impl Sketcher {
     pub fn new(params: &Params) -> Self {
         let functions = match params.scheme() {
             // Of the latter nothing is made here.
-            Scheme::Fast | Scheme::External(_) => Vec::new(),
-            Scheme::Textbook => textbook::functions(params.hashes(), params.seed()),
+            Scheme::Fast | Scheme::External(_) => textbook::Functions::default(),
+            Scheme::Textbook => textbook::Functions::new(params.hashes(), params.seed()),
         };
         let unit = unit::UnitHash::new(params.seed());
         let units = units::Units::new(normalise::Rules::new(params), unit);
@@ -114,9 +118,11 @@ impl Sketcher {
         if inner.shingles == Shingles::Items {
             return Err(Error::invalid("the parameters say items; a text has other shingles"));
         }
-        match inner.processor {
-            Some(processor) => processor.text(inner, text, scratch),
-            None => inner.text(None, text, scratch),
+        match (inner.large(text), inner.processor) {
+            (None, Some(processor)) => processor.text(inner, text, scratch),
+            (None, None) => inner.text(None, text, scratch),
+            (Some(large), Some(processor)) => processor.large_text(inner, text, large, scratch),
+            (Some(large), None) => inner.large_text(None, text, large, scratch),
         }
     }
 
@@ -219,12 +225,59 @@ impl Inner {
     ) -> Result<Signature> {
         let Scratch { sums, split, rows } = scratch;
         sums.clear();
-        self.units.of_text(text, self.shingles, split, processor, sums);
-        if !self.stop.is_empty() {
-            sums.retain(|unit| self.stop.binary_search(unit).is_err());
-        }
+        self.units_of(processor, text, split, sums);
         hash::windows(sums, self.shingles.units(), processor);
         self.sign(processor, sums, rows)
+    }
+
+    /// The same, section by section.
+    #[inline(always)]
+    fn large_text(
+        &self,
+        processor: Option<Processor>,
+        text: &str,
+        mut large: Large,
+        scratch: &mut Scratch,
+    ) -> Result<Signature> {
+        let Scratch { sums, split, rows: Rows { picked, values, .. } } = scratch;
+        sums.clear();
+        let mut rest = text;
+        while !rest.is_empty() {
+            let section;
+            (section, rest) = large.section(rest);
+            self.units_of(processor, section, split, sums);
+            large.deal(sums, rest.is_empty(), processor);
+        }
+        large.finish(sums);
+        if sums.is_empty() {
+            return Err(nothing());
+        }
+        values.resize(self.rows, 0);
+        self.sign_distinct(processor, sums, picked, values)
+    }
+
+    /// Adds the hashes of the units of a text, but stop words.
+    #[inline(always)]
+    fn units_of(
+        &self,
+        processor: Option<Processor>,
+        text: &str,
+        split: &mut split::Split,
+        units: &mut Vec<u64>,
+    ) {
+        self.units.of_text(text, self.shingles, split, processor, units);
+        if !self.stop.is_empty() {
+            units.retain(|unit| self.stop.binary_search(unit).is_err());
+        }
+    }
+
+    /// What a text needs to be sketched section by section, if it is worth while.
+    #[inline]
+    fn large(&self, text: &str) -> Option<Large> {
+        if text.len() < large::BYTES_MIN || self.bag {
+            return None;
+        }
+        Large::new(self.shingles, self.units.blank(), text.len())
     }
 
     /// The signature of window sums.
@@ -236,33 +289,53 @@ impl Inner {
         rows: &mut Rows,
     ) -> Result<Signature> {
         if sums.is_empty() {
-            return Err(Error::new(ErrorKind::Empty, "nothing to compare: there is no shingle"));
+            return Err(nothing());
         }
         let Rows { seen, picked, values } = rows;
         values.resize(self.rows, 0);
-        let is_fast = self.functions.is_empty();
-        if is_fast
+        if self.functions.rows() == 0
             && !self.bag
             && let Some((slots, own)) = fast::usual(values, sums.len(), processor)
         {
-            distinct::set(sums, seen, picked, processor, |hash| fast::begin(slots, hash));
+            distinct::set(sums, seen, processor, |hash| fast::begin(slots, hash));
             fast::go_on(sums, slots, picked, own);
-        } else {
-            if self.bag {
-                distinct::bag(sums);
-            } else {
-                distinct::set(sums, seen, picked, processor, |_| ());
-            }
-            if is_fast {
-                fast::values(sums, values, picked, processor);
-            } else {
-                textbook::values(sums, &self.functions, values);
-            }
+            return Ok(self.signature(sums.len(), values));
         }
-        let count = u32::try_from(sums.len()).unwrap_or(u32::MAX);
-        let bytes = lane::store(values, self.lane_bits);
-        Ok(Signature::new(self.id, self.lane_bits, count, bytes))
+        if self.bag {
+            distinct::bag(sums);
+        } else {
+            distinct::set(sums, seen, processor, |_| ());
+        }
+        self.sign_distinct(processor, sums, picked, values)
     }
+
+    /// The signature of hashes, each once. `values` are as many as rows.
+    #[inline(always)]
+    fn sign_distinct(
+        &self,
+        processor: Option<Processor>,
+        hashes: &mut Vec<u64>,
+        picked: &mut Vec<u64>,
+        values: &mut [u64],
+    ) -> Result<Signature> {
+        if self.functions.rows() == 0 {
+            fast::values(hashes, values, picked, processor);
+        } else {
+            self.functions.values(hashes, values);
+        }
+        Ok(self.signature(hashes.len(), values))
+    }
+
+    #[inline(always)]
+    fn signature(&self, shingles: usize, values: &[u64]) -> Signature {
+        let count = u32::try_from(shingles).unwrap_or(u32::MAX);
+        Signature::new(self.id, self.lane_bits, count, lane::store(values, self.lane_bits))
+    }
+}
+
+#[cold]
+fn nothing() -> Error {
+    Error::new(ErrorKind::Empty, "nothing to compare: there is no shingle")
 }
 
 /// The hashes of the units of all stop words, in order.

@@ -2,7 +2,10 @@
 //!
 //! Knows nothing. The proof has no value, so what asks for one is never called.
 
+use super::few::{Eight, FEW_MAX};
 use super::fold::scripts::{Scripts, Stretch};
+pub(crate) use super::item::plain_eights as eights;
+use super::large::Large;
 use super::scratch::Scratch;
 use super::split::Cut;
 pub(crate) use super::split::{plain_blanks as blanks, plain_masks as masks};
@@ -24,6 +27,16 @@ impl Processor {
     }
 
     pub(crate) fn text(self, _: &Inner, _: &str, _: &mut Scratch) -> Result<Signature> {
+        match self {}
+    }
+
+    pub(crate) fn large_text(
+        self,
+        _: &Inner,
+        _: &str,
+        _: Large,
+        _: &mut Scratch,
+    ) -> Result<Signature> {
         match self {}
     }
 
@@ -74,6 +87,20 @@ impl Processor {
     }
 
     pub(crate) fn settle(self, _: &mut [u64; 128]) -> [u64; 2] {
+        match self {}
+    }
+
+    pub(crate) fn many(self) -> usize {
+        match self {}
+    }
+
+    pub(crate) fn open_rounds(
+        self,
+        _: &[u64],
+        _: &Eight,
+        _: [u64; 2],
+        _: &mut [u8; FEW_MAX],
+    ) -> bool {
         match self {}
     }
 

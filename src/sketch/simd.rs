@@ -5,12 +5,17 @@
 #![expect(unsafe_code, reason = "functions of a processor's features: see the arguments")]
 
 use std::arch::x86_64::{
-    __m128i, _mm_add_epi8, _mm_andnot_si128, _mm_cmpeq_epi8, _mm_cmplt_epi8, _mm_movemask_epi8,
-    _mm_or_si128, _mm_set_epi64x, _mm_set1_epi8,
+    __m128i, _mm_add_epi8, _mm_andnot_si128, _mm_cmpeq_epi8, _mm_cmplt_epi8, _mm_cvtsi128_si64,
+    _mm_movemask_epi8, _mm_mul_epu32, _mm_mulhi_epu16, _mm_mullo_epi16, _mm_or_si128,
+    _mm_set_epi64x, _mm_set1_epi8, _mm_set1_epi16, _mm_set1_epi64x, _mm_slli_epi16, _mm_slli_epi32,
+    _mm_slli_epi64, _mm_srli_epi16, _mm_srli_epi64, _mm_sub_epi16, _mm_sub_epi64,
+    _mm_unpackhi_epi64,
 };
 
+use super::few::{Eight, FEW_MAX};
 use super::fold::scripts::{Scripts, Stretch};
 use super::hash::{direct, finalise_all};
+use super::large::Large;
 use super::scratch::Scratch;
 use super::split::{Cut, Masks};
 use super::unit::UnitHash;
@@ -73,6 +78,22 @@ impl Processor {
             Self::Narrow(narrow) => unsafe { text_by_avx2(narrow, inner, text, scratch) },
             // SAFETY: the function needs the features that a `Wide` is made with only.
             Self::Wide(wide) => unsafe { text_by_avx512(wide, inner, text, scratch) },
+        }
+    }
+
+    /// `Inner::large_text` likewise.
+    pub(crate) fn large_text(
+        self,
+        inner: &Inner,
+        text: &str,
+        large: Large,
+        scratch: &mut Scratch,
+    ) -> Result<Signature> {
+        match self {
+            // SAFETY: the function needs the features that a `Narrow` is made with only.
+            Self::Narrow(_) => unsafe { large_text_by_avx2(self, inner, text, large, scratch) },
+            // SAFETY: the function needs the features that a `Wide` is made with only.
+            Self::Wide(_) => unsafe { large_text_by_avx512(self, inner, text, large, scratch) },
         }
     }
 
@@ -181,6 +202,34 @@ impl Processor {
         }
     }
 
+    /// From how many hashes on rounds one by one, of all hashes, are faster than `few::values`.
+    #[inline(always)]
+    pub(crate) fn many(self) -> usize {
+        match self {
+            Self::Narrow(_) => 24,
+            Self::Wide(_) => 48,
+        }
+    }
+
+    /// For each hash, which of eight rounds put it into one of the `open` rows of 128, bit by bit,
+    /// and perhaps other rounds. False if this processor has no way of its own.
+    #[inline(always)]
+    pub(crate) fn open_rounds(
+        self,
+        hashes: &[u64],
+        eight: &Eight,
+        open: [u64; 2],
+        hits: &mut [u8; FEW_MAX],
+    ) -> bool {
+        match self {
+            Self::Narrow(_) => false,
+            Self::Wide(wide) => {
+                wide.open_rounds(hashes, eight, open, hits);
+                true
+            }
+        }
+    }
+
     /// Writes the hashes, as they were given, that this round puts into rows of `open`, of 128,
     /// and perhaps others; returns how many. `picked` must be longer by eight than all of them.
     #[inline(always)]
@@ -219,6 +268,29 @@ fn text_by_avx512(
     inner.text(Some(Processor::Wide(wide)), text, scratch)
 }
 
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn large_text_by_avx2(
+    own: Processor,
+    inner: &Inner,
+    text: &str,
+    large: Large,
+    scratch: &mut Scratch,
+) -> Result<Signature> {
+    inner.large_text(Some(own), text, large, scratch)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn large_text_by_avx512(
+    own: Processor,
+    inner: &Inner,
+    text: &str,
+    large: Large,
+    scratch: &mut Scratch,
+) -> Result<Signature> {
+    inner.large_text(Some(own), text, large, scratch)
+}
+
 /// The masks of 64 bytes.
 #[inline]
 pub(crate) fn masks(block: &[u8; 64]) -> Masks {
@@ -232,6 +304,33 @@ pub(crate) fn masks(block: &[u8; 64]) -> Masks {
 pub(crate) fn blanks(block: &[u8; 64]) -> u64 {
     // SAFETY: as above.
     unsafe { blanks_by_sse2(block) }
+}
+
+/// The eight digits of each of two numbers below 10^8: `item::plain_eights`.
+#[inline(always)]
+pub(crate) fn eights(numbers: [u64; 2]) -> [u64; 2] {
+    // SAFETY: as above.
+    unsafe { eights_by_sse2(numbers) }
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn eights_by_sse2([first, second]: [u64; 2]) -> [u64; 2] {
+    let numbers = _mm_set_epi64x(second.cast_signed(), first.cast_signed());
+    // x * 3,518,437,209 >> 45 is x / 10,000 for all x below 2^32.
+    let high = _mm_set1_epi64x(3_518_437_209);
+    let high = _mm_srli_epi64::<45>(_mm_mul_epu32(numbers, high));
+    let low = _mm_sub_epi64(numbers, _mm_mul_epu32(high, _mm_set1_epi64x(10_000)));
+    let fours = _mm_or_si128(high, _mm_slli_epi64::<32>(low));
+    // x * 5,243 >> 19 is x / 100 for all x below 10,000; x * 6,554 >> 16 is x / 10 below 100.
+    let high = _mm_srli_epi16::<3>(_mm_mulhi_epu16(fours, _mm_set1_epi16(5_243)));
+    let low = _mm_sub_epi16(fours, _mm_mullo_epi16(high, _mm_set1_epi16(100)));
+    let twos = _mm_or_si128(high, _mm_slli_epi32::<16>(low));
+    let high = _mm_mulhi_epu16(twos, _mm_set1_epi16(6_554));
+    let low = _mm_sub_epi16(twos, _mm_mullo_epi16(high, _mm_set1_epi16(10)));
+    let digits = _mm_or_si128(high, _mm_slli_epi16::<8>(low));
+    let halves = [digits, _mm_unpackhi_epi64(digits, digits)];
+    halves.map(|half| _mm_cvtsi128_si64(half).cast_unsigned())
 }
 
 #[inline]

@@ -153,6 +153,11 @@ impl Units {
         }
     }
 
+    /// The unit that a blank is, of characters.
+    pub(crate) fn blank(&self) -> u64 {
+        self.ascii[usize::from(b' ')]
+    }
+
     /// Whether items are not taken as they are.
     #[inline]
     pub(crate) fn folds_items(&self) -> bool {

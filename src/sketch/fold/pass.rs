@@ -3,10 +3,12 @@
 //! For words, the text it writes is not the normalised one, but one with the same words of which
 //! `split` sees all boundaries when it takes every byte beyond ASCII for a letter.
 
+use self::ascii::few_ascii;
 use super::scripts::{Stretch, VIRAMA, VIRAMA_CLASS};
 use super::{BOUNDARY, MOVED, Record, Table, class, decode, encode, four, is_joint};
 use crate::sketch::simd::Processor;
 
+mod ascii;
 mod cut;
 mod marks;
 
@@ -160,7 +162,8 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         false
     }
 
-    /// A run of letters, what extends them, and single blanks between; at least the first letter.
+    /// A run of letters, what extends them, and single blanks or little ASCII between; at least the
+    /// first letter.
     #[inline(always)]
     fn letters(&mut self, text: &[u8], out: &mut [u8], limit: usize) {
         let (mut at, mut len) = (self.at, self.len);
@@ -185,8 +188,20 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
                     continue;
                 }
                 if first < 0x80 {
-                    break;
+                    let hebrew = last & 0xff == u16::from(HEBREW);
+                    let Some(count) = few_ascii(text, at, out, len).filter(|_| !hebrew) else {
+                        break;
+                    };
+                    (at, len, last, combining) = (at + count, len + count, u16::from(b' '), 0);
+                    continue;
                 }
+            } else if self.table.stays(first, second) {
+                let Some(place) = out.get_mut(len..).and_then(<[u8]>::first_chunk_mut) else {
+                    break;
+                };
+                *place = bytes;
+                (at, len, last, combining) = (at + 3, len + 3, u16::from(first), 0);
+                continue;
             }
             let (number, count) = decode(bytes);
             let record = self.table.get(number);
@@ -249,63 +264,6 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
             }
         }
         (at, len, last)
-    }
-
-    /// A run of ASCII, in lower case.
-    #[inline(always)]
-    fn ascii(&mut self, text: &[u8], first: u8, out: &mut [u8], limit: usize) -> bool {
-        let next = text.get(self.at + 1).copied();
-        if WORDS && self.last >= Last::Number && !self.before_ascii(first, next, out) {
-            return false;
-        }
-        (self.last, self.combining) = (Last::Ascii, 0);
-        let (mut at, mut len) = (self.at, self.len);
-        while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<8>)
-            && let Some(place) = out.get_mut(len..).and_then(<[u8]>::first_chunk_mut::<8>)
-        {
-            let word = u64::from_le_bytes(*bytes);
-            *place = lower(word).to_le_bytes();
-            let high = word & 0x8080_8080_8080_8080;
-            if high != 0 || len > limit {
-                let count = (high.trailing_zeros() / 8) as usize;
-                (self.at, self.len) = (at + count, len + count);
-                return true;
-            }
-            (at, len) = (at + 8, len + 8);
-            while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<64>)
-                && bytes.iter().fold(0, |all, byte| all | byte) < 0x80
-                && len <= limit
-                && let Some(place) = out.get_mut(len..).and_then(<[u8]>::first_chunk_mut::<64>)
-            {
-                *place = bytes.map(|byte| byte.to_ascii_lowercase());
-                (at, len) = (at + 64, len + 64);
-            }
-        }
-        let end = text.get(at..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii());
-        for (byte, place) in end.zip(out.get_mut(len..).unwrap_or_default()) {
-            *place = byte.to_ascii_lowercase();
-            (at, len) = (at + 1, len + 1);
-        }
-        (self.at, self.len) = (at, len);
-        true
-    }
-
-    /// What is to be done where ASCII follows something that is no letter; false for the slow way.
-    #[inline(never)]
-    fn before_ascii(&mut self, first: u8, next: Option<u8>, out: &mut [u8]) -> bool {
-        match self.last {
-            Last::Number if is_joint(first) => {
-                // A joint that nothing follows joins nothing.
-                first != b'_' && next.is_none_or(|next| next.is_ascii() && !in_word(next))
-            }
-            Last::Hebrew => !matches!(first, b'\'' | b'"'),
-            Last::Katakana if first == b'_' => false,
-            Last::Alone | Last::Katakana => {
-                self.boundary(out);
-                true
-            }
-            _ => true,
-        }
     }
 
     /// A character that is no plain letter; false for the slow way.
@@ -464,20 +422,4 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
     pub(crate) fn read(&self) -> usize {
         self.at
     }
-}
-
-/// Whether an ASCII byte may stand in a word.
-fn in_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
-}
-
-/// Upper-case letters of ASCII made lower, in eight bytes at once. Other bytes are ASCII, or their
-/// result is not used.
-#[inline(always)]
-fn lower(bytes: u64) -> u64 {
-    const EACH: u64 = 0x0101_0101_0101_0101;
-    let low = bytes & (0x7f * EACH);
-    let from_a = low + u64::from(0x80 - b'A') * EACH;
-    let beyond_z = low + u64::from(0x80 - b'Z' - 1) * EACH;
-    bytes | (from_a & !beyond_z & (0x80 * EACH)) >> 2
 }

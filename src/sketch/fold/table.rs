@@ -21,18 +21,23 @@ pub(crate) struct Table {
     /// Of each character of two bytes, those of the one that it becomes, if this is a letter that
     /// composes with nothing before it, or else 0.
     letters: &'static [u16; 2048],
+    /// Of each first byte from E0 on, and each second byte, a bit: all characters of three bytes
+    /// that begin so are letters that stay as they are, and compose with nothing before them.
+    stay: &'static [u64; 16],
     /// The same and more, in the order of some processors.
     pub(crate) scripts: &'static Scripts,
 }
 
 /// Normalisation `fold`.
 pub(crate) static FOLD: Table =
-    Table::new(include_bytes!("fold.bin"), &FOLD_LETTERS, &FOLD_SCRIPTS);
+    Table::new(include_bytes!("fold.bin"), &FOLD_LETTERS, &FOLD_STAY, &FOLD_SCRIPTS);
+static FOLD_STAY: [u64; 16] = all_that_stay(include_bytes!("fold.bin"));
 static FOLD_LETTERS: [u16; 2048] = all_letters(include_bytes!("fold.bin"));
 static FOLD_SCRIPTS: Scripts = scripts(include_bytes!("fold.bin"));
 /// Normalisation `case`.
 pub(crate) static CASE: Table =
-    Table::new(include_bytes!("case.bin"), &CASE_LETTERS, &CASE_SCRIPTS);
+    Table::new(include_bytes!("case.bin"), &CASE_LETTERS, &CASE_STAY, &CASE_SCRIPTS);
+static CASE_STAY: [u64; 16] = all_that_stay(include_bytes!("case.bin"));
 static CASE_LETTERS: [u16; 2048] = all_letters(include_bytes!("case.bin"));
 static CASE_SCRIPTS: Scripts = scripts(include_bytes!("case.bin"));
 
@@ -77,13 +82,14 @@ impl Table {
     const fn new(
         bytes: &'static [u8],
         letters: &'static [u16; 2048],
+        stay: &'static [u64; 16],
         scripts: &'static Scripts,
     ) -> Self {
         let (records, rest) = bytes.split_at(RECORDS * 8);
         let (numbers, blocks) = rest.split_at(CHARS / BLOCK * 2);
         match (records.as_chunks().0.first_chunk(), numbers.as_chunks().0.first_chunk()) {
             (Some(records), Some(numbers)) => {
-                Self { records, numbers, blocks: blocks.as_chunks().0, letters, scripts }
+                Self { records, numbers, blocks: blocks.as_chunks().0, letters, stay, scripts }
             }
             _ => panic!("the tables are complete"),
         }
@@ -93,6 +99,12 @@ impl Table {
     #[inline(always)]
     pub(crate) fn letter(&self, first: u8, second: u8) -> u16 {
         self.letters[usize::from(first & 0x1f) << 6 | usize::from(second & 0x3f)]
+    }
+
+    /// Whether all characters of three bytes that begin with these are letters that stay.
+    #[inline(always)]
+    pub(crate) fn stays(&self, first: u8, second: u8) -> bool {
+        first < 0xf0 && self.stay[usize::from(first & 0xf)] >> (second & 0x3f) & 1 == 1
     }
 
     /// What the letters of two bytes become that these bytes begin with, and how many they are.
@@ -152,6 +164,30 @@ const fn all_letters(bytes: &[u8]) -> [u16; 2048] {
         number += 1;
     }
     letters
+}
+
+/// What `Table::stay` is: Hangul syllables, and whatever shares their block of the tables.
+const fn all_that_stay(bytes: &[u8]) -> [u64; 16] {
+    const HANGUL: usize = 0xac00;
+    let mut number = HANGUL;
+    while number < HANGUL + BLOCK {
+        let record = record_of(bytes, number);
+        #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
+        let stays = record & LETTER_BITS == (MOVED as u64) << 32 && record as u32 == 0;
+        assert!(stays, "Hangul syllables are letters that stay");
+        number += 1;
+    }
+    let numbers = bytes.split_at(RECORDS * 8).1.as_chunks().0;
+    let hangul = u16::from_le_bytes(numbers[HANGUL / BLOCK]);
+    let mut stay = [0; 16];
+    let mut block = 0x800 / BLOCK;
+    while block < 0x1_0000 / BLOCK {
+        if u16::from_le_bytes(numbers[block]) == hangul {
+            stay[block / 64] |= 1 << (block % 64);
+        }
+        block += 1;
+    }
+    stay
 }
 
 /// What `Table::scripts` is.

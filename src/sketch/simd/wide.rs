@@ -5,6 +5,7 @@
 use std::arch::x86_64::{__m512i, _mm512_loadu_si512, _mm512_set1_epi64};
 
 use super::Wide;
+use crate::sketch::few::{Eight, FEW_MAX};
 use crate::sketch::fold::scripts::{Scripts, Stretch};
 use crate::sketch::split::Cut;
 use crate::sketch::unit::UnitHash;
@@ -76,6 +77,18 @@ impl Wide {
     pub(super) fn settle(self, slots: &mut [u64; 128]) -> [u64; 2] {
         // SAFETY: the function needs the features that a `Wide` is made with only.
         unsafe { rows::settle(slots) }
+    }
+
+    #[expect(clippy::unused_self, reason = "the value is the proof")]
+    pub(super) fn open_rounds(
+        self,
+        hashes: &[u64],
+        eight: &Eight,
+        open: [u64; 2],
+        hits: &mut [u8; FEW_MAX],
+    ) {
+        // SAFETY: the function needs the features that a `Wide` is made with only.
+        unsafe { rows::open_rounds(hashes, eight, open, hits) }
     }
 
     #[expect(clippy::unused_self, reason = "the value is the proof")]

@@ -84,7 +84,7 @@ fn fast_values(_: u64, pair: &Pair) -> [Vec<u64>; 2] {
 
 /// The shared shingles are hashed once: the least of a union is the least of the parts' least.
 fn textbook_values(trial: u64, pair: &Pair) -> [Vec<u64>; 2] {
-    let functions = textbook::functions(ROWS, trial);
+    let functions = textbook::Functions::new(ROWS, trial);
     let Cell { size, apart, .. } = pair.cell;
     let shared = steps::textbook_values(&pair.hashes[apart..size], &functions);
     [&pair.hashes[..apart], &pair.hashes[size..]].map(|own| {

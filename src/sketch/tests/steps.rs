@@ -29,11 +29,11 @@ pub(super) fn words(text: &str) -> Vec<String> {
 pub(super) fn set(sums: &mut Vec<u64>) {
     let others = Processor::all().map(|own| {
         let mut sums = sums.clone();
-        distinct::set(&mut sums, &mut Seen::default(), &mut Vec::new(), Some(own), |_| ());
+        distinct::set(&mut sums, &mut Seen::default(), Some(own), |_| ());
         sums
     });
     let others: Vec<_> = others.collect();
-    distinct::set(sums, &mut Seen::default(), &mut Vec::new(), None, |_| ());
+    distinct::set(sums, &mut Seen::default(), None, |_| ());
     assert!(others.iter().all(|other| other == sums), "the same on every processor");
 }
 
@@ -43,8 +43,8 @@ pub(super) fn fast_values(hashes: &[u64], rows: usize) -> Vec<u64> {
     values
 }
 
-pub(super) fn textbook_values(hashes: &[u64], functions: &[textbook::Function]) -> Vec<u64> {
-    let mut values = vec![7; functions.len()];
-    textbook::values(hashes, functions, &mut values);
+pub(super) fn textbook_values(hashes: &[u64], functions: &textbook::Functions) -> Vec<u64> {
+    let mut values = vec![7; functions.rows()];
+    functions.values(hashes, &mut values);
     values
 }

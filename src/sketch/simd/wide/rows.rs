@@ -12,6 +12,7 @@ use std::arch::x86_64::{
 };
 
 use super::{all, constant};
+use crate::sketch::few::{Eight, FEW_MAX};
 
 #[target_feature(enable = "avx512f,avx512dq")]
 pub(super) fn settle(slots: &mut [u64; 128]) -> [u64; 2] {
@@ -41,24 +42,39 @@ pub(super) fn pick_of_128(
     open: [u64; 2],
     picked: &mut [u64],
 ) -> usize {
-    // A byte for each row: ones if it is open.
-    let [low, high] = open.map(|open| _mm512_movm_epi8(open));
+    let open = open.map(|open| _mm512_movm_epi8(open));
     let (add, factor) = (constant(constants.0), constant(constants.1));
-    let (factor_high, carry) = (constant(constants.1 >> 32), constant(1 << 33));
-    let following = constant((1 << 57) - (1 << 33));
     let mut count = 0;
     for eight in eights {
         let hash = all(eight);
-        let mixed = _mm512_xor_si512(hash, add);
-        let near = _mm512_mul_epu32(_mm512_srli_epi64::<32>(mixed), factor_high);
-        let near = _mm512_add_epi64(near, carry);
-        let unsure = _mm512_testn_epi64_mask(near, following);
-        let mixed = _mm512_xor_si512(_mm512_mullo_epi64(mixed, factor), near);
-        // The row as the lowest seven bits: of each byte no others choose.
-        let bytes = _mm512_permutex2var_epi8(low, _mm512_rol_epi64::<7>(mixed), high);
-        count += keep(hash, _mm512_test_epi64_mask(bytes, constant(1)) | unsure, count, picked);
+        count += keep(hash, are_open(hash, add, factor, open), count, picked);
     }
     count
+}
+
+/// The same for each hash in eight rounds.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
+pub(super) fn open_rounds(hashes: &[u64], eight: &Eight, open: [u64; 2], hits: &mut [u8; FEW_MAX]) {
+    let open = open.map(|open| _mm512_movm_epi8(open));
+    let (add, factor) = (all(&eight.add), all(&eight.factor));
+    for (hash, hit) in hashes.iter().zip(hits) {
+        *hit = are_open(constant(*hash), add, factor, open);
+    }
+}
+
+/// Whether hashes fall into open rows; `open` has a byte for each row, ones if it is.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
+fn are_open(hash: __m512i, add: __m512i, factor: __m512i, [low, high]: [__m512i; 2]) -> u8 {
+    let (carry, following) = (constant(1 << 33), constant((1 << 57) - (1 << 33)));
+    let mixed = _mm512_xor_si512(hash, add);
+    let halves = (_mm512_srli_epi64::<32>(mixed), _mm512_srli_epi64::<32>(factor));
+    let near = _mm512_add_epi64(_mm512_mul_epu32(halves.0, halves.1), carry);
+    let unsure = _mm512_testn_epi64_mask(near, following);
+    let mixed = _mm512_xor_si512(_mm512_mullo_epi64(mixed, factor), near);
+    // The row as the lowest seven bits: of each byte no others choose.
+    let bytes = _mm512_permutex2var_epi8(low, _mm512_rol_epi64::<7>(mixed), high);
+    _mm512_test_epi64_mask(bytes, constant(1)) | unsure
 }
 
 /// What fills the rest is a hash of the set once more, and so changes nothing.

@@ -1,0 +1,150 @@
+//! Fast Similarity Sketching of few shingles in the usual number of rows: many rounds, of which the
+//! late ones mostly fall into rows that are full.
+//!
+//! Knows hashes and rounds, as `fast` does, which defines the values.
+
+use super::fast::{EMPTY, ROUNDS, VALUE, forced, rehash};
+use super::simd::Processor;
+
+/// Rows.
+const ROWS: usize = 128;
+/// Rounds that are looked at together.
+const EIGHT: usize = 8;
+/// Most hashes.
+pub(crate) const FEW_MAX: usize = 64;
+/// About so many hashes fall before it is looked which rows are still empty.
+const STAGE: usize = 150;
+/// Hashes fall into copies of the rows by turns: a row that is read soon after it was written makes
+/// the processor wait, or guess wrong.
+const COPIES: usize = 4;
+
+/// The constants of eight rounds.
+#[derive(Debug)]
+pub(crate) struct Eight {
+    pub(crate) add: [u64; EIGHT],
+    pub(crate) factor: [u64; EIGHT],
+}
+
+static EIGHTS: [Eight; ROWS / EIGHT] = eights();
+
+const fn eights() -> [Eight; ROWS / EIGHT] {
+    let mut eights = [const { Eight { add: [0; EIGHT], factor: [0; EIGHT] } }; ROWS / EIGHT];
+    let mut round = 0;
+    while round < ROWS {
+        let (add, factor) = ROUNDS[round];
+        eights[round / EIGHT].add[round % EIGHT] = add;
+        eights[round / EIGHT].factor[round % EIGHT] = factor;
+        round += 1;
+    }
+    eights
+}
+
+/// What `fast::values` says, for up to `FEW_MAX` hashes.
+#[inline(always)]
+pub(crate) fn values(hashes: &[u64], slots: &mut [u64; ROWS], processor: Option<Processor>) {
+    // Rounds may be looked at in any order, and too many of them: an entry of an earlier round is
+    // less than all of later ones.
+    let step = (STAGE / hashes.len().max(1)).next_multiple_of(EIGHT).clamp(EIGHT, ROWS);
+    let mut copies = [[EMPTY; ROWS]; COPIES];
+    let mut first = 0;
+    let mut open;
+    loop {
+        let end = (first + step).min(ROWS);
+        offer_all(hashes, first, end, &mut copies);
+        let [one, two, three, four] = &copies;
+        for (slot, ((one, two), (three, four))) in
+            slots.iter_mut().zip(one.iter().zip(two).zip(three.iter().zip(four)))
+        {
+            *slot = (*one).min(*two).min((*three).min(*four));
+        }
+        open = open_rows(slots);
+        first = end;
+        if open == [0, 0] || first == ROWS {
+            break;
+        }
+        if let Some(processor) = processor
+            && offer_picked(hashes, first, slots, &mut open, processor)
+        {
+            break;
+        }
+    }
+    for (mut open, first) in open.into_iter().zip([0, 64]) {
+        while open != 0 {
+            let row = first + open.trailing_zeros() as usize;
+            open &= open - 1;
+            slots[row] = forced(hashes, ROWS, row);
+        }
+    }
+    for slot in slots {
+        *slot &= VALUE;
+    }
+}
+
+/// Rounds from `first` up to `end`, both multiples of eight.
+#[inline(always)]
+fn offer_all(hashes: &[u64], first: usize, end: usize, copies: &mut [[u64; ROWS]; COPIES]) {
+    let fours = ROUNDS[first..end].as_chunks::<COPIES>().0;
+    for (four, first) in fours.iter().zip((first as u64..).step_by(COPIES)) {
+        for hash in hashes {
+            for ((slots, constants), round) in copies.iter_mut().zip(four).zip(first..) {
+                let hash = if round == 0 { *hash } else { rehash(*hash, *constants) };
+                offer(slots, hash, round);
+            }
+        }
+    }
+}
+
+/// Rounds from `first` on until no row is open, of which only hashes that fall into open rows are
+/// looked at. False, and nothing is done, if the processor has no way of its own.
+#[inline(always)]
+fn offer_picked(
+    hashes: &[u64],
+    first: usize,
+    slots: &mut [u64; ROWS],
+    open: &mut [u64; 2],
+    processor: Processor,
+) -> bool {
+    for (eight, first) in EIGHTS.iter().zip((0_u64..).step_by(EIGHT)).skip(first / EIGHT) {
+        if *open == [0, 0] {
+            break;
+        }
+        let mut hits = [0; FEW_MAX];
+        if !processor.open_rounds(hashes, eight, *open, &mut hits) {
+            return false;
+        }
+        for (hashes, hits) in hashes.chunks(EIGHT).zip(hits.as_chunks().0) {
+            let mut hits = u64::from_le_bytes(*hits);
+            while hits != 0 {
+                let at = hits.trailing_zeros();
+                hits &= hits - 1;
+                let nth = (at % 8) as usize;
+                let hash = hashes.get((at / 8) as usize).copied().unwrap_or_default();
+                let hash = rehash(hash, (eight.add[nth], eight.factor[nth]));
+                let row = offer(slots, hash, first + u64::from(at % 8));
+                open[row / 64] &= !(1 << (row % 64));
+            }
+        }
+    }
+    true
+}
+
+/// Offers a hash of a round to its row, which it returns.
+#[inline(always)]
+fn offer(slots: &mut [u64; ROWS], hash: u64, round: u64) -> usize {
+    let row = (hash >> 57) as usize;
+    let slot = &mut slots[row];
+    *slot = (*slot).min(round << 48 | hash << 7 >> 16);
+    row
+}
+
+/// Which rows are empty, bit by bit.
+#[inline(always)]
+fn open_rows(slots: &[u64; ROWS]) -> [u64; 2] {
+    let mut open = [0; 2];
+    for (open, slots) in open.iter_mut().zip(slots.as_chunks::<64>().0) {
+        for (slot, bit) in slots.iter().zip(0..) {
+            *open |= (slot >> 63) << bit;
+        }
+    }
+    open
+}
