@@ -11,6 +11,7 @@ mod options;
 mod ours;
 mod report;
 mod results;
+mod scripts;
 mod tables;
 mod text;
 
@@ -47,9 +48,11 @@ fn run(stage: &str, options: &Options) -> Result<()> {
         "memory" => large::gaoya(options, &mut results)?,
         "limits" => limits::run(options, &mut results)?,
         "text" => text::run(options, &mut results)?,
+        "scripts" => scripts::run(options, &mut results)?,
         _ => return report::run(options),
     }
     results.print();
     println!("{stage}: {:.0} s", start.elapsed().as_secs_f64());
-    results.write(&options.results.join(format!("{stage}.json")))
+    let name = if stage == "scripts" && scripts::NATIVE { scripts::NATIVE_RESULTS } else { stage };
+    results.write(&options.results.join(format!("{name}.json")))
 }

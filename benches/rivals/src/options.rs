@@ -13,6 +13,7 @@ Stages, in the order of `all`:
   memory     gaoya alone, at the same size if the memory is there
   limits     what the machine allows: the same reads and writes with no index around them
   text       from text: sketching, Nearkin, sketchir; datasketch, rensa and Lance by --python
+  scripts    text to signature by script, beside gaoya on the same words
   report     writes docs/BENCHMARKS.md and docs/plots from the results of all stages
   all        all of these
 
@@ -57,7 +58,8 @@ pub struct Options {
     pub flags: Vec<String>,
 }
 
-pub const STAGES: [&str; 7] = ["tables", "ours", "large", "memory", "limits", "text", "report"];
+pub const STAGES: [&str; 8] =
+    ["tables", "ours", "large", "memory", "limits", "text", "scripts", "report"];
 
 /// The repository, from where this was compiled.
 pub fn repository() -> PathBuf {

@@ -2,6 +2,7 @@
 
 use crate::options::{Options, STAGES};
 use crate::results::{Result, Results, Row, median};
+use crate::scripts::NATIVE_RESULTS;
 
 #[derive(Debug, Default)]
 pub struct Figures {
@@ -11,7 +12,7 @@ pub struct Figures {
 impl Figures {
     pub fn read(options: &Options) -> Result<Self> {
         let mut stages = Vec::new();
-        for stage in STAGES {
+        for stage in STAGES.into_iter().chain([NATIVE_RESULTS]) {
             let path = options.results.join(format!("{stage}.json"));
             if path.exists() {
                 stages.push((stage.to_owned(), Results::read(&path)?));

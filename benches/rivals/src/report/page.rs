@@ -1,10 +1,11 @@
 //! docs/BENCHMARKS.md: words around the tables.
 
-use super::figures::Figures;
+use super::figures::{Figures, ratio};
 use super::plot::Plot;
 use super::targets;
 use crate::options::home;
 use crate::results::{Result, Row, figure};
+use crate::scripts::ASCII;
 use std::fmt::Write;
 
 /// More than compiling this just before leaves behind on two processors.
@@ -110,6 +111,7 @@ pub fn write(figures: &Figures, plots: &[&Plot]) -> Result<String> {
         let what = format!("Sketching {} texts of about 200 words", figure(size as f64));
         matrix(&mut page, figures, "sketch", size, &what)?;
     }
+    by_script(&mut page, figures)?;
     for size in figures.sizes("text").into_iter().rev() {
         let what = format!("From text, {} documents of about 200 words", figure(size as f64));
         matrix(&mut page, figures, "text", size, &what)?;
@@ -227,6 +229,46 @@ fn matrix(page: &mut String, figures: &Figures, stage: &str, size: u64, title: &
     }
     Ok(())
 }
+
+/// A line per kind of text: medians, and how they compare.
+fn by_script(page: &mut String, figures: &Figures) -> Result<()> {
+    let of = |engine: &str, text: &str| figures.get("scripts", engine, 1, text);
+    let rows = figures.of("scripts", "nearkin", 1);
+    if rows.is_empty() {
+        return Ok(());
+    }
+    page.push_str(SCRIPTS);
+    let ascii = of("nearkin", ASCII);
+    for row in rows {
+        let text = row.measure.as_str();
+        let times = |rival: Option<&Row>| ratio(rival, Some(row)).map_or(f64::NAN, |times| times);
+        let (gaoya, native) = (of("gaoya", text), of("gaoya, native", text));
+        let share = ratio(ascii, Some(row)).unwrap_or(f64::NAN);
+        writeln!(
+            page,
+            "| {text} | {} | {share:.2} | {} | {} | {} | {} |",
+            spread(Some(row)),
+            spread(gaoya),
+            figure(times(gaoya)),
+            spread(native),
+            figure(times(native)),
+        )?;
+    }
+    Ok(())
+}
+
+const SCRIPTS: &str = "
+## Sketching by script
+
+Documents of 1,200 characters of the Universal Declaration of Human Rights, words:3, one thread;
+microseconds a document, the least of 20 turns in each run. gaoya gets the words of UAX #29 of the
+text in lower case (of ASCII, runs of letters and digits), Nearkin the text. `benches/scripts.sh`
+measures this table alone. *Native* is gaoya in a build for this machine (`-C target-cpu=native`),
+held against Nearkin in the build for any.
+
+| | nearkin, us | of ASCII | gaoya, us | times | gaoya native, us | times |
+|---|---|---|---|---|---|---|
+";
 
 fn list(page: &mut String, rows: &[&Row], title: &str) -> Result<()> {
     let size = rows.first().map_or(0, |row| row.documents);

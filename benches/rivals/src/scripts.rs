@@ -1,0 +1,157 @@
+//! Text to signature by script: Nearkin beside gaoya on the words of UAX #29, one thread.
+//!
+//! gaoya has no code for a processor that it finds when it runs: what a build for this very machine
+//! (`-C target-cpu=native`) makes of it is measured by the same stage of such a build.
+
+use crate::corpus::Corpus;
+use crate::engines::params;
+use crate::made::ROWS;
+use crate::options::{Options, repository};
+use crate::results::{Result, Results, Subject};
+use gaoya::minhash::{MinHasher, MinHasher32};
+use nearkin::{Params, Scheme, Shingles, Sketcher};
+use std::hint::black_box;
+use std::time::Instant;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Whether this is a build for the machine that it was built on.
+pub const NATIVE: bool = cfg!(target_feature = "avx2");
+/// Where the results of such a build are kept, without `.json`.
+pub const NATIVE_RESULTS: &str = "scripts-native";
+/// The text that the speed of others is compared with.
+pub const ASCII: &str = "English, ASCII";
+
+/// Characters of a document.
+const CHARS: usize = 1_200;
+/// How often each text has its turn in a run.
+const TURNS: usize = 20;
+/// Languages by their code in the corpus, and their names.
+const LANGUAGES: [(&str, &str); 18] = [
+    ("fra", "French"),
+    ("deu_1901", "German"),
+    ("spa", "Spanish"),
+    ("pol", "Polish"),
+    ("tur", "Turkish"),
+    ("vie", "Vietnamese"),
+    ("rus", "Russian"),
+    ("ell_monotonic", "Greek"),
+    ("hye", "Armenian"),
+    ("kat", "Georgian"),
+    ("heb", "Hebrew"),
+    ("arb", "Arabic"),
+    ("hin", "Hindi"),
+    ("ben", "Bengali"),
+    ("tam", "Tamil"),
+    ("kor", "Korean"),
+    ("tha", "Thai"),
+    ("cmn_hans", "Chinese"),
+];
+
+/// Texts that are measured together.
+struct Texts {
+    name: String,
+    documents: Vec<String>,
+    sketcher: Sketcher,
+    /// What the time of a document is divided by.
+    parts: f64,
+}
+
+pub fn run(options: &Options, results: &mut Results) -> Result<()> {
+    let folder = options.data.clone().unwrap_or_else(|| repository().join("tests/data"));
+    let path = folder.join("udhr2.jsonl.zst");
+    let Ok(packed) = std::fs::read(&path) else {
+        println!("SKIPPED: {} is not there; --data names the folder of corpora", path.display());
+        return Ok(());
+    };
+    let languages = String::from_utf8(zstd::decode_all(&packed[..])?)?;
+    let all = texts(&languages, &Corpus::read(options)?)?;
+    let hasher = MinHasher32::new(ROWS);
+    let names = if NATIVE { ["nearkin, native", "gaoya, native"] } else { ["nearkin", "gaoya"] };
+    for _ in 0..options.runs {
+        for texts in &all {
+            let mut least = [f64::INFINITY; 2];
+            for _ in 0..TURNS {
+                let start = Instant::now();
+                for text in &texts.documents {
+                    black_box(texts.sketcher.text(text)?);
+                }
+                let between = Instant::now();
+                for text in &texts.documents {
+                    black_box(gaoya(&hasher, text));
+                }
+                let seconds = [between - start, between.elapsed()];
+                least = std::array::from_fn(|at| least[at].min(seconds[at].as_secs_f64()));
+            }
+            let documents = texts.documents.len() as f64;
+            for (engine, seconds) in names.into_iter().zip(least) {
+                let durability = "nothing stored";
+                let of = Subject { stage: "scripts", engine, durability, documents: 1 };
+                results.note(of, &texts.name, "us", seconds * 1e6 / documents / texts.parts);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The words of UAX #29, which in ASCII are found in the plainest way.
+fn gaoya(hasher: &MinHasher32<impl std::hash::BuildHasher>, text: &str) -> Vec<u32> {
+    if text.is_ascii() {
+        let lower = text.to_ascii_lowercase();
+        let words = lower.split(|c: char| !c.is_ascii_alphanumeric());
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        return hasher.create_signature(words.windows(3));
+    }
+    let lower = text.to_lowercase();
+    let words: Vec<&str> = lower.unicode_words().collect();
+    hasher.create_signature(words.windows(3))
+}
+
+/// Documents of each language, and of English at several sizes.
+fn texts(languages: &str, corpus: &Corpus) -> Result<Vec<Texts>> {
+    let mut documents = Vec::new();
+    for line in languages.lines() {
+        let value: serde_json::Value = serde_json::from_str(line)?;
+        let (id, text) = (value["id"].as_str(), value["text"].as_str());
+        let text = text.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+        documents.push((id.unwrap_or_default().to_owned(), text));
+    }
+    let of = |id: &str| {
+        let found = documents.iter().find(|(other, _)| other == id);
+        found.map(|(_, text)| text.as_str()).ok_or_else(|| format!("{id} is not in the corpus"))
+    };
+    let fast = || Ok::<_, crate::results::Error>(Sketcher::new(&params()?));
+    let cut = |text: &str, name: &str| -> Result<Texts> {
+        let chars: Vec<char> = text.chars().collect();
+        let documents = chars.chunks_exact(CHARS).map(String::from_iter).collect();
+        Ok(Texts { name: name.to_owned(), documents, sketcher: fast()?, parts: 1.0 })
+    };
+    let ascii: String = of("eng")?.chars().filter(char::is_ascii).collect();
+    let curly = ascii.replace(" the ", " \u{2018}the\u{2019} ").replace('\'', "\u{2019}");
+    let mut all = vec![cut(&ascii, ASCII)?, cut(&curly, "English, typographic quotes")?];
+    for (id, name) in LANGUAGES {
+        all.push(cut(of(id)?, name)?);
+    }
+    let words: Vec<&str> = ascii.split(' ').collect();
+    let join = |count: usize| words.chunks_exact(count).map(|words| words.join(" ")).collect();
+    let name = "8 English words".to_owned();
+    all.push(Texts { name, documents: join(8), sketcher: fast()?, parts: 1.0 });
+    let textbook = Params::builder().shingles(Shingles::Words(3)).scheme(Scheme::Textbook);
+    let sketcher = Sketcher::new(&textbook.build()?);
+    let name = "200 English words, scheme textbook".to_owned();
+    all.push(Texts { name, documents: join(200), sketcher, parts: 1.0 });
+    let mut english = String::new();
+    for number in 0.. {
+        if english.len() >= 10_000_000 {
+            break;
+        }
+        english.push_str(&corpus.document(number));
+        english.push('\n');
+    }
+    for (name, bytes) in [("100 KB", 100_000), ("1 MB", 1_000_000), ("10 MB", 10_000_000)] {
+        let documents = vec![english.get(..bytes).unwrap_or(&english).to_owned()];
+        let name = format!("{name} of English, for 1,200 bytes of it");
+        let parts = bytes as f64 / CHARS as f64;
+        all.push(Texts { name, documents, sketcher: fast()?, parts });
+    }
+    Ok(all)
+}
