@@ -182,7 +182,7 @@ pub use params::{
     Windows,
 };
 pub use segment::ReadMode;
-pub use sketch::{Item, Original, Signature, Sketcher};
+pub use sketch::{Item, Original, Signature, Sketcher, Variety};
 
 /// Guides: what to do with the index, task by task. Their programs are compiled and run as tests.
 #[cfg(any(doc, doctest))]

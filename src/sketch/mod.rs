@@ -32,6 +32,7 @@ mod split;
 mod textbook;
 mod unit;
 mod units;
+mod variety;
 mod words;
 
 pub(crate) use band::{band_key, key_hash};
@@ -46,6 +47,7 @@ pub use original::Original;
 use scratch::{Rows, Scratch};
 pub use signature::Signature;
 use simd::Processor;
+pub use variety::Variety;
 
 /// Makes signatures. Pure: the same input gives the same bytes on every machine. Cloning costs a
 /// reference count; one `Sketcher` may be used by many threads at once.
@@ -124,6 +126,24 @@ impl Sketcher {
             (Some(large), Some(processor)) => processor.large_text(inner, text, large, scratch),
             (Some(large), None) => inner.large_text(None, text, large, scratch),
         }
+    }
+
+    /// The signature of a text, and how varied its shingles are: whether a set of them is too small
+    /// to tell such texts apart ([`Variety::is_too_small`]). Fails as [`Sketcher::text`] does.
+    ///
+    /// Costs no more than that, unless a third of the shingles are repeats: then the text is cut
+    /// once more.
+    pub fn text_with_variety(&self, text: &str) -> Result<(Signature, Variety)> {
+        scratch::with(|scratch| {
+            let signature = self.text_in(text, scratch)?;
+            let distinct = scratch.sums.len();
+            let usual = Variety::of_usual(scratch.rows.shingles, distinct);
+            if !usual.is_suspect() {
+                return Ok((signature, usual));
+            }
+            self.inner.cut(None, text, scratch);
+            Ok((signature, usual.count(&mut scratch.sums)))
+        })
     }
 
     /// A text with all its shingles, to be compared exactly. Fails as [`Sketcher::text`] does.
@@ -223,11 +243,17 @@ impl Inner {
         text: &str,
         scratch: &mut Scratch,
     ) -> Result<Signature> {
-        let Scratch { sums, split, rows } = scratch;
+        self.cut(processor, text, scratch);
+        self.sign(processor, &mut scratch.sums, &mut scratch.rows)
+    }
+
+    /// The sums of the windows of a text, repeats included, in order.
+    #[inline(always)]
+    fn cut(&self, processor: Option<Processor>, text: &str, scratch: &mut Scratch) {
+        let Scratch { sums, split, .. } = scratch;
         sums.clear();
         self.units_of(processor, text, split, sums);
         hash::windows(sums, self.shingles.units(), processor);
-        self.sign(processor, sums, rows)
     }
 
     /// The same, section by section.
@@ -291,7 +317,8 @@ impl Inner {
         if sums.is_empty() {
             return Err(nothing());
         }
-        let Rows { seen, picked, values } = rows;
+        let Rows { seen, picked, values, shingles } = rows;
+        *shingles = sums.len();
         values.resize(self.rows, 0);
         if self.functions.rows() == 0
             && !self.bag

@@ -25,6 +25,8 @@ pub(crate) struct Rows {
     pub(crate) seen: Seen,
     pub(crate) picked: Vec<u64>,
     pub(crate) values: Vec<u64>,
+    /// How many shingles there were, repeats included.
+    pub(crate) shingles: usize,
 }
 
 thread_local! {

@@ -42,6 +42,7 @@ fn handles(printed: &mut Printed, scratch: &Scratch) {
     printed.add("Snapshot", &snapshot);
     printed.add("Reader", &Reader::open(scratch.dir(), inline()).unwrap());
     printed.add("Options", &Options::default());
+    printed.add("Variety", &sketcher.text_with_variety("one two one two").unwrap().1);
     printed.add("Stats", &index.stats().unwrap());
     printed.add("Recovery", &index.stats().unwrap().recovery);
     printed.add("Verification", &index.verify().unwrap());
