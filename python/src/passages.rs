@@ -227,7 +227,8 @@ impl PassageIndex {
         engine(py, || index.view().count_texts())
     }
 
-    /// Which texts hold parts of this one? Passages of at least ``threshold`` (default 0.5) count.
+    /// Which texts hold parts of this one? Passages of at least ``threshold``
+    /// (default: the index's own) count.
     #[pyo3(signature = (text, *, threshold=None, limit=None, max_candidates=None))]
     fn query(
         &self,

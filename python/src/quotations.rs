@@ -137,7 +137,7 @@ impl Text {
         PyBytes::new(py, &self.inner.payload)
     }
 
-    /// How much of the query is there: words in passages that match, of all its words.
+    /// How much of the query is there: its words that match, of all its words.
     #[getter]
     fn share(&self) -> f64 {
         self.inner.share
@@ -163,7 +163,7 @@ impl Text {
     }
 }
 
-/// A passage of the query and a stored one that are alike.
+/// A passage of the query that stands in a stored text: a run of words.
 #[pyclass(frozen, module = "nearkin", name = "PassageMatch")]
 pub(crate) struct Passage {
     inner: PassageMatch,
@@ -178,13 +178,20 @@ impl Passage {
         self.query
     }
 
-    /// Where it lies in the stored text, in bytes of its UTF-8: the text itself is not stored.
+    /// Where it lies in the stored text, in bytes of its UTF-8, as far as windows tell: the text
+    /// itself is not stored.
     #[getter]
     fn stored_bytes(&self) -> (u64, u64) {
         (self.inner.stored.start, self.inner.stored.end)
     }
 
-    /// The estimate of the passages' Jaccard similarity.
+    /// How many words of the query in it match.
+    #[getter]
+    fn words(&self) -> u64 {
+        self.inner.words
+    }
+
+    /// The greatest Jaccard similarity of two windows in it, an estimate.
     #[getter]
     fn similarity(&self) -> f64 {
         self.inner.similarity

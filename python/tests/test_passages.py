@@ -17,7 +17,7 @@ def test_quotations_are_found(tmp_path):
         assert ix.count() == 2 and "book" in ix and "none" not in ix
         text = f"Zürich – {made_text(9, 60)} {quoted} {made_text(8, 60)}"
         (found,) = ix.query(text)
-        assert found.key == "book" and found.payload == b"B" and 0.2 < found.share < 0.7
+        assert found.key == "book" and found.payload == b"B" and abs(found.share - 80 / 201) < 0.05
         # The payload stays with another text.
         assert ix.insert("book", book + " and an afterword") and ix.insert("book", book)
         assert ix.query(book)[0].payload == b"B"
@@ -31,6 +31,7 @@ def test_quotations_are_found(tmp_path):
         a, b = spans[0]
         # Characters, not bytes: both ends are at words.
         assert text[a - 1] == " " and not text[a:b].startswith(" ") and not text[a:b].endswith(" ")
+        assert len(found.passages) == 1 and abs(found.passages[0].words - 80) <= 8
         begin, end = found.passages[0].stored_bytes
         assert book.encode()[begin:end].decode().split()[0] in book.split()
         assert "book" in repr(found) and "1 of 1" in repr(ix.query(text))

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::Params;
 use super::shape::Shingles;
 use crate::{Error, Result};
 
@@ -45,6 +46,11 @@ impl Windows {
         self.stride as usize
     }
 
+    /// Words from the begin of one window of a query to that of the next: a quarter of the stride.
+    pub(crate) fn query_stride(self) -> usize {
+        (self.stride() / 4).max(1)
+    }
+
     pub(super) fn parts(self) -> (u32, u32) {
         (self.window, self.stride)
     }
@@ -61,6 +67,71 @@ impl Windows {
                 "passages are cut at words and need shingles of words; these are {shingles}"
             ))),
         }
+    }
+}
+
+/// Where quotations may begin in a stored window, of all places.
+const BEGINS: usize = 8;
+
+impl Params {
+    /// How many words a quotation needs, for windows of an index of passages, to be found at a
+    /// threshold with a chance of [`Params::recall_target`]: word for word, in other words, wherever
+    /// it begins. Shorter ones need smaller windows or a lower threshold. `None` for an index of
+    /// documents, and where none is found that often.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// use nearkin::Params;
+    ///
+    /// let words = |windows: &str, threshold| {
+    ///     let params = Params::for_threshold(threshold).passages(windows.parse()?).build()?;
+    ///     Ok::<_, nearkin::Error>(params.quotation_words(threshold).unwrap())
+    /// };
+    /// assert!((25..35).contains(&words("50:25", 0.3)?));
+    /// assert!((150..200).contains(&words("200:100", 0.5)?));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn quotation_words(&self, threshold: f64) -> Option<usize> {
+        let windows = self.passages()?;
+        let most = windows.window() + windows.stride();
+        let is_found =
+            |words: usize| self.quotation_chance(windows, words, threshold) >= self.recall_target();
+        let (mut below, mut enough) = (0, most);
+        if !is_found(most) {
+            return None;
+        }
+        while below + 1 < enough {
+            let middle = below.midpoint(enough);
+            if is_found(middle) {
+                enough = middle;
+            } else {
+                below = middle;
+            }
+        }
+        Some(enough)
+    }
+
+    /// The chance that a quotation of so many words is found, over all places of its begin.
+    fn quotation_chance(&self, windows: Windows, words: usize, threshold: f64) -> f64 {
+        let (window, stride) = (windows.window(), windows.stride());
+        let units = self.shingles().units();
+        // A window of a query may be so far off the stored one.
+        let aligned = window.saturating_sub(windows.query_stride() / 2);
+        let all = (window + 1).saturating_sub(units).max(1) as f64;
+        let chance = |begin: usize| {
+            let ends_before = |from: usize| (from + window).min(begin + words);
+            // Windows that begin before the quotation, and at and behind its begin.
+            let shared = [0, stride, 2 * stride].map(|from| {
+                let words = ends_before(from).saturating_sub(from.max(begin)).min(aligned);
+                let shingles = (words + 1).saturating_sub(units) as f64;
+                self.expected_recall(shingles / (2.0 * all - shingles), threshold)
+            });
+            shared.into_iter().fold(0.0, f64::max)
+        };
+        let step = stride.div_ceil(BEGINS);
+        let chances: Vec<f64> = (0..stride).step_by(step).map(chance).collect();
+        chances.iter().sum::<f64>() / chances.len().max(1) as f64
     }
 }
 
@@ -96,6 +167,26 @@ mod tests {
         for bad in ["200", "200:", "0:0", "10:11", "10:0", "2000000:1", "a:b"] {
             assert!(bad.parse::<Windows>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_quotation_needs_more_words_in_larger_windows_and_at_higher_thresholds() {
+        let needed = |windows: &str, threshold: f64| {
+            let params = Params::for_threshold(threshold).passages(windows.parse().unwrap());
+            params.build().unwrap().quotation_words(threshold)
+        };
+        for (smaller, larger) in [
+            (needed("20:10", 0.3), needed("50:25", 0.3)),
+            (needed("50:25", 0.3), needed("50:25", 0.5)),
+            (needed("50:25", 0.5), needed("100:50", 0.5)),
+            (needed("50:10", 0.5), needed("50:50", 0.5)),
+        ] {
+            assert!(smaller.is_some() && smaller < larger, "{smaller:?} {larger:?}");
+        }
+        let documents = Params::for_threshold(0.5).build().unwrap();
+        assert_eq!(documents.quotation_words(0.5), None);
+        // Windows that lie apart by words share too little.
+        assert_eq!(needed("40:40", 0.98), None);
     }
 
     #[test]

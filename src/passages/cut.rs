@@ -93,7 +93,7 @@ impl Passages {
         let key = key.as_bytes();
         check_key(key)?;
         payload.map_or(Ok(()), check_payload)?;
-        let (pieces, _) = self.pieces(text, self.windows.stride())?;
+        let pieces = self.pieces(text, &words_of(text), self.windows.stride())?;
         if pieces.is_empty() {
             return Err(Error::new(ErrorKind::Empty, "nothing to compare: there is no shingle"));
         }
@@ -103,18 +103,22 @@ impl Passages {
         Ok(Prepared { key: key.to_vec(), payload: payload.map(<[u8]>::to_vec), pieces })
     }
 
-    /// The passages of a query, and how many words it has. They lie at a quarter of the stride, so
-    /// that one of them is at most an eighth of it away from any stored one.
-    pub(super) fn of_query(&self, text: &str) -> Result<(Vec<Piece>, usize)> {
-        self.pieces(text, (self.windows.stride() / 4).max(1))
+    /// The passages of a query, whose words are given. They lie at a quarter of the stride, so that
+    /// one of them is at most an eighth of it away from any stored one.
+    pub(super) fn of_query(&self, text: &str, words: &[(usize, usize)]) -> Result<Vec<Piece>> {
+        self.pieces(text, words, self.windows.query_stride())
+    }
+
+    pub(super) fn windows(&self) -> Windows {
+        self.windows
+    }
+
+    pub(super) fn sketcher(&self) -> &Sketcher {
+        &self.sketcher
     }
 
     /// Windows without a shingle (of stop words alone) are left out.
-    fn pieces(&self, text: &str, stride: usize) -> Result<(Vec<Piece>, usize)> {
-        let places: Vec<(usize, usize)> = text
-            .unicode_word_indices()
-            .map(|(begin, word)| (begin, begin.saturating_add(word.len())))
-            .collect();
+    fn pieces(&self, text: &str, places: &[(usize, usize)], stride: usize) -> Result<Vec<Piece>> {
         let mut pieces = Vec::new();
         for words in windows(places.len(), self.windows.window(), stride) {
             let (Some(first), Some(last)) = (places.get(words.start), places.get(words.end - 1))
@@ -128,8 +132,14 @@ impl Passages {
                 Err(error) => return Err(error),
             }
         }
-        Ok((pieces, places.len()))
+        Ok(pieces)
     }
+}
+
+/// Begin and end of each word of a text, in bytes.
+pub(super) fn words_of(text: &str) -> Vec<(usize, usize)> {
+    let place = |(begin, word): (usize, &str)| (begin, begin.saturating_add(word.len()));
+    text.unicode_word_indices().map(place).collect()
 }
 
 /// The windows of `count` words: one every `stride`, the last one moved back so that it ends with
@@ -255,8 +265,9 @@ mod tests {
     fn places_are_those_of_the_text_as_it_was_given() {
         let params = Params::builder().passages(Windows::new(3, 2).unwrap()).build().unwrap();
         let text = "  Caf\u{e9}, au   LAIT! (noir) deux. ";
-        let (pieces, words) = Passages::new(&params).unwrap().pieces(text, 2).unwrap();
+        let words = words_of(text);
+        let pieces = Passages::new(&params).unwrap().pieces(text, &words, 2).unwrap();
         let cut: Vec<_> = pieces.iter().map(|piece| &text[piece.bytes.clone()]).collect();
-        assert_eq!((words, cut), (5, vec!["Caf\u{e9}, au   LAIT", "LAIT! (noir) deux"]));
+        assert_eq!((words.len(), cut), (5, vec!["Caf\u{e9}, au   LAIT", "LAIT! (noir) deux"]));
     }
 }

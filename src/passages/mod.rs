@@ -5,6 +5,7 @@
 
 mod cut;
 mod query;
+mod words;
 
 pub use cut::{Passages, Prepared};
 pub use query::{Contained, PassageAnswer, PassageMatch, PassageQuery, PassageView};

@@ -2,11 +2,12 @@
 //!
 //! Knows how matches of passages add up. Does not write.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 
-use super::cut::{self, Passages, Piece};
+use super::cut::{self, Passages};
+use super::words::{Hit, Rules, Run, Tracer};
 use crate::format::bytes::wide;
 use crate::sketch::Signature;
 use crate::{Key, Match, Result, Snapshot};
@@ -21,16 +22,20 @@ pub struct PassageView {
     pub(super) cutter: Passages,
 }
 
-/// A passage of the query and a stored one that are alike.
+/// A passage of the query that stands in a stored text: a run of words, with small gaps between
+/// them.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct PassageMatch {
-    /// Where it lies in the query, in bytes.
+    /// Where it lies in the query, in bytes: from its first word to its last.
     pub query: Range<u64>,
-    /// Where it lies in the stored text, in bytes as it was inserted.
+    /// Where it lies in the stored text, in bytes as it was inserted. As far as windows tell: the
+    /// range may begin and end up to a window farther out.
     pub stored: Range<u64>,
-    /// The estimate of the passages' Jaccard similarity.
+    /// How many words of the query in it match.
+    pub words: u64,
+    /// The greatest Jaccard similarity of two windows in it, an estimate.
     pub similarity: f64,
 }
 
@@ -43,10 +48,9 @@ pub struct Contained {
     pub key: Vec<u8>,
     /// The caller's own bytes.
     pub payload: Vec<u8>,
-    /// How much of the query is there: its words in passages that match, of all its words.
+    /// How much of the query is there: its words that match, of all its words.
     pub share: f64,
-    /// The stored passages that match, each with the passage of the query most like it, in the
-    /// order of the stored text.
+    /// The passages that match, in the order of the stored text.
     pub passages: Vec<PassageMatch>,
 }
 
@@ -149,12 +153,14 @@ impl PassageQuery<'_> {
         self
     }
 
-    /// Runs the query. Costs a query of the index for every quarter of a stride of the text, and
-    /// a look-up per text found. A text without a shingle finds nothing. Errors: those of
+    /// Runs the query. Costs a query of the index for every quarter of a stride of the text, where
+    /// something is found two signatures a word, and a look-up for each passage found. A text without a shingle finds nothing. Errors: those of
     /// [`Query::run`](crate::Query::run).
     pub fn run(&self) -> Result<PassageAnswer> {
         let snapshot = &self.view.snapshot;
-        let (pieces, words) = self.view.cutter.of_query(self.text)?;
+        let cutter = &self.view.cutter;
+        let places = cut::words_of(self.text);
+        let pieces = cutter.of_query(self.text, &places)?;
         let mut complete = true;
         let mut found: BTreeMap<Vec<u8>, Found> = BTreeMap::new();
         for together in pieces.chunks(TOGETHER) {
@@ -166,20 +172,21 @@ impl PassageQuery<'_> {
                 complete &= answer.complete;
                 for matched in answer.matches {
                     let (key, number) = cut::split_key(&matched.key)?;
+                    let one = Hold { number, words: piece.words.clone(), matched: &matched };
                     match found.get_mut(key) {
-                        Some(text) => text.add(piece, number, &matched)?,
-                        None => {
-                            let mut text = Found::default();
-                            text.add(piece, number, &matched)?;
-                            found.insert(key.to_vec(), text);
-                        }
+                        Some(text) => text.add(&one)?,
+                        None => found.entry(key.to_vec()).or_default().add(&one)?,
                     }
                 }
             }
         }
+        let words = places.len();
+        let rules = Rules::of(snapshot.params(), cutter.windows().window());
+        let mut tracer = Tracer::new(self.text, &places, cutter.sketcher(), rules);
         let mut texts = Vec::new();
         for (key, text) in found {
-            texts.extend(self.view.contained(key, text, words)?);
+            let asked = Asked { view: self.view, places: &places, rules };
+            texts.extend(asked.contained(key, &text, &mut tracer)?);
         }
         let count = wide(texts.len());
         // Stable: equal ones stay in the order of their keys.
@@ -190,51 +197,181 @@ impl PassageQuery<'_> {
     }
 }
 
+/// A stored passage that a passage of the query is like.
+struct Hold<'a> {
+    number: u32,
+    words: Range<usize>,
+    matched: &'a Match,
+}
+
 /// What has been found of one text.
 #[derive(Debug, Default)]
 struct Found {
-    /// By number: the words of the query in passages that match it are kept apart, in order of
-    /// their begins.
-    stored: BTreeMap<u32, PassageMatch>,
-    words: Vec<(u32, Range<usize>)>,
+    /// Where stored passages lie.
+    places: BTreeMap<u32, Range<u64>>,
+    /// By stored passage: the words of the query in a passage that is like it, and how much.
+    alike: Vec<(u32, Range<usize>, f64)>,
 }
 
 impl Found {
-    fn add(&mut self, piece: &Piece, number: u32, matched: &Match) -> Result<()> {
-        self.words.push((number, piece.words.clone()));
-        let better = |old: &PassageMatch| matched.similarity > old.similarity;
-        if self.stored.get(&number).is_none_or(better) {
-            let (stored, _) = cut::split_place(&matched.payload)?;
-            let query = wide(piece.bytes.start)..wide(piece.bytes.end);
-            let similarity = matched.similarity;
-            self.stored.insert(number, PassageMatch { query, stored, similarity });
+    fn add(&mut self, hold: &Hold<'_>) -> Result<()> {
+        let Hold { number, words, matched } = hold;
+        self.alike.push((*number, words.clone(), matched.similarity));
+        if !self.places.contains_key(number) {
+            self.places.insert(*number, cut::split_place(&matched.payload)?.0);
         }
         Ok(())
     }
 }
 
-impl PassageView {
-    /// What is answered of a text; nothing if it is not whole there, as a salvage may leave it.
-    fn contained(&self, key: Vec<u8>, found: Found, words: usize) -> Result<Option<Contained>> {
-        let Some(first) = self.snapshot.get(cut::inner_key(&key, 0))? else { return Ok(None) };
+/// What answers for one query.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    view: &'a PassageView,
+    places: &'a [(usize, usize)],
+    rules: Rules,
+}
+
+impl Asked<'_> {
+    /// What is answered of a text; nothing if it is not whole there, as a salvage may leave it, or
+    /// none of its words is that of the query.
+    fn contained(
+        &self,
+        key: Vec<u8>,
+        found: &Found,
+        tracer: &mut Tracer<'_>,
+    ) -> Result<Option<Contained>> {
+        let Some(first) = self.view.snapshot.get(cut::inner_key(&key, 0))? else {
+            return Ok(None);
+        };
         let (count, payload) = cut::split_first(&first.payload)?;
-        let own = found.words.iter().filter(|(number, _)| *number < count);
-        let covered = union(own.map(|(_, words)| words));
-        if covered == 0 {
+        let numbers: Vec<u32> = found.places.keys().copied().take_while(|n| *n < count).collect();
+        let mut passages = Vec::new();
+        let mut words = Vec::new();
+        for side_by_side in numbers.chunk_by(|a, b| a + 1 == *b) {
+            let (Some(from), Some(to)) = (side_by_side.first(), side_by_side.last()) else {
+                continue;
+            };
+            // The ends of what is quoted may lie in passages that have too little of it.
+            let numbers = from.saturating_sub(1)..to.saturating_add(2).min(count);
+            let group = self.group(&key, found, &numbers, tracer)?;
+            for run in &group.runs {
+                passages.extend(self.passage(run, &group, found));
+                words.extend_from_slice(&run.words);
+            }
+        }
+        if words.is_empty() {
             return Ok(None);
         }
-        let passages = found.stored.into_iter().filter(|(number, _)| *number < count);
-        Ok(Some(Contained {
-            key,
-            payload: payload.to_vec(),
-            share: ratio(covered, words),
-            passages: passages.map(|(_, passage)| passage).collect(),
-        }))
+        words.sort_unstable_by_key(|words| (words.start, words.end));
+        passages.sort_by_key(|passage| (passage.stored.start, passage.query.start));
+        let share = ratio(union(&words), self.places.len());
+        Ok(Some(Contained { key, payload: payload.to_vec(), share, passages }))
+    }
+
+    /// What the query has in common with stored passages that lie side by side.
+    fn group(
+        &self,
+        key: &[u8],
+        found: &Found,
+        numbers: &Range<u32>,
+        tracer: &mut Tracer<'_>,
+    ) -> Result<Group> {
+        let around = self.view.cutter.windows().stride();
+        let mut compared = BTreeSet::new();
+        for (number, words, _) in &found.alike {
+            if numbers.contains(number) {
+                let words = words.start.saturating_sub(around)
+                    ..words.end.saturating_add(around).min(self.places.len());
+                for piece in tracer.pieces(&words) {
+                    let beside = number.saturating_sub(1)..number.saturating_add(2);
+                    compared.extend(beside.map(|number| (number, piece)));
+                }
+            }
+        }
+        let (mut hits, mut places) = (Vec::new(), BTreeMap::new());
+        for number in numbers.clone() {
+            let pieces = compared.range((number, 0)..=(number, usize::MAX));
+            // Left out for want of a shingle.
+            let Some(stored) = self.view.snapshot.get(cut::inner_key(key, number))? else {
+                continue;
+            };
+            places.insert(number, cut::split_place(&stored.payload)?.0);
+            for (_, piece) in pieces {
+                tracer.hits(*piece, (number, &stored.signature), &mut hits)?;
+            }
+        }
+        Ok(Group { runs: self.rules.runs(hits), places })
+    }
+
+    /// What is answered of a run.
+    fn passage(&self, run: &Run, group: &Group, found: &Found) -> Option<PassageMatch> {
+        let extent = run.extent();
+        let begin = self.places.get(extent.start)?.0;
+        let end = self.places.get(extent.end.checked_sub(1)?)?.1;
+        let is_of = |(number, words, _): &&(u32, Range<usize>, f64)| {
+            let overlaps = words.start < extent.end && extent.start < words.end;
+            group.places.contains_key(number) && overlaps
+        };
+        let similarities = found.alike.iter().filter(is_of).map(|(_, _, similarity)| *similarity);
+        Some(PassageMatch {
+            query: wide(begin)..wide(end),
+            stored: group.stored(run, self.rules)?,
+            words: wide(union(&run.words)),
+            similarity: similarities.fold(0.0, f64::max),
+        })
     }
 }
 
-/// How many words lie in any of the ranges, which come in order of their begins and are as long.
-fn union<'a>(ranges: impl Iterator<Item = &'a Range<usize>>) -> usize {
+/// Stored passages side by side, and the runs of the query's words that they have.
+struct Group {
+    runs: Vec<Run>,
+    places: BTreeMap<u32, Range<u64>>,
+}
+
+impl Group {
+    /// Where a run lies in the stored text: not before any passage that has its first shingle, nor
+    /// behind any that has its last one.
+    fn stored(&self, run: &Run, rules: Rules) -> Option<Range<u64>> {
+        let (first, last) = (run.hits.first()?.word, run.hits.last()?.word);
+        let first_ones = run.hits.iter().filter(|hit| hit.word <= first + rules.gap());
+        let last_ones = run.hits.iter().filter(|hit| hit.word + rules.gap() >= last);
+        let begin = self.with(first, first_ones).map(|place| place.start).max();
+        let end = self.with(last, last_ones).map(|place| place.end).min();
+        if let (Some(begin), Some(end)) = (begin, end)
+            && begin < end
+        {
+            return Some(begin..end);
+        }
+        // Moved about in it, or an accident at its edge: all that have a part of the run.
+        let has_part = |hit: &Hit| self.places.get(&hit.number);
+        let parts = || run.hits.iter().filter_map(has_part);
+        Some(parts().map(|place| place.start).min()?..parts().map(|place| place.end).max()?)
+    }
+
+    /// The places of passages with the shingle that ends at a word, and so many others of these
+    /// hits that it is no accident.
+    fn with<'a>(
+        &'a self,
+        word: usize,
+        hits: impl Iterator<Item = &'a Hit>,
+    ) -> impl Iterator<Item = &'a Range<u64>> {
+        let mut counts: BTreeMap<u32, (usize, bool)> = BTreeMap::new();
+        for hit in hits {
+            let (count, has_it) = counts.entry(hit.number).or_default();
+            *count += 1;
+            *has_it |= hit.word == word;
+        }
+        let most = counts.values().map(|(count, _)| *count).max().unwrap_or(0);
+        let enough =
+            move |(_, (count, has_it)): &(u32, (usize, bool))| *has_it && *count * 4 >= most;
+        let numbers = counts.into_iter().filter(enough);
+        numbers.filter_map(|(number, _)| self.places.get(&number))
+    }
+}
+
+/// How many words lie in any of the ranges, which come in order of their begins.
+fn union(ranges: &[Range<usize>]) -> usize {
     let (mut covered, mut end) = (0, 0);
     for range in ranges {
         covered += range.end.saturating_sub(range.start.max(end));

@@ -21,6 +21,7 @@ mod passages;
 mod payloads;
 mod printing;
 mod queries;
+mod quotations;
 mod real;
 mod reopen;
 mod scale;

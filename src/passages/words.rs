@@ -1,0 +1,288 @@
+//! Which words of a query stand in a stored text: windows alone tell it by the window.
+//!
+//! A row of a signature is the hash of one shingle. Where it is equal in two windows, both have that
+//! shingle; so each row of a piece of the query is traced to the word at which its shingle ends.
+//! Knows signatures and numbers of words, not where they are kept.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use crate::sketch::{Signature, Sketcher};
+use crate::{ErrorKind, Params, Result};
+
+/// Most words of a piece that is traced, which costs a signature for each of them.
+const PIECE_WORDS_MAX: usize = 50;
+/// Equal rows beyond twice what accidents come to, from which on a piece and a window have
+/// something in common.
+const EQUAL_ROWS_MIN: f64 = 3.0;
+/// Fewest hits of a run of words. A single one is an accident.
+const HITS_MIN: usize = 3;
+
+/// A row of a stored passage that a shingle of the query has, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Hit {
+    /// The word of the query at which the shingle ends.
+    pub(super) word: usize,
+    /// The stored passage.
+    pub(super) number: u32,
+    row: usize,
+}
+
+/// Words of the query that stand in a stored text, with small gaps between them.
+#[derive(Debug)]
+pub(super) struct Run {
+    /// Each range of words that match, ascending.
+    pub(super) words: Vec<Range<usize>>,
+    pub(super) hits: Vec<Hit>,
+}
+
+impl Run {
+    /// From the first word to the last.
+    pub(super) fn extent(&self) -> Range<usize> {
+        let begin = self.words.first().map_or(0, |words| words.start);
+        begin..self.words.last().map_or(begin, |words| words.end)
+    }
+}
+
+/// Finds shingles of one query in stored passages. Pieces are traced when they are needed first.
+pub(super) struct Tracer<'a> {
+    text: &'a str,
+    /// Begin and end of each word.
+    places: &'a [(usize, usize)],
+    /// Equal numbers for words that are equal but for their case.
+    same: Vec<u32>,
+    sketcher: &'a Sketcher,
+    rules: Rules,
+    traced: BTreeMap<usize, Option<Traced>>,
+}
+
+/// What follows from the parameters.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules {
+    /// Words of a shingle.
+    units: usize,
+    /// Words of a piece; pieces begin every half of it.
+    piece: usize,
+    /// Whether a shingle that is there again is another one.
+    bag: bool,
+    lane_bytes: usize,
+    equal_rows_min: usize,
+    /// Hits for each word of the query that a stored passage has, at least.
+    hits_per_word: f64,
+    /// Most words between two ends of shingles in one run.
+    gap: usize,
+    /// Most ends of shingles without a hit that are taken for words without a row.
+    fill: usize,
+}
+
+/// The rows of a piece.
+#[derive(Debug)]
+struct Traced {
+    signature: Signature,
+    /// By row: the words at which its shingle ends, which may be there again and again.
+    ends: Vec<Vec<usize>>,
+}
+
+impl Rules {
+    pub(super) fn of(params: &Params, window: usize) -> Self {
+        let (units, rows) = (params.shingles().units(), params.hashes() as f64);
+        let accidents = rows / 2f64.powf(f64::from(params.lane_bits()));
+        let hits_per_word = rows / window as f64;
+        // Words without any hit in so long a row are not by chance: one in fifty, one in twenty.
+        let (gap, fill) = (whole(4.0 / hits_per_word), whole(3.0 / hits_per_word));
+        let has_stop_words = params.stop_words().next().is_some();
+        Self {
+            units,
+            bag: params.bag(),
+            piece: window.min(PIECE_WORDS_MAX).max(units),
+            lane_bytes: (params.lane_bits() as usize).div_ceil(8),
+            equal_rows_min: whole(EQUAL_ROWS_MIN + 2.0 * accidents),
+            hits_per_word,
+            gap: units + 2 + gap,
+            // Stop words end no shingle.
+            fill: if has_stop_words { fill.max(2 * units) } else { fill },
+        }
+    }
+
+    /// Most words between the ends of two shingles of one run.
+    pub(super) fn gap(self) -> usize {
+        self.gap
+    }
+
+    fn step(self) -> usize {
+        (self.piece / 2).max(1)
+    }
+
+    /// The runs of hits that are not by accident, in order of their words.
+    pub(super) fn runs(self, mut hits: Vec<Hit>) -> Vec<Run> {
+        hits.sort_unstable();
+        hits.dedup();
+        let mut runs = Vec::new();
+        let apart = |a: &Hit, b: &Hit| b.word - a.word <= self.gap;
+        for hits in hits.chunk_by(apart) {
+            let hits = self.without_loose_ends(hits);
+            let (Some(first), Some(last)) = (hits.first(), hits.last()) else { continue };
+            let span = (last.word - first.word + 1) as f64;
+            if hits.len() >= HITS_MIN && hits.len() as f64 >= 0.4 * self.hits_per_word * span {
+                runs.push(Run { words: self.words(hits), hits: hits.to_vec() });
+            }
+        }
+        runs
+    }
+
+    /// Without hits at the ends that have too few others beside them: most likely accidents.
+    fn without_loose_ends(self, mut hits: &[Hit]) -> &[Hit] {
+        let beside = self.units + 1 + self.fill;
+        let enough = (0.5 * self.hits_per_word * beside as f64).max(2.0);
+        while let [first, rest @ ..] = hits {
+            let others = hits.iter().take_while(|hit| hit.word < first.word + beside);
+            if others.count() as f64 >= enough {
+                break;
+            }
+            hits = rest;
+        }
+        while let [rest @ .., last] = hits {
+            let others = hits.iter().rev().take_while(|hit| hit.word + beside > last.word);
+            if others.count() as f64 >= enough {
+                break;
+            }
+            hits = rest;
+        }
+        hits
+    }
+
+    /// The words of the shingles that end where hits are.
+    fn words(self, hits: &[Hit]) -> Vec<Range<usize>> {
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        for hit in hits {
+            let begin = (hit.word + 1).saturating_sub(self.units);
+            match ranges.last_mut() {
+                // A gap of so many ends less the words that the next shingle reaches back.
+                Some(last) if hit.word <= last.end + self.fill.max(self.units - 1) => {
+                    last.end = hit.word + 1;
+                }
+                _ => ranges.push(begin..hit.word + 1),
+            }
+        }
+        ranges
+    }
+}
+
+impl<'a> Tracer<'a> {
+    pub(super) fn new(
+        text: &'a str,
+        places: &'a [(usize, usize)],
+        sketcher: &'a Sketcher,
+        rules: Rules,
+    ) -> Self {
+        let mut numbers = HashMap::new();
+        let same = places.iter().map(|(begin, end)| {
+            let word = text.get(*begin..*end).unwrap_or_default().to_lowercase();
+            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+            *numbers.entry(word).or_insert(next)
+        });
+        let same = same.collect();
+        Self { text, places, same, sketcher, rules, traced: BTreeMap::new() }
+    }
+
+    /// The numbers of the pieces that hold any of these words.
+    pub(super) fn pieces(&self, words: &Range<usize>) -> Range<usize> {
+        let (step, piece) = (self.rules.step(), self.rules.piece);
+        // The last one ends with the text.
+        let all = self.places.len().saturating_sub(piece).div_ceil(step) + 1;
+        let first = (words.start + 1).saturating_sub(piece).div_ceil(step).min(all - 1);
+        first..words.end.div_ceil(step).clamp(first + 1, all.max(first + 1))
+    }
+
+    /// The shingles of a piece that a stored passage has, too.
+    pub(super) fn hits(
+        &mut self,
+        piece: usize,
+        (number, stored): (u32, &Signature),
+        out: &mut Vec<Hit>,
+    ) -> Result<()> {
+        if !self.traced.contains_key(&piece) {
+            let traced = self.trace(piece)?;
+            self.traced.insert(piece, traced);
+        }
+        let Some(Some(Traced { signature, ends })) = self.traced.get(&piece) else {
+            return Ok(());
+        };
+        let before = out.len();
+        let own = signature.as_bytes().chunks_exact(self.rules.lane_bytes);
+        let other = stored.as_bytes().chunks_exact(self.rules.lane_bytes);
+        let mut equal_rows = 0;
+        for ((row, words), (a, b)) in ends.iter().enumerate().zip(own.zip(other)) {
+            if a == b {
+                equal_rows += 1;
+                out.extend(words.iter().map(|word| Hit { word: *word, number, row }));
+            }
+        }
+        if equal_rows < self.rules.equal_rows_min {
+            out.truncate(before);
+        }
+        Ok(())
+    }
+
+    /// Finds the word at which the shingle of each row ends: the piece without its last word, its
+    /// last two, and so on, has the row as long as it has the shingle.
+    fn trace(&self, piece: usize) -> Result<Option<Traced>> {
+        let begin = piece * self.rules.step();
+        let end = (begin + self.rules.piece).min(self.places.len());
+        let Some(whole) = self.sketch(begin..end)? else { return Ok(None) };
+        let mut ends = vec![begin; whole.as_bytes().len() / self.rules.lane_bytes];
+        let mut open: Vec<usize> = (0..ends.len()).collect();
+        for last in (begin..end).rev() {
+            // Fewer words than a shingle has are another shingle.
+            let shorter = match last - begin {
+                words if words >= self.rules.units => self.sketch(begin..last)?,
+                _ => None,
+            };
+            open.retain(|row| {
+                let lane = *row * self.rules.lane_bytes..(*row + 1) * self.rules.lane_bytes;
+                let is_there = shorter.as_ref().is_some_and(|shorter| {
+                    shorter.as_bytes().get(lane.clone()) == whole.as_bytes().get(lane)
+                });
+                if !is_there && let Some(end) = ends.get_mut(*row) {
+                    *end = last;
+                }
+                is_there
+            });
+            if open.is_empty() {
+                break;
+            }
+        }
+        let ends = ends.into_iter().map(|word| self.repeats(word, begin..end)).collect();
+        Ok(Some(Traced { signature: whole, ends }))
+    }
+
+    /// The words within a piece at which the shingle ends that ends at `word`.
+    fn repeats(&self, word: usize, piece: Range<usize>) -> Vec<usize> {
+        let shingle = |word: usize| {
+            let begin = (word + 1).checked_sub(self.rules.units)?;
+            self.same.get(begin.max(piece.start)..=word)
+        };
+        let own = shingle(word);
+        if self.rules.bag || own.is_none() {
+            return vec![word];
+        }
+        piece.clone().filter(|other| *other == word || shingle(*other) == own).collect()
+    }
+
+    /// `None` for words without a shingle.
+    fn sketch(&self, words: Range<usize>) -> Result<Option<Signature>> {
+        let first = self.places.get(words.start).map_or(0, |place| place.0);
+        let last = words.end.checked_sub(1).and_then(|last| self.places.get(last));
+        let text = last.and_then(|last| self.text.get(first..last.1)).unwrap_or_default();
+        match self.sketcher.text(text) {
+            Ok(signature) => Ok(Some(signature)),
+            Err(error) if error.kind() == ErrorKind::Empty => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few words or rows")]
+fn whole(number: f64) -> usize {
+    number.floor().clamp(0.0, 1e9) as usize
+}
