@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use nearkin::{Admission, Decision, Index, Match, Newcomer, Outcome, Params};
+use nearkin::{Admission, Decision, Index, Match, Newcomer, Outcome, Params, Variety};
 use serde::Serialize;
 
 use crate::add;
@@ -21,6 +21,7 @@ use crate::output::{self, Output, counted, grouped, lossy, visible};
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
 use crate::raw::{self, Skipped};
+use crate::repetitive::{self, Repetitive};
 use crate::skips::Skips;
 use crate::sniff;
 
@@ -46,7 +47,8 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
         input::fields(&args.lines, params)
     };
     let (index, fields) = add::open(&args.index, &given, args.ttl, sets, fields)?;
-    opened::warn_if_missed(index.params(), Some(least));
+    let params = index.params().clone();
+    opened::warn_if_missed(&params, Some(least));
     let mut input = match input {
         Input::Walk(files) => Input::Walk(files.except(&args.index)),
         lines => lines.of_fields(&fields),
@@ -54,17 +56,20 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
     let reading = Reading::new(index.sketcher(), fields);
     let (unit, total) = input.size();
     let progress = Progress::unless_results_are_on_the_terminal("admitting", unit, total);
-    let mut counts = Counts::default();
+    let (mut counts, mut few) = (Counts::default(), Repetitive::default());
     let mut skips = Skips::new(args.lines.lenient);
     let ended = pipeline::run(
         &mut input,
         Pace::Prompt,
         &progress,
-        |raw| reading.sketch(raw),
+        |raw| {
+            let (sketched, variety) = reading.sketch_varied(raw)?;
+            Ok((sketched, variety.filter(|variety| variety.is_too_small(least))))
+        },
         |chunk| {
             let (chunk, ended) = raw::strictly(args.lines.strict, chunk);
             let judged = skips.count(&chunk, &reading);
-            let counting = (&mut counts, &mut skips);
+            let counting = (&mut counts, &mut skips, &mut few);
             admit(&index, &terms, chunk, counting, &progress, output).and(ended).and(judged)
         },
     );
@@ -79,6 +84,7 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
         .map_err(|failure| failure.after(&format!("before that, safe in the index: {counts}")))?;
     output.flush()?;
     output::note(counts);
+    repetitive::advise(few.count(), &params);
     Ok(Ended::Well)
 }
 
@@ -97,8 +103,8 @@ fn terms(args: &Admit) -> Result<nearkin::Admit, Failure> {
 fn admit(
     index: &Index,
     terms: &nearkin::Admit,
-    chunk: Vec<Result<Sketched, Skipped>>,
-    (counts, skips): (&mut Counts, &mut Skips),
+    chunk: Vec<Result<(Sketched, Option<Variety>), Skipped>>,
+    (counts, skips, few): (&mut Counts, &mut Skips, &mut Repetitive),
     progress: &Progress,
     output: &mut Output,
 ) -> Result<(), Failure> {
@@ -111,12 +117,15 @@ fn admit(
     }
     let newcomers: Vec<_> = documents
         .iter()
-        .map(|Sketched { name, signature }| Newcomer::new(name, signature))
+        .map(|(Sketched { name, signature }, _)| Newcomer::new(name, signature))
         .collect();
     let admissions = index.admit_all(&newcomers, terms)?;
-    for (document, admission) in documents.iter().zip(&admissions) {
+    for ((document, variety), admission) in documents.iter().zip(&admissions) {
         counts.count(&admission.decision);
-        print(&document.name, admission, output)?;
+        if let Some(variety) = variety {
+            few.add(&document.name, *variety, progress);
+        }
+        print(&document.name, admission, variety.is_some(), output)?;
     }
     counts.skipped += skipped.len() as u64;
     skips.note(&skipped, progress);
@@ -149,6 +158,9 @@ struct AdmissionObject<'a> {
     removed: Vec<MatchObject>,
     /// The change whose state the decision was made on.
     change: u64,
+    /// It has so few different shingles that others of its kind look like copies.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    repetitive: bool,
 }
 
 fn objects(matches: &[Match]) -> Vec<MatchObject> {
@@ -160,7 +172,12 @@ fn objects(matches: &[Match]) -> Vec<MatchObject> {
     matches.iter().map(object).collect()
 }
 
-fn print(name: &[u8], admission: &Admission, output: &mut Output) -> Result<(), Failure> {
+fn print(
+    name: &[u8],
+    admission: &Admission,
+    repetitive: bool,
+    output: &mut Output,
+) -> Result<(), Failure> {
     let none: &[Match] = &[];
     let (duplicates, related, removed) = match &admission.decision {
         Decision::Rejected { duplicates, .. } => (&duplicates[..], none, none),
@@ -175,6 +192,7 @@ fn print(name: &[u8], admission: &Admission, output: &mut Output) -> Result<(), 
             related: objects(related),
             removed: objects(removed),
             change: admission.change,
+            repetitive,
         });
     }
     let mut line = format!("{decision:<9}  {}", visible(name));
@@ -186,6 +204,9 @@ fn print(name: &[u8], admission: &Admission, output: &mut Output) -> Result<(), 
         if !names.is_empty() {
             line.extend(["  ", what, " ", &names.join(", ")]);
         }
+    }
+    if repetitive {
+        line.push_str("  (repetitive)");
     }
     output.line(line)
 }

@@ -258,6 +258,11 @@ pub(crate) struct Query {
     #[command(flatten)]
     pub(crate) exact: ExactGiven,
 
+    /// In an index of passages: print the quoted words, as they stand in the query and, if it can be
+    /// read again (a file by its path, a line with --from), in the stored text
+    #[arg(long, group = "read_again")]
+    pub(crate) show: bool,
+
     /// Least similarity to print, 0 to 1 or in percent [default: the index's own]
     #[arg(long, short, value_name = "T", value_parser = similarity)]
     pub(crate) threshold: Option<f64>,

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nearkin::passages::{Passages, Prepared};
-use nearkin::{Error, ErrorKind, Original, Signature, Sketcher};
+use nearkin::{Error, ErrorKind, Original, Signature, Sketcher, Variety};
 
 use crate::failure;
 use crate::guess::Guess;
@@ -70,6 +70,42 @@ impl Reading {
         let Raw { origin, body } = raw;
         match self.named(&origin, body, |content| self.signature(content)) {
             Ok((name, signature)) => Ok(Sketched { name, signature }),
+            Err(reason) => Err(Skipped { origin, reason }),
+        }
+    }
+
+    /// The same, and how varied the shingles of a text are.
+    pub(crate) fn sketch_varied(&self, raw: Raw) -> Result<(Sketched, Option<Variety>), Skipped> {
+        let Raw { origin, body } = raw;
+        let read = |content: &Content| match content {
+            Content::Text(text) => match self.sketcher.text_with_variety(text) {
+                Ok((signature, variety)) => Ok((signature, Some(variety))),
+                Err(error) => Err(reason_of(&error)),
+            },
+            _ => Ok((self.signature(content)?, None)),
+        };
+        match self.named(&origin, body, read) {
+            Ok((name, (signature, variety))) => Ok((Sketched { name, signature }, variety)),
+            Err(reason) => Err(Skipped { origin, reason }),
+        }
+    }
+
+    /// The same, and what is to be known of a text besides.
+    pub(crate) fn sketch_and<T>(
+        &self,
+        raw: Raw,
+        look: impl Fn(&str) -> T,
+    ) -> Result<(Sketched, Option<T>), Skipped> {
+        let Raw { origin, body } = raw;
+        let read = |content: &Content| {
+            let looks = match content {
+                Content::Text(text) => Some(look(text)),
+                _ => None,
+            };
+            Ok((self.signature(content)?, looks))
+        };
+        match self.named(&origin, body, read) {
+            Ok((name, (signature, looks))) => Ok((Sketched { name, signature }, looks)),
             Err(reason) => Err(Skipped { origin, reason }),
         }
     }

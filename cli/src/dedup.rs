@@ -27,6 +27,7 @@ use crate::ended::Ended;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{self, Output, counted, grouped};
+use crate::repetitive;
 
 use asked::Asked;
 use counts::Counts;
@@ -51,6 +52,7 @@ pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
     packed::publish(&asked.dropped)?;
     packed::publish(&asked.out)?;
     let counts = work.finish()?;
+    repetitive::advise(counts.repetitive, &asked.params);
     if asked.scratch.is_some() {
         return to_stdout(&counts, &asked, output);
     }
@@ -118,6 +120,7 @@ struct ReportObject<'a> {
     dropped: u64,
     dropped_for_index: u64,
     skipped: u64,
+    repetitive: u64,
     bytes_read: u64,
     bytes_kept: u64,
     bytes_skipped: u64,
@@ -135,6 +138,7 @@ fn report(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<End
             dropped,
             dropped_for_index,
             skipped,
+            repetitive: counts.repetitive,
             bytes_read: counts.bytes_read,
             bytes_kept: counts.bytes_kept,
             bytes_skipped: counts.bytes_skipped,

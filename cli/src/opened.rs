@@ -6,12 +6,15 @@ use std::path::Path;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use nearkin::{Alike, Error, ErrorKind, Index, Options, Params, Reader, Scheme};
+use nearkin::{Alike, Error, ErrorKind, Index, Options, Params, Reader, Scheme, Windows};
 
 use crate::args::ContainedGiven;
 use crate::failure::Failure;
 use crate::given::Given;
 use crate::output;
+
+/// The least chance of being found that is no cause for a warning.
+const FOUND_MIN: f64 = 0.9;
 
 /// Opens an index to read: writes nothing, and others may read it meanwhile.
 pub(crate) fn to_read(dir: &Path) -> Result<Reader, Failure> {
@@ -132,6 +135,7 @@ pub(crate) fn create(dir: &Path, params: &Params, ttl: Option<Duration>) -> Resu
     for warning in params.warnings() {
         output::note(format!("warning: {warning}"));
     }
+    note_quotation_words(params, params.threshold());
     Ok(Index::create(dir, params, options(ttl))?)
 }
 
@@ -154,17 +158,19 @@ pub(crate) fn describe(params: &Params) -> String {
     )
 }
 
-/// Warns when pairs at the threshold asked for are more often missed than found. At zero whoever
-/// asks wants the best of what there is, and no more.
+/// Warns when more than a tenth of the pairs at the threshold asked for are missed, or half of them
+/// at the index's own. At zero the best of what there is is wanted, and no more.
 pub(crate) fn warn_if_missed(params: &Params, threshold: Option<f64>) {
+    let own = params.threshold();
     let Some(threshold) = threshold.filter(|threshold| *threshold > 0.0) else { return };
     let chance = params.candidate_probability(threshold);
-    if chance < 0.5 {
+    // Bands that were chosen to find less of it were chosen.
+    if chance < if threshold < own { FOUND_MIN } else { 0.5 } {
         output::note(format!(
-            "warning: this index finds a document of similarity {threshold} with a chance of only \
-             {chance:.2}; it was built for {} and above; for less, build one with a lower \
-             --threshold",
-            params.threshold()
+            "warning: this index, made for similarities of {own} and above, misses {:.0} % of the \
+             documents of similarity {threshold}; `nearkin rebuild INDEX NEW --threshold \
+             {threshold}` makes one of the same documents that finds them",
+            (100.0 * (1.0 - chance)).min(99.0)
         ));
     }
 }
@@ -185,7 +191,7 @@ pub(crate) fn alike(params: &Params, threshold: Option<f64>, contained: Containe
 pub(crate) fn warn_if_contained_are_missed(params: &Params, contained: f64) {
     let similarity = Params::similarity_of_contained(contained, 2.0);
     let chance = params.candidate_probability(similarity);
-    if chance < 0.9 {
+    if chance < FOUND_MIN {
         output::note(format!(
             "warning: a document that has {contained} of one half as long is similar to it to \
              {similarity:.2}, which this index finds with a chance of {chance:.2}; build one with \
@@ -193,6 +199,32 @@ pub(crate) fn warn_if_contained_are_missed(params: &Params, contained: f64) {
             (similarity - 0.1).max(0.1)
         ));
     }
+}
+
+/// Says of an index of passages how short a quotation it does not find, and what does.
+pub(crate) fn note_quotation_words(params: &Params, threshold: f64) {
+    let Some(windows) = params.passages() else { return };
+    let Some(words) = params.quotation_words(threshold) else {
+        return output::note(format!(
+            "warning: windows of {windows} miss quotations of every length at {threshold}; make an \
+             index of a lower --threshold"
+        ));
+    };
+    let smaller = halved(params, windows).and_then(|smaller| {
+        let enough = smaller.quotation_words(threshold).filter(|enough| *enough < words)?;
+        Some(format!(" (--passages {} finds those of {enough})", smaller.passages()?))
+    });
+    output::note(format!(
+        "quotations under {words} words need a smaller window than {windows}{}",
+        smaller.unwrap_or_default()
+    ));
+}
+
+/// The same with windows half as long, half as far apart.
+fn halved(params: &Params, windows: Windows) -> Option<Params> {
+    let half = |words: usize| u32::try_from(words / 2).ok();
+    let smaller = Windows::new(half(windows.window())?, half(windows.stride())?).ok()?;
+    params.to_builder().passages(smaller).build().ok()
 }
 
 /// Refuses an index of passages where only one of documents makes sense.

@@ -2,7 +2,9 @@
 //!
 //! Knows how the answer is printed. Does not know how texts are cut.
 
-use nearkin::passages::{Contained, PassageAnswer, PassageIndex, PassageView, Prepared};
+use nearkin::passages::{
+    Contained, PassageAnswer, PassageIndex, PassageMatch, PassageView, Prepared,
+};
 use nearkin::{Index, Reader};
 use serde::Serialize;
 
@@ -13,9 +15,11 @@ use crate::ended::Ended;
 use crate::failure::Failure;
 use crate::input::{self, Input};
 use crate::opened;
+use crate::originals::Originals;
 use crate::output::{self, Output, counted, grouped, lossy, visible};
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
+use crate::quoted;
 use crate::raw::{self, Raw, Skipped};
 use crate::skips::Skips;
 use crate::sniff;
@@ -103,7 +107,27 @@ struct TextObject<'a> {
 struct PassageObject {
     query: [u64; 2],
     stored: [u64; 2],
+    words: u64,
     similarity: f64,
+    /// With `--show`: the words of the query, and those of the stored text if it can be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query_text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored_text: Option<String>,
+}
+
+/// A text that was asked about.
+struct AskedText<'a> {
+    name: &'a [u8],
+    text: &'a str,
+}
+
+/// How answers are printed.
+struct Printing<'a> {
+    /// Queries are answered each under its name, and without a word where nothing was found.
+    many: bool,
+    /// With `--show`: where stored texts are read again.
+    originals: Option<&'a Originals>,
 }
 
 pub(crate) fn query(index: &Reader, args: Query, output: &mut Output) -> Result<Ended, Failure> {
@@ -118,6 +142,13 @@ pub(crate) fn query(index: &Reader, args: Query, output: &mut Output) -> Result<
     }
     let threshold = args.threshold.unwrap_or_else(|| index.params().threshold());
     opened::warn_if_missed(index.params(), Some(threshold));
+    let originals = if args.show {
+        let fields = input::fields_again(&args.exact, index.params())?;
+        Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact)?)
+    } else {
+        None
+    };
+    let mut printing = Printing { many: false, originals: originals.as_ref() };
     let view = PassageView::new(&index.snapshot())?;
     let ask = |text: &str| {
         let query = view.query(text).threshold(threshold).limit(args.limit);
@@ -127,7 +158,11 @@ pub(crate) fn query(index: &Reader, args: Query, output: &mut Output) -> Result<
         }
     };
     if let Some(text) = &args.text {
-        print(b"text", &ask(text)?, false, output)?;
+        let answer = ask(text)?;
+        printing.print(&AskedText { name: b"text", text }, &answer, output)?;
+        if answer.texts.is_empty() {
+            opened::note_quotation_words(index.params(), threshold);
+        }
         return Ok(Ended::Well);
     }
     let fields = input::fields(&args.lines, index.params())?;
@@ -138,7 +173,13 @@ pub(crate) fn query(index: &Reader, args: Query, output: &mut Output) -> Result<
     } else {
         (true, Input::lines(args.lines.jsonl)?)
     };
-    by_content(&reading, input, ask, (lines, args.lines.lenient), output)
+    printing.many = lines;
+    let (ended, missed) =
+        by_content(&reading, input, ask, (&printing, args.lines.lenient), output)?;
+    if missed > 0 {
+        opened::note_quotation_words(index.params(), threshold);
+    }
+    Ok(ended)
 }
 
 /// Asks for every text of the input; `lines` are answered each under its name, and those that
@@ -147,15 +188,15 @@ fn by_content(
     reading: &Reading,
     mut input: Input,
     ask: impl Fn(&str) -> nearkin::Result<PassageAnswer> + Sync,
-    (lines, lenient): (bool, bool),
+    (printing, lenient): (&Printing<'_>, bool),
     output: &mut Output,
-) -> Result<Ended, Failure> {
+) -> Result<(Ended, u64), Failure> {
     let (unit, total) = input.size();
     let progress = Progress::unless_results_are_on_the_terminal("querying", unit, total);
     let (mut asked, mut answered, mut failed) = (0, 0, 0);
     let mut skips = Skips::new(lenient);
     let work = |raw: Raw| match reading.text(raw) {
-        Ok((name, text)) => ask(&text).map(|answer| Ok((name, answer))),
+        Ok((name, text)) => ask(&text).map(|answer| Ok((name, text, answer))),
         Err(skipped) => Ok(Err(skipped)),
     };
     pipeline::run(&mut input, Pace::Prompt, &progress, work, |chunk| {
@@ -164,10 +205,10 @@ fn by_content(
         let judged = skips.count(&chunk, reading);
         for one in chunk {
             match one {
-                Ok((name, answer)) => {
+                Ok((name, text, answer)) => {
                     asked += 1;
                     answered += u64::from(answer.found > 0);
-                    print(&name, &answer, lines, output)?;
+                    printing.print(&AskedText { name: &name, text: &text }, &answer, output)?;
                 }
                 Err(one) => skipped.push(one),
             }
@@ -180,17 +221,18 @@ fn by_content(
     drop(progress);
     skips.finish();
     skips.judge(reading)?;
-    if lines {
+    let missed = asked - answered;
+    if printing.many {
         output::note(format!(
             "{} asked, {} of them quoted somewhere, {} skipped",
             counted(asked, "text"),
             grouped(answered),
             grouped(failed)
         ));
-        return Ok(Ended::Well);
+        return Ok((Ended::Well, missed));
     }
     match failed {
-        0 => Ok(Ended::Well),
+        0 => Ok((Ended::Well, missed)),
         _ => Err(Failure::new(
             format!("{} could not be read", counted(failed, "file")),
             "the other queries were answered",
@@ -198,54 +240,104 @@ fn by_content(
     }
 }
 
-/// Prints an answer; one of `many` with its name, and nothing where nothing was found.
-fn print(
-    name: &[u8],
-    answer: &PassageAnswer,
-    many: bool,
-    output: &mut Output,
-) -> Result<(), Failure> {
-    if many && !output.json() && !answer.texts.is_empty() {
-        output.line(format_args!("{}:", visible(name)))?;
-    }
-    for text in &answer.texts {
-        if output.json() {
-            print_object(name, text, output)?;
-            continue;
+impl Printing<'_> {
+    fn print(
+        &self,
+        asked: &AskedText<'_>,
+        answer: &PassageAnswer,
+        output: &mut Output,
+    ) -> Result<(), Failure> {
+        if self.many && !output.json() && !answer.texts.is_empty() {
+            output.line(format_args!("{}:", visible(asked.name)))?;
         }
+        for text in &answer.texts {
+            if output.json() {
+                self.print_object(asked, text, output)?;
+            } else {
+                self.print_text(asked, text, output)?;
+            }
+        }
+        if self.many && answer.complete {
+            return Ok(());
+        }
+        output.flush()?;
+        if answer.texts.is_empty() {
+            output::note(format!("no text holds passages of {}", visible(asked.name)));
+        }
+        if !answer.complete {
+            output::note("not all candidates were compared: passages may be missing");
+        }
+        output::note_limit(answer.texts.len() as u64, answer.found, "texts");
+        Ok(())
+    }
+
+    fn print_text(
+        &self,
+        asked: &AskedText<'_>,
+        text: &Contained,
+        output: &mut Output,
+    ) -> Result<(), Failure> {
         output.line(format_args!("{:.3}  {}", text.share, visible(&text.key)))?;
         for found in &text.passages {
             let (query, stored) = (&found.query, &found.stored);
             output.line(format_args!(
-                "  bytes {} to {} are at {} to {}, similarity {:.3}",
-                query.start, query.end, stored.start, stored.end, found.similarity
+                "  {}: bytes {} to {} are at {} to {}, similarity {:.3}",
+                counted(found.words, "word"),
+                query.start,
+                query.end,
+                stored.start,
+                stored.end,
+                found.similarity
             ))?;
+            let (own, other) = self.words(asked, &text.key, found);
+            let line = |text: String| visible(quoted::line(&text).as_bytes());
+            if let Some(own) = own {
+                output.line(format_args!("    asked:  {}", line(own)))?;
+                let other = other.map_or_else(|| "cannot be read, or has changed".to_owned(), line);
+                output.line(format_args!("    stored: {other}"))?;
+            }
         }
+        Ok(())
     }
-    if many && answer.complete {
-        return Ok(());
-    }
-    output.flush()?;
-    if answer.texts.is_empty() {
-        output::note(format!("no text holds passages of {}", visible(name)));
-    }
-    if !answer.complete {
-        output::note("not all candidates were compared: passages may be missing");
-    }
-    output::note_limit(answer.texts.len() as u64, answer.found, "texts");
-    Ok(())
-}
 
-fn print_object(name: &[u8], text: &Contained, output: &mut Output) -> Result<(), Failure> {
-    let passages = text.passages.iter().map(|found| PassageObject {
-        query: [found.query.start, found.query.end],
-        stored: [found.stored.start, found.stored.end],
-        similarity: found.similarity,
-    });
-    output.object(&TextObject {
-        query: &lossy(name),
-        key: &lossy(&text.key),
-        share: text.share,
-        passages: passages.collect(),
-    })
+    /// With `--show`: the words of the query, and those of the stored text if it can be read.
+    fn words(
+        &self,
+        asked: &AskedText<'_>,
+        key: &[u8],
+        found: &PassageMatch,
+    ) -> (Option<String>, Option<String>) {
+        let Some(originals) = self.originals else { return (None, None) };
+        let own = quoted::at(asked.text, &found.query).unwrap_or_default();
+        let stored = originals.text(key).and_then(|(_, text)| {
+            let part = quoted::at(&text, &found.stored)?;
+            Some(quoted::part(part, own).to_owned())
+        });
+        (Some(own.to_owned()), stored)
+    }
+
+    fn print_object(
+        &self,
+        asked: &AskedText<'_>,
+        text: &Contained,
+        output: &mut Output,
+    ) -> Result<(), Failure> {
+        let passages = text.passages.iter().map(|found| {
+            let (query_text, stored_text) = self.words(asked, &text.key, found);
+            PassageObject {
+                query: [found.query.start, found.query.end],
+                stored: [found.stored.start, found.stored.end],
+                words: found.words,
+                similarity: found.similarity,
+                query_text,
+                stored_text,
+            }
+        });
+        output.object(&TextObject {
+            query: &lossy(asked.name),
+            key: &lossy(&text.key),
+            share: text.share,
+            passages: passages.collect(),
+        })
+    }
 }

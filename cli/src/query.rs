@@ -34,6 +34,12 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
     if index.params().passages().is_some() {
         return passages::query(&index, args, output);
     }
+    if args.show {
+        return Err(Failure::new(
+            "--show prints quotations, and the index is of documents",
+            "add the texts to an index of passages: `nearkin add NEW PATH... --for quotes`",
+        ));
+    }
     args.contained.check_is_estimate(args.exact.exact)?;
     match args.contained.contained {
         Some(contained) => opened::warn_if_contained_are_missed(index.params(), contained),

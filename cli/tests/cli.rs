@@ -44,6 +44,8 @@ mod packed;
 mod passages;
 #[path = "cli/query.rs"]
 mod query;
+#[path = "cli/repetitive.rs"]
+mod repetitive;
 #[path = "cli/report.rs"]
 mod report;
 #[cfg(feature = "serve")]

@@ -8,12 +8,12 @@ use std::path::PathBuf;
 pub(crate) struct ExactGiven {
     /// Read the documents that are found again, and say how similar they are exactly; `stale` if
     /// one has changed since it was added, `missing` if it cannot be read
-    #[arg(long)]
+    #[arg(long, group = "read_again")]
     pub(crate) exact: bool,
 
     /// Find them in this file of JSON lines (packed or Parquet, too), by their keys; may be
     /// repeated [default: files, whose keys are paths]
-    #[arg(long, value_name = "FILE", requires = "exact")]
+    #[arg(long, value_name = "FILE", requires = "read_again")]
     pub(crate) from: Vec<PathBuf>,
 
     /// Field of these lines that holds the key [default: id]

@@ -18,6 +18,9 @@ pub(super) struct Counts {
     pub(super) kinds: BTreeMap<String, u64>,
     pub(super) bytes_read: u64,
     pub(super) bytes_kept: u64,
+    /// Texts of so few different shingles that others of their kind look like copies.
+    #[serde(default)]
+    pub(super) repetitive: u64,
     /// Lines that could not be compared.
     pub(super) bytes_skipped: u64,
 }

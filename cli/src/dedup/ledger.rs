@@ -11,6 +11,8 @@ use std::path::Path;
 
 /// Bytes of an entry before its signature.
 const HEAD_BYTES: usize = 40;
+/// Set in the kind of a text of few different shingles.
+const REPETITIVE: u32 = 1 << 8;
 
 /// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub(super) enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) kind: Kind,
+    /// Whether it has so few different shingles that others of its kind look like copies.
+    pub(super) repetitive: bool,
     /// Which input file, and which line of it, counted from 1.
     pub(super) file: u32,
     pub(super) line: u64,
@@ -64,7 +68,8 @@ impl Entry {
             Kind::Archived => 2,
             Kind::Skipped => 3,
         };
-        out.extend_from_slice(&kind.to_le_bytes());
+        let repetitive = if self.repetitive { REPETITIVE } else { 0 };
+        out.extend_from_slice(&(kind | repetitive).to_le_bytes());
         out.extend_from_slice(&self.file.to_le_bytes());
         out.extend_from_slice(&self.line.to_le_bytes());
         out.extend_from_slice(&self.key.begin.to_le_bytes());
@@ -77,7 +82,8 @@ impl Entry {
     }
 
     fn decode(bytes: &[u8]) -> Option<Self> {
-        let kind = match u32_at(bytes, 0) {
+        let first = u32_at(bytes, 0);
+        let kind = match first & !REPETITIVE {
             1 => Kind::Document,
             2 => Kind::Archived,
             3 => Kind::Skipped,
@@ -87,6 +93,7 @@ impl Entry {
         let begin = key.begin.checked_add(u64::from(key.bytes))?;
         Some(Self {
             kind,
+            repetitive: first & REPETITIVE != 0,
             file: u32_at(bytes, 4),
             line: u64_at(bytes, 8),
             shingles: u32_at(bytes, 32),
@@ -300,6 +307,7 @@ mod tests {
     fn entry(line: u64) -> Entry {
         Entry {
             kind: Kind::Document,
+            repetitive: line % 2 == 1,
             file: 7,
             line,
             shingles: 9,
@@ -323,6 +331,7 @@ mod tests {
             let found = ledger.entries(&numbers).unwrap();
             for (number, entry) in numbers.iter().zip(found) {
                 assert_eq!((entry.line, entry.file, entry.shingles), (*number, 7, 9));
+                assert_eq!((entry.repetitive, entry.kind), (number % 2 == 1, Kind::Document));
                 assert_eq!(entry.signature[0], u8::try_from(*number).unwrap());
                 let key = String::from_utf8(ledger.text(entry.key).unwrap()).unwrap();
                 assert_eq!(key, format!("key {number}"));

@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io;
 
-use nearkin::Signature;
+use nearkin::{Signature, Variety};
 
 use super::asked::Asked;
 use super::format::Format;
@@ -22,6 +22,7 @@ use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
 use crate::raw::STDIN;
 use crate::raw::{self, Origin, Raw, Skipped};
+use crate::repetitive::Repetitive;
 use crate::skips::{self, Lines, Skips};
 use crate::source;
 
@@ -32,6 +33,15 @@ struct Read {
     signature: Signature,
     /// The most similar document of the archive, and the number of equal rows.
     like: Option<(Vec<u8>, u32)>,
+    /// Of a text of so few different shingles that others of its kind look like copies.
+    few: Option<Variety>,
+}
+
+impl Read {
+    /// Where it is and how varied, if it is one of few different shingles.
+    fn few(&self) -> Option<(&Origin, Variety)> {
+        Some((&self.origin, self.few?))
+    }
 }
 
 pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
@@ -42,6 +52,7 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
     let (unit, total) = input.size();
     let progress = Progress::start("reading", unit, total);
     let mut skips = Skips::new(asked.args.lenient);
+    let mut few = Repetitive::default();
     let ended = pipeline::run_with_positions(
         &mut input,
         Pace::Full,
@@ -51,6 +62,7 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
             let chunk = chunk.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
             let (chunk, ended) = raw::strictly(asked.args.strict, chunk);
             let judged = skips.count(&chunk, &reading);
+            few.add_lines(chunk.iter().flatten().filter_map(Read::few), &progress);
             append(asked, work, chunk, (&mut skips, &progress))?;
             ended.and(judged)?;
             if let Some(position) = position {
@@ -96,7 +108,7 @@ pub(super) fn input(asked: &Asked<'_>, work: &Work) -> Result<LineFiles, Failure
 /// Reads a line, and looks for it in the archive.
 fn read(asked: &Asked<'_>, reading: &Reading, raw: Raw) -> nearkin::Result<Result<Read, Skipped>> {
     let origin = raw.origin.clone();
-    let sketched = match reading.sketch(raw) {
+    let (sketched, variety) = match reading.sketch_varied(raw) {
         Ok(sketched) => sketched,
         Err(skipped) => return Ok(Err(skipped)),
     };
@@ -109,7 +121,9 @@ fn read(asked: &Asked<'_>, reading: &Reading, raw: Raw) -> nearkin::Result<Resul
             answer.matches.into_iter().next().map(|found| (found.key, found.equal_rows))
         }
     };
-    Ok(Ok(Read { origin, key, signature, like }))
+    let threshold = asked.params.threshold();
+    let few = variety.filter(|variety| variety.is_too_small(threshold));
+    Ok(Ok(Read { origin, key, signature, like, few }))
 }
 
 /// Appends a chunk to the ledger.
@@ -141,7 +155,8 @@ fn append(
 }
 
 fn push(asked: &Asked<'_>, work: &mut Work, document: Read) -> io::Result<()> {
-    let Read { origin, key, signature, like } = document;
+    let Read { origin, key, signature, like, few } = document;
+    work.state.counts.repetitive += u64::from(few.is_some());
     let (kind, other, equal_rows) = match like {
         None => (Kind::Document, Vec::new(), 0),
         Some((other, equal_rows)) => (Kind::Archived, other, equal_rows),
@@ -150,6 +165,7 @@ fn push(asked: &Asked<'_>, work: &mut Work, document: Read) -> io::Result<()> {
     let entry = Entry {
         shingles: signature.shingle_count(),
         equal_rows,
+        repetitive: few.is_some(),
         signature: signature.as_bytes().to_vec(),
         ..entry(kind, place(asked, work, &origin))
     };
@@ -174,7 +190,17 @@ fn place(asked: &Asked<'_>, work: &mut Work, origin: &Origin) -> (u32, u64) {
 
 fn entry(kind: Kind, (file, line): (u32, u64)) -> Entry {
     let (key, other) = (Text::default(), Text::default());
-    Entry { kind, file, line, shingles: 0, equal_rows: 0, key, other, signature: Vec::new() }
+    Entry {
+        kind,
+        repetitive: false,
+        file,
+        line,
+        shingles: 0,
+        equal_rows: 0,
+        key,
+        other,
+        signature: Vec::new(),
+    }
 }
 
 /// Makes all before a position durable, if it is time, or must be.

@@ -36,6 +36,9 @@ struct DroppedObject<'a> {
     similarity: f64,
     /// Whether that is a document of the index.
     in_index: bool,
+    /// It has so few different shingles that others of its kind look like copies.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    repetitive: bool,
 }
 
 /// A line that could not be compared.
@@ -161,7 +164,8 @@ pub(super) fn why(
         let found = work.ledger.entries(&[number])?.into_iter().next();
         found.ok_or_else(|| std::io::Error::other("an entry is missing"))
     };
-    let Entry { kind, file, line, key, other, equal_rows, .. } = entry(work.state.done)?;
+    let Entry { kind, repetitive, file, line, key, other, equal_rows, .. } =
+        entry(work.state.done)?;
     let (key, other) = (work.ledger.text(key)?, work.ledger.text(other)?);
     let name = asked.name(file);
     if kind == Kind::Skipped {
@@ -186,6 +190,7 @@ pub(super) fn why(
         of_line: of.as_ref().map(|(_, line)| *line),
         similarity: similarity(&asked.params, equal_rows),
         in_index: of.is_none(),
+        repetitive,
     })?;
     Ok((kind, object))
 }

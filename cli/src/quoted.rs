@@ -1,0 +1,98 @@
+//! Quotations as they are shown: the words around a place, in one line of bearable length.
+//!
+//! Pure. Knows texts and ranges of bytes.
+
+use std::ops::Range;
+
+/// Most characters of a quotation in a line.
+const SHOWN_MAX: usize = 400;
+/// Words by which the begin and the end of a quotation are found in a longer text.
+const ANCHOR: usize = 3;
+
+/// The text at a range of bytes; `None` where there is none, as when it has changed.
+pub(crate) fn at<'a>(text: &'a str, range: &Range<u64>) -> Option<&'a str> {
+    let begin = usize::try_from(range.start).ok()?;
+    let end = usize::try_from(range.end).ok()?;
+    text.get(begin..end)
+}
+
+/// The part of a stored text that holds a quotation, without what windows add on both sides, as far
+/// as its first and last words are found there.
+pub(crate) fn part<'a>(stored: &'a str, quoted: &str) -> &'a str {
+    let wanted: Vec<String> = words(quoted).map(|(_, word)| plain(word)).collect();
+    if wanted.len() < ANCHOR {
+        return stored;
+    }
+    let places: Vec<(usize, &str)> = words(stored).collect();
+    let there: Vec<String> = places.iter().map(|(_, word)| plain(word)).collect();
+    let (first, last) = (&wanted[..ANCHOR], &wanted[wanted.len() - ANCHOR..]);
+    let begin = there.windows(ANCHOR).position(|words| words == first).unwrap_or(0);
+    let end = there.windows(ANCHOR).rposition(|words| words == last);
+    let end = end.map_or(there.len(), |end| end + ANCHOR);
+    match (places.get(begin), end.checked_sub(1).and_then(|last| places.get(last))) {
+        (Some((begin, _)), Some((last, word))) if begin <= last => {
+            &stored[*begin..last + word.len()]
+        }
+        _ => stored,
+    }
+}
+
+/// A text in one line; of a long one the begin and the end.
+pub(crate) fn line(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let count = line.chars().count();
+    if count <= SHOWN_MAX {
+        return line;
+    }
+    let begin: String = line.chars().take(SHOWN_MAX / 2).collect();
+    let end: String = line.chars().skip(count - SHOWN_MAX / 2).collect();
+    format!("{begin} [...] {end}")
+}
+
+/// What stands between white space, with its begin.
+fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let offset = |word: &str| word.as_ptr().addr() - text.as_ptr().addr();
+    text.split_whitespace().map(move |word| (offset(word), word))
+}
+
+/// A word without case and punctuation.
+fn plain(word: &str) -> String {
+    word.chars().filter(|char| char.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_text_is_cut_to_the_quotation() {
+        let stored = "and so. Call me Ishmael!  Some years\nago, never mind how long; the rest";
+        let quoted = "call me ISHMAEL some years ago never mind how long";
+        let part = part(stored, quoted);
+        assert_eq!(part, "Call me Ishmael!  Some years\nago, never mind how long;");
+        assert_eq!(line(part), "Call me Ishmael! Some years ago, never mind how long;");
+    }
+
+    #[test]
+    fn what_is_not_found_is_shown_whole() {
+        for quoted in ["", "two words", "other words that are not there"] {
+            assert_eq!(part("and so Call me long the rest", quoted).len(), 28, "{quoted}");
+        }
+    }
+
+    #[test]
+    fn ranges_that_are_not_there_are_nothing() {
+        let text = "\u{e4}bc";
+        assert_eq!(
+            (at(text, &(0..4)), at(text, &(1..4)), at(text, &(0..5))),
+            (Some(text), None, None)
+        );
+    }
+
+    #[test]
+    fn a_long_text_is_its_begin_and_its_end() {
+        let shown = line(&format!("begin {} end", "middle ".repeat(200)));
+        assert!(shown.starts_with("begin ") && shown.ends_with(" end") && shown.contains("[...]"));
+        assert!(shown.chars().count() < SHOWN_MAX + 10);
+    }
+}
