@@ -2,6 +2,8 @@
 //!
 //! Knows how choices are shown and which one is recommended. Changes no index.
 
+mod advice;
+mod advised;
 mod choices;
 mod plot;
 mod sample;
@@ -10,7 +12,7 @@ use std::collections::HashSet;
 use std::io::Write as _;
 use std::path::Path;
 
-use nearkin::{Params, Shingles, Signature, Sketcher};
+use nearkin::{Params, Shingles, Sketcher};
 use serde::Serialize;
 
 use crate::args::Tune;
@@ -28,9 +30,10 @@ use crate::skips::Skips;
 use crate::sniff;
 use crate::table::{Align, Table};
 
+use advice::{Looks, Measured};
 use choices::Choice;
 use plot::Curve;
-use sample::{Agreement, Costs, Sample};
+use sample::{Agreement, Costs, Reservoir, Sample};
 
 /// More others compared with each document than this make queries slow.
 const COMPARED_MAX: f64 = 1_000.0;
@@ -49,9 +52,10 @@ pub(crate) fn run(args: &Tune, output: &mut Output) -> Result<Ended, Failure> {
         ));
     }
     let known = args.known.as_deref().map(known_pairs).transpose()?.unwrap_or_default();
-    let mut sampled = None;
+    let (mut sampled, mut measured) = (None, None);
     if let Some(input) = input {
-        let sample = read(args, &params, input, &known)?;
+        let (sample, looks) = read(args, &params, input, &known)?;
+        measured = Measured::of(&looks);
         let agreements = sample.agreements(&known);
         if args.known.is_some() {
             params = for_known(args, params, &agreements, known.len())?;
@@ -73,6 +77,9 @@ pub(crate) fn run(args: &Tune, output: &mut Output) -> Result<Ended, Failure> {
         findings.print_objects(recommended, output)?;
     } else {
         findings.print(recommended, output)?;
+    }
+    if let Some(measured) = measured {
+        advised::print(&measured, findings.copies(recommended), output)?;
     }
     output.flush()?;
     findings.advise(recommended);
@@ -124,7 +131,7 @@ fn read(
     params: &Params,
     mut input: Input,
     known: &[sample::Pair],
-) -> Result<Sample, Failure> {
+) -> Result<(Sample, Vec<Looks>), Failure> {
     let named: HashSet<&[u8]> = known.iter().flat_map(|(a, b)| [&**a, &**b]).collect();
     // Rows of 8 bits are the high bytes of those of 16.
     let wide = params.to_builder().lane_bits(16).build()?;
@@ -132,14 +139,17 @@ fn read(
     let (unit, total) = input.size();
     let progress = Progress::start("reading", unit, total);
     let mut kept = Reservoir::new(args.sample);
-    let mut sample = Sample::default();
+    let (mut sample, mut looks) = (Sample::default(), Vec::new());
     let mut skips = Skips::new(args.lines.lenient);
-    let work = |raw| reading.sketch(raw);
+    let work = |raw| reading.sketch_and(raw, Looks::of);
     pipeline::run(&mut input, Pace::Full, &progress, work, |chunk| {
         let mut skipped = Vec::new();
         let judged = skips.count(&chunk, &reading);
         for document in chunk {
-            match document {
+            if let Ok((_, look)) = &document {
+                looks.extend(*look);
+            }
+            match document.map(|(document, _)| document) {
                 Ok(Sketched { name, signature }) if named.contains(&*name) => {
                     sample.add(name, &signature);
                 }
@@ -162,38 +172,7 @@ fn read(
             "give at least two, better thousands, of those that will be indexed",
         ));
     }
-    Ok(sample)
-}
-
-/// A uniform sample of fixed size (Vitter, "Random sampling with a reservoir", algorithm R); the
-/// same one in each run.
-struct Reservoir {
-    documents: Vec<(Vec<u8>, Signature)>,
-    most: usize,
-    offered: u64,
-    random: u64,
-}
-
-impl Reservoir {
-    fn new(most: usize) -> Self {
-        Self { documents: Vec::new(), most, offered: 0, random: 0 }
-    }
-
-    fn offer(&mut self, key: Vec<u8>, signature: Signature) {
-        self.offered += 1;
-        if self.documents.len() < self.most {
-            return self.documents.push((key, signature));
-        }
-        // Knuth's MMIX generator; the high bits are the good ones.
-        self.random = self
-            .random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        let place = usize::try_from((self.random >> 32) % self.offered).unwrap_or(usize::MAX);
-        if let Some(document) = self.documents.get_mut(place) {
-            *document = (key, signature);
-        }
-    }
+    Ok((sample, looks))
 }
 
 /// Parameters for pairs that are known: those given, at the threshold that most pairs reach if
@@ -310,6 +289,13 @@ impl Findings {
         let Some(of_default) = found(default) else { return default };
         let enough = of_default.min(self.choices[default].params.recall_target());
         (0..default).find(|at| found(*at).is_some_and(|found| found >= enough)).unwrap_or(default)
+    }
+
+    /// How many others of the sample are near-copies of a document, on average.
+    fn copies(&self, recommended: usize) -> Option<f64> {
+        let costs = &self.sampled.as_ref()?.costs;
+        let cost = costs.each[recommended];
+        Some((cost.compared - cost.in_vain) as f64 / costs.queries as f64)
     }
 
     fn print_objects(&self, recommended: usize, output: &mut Output) -> Result<(), Failure> {

@@ -21,6 +21,37 @@ pub(super) struct Sample {
     places: HashMap<Vec<u8>, usize>,
 }
 
+/// So many of all that are offered, each with the same chance (Vitter, "Random sampling with a
+/// reservoir", algorithm R); the same ones each time.
+pub(super) struct Reservoir {
+    pub(super) documents: Vec<(Vec<u8>, Signature)>,
+    most: usize,
+    offered: u64,
+    random: u64,
+}
+
+impl Reservoir {
+    pub(super) fn new(most: usize) -> Self {
+        Self { documents: Vec::new(), most, offered: 0, random: 0 }
+    }
+
+    pub(super) fn offer(&mut self, key: Vec<u8>, signature: Signature) {
+        self.offered += 1;
+        if self.documents.len() < self.most {
+            return self.documents.push((key, signature));
+        }
+        // Knuth's MMIX generator; the high bits are the good ones.
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let place = usize::try_from((self.random >> 32) % self.offered).unwrap_or(usize::MAX);
+        if let Some(document) = self.documents.get_mut(place) {
+            *document = (key, signature);
+        }
+    }
+}
+
 /// Two keys.
 pub(super) type Pair = (Vec<u8>, Vec<u8>);
 

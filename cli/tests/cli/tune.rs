@@ -91,3 +91,53 @@ fn what_is_wrong_is_said() {
     assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"), "{picture}");
     assert_eq!(picture.matches("class=\"strong\"").count(), 3, "curve, legend, threshold");
 }
+
+#[test]
+fn a_preset_is_recommended_by_what_the_texts_look_like() {
+    let scratch = Scratch::new();
+    fs::copy(data("pydocs.jsonl"), scratch.path("docs.jsonl")).unwrap();
+    let ran = scratch.run("tune --jsonl docs.jsonl").ends_with(0);
+    assert!(ran.stdout.contains("\npreset: --for documents, because texts of "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("what 350 texts look like\n  words: half"), "{}", ran.stdout);
+    let objects = scratch.run("tune --jsonl docs.jsonl --json").ends_with(0).objects();
+    let told = objects.last().unwrap();
+    assert_eq!((&told["preset"], &told["texts"]), (&"documents".into(), &350.into()));
+    assert!(told["near_copies_per_text"].as_f64().unwrap() > 0.1, "{told}");
+    // Titles, and program text.
+    let titles = |at: u32| format!("{{\"id\":\"{at}\",\"text\":\"The title of book {at}\"}}\n");
+    scratch.write("titles.jsonl", (0..50).map(titles).collect::<String>());
+    let ran = scratch.run("tune --jsonl titles.jsonl").ends_with(0);
+    assert!(ran.stdout.contains("--for short, because half of the texts have 5"), "{}", ran.stdout);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let ran = scratch.run_split(&["tune", source.to_str().unwrap()]).ends_with(0);
+    assert!(ran.stdout.contains("--for code, because"), "{}", ran.stdout);
+    // Few texts say little, and that is said.
+    let licences = Scratch::with_licences();
+    let ran = licences.run("tune docs").ends_with(0);
+    assert!(ran.stdout.contains("unsure: 5 texts are too few"), "{}", ran.stdout);
+}
+
+/// The file of a corpus, if the corpora are there.
+#[expect(clippy::print_stdout, reason = "a skipped test must say so")]
+fn corpus(name: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os("NEARKIN_DATA").map(PathBuf::from);
+    let path = folder.map(|folder| folder.join(format!("{name}.jsonl.zst")));
+    let path = path.filter(|path| path.exists());
+    if path.is_none() {
+        println!("SKIPPED: NEARKIN_DATA names no folder with {name}.jsonl.zst");
+    }
+    path
+}
+
+#[test]
+fn the_corpora_get_the_presets_that_they_are_of() {
+    for (name, preset) in
+        [("reuters21578", "documents"), ("python_docs", "documents"), ("state_union", "documents")]
+    {
+        let Some(path) = corpus(name) else { return };
+        let scratch = Scratch::new();
+        let given = ["tune", "--sample", "2000", "--json", "--jsonl", path.to_str().unwrap()];
+        let objects = scratch.run_split(&given).ends_with(0).objects();
+        assert_eq!(objects.last().unwrap()["preset"], preset, "{name}: {:?}", objects.last());
+    }
+}

@@ -1,0 +1,246 @@
+//! Which preset texts call for, by what they look like: advice, not an answer.
+//!
+//! Pure. Knows texts and names of presets, no bands and no signatures.
+
+use nearkin::Preset;
+
+/// Bytes of a text that are looked at: its begin says enough.
+const LOOKED_AT: usize = 16 << 10;
+/// A line that ends so, or begins indented and has one of these, is like program text.
+const CODE_ENDS: [char; 6] = ['{', '}', ';', ',', ')', ':'];
+/// Fewest lines by which a text is judged to be program text.
+const CODE_LINES_MIN: usize = 5;
+/// Of how many characters at least one in a hundred belongs to the grammar of a program.
+const CODE_SYMBOLS: [char; 12] = ['{', '}', '(', ')', '[', ']', ';', '=', '<', '>', '_', '&'];
+
+/// What one text looks like.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Looks {
+    words: u32,
+    /// Words as readers of scans make them: `l1ke`, `mAde`, `w|th`.
+    odd: u32,
+    lines: u32,
+    /// Lines that end with a hyphen behind a letter.
+    hyphens: u32,
+    code: bool,
+}
+
+/// What texts look like, in numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Measured {
+    pub(super) texts: usize,
+    /// Words of the text in the middle; a tenth of the texts have fewer, more than these.
+    pub(super) words: u32,
+    pub(super) words_of_tenth: u32,
+    pub(super) words_of_last_tenth: u32,
+    /// Shares, 0 to 1: of texts like program text, of odd words, of lines that end with a hyphen.
+    pub(super) code: f64,
+    pub(super) odd: f64,
+    pub(super) hyphens: f64,
+}
+
+/// What is recommended.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Advice {
+    pub(super) preset: Preset,
+    /// The measured quantity that decided.
+    pub(super) because: String,
+    /// What speaks for another preset, or against saying anything.
+    pub(super) unsure: Option<String>,
+}
+
+impl Looks {
+    pub(super) fn of(text: &str) -> Self {
+        let end = (0..=LOOKED_AT.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+        let looked_at = end.and_then(|end| text.get(..end)).unwrap_or_default();
+        let all = u32::try_from(text.split_whitespace().count()).unwrap_or(u32::MAX);
+        let (mut words, mut odd) = (0_u32, 0);
+        for word in looked_at.split_whitespace() {
+            words += 1;
+            odd += u32::from(is_odd(word));
+        }
+        let lines: Vec<&str> =
+            looked_at.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+        let hyphens = lines.iter().filter(|line| ends_with_hyphen(line)).count();
+        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        // Odd words of the part, carried over to the whole.
+        let odd = u64::from(odd) * u64::from(all) / u64::from(words.max(1));
+        Self {
+            words: all,
+            odd: u32::try_from(odd).unwrap_or(u32::MAX),
+            lines: count(lines.len()),
+            hyphens: count(hyphens),
+            code: is_code(&lines),
+        }
+    }
+}
+
+/// Whether letters of a word have among them what does not belong there: a digit between letters, a
+/// capital behind a small letter, a stroke or the like.
+fn is_odd(word: &str) -> bool {
+    let word = word.trim_matches(|char: char| !char.is_alphanumeric());
+    let chars: Vec<char> = word.chars().collect();
+    let letters = chars.iter().filter(|char| char.is_alphabetic()).count();
+    // Numbers of parts and versions, names of variables and addresses are as they should be.
+    if letters * 4 < chars.len() * 3 || word.contains(['_', '/', '.', '@', ':', '=', '(', '-']) {
+        return false;
+    }
+    chars.windows(3).any(|three| {
+        let [before, middle, behind] = [three[0], three[1], three[2]];
+        let within = before.is_alphabetic() && behind.is_alphabetic();
+        let stroke = within && (middle.is_ascii_digit() || "|!$~^\\".contains(middle));
+        stroke || (before.is_lowercase() && middle.is_uppercase() && behind.is_lowercase())
+    })
+}
+
+fn ends_with_hyphen(line: &str) -> bool {
+    let mut chars = line.chars().rev();
+    chars.next() == Some('-') && chars.next().is_some_and(char::is_alphabetic)
+}
+
+/// Whether half of the lines end as those of programs do, or are indented and have a sign of their
+/// grammar; and one character in twenty is such a sign.
+fn is_code(lines: &[&str]) -> bool {
+    if lines.len() < CODE_LINES_MIN {
+        return false;
+    }
+    let like = |line: &&&str| {
+        let indented = line.starts_with([' ', '\t']) && line.contains(CODE_SYMBOLS);
+        line.ends_with(CODE_ENDS) || indented
+    };
+    let characters = lines.iter().flat_map(|line| line.trim_start().chars());
+    let (all, signs) = characters.fold((0_usize, 0_usize), |(all, signs), char| {
+        (all + 1, signs + usize::from(CODE_SYMBOLS.contains(&char)))
+    });
+    lines.iter().filter(like).count() * 2 >= lines.len() && signs * 20 >= all
+}
+
+impl Measured {
+    /// `None` of no text.
+    pub(super) fn of(looks: &[Looks]) -> Option<Self> {
+        let mut words: Vec<u32> = looks.iter().map(|one| one.words).collect();
+        words.sort_unstable();
+        let at = |part: usize| words.get((words.len() - 1) * part / 10).copied();
+        let sum = |of: fn(&Looks) -> u32| looks.iter().map(|one| u64::from(of(one))).sum::<u64>();
+        let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
+        // Program text has words of its own.
+        let prose = looks.iter().filter(|one| !one.code);
+        let (odd, of) = prose
+            .fold((0, 0), |(odd, of), one| (odd + u64::from(one.odd), of + u64::from(one.words)));
+        let [tenth, middle, last] = match words.len() {
+            0 => return None,
+            _ => [1, 5, 9].map(|part| at(part).unwrap_or(0)),
+        };
+        Some(Self {
+            texts: looks.len(),
+            words: middle,
+            words_of_tenth: tenth,
+            words_of_last_tenth: last,
+            code: share(sum(|one| u32::from(one.code)), looks.len() as u64),
+            odd: share(odd, of),
+            hyphens: share(sum(|one| one.hyphens), sum(|one| one.lines)),
+        })
+    }
+
+    /// The first that applies, in this order.
+    pub(super) fn advice(&self) -> Advice {
+        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        let (preset, because) = if self.code >= 0.5 {
+            (Preset::Code, format!("{} of the texts look like program text", percent(self.code)))
+        } else if self.words < 25 {
+            (Preset::Short, format!("half of the texts have {} words or fewer", self.words))
+        } else if self.odd >= 0.01 {
+            let odd = percent(self.odd);
+            (Preset::Archive, format!("{odd} of the words look like reading errors"))
+        } else {
+            let because = format!(
+                "texts of {} words and more, {} of the words odd, {} of the lines cut by hyphens",
+                self.words_of_tenth,
+                percent(self.odd),
+                percent(self.hyphens)
+            );
+            (Preset::Documents, because)
+        };
+        Advice { preset, because, unsure: self.doubt(preset) }
+    }
+
+    /// What is close to the other side of a limit.
+    fn doubt(&self, preset: Preset) -> Option<String> {
+        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        if self.texts < 30 {
+            return Some(format!("{} texts are too few to tell", self.texts));
+        }
+        if (0.2..0.8).contains(&self.code) {
+            let code = percent(self.code);
+            return Some(format!("{code} look like program text: two kinds of texts are mixed"));
+        }
+        if preset != Preset::Code && (15..40).contains(&self.words) {
+            let words = self.words;
+            return Some(format!("half have {words} words or fewer: between short and documents"));
+        }
+        if matches!(preset, Preset::Archive | Preset::Documents)
+            && (0.005..0.02).contains(&self.odd)
+        {
+            let odd = percent(self.odd);
+            return Some(format!("{odd} odd words: between documents and archive"));
+        }
+        if preset == Preset::Documents && self.words_of_tenth < 15 {
+            let few = self.words_of_tenth;
+            return Some(format!("a tenth of the texts have {few} words or fewer, as `short` has"));
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn advice(text: &str, count: usize) -> Advice {
+        Measured::of(&vec![Looks::of(text); count]).unwrap().advice()
+    }
+
+    #[test]
+    fn each_kind_of_text_has_its_preset() {
+        let prose =
+            "It was a bright day in April, and the clocks of the town were late. ".repeat(9);
+        let code =
+            "fn main() {\n    let x = call(1, &y);\n    if x > 3 {\n        go_on();\n    }\n}\n";
+        let scan = "lt was a br1ght day iu Apr|l, and thc clocks of the toWn were late. ".repeat(9);
+        for (text, preset) in [
+            (prose.as_str(), Preset::Documents),
+            (code, Preset::Code),
+            (scan.as_str(), Preset::Archive),
+            ("Red shoes for children, size 31", Preset::Short),
+        ] {
+            let told = advice(text, 100);
+            assert_eq!((told.preset, told.unsure), (preset, None), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_near_its_limit_or_few_texts_make_it_unsure() {
+        let of_words = |count: usize| "plain words ".repeat(count / 2);
+        assert!(advice(&of_words(200), 29).unsure.unwrap().contains("too few"));
+        assert!(advice(&of_words(30), 100).unsure.unwrap().contains("between short"));
+        assert_eq!(advice(&of_words(200), 100).unsure, None);
+        let code = Looks { words: 90, lines: 9, code: true, ..Looks::default() };
+        let mixed = [vec![Looks::of(&of_words(200)); 60], vec![code; 40]].concat();
+        let told = Measured::of(&mixed).unwrap().advice();
+        assert_eq!(told.preset, Preset::Documents);
+        assert!(told.unsure.unwrap().contains("mixed"));
+        assert_eq!(Measured::of(&[]), None);
+    }
+
+    #[test]
+    fn words_as_people_write_them_are_not_odd() {
+        for word in ["MacDonald's", "e-mail", "3rd", "(2nd)", "v1.2", "foo_bar2baz", "NASA", "h2o"]
+        {
+            // One capital inside a name is rare enough to be let through.
+            assert!(word == "MacDonald's" || !is_odd(word), "{word}");
+        }
+        for word in ["br1ght", "Apr|l", "toWn", "“th!s”"] {
+            assert!(is_odd(word), "{word}");
+        }
+    }
+}

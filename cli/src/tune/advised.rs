@@ -1,0 +1,77 @@
+//! How the advice is told: what was measured, what follows from it, and how sure that is.
+
+use serde::Serialize;
+
+use super::advice::Measured;
+use crate::failure::Failure;
+use crate::output::{Output, grouped};
+
+#[derive(Serialize)]
+struct AdviceObject<'a> {
+    preset: &'a str,
+    because: &'a str,
+    /// Why it may be another one; not there if nothing speaks for that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unsure: Option<&'a str>,
+    texts: usize,
+    words_median: u32,
+    words_of_tenth: u32,
+    words_of_last_tenth: u32,
+    like_program_text: f64,
+    odd_words: f64,
+    lines_cut_by_hyphens: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    near_copies_per_text: Option<f64>,
+}
+
+/// Texts of so many words are also asked for quotations.
+const LONG: u32 = 3_000;
+
+/// Prints what the texts look like, and the preset for them.
+pub(super) fn print(
+    measured: &Measured,
+    copies: Option<f64>,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let advice = measured.advice();
+    let Measured { texts, words, words_of_tenth, words_of_last_tenth, code, odd, hyphens } =
+        *measured;
+    if output.json() {
+        return output.object(&AdviceObject {
+            preset: advice.preset.name(),
+            because: &advice.because,
+            unsure: advice.unsure.as_deref(),
+            texts,
+            words_median: words,
+            words_of_tenth,
+            words_of_last_tenth,
+            like_program_text: code,
+            odd_words: odd,
+            lines_cut_by_hyphens: hyphens,
+            near_copies_per_text: copies,
+        });
+    }
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let number = |words: u32| grouped(u64::from(words));
+    output.line(format_args!("\nwhat {} texts look like", grouped(texts as u64)))?;
+    output.line(format_args!(
+        "  words: half of the texts have {} or fewer, a tenth {} or fewer, a tenth {} or more",
+        number(words),
+        number(words_of_tenth),
+        number(words_of_last_tenth)
+    ))?;
+    output.line(format_args!("  like program text: {}", percent(code)))?;
+    output.line(format_args!("  odd words (br1ght, toWn), as in scans: {}", percent(odd)))?;
+    output.line(format_args!("  lines cut by a hyphen: {}", percent(hyphens)))?;
+    if let Some(copies) = copies {
+        output.line(format_args!("  near-copies: {copies:.2} others for each text"))?;
+    }
+    output.line(format_args!("preset: --for {}, because {}", advice.preset, advice.because))?;
+    if let Some(unsure) = &advice.unsure {
+        output.line(format_args!("unsure: {unsure}; try both on texts that you know"))?;
+    }
+    if words >= LONG {
+        output.line("for quotations within such long texts: --for quotes")?;
+    }
+    Ok(())
+}
