@@ -248,7 +248,7 @@ impl Asked<'_> {
         let numbers: Vec<u32> = found.places.keys().copied().take_while(|n| *n < count).collect();
         let mut passages = Vec::new();
         let mut words = Vec::new();
-        for side_by_side in numbers.chunk_by(|a, b| a + 1 == *b) {
+        for side_by_side in numbers.chunk_by(|a, b| b - a <= 2) {
             let (Some(from), Some(to)) = (side_by_side.first(), side_by_side.last()) else {
                 continue;
             };
