@@ -258,8 +258,8 @@ pub(crate) struct Query {
     #[command(flatten)]
     pub(crate) exact: ExactGiven,
 
-    /// In an index of passages: print the quoted words, as they stand in the query and, if it can be
-    /// read again (a file by its path, a line with --from), in the stored text
+    /// In an index of passages: print the quoted words, those of the query and, if it can be read
+    /// again (a file by its path, a line with --from), of the stored text
     #[arg(long, group = "read_again")]
     pub(crate) show: bool,
 

@@ -57,8 +57,8 @@ pub(crate) struct Given {
 
     /// Find quotations: cut texts into passages of WINDOW words, one every STRIDE
     ///
-    /// As 50:25, which `--for quotes` has. What `nearkin query` then says is which texts hold parts of the one asked for,
-    /// where, and how much of it. The default threshold is then 0.5.
+    /// As 50:25, which `--for quotes` has. What `nearkin query` then says is which texts hold parts
+    /// of the one asked for, where, and how much of it. The default threshold is then 0.5.
     #[arg(long, value_name = "WINDOW:STRIDE")]
     #[arg(value_parser = |text: &str| text.parse::<Windows>())]
     passages: Option<Windows>,

@@ -74,9 +74,9 @@ impl Windows {
 const BEGINS: usize = 8;
 
 impl Params {
-    /// How many words a quotation needs, for windows of an index of passages, to be found at a
-    /// threshold with a chance of [`Params::recall_target`]: word for word, in other words, wherever
-    /// it begins. Shorter ones need smaller windows or a lower threshold. `None` for an index of
+    /// How many words a quotation needs, in an index of passages, to be found at a threshold with a
+    /// chance of [`Params::recall_target`]: quoted word for word within other words, wherever it
+    /// begins. Shorter ones need smaller windows or a lower threshold. `None` for an index of
     /// documents, and where none is found that often.
     ///
     /// ```

@@ -153,9 +153,9 @@ impl PassageQuery<'_> {
         self
     }
 
-    /// Runs the query. Costs a query of the index for every quarter of a stride of the text, where
-    /// something is found two signatures a word, and a look-up for each passage found. A text without a shingle finds nothing. Errors: those of
-    /// [`Query::run`](crate::Query::run).
+    /// Runs the query. Costs a query of the index for every quarter of a stride of the text; where
+    /// something is found, two signatures a word, and a look-up for each passage found. A text
+    /// without a shingle finds nothing. Errors: those of [`Query::run`](crate::Query::run).
     pub fn run(&self) -> Result<PassageAnswer> {
         let snapshot = &self.view.snapshot;
         let cutter = &self.view.cutter;

@@ -1,7 +1,7 @@
 //! Which words of a query stand in a stored text: windows alone tell it by the window.
 //!
-//! A row of a signature is the hash of one shingle. Where it is equal in two windows, both have that
-//! shingle; so each row of a piece of the query is traced to the word at which its shingle ends.
+//! A row of a signature is the hash of one shingle. Where it is equal in two windows, both have
+//! that shingle; so each row of a piece of the query is traced to the word where its shingle ends.
 //! Knows signatures and numbers of words, not where they are kept.
 
 use std::collections::{BTreeMap, HashMap};

@@ -13,8 +13,8 @@ const OFTEN: usize = 5;
 /// [`Sketcher::text_with_variety`](crate::Sketcher::text_with_variety).
 ///
 /// A set forgets how often a shingle occurs. Tables of few digits, sequences of ACGT, "spam spam
-/// spam": such texts have nearly all shingles that their kind has, so that any two of them look like
-/// near-copies whatever they say.
+/// spam": such texts have nearly all shingles that their kind has, so that any two of them look
+/// like near-copies whatever they say.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -31,8 +31,8 @@ pub struct Variety {
 }
 
 impl Variety {
-    /// Whether other texts of the kind would be taken for copies of this one at a threshold: compare
-    /// such texts by longer shingles or by `bag`.
+    /// Whether other texts of the kind would be taken for copies of this one at a threshold:
+    /// compare such texts by longer shingles or by `bag`.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
