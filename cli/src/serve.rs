@@ -6,6 +6,7 @@ mod answers;
 mod asking;
 mod base64;
 mod bodies;
+mod description;
 mod documents;
 mod door;
 mod guard;
@@ -17,6 +18,7 @@ mod report;
 mod routes;
 mod shared;
 mod state;
+mod texts;
 mod token;
 
 use std::fmt::Display;
@@ -25,15 +27,19 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use nearkin::Index;
 use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::args::Serve;
+use crate::content::Reading;
 use crate::ended::Ended;
 use crate::failure::Failure;
+use crate::input;
 use crate::opened;
+use crate::originals::Originals;
 use crate::output::{self, Output, counted, grouped};
 use door::Door;
 use shared::{Limits, Shared};
@@ -81,7 +87,10 @@ pub(crate) fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
         timeout: Duration::from_secs(args.timeout),
     };
     let title = crate::report::name_of(&args.index);
-    let shared = Arc::new(Shared::new(index, title, limits, token, args.listen.ip().is_loopback()));
+    let originals = originals(args, &index)?;
+    let mut shared = Shared::new(index, title, limits, token, args.listen.ip().is_loopback());
+    shared.originals = originals;
+    let shared = Arc::new(shared);
     // Without any it would panic; with few it does what it can.
     crate::threads::check()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -115,6 +124,16 @@ pub(crate) fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
         output.line(format_args!("stopped: {stopped}"))?;
     }
     Ok(Ended::Well)
+}
+
+/// Where texts can be read again, if clients may.
+fn originals(args: &Serve, index: &Index) -> Result<Option<Originals>, Failure> {
+    if !args.texts {
+        return Ok(None);
+    }
+    let given = args.originals();
+    let fields = input::fields_again(&given, index.params())?;
+    Originals::new(Reading::new(index.sketcher(), fields), &given).map(Some)
 }
 
 /// Answers until a signal comes, and then finishes what runs.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::builder::RangedU64ValueParser;
 use clap::value_parser;
 
+use super::lines::ExactGiven;
 use super::ttl::TtlGiven;
 
 /// Answer programs and browsers over HTTP, until it is told to stop
@@ -51,6 +52,38 @@ pub(crate) struct Serve {
     #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub(crate) requests_max: usize,
 
+    /// Let clients read the texts of stored documents again, for the page to show two side by
+    /// side: files whose keys are their paths, unless --from says otherwise. A text is given only
+    /// if it still has the stored signature
+    #[arg(long)]
+    pub(crate) texts: bool,
+
+    /// Find the texts in this file of JSON lines, by their keys; read once at the start; may be
+    /// repeated
+    #[arg(long, value_name = "FILE", requires = "texts")]
+    pub(crate) from: Vec<PathBuf>,
+
+    /// Field of these lines that holds the key [default: id]
+    #[arg(long, value_name = "NAME", requires = "from")]
+    pub(crate) from_key_field: Option<String>,
+
+    /// Field of these lines that holds the text or the items [default: text, items]
+    #[arg(long, value_name = "NAME", requires = "from")]
+    pub(crate) from_field: Option<String>,
+
     #[command(flatten)]
     pub(crate) ttl: TtlGiven,
+}
+
+impl Serve {
+    /// Where the documents are, as `--exact` says it.
+    pub(crate) fn originals(&self) -> ExactGiven {
+        ExactGiven {
+            exact: true,
+            from: self.from.clone(),
+            from_key_field: self.from_key_field.clone(),
+            from_field: self.from_field.clone(),
+            at_least: None,
+        }
+    }
 }

@@ -22,7 +22,7 @@ const SCRIPT: &str = concat!(
     include_str!("page.js"),
     "})();\n"
 );
-const STYLE_SHA256: &str = "SzjUI36RY3GL+MjhevRKxikr/du1+qck53GuAtMlAMs=";
+const STYLE_SHA256: &str = "CnQ43rSUP0GZS9p17J0/snuXAkExCG7NlWEt9kZpbXw=";
 const SCRIPT_SHA256: &str = "sP9AdZefxvQAoUuEWP7julKF4aWvtWkLEYwBJRrVsQs=";
 
 /// The page that shows this.

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use nearkin::{Decision, Newcomer, Outcome};
 
-use super::answers::{self, Admitted, Answered};
+use super::answers::{self, Admitted, Answered, Decided};
 use super::bodies::{self, Admit, Body, Query};
 use super::refused::Refused;
 use super::shared::Shared;
@@ -107,7 +107,7 @@ fn decide(shared: &Shared, asked: &Admit) -> Result<Json<Admitted>, Refused> {
     }
     let admission = shared.index.admit_one(&newcomer, &terms)?;
     let mut admitted = Admitted {
-        decision: "rejected",
+        decision: Decided::Rejected,
         duplicates: Vec::new(),
         related: Vec::new(),
         removed: Vec::new(),
@@ -119,9 +119,9 @@ fn decide(shared: &Shared, asked: &Admit) -> Result<Json<Admitted>, Refused> {
         }
         Decision::Admitted { related, outcome, removed, .. } => {
             admitted.decision = match outcome {
-                Outcome::Replaced => "replaced",
-                Outcome::Unchanged => "unchanged",
-                _ => "admitted",
+                Outcome::Replaced => Decided::Replaced,
+                Outcome::Unchanged => Decided::Unchanged,
+                _ => Decided::Admitted,
             };
             admitted.related = answers::found(related, *payloads);
             admitted.removed = answers::found(removed, *payloads);

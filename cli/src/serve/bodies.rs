@@ -1,5 +1,6 @@
 //! What requests carry: JSON read into plain data, with every unknown field refused.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,6 +11,11 @@ use nearkin::{Signature, Sketcher};
 use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tokio::sync::OwnedSemaphorePermit;
+use utoipa::openapi::schema::{
+    AdditionalProperties, Object, ObjectBuilder, OneOfBuilder, SchemaType, Type,
+};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use super::base64;
 use super::refused::Refused;
@@ -100,6 +106,24 @@ impl<'de> Deserialize<'de> for Blob {
     }
 }
 
+impl PartialSchema for Blob {
+    fn schema() -> RefOr<Schema> {
+        let base64 = ObjectBuilder::new()
+            .property("base64", Object::with_type(Type::String))
+            .required("base64")
+            .additional_properties(Some(AdditionalProperties::FreeForm(false)));
+        let text = "Bytes: a string where they are UTF-8, else base64 with padding.";
+        let one_of = OneOfBuilder::new().item(Object::with_type(Type::String)).item(base64);
+        one_of.description(Some(text)).into()
+    }
+}
+
+impl ToSchema for Blob {
+    fn name() -> Cow<'static, str> {
+        "Bytes".into()
+    }
+}
+
 struct BlobVisitor;
 
 impl<'de> Visitor<'de> for BlobVisitor {
@@ -141,6 +165,16 @@ impl<'de> Deserialize<'de> for Item {
         deserializer.deserialize_any(ItemVisitor)
     }
 }
+
+impl PartialSchema for Item {
+    fn schema() -> RefOr<Schema> {
+        let types = SchemaType::from_iter([Type::String, Type::Integer]);
+        let text = "An item of a set: 1 is the item \"1\".";
+        ObjectBuilder::new().schema_type(types).description(Some(text)).into()
+    }
+}
+
+impl ToSchema for Item {}
 
 struct ItemVisitor;
 
@@ -184,26 +218,33 @@ pub(super) fn signature(
     })
 }
 
-/// `PUT /v1/documents/{key}`
-#[derive(Debug, Deserialize)]
+/// A document: exactly one of `text`, `items` and `rows`.
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = Document)]
 pub(super) struct Put {
+    /// For an index of texts.
     pub(super) text: Option<String>,
+    /// For an index of sets (`--shingles items`).
     pub(super) items: Option<Vec<Item>>,
+    /// For an index of signatures made elsewhere (`--scheme external:NAME`).
     pub(super) rows: Option<Vec<u64>>,
-    /// None: the stored one stays.
+    /// Without it a stored payload stays; an empty one clears it.
     pub(super) payload: Option<Blob>,
 }
 
-/// `POST /v1/batch`
-#[derive(Debug, Deserialize)]
+/// Several operations as one change.
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = Batch)]
 pub(super) struct Operations {
+    /// Those on one key count in their order; the outcome of the last is that of all. At most 16
+    /// MiB of keys, payloads and signatures.
     pub(super) operations: Vec<Operation>,
 }
 
 /// One operation of a batch.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Operation {
     Insert(Insert),
@@ -212,7 +253,7 @@ pub(super) enum Operation {
 }
 
 /// A payload for a stored document.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SetPayload {
     pub(super) key: Blob,
@@ -220,61 +261,89 @@ pub(super) struct SetPayload {
 }
 
 /// A document to insert.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Insert {
     pub(super) key: Blob,
+    /// For an index of texts.
     pub(super) text: Option<String>,
+    /// For an index of sets (`--shingles items`).
     pub(super) items: Option<Vec<Item>>,
+    /// For an index of signatures made elsewhere (`--scheme external:NAME`).
     pub(super) rows: Option<Vec<u64>>,
-    /// None: the stored one stays.
+    /// Without it a stored payload stays; an empty one clears it.
     pub(super) payload: Option<Blob>,
 }
 
 /// A document to remove.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Remove {
     pub(super) key: Blob,
 }
 
-/// `POST /v1/query`
-#[derive(Debug, Deserialize)]
+/// A query: exactly one of `text`, `items`, `rows`, `key` and `keys`.
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Query {
+    /// For an index of texts.
     pub(super) text: Option<String>,
+    /// For an index of sets (`--shingles items`).
     pub(super) items: Option<Vec<Item>>,
+    /// For an index of signatures made elsewhere (`--scheme external:NAME`).
     pub(super) rows: Option<Vec<u64>>,
     pub(super) key: Option<Blob>,
+    /// One answer for all, in which a document counts with the most similar of them.
     pub(super) keys: Option<Vec<Blob>>,
+    /// Least similarity returned. Default: the index's own.
+    #[schema(minimum = 0, maximum = 1)]
     pub(super) threshold: Option<f64>,
+    /// Most matches to return.
+    #[schema(minimum = 1, maximum = 1000, default = 10)]
     pub(super) limit: Option<usize>,
+    /// Most candidates compared, to bound the time where very many documents are similar; then
+    /// `complete` may be false. Default: all.
     pub(super) max_candidates: Option<usize>,
+    /// Whether matches have their payloads.
     #[serde(default)]
+    #[schema(default = false)]
     pub(super) payloads: bool,
 }
 
-/// `POST /v1/admit`
-#[derive(Debug, Deserialize)]
+/// A document to insert unless a stored one is too similar.
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Admit {
     pub(super) key: Blob,
+    /// For an index of texts.
     pub(super) text: Option<String>,
+    /// For an index of sets (`--shingles items`).
     pub(super) items: Option<Vec<Item>>,
+    /// For an index of signatures made elsewhere (`--scheme external:NAME`).
     pub(super) rows: Option<Vec<u64>>,
-    /// None: the stored one stays.
+    /// Without it a stored payload stays; an empty one clears it.
     pub(super) payload: Option<Blob>,
+    /// Least similarity to a stored document of another key that makes a duplicate.
+    #[schema(minimum = 0, maximum = 1, default = 0.9)]
     pub(super) reject: Option<f64>,
+    /// Least similarity of what is named as related to what is admitted; not above `reject`.
+    /// Default: none is named.
+    #[schema(minimum = 0, maximum = 1)]
     pub(super) relate: Option<f64>,
     #[serde(default)]
     pub(super) keep: Keep,
+    /// Most matches to return.
+    #[schema(minimum = 1, maximum = 1000, default = 10)]
     pub(super) limit: Option<usize>,
+    /// Whether matches have their payloads.
     #[serde(default)]
+    #[schema(default = false)]
     pub(super) payloads: bool,
 }
 
-/// What stays of a newcomer and its duplicates.
-#[derive(Debug, Clone, Copy, Deserialize, Default)]
+/// What stays of a document and its duplicates, by default the `first`; `longest`: the new one if it
+/// has more shingles than each of them.
+#[derive(Debug, Clone, Copy, Deserialize, Default, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Keep {
     #[default]

@@ -15,11 +15,16 @@ use super::refused::Refused;
 use super::shared::Shared;
 
 /// Where the path of a document begins.
-pub(super) const PREFIX: &str = "/v1/documents/";
+const PREFIX: &str = "/v1/documents/";
 
-/// The key in a path: any bytes, those behind a `%` by their two digits.
+/// The key in the path of a document.
 fn key_of(uri: &Uri) -> Result<Vec<u8>, Refused> {
-    let text = uri.path().strip_prefix(PREFIX).unwrap_or_default().as_bytes();
+    key_after(PREFIX, uri)
+}
+
+/// The key in a path behind its beginning: any bytes, those behind a `%` by their two digits.
+pub(super) fn key_after(prefix: &str, uri: &Uri) -> Result<Vec<u8>, Refused> {
+    let text = uri.path().strip_prefix(prefix).unwrap_or_default().as_bytes();
     let mut key = Vec::with_capacity(text.len());
     let mut at = 0;
     while let Some(&byte) = text.get(at) {

@@ -1,20 +1,45 @@
-//! The page at `/`, and the description of everything else.
+//! The pages at `/` and `/api`.
 
 use std::hash::{BuildHasher as _, RandomState};
 
 use axum::http::{HeaderName, header};
 use axum::response::IntoResponse;
 
+const STYLE: &str = concat!(include_str!("../web/style.css"), include_str!("page.css"));
 const PAGE: &str = include_str!("page.html");
+/// In strict mode, and one function: nothing of it is global.
+const PAGE_SCRIPT: &str = concat!(
+    "(() => {\n\"use strict\";\n",
+    include_str!("../../vendor/jsdiff-8.0.4.min.js"),
+    include_str!("../web/base.js"),
+    include_str!("../web/words.js"),
+    include_str!("../web/beside.js"),
+    include_str!("page.js"),
+    "})();\n"
+);
+const API: &str = include_str!("api.html");
+const API_SCRIPT: &str = concat!(
+    "(() => {\n\"use strict\";\n",
+    include_str!("../web/base.js"),
+    include_str!("api.js"),
+    "})();\n"
+);
 
-/// Every route and what it takes and gives, as OpenAPI 3.1.
-pub(super) const OPENAPI: &str = include_str!("openapi.json");
-
-/// The page. Its own script and style run, and nothing else: they carry a word that nobody could
-/// know before.
 pub(super) async fn page() -> impl IntoResponse {
     // axum calls only what is async.
     std::future::ready(()).await;
+    filled(PAGE, PAGE_SCRIPT)
+}
+
+pub(super) async fn api() -> impl IntoResponse {
+    // axum calls only what is async.
+    std::future::ready(()).await;
+    filled(API, API_SCRIPT)
+}
+
+/// A page and its policy. Its own script and style run, and nothing else: they carry a word that
+/// nobody could know before.
+fn filled(template: &str, script: &str) -> impl IntoResponse + use<> {
     let nonce = format!("{:016x}{:016x}", random(), random());
     let policy = format!(
         "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; \
@@ -25,7 +50,8 @@ pub(super) async fn page() -> impl IntoResponse {
         (header::CONTENT_TYPE, "text/html; charset=utf-8".to_owned()),
         (header::CONTENT_SECURITY_POLICY, policy),
     ];
-    (headers, PAGE.replace("NONCE", &nonce))
+    let page = template.replace("@NONCE@", &nonce);
+    (headers, page.replace("@STYLE@", STYLE).replace("@SCRIPT@", script))
 }
 
 /// 64 bits with keys from the operating system's generator.
@@ -33,8 +59,23 @@ fn random() -> u64 {
     RandomState::new().hash_one(0)
 }
 
-pub(super) async fn openapi() -> impl IntoResponse {
-    // axum calls only what is async.
-    std::future::ready(()).await;
-    ([(header::CONTENT_TYPE, "application/json")], OPENAPI)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_templates_have_each_place_and_nothing_is_loaded() {
+        for template in [PAGE, API] {
+            assert_eq!(template.matches("@STYLE@").count(), 1);
+            assert_eq!(template.matches("@SCRIPT@").count(), 1);
+            assert_eq!(template.matches("nonce=\"@NONCE@\"").count(), 2);
+        }
+        for text in [PAGE, API, STYLE, PAGE_SCRIPT, API_SCRIPT] {
+            assert!(text.is_ascii() && !text.contains("http://") && !text.contains("https://"));
+        }
+        for script in [PAGE_SCRIPT, API_SCRIPT] {
+            assert!(!script.contains("innerHTML") && !script.contains("</"));
+            assert!(!script.contains("@STYLE@") && !script.contains("@SCRIPT@"));
+        }
+    }
 }

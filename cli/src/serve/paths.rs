@@ -6,7 +6,16 @@ pub(super) const DOCUMENT: &str = "/v1/documents/{*key}";
 /// The same as it is described.
 const DOCUMENT_DESCRIBED: &str = "/v1/documents/{key}";
 
+/// A text's path, likewise.
+pub(super) const TEXT: &str = "/v1/texts/{*key}";
+
+const TEXT_DESCRIBED: &str = "/v1/texts/{key}";
+
 /// A path of the table as it is described to people.
 pub(super) fn described(path: &str) -> &str {
-    if path == DOCUMENT { DOCUMENT_DESCRIBED } else { path }
+    match path {
+        DOCUMENT => DOCUMENT_DESCRIBED,
+        TEXT => TEXT_DESCRIBED,
+        other => other,
+    }
 }

@@ -7,8 +7,39 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use nearkin::{Error, ErrorKind};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::failure;
+
+/// Every kind of error.
+pub(super) const KINDS: [&str; 26] = [
+    "invalid",
+    "empty",
+    "not_found",
+    "no_text",
+    "changed",
+    "mismatch",
+    "locked",
+    "unsettled",
+    "unsupported",
+    "corrupt",
+    "disk_full",
+    "io",
+    "unknown",
+    "poisoned",
+    "closed",
+    "cancelled",
+    "internal",
+    "busy",
+    "timeout",
+    "too_large",
+    "content_type",
+    "host",
+    "origin",
+    "token",
+    "no_route",
+    "method",
+];
 
 /// A request that was not done.
 #[derive(Debug)]
@@ -22,7 +53,12 @@ pub(super) struct Refused {
 
 impl Refused {
     pub(super) fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {
+        debug_assert!(KINDS.contains(&kind), "{kind} is not described");
         Self { status, kind, message: message.into(), advice: "" }
+    }
+
+    pub(super) fn internal(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
     }
 
     pub(super) fn invalid(message: impl Into<String>) -> Self {
@@ -120,15 +156,20 @@ impl From<Error> for Refused {
     }
 }
 
-#[derive(Serialize)]
-struct ErrorObject {
+/// A request that was not done, and what to do.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Error)]
+pub(super) struct ErrorObject {
+    #[schema(inline)]
     error: Inner,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct Inner {
+    /// For programs: each kind asks for another reaction.
     kind: &'static str,
     message: String,
+    /// What to do next.
     #[serde(skip_serializing_if = "str::is_empty")]
     advice: &'static str,
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::IntoResponse;
-use nearkin::Snapshot;
 
 use super::refused::Refused;
 use super::shared::Shared;
@@ -16,7 +15,7 @@ const CLUSTERS_MAX: usize = 1_000;
 
 /// The page, made where it may block. It brings its own policy for what may run in it.
 pub(super) async fn report(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
-    let made = shared.work(|shared| page(&shared.index.snapshot(), &shared.title)).await?;
+    let made = shared.work(|shared| page(shared)).await?;
     let headers: [(HeaderName, &str); 2] = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (header::CONTENT_SECURITY_POLICY, "frame-ancestors 'none'"),
@@ -24,18 +23,20 @@ pub(super) async fn report(State(shared): State<Arc<Shared>>) -> impl IntoRespon
     Ok::<_, Refused>((headers, made))
 }
 
-/// Without texts: they are wherever the clients have them.
-fn page(snapshot: &Snapshot, title: &str) -> Result<String, Refused> {
+/// With texts only where clients may read them.
+fn page(shared: &Shared) -> Result<String, Refused> {
+    let snapshot = shared.index.snapshot();
     let asked = Asked {
-        title: title.to_owned(),
+        title: shared.title.clone(),
         threshold: snapshot.params().threshold(),
         clusters_max: CLUSTERS_MAX,
         made: report::now_ms(),
     };
-    let Made { html, .. } = report::make(snapshot, &asked, None).map_err(|failure| {
-        let status = StatusCode::INTERNAL_SERVER_ERROR;
-        Refused::new(status, "internal", failure.to_string().replacen("error: ", "", 1))
-            .advise("`nearkin verify INDEX` lists damage, if there is any")
-    })?;
+    let Made { html, .. } =
+        report::make(&snapshot, &asked, shared.originals.as_ref()).map_err(|failure| {
+            let status = StatusCode::INTERNAL_SERVER_ERROR;
+            Refused::new(status, "internal", failure.to_string().replacen("error: ", "", 1))
+                .advise("`nearkin verify INDEX` lists damage, if there is any")
+        })?;
     Ok(html)
 }

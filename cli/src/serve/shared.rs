@@ -12,6 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::metrics::Metrics;
 use super::refused::Refused;
 use super::token::Token;
+use crate::originals::Originals;
 
 /// Bodies of the largest size that are held in memory at once; more of the smaller ones.
 const BODIES_MAX: usize = 16;
@@ -32,6 +33,8 @@ pub(super) struct Shared {
     pub(super) index: Index,
     /// The index's name, for people.
     pub(super) title: String,
+    /// Where texts of documents can be read again, if clients may.
+    pub(super) originals: Option<Originals>,
     pub(super) sketcher: Sketcher,
     pub(super) limits: Limits,
     pub(super) token: Option<Token>,
@@ -59,6 +62,7 @@ impl Shared {
             sketcher: index.sketcher(),
             index,
             title,
+            originals: None,
             limits,
             token,
             loopback,

@@ -8,32 +8,52 @@ use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use nearkin::Stats;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::metrics::Text;
 use super::refused::Refused;
 use super::shared::Shared;
 use crate::maintain::ParamsObject;
 
-#[derive(Serialize)]
+/// The state of the index and of the server.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Stats)]
 pub(super) struct StatsObject {
+    /// Live documents.
     documents: u64,
+    /// Dead ones that still take space.
     dead: u64,
     segments: u64,
+    /// Documents that no segment holds yet.
     memtable_documents: u64,
+    /// Memory that these take.
     memtable_bytes: u64,
+    /// Of all files of the index.
     bytes_on_disk: u64,
+    /// The last change that queries see.
     change: u64,
+    /// The last one that survives power loss.
     durable_change: u64,
+    /// Older states that are still held.
     snapshots_pinning: u64,
+    /// What the last maintenance said, if it failed.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     maintenance_failure: Option<String>,
     unicode: String,
+    /// The parameters of the index, but its seed.
+    #[schema(value_type = Object)]
     params: ParamsObject,
+    #[schema(inline)]
     server: ServerObject,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct ServerObject {
+    /// The name of the index's folder.
+    index: String,
+    /// Whether `/v1/texts/{key}` reads texts.
+    texts: bool,
     version: &'static str,
     uptime_seconds: u64,
     requests: u64,
@@ -63,6 +83,8 @@ fn stats_of(shared: &Shared) -> Result<StatsObject, Refused> {
         unicode: stats.unicode,
         params: ParamsObject::new(shared.index.params()),
         server: ServerObject {
+            index: shared.title.clone(),
+            texts: shared.originals.is_some(),
             version: env!("CARGO_PKG_VERSION"),
             uptime_seconds: shared.began.elapsed().as_secs(),
             requests: shared.metrics.requests(),
@@ -74,11 +96,21 @@ fn stats_of(shared: &Shared) -> Result<StatsObject, Refused> {
     })
 }
 
-#[derive(Serialize)]
-struct HealthObject {
-    status: &'static str,
+/// Whether the server lives and can write.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Health)]
+pub(super) struct HealthObject {
+    status: Status,
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<&'static str>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Ok,
+    Poisoned,
 }
 
 /// Touches no file, so that it answers however busy the disk is.
@@ -92,10 +124,10 @@ pub(super) async fn health(State(shared): State<Arc<Shared>>) -> impl IntoRespon
         );
         return (
             StatusCode::SERVICE_UNAVAILABLE,
-            Json(HealthObject { status: "poisoned", advice }),
+            Json(HealthObject { status: Status::Poisoned, advice }),
         );
     }
-    (StatusCode::OK, Json(HealthObject { status: "ok", advice: None }))
+    (StatusCode::OK, Json(HealthObject { status: Status::Ok, advice: None }))
 }
 
 pub(super) async fn metrics(

@@ -9,6 +9,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 /// Nothing takes longer, even on a slow machine.
@@ -26,6 +28,8 @@ pub(crate) struct Browser {
     number: u64,
     /// All that happened: exceptions, messages on the console, requests.
     events: Vec<Value>,
+    /// Where the page came from, if from a server.
+    server: Option<String>,
     _profile: tempfile::TempDir,
 }
 
@@ -83,7 +87,8 @@ impl Browser {
             }
         });
         let (session, number, events) = (String::new(), 0, Vec::new());
-        let mut browser = Self { child, to, from, session, number, events, _profile: profile };
+        let mut browser =
+            Self { child, to, from, session, number, events, server: None, _profile: profile };
         let target = browser.call("Target.createTarget", &json!({"url": "about:blank"}));
         let attach = json!({"targetId": target["targetId"], "flatten": true});
         let attached = browser.call("Target.attachToTarget", &attach);
@@ -156,13 +161,21 @@ impl Browser {
     /// Opens a file in a window of this size, as systems that prefer a theme do.
     #[track_caller]
     pub(crate) fn open(&mut self, path: &Path, size: (u32, u32), theme: &str) {
+        self.visit(&format!("file://{}", path.display()), size, theme);
+    }
+
+    /// Opens an address; a page may ask its own server.
+    #[track_caller]
+    pub(crate) fn visit(&mut self, url: &str, size: (u32, u32), theme: &str) {
         self.events.clear();
+        let server = url.split('/').take(3).collect::<Vec<_>>().join("/");
+        self.server = url.starts_with("http").then_some(server + "/");
         let scheme = json!([{"name": "prefers-color-scheme", "value": theme}]);
         self.call("Emulation.setEmulatedMedia", &json!({"features": scheme}));
         self.resize(size);
-        let url = format!("file://{}", path.display());
         self.call("Page.navigate", &json!({"url": url}));
-        self.wait_for("document.readyState === 'complete' && location.protocol === 'file:'");
+        let there = "document.readyState === 'complete' && location.protocol !== 'about:'";
+        self.wait_for(&format!("{there} && location.href.startsWith({})", json!(url)));
     }
 
     pub(crate) fn resize(&mut self, (width, height): (u32, u32)) {
@@ -213,7 +226,8 @@ impl Browser {
                 "Log.entryAdded" => Some(params["entry"].to_string()),
                 "Network.requestWillBeSent" if params["type"] != "Document" => {
                     let url = params["request"]["url"].as_str().unwrap();
-                    (!url.starts_with("data:")).then(|| url.to_owned())
+                    let own = self.server.as_ref().is_some_and(|server| url.starts_with(server));
+                    (!own && !url.starts_with("data:")).then(|| url.to_owned())
                 }
                 _ => None,
             }
@@ -224,7 +238,7 @@ impl Browser {
     /// A picture of the window, as PNG.
     pub(crate) fn picture(&mut self) -> Vec<u8> {
         let shot = self.call("Page.captureScreenshot", &json!({"format": "png"}));
-        base64(shot["data"].as_str().unwrap())
+        STANDARD.decode(shot["data"].as_str().unwrap()).unwrap()
     }
 }
 
@@ -234,23 +248,4 @@ impl Drop for Browser {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// The bytes behind base 64.
-fn base64(text: &str) -> Vec<u8> {
-    let digit = |byte: u8| match byte {
-        b'A'..=b'Z' => byte - b'A',
-        b'a'..=b'z' => byte - b'a' + 26,
-        b'0'..=b'9' => byte - b'0' + 52,
-        b'+' => 62,
-        _ => 63,
-    };
-    let digits = text.bytes().filter(|byte| *byte != b'=').map(digit).collect::<Vec<_>>();
-    let mut bytes = Vec::with_capacity(digits.len() * 3 / 4);
-    for four in digits.chunks(4) {
-        let bits = four.iter().fold(0_u32, |bits, digit| bits << 6 | u32::from(*digit));
-        let bits = bits << (6 * (4 - four.len()));
-        bytes.extend(&bits.to_be_bytes()[1..four.len()]);
-    }
-    bytes
 }

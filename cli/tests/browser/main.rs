@@ -14,3 +14,5 @@ mod checks;
 mod devtools;
 mod pages;
 mod report;
+#[cfg(feature = "serve")]
+mod serve;

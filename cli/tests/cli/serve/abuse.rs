@@ -164,7 +164,16 @@ fn check_token(server: &Server, token: &str) {
     stats(&format!("Authorization: Bearer {token}\r\n")).has(200);
     // `any:0123456789abcdef`
     stats("Authorization: Basic YW55OjAxMjM0NTY3ODlhYmNkZWY=\r\n").has(200);
-    for path in ["/", "/metrics", "/openapi.json", "/report", "/nothing", "/v1/documents/a"] {
+    for path in [
+        "/",
+        "/metrics",
+        "/openapi.json",
+        "/api",
+        "/v1/texts/a",
+        "/report",
+        "/nothing",
+        "/v1/documents/a",
+    ] {
         server.ask("GET", path, None).fails(401, "token");
     }
     server.ask("GET", "/health", None).has(200);

@@ -153,10 +153,14 @@ fn state_health_metrics_page_and_description() {
     assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"));
     assert!(page.text().contains(&format!("<script nonce=\"{nonce}\">")));
     // Nothing from elsewhere.
-    assert!(!page.text().contains("//") || !page.text().contains("http"), "an outside address");
+    for elsewhere in ["http://", "https://", "src=", "@import", "url("] {
+        assert!(!page.text().contains(elsewhere), "{elsewhere}");
+    }
     assert_ne!(client.ask("GET", "/", None).text(), page.text(), "another nonce each time");
     let described = client.ask("GET", "/openapi.json", None).has(200).json();
     assert!(described["paths"]["/v1/query"]["post"].is_object());
+    let api = client.ask("GET", "/api", None).has(200);
+    assert!(api.head.contains("default-src 'none'") && api.text().contains("<h1>API"));
     let report = client.ask("GET", "/report", None).has(200).text();
     assert!(report.contains("<title>") && report.contains("docs/MIT.txt"), "{report}");
     client.ask("GET", "/nothing", None).fails(404, "no_route");
@@ -196,5 +200,35 @@ fn sets_and_signatures_are_taken_by_indexes_of_such() {
     let answer = server.ask("POST", "/v1/query", Some(&json!({"rows": rows}))).has(200).json();
     assert_eq!(answer["matches"][0]["key"], "a");
     server.ask("PUT", "/v1/documents/a", Some(&json!({"rows": [1]}))).fails(400, "invalid");
+    server.stop();
+}
+
+#[test]
+fn texts_are_read_only_if_asked_for_and_only_those_of_documents() {
+    let (scratch, server) = with_licences();
+    let none = server.ask("GET", "/v1/texts/docs/MIT.txt", None).fails(404, "no_text");
+    assert!(none.text().contains("--texts"), "{}", none.text());
+    let stats = server.ask("GET", "/v1/stats", None).has(200).json();
+    assert_eq!(
+        (&stats["server"]["texts"], &stats["server"]["index"]),
+        (&json!(false), &json!("i"))
+    );
+    server.stop();
+    let server = Server::start(&scratch, &["--texts"]);
+    let mut client = server.connect();
+    let read = client.ask("GET", "/v1/texts/docs/MIT.txt", None).has(200).json();
+    assert_eq!((&read["key"], &read["text"]), (&json!("docs/MIT.txt"), &json!(licence("MIT"))));
+    // A file that is no document, and a document that is another file now.
+    scratch.write("secret.txt", "a secret that nobody added");
+    client.ask("GET", "/v1/texts/secret.txt", None).fails(404, "not_found");
+    let claimed = json!({"text": "what somebody adds under the name of a file"});
+    client.ask("PUT", "/v1/documents/secret.txt", Some(&claimed)).has(201);
+    let refused = client.ask("GET", "/v1/texts/secret.txt", None).fails(409, "changed");
+    assert!(!refused.text().contains("a secret"), "{}", refused.text());
+    std::fs::remove_file(scratch.path("docs/JSON.txt")).unwrap();
+    client.ask("GET", "/v1/texts/docs/JSON.txt", None).fails(404, "no_text");
+    client.ask("GET", "/v1/texts/%zz", None).fails(400, "invalid");
+    let report = client.ask("GET", "/report", None).has(200).text();
+    assert!(report.contains("\"texts_asked\":true"), "the report has texts, too");
     server.stop();
 }

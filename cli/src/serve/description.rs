@@ -1,0 +1,296 @@
+//! The OpenAPI document: made of the table of routes, and of the types that requests and answers
+//! have, so that it cannot say something else than these.
+
+use axum::http::header;
+use axum::response::IntoResponse;
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+use utoipa::openapi::{RefOr, Schema};
+
+use super::answers::{Admitted, Answered, BatchWritten, Stored, TextRead, Written};
+use super::bodies::{Admit, Operations, Put, Query};
+use super::refused::{ErrorObject, KINDS, Refused};
+use super::state::{HealthObject, StatsObject};
+use super::{paths, routes};
+
+/// What a route is for and what it takes and answers, beside errors.
+pub(super) struct Operation {
+    pub(super) id: &'static str,
+    pub(super) summary: &'static str,
+    /// The name of the type of its body.
+    pub(super) body: Option<&'static str>,
+    pub(super) answers: &'static [Answer],
+    /// The statuses of its errors.
+    pub(super) errors: &'static [&'static [u16]],
+}
+
+/// A status, what it means, and what comes with it.
+pub(super) type Answer = (u16, &'static str, Content);
+
+pub(super) enum Content {
+    /// JSON of the type with this name.
+    Json(&'static str),
+    /// Something else, by its media type.
+    Media(&'static str),
+}
+
+/// Errors of every route, of those that want a token, that work on the index, that have a key in
+/// the path, that have a body, and that write.
+pub(super) const ANY: &[u16] = &[403];
+pub(super) const TOKEN: &[u16] = &[401];
+pub(super) const INDEX: &[u16] = &[500, 503, 504];
+pub(super) const KEY: &[u16] = &[400];
+pub(super) const UNKNOWN_KEY: &[u16] = &[404];
+pub(super) const CHANGED: &[u16] = &[409];
+pub(super) const BODY: &[u16] = &[400, 413, 415];
+pub(super) const TOO_LARGE: &[u16] = &[413];
+pub(super) const WRITE: &[u16] = &[507];
+
+/// Errors by status: a name, and what they mean.
+const ERRORS: [(u16, &str, &str); 11] = [
+    (400, "BadRequest", "`invalid` (the message says what), or `empty` (nothing to compare)"),
+    (401, "Token", "`token`: missing or wrong token"),
+    (403, "Forbidden", "`host` or `origin`: cross-site requests are refused"),
+    (404, "NotFound", "`not_found`: no document has the key; `no_text`: its text was not found"),
+    (409, "Changed", "`changed`: the text is no longer the one that was added"),
+    (413, "TooLarge", "`too_large`: more than --body-bytes-max, or a text of more than 4 MiB"),
+    (415, "NotJson", "`content_type`: not application/json"),
+    (
+        500,
+        "Failed",
+        "`io`, `corrupt`, `unknown` (may or may not be stored), `unsupported`, `internal`",
+    ),
+    (503, "Busy", "`busy`: too much at once, try again; `poisoned`: restart the server"),
+    (504, "Late", "`timeout`: a write may still be done; asking again does no harm"),
+    (507, "Full", "`disk_full`: nothing was written"),
+];
+
+pub(super) async fn openapi() -> Result<impl IntoResponse, Refused> {
+    // axum calls only what is async.
+    std::future::ready(()).await;
+    let document = document()
+        .and_then(|document| serde_json::to_string_pretty(&document))
+        .map_err(|error| Refused::internal(format!("the description cannot be made: {error}")))?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], document))
+}
+
+fn document() -> serde_json::Result<Value> {
+    let mut paths = Map::new();
+    for route in routes::routes() {
+        let path = paths::described(route.path);
+        let item = paths.entry(path).or_insert_with(|| item_of(path));
+        item[route.method] = operation(&route.operation);
+    }
+    Ok(json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Nearkin",
+            "version": env!("CARGO_PKG_VERSION"),
+            "summary": "A similarity index over HTTP",
+            "description": "Documents in, near-duplicates out. `nearkin serve INDEX` answers to \
+                this; docs/SERVE.md has examples and the limits. Errors are JSON, too. Unknown \
+                fields are refused in requests, and may be added to answers.",
+            "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
+        },
+        "servers": [{"url": "http://127.0.0.1:7878"}],
+        "security": [{}, {"bearer": []}, {"basic": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer", "description":
+                    "The token of --token-file or NEARKIN_TOKEN, if the server has one."},
+                "basic": {"type": "http", "scheme": "basic", "description":
+                    "The token as the password of any user, for browsers."},
+            },
+            "responses": ERRORS.iter().map(|(_, name, meaning)| {
+                ((*name).to_owned(), json!({"description": meaning, "content": of_type("Error")}))
+            }).collect::<Map<_, _>>(),
+            "schemas": schemas()?,
+        },
+    }))
+}
+
+/// What all methods of a path share.
+fn item_of(path: &str) -> Value {
+    if !path.contains("{key}") {
+        return json!({});
+    }
+    json!({"parameters": [{
+        "name": "key", "in": "path", "required": true, "schema": {"type": "string"},
+        "description": "The document's key, percent-encoded: 1 to 4,096 bytes of any kind. \
+            Slashes need no encoding.",
+    }]})
+}
+
+fn operation(told: &Operation) -> Value {
+    let mut responses = Map::new();
+    for (status, description, content) in told.answers {
+        let content = match content {
+            Content::Json(name) => of_type(name),
+            Content::Media(media) => json!({*media: {}}),
+        };
+        let answer = json!({"description": description, "content": content});
+        responses.insert(status.to_string(), answer);
+    }
+    for (status, name, _) in ERRORS {
+        let fails = told.errors.iter().any(|errors| errors.contains(&status));
+        if fails && !responses.contains_key(&status.to_string()) {
+            let error = json!({"$ref": format!("#/components/responses/{name}")});
+            responses.insert(status.to_string(), error);
+        }
+    }
+    let mut operation = json!({
+        "operationId": told.id, "summary": told.summary, "responses": responses,
+    });
+    if let Some(name) = told.body {
+        operation["requestBody"] = json!({"required": true, "content": of_type(name)});
+    }
+    if !told.errors.contains(&TOKEN) {
+        operation["security"] = json!([]);
+    }
+    operation
+}
+
+fn of_type(name: &str) -> Value {
+    let reference = format!("#/components/schemas/{name}");
+    json!({"application/json": {"schema": {"$ref": reference}}})
+}
+
+type Schemas = Vec<(String, RefOr<Schema>)>;
+
+fn add<T: ToSchema>(all: &mut Schemas) {
+    all.push((T::name().into_owned(), T::schema()));
+    T::schemas(all);
+}
+
+fn schemas() -> serde_json::Result<Value> {
+    let mut all = Schemas::new();
+    add::<Put>(&mut all);
+    add::<Operations>(&mut all);
+    add::<Query>(&mut all);
+    add::<Admit>(&mut all);
+    add::<Stored>(&mut all);
+    add::<TextRead>(&mut all);
+    add::<Written>(&mut all);
+    add::<BatchWritten>(&mut all);
+    add::<Answered>(&mut all);
+    add::<Admitted>(&mut all);
+    add::<HealthObject>(&mut all);
+    add::<StatsObject>(&mut all);
+    add::<ErrorObject>(&mut all);
+    let mut schemas = json!({});
+    for (name, schema) in all {
+        schemas[name] = serde_json::to_value(schema)?;
+    }
+    // What the types do not say: exactly one of these fields.
+    let contents = ["text", "items", "rows"];
+    for name in ["Document", "Insert", "Admit"] {
+        schemas[name]["oneOf"] = one_of(&contents);
+    }
+    schemas["Query"]["oneOf"] = one_of(&["text", "items", "rows", "key", "keys"]);
+    // An operation has one name, not several.
+    if let Some(choices) = schemas["Operation"]["oneOf"].as_array_mut() {
+        for choice in choices {
+            choice["additionalProperties"] = json!(false);
+        }
+    }
+    schemas["Error"]["properties"]["error"]["properties"]["kind"]["enum"] = json!(KINDS);
+    Ok(schemas)
+}
+
+fn one_of(fields: &[&str]) -> Value {
+    fields.iter().map(|field| json!({"required": [field]})).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_description_has_every_route_and_nothing_else() {
+        let described = document().unwrap();
+        assert_eq!(described["openapi"], "3.1.0");
+        assert_eq!(described["info"]["version"], env!("CARGO_PKG_VERSION"));
+        let mut found = BTreeSet::new();
+        for (path, methods) in described["paths"].as_object().unwrap() {
+            for (method, operation) in methods.as_object().unwrap() {
+                if method == "parameters" {
+                    continue;
+                }
+                assert!(operation["operationId"].is_string(), "{method} {path}");
+                assert!(operation["summary"].is_string(), "{method} {path}");
+                found.insert((method.clone(), path.clone()));
+            }
+        }
+        let routes = routes::routes().into_iter();
+        let expected: BTreeSet<_> = routes
+            .map(|route| (route.method.to_owned(), paths::described(route.path).to_owned()))
+            .collect();
+        assert_eq!(found, expected);
+        assert_eq!(found.len(), 14);
+    }
+
+    /// Every `$ref` of the description leads somewhere.
+    #[test]
+    fn no_reference_of_the_description_is_broken() {
+        fn walk(value: &Value, all: &Value, count: &mut usize) {
+            if let Some(target) = value.get("$ref").and_then(Value::as_str) {
+                let pointer = target.strip_prefix('#').unwrap();
+                assert!(all.pointer(pointer).is_some(), "{target}");
+                *count += 1;
+            }
+            let inner: Vec<_> = match value {
+                Value::Object(object) => object.values().collect(),
+                Value::Array(array) => array.iter().collect(),
+                _ => Vec::new(),
+            };
+            for value in inner {
+                walk(value, all, count);
+            }
+        }
+        let described = document().unwrap();
+        let mut count = 0;
+        walk(&described, &described, &mut count);
+        assert!(count > 20, "{count} references");
+    }
+
+    /// What clients were made for: fields, those that are needed, and their bounds.
+    #[test]
+    fn types_are_described_as_they_are_read_and_written() {
+        let schemas = schemas().unwrap();
+        let names = |name: &str, list: &str| match &schemas[name][list] {
+            Value::Object(fields) => fields.keys().cloned().collect::<BTreeSet<_>>(),
+            Value::Array(names) => {
+                names.iter().map(|name| name.as_str().unwrap().to_owned()).collect()
+            }
+            _ => BTreeSet::new(),
+        };
+        let set =
+            |names: &str| names.split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>();
+        let query = "text items rows key keys threshold limit max_candidates payloads";
+        assert_eq!(names("Query", "properties"), set(query));
+        assert_eq!(names("Query", "required"), set(""));
+        assert_eq!(names("Admit", "required"), set("key"));
+        assert_eq!(names("Document", "properties"), set("text items rows payload"));
+        let answer = "matches found threshold expected_recall complete change";
+        assert_eq!(names("Answer", "required"), set(answer));
+        assert_eq!(
+            names("Match", "required"),
+            set("key similarity standard_error equal_rows time")
+        );
+        for name in ["Document", "Insert", "Query", "Admit", "Batch"] {
+            assert_eq!(schemas[name]["additionalProperties"], false, "{name}");
+        }
+        let limit = &schemas["Query"]["properties"]["limit"];
+        assert_eq!((&limit["minimum"], &limit["maximum"]), (&json!(1), &json!(1_000)));
+        assert_eq!(schemas["Query"]["oneOf"].as_array().unwrap().len(), 5);
+        let outcomes = schemas["Outcome"]["enum"].as_array().unwrap();
+        assert!(outcomes.contains(&json!("superseded")), "{outcomes:?}");
+        let kinds = &schemas["Error"]["properties"]["error"]["properties"]["kind"]["enum"];
+        assert!(kinds.as_array().unwrap().contains(&json!("disk_full")));
+        assert_eq!(schemas["Bytes"]["oneOf"][1]["additionalProperties"], false);
+        assert_eq!(schemas["Operation"]["oneOf"][2]["additionalProperties"], false);
+        assert_eq!(schemas["Query"]["properties"]["payloads"]["default"], false);
+    }
+}

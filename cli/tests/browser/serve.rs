@@ -1,0 +1,169 @@
+//! `nearkin serve`: its pages.
+
+use std::io::Read as _;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::checks;
+use crate::devtools::Browser;
+use crate::pages::Scratch;
+
+const WINDOW: (u32, u32) = (1_200, 900);
+const PHONE: (u32, u32) = (360, 740);
+
+/// A running server, killed at the end of the test.
+struct Server {
+    child: Child,
+    url: String,
+}
+
+impl Server {
+    fn start(scratch: &Scratch, arguments: &str) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_nearkin"))
+            .args(format!("serve {arguments} --listen 127.0.0.1:0 --json").split(' '))
+            .current_dir(scratch.path("."))
+            .env_remove("NEARKIN_TOKEN")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let (mut line, mut byte) = (Vec::new(), [0]);
+        while byte[0] != b'\n' && child.stdout.as_mut().unwrap().read(&mut byte).unwrap() == 1 {
+            line.push(byte[0]);
+        }
+        let said: Value = serde_json::from_slice(&line).unwrap();
+        Self { child, url: said["listening"].as_str().unwrap().to_owned() + "/" }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An index `i` of two near-duplicates and one other document, and their lines.
+fn documents() -> Scratch {
+    let scratch = Scratch::new();
+    let words: Vec<_> = (0..60).map(|word| format!("word{word}")).collect();
+    let text = words.join(" ");
+    scratch.lines(
+        "all.jsonl",
+        &[
+            json!({"id": "letters/one.txt", "text": text}),
+            json!({"id": "letters/two.txt", "text": text.replace("word9 ", "changed ")}),
+            json!({"id": "other", "text": "nothing of that kind is here"}),
+        ],
+    );
+    scratch.run("add i --jsonl all.jsonl --threshold 0.5");
+    scratch
+}
+
+/// Searches by what is in the page's fields.
+#[track_caller]
+fn find(browser: &mut Browser) {
+    browser.value("document.getElementById('said').textContent = ''");
+    browser.value("document.getElementById('go').click()");
+    browser.wait_for("document.getElementById('said').textContent !== ''");
+    browser.wait_for("!document.getElementById('go').disabled");
+}
+
+#[test]
+fn a_person_searches_and_compares_two_texts() {
+    let Some(mut browser) = Browser::start() else { return };
+    let scratch = documents();
+    let server = Server::start(&scratch, "i --texts --from all.jsonl");
+    browser.visit(&server.url, WINDOW, "light");
+    browser.wait_for("document.getElementById('title').textContent === 'i'");
+    checks::page(&mut browser);
+    let payload = json!({"operations": [{"set_payload":
+        {"key": "letters/one.txt", "payload": "the first <b>note</b>"}}]});
+    browser.value(&format!(
+        "fetch('/v1/batch', {{ method: 'POST', headers: {{ 'content-type': 'application/json' }}, \
+         body: {} }}).then((answer) => answer.status)",
+        json!(payload.to_string())
+    ));
+    // The search is the first thing there.
+    let top = |browser: &mut Browser, id: &str| {
+        let top = format!("document.getElementById('{id}').getBoundingClientRect().top");
+        browser.value(&top).as_f64().unwrap()
+    };
+    assert!(top(&mut browser, "text") < top(&mut browser, "documents"));
+    let words: Vec<_> = (0..60).map(|word| format!("word{word}")).collect();
+    let text = json!(words.join(" "));
+    browser.value(&format!("document.getElementById('text').value = {text}"));
+    find(&mut browser);
+    assert_eq!(browser.count(".hits tbody tr"), 2);
+    let hits = browser.shown(".hits tbody");
+    assert!(hits.contains("1.000") && hits.contains("the first <b>note</b>"), "{hits}");
+    assert_eq!(browser.count(".hits b"), 0, "payloads are text");
+    browser.value("document.querySelectorAll('.hits button')[1].click()");
+    browser.wait_for("document.querySelector('#pair table') !== null");
+    assert_eq!(browser.shown("#pair del").trim(), "word9");
+    assert_eq!(browser.shown("#pair ins").trim(), "changed");
+    let pair = browser.shown("#pair");
+    assert!(pair.contains("What you searched for") && pair.contains("letters/two.txt"), "{pair}");
+    checks::page(&mut browser);
+    browser.resize(PHONE);
+    checks::page(&mut browser);
+    // By a key both texts are read by the server.
+    browser.value("document.getElementById('by-key').click()");
+    browser.value("document.getElementById('key').value = 'letters/two.txt'");
+    find(&mut browser);
+    browser.value("document.querySelector('.hits button').click()");
+    browser.wait_for("document.querySelector('#pair table') !== null");
+    assert_eq!(browser.shown("#pair del").trim(), "changed");
+    checks::page(&mut browser);
+    browser.value("document.getElementById('key').value = 'nobody'");
+    find(&mut browser);
+    assert!(browser.shown("#said").contains("no document has the key"));
+}
+
+#[test]
+fn without_texts_there_is_no_button_and_the_theme_is_the_systems() {
+    let Some(mut browser) = Browser::start() else { return };
+    let scratch = documents();
+    let server = Server::start(&scratch, "i");
+    browser.visit(&server.url, PHONE, "dark");
+    browser.wait_for("document.getElementById('title').textContent === 'i'");
+    browser.value("document.getElementById('by-key').click()");
+    browser.value("document.getElementById('key').value = 'letters/one.txt'");
+    find(&mut browser);
+    assert_eq!(browser.count(".hits tbody tr"), 1);
+    assert_eq!(browser.count(".hits button"), 0);
+    checks::page(&mut browser);
+    // The report of the server and its page look alike.
+    let look = "(() => { const { backgroundColor, color, fontFamily } = \
+                getComputedStyle(document.body); \
+                return [backgroundColor, color, fontFamily, \
+                getComputedStyle(document.querySelector('a')).color].join('|'); })()";
+    let page = browser.text(look);
+    browser.visit(&(server.url.clone() + "report"), PHONE, "dark");
+    assert_eq!(browser.text(look), page);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn the_api_is_a_page_to_read() {
+    let Some(mut browser) = Browser::start() else { return };
+    let scratch = documents();
+    let server = Server::start(&scratch, "i");
+    for (size, theme) in [(WINDOW, "light"), (PHONE, "dark")] {
+        browser.visit(&(server.url.clone() + "api"), size, theme);
+        browser.wait_for("document.querySelectorAll('#types .route').length > 0");
+        checks::page(&mut browser);
+    }
+    let routes = browser.shown("#routes");
+    for route in ["POST /v1/query", "PUT /v1/documents/{key}", "GET /v1/texts/{key}", "GET /health"]
+    {
+        assert!(routes.contains(route), "{routes}");
+    }
+    assert!(browser.shown("#type-Query").contains("max_candidates"));
+    let dead = "[...document.querySelectorAll('main a')].map((link) => link.hash) \
+                .filter((hash) => !document.getElementById(hash.slice(1)))";
+    assert_eq!(browser.value(dead), json!([]));
+}
