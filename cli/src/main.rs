@@ -55,6 +55,7 @@ mod threads;
 mod time;
 mod transfer;
 mod tune;
+mod web;
 
 use std::process::ExitCode;
 

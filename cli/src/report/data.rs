@@ -26,7 +26,7 @@ pub(crate) struct Data {
     pub(super) sizes: Vec<Size>,
     /// The largest, largest first; equal ones by key.
     pub(crate) clusters: Vec<ClusterShown>,
-    pub(super) texts: Vec<Text>,
+    pub(super) texts: Vec<TextShown>,
     pub(crate) pairs: PairCounts,
     pub(super) curve: Curve,
     pub(super) growth: Growth,
@@ -127,7 +127,7 @@ impl TextState {
 }
 
 #[derive(Serialize)]
-pub(super) struct Text {
+pub(super) struct TextShown {
     pub(super) text: String,
     /// Bytes of the whole text.
     pub(super) bytes: usize,

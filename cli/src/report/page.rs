@@ -5,25 +5,28 @@
 
 use super::data::Data;
 use crate::failure::Failure;
+use crate::web;
 
 const TEMPLATE: &str = include_str!("page.html");
-const STYLE: &str = concat!(include_str!("../web/style.css"), include_str!("page.css"));
-/// In strict mode, and one function: nothing of it is global.
-const SCRIPT: &str = concat!(
-    "(() => {\n\"use strict\";\n",
-    include_str!("../../vendor/jsdiff-8.0.4.min.js"),
-    "const data = JSON.parse(document.getElementById(\"data\").textContent);\n",
-    include_str!("../web/base.js"),
-    include_str!("../web/words.js"),
-    include_str!("../web/beside.js"),
+const OWN_STYLE: &str = include_str!("page.css");
+const OWN_SCRIPT: [&str; 4] = [
     include_str!("charts.js"),
     include_str!("pair.js"),
     include_str!("clusters.js"),
     include_str!("page.js"),
-    "})();\n"
-);
+];
+const READ_DATA: &str = "const data = JSON.parse(document.getElementById(\"data\").textContent);\n";
 const STYLE_SHA256: &str = "CnQ43rSUP0GZS9p17J0/snuXAkExCG7NlWEt9kZpbXw=";
-const SCRIPT_SHA256: &str = "sP9AdZefxvQAoUuEWP7julKF4aWvtWkLEYwBJRrVsQs=";
+const SCRIPT_SHA256: &str = "BLusgGRni2IQoXMxHvMiDBXQUA48X4PbcCd/lbY2myY=";
+
+fn style() -> String {
+    [web::STYLE, OWN_STYLE].concat()
+}
+
+fn script() -> String {
+    let parts = [&[READ_DATA, web::BASE][..], &web::TEXTS, &OWN_SCRIPT];
+    web::script(&parts.concat())
+}
 
 /// The page that shows this.
 pub(super) fn html(data: &Data) -> Result<String, Failure> {
@@ -33,8 +36,8 @@ pub(super) fn html(data: &Data) -> Result<String, Failure> {
     let mut page = TEMPLATE
         .replace("@STYLE_SHA256@", STYLE_SHA256)
         .replace("@SCRIPT_SHA256@", SCRIPT_SHA256)
-        .replace("@STYLE@", STYLE)
-        .replace("@SCRIPT@", SCRIPT);
+        .replace("@STYLE@", &style())
+        .replace("@SCRIPT@", &script());
     let place = page.find("@DATA@").unwrap_or(page.len());
     page.replace_range(place..(place + 6).min(page.len()), &harmless(&json));
     Ok(page)
@@ -71,21 +74,22 @@ mod tests {
 
     #[test]
     fn the_policy_names_this_style_and_this_script() {
-        let (style, script) = (sha256(STYLE), sha256(SCRIPT));
+        let (style, script) = (sha256(&style()), sha256(&script()));
         assert_eq!([STYLE_SHA256, SCRIPT_SHA256], [style.as_str(), script.as_str()]);
         assert_eq!(sha256(""), "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
     }
 
     #[test]
     fn the_template_has_each_place_once() {
+        let (style, script) = (style(), script());
         for place in ["@STYLE_SHA256@", "@SCRIPT_SHA256@", "@STYLE@", "@SCRIPT@", "@DATA@"] {
             assert_eq!(TEMPLATE.matches(place).count(), 1, "{place}");
-            assert!(!STYLE.contains(place) && !SCRIPT.contains(place), "{place}");
+            assert!(!style.contains(place) && !script.contains(place), "{place}");
         }
-        for text in [TEMPLATE, STYLE, SCRIPT] {
+        for text in [TEMPLATE, &style, &script] {
             assert!(text.is_ascii() && !text.contains("http://") && !text.contains("https://"));
         }
-        assert!(!SCRIPT.contains("innerHTML") && !SCRIPT.contains("</"));
+        assert!(!script.contains("innerHTML") && !script.contains("</"));
     }
 
     #[test]

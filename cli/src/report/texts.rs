@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use nearkin::Snapshot;
 
-use super::data::{ClusterShown, Shown, Text, TextState};
+use super::data::{ClusterShown, Shown, TextShown, TextState};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::originals::{Originals, TextNow};
@@ -26,7 +26,7 @@ pub(super) fn read(
     keys: &[Vec<(Vec<u8>, u64)>],
     clusters: &mut [ClusterShown],
     shown: &mut Shown,
-) -> Result<Vec<Text>, Failure> {
+) -> Result<Vec<TextShown>, Failure> {
     let mut texts = Texts::default();
     let progress = Progress::start("reading texts", Unit::Documents, Some(shown.documents));
     let members_max = keys.iter().map(Vec::len).max().unwrap_or(0);
@@ -60,7 +60,7 @@ pub(super) fn read(
 
 #[derive(Default)]
 struct Texts {
-    all: Vec<Text>,
+    all: Vec<TextShown>,
     bytes: usize,
     /// Where a text is among them, by what is shown of it and the length of the whole.
     places: HashMap<(String, usize), usize>,
@@ -88,7 +88,7 @@ impl Texts {
         let (all, spent) = (&mut self.all, &mut self.bytes);
         let place = self.places.entry((text, bytes)).or_insert_with_key(|(text, bytes)| {
             *spent += text.len();
-            all.push(Text { text: text.clone(), bytes: *bytes, cut: text.len() < *bytes });
+            all.push(TextShown { text: text.clone(), bytes: *bytes, cut: text.len() < *bytes });
             all.len() - 1
         });
         Ok(TextState::At(*place))

@@ -341,8 +341,8 @@ pub(super) struct Admit {
     pub(super) payloads: bool,
 }
 
-/// What stays of a document and its duplicates, by default the `first`; `longest`: the new one if it
-/// has more shingles than each of them.
+/// What stays of a document and its duplicates, by default the `first`; `longest`: the new one if
+/// it has more shingles than each of them.
 #[derive(Debug, Clone, Copy, Deserialize, Default, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Keep {

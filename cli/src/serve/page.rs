@@ -5,36 +5,31 @@ use std::hash::{BuildHasher as _, RandomState};
 use axum::http::{HeaderName, header};
 use axum::response::IntoResponse;
 
-const STYLE: &str = concat!(include_str!("../web/style.css"), include_str!("page.css"));
+use crate::web;
+
+const OWN_STYLE: &str = include_str!("page.css");
 const PAGE: &str = include_str!("page.html");
-/// In strict mode, and one function: nothing of it is global.
-const PAGE_SCRIPT: &str = concat!(
-    "(() => {\n\"use strict\";\n",
-    include_str!("../../vendor/jsdiff-8.0.4.min.js"),
-    include_str!("../web/base.js"),
-    include_str!("../web/words.js"),
-    include_str!("../web/beside.js"),
-    include_str!("page.js"),
-    "})();\n"
-);
 const API: &str = include_str!("api.html");
-const API_SCRIPT: &str = concat!(
-    "(() => {\n\"use strict\";\n",
-    include_str!("../web/base.js"),
-    include_str!("api.js"),
-    "})();\n"
-);
+
+fn page_script() -> String {
+    let parts = [&[web::BASE][..], &web::TEXTS, &[include_str!("page.js")]];
+    web::script(&parts.concat())
+}
+
+fn api_script() -> String {
+    web::script(&[web::BASE, include_str!("api.js")])
+}
 
 pub(super) async fn page() -> impl IntoResponse {
     // axum calls only what is async.
     std::future::ready(()).await;
-    filled(PAGE, PAGE_SCRIPT)
+    filled(PAGE, &page_script())
 }
 
 pub(super) async fn api() -> impl IntoResponse {
     // axum calls only what is async.
     std::future::ready(()).await;
-    filled(API, API_SCRIPT)
+    filled(API, &api_script())
 }
 
 /// A page and its policy. Its own script and style run, and nothing else: they carry a word that
@@ -51,7 +46,8 @@ fn filled(template: &str, script: &str) -> impl IntoResponse + use<> {
         (header::CONTENT_SECURITY_POLICY, policy),
     ];
     let page = template.replace("@NONCE@", &nonce);
-    (headers, page.replace("@STYLE@", STYLE).replace("@SCRIPT@", script))
+    let style = [web::STYLE, OWN_STYLE].concat();
+    (headers, page.replace("@STYLE@", &style).replace("@SCRIPT@", script))
 }
 
 /// 64 bits with keys from the operating system's generator.
@@ -70,10 +66,11 @@ mod tests {
             assert_eq!(template.matches("@SCRIPT@").count(), 1);
             assert_eq!(template.matches("nonce=\"@NONCE@\"").count(), 2);
         }
-        for text in [PAGE, API, STYLE, PAGE_SCRIPT, API_SCRIPT] {
+        let scripts = [page_script(), api_script()];
+        for text in [PAGE, API, web::STYLE, OWN_STYLE, &scripts[0], &scripts[1]] {
             assert!(text.is_ascii() && !text.contains("http://") && !text.contains("https://"));
         }
-        for script in [PAGE_SCRIPT, API_SCRIPT] {
+        for script in scripts {
             assert!(!script.contains("innerHTML") && !script.contains("</"));
             assert!(!script.contains("@STYLE@") && !script.contains("@SCRIPT@"));
         }

@@ -15,7 +15,7 @@ const CLUSTERS_MAX: usize = 1_000;
 
 /// The page, made where it may block. It brings its own policy for what may run in it.
 pub(super) async fn report(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
-    let made = shared.work(|shared| page(shared)).await?;
+    let made = shared.work(page).await?;
     let headers: [(HeaderName, &str); 2] = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (header::CONTENT_SECURITY_POLICY, "frame-ancestors 'none'"),

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, delete, get, post, put};
 
 use super::description::Content::{Json, Media};
@@ -16,24 +17,22 @@ use super::refused::Refused;
 use super::shared::Shared;
 use super::{asking, description, documents, guard, page, report, state, texts};
 
-/// Method, path, what answers, and what that is.
-pub(super) struct Route {
-    pub(super) method: &'static str,
-    pub(super) path: &'static str,
+/// What answers, and what that is, its method and path among it.
+struct Route {
     answer: MethodRouter<Arc<Shared>>,
-    pub(super) operation: Operation,
+    operation: Operation,
 }
 
-/// A route with the others of its kind before it: `method path answer, "id", "summary", answers,
-/// errors, body`.
+/// A route: its method and path, what answers, its id and summary, its answers and errors, and the
+/// type of its body.
 macro_rules! route {
     ($method:ident $path:expr, $answer:expr, $id:literal, $summary:literal, [$($given:expr),*],
      [$($errors:expr),*] $(, $body:literal)?) => {
         Route {
-            method: stringify!($method),
-            path: $path,
             answer: $method($answer),
             operation: Operation {
+                method: stringify!($method),
+                path: $path,
                 id: $id,
                 summary: $summary,
                 body: None$(.or(Some($body)))?,
@@ -51,7 +50,7 @@ fn pages() -> Vec<Route> {
             [(200, "HTML", Media("text/html"))], [ANY, TOKEN]),
         route!(get "/api", page::api, "api", "The description of the API as a page",
             [(200, "HTML", Media("text/html"))], [ANY, TOKEN]),
-        route!(get "/openapi.json", description::openapi, "openapi", "This description",
+        route!(get "/openapi.json", openapi, "openapi", "This description",
             [(200, "OpenAPI 3.1", Media("application/json"))], [ANY, TOKEN]),
         route!(get "/report", report::report, "report", "The report of the whole index, as a page",
             [(200, "HTML", Media("text/html"))], [ANY, TOKEN, INDEX]),
@@ -101,14 +100,25 @@ fn programs() -> Vec<Route> {
     ]
 }
 
-pub(super) fn routes() -> Vec<Route> {
+fn routes() -> Vec<Route> {
     pages().into_iter().chain(programs()).collect()
+}
+
+fn operations() -> Vec<Operation> {
+    routes().into_iter().map(|route| route.operation).collect()
+}
+
+async fn openapi() -> Result<impl IntoResponse, Refused> {
+    // axum calls only what is async.
+    std::future::ready(()).await;
+    let described = description::openapi(&operations())?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], described))
 }
 
 pub(super) fn router(shared: &Arc<Shared>) -> Router {
     let mut router = Router::new();
-    for Route { path, answer, .. } in routes() {
-        router = router.route(path, answer);
+    for Route { operation, answer } in routes() {
+        router = router.route(operation.path, answer);
     }
     router
         .fallback(|| async {
@@ -123,4 +133,60 @@ pub(super) fn router(shared: &Arc<Shared>) -> Router {
         .layer(DefaultBodyLimit::max(shared.limits.body_bytes_max))
         .layer(axum::middleware::from_fn_with_state(Arc::clone(shared), guard::guard))
         .with_state(Arc::clone(shared))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::paths;
+    use super::*;
+    use serde_json::Value;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_description_has_every_route_and_nothing_else() {
+        let described = description::document(&operations()).unwrap();
+        assert_eq!(described["openapi"], "3.1.0");
+        assert_eq!(described["info"]["version"], env!("CARGO_PKG_VERSION"));
+        let mut found = BTreeSet::new();
+        for (path, methods) in described["paths"].as_object().unwrap() {
+            for (method, operation) in methods.as_object().unwrap() {
+                if method == "parameters" {
+                    continue;
+                }
+                assert!(operation["operationId"].is_string(), "{method} {path}");
+                assert!(operation["summary"].is_string(), "{method} {path}");
+                found.insert((method.clone(), path.clone()));
+            }
+        }
+        let expected: BTreeSet<_> = operations()
+            .iter()
+            .map(|told| (told.method.to_owned(), paths::described(told.path).to_owned()))
+            .collect();
+        assert_eq!(found, expected);
+        assert_eq!(found.len(), 14);
+    }
+
+    /// Every `$ref` of the description leads somewhere.
+    #[test]
+    fn no_reference_of_the_description_is_broken() {
+        fn walk(value: &Value, all: &Value, count: &mut usize) {
+            if let Some(target) = value.get("$ref").and_then(Value::as_str) {
+                let pointer = target.strip_prefix('#').unwrap();
+                assert!(all.pointer(pointer).is_some(), "{target}");
+                *count += 1;
+            }
+            let inner: Vec<_> = match value {
+                Value::Object(object) => object.values().collect(),
+                Value::Array(array) => array.iter().collect(),
+                _ => Vec::new(),
+            };
+            for value in inner {
+                walk(value, all, count);
+            }
+        }
+        let described = description::document(&operations()).unwrap();
+        let mut count = 0;
+        walk(&described, &described, &mut count);
+        assert!(count > 20, "{count} references");
+    }
 }

@@ -174,8 +174,8 @@ impl Browser {
         self.call("Emulation.setEmulatedMedia", &json!({"features": scheme}));
         self.resize(size);
         self.call("Page.navigate", &json!({"url": url}));
-        let there = "document.readyState === 'complete' && location.protocol !== 'about:'";
-        self.wait_for(&format!("{there} && location.href.startsWith({})", json!(url)));
+        let loaded = "document.readyState === 'complete' && location.protocol !== 'about:'";
+        self.wait_for(&format!("{loaded} && location.href.startsWith({})", json!(url)));
     }
 
     pub(crate) fn resize(&mut self, (width, height): (u32, u32)) {

@@ -6,7 +6,6 @@
 #![expect(
     clippy::unwrap_used,
     clippy::disallowed_methods,
-    clippy::big_endian_bytes,
     reason = "a test that panics has failed, and its scratch files are no index"
 )]
 

@@ -176,6 +176,9 @@ fn hostile_keys_and_texts_are_only_shown() {
     assert!(members.contains(hostile[0]) && members.contains(hostile[1]), "{members}");
     assert!(members.contains("\\u{202e}<!--"), "{members}");
     assert!(browser.shown(".texts").contains("window.harmed"), "texts are shown");
+    let saved = saved(&mut browser);
+    let line = r#"1","3","<img src=x onerror=""window.harmed = 2"">","#;
+    assert!(saved.contains(line), "quotes are doubled: {saved}");
     checks::page(&mut browser);
 }
 
@@ -228,6 +231,18 @@ fn pages_of_little_say_so() {
     assert_eq!(browser.shown("#pair del").trim(), "salt");
     assert!(browser.shown("#pair").contains("1 item only on the left, 0 only on the right"));
     checks::page(&mut browser);
+}
+
+/// What the button for a CSV saves.
+#[track_caller]
+fn saved(browser: &mut Browser) -> String {
+    browser.value(
+        "(() => { window.saved = null; URL.createObjectURL = (blob) => { \
+         blob.text().then((text) => { window.saved = text; }); return '#'; }; \
+         document.getElementById('csv').click(); })()",
+    );
+    browser.wait_for("window.saved !== null");
+    browser.text("window.saved")
 }
 
 /// Every link of the page leads to a part that is shown.
@@ -326,13 +341,7 @@ fn clusters_are_stepped_through_and_downloaded() {
     );
     assert!(browser.text(bytes).ends_with("KiB"), "{}", browser.text(bytes));
     // The table that is saved holds a line for each document, with quotes doubled.
-    browser.value(
-        "(() => { window.saved = null; URL.createObjectURL = (blob) => { \
-         blob.text().then((text) => { window.saved = text; }); return '#'; }; \
-         document.getElementById('csv').click(); })()",
-    );
-    browser.wait_for("window.saved !== null");
-    let saved = browser.text("window.saved");
+    let saved = saved(&mut browser);
     let lines: Vec<_> = saved.split_terminator("\r\n").collect();
     assert_eq!(lines.len(), 402, "a head and 401 documents");
     assert_eq!(lines[0], "\"cluster\",\"documents\",\"key\",\"similarity_to_first\",\"added_utc\"");
@@ -345,7 +354,7 @@ fn long_keys_show_both_ends_and_texts_are_stacked_on_a_phone() {
     let Some(mut browser) = Browser::start() else { return };
     let scratch = Scratch::new();
     let text = lines_of(4).join("\n");
-    let key = |end: &str| format!("{}/{end}", vec!["a long folder"; 12].join("/"));
+    let key = |end: &str| format!("{}/{end}", ["a long folder"; 12].join("/"));
     let lines = [
         json!({"id": key("one.txt"), "text": text}),
         json!({"id": key("two.txt"), "text": format!("{text}\nand \"more\"")}),
