@@ -183,7 +183,7 @@ impl Originals {
 
     /// The signature that the document with a key has now, and its text: of a set its items,
     /// sorted, one a line. None as with [`Originals::fetch`].
-    fn text(&self, key: &[u8]) -> Option<(Signature, String)> {
+    pub(crate) fn text(&self, key: &[u8]) -> Option<(Signature, String)> {
         let (name, signature, text) = self.reading.signed_text(self.raw(key)?).ok()?;
         (name == key).then_some((signature, text))
     }
