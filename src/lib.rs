@@ -62,6 +62,7 @@
 //! | find what is like a signature or a document | [`Query`], [`Queries`], [`Answer`], [`Match`] |
 //! | turn near-copies away, in one step | [`Admit`], [`Newcomer`], [`Admission`], [`Decision`] |
 //! | find all pairs and clusters | [`Index::pairs`], [`Index::clusters`], [`Pair`], [`Cluster`] |
+//! | drop near-duplicates among many documents, exactly | [`Dedup`], [`Duplicate`] |
 //! | compare the documents themselves | [`Snapshot::exact_matches`], [`Exact`], [`Original`] |
 //! | read at one moment while writing goes on | [`Snapshot`] |
 //! | read in another process while one writes | [`Reader`] |
@@ -95,8 +96,9 @@
 //! # The similarity is an estimate
 //!
 //! A pair of *exactly* the threshold's similarity is returned about half of the time, because the
-//! answer is filtered by the estimate. To catch nearly all pairs of at least T, ask for T minus two
-//! standard errors, and compare the documents exactly where it matters.
+//! answer is filtered by the estimate. To catch nearly all pairs of at least T, ask
+//! [for verification](Query::for_verification), which looks from three standard errors below T, and
+//! compare the documents exactly.
 //!
 //! ```
 //! # fn main() -> nearkin::Result<()> {
@@ -155,6 +157,7 @@ mod planted;
 
 mod catalog;
 mod curve;
+mod dedup;
 mod error;
 mod format;
 #[cfg(any(test, fuzzing))]
@@ -170,6 +173,7 @@ mod storage;
 mod sync;
 mod wal;
 
+pub use dedup::{Dedup, Duplicate, FetchByRank};
 pub use error::{Error, ErrorKind, Result};
 pub use index::{
     Admission, Admit, Alike, Answer, Batch, Cluster, Clusters, Collapsed, CollapsedPairs, Decision,
@@ -182,7 +186,7 @@ pub use params::{
     Windows,
 };
 pub use segment::ReadMode;
-pub use sketch::{Item, Original, Signature, Sketcher, Variety};
+pub use sketch::{Item, Original, Overlap, Signature, Sketcher, Variety};
 
 /// Guides: what to do with the index, task by task. Their programs are compiled and run as tests.
 #[cfg(any(doc, doctest))]

@@ -18,6 +18,7 @@ mod preset;
 mod shape;
 mod stop;
 mod stored;
+mod verify;
 
 pub use builder::ParamsBuilder;
 pub use containment::Containment;
@@ -27,6 +28,7 @@ pub use pieces::Windows;
 pub use preset::Preset;
 pub use shape::{Scheme, Shingles};
 use stored::Stored;
+pub(crate) use verify::ERRORS_BELOW;
 
 /// Fewest and most rows of a signature.
 pub(crate) const HASHES: std::ops::RangeInclusive<u32> = 16..=1024;

@@ -9,9 +9,9 @@ mod run;
 use crate::index::batch::{Operation, Outcome};
 use crate::index::core::Core;
 use crate::index::key::Key;
-use crate::index::read::Match;
 use crate::index::read::excerpt::Excerpt;
 use crate::index::read::state::Snapshot;
+use crate::index::read::{Alike, Match};
 use crate::sketch::Signature;
 use crate::{Error, Result};
 use foreseen::{Foreseen, Together};
@@ -51,8 +51,9 @@ use std::fmt;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Admit {
-    reject: f64,
-    relate: f64,
+    reject: Alike,
+    /// None: what makes a duplicate.
+    relate: Option<f64>,
     keep: Keep,
     limit: usize,
 }
@@ -73,21 +74,41 @@ pub enum Keep {
 }
 
 impl Admit {
-    /// Rejects what has a duplicate: a stored document of at least this similarity, from 0 to 1,
-    /// under another key.
+    /// Rejects what has a duplicate: a stored document, under another key, that is [`Alike`]
+    /// enough. A number is a similarity, from 0 to 1; with [`Alike::contained`] a duplicate is one
+    /// of which the larger contains so much of the smaller, whichever of the two is stored.
     ///
     /// Duplicates are found as by a query at that threshold: choose the index's bands so that
-    /// [`Params::candidate_probability`](crate::Params::candidate_probability) is high there.
+    /// [`Params::candidate_probability`](crate::Params::candidate_probability) is high there
+    /// ([`Alike::similarity_needed`]). Both are estimates: nothing here compares documents.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("letters.nearkin");
+    /// use nearkin::{Admit, Alike, Index, Options, Params, Shingles};
+    ///
+    /// let params = Params::for_threshold(0.3).shingles(Shingles::Words(1)).build()?;
+    /// let index = Index::create(&dir, &params, Options::default())?;
+    /// let letters = index.sketcher();
+    /// let long = "dear neighbours, the bridge is closed until further notice, yours, the mayor";
+    /// index.insert("long", &letters.text(long)?)?;
+    /// let part = letters.text("the bridge is closed until further notice")?;
+    /// assert!(!index.admit("part", &part, &Admit::at(Alike::contained(0.75)))?.is_admitted());
+    /// assert!(index.admit("part", &part, &Admit::at(0.9))?.is_admitted());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
-    pub fn at(reject: f64) -> Self {
-        Self { reject, relate: reject, keep: Keep::First, limit: usize::MAX }
+    pub fn at(reject: impl Into<Alike>) -> Self {
+        Self { reject: reject.into(), relate: None, keep: Keep::First, limit: usize::MAX }
     }
 
     /// With what is admitted, returns the documents of at least this similarity that are no
-    /// duplicates, from 0 to `reject`. Default: none.
+    /// duplicates, from 0 to the similarity of a duplicate. Default: none.
     #[must_use]
     pub fn relate(mut self, relate: f64) -> Self {
-        self.relate = relate;
+        self.relate = Some(relate);
         self
     }
 
@@ -110,22 +131,32 @@ impl Admit {
     /// The terms in equal rows.
     fn in_rows(self, applied: &Snapshot) -> Result<Terms> {
         let Self { reject, relate, keep, limit } = self;
-        let reject_min = applied.equal_rows_min(Some(reject))?;
-        let relate_min = applied.equal_rows_min(Some(relate))?;
-        if relate > reject {
+        let reject = reject.check()?;
+        let reject_min = reject.equal_rows_min(applied.params());
+        let relate_min = applied.equal_rows_min(relate)?;
+        let by_counts = reject.asks_for_counts();
+        let relate_min = if relate.is_some() { Some(relate_min) } else { None };
+        if !by_counts && let Some(relate_above) = relate.filter(|relate| *relate > reject.least()) {
             return Err(Error::invalid(format!(
-                "relate must not be above reject: {relate} is above {reject}"
+                "relate must not be above reject: {relate_above} is above {}",
+                reject.least()
             )));
         }
-        Ok(Terms { reject_min, relate_min, keep, limit })
+        let search_min = relate_min.map_or(reject_min, |relate| relate.min(reject_min));
+        Ok(Terms { reject, reject_min, relate_min, search_min, keep, limit })
     }
 }
 
 /// [`Admit`], checked.
 #[derive(Debug, Clone, Copy)]
 struct Terms {
+    reject: Alike,
+    /// The least equal rows of a duplicate.
     reject_min: u32,
-    relate_min: u32,
+    /// Of what is related; none is asked for.
+    relate_min: Option<u32>,
+    /// Of what is looked for.
+    search_min: u32,
     keep: Keep,
     limit: usize,
 }
@@ -274,8 +305,8 @@ impl Core {
     ) -> Result<()> {
         let together = Together::of(&self.params, operations);
         let snapshot = self.snapshot();
-        let foreseen = Foreseen::of(&snapshot, &together, 0, terms.relate_min)?;
-        let alike = together.recent(&snapshot, terms.relate_min).alike();
+        let foreseen = Foreseen::of(&snapshot, &together, 0, terms.search_min)?;
+        let alike = together.recent(&snapshot, terms.search_min).alike();
         let end = foreseen.end();
         let mut writer = self.writer();
         self.refuse_if_stopped()?;

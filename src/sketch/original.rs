@@ -3,6 +3,7 @@
 //! Knows hashes of shingles; does not know where documents come from.
 
 use super::Signature;
+use crate::{Error, Result};
 use std::fmt;
 
 /// A document that is at hand: its signature, and the set of its shingles, by which two of them
@@ -30,20 +31,60 @@ impl Original {
         &self.signature
     }
 
+    /// A document that was taken apart before: its signature, and its
+    /// [`Original::shingle_hashes`]. `Invalid` if these are not in ascending order.
+    pub fn from_shingle_hashes(signature: Signature, shingles: Vec<u64>) -> Result<Self> {
+        if shingles.is_sorted() {
+            return Ok(Self { signature, shingles });
+        }
+        Err(Error::invalid("hashes of shingles must be in ascending order"))
+    }
+
+    /// The hashes of its shingles, ascending: what it is compared by. They depend on what the
+    /// signature depends on, and may be kept, 8 bytes a shingle, to compare it once more without
+    /// the text: [`Original::from_shingle_hashes`].
+    pub fn shingle_hashes(&self) -> &[u64] {
+        &self.shingles
+    }
+
     /// The Jaccard similarity of two documents of the same parameters: shared shingles by all.
     pub fn similarity(&self, other: &Self) -> f64 {
-        self.similarity_at_least(other, 0.0).unwrap_or(0.0)
+        self.overlap(other).similarity
     }
 
     /// The same, or `None` if it is below `least`: then the comparison ends as soon as that is
     /// certain. Costs a step per shingle at most.
     pub fn similarity_at_least(&self, other: &Self, least: f64) -> Option<f64> {
+        let needed = needed_for_similarity(self, other, least);
+        let similarity = self.overlap_of(other, needed)?.similarity;
+        Some(similarity).filter(|similarity| *similarity >= least)
+    }
+
+    /// What two documents of the same parameters have in common. Costs a step per shingle.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// use nearkin::{Params, Shingles, Sketcher};
+    ///
+    /// let sketcher = Sketcher::new(&Params::builder().shingles(Shingles::Words(1)).build()?);
+    /// let whole = sketcher.original_text("one two three four five six")?;
+    /// let part = sketcher.original_text("two three four")?;
+    /// let overlap = whole.overlap(&part);
+    /// assert_eq!((overlap.shared, overlap.similarity, overlap.containment), (3, 0.5, 1.0));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn overlap(&self, other: &Self) -> Overlap {
+        self.overlap_of(other, 0.0).unwrap_or(Overlap::of(0, self.len(), other.len()))
+    }
+
+    fn len(&self) -> usize {
+        self.shingles.len()
+    }
+
+    /// The same, or `None` as soon as it is certain that fewer shingles are shared than needed.
+    pub(crate) fn overlap_of(&self, other: &Self, needed: f64) -> Option<Overlap> {
         let (mut a, mut b) = (&self.shingles[..], &other.shingles[..]);
-        let all = a.len() + b.len();
-        // Of `shared` shared shingles the similarity is shared / (all - shared).
-        let similarity = |shared: usize| shared as f64 / (all - shared).max(1) as f64;
-        // With what can still be shared: it must reach `least`, give or take a rounding.
-        let needed = (least * all as f64 / (1.0 + least) - 1e-6).max(0.0);
         let mut shared = 0;
         while let ([first_a, rest_a @ ..], [first_b, rest_b @ ..]) = (a, b) {
             if ((shared + a.len().min(b.len())) as f64) < needed {
@@ -57,7 +98,43 @@ impl Original {
                 b = rest_b;
             }
         }
-        Some(similarity(shared)).filter(|similarity| *similarity >= least)
+        Some(Overlap::of(shared, self.len(), other.len()))
+    }
+}
+
+/// The shared shingles that a similarity needs, give or take a rounding.
+pub(crate) fn needed_for_similarity(a: &Original, b: &Original, least: f64) -> f64 {
+    (least * (a.len() + b.len()) as f64 / (1.0 + least) - 1e-6).max(0.0)
+}
+
+/// The shared shingles that a containment needs, give or take a rounding.
+pub(crate) fn needed_for_containment(a: &Original, b: &Original, least: f64) -> f64 {
+    (least * a.len().min(b.len()) as f64 - 1e-6).max(0.0)
+}
+
+/// What two documents have in common, counted by their shingles.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct Overlap {
+    /// How many shingles both have.
+    pub shared: u32,
+    /// Their Jaccard similarity: the shared shingles by all.
+    pub similarity: f64,
+    /// How much of the smaller one the larger one contains: the shared shingles by those of the
+    /// smaller one. Of bags, shingles that repeat count as often as they occur.
+    pub containment: f64,
+}
+
+impl Overlap {
+    /// What `shared` shingles are of two documents with so many each.
+    pub fn of(shared: usize, a: usize, b: usize) -> Self {
+        let by = |all: usize| shared as f64 / all.max(1) as f64;
+        Self {
+            shared: u32::try_from(shared).unwrap_or(u32::MAX),
+            similarity: by((a + b).saturating_sub(shared)),
+            containment: by(a.min(b)),
+        }
     }
 }
 
@@ -104,6 +181,43 @@ mod tests {
             let expected = f64::from(shared) / f64::from(80 - shared);
             assert_eq!(a.similarity_at_least(&b, expected), Some(expected), "{shared} shared");
             assert_eq!(a.similarity_at_least(&b, expected + 1e-9), None, "{shared} shared");
+        }
+    }
+
+    #[test]
+    fn the_containment_is_shared_by_the_smaller() {
+        for (a, b, expected) in [
+            (0..100, 0..50, 1.0),
+            (0..100, 60..140, 0.5),
+            (0..40, 0..1_000, 1.0),
+            (0..9, 9..20, 0.0),
+        ] {
+            let (a, b) = sets(a, b);
+            assert!((a.overlap(&b).containment - expected).abs() < 1e-12);
+            assert_eq!(a.overlap(&b), b.overlap(&a));
+        }
+    }
+
+    #[test]
+    fn hashes_make_the_same_document_again_and_only_in_order() {
+        let (a, b) = sets(0..40, 20..60);
+        let again =
+            |hashes: Vec<u64>| super::Original::from_shingle_hashes(a.signature().clone(), hashes);
+        let same = again(a.shingle_hashes().to_vec()).unwrap();
+        assert_eq!((&same, same.overlap(&b)), (&a, a.overlap(&b)));
+        let turned: Vec<u64> = a.shingle_hashes().iter().rev().copied().collect();
+        assert_eq!(again(turned).unwrap_err().kind(), crate::ErrorKind::Invalid);
+    }
+
+    /// The ledger of `nearkin dedup` goes by it.
+    #[test]
+    fn there_are_as_many_hashes_as_the_signature_counts() {
+        for bag in [false, true] {
+            let sketch = Sketcher::new(&Params::builder().bag(bag).build().unwrap());
+            let text = "to be or not to be or not to be or not to be";
+            let original = sketch.original_text(text).unwrap();
+            let count = original.signature().shingle_count() as usize;
+            assert_eq!((original.shingle_hashes().len(), bag), (count, count > 4), "{count}");
         }
     }
 

@@ -99,7 +99,7 @@ fn head(path: &str) -> &str {
 }
 
 fn is_top(module: &str) -> bool {
-    ["lib", "index", "passages", "shards", "fuzzing"].contains(&module)
+    ["lib", "index", "passages", "shards", "dedup", "fuzzing"].contains(&module)
 }
 
 fn may_name(module: &str, path: &str) -> bool {
@@ -116,7 +116,7 @@ fn may_name(module: &str, path: &str) -> bool {
                 && (named != "format" || path == "format::bytes")
         }
         part_itself if PARTS.contains(&part_itself) => !part && named != "index",
-        _ => !["index", "passages", "shards"].contains(&named),
+        _ => !["index", "passages", "shards", "dedup"].contains(&named),
     }
 }
 

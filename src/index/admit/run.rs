@@ -55,7 +55,7 @@ impl<'a> Run<'a> {
         let before = core.applied(writer);
         if foreseen.covers(&before, 0) {
             let content = before.state.memtable.read();
-            foreseen.catch_up(&content, &together.recent(&before, terms.relate_min));
+            foreseen.catch_up(&content, &together.recent(&before, terms.search_min));
         }
         Self {
             core,
@@ -92,17 +92,17 @@ impl<'a> Run<'a> {
             self.without_itself(at, &mut found)?;
         }
         let newcomer = &self.together.operations[at];
-        let Terms { reject_min, keep, limit, .. } = self.terms;
-        found.sort_unstable_by_key(|found| found.equal_rows);
-        let least = found.partition_point(|found| found.equal_rows < reject_min);
-        let (related, duplicates) = found.split_at_mut(least);
+        let Terms { keep, limit, .. } = self.terms;
+        let counts = &self.counts(at)[..];
+        let counts = self.terms.reject.asks_for_counts().then_some(counts);
+        let (duplicates, related) = self.parted(&mut found, counts)?;
         if !stays(&self.before, newcomer, duplicates, keep)? {
-            let duplicates = self.before.rank(duplicates, limit)?;
+            let duplicates = self.before.rank(duplicates, limit, counts)?;
             self.waiting.push((at, Decision::Rejected { duplicates }));
             return Ok(());
         }
-        let removed = self.before.rank(duplicates, usize::MAX)?;
-        let related = self.before.rank(related, limit)?;
+        let removed = self.before.rank(duplicates, usize::MAX, counts)?;
+        let related = self.before.rank(related, limit, counts)?;
         let bytes = self.core.check_record(newcomer, &removed)?;
         let seed = self.core.params.seed();
         self.waiting_keys.extend(removed.iter().map(|found| key_hash(&found.key, seed)));
@@ -114,12 +114,47 @@ impl<'a> Run<'a> {
         if self.waiting_bytes > RUN_BYTES { self.write() } else { Ok(()) }
     }
 
+    /// The counts of shingles of the newcomers up to this one, by the numbers of the probes; empty
+    /// where they do not decide.
+    fn counts(&self, at: usize) -> Vec<u32> {
+        if !self.terms.reject.asks_for_counts() {
+            return Vec::new();
+        }
+        let count = |operation: &Operation<'_>| match operation {
+            Operation::Insert { shingle_count, .. } => *shingle_count,
+            Operation::SetPayload { .. } | Operation::Remove { .. } => 0,
+        };
+        self.together.operations[..=at].iter().map(count).collect()
+    }
+
+    /// The duplicates among what was found for a newcomer, and what is related to it.
+    fn parted<'f>(
+        &self,
+        found: &'f mut [Found],
+        counts: Option<&[u32]>,
+    ) -> Result<(&'f mut [Found], &'f mut [Found])> {
+        let Terms { reject, reject_min, relate_min, .. } = self.terms;
+        found.sort_unstable_by_key(|found| std::cmp::Reverse(found.equal_rows));
+        let reaching = found.partition_point(|found| found.equal_rows >= reject_min);
+        let duplicates = match counts {
+            None => reaching,
+            Some(counts) => {
+                self.before.keep_all_contained(&mut found[..reaching], reject, counts)?
+            }
+        };
+        let (duplicates, others) = found.split_at_mut(duplicates);
+        others.sort_unstable_by_key(|found| std::cmp::Reverse(found.equal_rows));
+        let related =
+            relate_min.map_or(0, |least| others.partition_point(|found| found.equal_rows >= least));
+        Ok((duplicates, &mut others[..related]))
+    }
+
     /// All live documents that are like a newcomer, but those that wait.
     fn found(&mut self, at: usize) -> Result<Vec<Found>> {
         let Self { before, together, terms, .. } = self;
         if !self.foreseen.covers(before, at) {
             // A merge, or a flush for what was written here: it has that, too.
-            self.foreseen = Foreseen::of(before, together, at, terms.relate_min)?;
+            self.foreseen = Foreseen::of(before, together, at, terms.search_min)?;
             self.stored_bits = 0;
         }
         let state = &before.state;
@@ -131,7 +166,7 @@ impl<'a> Run<'a> {
         let content = state.memtable.read();
         if is_like {
             let since = self.foreseen.seen..u32::MAX;
-            together.recent(before, terms.relate_min).search(
+            together.recent(before, terms.search_min).search(
                 &content,
                 at..at + 1,
                 since,

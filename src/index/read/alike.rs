@@ -3,8 +3,9 @@
 
 use crate::curve::THRESHOLD_SLACK;
 use crate::index::read::query::check_threshold;
-use crate::params::Containment;
-use crate::{Error, Params, Result};
+use crate::params::{Containment, ERRORS_BELOW};
+use crate::sketch::{needed_for_containment, needed_for_similarity};
+use crate::{Error, Original, Overlap, Params, Result};
 use std::fmt;
 
 /// What makes two documents a pair: their similarity, or that one contains the other.
@@ -15,12 +16,15 @@ use std::fmt;
 pub struct Alike {
     threshold: f64,
     contained: Option<f64>,
+    /// Whether the documents themselves decide later.
+    #[cfg_attr(feature = "serde", serde(default))]
+    is_verified: bool,
 }
 
 impl Alike {
     /// The similarity is at least this, from 0 to 1.
     pub fn similar(threshold: f64) -> Self {
-        Self { threshold, contained: None }
+        Self { threshold, contained: None, is_verified: false }
     }
 
     /// The larger document contains at least so much of the smaller one, from 0 to 1, as far as
@@ -51,7 +55,7 @@ impl Alike {
     /// # }
     /// ```
     pub fn contained(contained: f64) -> Self {
-        Self { threshold: 0.0, contained: Some(contained) }
+        Self { threshold: 0.0, contained: Some(contained), is_verified: false }
     }
 
     /// The same, and the similarity is at least this.
@@ -59,6 +63,71 @@ impl Alike {
     pub fn and_similar(mut self, threshold: f64) -> Self {
         self.threshold = threshold;
         self
+    }
+
+    /// The same, to be decided by the documents themselves later: looks from three standard errors
+    /// below ([`Params::search_threshold`]; of what is contained, those of
+    /// [`Containment`]), so that nearly all that reach it are found. What is
+    /// found is then verified: [`Snapshot::exact_pair`](crate::Snapshot::exact_pair),
+    /// [`Alike::overlap`].
+    ///
+    /// Without it, of pairs of exactly the threshold's similarity only every second one is found,
+    /// since the answer is filtered by the estimate.
+    #[must_use]
+    pub fn for_verification(mut self) -> Self {
+        self.is_verified = true;
+        self
+    }
+
+    /// What two documents have in common, if that is enough: decided exactly, by their shingles.
+    /// Ends as soon as it is certain that it is not.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// use nearkin::{Alike, Params, Shingles, Sketcher};
+    ///
+    /// let sketcher = Sketcher::new(&Params::builder().shingles(Shingles::Words(1)).build()?);
+    /// let whole = sketcher.original_text("one two three four five six")?;
+    /// let part = sketcher.original_text("two three four")?;
+    /// assert!(Alike::similar(0.6).overlap(&whole, &part).is_none());
+    /// assert!(Alike::contained(0.6).overlap(&whole, &part).is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn overlap(&self, a: &Original, b: &Original) -> Option<Overlap> {
+        let mut needed = needed_for_similarity(a, b, self.threshold);
+        if let Some(contained) = self.contained {
+            needed = needed.max(needed_for_containment(a, b, contained));
+        }
+        let found = a.overlap_of(b, needed)?;
+        let contains_enough = self.contained.is_none_or(|least| found.containment >= least);
+        (contains_enough && found.similarity >= self.threshold).then_some(found)
+    }
+
+    /// The similarity that an index must be able to find, for documents one of which is twice as
+    /// long as the other where containment decides: what to choose its bands for.
+    ///
+    /// ```
+    /// use nearkin::Alike;
+    ///
+    /// assert_eq!(Alike::similar(0.7).similarity_needed(), 0.7);
+    /// // Half of a document is similar to the whole to 0.5.
+    /// assert_eq!(Alike::contained(1.0).similarity_needed(), 0.5);
+    /// ```
+    pub fn similarity_needed(&self) -> f64 {
+        let of_contained = |contained| Params::similarity_of_contained(contained, 2.0);
+        self.threshold.max(self.contained.map_or(0.0, of_contained))
+    }
+
+    /// Whether two documents with so many equal rows, and these counts of shingles, are alike
+    /// enough, as far as signatures tell.
+    pub fn is_reached(&self, params: &Params, equal_rows: u32, counts: (u32, u32)) -> bool {
+        equal_rows >= self.equal_rows_min(params) && self.holds(params, equal_rows, counts)
+    }
+
+    /// Whether it is asked how much one document contains of the other.
+    pub fn asks_for_containment(&self) -> bool {
+        self.contained.is_some()
     }
 
     pub(crate) fn check(self) -> Result<Self> {
@@ -69,21 +138,48 @@ impl Alike {
         Ok(self)
     }
 
+    /// The similarity and what is contained, as they were given.
+    pub(super) fn asked(self) -> (Option<f64>, Option<f64>) {
+        (Some(self.threshold), self.contained)
+    }
+
+    pub(super) fn is_verified(self) -> bool {
+        self.is_verified
+    }
+
+    /// The least similarity, as it was given.
+    pub(crate) fn least(self) -> f64 {
+        self.threshold
+    }
+
     /// The least number of equal rows that a pair has.
-    pub(super) fn equal_rows_min(self, params: &Params) -> u32 {
-        params.equal_rows_min(self.threshold)
+    pub(crate) fn equal_rows_min(self, params: &Params) -> u32 {
+        params.equal_rows_min(self.threshold_in(params))
+    }
+
+    /// The least similarity that the signatures of a pair have.
+    pub(super) fn threshold_in(self, params: &Params) -> f64 {
+        if self.is_verified { params.search_threshold(self.threshold) } else { self.threshold }
     }
 
     /// Whether counts of shingles decide, too.
-    pub(super) fn asks_for_counts(self) -> bool {
+    pub(crate) fn asks_for_counts(self) -> bool {
         self.contained.is_some()
     }
 
     /// Whether documents with so many equal rows, and these counts of shingles, are a pair.
-    pub(super) fn holds(self, params: &Params, equal_rows: u32, counts: (u32, u32)) -> bool {
+    pub(crate) fn holds(self, params: &Params, equal_rows: u32, counts: (u32, u32)) -> bool {
+        self.contained.is_none()
+            || self.reached_by(params.containment(equal_rows, counts.0, counts.1))
+    }
+
+    /// Whether an estimate reaches what must be contained.
+    pub(crate) fn reached_by(self, told: Option<Containment>) -> bool {
         let Some(least) = self.contained else { return true };
-        let told = params.containment(equal_rows, counts.0, counts.1);
-        told.is_some_and(|told| reaches(told, least))
+        let errors = if self.is_verified { ERRORS_BELOW } else { 0.0 };
+        told.is_some_and(|told| {
+            told.estimate + errors * told.standard_error >= least - THRESHOLD_SLACK
+        })
     }
 }
 
@@ -107,11 +203,6 @@ impl From<f64> for Alike {
     fn from(threshold: f64) -> Self {
         Self::similar(threshold)
     }
-}
-
-/// Whether an estimate reaches what was asked for.
-pub(super) fn reaches(told: Containment, contained: f64) -> bool {
-    told.estimate >= contained - THRESHOLD_SLACK
 }
 
 /// Refuses what is not from 0 to 1.

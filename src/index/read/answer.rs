@@ -208,8 +208,8 @@ pub struct Cluster {
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Collapsed {
-    /// Two and more documents with the same signature: each two of them are a pair with all rows
-    /// equal, and none of these pairs is told otherwise.
+    /// Two and more documents with the same signature (and number of shingles, where that counts):
+    /// each two of them are a pair with all rows equal, and none of these pairs is told otherwise.
     #[non_exhaustive]
     Crowd {
         /// The smallest key, which stands for them all.

@@ -33,7 +33,7 @@ impl Snapshot {
         let alike = alike.into().check()?;
         let numbers = Numbers::of(self)?;
         let mut forest = Forest::new(numbers.count);
-        let twins = unite_twins(self, alike, &numbers, &mut forest, progress)?;
+        let twins = unite_twins(self, (alike, Twins::Connected), &numbers, &mut forest, progress)?;
         let is_twin = |place| twins.is_set(numbers.number(place));
         connect(Sweep::new(self, alike), &numbers, &mut forest, &is_twin, progress)?;
         let members = forest.members().into_iter();
@@ -63,12 +63,21 @@ impl Iterator for Clusters {
     }
 }
 
+/// Which documents of one signature are united where counts of shingles decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Twins {
+    /// All: each contains the others.
+    Connected,
+    /// Those of one count: each is a pair with the same documents as the others.
+    Interchangeable,
+}
+
 /// Unites the documents with equal signatures. Returns all but the first of each such crowd: those
 /// that are pairs with the same documents as the first. (Where counts of shingles decide, these
 /// must be equal, too.)
 pub(super) fn unite_twins(
     snapshot: &Snapshot,
-    alike: Alike,
+    (alike, which): (Alike, Twins),
     numbers: &Numbers,
     forest: &mut Forest,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
@@ -77,15 +86,19 @@ pub(super) fn unite_twins(
     let mut sweep = Sweep::new(snapshot, alike);
     while sweep.in_first_band() && sweep.collect(&|_| false)? {
         let signature = |place| snapshot.signature_bytes(place);
-        let hashed = sweep.neighbours().map(|place| Ok((xxh3_64(&signature(place)?), place)));
+        let hashed = sweep.neighbours().map(|place| {
+            let count = if alike.asks_for_counts() { snapshot.shingle_count(place)? } else { 0 };
+            Ok((xxh3_64(&signature(place)?), count, place))
+        });
         let mut hashed = hashed.collect::<Result<Vec<_>>>()?;
         hashed.sort_unstable();
         for pair in hashed.windows(2) {
-            let [(hash, place), (next_hash, next)] = *pair else { continue };
+            let [(hash, count, place), (next_hash, next_count, next)] = *pair else { continue };
             if hash == next_hash && signature(place)? == signature(next)? {
-                forest.unite(numbers.number(place), numbers.number(next));
-                let count = |place| snapshot.shingle_count(place);
-                if !alike.asks_for_counts() || count(place)? == count(next)? {
+                if count == next_count || which == Twins::Connected {
+                    forest.unite(numbers.number(place), numbers.number(next));
+                }
+                if count == next_count {
                     twins.set(numbers.number(next));
                 }
             }

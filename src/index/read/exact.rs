@@ -2,9 +2,11 @@
 //!
 //! Knows what is stored of them; the documents come from the caller.
 
-use super::{Match, Pair, Snapshot};
+#[cfg(doc)]
+use super::Query;
+use super::{Alike, Match, Pair, Snapshot};
 use crate::Result;
-use crate::sketch::Original;
+use crate::sketch::{Original, Overlap};
 
 /// What the documents themselves say of a match or a pair.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -13,9 +15,13 @@ use crate::sketch::Original;
 pub enum Exact {
     /// Their Jaccard similarity.
     Similarity(f64),
+    /// What they have in common, where it was asked how much one contains of the other
+    /// ([`Alike::contained`]).
+    Contained(Overlap),
     /// It is below the least that was asked for.
     Below,
-    /// A document is no longer the one that was indexed: its signature is another.
+    /// A document is no longer the one that was indexed: its signature or its number of shingles
+    /// is another.
     Stale,
     /// The caller does not have a document, or the index no longer does.
     Missing,
@@ -28,8 +34,11 @@ impl Snapshot {
     /// The exact similarity of each match of a query to the document that was asked for.
     ///
     /// `fetch` is called once a match. What it returns is believed only if it has the signature
-    /// that is stored under the key. Below `least` (0 to ask for all) the comparison ends as soon
-    /// as that is certain. Errors: those of `fetch`, and of reading signatures.
+    /// and the number of shingles that are stored under the key. `alike` is what a match must
+    /// reach: a similarity (0 to ask for all), or an [`Alike`]; below it the comparison ends as
+    /// soon as that is certain. To find what reaches it, ask by [`Query::for_verification`]
+    /// (pairs and clusters by [`Alike::for_verification`]): the estimates of some are below it.
+    /// Errors: `Invalid` (`alike` not from 0 to 1), those of `fetch`, and of reading signatures.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -47,10 +56,10 @@ impl Snapshot {
     /// }
     /// let asked = sketch.original_text("the quick brown fox jumps over a lazy cow")?;
     /// let snapshot = index.snapshot();
-    /// let answer = snapshot.query(asked.signature()).run()?;
+    /// let answer = snapshot.query(asked.signature()).threshold(0.75).for_verification().run()?;
     /// let mut fetch =
     ///     |key: &[u8]| texts.get(key).map(|text| sketch.original_text(text)).transpose();
-    /// let exact = snapshot.exact_matches(&asked, &answer.matches, 0.0, &mut fetch)?;
+    /// let exact = snapshot.exact_matches(&asked, &answer.matches, 0.75, &mut fetch)?;
     /// assert_eq!(exact, [Exact::Similarity(8.0 / 10.0)]);
     /// # Ok(())
     /// # }
@@ -59,24 +68,31 @@ impl Snapshot {
         &self,
         asked: &Original,
         matches: &[Match],
-        least: f64,
+        alike: impl Into<Alike>,
         fetch: &mut Fetch<'_>,
     ) -> Result<Vec<Exact>> {
+        let alike = alike.into().check()?;
         let one = |found: &Match| match self.fetched(&found.key, fetch)? {
-            Ok(document) => Ok(compared(asked, &document, least)),
+            Ok(document) => Ok(compared(asked, &document, alike)),
             Err(why) => Ok(why),
         };
         matches.iter().map(one).collect()
     }
 
     /// The exact similarity of a pair. Otherwise as [`Snapshot::exact_matches`].
-    pub fn exact_pair(&self, pair: &Pair, least: f64, fetch: &mut Fetch<'_>) -> Result<Exact> {
+    pub fn exact_pair(
+        &self,
+        pair: &Pair,
+        alike: impl Into<Alike>,
+        fetch: &mut Fetch<'_>,
+    ) -> Result<Exact> {
+        let alike = alike.into().check()?;
         let a = match self.fetched(&pair.a, fetch)? {
             Ok(document) => document,
             Err(why) => return Ok(why),
         };
         Ok(match self.fetched(&pair.b, fetch)? {
-            Ok(b) => compared(&a, &b, least),
+            Ok(b) => compared(&a, &b, alike),
             Err(why) => why,
         })
     }
@@ -92,11 +108,18 @@ impl Snapshot {
         };
         let signature = document.signature();
         self.check_signature(signature)?;
-        let same = *self.signature_bytes(place)? == *signature.as_bytes();
+        // A word more may leave a signature as it is; 0 shingles are a number that is not known.
+        let count = self.shingle_count(place)?;
+        let same = *self.signature_bytes(place)? == *signature.as_bytes()
+            && (count == 0 || count == signature.shingle_count());
         Ok(if same { Ok(document) } else { Err(Exact::Stale) })
     }
 }
 
-fn compared(a: &Original, b: &Original, least: f64) -> Exact {
-    a.similarity_at_least(b, least).map_or(Exact::Below, Exact::Similarity)
+fn compared(a: &Original, b: &Original, alike: Alike) -> Exact {
+    match alike.overlap(a, b) {
+        None => Exact::Below,
+        Some(overlap) if alike.asks_for_containment() => Exact::Contained(overlap),
+        Some(overlap) => Exact::Similarity(overlap.similarity),
+    }
 }

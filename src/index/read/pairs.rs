@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::index::read::alike::Alike;
 use crate::index::read::answer::{Collapsed, Pair, Progress};
-use crate::index::read::clusters::{Forest, Numbers, unite_twins};
+use crate::index::read::clusters::{Forest, Numbers, Twins, unite_twins};
 use crate::index::read::state::{Bits, Place, Snapshot};
 use crate::index::read::sweep::{PlacePair, Sweep};
 use std::collections::HashMap;
@@ -41,8 +41,8 @@ impl Pairs {
     ///
     /// Costs a walk of the first band's table more than [`Snapshot::pairs`], but a crowd of n
     /// copies only n log n comparisons; memory is 4 bytes a document while this runs, and then a
-    /// key for each crowd. Where counts of shingles decide ([`Alike::contained`]), those of the
-    /// document that stands for its crowd do. Errors: `Corrupt`, `Io`.
+    /// key for each crowd. Where counts of shingles decide ([`Alike::contained`]), a crowd is of
+    /// one signature and one count. Errors: `Corrupt`, `Io`.
     pub fn collapse(self) -> Result<CollapsedPairs> {
         CollapsedPairs::new(&self.sweep.snapshot, self.sweep.alike)
     }
@@ -86,9 +86,8 @@ impl CollapsedPairs {
         let numbers = Numbers::of(snapshot)?;
         let mut forest = Forest::new(numbers.count);
         let go_on = &mut |_| ControlFlow::Continue(());
-        // All that have one signature, whatever their counts.
-        let same = Alike::similar(1.0);
-        let twins = unite_twins(snapshot, same, &numbers, &mut forest, go_on)?;
+        let which = (alike, Twins::Interchangeable);
+        let twins = unite_twins(snapshot, which, &numbers, &mut forest, go_on)?;
         let mut crowds: HashMap<_, (Vec<u8>, u64), _> = HashMap::default();
         let mut untold = Vec::new();
         for (root, number) in forest.members() {

@@ -3,6 +3,7 @@
 #[cfg(doc)]
 use crate::Query;
 use crate::format::bytes::index;
+use crate::index::read::alike::Alike;
 use crate::index::read::query::{Asked, TOGETHER};
 use crate::index::read::scratch::Scratch;
 use crate::index::read::state::Snapshot;
@@ -43,9 +44,21 @@ impl<'a> Queries<'a> {
         self
     }
 
+    /// What makes a match: see [`Query::alike`].
+    pub fn alike(mut self, alike: impl Into<Alike>) -> Self {
+        self.terms.ask_for(alike.into());
+        self
+    }
+
     /// How much one must contain of the other: see [`Query::contained`].
     pub fn contained(mut self, contained: f64) -> Self {
         self.terms.contained = Some(contained);
+        self
+    }
+
+    /// For a caller who then compares the documents: see [`Query::for_verification`].
+    pub fn for_verification(mut self) -> Self {
+        self.terms.is_verified = true;
         self
     }
 

@@ -5,6 +5,7 @@
 
 use crate::format::bytes::wide;
 use crate::index::key::Key;
+use crate::index::read::alike::Alike;
 use crate::index::read::scratch::Scratch;
 use crate::index::read::search::{Found, Search};
 use crate::index::read::state::Snapshot;
@@ -127,6 +128,22 @@ impl<'a> Query<'a> {
     /// ```
     pub fn contained(mut self, contained: f64) -> Self {
         self.terms.contained = Some(contained);
+        self
+    }
+
+    /// What makes a match, said as for pairs and clusters: takes the place of a threshold, of what
+    /// is contained, and of [`Query::for_verification`].
+    pub fn alike(mut self, alike: impl Into<Alike>) -> Self {
+        self.terms.ask_for(alike.into());
+        self
+    }
+
+    /// Looks from three standard errors below the threshold, and below what must be contained, for
+    /// a caller who then compares the documents themselves: so nearly all that reach it are found,
+    /// and others besides. See [`Snapshot::exact_matches`], and
+    /// [`Params::search_threshold`](crate::Params::search_threshold).
+    pub fn for_verification(mut self) -> Self {
+        self.terms.is_verified = true;
         self
     }
 
@@ -284,9 +301,12 @@ impl Snapshot {
         themselves.sort_unstable();
         found.retain(|candidate| themselves.binary_search(&candidate.place).is_err());
         if keys.len() > 1 {
-            if let Some(contained) = asked.terms.contained {
-                let kept = self.keep_contained(&mut found, contained, &counts)?;
+            if asked.alike.asks_for_counts() {
+                let stop = &asked.terms.stop;
+                let (kept, is_whole) =
+                    self.keep_contained(&mut found, asked.alike, &counts, stop)?;
                 found.truncate(kept);
+                complete &= is_whole;
             }
             keep_best(&mut found);
         }
@@ -303,14 +323,14 @@ fn keep_best(found: &mut Vec<Found>) {
 /// The terms of a query, checked, in an index.
 pub(super) struct Asked<'a> {
     terms: &'a Terms<'a>,
-    threshold: f64,
+    alike: Alike,
     pub(super) equal_rows_min: u32,
 }
 
 impl<'a> Asked<'a> {
     pub(super) fn new(snapshot: &Snapshot, terms: &'a Terms<'a>) -> Result<Self> {
-        let (equal_rows_min, threshold) = terms.threshold_in(snapshot)?;
-        Ok(Self { terms, threshold, equal_rows_min })
+        let alike = terms.alike_in(snapshot)?;
+        Ok(Self { terms, alike, equal_rows_min: alike.equal_rows_min(snapshot.params()) })
     }
 
     pub(super) fn search<'s>(&self, snapshot: &'s Snapshot, scratch: &'s mut Scratch) -> Search<'s>
@@ -351,22 +371,24 @@ impl Snapshot {
         counts: &[u32],
         complete: bool,
     ) -> Result<Answer> {
-        let Terms { contained, filter, stop, limit, .. } = asked.terms;
+        let Terms { filter, stop, limit, .. } = asked.terms;
         let (mut passing, mut complete) = (found.len(), complete);
-        if let Some(contained) = *contained {
-            passing = self.keep_contained(found, contained, counts)?;
+        let by_counts = asked.alike.asks_for_counts();
+        if by_counts {
+            let (count, is_whole) = self.keep_contained(found, asked.alike, counts, stop)?;
+            (passing, complete) = (count, complete && is_whole);
         }
         let found = &mut found[..passing];
         if let Some(filter) = filter {
             let (count, is_whole) = self.keep_passing(found, &**filter, stop)?;
             (passing, complete) = (count, complete && is_whole);
         }
-        let counts = contained.map(|_| counts);
+        let counts = by_counts.then_some(counts);
         let (matches, is_whole) = self.rank_until(&mut found[..passing], *limit, counts, stop)?;
         Ok(Answer {
             matches,
             found: wide(passing),
-            threshold: asked.threshold,
+            threshold: asked.alike.threshold_in(self.params()),
             complete: complete && is_whole,
             change: self.visible,
         })

@@ -3,7 +3,7 @@
 //! Documents are read in the order in which they were found, which is mostly the order in which
 //! they lie, and keys only where they decide: of a crowd of ties, each once.
 
-use super::alike::reaches;
+use super::alike::Alike;
 use super::search::Found;
 use super::state::{Place, Snapshot};
 use super::terms::Stop;
@@ -21,23 +21,39 @@ const AHEAD: usize = 8;
 const ROWS_MAX: usize = 1_024;
 
 impl Snapshot {
-    /// Moves those of which one contains enough of the other to the front: how many. Given are the
-    /// counts of shingles of what was asked about, by the numbers of the probes.
+    /// Moves those of which one contains enough of the other to the front: how many, and whether it
+    /// came to the end before it was to stop. Given are the counts of shingles of what was asked
+    /// about, by the numbers of the probes.
     pub(super) fn keep_contained(
         &self,
         found: &mut [Found],
-        contained: f64,
+        alike: Alike,
         counts: &[u32],
-    ) -> Result<usize> {
+        stop: &Stop<'_>,
+    ) -> Result<(usize, bool)> {
         let mut kept = 0;
-        for at in 0..found.len() {
-            let told = self.containment(found[at], counts)?;
-            if told.is_some_and(|told| reaches(told, contained)) {
-                found.swap(kept, at);
-                kept += 1;
+        for begin in (0..found.len()).step_by(BLOCK) {
+            if stop.is_due() {
+                return Ok((kept, false));
+            }
+            for at in begin..found.len().min(begin + BLOCK) {
+                if alike.reached_by(self.containment(found[at], counts)?) {
+                    found.swap(kept, at);
+                    kept += 1;
+                }
             }
         }
-        Ok(kept)
+        Ok((kept, true))
+    }
+
+    /// The same where nothing stops it: how many.
+    pub(crate) fn keep_all_contained(
+        &self,
+        found: &mut [Found],
+        alike: Alike,
+        counts: &[u32],
+    ) -> Result<usize> {
+        Ok(self.keep_contained(found, alike, counts, &Stop::default())?.0)
     }
 
     fn containment(&self, found: Found, counts: &[u32]) -> Result<Option<Containment>> {
@@ -94,9 +110,14 @@ impl Snapshot {
     }
 
     /// The first `limit` in the order of the law. Only documents that may be among them have
-    /// their keys read.
-    pub(crate) fn rank(&self, found: &mut [Found], limit: usize) -> Result<Vec<Match>> {
-        Ok(self.rank_until(found, limit, None, &Stop::default())?.0)
+    /// their keys read. With counts of shingles, as above, matches say what is contained.
+    pub(crate) fn rank(
+        &self,
+        found: &mut [Found],
+        limit: usize,
+        counts: Option<&[u32]>,
+    ) -> Result<Vec<Match>> {
+        Ok(self.rank_until(found, limit, counts, &Stop::default())?.0)
     }
 
     /// The same, and whether it came to its end before it was to stop.

@@ -3,8 +3,7 @@
 //! The search knows no clock: it asks a [`Stop`] between blocks of candidates.
 
 use crate::Result;
-use crate::index::read::alike::check_contained;
-use crate::index::read::query::check_threshold;
+use crate::index::read::alike::Alike;
 use crate::index::read::state::Snapshot;
 use std::fmt;
 use std::sync::Arc;
@@ -18,6 +17,8 @@ type Filter<'a> = dyn Fn(&[u8], &[u8]) -> bool + Send + Sync + 'a;
 pub(super) struct Terms<'a> {
     pub(super) threshold: Option<f64>,
     pub(super) contained: Option<f64>,
+    /// Whether the documents themselves decide later.
+    pub(super) is_verified: bool,
     pub(super) limit: usize,
     pub(super) candidates_max: usize,
     pub(super) filter: Option<Arc<Filter<'a>>>,
@@ -55,22 +56,36 @@ impl Terms<'_> {
     pub(super) const fn new() -> Self {
         let stop = Stop { deadline: None, cancel: None };
         let (limit, candidates_max) = (usize::MAX, usize::MAX);
-        Self { threshold: None, contained: None, limit, candidates_max, filter: None, stop }
+        Self {
+            threshold: None,
+            contained: None,
+            is_verified: false,
+            limit,
+            candidates_max,
+            filter: None,
+            stop,
+        }
     }
 
-    /// The threshold in equal rows, and as it is, in an index.
-    pub(super) fn threshold_in(&self, snapshot: &Snapshot) -> Result<(u32, f64)> {
+    /// Sets what makes a document a match.
+    pub(super) fn ask_for(&mut self, alike: Alike) {
+        (self.threshold, self.contained) = alike.asked();
+        self.is_verified = alike.is_verified();
+    }
+
+    /// What makes a document a match in an index, checked.
+    pub(super) fn alike_in(&self, snapshot: &Snapshot) -> Result<Alike> {
         snapshot.refuse_if_closed()?;
-        let default = match self.contained {
-            Some(contained) => {
-                check_contained(contained)?;
-                0.0
+        let alike = match (self.contained, self.threshold) {
+            (None, None) => Alike::similar(snapshot.params().threshold()),
+            (None, Some(threshold)) => Alike::similar(threshold),
+            (Some(contained), None) => Alike::contained(contained),
+            (Some(contained), Some(threshold)) => {
+                Alike::contained(contained).and_similar(threshold)
             }
-            None => snapshot.params().threshold(),
         };
-        let threshold = self.threshold.unwrap_or(default);
-        check_threshold(threshold)?;
-        Ok((snapshot.params().equal_rows_min(threshold), threshold))
+        let alike = if self.is_verified { alike.for_verification() } else { alike };
+        alike.check()
     }
 }
 
@@ -83,6 +98,9 @@ impl fmt::Debug for Terms<'_> {
         }
         if let Some(contained) = self.contained {
             terms.field("contained", &contained);
+        }
+        if self.is_verified {
+            terms.field("for_verification", &format_args!("set"));
         }
         if self.limit < usize::MAX {
             terms.field("limit", &self.limit);

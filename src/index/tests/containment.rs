@@ -1,7 +1,10 @@
 //! Containment: queries, pairs and clusters are those of brute force.
 
 use crate::index::options::{Durability, Maintenance};
-use crate::{Alike, Document, Index, Options, Params, Shingles, Signature};
+use crate::{
+    Admit, Alike, Decision, Document, Index, Keep, Match, Newcomer, Options, Params, Shingles,
+    Signature,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 const CONTAINED: f64 = 0.6;
@@ -193,4 +196,227 @@ fn what_is_not_from_0_to_1_is_refused() {
         assert!(index.pairs(Alike::contained(wrong)).is_err());
         assert!(index.query_key(0_u32.to_le_bytes()).contained(wrong).run().is_err());
     }
+}
+
+/// The counts of a crowd of candidates are read in blocks, between which a query may be stopped.
+#[test]
+fn a_query_can_be_stopped_while_it_reads_counts() {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    let folder = tempfile::tempdir().unwrap();
+    let index = index(&folder.path().join("x"));
+    let found = |one: &Document| index.query(&one.signature).threshold(0.0).run().unwrap().found;
+    let all = documents(&index);
+    let asked = &all.iter().max_by_key(|one| found(one)).unwrap().signature;
+    let looks = |contained: Option<f64>, stopped_at: u32| {
+        let count = AtomicU32::new(0);
+        let query = index.query(asked).threshold(0.0).limit(1);
+        let query = contained.map_or(query.clone(), |contained| query.contained(contained));
+        let is_due = || count.fetch_add(1, Ordering::Relaxed) >= stopped_at;
+        let answer = query.cancel_if(is_due).run().unwrap();
+        (count.into_inner(), answer)
+    };
+    let (plain, found) = looks(None, u32::MAX);
+    let (all, whole) = looks(Some(0.99), u32::MAX);
+    assert!(found.complete && whole.complete && found.found > 12);
+    assert!(all > plain + 1, "{all} looks, {plain} without counts");
+    for stopped_at in 0..all {
+        let (_, answer) = looks(Some(0.99), stopped_at);
+        assert!(!answer.complete, "stopped at look {stopped_at} of {all}");
+        assert!(answer.found <= whole.found);
+    }
+}
+
+/// Of documents of one signature, those of one count are a crowd.
+#[test]
+fn collapsed_pairs_are_those_of_brute_force_wherever_documents_lie() {
+    let params = {
+        let builder = Params::for_threshold(0.5).shingles(Shingles::Items).hashes(64);
+        builder.bands(16, 4).build().unwrap()
+    };
+    let made = |like: u8, changed: usize, count: u32| {
+        let row = |row: u8| if usize::from(row) < 64 - changed { row + like } else { row ^ 0x55 };
+        let bytes: Vec<u8> = (0..64).map(row).collect();
+        Signature::from_bytes(&params, &bytes, count).unwrap()
+    };
+    let mut documents: Vec<(String, Signature)> = Vec::new();
+    for at in 0..60_usize {
+        let changed = [0, 0, 20, 32, 40][at % 5];
+        let count = [100, 1_000, 100, 300][at / 5 % 4];
+        let like = u8::try_from(at / 20).unwrap() * 70;
+        // The order of keys is not that in which they come.
+        documents.push((format!("{:02}", at * 37 % 60), made(like, changed, count)));
+    }
+    let mut groups: BTreeMap<(Vec<u8>, u32), Vec<String>> = BTreeMap::new();
+    for (key, signature) in &documents {
+        let what = (signature.as_bytes().to_vec(), signature.shingle_count());
+        groups.entry(what).or_default().push(key.clone());
+    }
+    groups.values_mut().for_each(|keys| keys.sort());
+    let groups: Vec<_> = groups.into_iter().collect();
+    let mut expected = BTreeSet::new();
+    for (at, ((bytes, count), keys)) in groups.iter().enumerate() {
+        let of = |bytes: &[u8], count: u32| Signature::from_bytes(&params, bytes, count).unwrap();
+        if keys.len() > 1 {
+            expected.insert((keys[0].clone(), String::new(), keys.len() as u64, 0));
+        }
+        for ((other_bytes, other_count), others) in &groups[at + 1..] {
+            if rows(&params, &of(bytes, *count), &of(other_bytes, *other_count)).is_some() {
+                let mut both = [(&keys[0], keys.len() as u64), (&others[0], others.len() as u64)];
+                both.sort();
+                let [(a, a_count), (b, b_count)] = both;
+                expected.insert((a.clone(), b.clone(), a_count, b_count));
+            }
+        }
+    }
+    let by_similarity: BTreeSet<_> = groups.iter().map(|((bytes, _), _)| bytes).collect();
+    assert!(by_similarity.len() < groups.len() && expected.len() > groups.len());
+    for flushed in [vec![], vec![30], vec![7, 31, 59]] {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options::default().maintenance(Maintenance::Inline);
+        let index = Index::create(folder.path().join("x"), &params, options).unwrap();
+        for (at, (key, signature)) in documents.iter().enumerate() {
+            index.insert(key, signature).unwrap();
+            if flushed.contains(&at) {
+                index.flush().unwrap();
+            }
+        }
+        let pairs = index.pairs(Alike::contained(CONTAINED)).unwrap().collapse().unwrap();
+        let text = |key: Vec<u8>| String::from_utf8(key).unwrap();
+        let told = |one| match one {
+            crate::Collapsed::Crowd { key, count } => (text(key), String::new(), count, 0),
+            crate::Collapsed::Pair { pair, a_count, b_count } => {
+                (text(pair.a), text(pair.b), a_count, b_count)
+            }
+        };
+        let found: Vec<_> = pairs.map(|one| told(one.unwrap())).collect();
+        assert_eq!(found.len(), expected.len());
+        assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), expected);
+    }
+}
+
+/// What a newcomer is a duplicate of, with equal rows and containment; and what it is related to.
+type Like = (Vec<(Vec<u8>, u32, f64)>, Vec<Vec<u8>>);
+
+fn like(
+    params: &Params,
+    own: &Signature,
+    stored: &BTreeMap<Vec<u8>, Signature>,
+    relate: Option<f64>,
+) -> Like {
+    let (mut duplicates, mut related) = (Vec::new(), Vec::new());
+    for (key, other) in stored {
+        let (a, b) = (own.as_bytes(), other.as_bytes());
+        let equal = a.iter().zip(b).filter(|(a, b)| a == b).count();
+        let shares = a.chunks(4).zip(b.chunks(4)).any(|(a, b)| a == b);
+        let reaches = |least: f64| equal >= params.equal_rows_min(least) as usize;
+        if let Some((rows, estimate)) = rows(params, own, other) {
+            duplicates.push((key.clone(), rows, estimate));
+        } else if shares && relate.is_some_and(reaches) {
+            related.push(key.clone());
+        }
+    }
+    (duplicates, related)
+}
+
+/// What a stored document contains, or is contained in, is turned away: by all those stored.
+#[test]
+fn newcomers_are_admitted_as_by_brute_force() {
+    let folder = tempfile::tempdir().unwrap();
+    let all = documents(&index(&folder.path().join("all")));
+    let params = index(&folder.path().join("again")).params().clone();
+    let mut contained_only = 0;
+    for (keep, relate) in
+        [(Keep::First, None), (Keep::Newest, Some(0.2)), (Keep::Longest, Some(0.4))]
+    {
+        let options = Options::default().maintenance(Maintenance::Inline);
+        let dir = folder.path().join(format!("{keep:?}"));
+        let index = Index::create(dir, &params, options).unwrap();
+        let terms = Admit::at(Alike::contained(CONTAINED)).keep(keep);
+        let terms = relate.map_or(terms, |relate| terms.relate(relate));
+        let mut stored: BTreeMap<Vec<u8>, Signature> = BTreeMap::new();
+        for some in all.chunks(23) {
+            let newcomers: Vec<_> =
+                some.iter().map(|one| Newcomer::new(&one.key, &one.signature)).collect();
+            let told = index.admit_all(&newcomers, &terms).unwrap();
+            for (newcomer, told) in some.iter().zip(told) {
+                let own = &newcomer.signature;
+                let (duplicates, related) = like(&params, own, &stored, relate);
+                let low = |(_, rows, _): &&(Vec<u8>, u32, _)| *rows < 30;
+                contained_only += duplicates.iter().filter(low).count();
+                let duplicates: Vec<_> =
+                    duplicates.into_iter().map(|(key, _, told)| (key, Some(told))).collect();
+                let count = |key: &Vec<u8>| stored[key].shingle_count();
+                let stays = match keep {
+                    Keep::Newest => true,
+                    Keep::Longest => {
+                        duplicates.iter().all(|(key, _)| count(key) < own.shingle_count())
+                    }
+                    Keep::First => duplicates.is_empty(),
+                };
+                let listed = |matches: &[Match]| {
+                    let of = |m: &Match| (m.key.clone(), m.containment.map(|told| told.estimate));
+                    let mut all: Vec<_> = matches.iter().map(of).collect();
+                    all.sort_by(|a, b| a.0.cmp(&b.0));
+                    all
+                };
+                match &told.decision {
+                    Decision::Rejected { duplicates: found } => {
+                        assert!(!stays);
+                        assert_eq!(listed(found), duplicates);
+                    }
+                    Decision::Admitted { related: found, removed, .. } => {
+                        assert!(stays);
+                        assert_eq!(listed(removed), duplicates);
+                        let found: Vec<_> = listed(found).into_iter().map(|(key, _)| key).collect();
+                        assert_eq!(found, related);
+                        duplicates.iter().for_each(|(key, _)| drop(stored.remove(key)));
+                        stored.insert(newcomer.key.clone(), own.clone());
+                    }
+                }
+            }
+            index.flush().unwrap();
+        }
+        assert_eq!(index.len(), stored.len() as u64);
+        assert!(stored.len() > 10 && stored.len() < 150, "{keep:?}: {}", stored.len());
+    }
+    assert!(contained_only > 50, "{contained_only}");
+}
+
+/// What is looked for before documents are compared: whatever reaches it within three errors.
+#[test]
+fn what_is_to_be_verified_is_looked_for_from_below() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = index(&folder.path().join("x"));
+    let (params, all) = (index.params(), documents(&index));
+    let low = params.equal_rows_min(params.search_threshold(0.6));
+    assert!(low < params.equal_rows_min(0.6));
+    let mut more = [0; 2];
+    for asked in &all {
+        let query = || index.query(&asked.signature).for_verification();
+        let told = query().contained(0.95).run().unwrap();
+        let reach = |other: &&Document| {
+            let all_pairs = index.query(&asked.signature).threshold(0.0).contained(0.0);
+            let found = all_pairs.run().unwrap();
+            let found = found.matches.iter().find(|found| found.key == other.key);
+            let told = found.and_then(|found| found.containment);
+            told.is_some_and(|told| told.estimate + 3.0 * told.standard_error >= 0.95 - 1e-9)
+        };
+        if asked.key[0] % 8 == 0 {
+            let expected: BTreeSet<_> = all.iter().filter(reach).map(|one| &one.key).collect();
+            assert_eq!(told.matches.iter().map(|m| &m.key).collect::<BTreeSet<_>>(), expected);
+            more[0] +=
+                told.found - index.query(&asked.signature).contained(0.95).run().unwrap().found;
+        }
+        let answer = query().threshold(0.6).run().unwrap();
+        assert!((answer.threshold - params.search_threshold(0.6)).abs() < 1e-12);
+        let by_rows = index.query(&asked.signature).threshold(0.0).run().unwrap();
+        let reaching = by_rows.matches.iter().filter(|found| found.equal_rows >= low).count();
+        assert_eq!(answer.matches.len(), reaching);
+        more[1] += answer.found - index.query(&asked.signature).threshold(0.6).run().unwrap().found;
+    }
+    assert!(more[0] > 4 && more[1] > 10, "{more:?}");
+    let pairs = |alike: Alike| index.pairs(alike).unwrap().count();
+    let contained = Alike::contained(0.95);
+    assert!(pairs(contained.for_verification()) > pairs(contained));
+    assert!(pairs(Alike::similar(0.6).for_verification()) > pairs(0.6.into()));
 }
