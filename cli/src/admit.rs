@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use nearkin::{Admission, Decision, Index, Match, Newcomer, Outcome, Params, Variety};
+use nearkin::{Admission, Alike, Decision, Index, Match, Newcomer, Outcome, Params, Variety};
 use serde::Serialize;
 
 use crate::add;
@@ -18,12 +18,16 @@ use crate::input::{self, Input};
 use crate::interrupt;
 use crate::opened;
 use crate::output::{self, Output, counted, grouped, lossy, visible};
+use crate::pairs::contained;
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
 use crate::raw::{self, Skipped};
 use crate::repetitive::{self, Repetitive};
 use crate::skips::Skips;
 use crate::sniff;
+
+/// The similarity of a duplicate, unless what is contained makes one.
+const REJECT_DEFAULT: f64 = 0.9;
 
 pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
@@ -35,7 +39,9 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
     } else {
         Input::lines(args.lines.jsonl.clone())?
     };
-    let least = args.relate.unwrap_or(args.reject);
+    let alike = alike(args);
+    let needed = alike.similarity_needed();
+    let least = args.relate.map_or(needed, |relate| relate.min(needed));
     let given = if opened::exists(&args.index)? {
         args.given.clone()
     } else {
@@ -48,7 +54,10 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
     };
     let (index, fields) = add::open(&args.index, &given, args.ttl, sets, fields)?;
     let params = index.params().clone();
-    opened::warn_if_missed(&params, Some(least));
+    match args.contained {
+        Some(contained) => opened::warn_if_contained_are_missed(&params, contained),
+        None => opened::warn_if_missed(&params, Some(least)),
+    }
     let mut input = match input {
         Input::Walk(files) => Input::Walk(files.except(&args.index)),
         lines => lines.of_fields(&fields),
@@ -89,14 +98,24 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
 }
 
 fn terms(args: &Admit) -> Result<nearkin::Admit, Failure> {
-    let relate = args.relate.unwrap_or(args.reject);
-    if relate > args.reject {
+    let terms = nearkin::Admit::at(alike(args)).keep(args.keep).limit(args.limit);
+    let Some(relate) = args.relate else { return Ok(terms) };
+    let reject = args.reject.unwrap_or(REJECT_DEFAULT);
+    if args.contained.is_none() && relate > reject {
         return Err(Failure::new(
-            format!("--relate {relate} is above --reject {}", args.reject),
+            format!("--relate {relate} is above --reject {reject}"),
             "what is related is less alike than a duplicate: give it a lower similarity",
         ));
     }
-    Ok(nearkin::Admit::at(args.reject).relate(relate).keep(args.keep).limit(args.limit))
+    Ok(terms.relate(relate))
+}
+
+/// What makes a duplicate.
+fn alike(args: &Admit) -> Alike {
+    match args.contained {
+        Some(contained) => Alike::contained(contained).and_similar(args.reject.unwrap_or(0.0)),
+        None => args.reject.unwrap_or(REJECT_DEFAULT).into(),
+    }
 }
 
 /// Decides on a chunk and prints what was decided.
@@ -147,6 +166,8 @@ struct MatchObject {
     key: String,
     similarity: f64,
     standard_error: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contained: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -168,6 +189,7 @@ fn objects(matches: &[Match]) -> Vec<MatchObject> {
         key: lossy(&found.key).into_owned(),
         similarity: found.similarity,
         standard_error: found.standard_error,
+        contained: found.containment.map(|told| told.estimate),
     };
     matches.iter().map(object).collect()
 }
@@ -199,7 +221,13 @@ fn print(
     for (what, matches) in
         [("duplicate of", duplicates), ("instead of", removed), ("related to", related)]
     {
-        let one = |found: &Match| format!("{} ({:.3})", visible(&found.key), found.similarity);
+        let one = |found: &Match| {
+            let contained = match found.containment {
+                Some(_) => format!(", contained {}", contained(found.containment)),
+                None => String::new(),
+            };
+            format!("{} ({:.3}{contained})", visible(&found.key), found.similarity)
+        };
         let names: Vec<_> = matches.iter().map(one).collect();
         if !names.is_empty() {
             line.extend(["  ", what, " ", &names.join(", ")]);

@@ -7,11 +7,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Parser, Subcommand};
-use nearkin::Keep;
 
 use crate::given::Given;
 use crate::time;
 
+mod admit;
 mod contained;
 mod dedup;
 mod dups;
@@ -26,7 +26,8 @@ mod ttl;
 mod tune;
 pub(crate) mod values;
 
-pub(crate) use contained::ContainedGiven;
+pub(crate) use admit::Admit;
+pub(crate) use contained::{ContainedGiven, Likeness};
 pub(crate) use dedup::Dedup;
 pub(crate) use dups::Dups;
 pub(crate) use lines::{ExactGiven, LinesGiven};
@@ -40,7 +41,7 @@ pub(crate) use ttl::TtlGiven;
 pub(crate) use tune::Tune;
 
 pub(crate) use values::Order;
-use values::{keep, order, similarity};
+use values::{order, similarity};
 
 /// Finds near-duplicates: an index on disk of the MinHash signatures of documents.
 ///
@@ -149,58 +150,6 @@ pub(crate) struct Add {
 
     #[command(flatten)]
     pub(crate) table: TableGiven,
-
-    #[command(flatten)]
-    pub(crate) ttl: TtlGiven,
-
-    #[command(flatten)]
-    pub(crate) given: Given,
-}
-
-/// Add documents, but turn away those that are too much like a stored one
-///
-/// Decides on one document after the other, in the order given, each with those before it in the
-/// index, and prints a line for each: `admitted` (`replaced` if its key had another document),
-/// `unchanged`, or `rejected` with the stored documents that it is a duplicate of. A document is
-/// no duplicate of the one of its own key. All else is as with `nearkin add`; what was printed is
-/// safe on disk, and so is what a rejected document was compared with. Exit status 0 also if
-/// documents were rejected.
-#[derive(Debug, clap::Args)]
-#[command(override_usage = "nearkin admit [OPTIONS] <INDEX> <PATH>...\n       \
-    nearkin admit [OPTIONS] <INDEX> --jsonl <FILE>")]
-#[command(after_help = "Examples:\n  nearkin admit clean.nearkin docs\n  \
-    nearkin admit unique.nearkin --jsonl papers.jsonl --reject 0.9 --relate 0.5\n  \
-    nearkin admit latest.nearkin --jsonl papers.jsonl --reject 0.8 --keep newest --json")]
-pub(crate) struct Admit {
-    /// Folder of the index
-    pub(crate) index: PathBuf,
-
-    /// Files and folders to admit
-    #[arg(value_name = "PATH", required_unless_present = "jsonl", conflicts_with = "jsonl")]
-    pub(crate) paths: Vec<PathBuf>,
-
-    /// Least similarity to a stored document that makes a document a duplicate, 0 to 1
-    #[arg(long, value_name = "T", default_value_t = 0.9, value_parser = similarity)]
-    pub(crate) reject: f64,
-
-    /// Least similarity of the documents named beside an admitted one as related to it, 0 to the
-    /// value of --reject [default: none are]; a new index is built for it unless --threshold is
-    /// given
-    #[arg(long, value_name = "T", value_parser = similarity)]
-    pub(crate) relate: Option<f64>,
-
-    /// What stays of a document and its duplicates: the first, the newest (all duplicates are
-    /// removed), or the longest (the new one if it has more shingles than each of them)
-    #[arg(long, value_name = "WHICH", default_value = "first", value_parser = keep())]
-    pub(crate) keep: Keep,
-
-    /// Most duplicates or related documents to name for each
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 10)]
-    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
-    pub(crate) limit: usize,
-
-    #[command(flatten)]
-    pub(crate) lines: LinesGiven,
 
     #[command(flatten)]
     pub(crate) ttl: TtlGiven,
@@ -319,7 +268,7 @@ pub(crate) struct Remove {
 /// Print all pairs of documents like each other
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  nearkin pairs my.nearkin --threshold 0.8 --sort\n  \
-    nearkin pairs my.nearkin --exact --threshold 0.62 --at-least 0.7\n  \
+    nearkin pairs my.nearkin --exact --at-least 0.7\n  \
     nearkin pairs my.nearkin --collapse")]
 pub(crate) struct Pairs {
     /// Folder of the index

@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
     interrupt::listen();
     let index = opened::to_read(&args.index)?;
     opened::check_of_documents(index.params(), "clusters")?;
-    let alike = opened::alike(index.params(), args.threshold, args.contained);
+    let alike = opened::likeness(index.params(), args.threshold, args.contained, None).sought;
     let progress = Progress::start("clustering", Unit::Documents, Some(index.len()));
     let clusters = index.clusters_with(alike, &mut progress.callback());
     let clusters = clusters.map_err(|error| unfinished(error.into()))?;

@@ -9,8 +9,10 @@
 mod asked;
 mod counts;
 mod decide;
+mod exactly;
 mod format;
 mod ledger;
+mod order;
 mod packed;
 mod read;
 mod work;

@@ -145,6 +145,16 @@ impl Given {
         self.filled().threshold
     }
 
+    /// The same, but not that of a preset.
+    pub(crate) fn own_threshold(&self) -> Option<f64> {
+        self.threshold
+    }
+
+    /// Whether bands are given, not to be chosen.
+    pub(crate) fn names_bands(&self) -> bool {
+        self.bands.is_some()
+    }
+
     /// The same with what a preset stands for in place of what was not given.
     fn filled(&self) -> Self {
         let mut filled = self.clone();

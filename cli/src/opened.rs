@@ -6,9 +6,9 @@ use std::path::Path;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use nearkin::{Alike, Error, ErrorKind, Index, Options, Params, Reader, Scheme, Windows};
+use nearkin::{Error, ErrorKind, Index, Options, Params, Reader, Scheme, Windows};
 
-use crate::args::ContainedGiven;
+use crate::args::{ContainedGiven, ExactGiven, Likeness};
 use crate::failure::Failure;
 use crate::given::Given;
 use crate::output;
@@ -175,16 +175,19 @@ pub(crate) fn warn_if_missed(params: &Params, threshold: Option<f64>) {
     }
 }
 
-/// What makes two documents a pair: what was given, or the index's own threshold. Warns where the
+/// What makes two documents alike: what was given, or the index's own threshold. Warns where the
 /// index finds few of them.
-pub(crate) fn alike(params: &Params, threshold: Option<f64>, contained: ContainedGiven) -> Alike {
-    let Some(contained) = contained.contained else {
-        warn_if_missed(params, threshold);
-        return threshold.unwrap_or_else(|| params.threshold()).into();
-    };
-    warn_if_contained_are_missed(params, contained);
-    let alike = Alike::contained(contained);
-    threshold.map_or(alike, |threshold| alike.and_similar(threshold))
+pub(crate) fn likeness(
+    params: &Params,
+    threshold: Option<f64>,
+    contained: ContainedGiven,
+    exact: Option<&ExactGiven>,
+) -> Likeness {
+    match contained.contained {
+        Some(contained) => warn_if_contained_are_missed(params, contained),
+        None => warn_if_missed(params, exact.and_then(|exact| exact.at_least).or(threshold)),
+    }
+    Likeness::of(params.threshold(), threshold, contained, exact)
 }
 
 /// Says how often the index finds what is contained to this extent in a document twice as long.

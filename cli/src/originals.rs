@@ -14,7 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use nearkin::{Exact, Original, Reader, Signature, Snapshot};
+use nearkin::{Exact, Original, Overlap, Signature, Snapshot};
 
 use crate::args::ExactGiven;
 use crate::content::Reading;
@@ -36,7 +36,6 @@ pub(crate) struct Originals {
     /// Where the line of each key is. The last one counts, as it does for `add`.
     lines: HashMap<Vec<u8>, Place>,
     kept: Mutex<HashMap<Vec<u8>, Option<Arc<Original>>>>,
-    least: f64,
     /// Kept as long as `files` names them.
     _scratch: Vec<Scratch>,
 }
@@ -135,13 +134,7 @@ impl Originals {
             }
             skips::judge(counted, false, &reading, Spelling::From)?;
         }
-        let least = given.at_least.unwrap_or(0.0);
-        Ok(Self { reading, files, lines, kept: Mutex::default(), least, _scratch: scratch })
-    }
-
-    /// The least exact similarity that is asked for.
-    pub(crate) fn least(&self) -> f64 {
-        self.least
+        Ok(Self { reading, files, lines, kept: Mutex::default(), _scratch: scratch })
     }
 
     /// The document with a key; none if it cannot be read, or no longer be compared.
@@ -157,28 +150,6 @@ impl Originals {
         }
         kept.insert(key.to_vec(), original.clone());
         original.as_deref().cloned()
-    }
-
-    /// What was found by comparing documents, if they are still those that were added. The library
-    /// compares signatures; a few words more or less may leave one as it is, but not the number
-    /// of shingles.
-    pub(crate) fn checked(
-        &self,
-        index: &Reader,
-        exact: Exact,
-        keys: &[&[u8]],
-    ) -> nearkin::Result<Exact> {
-        if matches!(exact, Exact::Stale | Exact::Missing) {
-            return Ok(exact);
-        }
-        for key in keys {
-            let stored = index.signature(*key)?.map(|signature| signature.shingle_count());
-            let now = self.fetch(key).map(|document| document.signature().shingle_count());
-            if stored != now {
-                return Ok(Exact::Stale);
-            }
-        }
-        Ok(exact)
     }
 
     /// The signature that the document with a key has now, and its text: of a set its items,
@@ -236,11 +207,21 @@ fn open(path: &Path, at: u64) -> Result<Lines, Failure> {
 /// What was found, as a cell of a table.
 pub(crate) fn cell(exact: Exact) -> String {
     match exact {
-        Exact::Similarity(similarity) => format!("{similarity:.3}"),
+        Exact::Similarity(similarity) | Exact::Contained(Overlap { similarity, .. }) => {
+            format!("{similarity:.3}")
+        }
         Exact::Stale => "stale".to_owned(),
         Exact::Missing => "missing".to_owned(),
         // Such a row is not printed; and no other kind is known here.
         _ => "-".to_owned(),
+    }
+}
+
+/// How much one contains of the other, as a cell of a table.
+pub(crate) fn contained_cell(exact: Option<Exact>) -> String {
+    match exact {
+        Some(Exact::Contained(overlap)) => format!("{:.3}", overlap.containment),
+        _ => String::new(),
     }
 }
 
@@ -250,6 +231,9 @@ pub(crate) struct ExactFields {
     /// The Jaccard similarity of the documents themselves.
     #[serde(skip_serializing_if = "Option::is_none")]
     exact: Option<f64>,
+    /// How much of the smaller one the larger one contains, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exact_contained: Option<f64>,
     /// A document has changed since it was indexed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stale: bool,
@@ -260,11 +244,16 @@ pub(crate) struct ExactFields {
 
 impl ExactFields {
     pub(crate) fn of(exact: Option<Exact>) -> Self {
+        let (similarity, contained) = match exact {
+            Some(Exact::Similarity(similarity)) => (Some(similarity), None),
+            Some(Exact::Contained(overlap)) => {
+                (Some(overlap.similarity), Some(overlap.containment))
+            }
+            _ => (None, None),
+        };
         Self {
-            exact: match exact {
-                Some(Exact::Similarity(similarity)) => Some(similarity),
-                _ => None,
-            },
+            exact: similarity,
+            exact_contained: contained,
             stale: exact == Some(Exact::Stale),
             missing: exact == Some(Exact::Missing),
         }

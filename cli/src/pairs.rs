@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use nearkin::{Alike, Collapsed, Containment, Exact, Pair, Reader};
 use serde::Serialize;
 
-use crate::args::Pairs;
+use crate::args::{Likeness, Pairs};
 use crate::content::Reading;
 use crate::ended::Ended;
 use crate::failure::Failure;
@@ -34,8 +34,9 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
     interrupt::listen();
     let index = opened::to_read(&args.index)?;
     opened::check_of_documents(index.params(), "pairs")?;
-    args.contained.check_is_estimate(args.exact.exact)?;
-    let alike = opened::alike(index.params(), args.threshold, args.contained);
+    let likeness =
+        opened::likeness(index.params(), args.threshold, args.contained, Some(&args.exact));
+    let alike = likeness.sought;
     let originals = if args.exact.exact {
         let fields = input::fields_again(&args.exact, index.params())?;
         Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact)?)
@@ -53,8 +54,7 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
         return collapsed(args, &index, alike, &progress, output);
     }
     let mut found = index.pairs(alike)?;
-    let is_contained = args.contained.contained.is_some();
-    let mut printer = Printer::new(&index, originals.as_ref(), is_contained, output);
+    let mut printer = Printer::new(&index, originals.as_ref(), likeness, output);
     let mut sorted = Vec::new();
     while let Some(pair) = found.next() {
         progress.reached(found.progress().done);
@@ -76,6 +76,7 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
     let count = printer.finish(output)?;
     if !output.json() {
         let pairs = counted(count, "pair");
+        let alike = if likeness.is_decided_later { likeness.verified } else { alike };
         output::note(format!("{pairs} {alike}"));
     }
     Ok(Ended::Well)
@@ -97,6 +98,8 @@ struct CollapsedObject<'a> {
     a: &'a str,
     b: &'a str,
     similarity: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contained: Option<f64>,
     a_count: u64,
     b_count: u64,
 }
@@ -174,6 +177,7 @@ fn print_collapsed(
             a: &lossy(&pair.a),
             b: &lossy(&pair.b),
             similarity: pair.similarity,
+            contained: pair.containment.map(|told| told.estimate),
             a_count: *a_count,
             b_count: *b_count,
         }),
@@ -192,6 +196,7 @@ struct Printer<'a> {
     index: &'a Reader,
     /// Where the documents are that pairs are verified by, if they are.
     originals: Option<&'a Originals>,
+    verified: Alike,
     rows: Rows,
     count: u64,
 }
@@ -201,27 +206,29 @@ enum Rows {
     Estimates(Table<3>),
     Exact(Table<4>),
     Contained(Table<4>),
+    ExactlyContained(Table<5>),
 }
 
 impl<'a> Printer<'a> {
     fn new(
         index: &'a Reader,
         originals: Option<&'a Originals>,
-        is_contained: bool,
+        likeness: Likeness,
         output: &Output,
     ) -> Self {
         let [similarity, a, b] =
             [("similarity", Align::Right), ("a", Align::Left), ("b", Align::Left)];
-        let rows = match originals {
+        let (exact, contained) = (("exact", Align::Right), ("contained", Align::Right));
+        let rows = match (originals, likeness.contained) {
             _ if output.json() => Rows::Objects,
-            None if is_contained => {
-                let contained = ("contained", Align::Right);
-                Rows::Contained(Table::new([contained, similarity, a, b]))
+            (None, Some(_)) => Rows::Contained(Table::new([contained, similarity, a, b])),
+            (None, None) => Rows::Estimates(Table::new([similarity, a, b])),
+            (Some(_), Some(_)) => {
+                Rows::ExactlyContained(Table::new([contained, exact, similarity, a, b]))
             }
-            None => Rows::Estimates(Table::new([similarity, a, b])),
-            Some(_) => Rows::Exact(Table::new([("exact", Align::Right), similarity, a, b])),
+            (Some(_), None) => Rows::Exact(Table::new([exact, similarity, a, b])),
         };
-        Self { index, originals, rows, count: 0 }
+        Self { index, originals, verified: likeness.verified, rows, count: 0 }
     }
 
     fn pair(&mut self, pair: &Pair, output: &mut Output) -> Result<(), Failure> {
@@ -230,8 +237,7 @@ impl<'a> Printer<'a> {
             Some(originals) => {
                 let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
                 let snapshot = self.index.snapshot();
-                let exact = snapshot.exact_pair(pair, originals.least(), fetch)?;
-                Some(originals.checked(self.index, exact, &[&pair.a, &pair.b])?)
+                Some(snapshot.exact_pair(pair, self.verified, fetch)?)
             }
         };
         if exact == Some(Exact::Below) {
@@ -249,6 +255,11 @@ impl<'a> Printer<'a> {
                 let exact = exact.map_or_else(String::new, originals::cell);
                 table.row([exact, estimate, a, b], output)
             }
+            Rows::ExactlyContained(table) => {
+                let contained = originals::contained_cell(exact);
+                let exact = exact.map_or_else(String::new, originals::cell);
+                table.row([contained, exact, estimate, a, b], output)
+            }
             Rows::Objects => {
                 let exact = ExactFields::of(exact);
                 let (a, b) = (&lossy(&pair.a), &lossy(&pair.b));
@@ -263,6 +274,7 @@ impl<'a> Printer<'a> {
             Rows::Objects => {}
             Rows::Estimates(table) => table.finish(output)?,
             Rows::Exact(table) | Rows::Contained(table) => table.finish(output)?,
+            Rows::ExactlyContained(table) => table.finish(output)?,
         }
         output.flush()?;
         Ok(self.count)

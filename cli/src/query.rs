@@ -5,7 +5,7 @@
 use nearkin::{Answer, ErrorKind, Exact, Match, Original, Reader, Signature};
 use serde::Serialize;
 
-use crate::args::Query;
+use crate::args::{Likeness, Query};
 use crate::content::Reading;
 use crate::ended::Ended;
 use crate::failure::{self, Failure};
@@ -40,11 +40,8 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
             "add the texts to an index of passages: `nearkin add NEW PATH... --for quotes`",
         ));
     }
-    args.contained.check_is_estimate(args.exact.exact)?;
-    match args.contained.contained {
-        Some(contained) => opened::warn_if_contained_are_missed(index.params(), contained),
-        None => opened::warn_if_missed(index.params(), args.threshold),
-    }
+    let exact = Some(&args.exact);
+    let likeness = opened::likeness(index.params(), args.threshold, args.contained, exact);
     let originals = if args.exact.exact {
         let fields = input::fields_again(&args.exact, index.params())?;
         Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact)?)
@@ -54,8 +51,7 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
     let asking = Asking {
         index: &index,
         originals: originals.as_ref(),
-        threshold: args.threshold,
-        contained: args.contained.contained,
+        likeness,
         limit: args.limit,
         candidates_max: args.max_candidates,
         strict: args.lines.strict,
@@ -87,8 +83,7 @@ struct Asking<'a> {
     index: &'a Reader,
     /// Where the documents are that matches are verified by, if they are.
     originals: Option<&'a Originals>,
-    threshold: Option<f64>,
-    contained: Option<f64>,
+    likeness: Likeness,
     limit: usize,
     candidates_max: Option<usize>,
     strict: bool,
@@ -97,19 +92,14 @@ struct Asking<'a> {
 
 impl Asking<'_> {
     fn run(&self, query: nearkin::Query<'_>) -> nearkin::Result<Answer> {
-        let query = query.limit(self.limit);
+        // What is verified may be less: the limit comes after that.
+        let limit = if self.likeness.is_decided_later { usize::MAX } else { self.limit };
+        let query = query.limit(limit).alike(self.likeness.sought);
         let query = match self.candidates_max {
             Some(candidates) => query.max_candidates(candidates),
             None => query,
         };
-        let query = match self.contained {
-            Some(contained) => query.contained(contained),
-            None => query,
-        };
-        match self.threshold {
-            Some(threshold) => query.threshold(threshold).run(),
-            None => query.run(),
-        }
+        query.run()
     }
 
     /// Verifies an answer, if that is wanted, by the document that was asked for.
@@ -118,14 +108,35 @@ impl Asking<'_> {
             return Ok(Verified { answer, exact: None });
         };
         let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
-        let least = originals.least();
         let snapshot = self.index.snapshot();
-        let exact = snapshot.exact_matches(asked, &answer.matches, least, fetch)?;
-        let found = exact.into_iter().zip(&answer.matches);
-        let exact = found
-            .map(|(exact, found)| originals.checked(self.index, exact, &[&found.key]))
-            .collect::<nearkin::Result<_>>()?;
-        Ok(Verified::without_those_below(answer, exact))
+        self.verified_by(answer, |matches| {
+            snapshot.exact_matches(asked, matches, self.likeness.verified, fetch)
+        })
+    }
+
+    /// Verifies as many matches as are to be printed, and leaves out what is below.
+    fn verified_by(
+        &self,
+        mut answer: Answer,
+        mut verify: impl FnMut(&[Match]) -> nearkin::Result<Vec<Exact>>,
+    ) -> nearkin::Result<Verified> {
+        let (mut stay, mut all_exact, mut below) = (Vec::new(), Vec::new(), 0);
+        for matches in answer.matches.chunks(self.limit) {
+            for (found, exact) in matches.iter().zip(verify(matches)?) {
+                if exact == Exact::Below {
+                    below += 1;
+                } else if stay.len() < self.limit {
+                    stay.push(found.clone());
+                    all_exact.push(exact);
+                }
+            }
+            if stay.len() >= self.limit {
+                break;
+            }
+        }
+        answer.matches = stay;
+        answer.found = answer.found.saturating_sub(below);
+        Ok(Verified { answer, exact: Some(all_exact) })
     }
 
     /// The same for a document that is stored.
@@ -135,17 +146,14 @@ impl Asking<'_> {
         let one = |found: &Match| {
             let pair = found.pair_with(key);
             let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
-            let exact = snapshot.exact_pair(&pair, originals.least(), fetch)?;
-            originals.checked(self.index, exact, &[&pair.a, &pair.b])
+            snapshot.exact_pair(&pair, self.likeness.verified, fetch)
         };
-        let exact = answer.matches.iter().map(one).collect::<nearkin::Result<_>>()?;
-        Ok(Verified::without_those_below(answer, exact))
+        self.verified_by(answer, |matches| matches.iter().map(one).collect())
     }
 
-    /// The threshold that the answers were asked at.
+    /// The least similarity of what is printed.
     fn threshold(&self) -> f64 {
-        let own = if self.contained.is_some() { 0.0 } else { self.index.params().threshold() };
-        self.threshold.unwrap_or(own)
+        self.likeness.threshold
     }
 }
 
@@ -156,15 +164,6 @@ struct Verified {
 }
 
 impl Verified {
-    fn without_those_below(mut answer: Answer, exact: Vec<Exact>) -> Self {
-        let mut stays = exact.iter().map(|exact| *exact != Exact::Below);
-        answer.matches.retain(|_| stays.next().unwrap_or(false));
-        let below = exact.iter().filter(|exact| **exact == Exact::Below).count();
-        answer.found -= (below as u64).min(answer.found);
-        let exact = exact.into_iter().filter(|exact| *exact != Exact::Below).collect();
-        Self { answer, exact: Some(exact) }
-    }
-
     /// Each match, and what its document says.
     fn matches(&self) -> impl Iterator<Item = (&Match, Option<Exact>)> {
         let exact = |at: usize| self.exact.as_ref().and_then(|all| all.get(at).copied());
@@ -216,43 +215,12 @@ fn print_one<'i>(
     let answer = &verified.answer;
     if output.json() {
         print_objects(name, verified, output)?;
-    } else if asking.originals.is_some() {
-        let exact = ("exact", Align::Right);
-        let mut table = Table::new([
-            exact,
-            ("similarity", Align::Right),
-            ("error", Align::Right),
-            ("key", Align::Left),
-        ]);
-        for (found, exact) in verified.matches() {
-            let [similarity, error, key] = cells(found);
-            let exact = exact.map_or_else(String::new, originals::cell);
-            table.row([exact, similarity, error, key], output)?;
-        }
-        table.finish(output)?;
-    } else if asking.contained.is_some() {
-        let mut table = Table::new([
-            ("contained", Align::Right),
-            ("similarity", Align::Right),
-            ("error", Align::Right),
-            ("key", Align::Left),
-        ]);
-        for found in &answer.matches {
-            let [similarity, error, key] = cells(found);
-            table.row([contained(found.containment), similarity, error, key], output)?;
-        }
-        table.finish(output)?;
     } else {
-        let similarity = ("similarity", Align::Right);
-        let mut table = Table::new([similarity, ("error", Align::Right), ("key", Align::Left)]);
-        for found in &answer.matches {
-            table.row(cells(found), output)?;
-        }
-        table.finish(output)?;
+        print_table(asking, verified, output)?;
     }
     output.flush()?;
     if answer.matches.is_empty() {
-        match asking.contained {
+        match asking.likeness.contained {
             Some(contained) => output::note(format!("nothing of which one contains {contained}")),
             None => {
                 output::note(format!("nothing of similarity {} and above", asking.threshold()));
@@ -267,6 +235,64 @@ fn print_one<'i>(
     }
     output::note_limit(answer.matches.len() as u64, answer.found, "matches");
     Ok(Ended::Well)
+}
+
+/// The answer as a table, for people.
+fn print_table(
+    asking: &Asking<'_>,
+    verified: &Verified,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let answer = &verified.answer;
+    if let (Some(_), Some(_)) = (asking.originals, asking.likeness.contained) {
+        let mut table = Table::new([
+            ("contained", Align::Right),
+            ("exact", Align::Right),
+            ("similarity", Align::Right),
+            ("error", Align::Right),
+            ("key", Align::Left),
+        ]);
+        for (found, exact) in verified.matches() {
+            let [similarity, error, key] = cells(found);
+            let contained = originals::contained_cell(exact);
+            let exact = exact.map_or_else(String::new, originals::cell);
+            table.row([contained, exact, similarity, error, key], output)?;
+        }
+        table.finish(output)
+    } else if asking.originals.is_some() {
+        let exact = ("exact", Align::Right);
+        let mut table = Table::new([
+            exact,
+            ("similarity", Align::Right),
+            ("error", Align::Right),
+            ("key", Align::Left),
+        ]);
+        for (found, exact) in verified.matches() {
+            let [similarity, error, key] = cells(found);
+            let exact = exact.map_or_else(String::new, originals::cell);
+            table.row([exact, similarity, error, key], output)?;
+        }
+        table.finish(output)
+    } else if asking.likeness.contained.is_some() {
+        let mut table = Table::new([
+            ("contained", Align::Right),
+            ("similarity", Align::Right),
+            ("error", Align::Right),
+            ("key", Align::Left),
+        ]);
+        for found in &answer.matches {
+            let [similarity, error, key] = cells(found);
+            table.row([contained(found.containment), similarity, error, key], output)?;
+        }
+        table.finish(output)
+    } else {
+        let similarity = ("similarity", Align::Right);
+        let mut table = Table::new([similarity, ("error", Align::Right), ("key", Align::Left)]);
+        for found in &answer.matches {
+            table.row(cells(found), output)?;
+        }
+        table.finish(output)
+    }
 }
 
 /// Names the candidates that come next, below the threshold.
@@ -430,8 +456,13 @@ fn print_block(name: &[u8], answer: &Verified, output: &mut Output) -> Result<()
     }
     output.line(visible(name))?;
     for (found, exact) in answer.matches() {
+        let contained = match (found.containment, exact) {
+            (Some(_), Some(_)) => format!("{:>5}  ", originals::contained_cell(exact)),
+            (Some(_), None) => format!("{}  ", contained(found.containment)),
+            (None, _) => String::new(),
+        };
         let exact = exact.map(|exact| format!("{:>7}  ", originals::cell(exact)));
-        let exact = exact.unwrap_or_default();
+        let exact = [contained, exact.unwrap_or_default()].concat();
         output.line(format_args!("  {exact}{}", cells(found).join("  ")))?;
     }
     output.line("")

@@ -93,13 +93,15 @@ fn decided(
     found.into_iter().map(|one| one.map(|one| (one.of, one.overlap))).collect()
 }
 
+/// What is asked for, and the same by definition.
+type Law<'a> = (Alike, &'a dyn Fn(Overlap) -> bool);
+
 #[test]
 fn what_is_dropped_and_for_what_is_that_of_brute_force() {
     let sets = sets(300);
     let similar = |least: f64| move |found: Overlap| found.similarity >= least;
     let contained = |least: f64| move |found: Overlap| found.containment >= least;
     let both = |found: Overlap| found.containment >= 0.9 && found.similarity >= 0.4;
-    type Law<'a> = (Alike, &'a dyn Fn(Overlap) -> bool);
     let laws: [Law<'_>; 5] = [
         (Alike::similar(0.5), &similar(0.5)),
         (Alike::similar(0.8), &similar(0.8)),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use nearkin::Keep;
 
-use super::values::keep;
+use super::values::{keep, similarity};
 use crate::given::Given;
 
 /// Copy lines of JSON, or rows, without near-duplicates of each other, or of what an index holds
@@ -21,6 +21,7 @@ use crate::given::Given;
 #[command(override_usage = "nearkin dedup [OPTIONS] <FILE>... --out <OUT>")]
 #[command(after_help = "Examples:\n  nearkin dedup papers.jsonl --out unique.jsonl\n  \
     nearkin dedup papers.jsonl --out new.jsonl.zst --index papers.nearkin --threshold 0.8\n  \
+    nearkin dedup papers.jsonl --out unique.jsonl --exact --contained 0.8\n  \
     nearkin dedup papers.jsonl --out longest.jsonl.gz --keep longest --dropped why.jsonl --json")]
 pub(crate) struct Dedup {
     /// Files of JSON lines or tables (.csv, .tsv), plain or packed by gzip or Zstandard, or
@@ -45,6 +46,22 @@ pub(crate) struct Dedup {
     /// longest (with the most shingles)
     #[arg(long, value_name = "WHICH", default_value = "first", value_parser = keep())]
     pub(crate) keep: Keep,
+
+    /// Drop what contains, or is contained in, a kept document: the larger of the two has at least
+    /// so much of the smaller one, 0 to 1 or in percent; then --threshold is 0 unless it is given
+    ///
+    /// Half of a document is similar to the whole to 0.5 only. By estimates this takes documents
+    /// that share boilerplate for parts of each other: give --exact with it.
+    #[arg(long, value_name = "C", value_parser = similarity)]
+    pub(crate) contained: Option<f64>,
+
+    /// Decide by the documents themselves, not by the estimate: nothing is dropped that is not like
+    /// a kept one by its shingles
+    ///
+    /// Looks from three standard errors below the threshold, so that hardly anything is missed,
+    /// either. Takes 8 bytes of disk for each shingle while it works.
+    #[arg(long)]
+    pub(crate) exact: bool,
 
     /// Field that holds a document's key, named in DROPPED; need not be there [default: id]
     #[arg(long, value_name = "NAME")]

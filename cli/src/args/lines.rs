@@ -24,7 +24,8 @@ pub(crate) struct ExactGiven {
     #[arg(long, value_name = "NAME", requires = "from")]
     pub(crate) from_field: Option<String>,
 
-    /// Least exact similarity to print, 0 to 1; what is stale or missing is printed all the same
+    /// Least exact similarity to print, 0 to 1; looks from three standard errors below it unless
+    /// --threshold says from where. What is stale or missing is printed all the same
     #[arg(long, value_name = "T", value_parser = super::values::similarity, requires = "exact")]
     pub(crate) at_least: Option<f64>,
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use nearkin::{Params, Reader, Scheme, Shingles};
+use nearkin::{Alike, Params, Reader, Scheme, Shingles};
 
 use super::format::{self, Format};
 use crate::args::{Dedup, LinesGiven};
@@ -26,7 +26,10 @@ pub(super) struct Asked<'a> {
     /// Where that is, if it is not to stay.
     pub(super) scratch: Option<Scratch>,
     pub(super) archive: Option<Reader>,
+    /// Those of the index of what is kept.
     pub(super) params: Params,
+    /// What makes a duplicate.
+    pub(super) alike: Alike,
     pub(super) fields: Fields,
 }
 
@@ -57,7 +60,7 @@ impl<'a> Asked<'a> {
             return Err(Failure::new("--out and --dropped are the same file", "name two files"));
         }
         let archive = args.index.as_deref().map(opened::to_read).transpose()?;
-        let params = params(args, archive.as_ref())?;
+        let (params, alike) = params(args, archive.as_ref())?;
         let lines = LinesGiven {
             jsonl: args.files.clone(),
             key_field: args.key_field.clone(),
@@ -66,7 +69,7 @@ impl<'a> Asked<'a> {
             ..LinesGiven::default()
         };
         let fields = input::fields(&lines, &params)?.with_key_optional();
-        Ok(Self { args, out, dropped, format, scratch, archive, params, fields })
+        Ok(Self { args, out, dropped, format, scratch, archive, params, alike, fields })
     }
 
     /// An input file's name.
@@ -103,16 +106,31 @@ impl Drop for Scratch {
     }
 }
 
-/// Those of the archive, with what was given instead; or of a new index.
-fn params(args: &Dedup, archive: Option<&Reader>) -> Result<Params, Failure> {
+/// Those of the archive, with what was given instead, or of a new index; and what makes a
+/// duplicate.
+fn params(args: &Dedup, archive: Option<&Reader>) -> Result<(Params, Alike), Failure> {
+    if args.exact && archive.is_some() {
+        return Err(Failure::new(
+            "--exact compares documents, and an index holds none to be compared",
+            "leave --index out; or give the documents of the index as the first FILE",
+        ));
+    }
+    let contained = args.contained.map(|contained| {
+        let alike = Alike::contained(contained);
+        args.given.own_threshold().map_or(alike, |threshold| alike.and_similar(threshold))
+    });
+    let given = match contained {
+        Some(alike) => args.given.clone().with_threshold(alike.similarity_needed().max(0.05)),
+        None => args.given.clone(),
+    };
     let sets = args.items_field.is_some();
     let or_items = |given: &Given| {
         if sets { given.clone().or_shingles(Shingles::Items) } else { given.clone() }
     };
     let params = match archive {
-        None => or_items(&args.given).params()?,
+        None => or_items(&given).params()?,
         Some(archive) => {
-            let params = args.given.changed(archive.params())?;
+            let params = given.changed(archive.params())?;
             let differences = archive.params().signature_differences(&params);
             if !differences.is_empty() {
                 let differences = differences.join("; ");
@@ -121,7 +139,12 @@ fn params(args: &Dedup, archive: Option<&Reader>) -> Result<Params, Failure> {
                     "leave these options out, or --index",
                 ));
             }
-            opened::warn_if_missed(archive.params(), Some(params.threshold()));
+            match args.contained {
+                Some(contained) => {
+                    opened::warn_if_contained_are_missed(archive.params(), contained);
+                }
+                None => opened::warn_if_missed(archive.params(), Some(params.threshold())),
+            }
             params
         }
     };
@@ -132,7 +155,14 @@ fn params(args: &Dedup, archive: Option<&Reader>) -> Result<Params, Failure> {
             "dedup reads texts or sets; use `nearkin admit` for rows",
         ));
     }
-    Ok(params)
+    let alike = contained.unwrap_or_else(|| params.threshold().into());
+    if args.exact && !args.given.names_bands() {
+        return Ok((nearkin::Dedup::params(&params, alike)?, alike));
+    }
+    if let Some(contained) = args.contained.filter(|_| args.given.names_bands()) {
+        opened::warn_if_contained_are_missed(&params, contained);
+    }
+    Ok((params, alike))
 }
 
 fn check_out(path: &Path, args: &Dedup) -> Result<(), Failure> {

@@ -4,84 +4,26 @@
 //! preferred is named, and what was decided after the last checkpoint can be taken back.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use ahash::RandomState;
-use nearkin::{Answer, Batch, Keep, Params, Signature};
+use nearkin::{Alike, Answer, Batch, Params, Signature};
 use rayon::prelude::*;
 
 use super::asked::Asked;
+use super::exactly::Exactly;
 use super::ledger::{Entry, Kind, Verdict, Verdicts};
+use super::order::{CHUNK, Decided, Order};
 use super::work::{Stage, Work};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::{Progress, Unit};
-
-/// Documents decided on together.
-const CHUNK: u64 = 4_096;
 
 /// Documents that a core looks up at a time.
 const TOGETHER: usize = 128;
 
 /// Removes in one batch.
 const REMOVES: usize = 10_000;
-
-/// Which line has which rank.
-enum Order {
-    First,
-    /// From the last line to the first, of this many.
-    Newest(u64),
-    /// Lines from the longest document to the shortest: shingles, counted down, above the line.
-    Longest(Vec<u64>),
-}
-
-impl Order {
-    fn new(keep: Keep, work: &Work) -> Result<Self, Failure> {
-        let lines = work.ledger.count;
-        match keep {
-            Keep::First => Ok(Self::First),
-            Keep::Newest => Ok(Self::Newest(lines)),
-            _ if lines > u64::from(u32::MAX) => Err(Failure::new(
-                format!("--keep longest takes up to {} lines", u32::MAX),
-                "split the input",
-            )),
-            _ => {
-                let mut order = Vec::new();
-                for begin in (0..lines).step_by(4_096) {
-                    let numbers: Vec<u64> = (begin..lines.min(begin + CHUNK)).collect();
-                    let entries = work.ledger.entries(&numbers);
-                    for (number, entry) in
-                        numbers.iter().zip(entries.map_err(|error| work.failed(&error))?)
-                    {
-                        if entry.kind == Kind::Document {
-                            order.push(u64::from(u32::MAX - entry.shingles) << 32 | number);
-                        }
-                    }
-                }
-                order.sort_unstable();
-                Ok(Self::Longest(order))
-            }
-        }
-    }
-
-    /// How many ranks there are of so many lines.
-    fn ranks(&self, lines: u64) -> u64 {
-        match self {
-            Self::First | Self::Newest(_) => lines,
-            Self::Longest(order) => order.len() as u64,
-        }
-    }
-
-    fn line(&self, rank: u64) -> u64 {
-        match self {
-            Self::First => rank,
-            Self::Newest(lines) => lines - 1 - rank,
-            Self::Longest(order) => {
-                let at = usize::try_from(rank).unwrap_or(usize::MAX);
-                order.get(at).map_or(0, |line| line & u64::from(u32::MAX))
-            }
-        }
-    }
-}
 
 pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
     work.ledger.flush().map_err(|error| work.failed(&error))?;
@@ -92,10 +34,20 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
     let mut verdicts = verdicts.map_err(|error| work.failed(&error))?;
     take_back(work)?;
     let progress = Progress::start("deciding", Unit::Documents, Some(ranks));
+    let kept = Arc::clone(&work.kept);
+    let mut exactly = if asked.args.exact { Some(Exactly::new(asked, &kept)?) } else { None };
     while work.state.done < ranks {
         let begin = work.state.done;
-        let end = ranks.min(begin + CHUNK);
-        decide(asked, work, &order, (begin, end), &mut verdicts)?;
+        let decided = match &mut exactly {
+            Some(exactly) => exactly.decide(work, &order, (begin, ranks))?,
+            None => decide(asked, work, &order, (begin, ranks.min(begin + CHUNK)))?,
+        };
+        let end = begin + decided.numbers.len() as u64;
+        let Decided { numbers, verdicts: decided } = decided;
+        let count = |is: fn(&Verdict) -> bool| decided.iter().filter(|one| is(one)).count() as u64;
+        work.state.counts.kept += count(|one| *one == Verdict::Kept);
+        work.state.counts.dropped += count(|one| matches!(one, Verdict::Dropped { .. }));
+        verdicts.write(&numbers, &decided).map_err(|error| work.failed(&error))?;
         work.state.done = end;
         if work.is_due() || end == ranks {
             work.kept.sync()?;
@@ -136,11 +88,10 @@ fn rank_of(key: &[u8]) -> u64 {
 
 fn decide(
     asked: &Asked<'_>,
-    work: &mut Work,
+    work: &Work,
     order: &Order,
     (begin, end): (u64, u64),
-    verdicts: &mut Verdicts,
-) -> Result<(), Failure> {
+) -> Result<Decided, Failure> {
     let numbers: Vec<u64> = (begin..end).map(|rank| order.line(rank)).collect();
     let entries = work.ledger.entries(&numbers).map_err(|error| work.failed(&error))?;
     let mut documents = Vec::with_capacity(entries.len());
@@ -151,22 +102,20 @@ fn decide(
         }
     }
     let found = stored(asked, work, &documents)?;
-    let mut fresh = Fresh::new(work.kept.params(), asked.params.threshold());
+    let mut fresh = Fresh::new(work.kept.params(), asked.alike);
     let mut kept = Batch::new();
-    let mut decided = vec![Verdict::None; numbers.len()];
+    let mut verdicts = vec![Verdict::None; numbers.len()];
     for ((rank, signature), found) in documents.iter().zip(found) {
         // On a tie the stored document, which was kept before.
-        let like = match (found, fresh.like(signature.as_bytes())) {
+        let like = match (found, fresh.like(signature)) {
             (Some(stored), Some(fresh)) if fresh.1 > stored.1 => Some(fresh),
             (stored, fresh) => stored.or(fresh),
         };
         let at = usize::try_from(rank - begin).unwrap_or(usize::MAX);
-        decided[at] = if let Some((of, equal_rows)) = like {
-            work.state.counts.dropped += 1;
-            Verdict::Dropped { of: order.line(of), equal_rows }
+        verdicts[at] = if let Some((of, equal_rows)) = like {
+            Verdict::Dropped { of: order.line(of), equal: equal_rows }
         } else {
-            work.state.counts.kept += 1;
-            fresh.push(*rank, signature.as_bytes());
+            fresh.push(*rank, signature);
             kept = kept.insert(key_of(*rank), signature);
             Verdict::Kept
         };
@@ -174,7 +123,7 @@ fn decide(
     if !kept.is_empty() {
         work.kept.write(kept)?;
     }
-    verdicts.write(&numbers, &decided).map_err(|error| work.failed(&error))
+    Ok(Decided { numbers, verdicts })
 }
 
 /// A rank, and how many rows are equal.
@@ -189,7 +138,7 @@ fn stored(
     let snapshot = work.kept.snapshot();
     let some = |some: &[(u64, Signature)]| {
         let signatures: Vec<_> = some.iter().map(|(_, signature)| signature.clone()).collect();
-        let queries = snapshot.queries(&signatures).threshold(asked.params.threshold());
+        let queries = snapshot.queries(&signatures).alike(asked.alike);
         let first = |answer: Answer| {
             answer.matches.first().map(|found| (rank_of(&found.key), found.equal_rows))
         };
@@ -203,7 +152,7 @@ fn stored(
 /// that a band is equal and enough rows are.
 struct Fresh<'a> {
     ranks: Vec<u64>,
-    signatures: Vec<&'a [u8]>,
+    signatures: Vec<&'a Signature>,
     /// By the number of a band and its bytes: who had it last.
     bands: HashMap<(usize, &'a [u8]), usize, RandomState>,
     /// For each band of each document, the earlier document with the same band.
@@ -211,11 +160,12 @@ struct Fresh<'a> {
     band_bytes: usize,
     band_count: usize,
     lane_bytes: usize,
-    equal_rows_min: u32,
+    params: &'a Params,
+    alike: Alike,
 }
 
 impl<'a> Fresh<'a> {
-    fn new(params: &Params, threshold: f64) -> Self {
+    fn new(params: &'a Params, alike: Alike) -> Self {
         Self {
             ranks: Vec::new(),
             signatures: Vec::new(),
@@ -224,15 +174,16 @@ impl<'a> Fresh<'a> {
             band_bytes: params.band_bytes(),
             band_count: params.bands(),
             lane_bytes: params.signature_bytes() / params.hashes(),
-            equal_rows_min: params.equal_rows_min(threshold),
+            params,
+            alike,
         }
     }
 
-    fn bands(&self, signature: &'a [u8]) -> impl Iterator<Item = (usize, &'a [u8])> + use<'a> {
-        signature.chunks_exact(self.band_bytes).take(self.band_count).enumerate()
+    fn bands(&self, signature: &'a Signature) -> impl Iterator<Item = (usize, &'a [u8])> + use<'a> {
+        signature.as_bytes().chunks_exact(self.band_bytes).take(self.band_count).enumerate()
     }
 
-    fn push(&mut self, rank: u64, signature: &'a [u8]) {
+    fn push(&mut self, rank: u64, signature: &'a Signature) {
         let at = self.ranks.len();
         for band in self.bands(signature) {
             self.before.push(self.bands.insert(band, at));
@@ -242,18 +193,20 @@ impl<'a> Fresh<'a> {
     }
 
     /// The most similar one, of equally similar ones the first.
-    fn like(&self, signature: &'a [u8]) -> Option<Like> {
+    fn like(&self, signature: &'a Signature) -> Option<Like> {
         let mut best: Option<Like> = None;
         for band in self.bands(signature) {
             let mut next = self.bands.get(&band).copied();
             while let Some(at) = next {
                 next = self.before[at * self.band_count + band.0];
-                let equal_rows = self.equal_rows(self.signatures[at], signature);
+                let other = self.signatures[at];
+                let equal_rows = self.equal_rows(other.as_bytes(), signature.as_bytes());
+                let counts = (signature.shingle_count(), other.shingle_count());
                 let found = (self.ranks[at], equal_rows);
                 let is_better = best.is_none_or(|(rank, most)| {
                     equal_rows > most || (equal_rows == most && found.0 < rank)
                 });
-                if equal_rows >= self.equal_rows_min && is_better {
+                if is_better && self.alike.is_reached(self.params, equal_rows, counts) {
                     best = Some(found);
                 }
             }

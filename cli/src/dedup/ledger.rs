@@ -134,14 +134,23 @@ impl Ledger {
         Ok(Some(Self { entries, texts, signature_bytes, count, texts_bytes, buffer }))
     }
 
-    /// Appends an entry; where its texts lie is filled in.
-    pub(super) fn push(&mut self, mut entry: Entry, key: &[u8], other: &[u8]) -> io::Result<()> {
+    /// Appends an entry; where its texts lie is filled in. Hashes of its shingles, if they are
+    /// wanted again, lie behind the texts: as many as the entry counts.
+    pub(super) fn push(
+        &mut self,
+        mut entry: Entry,
+        (key, other): (&[u8], &[u8]),
+        shingles: &[u64],
+    ) -> io::Result<()> {
         let length = |text: &[u8]| u32::try_from(text.len()).unwrap_or(u32::MAX);
         entry.key = Text { begin: self.texts_bytes, bytes: length(key) };
         entry.other = Text { begin: 0, bytes: length(other) };
         self.texts.write_all(key)?;
         self.texts.write_all(other)?;
-        self.texts_bytes += (key.len() + other.len()) as u64;
+        self.texts_bytes += (key.len() + other.len() + size_of_val(shingles)) as u64;
+        for hash in shingles {
+            self.texts.write_all(&hash.to_le_bytes())?;
+        }
         self.buffer.clear();
         entry.encode(&mut self.buffer, self.signature_bytes);
         self.count += 1;
@@ -175,6 +184,13 @@ impl Ledger {
             }
         }
         Ok(found)
+    }
+
+    /// The hashes of the shingles of a document that was appended with them.
+    pub(super) fn shingles(&self, entry: &Entry) -> io::Result<Vec<u64>> {
+        let begin = entry.other.begin + u64::from(entry.other.bytes);
+        let bytes = read_at(self.texts.get_ref(), begin, entry.shingles as usize * 8)?;
+        Ok(bytes.chunks_exact(8).map(|bytes| u64_at(bytes, 0)).collect())
     }
 
     /// A text.
@@ -229,9 +245,10 @@ pub(super) enum Verdict {
     None,
     Kept,
     /// Like a kept one, whose number it is.
+    /// So many rows are equal, or with `--exact` so many shingles shared.
     Dropped {
         of: u64,
-        equal_rows: u32,
+        equal: u32,
     },
 }
 
@@ -240,18 +257,18 @@ pub(super) const VERDICT_BYTES: u64 = 16;
 
 impl Verdict {
     fn encode(self) -> [u8; 16] {
-        let (kind, equal_rows, of) = match self {
+        let (kind, equal, of) = match self {
             Self::None => (0, 0, 0),
             Self::Kept => (1, 0, 0),
-            Self::Dropped { of, equal_rows } => (2_u64, equal_rows, of),
+            Self::Dropped { of, equal } => (2_u64, equal, of),
         };
-        (u128::from(of) << 64 | u128::from(u64::from(equal_rows) << 32 | kind)).to_le_bytes()
+        (u128::from(of) << 64 | u128::from(u64::from(equal) << 32 | kind)).to_le_bytes()
     }
 
     pub(super) fn decode(bytes: [u8; 16]) -> Self {
         match u32_at(&bytes, 0) {
             1 => Self::Kept,
-            2 => Self::Dropped { of: u64_at(&bytes, 8), equal_rows: u32_at(&bytes, 4) },
+            2 => Self::Dropped { of: u64_at(&bytes, 8), equal: u32_at(&bytes, 4) },
             _ => Self::None,
         }
     }
@@ -324,7 +341,9 @@ mod tests {
         let open = |counts| Ledger::open(dir.path(), 16, counts).unwrap();
         let mut ledger = open((0, 0)).unwrap();
         for line in 0..100 {
-            ledger.push(entry(line), format!("key {line}").as_bytes(), b"other").unwrap();
+            let (key, shingles) = (format!("key {line}"), [line, line * line, u64::MAX]);
+            let shingles = [&shingles[..], &[0; 6]].concat();
+            ledger.push(entry(line), (key.as_bytes(), b"other"), &shingles).unwrap();
         }
         ledger.sync().unwrap();
         for numbers in [vec![3, 4, 5], vec![9, 8, 7, 6], vec![50, 2, 3, 1, 0, 99]] {
@@ -336,13 +355,15 @@ mod tests {
                 let key = String::from_utf8(ledger.text(entry.key).unwrap()).unwrap();
                 assert_eq!(key, format!("key {number}"));
                 assert_eq!(ledger.text(entry.other).unwrap(), b"other");
+                let shingles = ledger.shingles(&entry).unwrap();
+                assert_eq!(shingles[..4], [*number, number * number, u64::MAX, 0]);
             }
         }
         let (count, texts) = (ledger.count, ledger.texts_bytes);
         drop(ledger);
         assert!(open((count + 1, texts)).is_none() && open((count, texts + 1)).is_none());
         let mut ledger = open((2, 22)).unwrap();
-        ledger.push(entry(5), b"k", b"").unwrap();
+        ledger.push(entry(5), (b"k", b""), &[]).unwrap();
         ledger.flush().unwrap();
         assert_eq!(ledger.entries(&[2]).unwrap()[0].line, 5);
     }
@@ -351,7 +372,7 @@ mod tests {
     fn verdicts_come_back_whatever_the_order_they_were_written_in() {
         let dir = tempfile::tempdir().unwrap();
         let mut verdicts = Verdicts::open(dir.path(), 6).unwrap();
-        let dropped = |of| Verdict::Dropped { of, equal_rows: 128 };
+        let dropped = |of| Verdict::Dropped { of, equal: 128 };
         verdicts.write(&[5, 4, 3], &[Verdict::Kept, dropped(5), dropped(1 << 40)]).unwrap();
         verdicts.write(&[0, 2], &[dropped(0), Verdict::Kept]).unwrap();
         let mut reader = verdicts.read_from(0).unwrap();

@@ -7,13 +7,13 @@
 use std::fs::File;
 use std::io;
 
-use nearkin::{Signature, Variety};
+use nearkin::{Original, Signature, Variety};
 
 use super::asked::Asked;
 use super::format::Format;
 use super::ledger::{Entry, Kind, Text};
 use super::work::{Stage, Work};
-use crate::content::Reading;
+use crate::content::{Reading, Sketched};
 use crate::failure::Failure;
 use crate::guess::Spelling;
 use crate::input::{Input, LineFiles, Position};
@@ -31,6 +31,8 @@ struct Read {
     origin: Origin,
     key: Vec<u8>,
     signature: Signature,
+    /// With `--exact`, the hashes of its shingles.
+    shingles: Vec<u64>,
     /// The most similar document of the archive, and the number of equal rows.
     like: Option<(Vec<u8>, u32)>,
     /// Of a text of so few different shingles that others of its kind look like copies.
@@ -108,22 +110,31 @@ pub(super) fn input(asked: &Asked<'_>, work: &Work) -> Result<LineFiles, Failure
 /// Reads a line, and looks for it in the archive.
 fn read(asked: &Asked<'_>, reading: &Reading, raw: Raw) -> nearkin::Result<Result<Read, Skipped>> {
     let origin = raw.origin.clone();
-    let (sketched, variety) = match reading.sketch_varied(raw) {
-        Ok(sketched) => sketched,
+    let read = if asked.args.exact {
+        let taken_apart = |(key, original): (_, Original)| {
+            (key, original.signature().clone(), original.shingle_hashes().to_vec(), None)
+        };
+        reading.original(raw).map(taken_apart)
+    } else {
+        let with_variety = |(sketched, variety): (Sketched, _)| {
+            (sketched.name, sketched.signature, Vec::new(), variety)
+        };
+        reading.sketch_varied(raw).map(with_variety)
+    };
+    let (key, signature, shingles, variety) = match read {
+        Ok(read) => read,
         Err(skipped) => return Ok(Err(skipped)),
     };
-    let (key, signature) = (sketched.name, sketched.signature);
     let like = match &asked.archive {
         None => None,
         Some(archive) => {
-            let threshold = asked.params.threshold();
-            let answer = archive.query(&signature).threshold(threshold).limit(1).run()?;
+            let answer = archive.query(&signature).alike(asked.alike).limit(1).run()?;
             answer.matches.into_iter().next().map(|found| (found.key, found.equal_rows))
         }
     };
     let threshold = asked.params.threshold();
-    let few = variety.filter(|variety| variety.is_too_small(threshold));
-    Ok(Ok(Read { origin, key, signature, like, few }))
+    let few = variety.filter(|variety: &Variety| variety.is_too_small(threshold));
+    Ok(Ok(Read { origin, key, signature, shingles, like, few }))
 }
 
 /// Appends a chunk to the ledger.
@@ -145,7 +156,7 @@ fn append(
                 let (kind, detail) = (one.reason.kind(), one.reason.detail());
                 let entry = entry(Kind::Skipped, place(asked, work, &one.origin));
                 skipped.push(one);
-                work.ledger.push(entry, kind.as_bytes(), detail.as_bytes())
+                work.ledger.push(entry, (kind.as_bytes(), detail.as_bytes()), &[])
             }
         };
         pushed.map_err(|error| work.failed(&error))?;
@@ -155,7 +166,7 @@ fn append(
 }
 
 fn push(asked: &Asked<'_>, work: &mut Work, document: Read) -> io::Result<()> {
-    let Read { origin, key, signature, like, few } = document;
+    let Read { origin, key, signature, shingles, like, few } = document;
     work.state.counts.repetitive += u64::from(few.is_some());
     let (kind, other, equal_rows) = match like {
         None => (Kind::Document, Vec::new(), 0),
@@ -169,7 +180,7 @@ fn push(asked: &Asked<'_>, work: &mut Work, document: Read) -> io::Result<()> {
         signature: signature.as_bytes().to_vec(),
         ..entry(kind, place(asked, work, &origin))
     };
-    work.ledger.push(entry, &key, &other)
+    work.ledger.push(entry, (&key, &other), &shingles)
 }
 
 /// Which file a line is of, and which line: behind the one before.

@@ -11,6 +11,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nearkin::{Durability, Index, Options, Reader};
@@ -42,7 +43,9 @@ pub(super) struct Plan {
     pub(super) fields: Fields,
     /// Their id.
     pub(super) params: String,
-    pub(super) threshold: String,
+    /// What makes a duplicate, and whether by the documents themselves.
+    pub(super) alike: String,
+    pub(super) exact: bool,
     pub(super) keep: String,
     pub(super) archive: Option<Archive>,
     pub(super) dropped: PathBuf,
@@ -56,11 +59,12 @@ impl Plan {
             _ => None,
         };
         Ok(Self {
-            version: 2,
+            version: 3,
             files: input_files(&asked.args.files)?,
             fields: asked.fields.clone(),
             params: format!("{:016x}", asked.params.id()),
-            threshold: asked.params.threshold().to_string(),
+            alike: asked.alike.to_string(),
+            exact: asked.args.exact,
             keep: format!("{:?}", asked.args.keep),
             archive,
             dropped: asked.dropped.clone(),
@@ -141,7 +145,7 @@ pub(super) struct Work {
     pub(super) folder: PathBuf,
     pub(super) state: State,
     /// The documents that are kept, by their ranks.
-    pub(super) kept: Index,
+    pub(super) kept: Arc<Index>,
     pub(super) ledger: Ledger,
     stored: Instant,
     /// Held from before anything in the folder is read or removed: it keeps a second run out.
@@ -167,7 +171,7 @@ impl Work {
                 "wait for it, or write to another file",
             ));
         };
-        let opened = Index::open(folder.join("kept"), options()).ok();
+        let opened = Index::open(folder.join("kept"), options()).ok().map(Arc::new);
         let state: Option<State> = checkpoint::load(&folder.join("state"));
         let signature_bytes = asked.params.signature_bytes();
         if let (Some(kept), Some(state)) = (opened, state) {
@@ -185,7 +189,7 @@ impl Work {
             }
         }
         empty(&folder).map_err(failed)?;
-        let kept = Index::create(folder.join("kept"), &asked.params, options())?;
+        let kept = Arc::new(Index::create(folder.join("kept"), &asked.params, options())?);
         let ledger = Ledger::open(&folder, signature_bytes, (0, 0)).map_err(failed)?;
         let Some(ledger) = ledger else { return Err(Failure::new("the ledger is gone", "")) };
         packed::discard(&asked.out);

@@ -2,7 +2,7 @@
 
 use std::io::{BufReader, Read as _};
 
-use nearkin::Params;
+use nearkin::Overlap;
 use serde::Serialize;
 
 use super::asked::Asked;
@@ -33,7 +33,11 @@ struct DroppedObject<'a> {
     of_file: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     of_line: Option<u64>,
+    /// With `--exact` that of the shingles, else the estimate.
     similarity: f64,
+    /// Where `--contained` asks for it: how much of the smaller one the larger one contains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contained: Option<f64>,
     /// Whether that is a document of the index.
     in_index: bool,
     /// It has so few different shingles that others of its kind look like copies.
@@ -164,7 +168,7 @@ pub(super) fn why(
         let found = work.ledger.entries(&[number])?.into_iter().next();
         found.ok_or_else(|| std::io::Error::other("an entry is missing"))
     };
-    let Entry { kind, repetitive, file, line, key, other, equal_rows, .. } =
+    let Entry { kind, repetitive, file, line, key, other, shingles, equal_rows, .. } =
         entry(work.state.done)?;
     let (key, other) = (work.ledger.text(key)?, work.ledger.text(other)?);
     let name = asked.name(file);
@@ -173,14 +177,21 @@ pub(super) fn why(
         let object = SkippedObject { file: &name, line, skipped, reason };
         return Ok((kind, serde_json::to_vec(&object)?));
     }
-    let (of, of_key, equal_rows) = match verdict {
-        Verdict::Dropped { of, equal_rows } => {
+    let (of, of_key, told) = match verdict {
+        Verdict::Dropped { of, equal } => {
             let of = entry(of)?;
             let of_key = work.ledger.text(of.key)?;
-            (Some((asked.name(of.file), of.line)), of_key, equal_rows)
+            let told = told(asked, equal, (shingles, of.shingles));
+            (Some((asked.name(of.file), of.line)), of_key, told)
         }
-        _ => (None, other, equal_rows),
+        _ => {
+            let stored = asked.archive.as_ref().map(|archive| archive.signature(&other));
+            let stored = stored.transpose().map_err(std::io::Error::other)?.flatten();
+            let stored = stored.map_or(0, |signature| signature.shingle_count());
+            (None, other, told(asked, equal_rows, (shingles, stored)))
+        }
     };
+    let (similarity, contained) = told;
     let object = serde_json::to_vec(&DroppedObject {
         key: text(&key).as_deref(),
         file: &name,
@@ -188,7 +199,8 @@ pub(super) fn why(
         of_key: text(&of_key).as_deref(),
         of_file: of.as_ref().map(|(file, _)| file.as_str()),
         of_line: of.as_ref().map(|(_, line)| *line),
-        similarity: similarity(&asked.params, equal_rows),
+        similarity,
+        contained,
         in_index: of.is_none(),
         repetitive,
     })?;
@@ -200,8 +212,17 @@ fn text(key: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
     (!key.is_empty()).then(|| lossy(key))
 }
 
-fn similarity(params: &Params, equal_rows: u32) -> f64 {
-    params.similarity(equal_rows)
+/// The similarity of a document and what it is like, and how much is contained if that was asked
+/// for: of equal rows, or with `--exact` of shared shingles.
+fn told(asked: &Asked<'_>, equal: u32, counts: (u32, u32)) -> (f64, Option<f64>) {
+    let (similarity, contained) = if asked.args.exact {
+        let overlap = Overlap::of(equal as usize, counts.0 as usize, counts.1 as usize);
+        (overlap.similarity, Some(overlap.containment))
+    } else {
+        let contained = asked.params.containment(equal, counts.0, counts.1);
+        (asked.params.similarity(equal), contained.map(|told| told.estimate))
+    };
+    (similarity, contained.filter(|_| asked.args.contained.is_some()))
 }
 
 /// Makes durable what was written.

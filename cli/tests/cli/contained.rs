@@ -37,7 +37,87 @@ fn a_half_is_found_by_what_contains_it() {
     let told = scratch.run("clusters ix --contained 0.8").ends_with(0);
     assert!(told.stdout.contains("docs/half.txt"), "{}", told.stdout);
     assert!(!told.stdout.contains("docs/other.txt"), "{}", told.stdout);
-    scratch.run("query ix docs/other.txt --contained 0.8 --exact").ends_with(2);
+}
+
+/// Texts of which the larger one has from 0.7 to 0.9 of the smaller one: the documents decide.
+#[test]
+fn what_is_contained_is_verified_by_the_documents() {
+    let scratch = Scratch::new();
+    scratch.write("docs/whole.txt", words(0, 400));
+    let part = |number: u32| {
+        let shared = 140 + number;
+        (
+            shared,
+            format!(
+                "{} {}",
+                words(0, shared),
+                words(number * 1_000, number * 1_000 + 200 - shared)
+            ),
+        )
+    };
+    for number in 1..40 {
+        scratch.write(&format!("docs/{}.txt", part(number).0), part(number).1);
+    }
+    scratch.run("add ix docs --shingles words:1 --threshold 0.3").ends_with(0);
+    let command = "query ix --key docs/whole.txt --contained 0.8 --limit 100 --json";
+    let estimated = scratch.run(command).ends_with(0).objects();
+    let exact = scratch.run(&format!("{command} --exact")).ends_with(0).objects();
+    let share = |row: &Value| {
+        let name = row["key"].as_str().unwrap().trim_start_matches("docs/");
+        name.trim_end_matches(".txt").parse::<f64>().unwrap() / 200.0
+    };
+    // The estimate claims some that are below, and misses some that are not.
+    assert!(estimated.iter().any(|row| share(row) < 0.8), "{estimated:?}");
+    assert!(estimated.iter().filter(|row| share(row) >= 0.8).count() < 20);
+    assert_eq!(exact.len(), 20);
+    for row in &exact {
+        let told = row["exact_contained"].as_f64().unwrap();
+        assert!((told - share(row)).abs() < 1e-12, "{row}");
+        assert!(share(row) >= 0.8 && row["exact"].as_f64().unwrap() < 0.5, "{row}");
+    }
+    let limited = "query ix docs/whole.txt --contained 0.8 --limit 3 --exact --json";
+    assert_eq!(scratch.run(limited).ends_with(0).objects().len(), 3);
+    let pairs = scratch.run("pairs ix --contained 0.8 --exact --json").ends_with(0).objects();
+    let of_whole = pairs.iter().filter(|pair| pair["b"] == "docs/whole.txt");
+    assert_eq!(of_whole.count(), 20);
+    assert!(pairs.iter().all(|pair| pair["exact_contained"].as_f64().unwrap() >= 0.8));
+    let table = scratch.run("pairs ix --contained 0.8 --exact --sort").ends_with(0);
+    let head = table.stdout.lines().next().unwrap();
+    assert!(head.trim_start().starts_with("contained  exact  similarity"), "{head}");
+    table.says(&["of which one contains 0.8 of the other"]);
+    let one = scratch.run("query ix docs/whole.txt --contained 0.8 --exact").ends_with(0).stdout;
+    assert!(one.trim_start().starts_with("contained  exact  similarity    error  key"), "{one}");
+}
+
+#[test]
+fn a_part_of_a_stored_document_is_turned_away() {
+    let scratch = Scratch::new();
+    let line = |key: &str, text: String| format!("{{\"id\":\"{key}\",\"text\":\"{text}\"}}\n");
+    let lines = [
+        line("whole", words(0, 400)),
+        line("half", words(0, 200)),
+        line("other", words(5_000, 5_400)),
+        line("all", words(0, 5_000)),
+    ];
+    scratch.write("in.jsonl", lines.concat());
+    let admitted = scratch.run("admit plain --jsonl in.jsonl").ends_with(0);
+    admitted.says(&["4 documents admitted"]);
+    let told = scratch.run("admit ix --jsonl in.jsonl --contained 0.8 --relate 0.3").ends_with(0);
+    let rows: Vec<_> = told.stdout.lines().collect();
+    assert!(rows[1].starts_with("rejected   half  duplicate of whole (0."), "{}", rows[1]);
+    assert!(rows[1].contains(", contained ") && rows[1].contains("+-"), "{}", rows[1]);
+    assert_eq!(rows[2], "admitted   other");
+    let told = scratch.run("admit long --jsonl in.jsonl --contained 80% --keep longest --json");
+    let rows = told.ends_with(0).objects();
+    assert_eq!(
+        (&rows[1]["decision"], &rows[0]["decision"]),
+        (&"rejected".into(), &"admitted".into())
+    );
+    assert!(rows[1]["duplicates"][0]["contained"].as_f64().unwrap() > 0.8, "{}", rows[1]);
+    scratch.run("create narrow --threshold 0.9").ends_with(0);
+    let narrow = scratch.run("admit narrow --jsonl in.jsonl --contained 0.8").ends_with(0);
+    narrow.says(&["warning: a document that has 0.8 of one half as long"]);
+    scratch.run("admit ix --jsonl in.jsonl --reject 0.5 --relate 0.6").ends_with(2);
 }
 
 #[test]

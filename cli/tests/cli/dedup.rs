@@ -5,6 +5,8 @@ use super::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+#[path = "dedup/exactly.rs"]
+mod exactly;
 #[path = "dedup/formats.rs"]
 mod formats;
 
@@ -205,8 +207,12 @@ fn a_run_killed_again_and_again_writes_what_an_undisturbed_one_does() {
     let scratch = Scratch::new();
     scratch.write("in.jsonl", lines(60_000));
     let mut kills = 0;
-    for (keep, out) in [("first", "a.jsonl"), ("newest", "a.jsonl.gz"), ("longest", "a.jsonl.zst")]
-    {
+    for (keep, out) in [
+        ("first", "a.jsonl"),
+        ("newest", "a.jsonl.gz"),
+        ("longest", "a.jsonl.zst"),
+        ("longest --exact", "b.jsonl"),
+    ] {
         let whole = format!("dedup in.jsonl --out whole-{out} --keep {keep} --dropped whole-d.gz");
         scratch.run(&whole).ends_with(0);
         let killed = format!("dedup in.jsonl --out {out} --keep {keep} --dropped d.gz");
@@ -216,7 +222,9 @@ fn a_run_killed_again_and_again_writes_what_an_undisturbed_one_does() {
         assert!(bytes("d.gz") == bytes("whole-d.gz"), "{keep}");
         assert!(!scratch.path(&format!("{out}.nearkin-work")).exists());
         // What is packed can be read again, and nothing of it is like another.
-        let again = scratch.run(&format!("dedup {out} --out again.jsonl --json")).ends_with(0);
+        let exact = if keep.contains("--exact") { "--exact " } else { "" };
+        let again = format!("dedup {out} {exact}--out again.jsonl --json");
+        let again = scratch.run(&again).ends_with(0);
         let counts = &again.objects()[0];
         assert_eq!((&counts["dropped"], &counts["skipped"]), (&0.into(), &0.into()), "{keep}");
     }

@@ -73,6 +73,46 @@ fn a_text_with_the_same_signature_and_more_words_is_stale() {
     scratch.run("report ix --out r.html").ends_with(0).says(&["changed"]);
 }
 
+/// Pairs of exactly 0.7, of which the estimates of half are below.
+#[test]
+fn at_least_looks_from_three_standard_errors_below() {
+    let scratch = Scratch::new();
+    for pair in 0..60 {
+        let first = pair * 1_000;
+        scratch.write(&format!("docs/{pair}a.txt"), words(first, first + 85));
+        scratch.write(&format!("docs/{pair}b.txt"), words(first + 15, first + 100));
+    }
+    scratch.run("add ix docs --shingles words:1 --threshold 0.6").ends_with(0);
+    let count = |command: &str| scratch.run(command).ends_with(0).objects().len();
+    let estimated = count("pairs ix --threshold 0.7 --json");
+    assert!((10..50).contains(&estimated), "{estimated}");
+    assert_eq!(count("pairs ix --threshold 0.7 --exact --at-least 0.7 --json"), estimated);
+    assert!(count("pairs ix --exact --at-least 0.7 --json") >= 59);
+    assert_eq!(count("pairs ix --exact --at-least 0.71 --json"), 0);
+    let found = (0..60).filter(|pair| {
+        let command = format!("query ix --key docs/{pair}a.txt --exact --at-least 0.7 --json");
+        count(&command) == 1
+    });
+    assert!(found.count() >= 59);
+}
+
+#[test]
+fn the_limit_counts_what_was_verified() {
+    let scratch = Scratch::new();
+    scratch.write("asked.txt", words(0, 400));
+    for other in 0..60 {
+        let shared = 320 + other;
+        let own = words(1_000 * (other + 1), 1_000 * (other + 1) + 400 - shared);
+        scratch.write(&format!("docs/{other:02}.txt"), format!("{} {own}", words(0, shared)));
+    }
+    scratch.run("add ix docs --shingles words:1 --threshold 0.5").ends_with(0);
+    let command = "query ix asked.txt --exact --at-least 0.82 --json --limit";
+    let all = scratch.run(&format!("{command} 100")).ends_with(0).objects();
+    let some = scratch.run(&format!("{command} 5")).ends_with(0).objects();
+    assert!(all.len() > 10 && all.iter().all(|row| row["exact"].as_f64().unwrap() >= 0.82));
+    assert_eq!(some, all[..5]);
+}
+
 #[test]
 fn lines_are_found_again_by_their_keys() {
     let scratch = Scratch::new();

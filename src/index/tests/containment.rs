@@ -251,7 +251,9 @@ fn collapsed_pairs_are_those_of_brute_force_wherever_documents_lie() {
         let what = (signature.as_bytes().to_vec(), signature.shingle_count());
         groups.entry(what).or_default().push(key.clone());
     }
-    groups.values_mut().for_each(|keys| keys.sort());
+    for keys in groups.values_mut() {
+        keys.sort();
+    }
     let groups: Vec<_> = groups.into_iter().collect();
     let mut expected = BTreeSet::new();
     for (at, ((bytes, count), keys)) in groups.iter().enumerate() {
@@ -369,7 +371,9 @@ fn newcomers_are_admitted_as_by_brute_force() {
                         assert_eq!(listed(removed), duplicates);
                         let found: Vec<_> = listed(found).into_iter().map(|(key, _)| key).collect();
                         assert_eq!(found, related);
-                        duplicates.iter().for_each(|(key, _)| drop(stored.remove(key)));
+                        for (key, _) in &duplicates {
+                            stored.remove(key);
+                        }
                         stored.insert(newcomer.key.clone(), own.clone());
                     }
                 }

@@ -1,0 +1,74 @@
+//! The order in which documents are decided on, and what is decided on some of them.
+
+use nearkin::Keep;
+
+use super::ledger::{Kind, Verdict};
+use super::work::Work;
+use crate::failure::Failure;
+
+/// Documents decided on together.
+pub(super) const CHUNK: u64 = 4_096;
+
+/// What was decided on the lines of some ranks.
+pub(super) struct Decided {
+    pub(super) numbers: Vec<u64>,
+    pub(super) verdicts: Vec<Verdict>,
+}
+
+/// Which line has which rank.
+pub(super) enum Order {
+    First,
+    /// Of so many lines.
+    Newest(u64),
+    /// Lines from the longest document to the shortest: shingles, counted down, above the line.
+    Longest(Vec<u64>),
+}
+
+impl Order {
+    pub(super) fn new(keep: Keep, work: &Work) -> Result<Self, Failure> {
+        let lines = work.ledger.count;
+        match keep {
+            Keep::First => Ok(Self::First),
+            Keep::Newest => Ok(Self::Newest(lines)),
+            _ if lines > u64::from(u32::MAX) => Err(Failure::new(
+                format!("--keep longest takes up to {} lines", u32::MAX),
+                "split the input",
+            )),
+            _ => {
+                let mut order = Vec::new();
+                for begin in (0..lines).step_by(4_096) {
+                    let numbers: Vec<u64> = (begin..lines.min(begin + CHUNK)).collect();
+                    let entries = work.ledger.entries(&numbers);
+                    for (number, entry) in
+                        numbers.iter().zip(entries.map_err(|error| work.failed(&error))?)
+                    {
+                        if entry.kind == Kind::Document {
+                            order.push(u64::from(u32::MAX - entry.shingles) << 32 | number);
+                        }
+                    }
+                }
+                order.sort_unstable();
+                Ok(Self::Longest(order))
+            }
+        }
+    }
+
+    /// How many ranks there are of so many lines.
+    pub(super) fn ranks(&self, lines: u64) -> u64 {
+        match self {
+            Self::First | Self::Newest(_) => lines,
+            Self::Longest(order) => order.len() as u64,
+        }
+    }
+
+    pub(super) fn line(&self, rank: u64) -> u64 {
+        match self {
+            Self::First => rank,
+            Self::Newest(lines) => lines - 1 - rank,
+            Self::Longest(order) => {
+                let at = usize::try_from(rank).unwrap_or(usize::MAX);
+                order.get(at).map_or(0, |line| line & u64::from(u32::MAX))
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! `dedup --exact` and `--contained` against brute force.
+
+use super::*;
+
+/// Texts of one form, of which some are copies, halves, or joined: words by their numbers.
+fn texts(count: u64) -> Vec<Vec<u64>> {
+    let mut state = 11_u64;
+    let mut random = move |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) % below
+    };
+    let mut texts: Vec<Vec<u64>> = Vec::new();
+    for at in 0..count {
+        let own: Vec<u64> = (0..40 + random(30)).map(|word| at * 1_000 + word).collect();
+        let other =
+            texts.get(usize::try_from(random(at.max(1))).unwrap()).cloned().unwrap_or_default();
+        // A form that all share takes about two thirds of a text.
+        let form = 1_000_000_000..1_000_000_090;
+        texts.push(match random(6) {
+            0 if at > 0 => {
+                other.iter().map(|word| if random(9) == 0 { 7 } else { *word }).collect()
+            }
+            1 if at > 0 => {
+                other.iter().map(|word| if random(30) == 0 { 7 } else { *word }).collect()
+            }
+            2 if at > 0 => other[..other.len() / 2].to_vec(),
+            3 if at > 0 => [other, own].concat(),
+            4 => form.chain(own).collect(),
+            _ => own,
+        });
+    }
+    texts
+}
+
+/// The definition: in order, what is alike enough one kept before goes, for the most similar.
+fn decided(
+    texts: &[Vec<u64>],
+    order: &[usize],
+    is_alike: &dyn Fn(f64, f64) -> bool,
+) -> BTreeMap<u64, (u64, f64, f64)> {
+    let sets: Vec<BTreeSet<&u64>> = texts.iter().map(|text| text.iter().collect()).collect();
+    let (mut kept, mut dropped) = (Vec::new(), BTreeMap::new());
+    for at in order {
+        let mut best: Option<(usize, f64, f64)> = None;
+        for of in &kept {
+            let (a, b): (&BTreeSet<_>, &BTreeSet<_>) = (&sets[*at], &sets[*of]);
+            let shared = a.intersection(b).count();
+            let similarity = shared as f64 / (a.len() + b.len() - shared) as f64;
+            let contained = shared as f64 / a.len().min(b.len()) as f64;
+            if is_alike(similarity, contained) && best.is_none_or(|best| similarity > best.1) {
+                best = Some((*of, similarity, contained));
+            }
+        }
+        match best {
+            None => kept.push(*at),
+            Some((of, similarity, contained)) => {
+                dropped.insert(*at as u64, (of as u64, similarity, contained));
+            }
+        }
+    }
+    dropped
+}
+
+fn written(scratch: &Scratch) -> BTreeMap<u64, Value> {
+    let dropped = objects(&text(scratch, "out.jsonl.dropped.jsonl"));
+    let key = |one: &Value, name: &str| one[name].as_str().unwrap().parse::<u64>().unwrap();
+    dropped.into_iter().map(|one| (key(&one, "key"), one)).collect()
+}
+
+#[test]
+fn exactly_what_is_like_a_kept_one_is_dropped() {
+    let scratch = Scratch::new();
+    let texts = texts(1_500);
+    let line = |(at, text): (usize, &Vec<u64>)| {
+        let text: Vec<_> = text.iter().map(|word| format!("w{word}")).collect();
+        format!("{}\n", serde_json::json!({"id": at, "text": text.join(" ")}))
+    };
+    scratch.write("in.jsonl", texts.iter().enumerate().map(line).collect::<String>());
+    let first: Vec<usize> = (0..texts.len()).collect();
+    let mut longest = first.clone();
+    let distinct = |at: usize| texts[at].iter().collect::<BTreeSet<_>>().len();
+    longest.sort_by_key(|at| std::cmp::Reverse(distinct(*at)));
+    // Bands of a row each: whatever shares a word is looked at.
+    let how =
+        "--shingles words:1 --hashes 256 --bands 256 --rows-per-band 1 --lane-bits 16 --exact";
+    let similar: &dyn Fn(f64, f64) -> bool = &|similarity, _| similarity >= 0.7;
+    let contained: &dyn Fn(f64, f64) -> bool = &|_, contained| contained >= 0.8;
+    let both: &dyn Fn(f64, f64) -> bool =
+        &|similarity, contained| contained >= 0.8 && similarity >= 0.4;
+    for (options, order, is_alike) in [
+        ("--threshold 0.7", &first, similar),
+        ("--contained 0.8", &first, contained),
+        ("--contained 80% --threshold 0.4 --keep longest", &longest, both),
+    ] {
+        let expected = decided(&texts, order, is_alike);
+        scratch.run(&format!("dedup in.jsonl --out out.jsonl {how} {options}")).ends_with(0);
+        let found = written(&scratch);
+        let keys = |all: &BTreeMap<u64, _>| all.keys().copied().collect::<Vec<_>>();
+        assert_eq!(found.keys().copied().collect::<Vec<_>>(), keys(&expected), "{options}");
+        for (key, (of, similarity, contained)) in &expected {
+            let told = &found[key];
+            assert_eq!(told["of_key"], Value::from(of.to_string()), "{options}: {told}");
+            let is = |name: &str, expected: Option<f64>| match (told[name].as_f64(), expected) {
+                (Some(told), Some(expected)) => (told - expected).abs() < 1e-12,
+                (told, expected) => told == expected,
+            };
+            assert!(is("similarity", Some(*similarity)), "{options}: {told}");
+            let asked = options.contains("--contained");
+            assert!(is("contained", asked.then_some(*contained)), "{options}: {told}");
+        }
+        assert!(expected.len() > 200, "{options}: {}", expected.len());
+        let kept = text(&scratch, "out.jsonl").lines().count();
+        assert_eq!(kept, texts.len() - expected.len());
+    }
+}
+
+#[test]
+fn an_estimate_of_what_is_contained_drops_parts_and_says_how_much() {
+    let scratch = Scratch::new();
+    let words = |from: u32, to: u32| {
+        (from..to).map(|word| format!("w{word}")).collect::<Vec<_>>().join(" ")
+    };
+    let line = |key: &str, text: String| format!("{{\"id\":\"{key}\",\"text\":\"{text}\"}}\n");
+    scratch.write("whole.jsonl", line("whole", words(0, 400)));
+    scratch.write(
+        "in.jsonl",
+        [line("a", words(0, 200)), line("b", words(5_000, 5_400)), line("c", words(5_200, 5_400))]
+            .concat(),
+    );
+    let run = |options: &str| {
+        scratch.run(&format!("dedup in.jsonl --out out.jsonl {options}")).ends_with(0);
+        let dropped = objects(&text(&scratch, "out.jsonl.dropped.jsonl"));
+        dropped
+            .into_iter()
+            .map(|one| (one["key"].as_str().unwrap().to_owned(), one))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(run("--threshold 0.7").len(), 0);
+    let dropped = run("--contained 0.8");
+    assert_eq!((dropped.len(), dropped[0].0.as_str()), (1, "c"));
+    assert!(dropped[0].1["contained"].as_f64().unwrap() > 0.8, "{dropped:?}");
+    let dropped = run("--contained 0.8 --exact");
+    assert_eq!((dropped.len(), &dropped[0].1["contained"]), (1, &Value::from(1.0)));
+    scratch.run("add ix --jsonl whole.jsonl --threshold 0.3").ends_with(0);
+    let dropped = run("--contained 0.8 --index ix");
+    let of: Vec<_> = dropped.iter().map(|(key, one)| (key.as_str(), &one["in_index"])).collect();
+    assert_eq!(of, [("a", &Value::Bool(true)), ("c", &Value::Bool(false))]);
+    assert!(dropped[0].1["contained"].as_f64().unwrap() > 0.8, "{dropped:?}");
+    scratch.run("add narrow --jsonl whole.jsonl --threshold 0.9").ends_with(0);
+    scratch
+        .run("dedup in.jsonl --out out.jsonl --contained 0.8 --index narrow")
+        .ends_with(0)
+        .says(&["warning"]);
+    scratch
+        .run("dedup in.jsonl --out out.jsonl --exact --index ix")
+        .ends_with(2)
+        .says(&["--exact compares documents"]);
+}
