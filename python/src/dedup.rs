@@ -2,14 +2,13 @@
 //!
 //! The rule is that of `docs/DEDUP.md`: in order of preference, a row is dropped if one that was
 //! kept before it, or a document of an index, is similar. The engine decides by admitting row
-//! after row to an index of those kept; with `exact` the shingles themselves decide.
+//! after row to an index of those kept; with `exact` its `Dedup` decides by the shingles.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::path::PathBuf;
 
 use nearkin::{
-    Admit, Batch, Decision, Durability, ErrorKind, Index, Maintenance, Newcomer, Options, Original,
+    Admit, Decision, Dedup, Durability, ErrorKind, Index, Maintenance, Newcomer, Options, Original,
     Params, Signature, Sketcher, Snapshot,
 };
 use pyo3::exceptions::PyValueError;
@@ -29,8 +28,6 @@ use crate::table::Table;
 
 /// Rows that are decided on between two looks at signals.
 const ROWS: usize = 1_024;
-/// Rows of which the shingles are remembered.
-const REMEMBERED: usize = 16_384;
 
 /// What became of a row.
 #[derive(Debug, Clone, Default)]
@@ -44,18 +41,10 @@ pub(crate) enum Fate {
     InIndex(Vec<u8>, f64),
 }
 
-/// The parameters for rows that are compared exactly: candidates are looked for two standard
-/// errors below the threshold.
-fn lowered(params: &Params, threshold: f64) -> nearkin::Result<Params> {
-    let error = params.standard_error(params.equal_rows_min(threshold));
-    let low = (threshold - 2.0 * error).max(0.05);
-    params.to_builder().threshold(low).choose_bands().build()
-}
-
 /// The parameters of the index of those kept.
 pub(crate) fn of_kept(params: &Params, threshold: f64, exact: bool) -> nearkin::Result<Params> {
     if exact {
-        return lowered(params, threshold);
+        return Dedup::params(params, threshold);
     }
     if (params.threshold() - threshold).abs() < f64::EPSILON {
         return Ok(params.clone());
@@ -192,88 +181,6 @@ impl Estimate<'_> {
     }
 }
 
-/// Rows whose shingles are at hand.
-struct Originals<'a> {
-    make: &'a (dyn Fn(usize) -> nearkin::Result<Option<Original>> + Sync),
-    remembered: HashMap<usize, Original>,
-}
-
-impl Originals<'_> {
-    /// Makes some rows on all threads.
-    fn prepare(&mut self, threads: usize, rows: &[usize]) -> nearkin::Result<()> {
-        if self.remembered.len() > REMEMBERED {
-            self.remembered.clear();
-        }
-        let made = in_parts(threads, rows.len(), 64, |range| {
-            let some = rows.get(range).unwrap_or_default();
-            some.iter().map(|row| (self.make)(*row)).collect::<nearkin::Result<Vec<_>>>()
-        });
-        let made = made.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
-        for (row, original) in rows.iter().zip(made.into_iter().flatten()) {
-            if let Some(original) = original {
-                self.remembered.insert(*row, original);
-            }
-        }
-        Ok(())
-    }
-
-    /// The similarity of two rows, if it reaches `least`.
-    fn similarity(&mut self, row: usize, other: usize, least: f64) -> nearkin::Result<Option<f64>> {
-        if !self.remembered.contains_key(&other)
-            && let Some(made) = (self.make)(other)?
-        {
-            self.remembered.insert(other, made);
-        }
-        let (Some(a), Some(b)) = (self.remembered.get(&row), self.remembered.get(&other)) else {
-            return Ok(None);
-        };
-        Ok(a.similarity_at_least(b, least))
-    }
-}
-
-/// Decides by the shingles themselves.
-fn by_shingles(
-    kept: &Index,
-    originals: &mut Originals<'_>,
-    threads: usize,
-    ranks: Range<usize>,
-    order: &[usize],
-    threshold: f64,
-    fates: &mut [Fate],
-) -> nearkin::Result<()> {
-    let rows: Vec<usize> = order.get(ranks.clone()).unwrap_or_default().to_vec();
-    originals.prepare(threads, &rows)?;
-    for (rank, row) in ranks.zip(rows) {
-        let Some(Fate::Kept) = fates.get(row) else { continue };
-        let Some(signature) = originals.remembered.get(&row).map(|one| one.signature().clone())
-        else {
-            continue;
-        };
-        let mut best: Option<(usize, f64)> = None;
-        for found in kept.query(&signature).run()?.matches {
-            let of = order.get(rank_of(&found.key)).copied().unwrap_or(usize::MAX);
-            let Some(similarity) = originals.similarity(row, of, threshold)? else { continue };
-            // Ties in similarity go to the most preferred row.
-            let rank_before = best.map(|(rank, _)| rank);
-            let better = best.is_none_or(|(_, before)| similarity > before)
-                || best.is_some_and(|(_, before)| (similarity - before).abs() < f64::EPSILON)
-                    && rank_before.is_some_and(|before| rank_of(&found.key) < before);
-            if better {
-                best = Some((rank_of(&found.key), similarity));
-            }
-        }
-        match (best, fates.get_mut(row)) {
-            (Some((of, similarity)), Some(fate)) => {
-                *fate = Fate::Of(order.get(of).copied().unwrap_or(usize::MAX), similarity);
-            }
-            _ => {
-                kept.write(Batch::new().insert(rank_key(rank), &signature))?;
-            }
-        }
-    }
-    Ok(())
-}
-
 /// Texts or sets, all held at once, as originals: for comparing exactly.
 fn decide_exactly(
     py: Python<'_>,
@@ -330,17 +237,53 @@ impl Work<'_> {
         py: Python<'_>,
         make: &(dyn Fn(usize) -> nearkin::Result<Option<Original>> + Sync),
     ) -> PyResult<()> {
-        let mut originals = Originals { make, remembered: HashMap::new() };
         let Self { kept, order, threshold, threads, .. } = *self;
+        let mut dedup = engine(py, || Dedup::new(kept, threshold))?;
         for begin in (0..order.len()).step_by(ROWS) {
             let ranks = begin..order.len().min(begin + ROWS);
-            let (fates, end) = (&mut *self.fates, ranks.end);
-            let originals = &mut originals;
-            engine(py, || by_shingles(kept, originals, threads, ranks, order, threshold, fates))?;
-            (self.done)(end)?;
+            let fates = &mut *self.fates;
+            engine(py, || by_shingles(&mut dedup, make, threads, ranks.clone(), order, fates))?;
+            (self.done)(ranks.end)?;
         }
         Ok(())
     }
+}
+
+/// Decides on the rows of some ranks by the shingles themselves.
+fn by_shingles(
+    dedup: &mut Dedup<'_>,
+    make: &(dyn Fn(usize) -> nearkin::Result<Option<Original>> + Sync),
+    threads: usize,
+    ranks: Range<usize>,
+    order: &[usize],
+    fates: &mut [Fate],
+) -> nearkin::Result<()> {
+    let row_of = |rank: usize| order.get(rank).copied().unwrap_or(usize::MAX);
+    // Those that are like a document of the index are decided on.
+    let stays = |rank: &usize| matches!(fates.get(row_of(*rank)), Some(Fate::Kept));
+    let ranks: Vec<usize> = ranks.filter(stays).collect();
+    let made = in_parts(threads, ranks.len(), 64, |range| {
+        let some = ranks.get(range).unwrap_or_default();
+        some.iter().map(|rank| make(row_of(*rank))).collect::<nearkin::Result<Vec<_>>>()
+    });
+    let made = made.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
+    let ranked = ranks.into_iter().zip(made.into_iter().flatten());
+    let documents: Vec<(u64, Original)> =
+        ranked.filter_map(|(rank, made)| Some((rank as u64, made?))).collect();
+    let places: Vec<usize> = documents.iter().map(|(rank, _)| row_at(order, *rank)).collect();
+    let decided = dedup.decide(documents, &mut |rank| make(row_at(order, rank)))?;
+    for (row, duplicate) in places.into_iter().zip(decided) {
+        if let (Some(one), Some(fate)) = (duplicate, fates.get_mut(row)) {
+            *fate = Fate::Of(row_at(order, one.of), one.overlap.similarity);
+        }
+    }
+    Ok(())
+}
+
+/// The row of a rank.
+fn row_at(order: &[usize], rank: u64) -> usize {
+    let at = usize::try_from(rank).unwrap_or(usize::MAX);
+    order.get(at).copied().unwrap_or(usize::MAX)
 }
 
 /// The table of fates: `kept, cluster, cluster_size, duplicate_of, similarity, index_key`.
