@@ -2,10 +2,12 @@
 //!
 //! `cargo bench --bench edits` reads the corpora in the folder that `NEARKIN_DATA` names (default
 //! `../shared/data`), plants edits of 18 kinds, 300 of each, makes 600 documents that share a
-//! template or boilerplate, and writes the tables of `docs/TUNING.md`.
+//! template or boilerplate, and writes the tables of `docs/TUNING.md`; then what is decided by the
+//! documents themselves (`cargo bench --bench edits -- exact`: only that).
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 
+mod exact;
 mod negatives;
 mod plant;
 mod quotes;
@@ -32,6 +34,8 @@ const CORPORA: [(&str, usize); 5] = [
 /// Where the tables stand on the page.
 const BEGIN: &str = "<!-- benches/edits writes this: begin -->";
 const END: &str = "<!-- benches/edits writes this: end -->";
+const BEGIN_EXACT: &str = "<!-- benches/edits writes this of --exact: begin -->";
+const END_EXACT: &str = "<!-- benches/edits writes this of --exact: end -->";
 /// Edits of each kind.
 const EACH: usize = 300;
 /// Hard negatives.
@@ -60,6 +64,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut texts = clean_texts(&folder)?;
     // What is edited and what negatives are made of are not the same texts.
     let rest = texts.split_off(texts.len() - NEGATIVES);
+    let exactly = exact::tables(&texts, &negatives::documents(&rest))?;
+    write_tables("docs/TUNING.md", (BEGIN_EXACT, END_EXACT), &exactly)?;
+    if std::env::args().any(|argument| argument == "exact") {
+        return Ok(());
+    }
     let quoted = texts[..1_000].to_vec();
     let begin = |text: &String| text.split_whitespace().take(12).collect::<Vec<_>>().join(" ");
     let mut short: Vec<String> = texts.iter().map(begin).collect();
@@ -101,7 +110,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         tables.push_str(&report.finish(&stage));
     }
     tables.push_str(&quotes::table(&quoted)?);
-    write_tables("docs/TUNING.md", &tables)
+    write_tables("docs/TUNING.md", (BEGIN, END), &tables)
 }
 
 /// The Rust files of this repository, of 40 lines and more.
@@ -271,9 +280,13 @@ impl Report {
 }
 
 /// Writes the tables between the page's marks.
-fn write_tables(page: &str, tables: &str) -> Result<(), Box<dyn Error>> {
+fn write_tables(
+    page: &str,
+    (begin, end): (&str, &str),
+    tables: &str,
+) -> Result<(), Box<dyn Error>> {
     let text = read(page)?;
-    let (before, rest) = text.split_once(BEGIN).ok_or("the page has no place for the tables")?;
-    let (_, after) = rest.split_once(END).ok_or("the tables have no end on the page")?;
-    write(page, &format!("{before}{BEGIN}\n\n{tables}{END}{after}"))
+    let (before, rest) = text.split_once(begin).ok_or("the page has no place for the tables")?;
+    let (_, after) = rest.split_once(end).ok_or("the tables have no end on the page")?;
+    write(page, &format!("{before}{begin}\n\n{tables}{end}{after}"))
 }

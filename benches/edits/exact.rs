@@ -1,0 +1,201 @@
+//! What is decided by the documents themselves, beside the estimate: held against brute force.
+
+use std::error::Error;
+use std::fmt::Write as _;
+
+use nearkin::{
+    Admit, Alike, Decision, Dedup, Exact, Index, Newcomer, Original, Params, Shingles, Sketcher,
+};
+
+use super::plant::{EDITS, Edit};
+use super::{EACH, key, options};
+
+/// Texts that are no near-duplicates of each other.
+const TEXTS: usize = 3_000;
+/// What makes a duplicate.
+const SIMILAR: f64 = 0.7;
+const CONTAINED: f64 = 0.8;
+
+/// A document, and what its shingles are.
+struct Document {
+    original: Original,
+    key: [u8; 8],
+}
+
+/// The tables.
+pub(crate) fn tables(texts: &[String], negatives: &[String]) -> Result<String, Box<dyn Error>> {
+    let texts = &texts[..TEXTS.min(texts.len())];
+    let mut documents: Vec<String> = texts.to_vec();
+    for (kind, (_, edit)) in EDITS.iter().enumerate() {
+        documents.extend((0..EACH).map(|at| edited(texts, *edit, kind * EACH + at)));
+    }
+    documents.extend_from_slice(negatives);
+    let mut lines = format!(
+        "{} documents: {} texts, {} edits of them, {} that share a template or boilerplate.\n\n\
+         | decided by | at | dropped | wrong drops | copies kept |\n|---|---|---:|---:|---:|\n",
+        documents.len(),
+        texts.len(),
+        EACH * EDITS.len(),
+        negatives.len()
+    );
+    for (name, alike) in [
+        (format!("similarity {SIMILAR}"), Alike::similar(SIMILAR)),
+        (format!("contained {CONTAINED}"), Alike::contained(CONTAINED)),
+    ] {
+        for (by, is_exact) in [("the estimate", false), ("the documents, `--exact`", true)] {
+            let counted = deduplicated(&documents, alike, is_exact)?;
+            let Counted { dropped, wrong, missed } = counted;
+            let line = format!("| {by} | {name} | {dropped} | {wrong} | {missed} |");
+            println!("{line}");
+            writeln!(lines, "{line}")?;
+        }
+    }
+    lines.push('\n');
+    lines.push_str(&found(texts, negatives)?);
+    Ok(lines)
+}
+
+fn edited(texts: &[String], edit: Edit, at: usize) -> String {
+    let number = at % texts.len();
+    let other = &texts[(number + texts.len() / 2) % texts.len()];
+    edit.apply(&texts[number], other, &mut ((number as u64) << 8))
+}
+
+fn originals(sketcher: &Sketcher, texts: &[String]) -> nearkin::Result<Vec<Document>> {
+    let document = |(at, text): (usize, &String)| {
+        Ok(Document { original: sketcher.original_text(text)?, key: key(at) })
+    };
+    texts.iter().enumerate().map(document).collect()
+}
+
+/// Whether two documents are alike, counted here and not by the library.
+fn is_alike(alike: Alike, a: &Original, b: &Original) -> bool {
+    let (mut a, mut b) = (a.shingle_hashes(), b.shingle_hashes());
+    let (one, other) = (a.len(), b.len());
+    let mut shared = 0;
+    while let ([first, rest @ ..], [next, others @ ..]) = (a, b) {
+        shared += usize::from(first == next);
+        (a, b) = match first.cmp(next) {
+            std::cmp::Ordering::Less => (rest, b),
+            std::cmp::Ordering::Equal => (rest, others),
+            std::cmp::Ordering::Greater => (a, others),
+        };
+    }
+    if alike.asks_for_containment() {
+        return shared as f64 >= CONTAINED * one.min(other) as f64 - 1e-9;
+    }
+    shared as f64 >= SIMILAR * (one + other - shared) as f64 - 1e-9
+}
+
+struct Counted {
+    dropped: usize,
+    /// Dropped, though no kept one before is alike.
+    wrong: usize,
+    /// Kept, though one kept before is alike.
+    missed: usize,
+}
+
+/// Deduplicates, and counts what brute force says of each decision.
+fn deduplicated(texts: &[String], alike: Alike, is_exact: bool) -> Result<Counted, Box<dyn Error>> {
+    let params = Params::for_threshold(alike.similarity_needed()).shingles(Shingles::Words(3));
+    let params = params.build()?;
+    let params = if is_exact { Dedup::params(&params, alike)? } else { params };
+    let scratch = tempfile::tempdir()?;
+    let kept = Index::create(scratch.path().join("kept"), &params, options())?;
+    let documents = originals(&kept.sketcher(), texts)?;
+    let mut stays = Vec::new();
+    if is_exact {
+        let mut dedup = Dedup::new(&kept, alike)?;
+        let fetch = &mut |rank: u64| {
+            let document = documents.get(usize::try_from(rank).unwrap_or(usize::MAX));
+            Ok(document.map(|document| document.original.clone()))
+        };
+        let ranked = (0_u64..).zip(&documents).map(|(rank, one)| (rank, one.original.clone()));
+        let ranked: Vec<_> = ranked.collect();
+        for some in ranked.chunks(1_024) {
+            let decided = dedup.decide(some.to_vec(), fetch)?;
+            stays.extend(decided.iter().map(Option::is_none));
+        }
+    } else {
+        let newcomers: Vec<_> =
+            documents.iter().map(|one| Newcomer::new(one.key, one.original.signature())).collect();
+        let decided = kept.admit_all(&newcomers, &Admit::at(alike).limit(1))?;
+        stays.extend(decided.iter().map(|one| !matches!(one.decision, Decision::Rejected { .. })));
+    }
+    let mut counted = Counted { dropped: 0, wrong: 0, missed: 0 };
+    let mut before: Vec<&Original> = Vec::new();
+    for (Document { original, .. }, stays) in documents.iter().zip(stays) {
+        let has_like = before.iter().any(|other| is_alike(alike, original, other));
+        counted.dropped += usize::from(!stays);
+        counted.wrong += usize::from(!stays && !has_like);
+        counted.missed += usize::from(stays && has_like);
+        if stays {
+            before.push(original);
+        }
+    }
+    Ok(counted)
+}
+
+/// How many parts of documents find the whole, and how many claims are wrong.
+fn found(texts: &[String], negatives: &[String]) -> Result<String, Box<dyn Error>> {
+    let kinds = [Edit::Boilerplate, Edit::Half, Edit::Joined];
+    let mut lines = String::from("| asked for | looked in an index for |");
+    for kind in kinds {
+        let name = EDITS.iter().find(|(_, edit)| *edit == kind).map_or("", |(name, _)| name);
+        write!(lines, " {name} |")?;
+    }
+    lines.push_str(" claims | wrong claims |\n|---|---:|---:|---:|---:|---:|---:|\n");
+    let all = [texts, negatives].concat();
+    let contained = Alike::contained(CONTAINED);
+    let ways = [
+        (format!("similarity {SIMILAR}"), SIMILAR, Alike::similar(SIMILAR), false),
+        (format!("contained {CONTAINED}"), 0.3, contained, false),
+        (format!("contained {CONTAINED}, `--exact`"), 0.3, contained, true),
+    ];
+    for (name, threshold, alike, is_exact) in ways {
+        let params = Params::for_threshold(threshold).shingles(Shingles::Words(3)).build()?;
+        let scratch = tempfile::tempdir()?;
+        let index = Index::create(scratch.path().join("texts"), &params, options())?;
+        let documents = originals(&index.sketcher(), &all)?;
+        for document in &documents {
+            index.insert(document.key, document.original.signature())?;
+        }
+        let (mut line, mut claims, mut wrong) = (format!("| {name} | {threshold} |"), 0, 0);
+        let mut ask = |asked: &Original| -> Result<Vec<usize>, Box<dyn Error>> {
+            let sought = if is_exact { alike.for_verification() } else { alike };
+            let snapshot = index.snapshot();
+            let matches = snapshot.query(asked.signature()).alike(sought).run()?.matches;
+            let place = |found: &[u8]| u64::from_le_bytes(found.try_into().unwrap_or_default());
+            let at = |found: &[u8]| usize::try_from(place(found)).unwrap_or(usize::MAX);
+            let fetch =
+                &mut |key: &[u8]| Ok(documents.get(at(key)).map(|one| one.original.clone()));
+            let exact = if is_exact {
+                snapshot.exact_matches(asked, &matches, alike, fetch)?
+            } else {
+                vec![Exact::Similarity(0.0); matches.len()]
+            };
+            let stays = matches.iter().zip(exact).filter(|(_, exact)| *exact != Exact::Below);
+            let found: Vec<usize> = stays.map(|(found, _)| at(&found.key)).collect();
+            claims += found.len();
+            let is_wrong = |of: &&usize| !is_alike(alike, asked, &documents[**of].original);
+            wrong += found.iter().filter(is_wrong).count();
+            Ok(found)
+        };
+        for kind in kinds {
+            let mut recalled = 0;
+            for at in 0..EACH {
+                let copy = index.sketcher().original_text(&edited(texts, kind, at))?;
+                recalled += usize::from(ask(&copy)?.contains(&(at % texts.len())));
+            }
+            write!(line, " {:.3} |", recalled as f64 / EACH as f64)?;
+        }
+        for document in &documents[texts.len()..] {
+            ask(&document.original)?;
+        }
+        write!(line, " {claims} | {wrong} |")?;
+        println!("{line}");
+        writeln!(lines, "{line}")?;
+    }
+    lines.push('\n');
+    Ok(lines)
+}
