@@ -320,6 +320,9 @@ pub(crate) struct Clusters {
     #[command(flatten)]
     pub(crate) contained: ContainedGiven,
 
+    #[command(flatten)]
+    pub(crate) exact: ExactGiven,
+
     /// Largest groups first, or those first whose documents are most alike; without it they come as
     /// they are found. Holds all keys of groups in memory
     #[arg(long, value_name = "BY", value_parser = order())]

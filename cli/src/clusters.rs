@@ -8,10 +8,13 @@ use nearkin::{Cluster, Reader};
 use serde::Serialize;
 
 use crate::args::{Clusters, Order};
+use crate::content::Reading;
 use crate::ended::Ended;
 use crate::failure::Failure;
+use crate::input;
 use crate::interrupt;
 use crate::opened;
+use crate::originals::Originals;
 use crate::output::{self, Output, counted, grouped, lossy, visible};
 use crate::pairs::unfinished;
 use crate::progress::{Progress, Unit};
@@ -63,9 +66,23 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
     interrupt::listen();
     let index = opened::to_read(&args.index)?;
     opened::check_of_documents(index.params(), "clusters")?;
-    let alike = opened::likeness(index.params(), args.threshold, args.contained, None).sought;
+    let likeness =
+        opened::likeness(index.params(), args.threshold, args.contained, Some(&args.exact));
+    let alike = if args.exact.exact { likeness.connecting } else { likeness.sought };
+    let originals = if args.exact.exact {
+        let fields = input::fields_again(&args.exact, index.params())?;
+        Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact)?)
+    } else {
+        None
+    };
     let progress = Progress::start("clustering", Unit::Documents, Some(index.len()));
-    let clusters = index.clusters_with(alike, &mut progress.callback());
+    let clusters = match &originals {
+        None => index.clusters_with(alike, &mut progress.callback()),
+        Some(originals) => {
+            let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
+            index.snapshot().exact_clusters(alike, fetch, &mut progress.callback())
+        }
+    };
     let clusters = clusters.map_err(|error| unfinished(error.into()))?;
     drop(progress);
     let (mut count, mut documents, mut sorted) = (0, 0, Vec::new());

@@ -26,6 +26,8 @@ pub(crate) struct Likeness {
     pub(crate) sought: Alike,
     /// What the documents themselves must reach, with `--exact`.
     pub(crate) verified: Alike,
+    /// The same without regard to where a threshold is: what connects clusters.
+    pub(crate) connecting: Alike,
     /// Whether less than all that is found may reach that.
     pub(crate) is_decided_later: bool,
     /// The least similarity of what is printed.
@@ -60,6 +62,6 @@ impl Likeness {
         let verified = if is_decided_later { alike } else { Alike::similar(0.0) };
         let own = if contained.is_some() { 0.0 } else { own };
         let threshold = similarity.unwrap_or(own);
-        Self { sought, verified, is_decided_later, threshold, contained }
+        Self { sought, verified, connecting: alike, is_decided_later, threshold, contained }
     }
 }

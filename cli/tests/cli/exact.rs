@@ -96,6 +96,28 @@ fn at_least_looks_from_three_standard_errors_below() {
     assert!(found.count() >= 59);
 }
 
+/// Each pair of exactly 0.7 is a cluster, whatever the estimate.
+#[test]
+fn clusters_are_connected_by_what_the_documents_are() {
+    let scratch = Scratch::new();
+    for pair in 0..40 {
+        let first = pair * 1_000;
+        scratch.write(&format!("docs/{pair}a.txt"), words(first, first + 85));
+        scratch.write(&format!("docs/{pair}b.txt"), words(first + 15, first + 100));
+    }
+    scratch.run("add ix docs --shingles words:1 --threshold 0.6").ends_with(0);
+    let clusters = |options: &str| {
+        let rows = scratch.run(&format!("clusters ix --json {options}")).ends_with(0).objects();
+        rows.iter().filter(|row| row["cluster"] == row["key"]).count()
+    };
+    assert!((5..35).contains(&clusters("--threshold 0.7")));
+    assert!(clusters("--exact --at-least 0.7") >= 39);
+    assert!(clusters("--exact --threshold 0.7") >= 39);
+    assert_eq!(clusters("--exact --at-least 0.71"), 0);
+    assert!(clusters("--exact --contained 0.8") >= 39);
+    assert_eq!(clusters("--exact --contained 0.83"), 0);
+}
+
 #[test]
 fn the_limit_counts_what_was_verified() {
     let scratch = Scratch::new();

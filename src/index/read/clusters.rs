@@ -7,6 +7,7 @@ use crate::format::bytes::{index, wide};
 use crate::index::read::alike::Alike;
 use crate::index::read::answer::{Cluster, Progress};
 use crate::index::read::connect::connect;
+use crate::index::read::exact::{Exact, Fetch};
 use crate::index::read::state::{Bits, Place, Snapshot};
 use crate::index::read::sweep::Sweep;
 use crate::{Error, ErrorKind, Result};
@@ -36,11 +37,49 @@ impl Snapshot {
         let twins = unite_twins(self, (alike, Twins::Connected), &numbers, &mut forest, progress)?;
         let is_twin = |place| twins.is_set(numbers.number(place));
         connect(Sweep::new(self, alike), &numbers, &mut forest, &is_twin, progress)?;
+        Ok(Clusters::of(self, &numbers, forest))
+    }
+
+    /// The clusters that the documents themselves make: connected by pairs that are [`Alike`]
+    /// enough by their shingles. Pairs are looked for from three standard errors below
+    /// ([`Alike::for_verification`]); `fetch` returns documents, as for [`Snapshot::exact_pair`],
+    /// and a pair of which one is stale or missing connects nothing.
+    ///
+    /// Costs the work of [`Snapshot::pairs`], and a comparison for each pair of documents that are
+    /// not connected yet: `fetch` is called for the same documents again and again. Errors: those
+    /// of [`Snapshot::clusters_with`] and of `fetch`.
+    pub fn exact_clusters(
+        &self,
+        alike: impl Into<Alike>,
+        fetch: &mut Fetch<'_>,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Clusters> {
+        self.refuse_if_closed()?;
+        let alike = alike.into().check()?;
+        let numbers = Numbers::of(self)?;
+        let mut forest = Forest::new(numbers.count);
+        let mut sweep = Sweep::new(self, alike.for_verification());
+        while let Some(pair) = sweep.next(&|_| false, progress)? {
+            let (a, b) = (numbers.number(pair.a), numbers.number(pair.b));
+            if forest.root(a) == forest.root(b) {
+                continue;
+            }
+            let keys = (self.key(pair.a)?, self.key(pair.b)?);
+            match self.exactly((&keys.0, &keys.1), alike, fetch)? {
+                Exact::Similarity(_) | Exact::Contained(_) => forest.unite(a, b),
+                Exact::Below | Exact::Stale | Exact::Missing => {}
+            }
+        }
+        Ok(Clusters::of(self, &numbers, forest))
+    }
+}
+
+impl Clusters {
+    fn of(snapshot: &Snapshot, numbers: &Numbers, forest: Forest) -> Self {
         let members = forest.members().into_iter();
         let members = members.map(|(root, number)| (root, numbers.place(number)));
         let members: Vec<_> = members.collect();
-        let members = members.into_iter().peekable();
-        Ok(Clusters { snapshot: self.clone(), members })
+        Self { snapshot: snapshot.clone(), members: members.into_iter().peekable() }
     }
 }
 

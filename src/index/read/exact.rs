@@ -86,12 +86,21 @@ impl Snapshot {
         alike: impl Into<Alike>,
         fetch: &mut Fetch<'_>,
     ) -> Result<Exact> {
-        let alike = alike.into().check()?;
-        let a = match self.fetched(&pair.a, fetch)? {
+        self.exactly((&pair.a, &pair.b), alike.into().check()?, fetch)
+    }
+
+    /// What two documents say of each other.
+    pub(super) fn exactly(
+        &self,
+        (a, b): (&[u8], &[u8]),
+        alike: Alike,
+        fetch: &mut Fetch<'_>,
+    ) -> Result<Exact> {
+        let a = match self.fetched(a, fetch)? {
             Ok(document) => document,
             Err(why) => return Ok(why),
         };
-        Ok(match self.fetched(&pair.b, fetch)? {
+        Ok(match self.fetched(b, fetch)? {
             Ok(b) => compared(&a, &b, alike),
             Err(why) => why,
         })

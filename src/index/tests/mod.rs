@@ -16,6 +16,7 @@ mod crash_table;
 mod damage;
 #[cfg(test)]
 mod events;
+mod exact;
 #[cfg(test)]
 mod expiry;
 #[cfg(test)]

@@ -1,0 +1,118 @@
+//! What the documents themselves say of pairs and clusters, against brute force.
+
+use crate::index::options::Maintenance;
+use crate::{Alike, Exact, Index, Options, Original, Overlap, Params, Shingles};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+type Set = BTreeSet<u32>;
+
+/// Sets of three crowds, of which each has some items of its own, and halves of them.
+fn sets() -> Vec<Set> {
+    let set = |at: u32| {
+        let crowd = at % 3 * 1_000;
+        let own = at * 7 % 40;
+        let length = if at % 5 == 0 { 50 } else { 100 };
+        (crowd..crowd + length - own / 2)
+            .chain(10_000 + at * 100..10_000 + at * 100 + own)
+            .collect()
+    };
+    (0..90).map(set).collect()
+}
+
+fn key(at: usize) -> [u8; 8] {
+    (at as u64).to_le_bytes()
+}
+
+fn at(key: &[u8]) -> usize {
+    usize::try_from(u64::from_le_bytes(key.try_into().unwrap())).unwrap()
+}
+
+#[test]
+fn exact_pairs_and_clusters_are_those_of_brute_force() {
+    let folder = tempfile::tempdir().unwrap();
+    // A row is a band: whatever shares an item is looked at.
+    let builder = Params::for_threshold(0.5).shingles(Shingles::Items).hashes(256);
+    let params = builder.bands(256, 1).lane_bits(16).build().unwrap();
+    let options = Options::default().maintenance(Maintenance::Inline);
+    let index = Index::create(folder.path().join("x"), &params, options).unwrap();
+    let (sets, sketcher) = (sets(), index.sketcher());
+    let original = |set: &Set| sketcher.original_items(set.iter().copied()).unwrap();
+    for (number, set) in sets.iter().enumerate() {
+        index.insert(key(number), original(set).signature()).unwrap();
+        if number % 40 == 39 {
+            index.flush().unwrap();
+        }
+    }
+    let missing = 17;
+    // It has an item more now.
+    let stale = sets.iter().position(|set| set.len() > 100).unwrap();
+    let mut fetch = |key: &[u8]| -> crate::Result<Option<Original>> {
+        let mut set = sets[at(key)].clone();
+        if at(key) == stale {
+            set.insert(999_999);
+        }
+        Ok((at(key) != missing).then(|| original(&set)))
+    };
+    for alike in [Alike::similar(0.7), Alike::contained(0.9)] {
+        let by_containment = alike.asks_for_containment();
+        let is_alike = |overlap: Overlap| {
+            if by_containment { overlap.containment >= 0.9 } else { overlap.similarity >= 0.7 }
+        };
+        let mut group: Vec<usize> = (0..sets.len()).collect();
+        let mut expected = BTreeMap::new();
+        for (i, a) in sets.iter().enumerate() {
+            for (j, b) in sets.iter().enumerate().skip(i + 1) {
+                let found = Overlap::of(a.intersection(b).count(), a.len(), b.len());
+                if [i, j].iter().any(|one| [missing, stale].contains(one)) || !is_alike(found) {
+                    continue;
+                }
+                expected.insert((i, j), found);
+                let (from, to) = (group[i].max(group[j]), group[i].min(group[j]));
+                for of in group.iter_mut().filter(|of| **of == from) {
+                    *of = to;
+                }
+            }
+        }
+        let snapshot = index.snapshot();
+        let (mut found, mut not_decided, mut below) = (BTreeMap::new(), 0, 0);
+        for pair in snapshot.pairs(alike.for_verification()).unwrap() {
+            let pair = pair.unwrap();
+            let (i, j) = (at(&pair.a).min(at(&pair.b)), at(&pair.a).max(at(&pair.b)));
+            match snapshot.exact_pair(&pair, alike, &mut fetch).unwrap() {
+                Exact::Similarity(similarity) => {
+                    assert!(!alike.asks_for_containment());
+                    assert!((similarity - expected[&(i, j)].similarity).abs() < 1e-12);
+                    found.insert((i, j), expected[&(i, j)]);
+                }
+                Exact::Contained(overlap) => {
+                    found.insert((i, j), overlap);
+                }
+                Exact::Stale => {
+                    assert!(i == stale || j == stale);
+                    not_decided += 1;
+                }
+                Exact::Missing => not_decided += 1,
+                Exact::Below => below += 1,
+            }
+        }
+        assert_eq!(found, expected);
+        assert!(not_decided > 10 && below > 20, "{not_decided} {below}");
+        let mut groups: BTreeMap<usize, Vec<Vec<u8>>> = BTreeMap::new();
+        for (number, of) in group.iter().enumerate() {
+            groups.entry(*of).or_default().push(key(number).to_vec());
+        }
+        let mut expected: Vec<Vec<Vec<u8>>> =
+            groups.into_values().filter(|keys| keys.len() > 1).collect();
+        for keys in &mut expected {
+            keys.sort();
+        }
+        expected.sort();
+        let go_on = &mut |_| ControlFlow::Continue(());
+        let clusters = snapshot.exact_clusters(alike, &mut fetch, go_on).unwrap();
+        let mut clusters: Vec<_> = clusters.map(|cluster| cluster.unwrap().keys).collect();
+        clusters.sort();
+        assert_eq!(clusters, expected);
+        assert!(clusters.len() > 2, "{}", clusters.len());
+    }
+}
