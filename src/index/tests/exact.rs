@@ -12,7 +12,7 @@ fn sets() -> Vec<Set> {
     let set = |at: u32| {
         let crowd = at % 3 * 1_000;
         let own = at * 7 % 40;
-        let length = if at % 5 == 0 { 50 } else { 100 };
+        let length = if at.is_multiple_of(5) { 50 } else { 100 };
         (crowd..crowd + length - own / 2)
             .chain(10_000 + at * 100..10_000 + at * 100 + own)
             .collect()
