@@ -28,6 +28,44 @@ fn at(key: &[u8]) -> usize {
     usize::try_from(u64::from_le_bytes(key.try_into().unwrap())).unwrap()
 }
 
+/// The pairs of sets that are alike, and the smallest number that each is connected with.
+fn by_definition(
+    sets: &[Set],
+    left_out: [usize; 2],
+    is_alike: &dyn Fn(Overlap) -> bool,
+) -> (BTreeMap<(usize, usize), Overlap>, Vec<usize>) {
+    let mut group: Vec<usize> = (0..sets.len()).collect();
+    let mut expected = BTreeMap::new();
+    for (i, a) in sets.iter().enumerate() {
+        for (j, b) in sets.iter().enumerate().skip(i + 1) {
+            let found = Overlap::of(a.intersection(b).count(), a.len(), b.len());
+            if [i, j].iter().any(|one| left_out.contains(one)) || !is_alike(found) {
+                continue;
+            }
+            expected.insert((i, j), found);
+            let (from, to) = (group[i].max(group[j]), group[i].min(group[j]));
+            for of in group.iter_mut().filter(|of| **of == from) {
+                *of = to;
+            }
+        }
+    }
+    (expected, group)
+}
+
+fn clusters_of(group: &[usize]) -> Vec<Vec<Vec<u8>>> {
+    let mut groups: BTreeMap<usize, Vec<Vec<u8>>> = BTreeMap::new();
+    for (number, of) in group.iter().enumerate() {
+        groups.entry(*of).or_default().push(key(number).to_vec());
+    }
+    let mut expected: Vec<Vec<Vec<u8>>> =
+        groups.into_values().filter(|keys| keys.len() > 1).collect();
+    for keys in &mut expected {
+        keys.sort();
+    }
+    expected.sort();
+    expected
+}
+
 #[test]
 fn exact_pairs_and_clusters_are_those_of_brute_force() {
     let folder = tempfile::tempdir().unwrap();
@@ -59,21 +97,7 @@ fn exact_pairs_and_clusters_are_those_of_brute_force() {
         let is_alike = |overlap: Overlap| {
             if by_containment { overlap.containment >= 0.9 } else { overlap.similarity >= 0.7 }
         };
-        let mut group: Vec<usize> = (0..sets.len()).collect();
-        let mut expected = BTreeMap::new();
-        for (i, a) in sets.iter().enumerate() {
-            for (j, b) in sets.iter().enumerate().skip(i + 1) {
-                let found = Overlap::of(a.intersection(b).count(), a.len(), b.len());
-                if [i, j].iter().any(|one| [missing, stale].contains(one)) || !is_alike(found) {
-                    continue;
-                }
-                expected.insert((i, j), found);
-                let (from, to) = (group[i].max(group[j]), group[i].min(group[j]));
-                for of in group.iter_mut().filter(|of| **of == from) {
-                    *of = to;
-                }
-            }
-        }
+        let (expected, group) = by_definition(&sets, [missing, stale], &is_alike);
         let snapshot = index.snapshot();
         let (mut found, mut not_decided, mut below) = (BTreeMap::new(), 0, 0);
         for pair in snapshot.pairs(alike.for_verification()).unwrap() {
@@ -98,16 +122,7 @@ fn exact_pairs_and_clusters_are_those_of_brute_force() {
         }
         assert_eq!(found, expected);
         assert!(not_decided > 10 && below > 20, "{not_decided} {below}");
-        let mut groups: BTreeMap<usize, Vec<Vec<u8>>> = BTreeMap::new();
-        for (number, of) in group.iter().enumerate() {
-            groups.entry(*of).or_default().push(key(number).to_vec());
-        }
-        let mut expected: Vec<Vec<Vec<u8>>> =
-            groups.into_values().filter(|keys| keys.len() > 1).collect();
-        for keys in &mut expected {
-            keys.sort();
-        }
-        expected.sort();
+        let expected = clusters_of(&group);
         let go_on = &mut |_| ControlFlow::Continue(());
         let clusters = snapshot.exact_clusters(alike, &mut fetch, go_on).unwrap();
         let mut clusters: Vec<_> = clusters.map(|cluster| cluster.unwrap().keys).collect();
