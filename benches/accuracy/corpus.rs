@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::path::Path;
 
-use nearkin::Sketcher;
+use nearkin::{Original, Sketcher};
 
 /// A pair of documents, by position, and its exact Jaccard similarity.
+#[derive(Clone, Copy)]
 pub(crate) struct Pair {
     pub(crate) a: usize,
     pub(crate) b: usize,
@@ -28,6 +29,7 @@ pub(crate) struct Corpus {
     documents: Vec<Document>,
 }
 
+#[derive(Clone)]
 enum Document {
     Text(String),
     Items(Vec<String>),
@@ -81,6 +83,36 @@ impl Corpus {
         }
         let documents = documents(folder, name, &places)?;
         Ok(Self { name: name.to_owned(), bins: kept, documents })
+    }
+
+    /// The same pairs with the exact similarities that they have by other parameters: those of a
+    /// sketcher, whose seed and rows do not matter.
+    pub(crate) fn by(&self, sketcher: &Sketcher, name: &str) -> Result<Self, nearkin::Error> {
+        let original = |document: &Document| match document {
+            Document::Text(text) => sketcher.original_text(text),
+            Document::Items(items) => sketcher.original_items(items),
+        };
+        let originals: Vec<Original> =
+            self.documents.iter().map(original).collect::<Result<_, _>>()?;
+        let mut bins: Vec<Bin> = Vec::new();
+        for edges in EDGES.windows(2) {
+            let pairs = self.bins.iter().flat_map(|bin| &bin.pairs).filter_map(|pair| {
+                let jaccard = originals[pair.a].similarity(&originals[pair.b]);
+                (edges[0]..edges[1]).contains(&jaccard).then_some(Pair { jaccard, ..*pair })
+            });
+            let pairs: Vec<Pair> = pairs.collect();
+            if pairs.len() >= BIN_PAIRS_MIN {
+                let all = pairs.len();
+                bins.push(Bin { from: edges[0], to: edges[1].min(1.0), pairs, all });
+            }
+        }
+        let name = format!("{}, {name},", self.name);
+        Ok(Self { name, bins, documents: self.documents.clone() })
+    }
+
+    /// Whether it is of texts.
+    pub(crate) fn is_of_texts(&self) -> bool {
+        matches!(self.documents.first(), Some(Document::Text(_)))
     }
 
     /// The signatures of all documents that a sampled pair names, by position.

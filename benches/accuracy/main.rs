@@ -15,7 +15,7 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use corpus::{Bin, Corpus, Pair};
-use nearkin::{Params, Scheme, Shingles, Sketcher};
+use nearkin::{Normalise, Params, ParamsBuilder, Scheme, Shingles, Sketcher};
 use report::{Line, Report};
 
 /// Every statistic is taken over this many seeds: pairs share documents, so that only different
@@ -56,8 +56,21 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut report = Report::default();
     for (name, truth, shingles) in CORPORA {
         let corpus = Corpus::read(&folder, name, truth, PAIRS)?;
+        // As in the truth: lower case, form C off.
+        let case = |builder: ParamsBuilder| match shingles {
+            Shingles::Items => builder,
+            _ => builder.no_nfc(true),
+        };
         for scheme in [Scheme::Fast, Scheme::Textbook] {
-            measure(&corpus, scheme, shingles, &mut report)?;
+            measure(&corpus, scheme, shingles, &case, &mut report)?;
+        }
+        if corpus.is_of_texts() {
+            let fold = |builder: ParamsBuilder| builder.normalise(Normalise::FOLD);
+            let params = fold(Params::builder().shingles(shingles)).build()?;
+            let folded = corpus.by(&Sketcher::new(&params), "fold")?;
+            for scheme in [Scheme::Fast, Scheme::Textbook] {
+                measure(&folded, scheme, shingles, &fold, &mut report)?;
+            }
         }
     }
     report.write(PAGE)?;
@@ -80,12 +93,12 @@ fn measure(
     corpus: &Corpus,
     scheme: Scheme,
     shingles: Shingles,
+    normalised: &dyn Fn(ParamsBuilder) -> ParamsBuilder,
     report: &mut Report,
 ) -> Result<(), Box<dyn Error>> {
     let params = |lane_bits, seed| {
         let builder = Params::for_threshold(0.7).scheme(scheme).shingles(shingles);
-        let builder = builder.no_nfc(shingles != Shingles::Items);
-        builder.lane_bits(lane_bits).seed(seed).build()
+        normalised(builder).lane_bits(lane_bits).seed(seed).build()
     };
     let (narrow, wide) = (params(8, 0)?, params(16, 0)?);
     let mut tallies = [vec![Vec::new(); corpus.bins.len()], vec![Vec::new(); corpus.bins.len()]];

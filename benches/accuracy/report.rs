@@ -91,7 +91,9 @@ of corpora and of their exact truth (all pairs, found without hashing).
 Parameters: k = 128, bands chosen for the threshold 0.7 (17 x 5), lower case, single blanks, form C
 off (as in the truth), 40 seeds. From every bin of at least 1,000 pairs up to 4,000 are sampled, the
 same in every run, documents in few pairs first. A bin holds its lower end and not its upper one,
-and the bin 1 the identical pairs.
+and the bin 1 the identical pairs. Lines that say `fold` are of the same pairs by the default
+normalisation, put into bins by the similarity that they have then: of the documents' shingles
+themselves, as `--exact` compares them.
 
 - *candidates*: share of pairs with a band in common / `candidate_probability` of their exact
   similarities;
