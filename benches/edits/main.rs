@@ -7,10 +7,10 @@
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 
+mod against;
 mod exact;
 mod negatives;
 mod plant;
-mod quotes;
 mod settings;
 #[path = "../support/mod.rs"]
 mod support;
@@ -19,6 +19,7 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use against::Came;
 use nearkin::{Admit, Durability, Index, Maintenance, Options, Params, Shingles, Sketcher};
 use plant::Edit;
 use settings::Setting;
@@ -69,7 +70,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     if std::env::args().any(|argument| argument == "exact") {
         return Ok(());
     }
-    let quoted = texts[..1_000].to_vec();
     let begin = |text: &String| text.split_whitespace().take(12).collect::<Vec<_>>().join(" ");
     let mut short: Vec<String> = texts.iter().map(begin).collect();
     short.sort();
@@ -109,7 +109,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         tables.push_str(&report.finish(&stage));
     }
-    tables.push_str(&quotes::table(&quoted)?);
     write_tables("docs/TUNING.md", (BEGIN, END), &tables)
 }
 
@@ -176,7 +175,7 @@ fn lines(folder: &Path, name: &str) -> Result<String, Box<dyn Error>> {
     Ok(text)
 }
 
-pub(crate) fn options() -> Options {
+fn options() -> Options {
     Options::default().durability(Durability::OsBuffer).maintenance(Maintenance::Inline)
 }
 
@@ -236,7 +235,11 @@ fn key(number: usize) -> [u8; 8] {
 struct Report {
     lines: String,
     kinds: Vec<(&'static str, Vec<usize>)>,
+    came: Vec<Came>,
 }
+
+/// Settings that a user chooses by name.
+const CHOSEN: [&str; 4] = ["words:3 at 0.7 (the default)", "documents", "archive", "training"];
 
 impl Report {
     fn new(stage: &Stage) -> Self {
@@ -248,11 +251,13 @@ impl Report {
             stage.texts.len(),
             stage.negatives.len()
         );
-        Self { lines, kinds: Vec::new() }
+        Self { lines, kinds: Vec::new(), came: Vec::new() }
     }
 
     fn add(&mut self, setting: &Setting, found: &[usize], stage: &Stage, dropped: usize) {
-        let all = found.iter().sum::<usize>() as f64 / (EACH * stage.edits.len()) as f64;
+        let count = found.iter().sum::<usize>();
+        self.came.push(Came { name: setting.name, found: count, dropped });
+        let all = count as f64 / (EACH * stage.edits.len()) as f64;
         let line = format!("| {} | {all:.3} | {dropped} |", setting.name);
         println!("{line}");
         self.lines.push('\n');
@@ -262,7 +267,9 @@ impl Report {
 
     /// The table by kinds of edits behind that of all.
     fn finish(mut self, stage: &Stage) -> String {
-        let _ = write!(self.lines, "\n\n| copies found of each kind |");
+        self.lines.push('\n');
+        self.lines.push_str(&against::table(&self.came, &CHOSEN));
+        let _ = write!(self.lines, "\n| copies found of each kind |");
         for (name, _) in &self.kinds {
             let _ = write!(self.lines, " {name} |");
         }

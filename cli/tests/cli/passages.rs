@@ -107,7 +107,9 @@ fn quoted_words_are_shown_from_both_sides() {
     let stored = shown.lines().find_map(|line| line.trim().strip_prefix("stored:")).unwrap();
     assert!(asked.contains("GRINDS AT THE MILL OF THE VALLEY"), "{shown}");
     assert!(stored.contains("grinds at the mill of the valley"), "{shown}");
-    assert!(!asked.contains("w50") && !stored.contains("w50"), "{shown}");
+    // Nothing more than that, but for a word or two at the edges.
+    assert!(!asked.contains("w50") && !asked.contains("w605"), "{shown}");
+    assert!(!stored.contains("w90") && !stored.contains("w105"), "{shown}");
     let found = scratch.run("query i q.txt --show --json").ends_with(0).objects();
     let text = |field: &str| found[0]["passages"][0][field].as_str().unwrap().to_owned();
     assert!(text("query_text").contains("MEASURE OF EVERY"), "{found:?}");

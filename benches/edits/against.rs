@@ -1,0 +1,36 @@
+//! Ours against the settings of other programs: how many times as many copies are found.
+
+use std::fmt::Write as _;
+
+/// What a setting found and dropped.
+pub(crate) struct Came {
+    pub(crate) name: &'static str,
+    pub(crate) found: usize,
+    pub(crate) dropped: usize,
+}
+
+/// The end of the names of settings of other programs.
+const THEIRS: &str = ", as it comes";
+
+/// A table of the settings that a user chooses by name, against those of others; nothing where
+/// there are none.
+pub(crate) fn table(all: &[Came], chosen: &[&str]) -> String {
+    let theirs: Vec<&Came> = all.iter().filter(|one| one.name.ends_with(THEIRS)).collect();
+    if theirs.is_empty() {
+        return String::new();
+    }
+    let mut table = "\n| copies found, times those of (false drops, ours and theirs) |".to_owned();
+    for other in &theirs {
+        let _ = write!(table, " {} |", other.name.trim_end_matches(THEIRS));
+    }
+    let _ = writeln!(table, "\n|---|{}", "---:|".repeat(theirs.len()));
+    for own in all.iter().filter(|one| chosen.contains(&one.name)) {
+        let _ = write!(table, "| {} |", own.name);
+        for other in &theirs {
+            let times = own.found as f64 / other.found.max(1) as f64;
+            let _ = write!(table, " {times:.2} ({}, {}) |", own.dropped, other.dropped);
+        }
+        table.push('\n');
+    }
+    table
+}

@@ -1,0 +1,175 @@
+//! Which windows find quotations of which length, what they cost, and how true the share is.
+//!
+//! `cargo bench --bench passages` reads corpora in the folder that `NEARKIN_DATA` names (default
+//! `../shared/data`), plants quotations, and writes the table of `docs/PASSAGES.md`.
+
+#![expect(clippy::print_stdout, reason = "a program for people prints")]
+
+#[path = "support/mod.rs"]
+mod support;
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use nearkin::passages::PassageIndex;
+use nearkin::{Durability, FoldOptions, Maintenance, Normalise, Options, Params};
+use support::random;
+
+/// Windows, and the threshold.
+const WINDOWS: [(&str, f64); 8] = [
+    ("20:10", 0.3),
+    ("30:15", 0.3),
+    ("30:15", 0.5),
+    ("50:25", 0.3),
+    ("50:25", 0.5),
+    ("100:50", 0.3),
+    ("100:50", 0.5),
+    ("200:100", 0.5),
+];
+/// Words of a quotation.
+const LENGTHS: [usize; 6] = [20, 30, 50, 100, 200, 400];
+/// Quotations of each length.
+const EACH: usize = 200;
+/// Words of a quotation that are others, per hundred.
+const EDITED: u64 = 3;
+/// Words of a stored text, and how many there are at most.
+const BOOK: usize = 1_000;
+const BOOKS: usize = 400;
+/// Other words around a quotation.
+const AROUND: usize = 300;
+/// What the columns mean.
+const LEGEND: &str = "\
+*needs*: what `Params::quotation_words` says. *Share off*: how far the share is from what was planted,
+on average. *Wrong texts*: texts named besides the right one, by all queries together; a phrase in
+common is enough for small windows. *Bytes a text*: on disk.";
+/// Where the table stands on the page.
+const PAGE: &str = "docs/PASSAGES.md";
+const BEGIN: &str = "<!-- benches/passages.rs writes this: begin -->";
+const END: &str = "<!-- benches/passages.rs writes this: end -->";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = std::env::var_os("NEARKIN_DATA");
+    let folder = folder.map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
+    if !folder.join("state_union.jsonl.zst").exists() {
+        println!("SKIPPED: {} has no corpora; NEARKIN_DATA names a folder", folder.display());
+        return Ok(());
+    }
+    let words = |name: &str| -> Result<Vec<String>, Box<dyn Error>> {
+        let text = texts(&folder, name)?.join(" ");
+        Ok(text.split_whitespace().map(str::to_owned).collect())
+    };
+    let (speeches, news) = (words("state_union")?, words("reuters21578")?);
+    let books: Vec<&[String]> = speeches.chunks_exact(BOOK).take(BOOKS).collect();
+    let mut table = format!(
+        "{EACH} quotations of each length from {} texts of {BOOK} words (speeches), {EDITED} % of \
+         their words replaced, each in {AROUND} words of news.\n\n| windows | threshold |",
+        books.len()
+    );
+    for length in LENGTHS {
+        let _ = write!(table, " {length} words |");
+    }
+    let rest = " needs | share off | wrong texts | bytes a text |";
+    let _ = writeln!(table, "{rest}\n|---|{}", "---:|".repeat(LENGTHS.len() + 5));
+    for (windows, threshold) in WINDOWS {
+        let row = row(windows, threshold, &books, &news)?;
+        println!("{row}");
+        table.push_str(&row);
+        table.push('\n');
+    }
+    write_table(&table)
+}
+
+fn row(
+    windows: &str,
+    threshold: f64,
+    books: &[&[String]],
+    news: &[String],
+) -> Result<String, Box<dyn Error>> {
+    let scratch = tempfile::tempdir()?;
+    let fold = Normalise::Fold(FoldOptions::default().dehyphenate(true));
+    let builder = Params::for_threshold(threshold).passages(windows.parse()?).normalise(fold);
+    let params = builder.build()?;
+    let options =
+        Options::default().durability(Durability::OsBuffer).maintenance(Maintenance::Inline);
+    let index = PassageIndex::create(scratch.path().join("books"), &params, options)?;
+    for (number, book) in (0_u64..).zip(books) {
+        index.insert(number.to_le_bytes(), &book.join(" "))?;
+    }
+    index.index().compact()?;
+    let mut bytes = 0;
+    for file in std::fs::read_dir(scratch.path().join("books/segments"))? {
+        bytes += file?.metadata()?.len();
+    }
+    let (view, mut state) = (index.view(), 5);
+    let (mut wrong, mut off, mut found_in_all) = (0, 0.0, 0_u32);
+    let mut row = format!("| {windows} | {threshold} |");
+    for length in LENGTHS {
+        let mut found = 0_u32;
+        for asked in 0..EACH {
+            let book = asked % books.len();
+            let text = quoting(books[book], news, length, &mut state);
+            let number = u64::try_from(book)?.to_le_bytes();
+            let answer = view.query(&text).run()?;
+            for told in &answer.texts {
+                if told.key == number {
+                    found += 1;
+                    off += (told.share - length as f64 / (length + AROUND) as f64).abs();
+                } else {
+                    wrong += 1;
+                }
+            }
+        }
+        found_in_all += found;
+        let _ = write!(row, " {:.2} |", f64::from(found) / EACH as f64);
+    }
+    let needs = params.quotation_words(threshold).map_or("-".to_owned(), |all| all.to_string());
+    let (off, bytes) = (off / f64::from(found_in_all.max(1)), bytes / books.len() as u64);
+    let _ = write!(row, " {needs} | {off:.3} | {wrong} | {bytes} |");
+    Ok(row)
+}
+
+/// A quotation with other words before and behind it.
+fn quoting(book: &[String], news: &[String], length: usize, state: &mut u64) -> String {
+    let mut below = |most: usize| {
+        let most = u64::try_from(most).unwrap_or(1).max(1);
+        usize::try_from(random(state) % most).unwrap_or(0)
+    };
+    let begin = below(book.len() - length + 1);
+    let mut quoted: Vec<&str> = book[begin..begin + length].iter().map(String::as_str).collect();
+    for word in &mut quoted {
+        if below(100) < usize::try_from(EDITED).unwrap_or(0) {
+            *word = "else";
+        }
+    }
+    let (other, before) = (below(news.len() - AROUND), below(AROUND + 1));
+    let other = news[other..other + AROUND].iter().map(String::as_str);
+    let (before, behind): (Vec<_>, Vec<_>) =
+        (other.clone().take(before).collect(), other.skip(before).collect());
+    [before, quoted, behind].concat().join(" ")
+}
+
+/// The texts of a corpus.
+#[expect(clippy::disallowed_types, reason = "it reads corpora, not an index")]
+fn texts(folder: &Path, name: &str) -> Result<Vec<String>, Box<dyn Error>> {
+    let path = folder.join(format!("{name}.jsonl.zst"));
+    let file = std::fs::File::open(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let mut lines = String::new();
+    let mut unpacked = zstd::Decoder::new(std::io::BufReader::new(file))?;
+    std::io::Read::read_to_string(&mut unpacked, &mut lines)?;
+    let text = |line: &str| -> Result<String, Box<dyn Error>> {
+        let value: serde_json::Value = serde_json::from_str(line)?;
+        Ok(value["text"].as_str().ok_or("a document without a text")?.to_owned())
+    };
+    lines.lines().map(text).collect()
+}
+
+/// Writes the table between the page's marks.
+#[expect(clippy::disallowed_methods, reason = "a page, not an index")]
+fn write_table(table: &str) -> Result<(), Box<dyn Error>> {
+    let page = std::fs::read_to_string(PAGE)?;
+    let (before, rest) = page.split_once(BEGIN).ok_or("the page has no place for the table")?;
+    let (_, behind) = rest.split_once(END).ok_or("the table has no end on the page")?;
+    std::fs::write(PAGE, format!("{before}{BEGIN}\n\n{table}\n{LEGEND}\n\n{END}{behind}"))?;
+    Ok(())
+}
