@@ -40,9 +40,9 @@ const BOOKS: usize = 400;
 const AROUND: usize = 300;
 /// What the columns mean.
 const LEGEND: &str = "\
-*needs*: what `Params::quotation_words` says. *Share off*: how far the share is from what was planted,
-on average. *Wrong texts*: texts named besides the right one, by all queries together; a phrase in
-common is enough for small windows. *Bytes a text*: on disk.";
+*needs*: what `Params::quotation_words` says. *Share off*: how far the share is from what was
+planted, on average. *Wrong texts*: texts named besides the right one, by all queries together; a
+phrase in common is enough for small windows. *Bytes a text*: on disk.";
 /// Where the table stands on the page.
 const PAGE: &str = "docs/PASSAGES.md";
 const BEGIN: &str = "<!-- benches/passages.rs writes this: begin -->";
