@@ -74,7 +74,9 @@ pub(crate) fn set(
     }
     if sums.len() >= MANY {
         let mut many = Many::new(sums.len());
-        sums.iter().for_each(|hash| many.add(*hash));
+        for hash in &*sums {
+            many.add(*hash);
+        }
         sums.clear();
         many.finish(sums);
     } else if let Some(kept) = drop_repeats(sums) {
@@ -90,7 +92,9 @@ pub(crate) fn set(
 pub(crate) fn deal(sums: &mut [u64], many: &mut Many, processor: Option<Processor>) {
     for block in sums.chunks_mut(BLOCK) {
         finalise_block(block, processor);
-        block.iter().for_each(|hash| many.add(*hash));
+        for hash in block {
+            many.add(*hash);
+        }
     }
 }
 

@@ -78,9 +78,10 @@ impl Large {
         }
         // Fewer units than a window is wide are one, if they are all.
         if units.len() < self.width && (self.begun || !is_last) {
-            return if is_last {
-                units.clear()
-            };
+            if is_last {
+                units.clear();
+            }
+            return;
         }
         self.tail.clear();
         self.tail.extend_from_slice(&units[(units.len() + 1).saturating_sub(self.width)..]);

@@ -280,7 +280,7 @@ impl Inner {
             return Err(nothing());
         }
         values.resize(self.rows, 0);
-        self.sign_distinct(processor, sums, picked, values)
+        Ok(self.sign_distinct(processor, sums, picked, values))
     }
 
     /// Adds the hashes of the units of a text, but stop words.
@@ -334,7 +334,7 @@ impl Inner {
         } else {
             distinct::set(sums, seen, processor, |_| ());
         }
-        self.sign_distinct(processor, sums, picked, values)
+        Ok(self.sign_distinct(processor, sums, picked, values))
     }
 
     /// The signature of hashes, each once. `values` are as many as rows.
@@ -345,13 +345,13 @@ impl Inner {
         hashes: &mut Vec<u64>,
         picked: &mut Vec<u64>,
         values: &mut [u64],
-    ) -> Result<Signature> {
+    ) -> Signature {
         if self.functions.rows() == 0 {
             fast::values(hashes, values, picked, processor);
         } else {
             self.functions.values(hashes, values);
         }
-        Ok(self.signature(hashes.len(), values))
+        self.signature(hashes.len(), values)
     }
 
     #[inline(always)]
