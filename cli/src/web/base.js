@@ -97,7 +97,7 @@ const KEY_TAIL = 20;
 // A key on one line: its end is always shown, its beginning as far as there is room.
 function keyOnOneLine(text) {
   const letters = Array.from(text);
-  if (letters.length <= KEY_TAIL) return make("bdi", { class: "key line", title: text }, text);
+  if (letters.length <= KEY_TAIL + 6) return make("bdi", { class: "key line", title: text }, text);
   return make(
     "bdi",
     { class: "key line", title: text },
