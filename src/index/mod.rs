@@ -2,6 +2,7 @@
 //! `merge/mod.rs` are its three stories.
 
 mod admit;
+mod adopt;
 mod ahead;
 mod batch;
 mod copy;
@@ -25,6 +26,7 @@ mod pool;
 mod prefix;
 mod read;
 mod reader;
+mod seal;
 #[cfg(test)]
 pub(crate) mod tests;
 #[cfg(all(fuzzing, not(test)))]
@@ -34,6 +36,7 @@ mod view;
 mod write;
 
 pub use admit::{Admission, Admit, Decision, Keep, Newcomer};
+pub use adopt::Adopt;
 pub use batch::{Batch, Edit, Outcome, Written};
 pub use copy::{Imported, Salvaged};
 pub use event::Event;
@@ -47,3 +50,4 @@ pub use read::{
     Verification,
 };
 pub use reader::Reader;
+pub use seal::{Sealed, Ticket, seal};

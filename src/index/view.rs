@@ -85,6 +85,12 @@ impl View {
 
     /// Replaces the state; the change that is visible stays.
     pub(crate) fn replace(&self, state: State) {
+        self.replace_showing(state, None);
+    }
+
+    /// The same, and lets readers see everything up to a change at once, after which so many
+    /// documents are live.
+    pub(crate) fn replace_showing(&self, state: State, shown: Option<(u64, u64)>) {
         let state = Arc::new(state);
         let mut all = self.lock_all();
         let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
@@ -92,6 +98,9 @@ impl View {
         past.push(Arc::downgrade(&all[0].state.0));
         drop(past);
         let renew = |current: &mut RwLockWriteGuard<'_, Current>| {
+            if let Some((visible, documents)) = shown {
+                (current.visible, current.documents) = (visible, documents);
+            }
             std::mem::replace(&mut current.state, Arc::new(Held(Arc::clone(&state))))
         };
         let old: Vec<Arc<Held>> = all.iter_mut().map(renew).collect();

@@ -301,7 +301,7 @@ fn steps<'k>(
 }
 
 /// Refuses a key that is empty or too long.
-fn check_key(key: &[u8]) -> Result<()> {
+pub(crate) fn check_key(key: &[u8]) -> Result<()> {
     if (1..=KEY_BYTES_MAX).contains(&key.len()) {
         return Ok(());
     }

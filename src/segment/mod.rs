@@ -18,6 +18,7 @@ pub(crate) mod forge;
 mod look_up;
 mod read_mode;
 mod reader;
+mod rebind;
 mod tables;
 #[cfg(test)]
 mod tests;

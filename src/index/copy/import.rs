@@ -108,7 +108,7 @@ impl Index {
 }
 
 /// Passages of a text that replaces a longer one would leave the longer one's last ones behind.
-fn check_of_documents(params: &Params) -> Result<()> {
+pub(crate) fn check_of_documents(params: &Params) -> Result<()> {
     match params.passages() {
         None => Ok(()),
         Some(_) => Err(Error::new(

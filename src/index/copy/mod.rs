@@ -6,5 +6,6 @@ mod import;
 mod salvage;
 
 pub use import::Imported;
+pub(crate) use import::check_of_documents;
 pub use salvage::Salvaged;
 pub(crate) use salvage::salvage;

@@ -24,6 +24,9 @@ pub(crate) struct Draft {
     pub(crate) memtable: Arc<Memtable>,
     pub(crate) floor: u64,
     pub(crate) wal: Option<WalEntry>,
+    /// The change, and how many documents are live after it, that readers see with this state:
+    /// where segments hold what no log held before.
+    pub(crate) shown: Option<(u64, u64)>,
     /// Made for this draft; listed once it is committed.
     created: Vec<Arc<HeldFile>>,
     /// Listed so far; not once it is committed.
@@ -40,6 +43,7 @@ impl Draft {
             memtable: Arc::clone(&state.memtable),
             floor: row.floor,
             wal: row.wal,
+            shown: None,
             created: Vec::new(),
             dropped: Vec::new(),
         }
@@ -148,7 +152,7 @@ impl Draft {
         self.created.iter().for_each(|file| file.keep());
         self.dropped.iter().for_each(|file| file.doom());
         let params = Arc::clone(&core.params);
-        core.view.replace(State::new(params, self.segments, self.memtable));
+        core.view.replace_showing(State::new(params, self.segments, self.memtable), self.shown);
         Ok(())
     }
 }

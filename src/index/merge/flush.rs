@@ -209,6 +209,16 @@ impl Core {
                 dying.entry(segment).or_default().push(ordinal);
             }
         }
+        self.draft_dying(writer, draft, &dying)
+    }
+
+    /// The same for these documents, by the numbers of their segments.
+    pub(crate) fn draft_dying(
+        &self,
+        writer: &mut Writer,
+        draft: &mut Draft,
+        dying: &BTreeMap<u64, Vec<u32>>,
+    ) -> Result<()> {
         for at in (0..draft.segments.len()).rev() {
             let live = Arc::clone(&draft.segments[at]);
             let Some(ordinals) = dying.get(&live.number()) else { continue };
@@ -298,7 +308,12 @@ impl Core {
     }
 
     /// Commits a draft that changes the WAL, and puts the old one aside.
-    fn commit_with_wal(&self, writer: &mut Writer, draft: Draft, wal: Option<Wal>) -> Result<()> {
+    pub(crate) fn commit_with_wal(
+        &self,
+        writer: &mut Writer,
+        draft: Draft,
+        wal: Option<Wal>,
+    ) -> Result<()> {
         let old_number = writer.catalog.row().wal.map(|entry| entry.number);
         planted!(WalRetiredEarly => if let Some(number) = old_number {
             self.retire_wal(writer, number);

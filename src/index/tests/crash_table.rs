@@ -40,7 +40,10 @@ fn unlisted(sim: &Sim) -> Vec<PathBuf> {
 /// Cuts the power at every operation of `work`. Every disk that this could leave opens, answers
 /// as before the work or as after it, and keeps no file that nobody lists. Which of those there
 /// were, by their endings.
-fn cut_through(prepare: fn(&Index) -> Result<()>, work: fn(&Index) -> Result<()>) -> Vec<String> {
+pub(super) fn cut_through(
+    prepare: fn(&Index) -> Result<()>,
+    work: fn(&Index) -> Result<()>,
+) -> Vec<String> {
     let begin = |sim: &Sim| {
         let index = index(sim);
         prepare(&index).expect("prepared");

@@ -7,6 +7,7 @@
 mod abandoned;
 #[cfg(test)]
 mod admit;
+mod adopt;
 #[cfg(test)]
 mod containment;
 mod copies;

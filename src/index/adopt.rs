@@ -1,0 +1,202 @@
+//! Adopting: sealed segments become segments of an index, by one commit.
+//!
+//! The files are copied under headers of the index, outside the write lock. Under it, keys that are
+//! live already are looked for; then one draft lists all segments and all deaths, and its commit is
+//! one change. What fails before it leaves files that nobody lists.
+
+use crate::index::Index;
+use crate::index::copy::{Imported, check_of_documents};
+use crate::index::core::{Core, Writer};
+use crate::index::merge::draft::{Draft, open_built};
+use crate::index::merge::flush::NextWal;
+use crate::index::read::state::{Bits, LiveSegment, Snapshot};
+use crate::index::seal::shape_of;
+use crate::segment::{Segment, describe};
+use crate::storage::Storage;
+use crate::storage::names::Ending;
+use crate::sync::Arc;
+use crate::{Error, ErrorKind, Result};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+/// What becomes of a key that is live already where a sealed segment with it is adopted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Adopt {
+    /// It is an error, `Exists`, that names the key; nothing is changed.
+    Refuse,
+    /// The document of the segment replaces it; of several segments that of the last one.
+    Replace,
+}
+
+impl Index {
+    /// Takes sealed segments in, all by one commit: after a crash anywhere all of them are there,
+    /// or none.
+    ///
+    /// Each file is copied under a header of this index; nothing is sketched, and no table is
+    /// computed. The files themselves stay as they are: their caller removes them. It is one
+    /// change, durable when this returns under every [`Durability`](crate::Durability);
+    /// `unchanged` of what is returned is always 0. Writers wait while the keys are looked for,
+    /// about a microsecond a document; readers go on.
+    ///
+    /// Errors: `Mismatch` (a segment of other parameters), `Exists` ([`Adopt::Refuse`], and a key
+    /// is live already or is in two of the segments), `Corrupt` (a damaged file), and those of
+    /// [`Index::write`]; after each of them nothing has changed.
+    pub fn adopt(&self, sealed: &[impl AsRef<Path>], how: Adopt) -> Result<Imported> {
+        check_of_documents(self.params())?;
+        let here = self.here()?;
+        let paths: Vec<&Path> = sealed.iter().map(AsRef::as_ref).collect();
+        here.adopt_from(&Core::disk(), &paths, how)
+    }
+}
+
+impl Core {
+    /// The same, from files of any storage.
+    pub(crate) fn adopt_from(
+        &self,
+        from: &Arc<dyn Storage>,
+        paths: &[&Path],
+        how: Adopt,
+    ) -> Result<Imported> {
+        self.refuse_if_stopped()?;
+        // Files that are not adopted in the end go with these.
+        let copied = paths.iter().map(|path| self.copy_sealed(from, path));
+        let copied = copied.collect::<Result<Vec<_>>>()?;
+        if copied.is_empty() {
+            return Ok(Imported::default());
+        }
+        let mut writer = self.writer();
+        // From here on there is no log, so that the commit below is the change.
+        self.flush_locked(&mut writer, NextWal::None)?;
+        self.refuse_if_stopped()?;
+        let before = self.applied(&writer);
+        let plan = Plan::new(&before, &copied, how)?;
+        let imported = plan.imported();
+        let draft = self.draft_adopted(&mut writer, &copied, &plan)?;
+        let (change, documents) = (writer.change, writer.documents);
+        writer.change += 1;
+        writer.documents = documents + imported.inserted;
+        let committed = self.commit_with_wal(&mut writer, draft, None);
+        if committed.is_err() {
+            (writer.change, writer.documents) = (change, documents);
+        }
+        drop(writer);
+        committed?;
+        self.alarm.ring();
+        Ok(imported)
+    }
+
+    /// A copy of a sealed segment that belongs to this index, checked as it was read and as it was
+    /// written. It goes again unless it is adopted.
+    fn copy_sealed(&self, from: &Arc<dyn Storage>, path: &Path) -> Result<LiveSegment> {
+        let (header, listed) = describe(&**from, path)?;
+        if header.params_id != self.shape.params_id {
+            let message = format!("{}: a segment of other parameters", path.display());
+            return Err(Error::new(ErrorKind::Mismatch, message));
+        }
+        let shape = shape_of(&self.params, header.uuid);
+        let sealed = Segment::open(&**from, path, &listed, &shape, self.options.read_mode)?;
+        let number = self.writer().next_number();
+        let target = self.names.numbered(number, Ending::Segment);
+        let write_bytes = self.options.compaction_write_bytes;
+        let built = sealed.rebind(&*self.storage, &target, number, &self.shape, write_bytes)?;
+        open_built(self, &built)
+    }
+
+    fn draft_adopted(
+        &self,
+        writer: &mut Writer,
+        copied: &[LiveSegment],
+        plan: &Plan,
+    ) -> Result<Draft> {
+        let mut draft = Draft::of(self, writer);
+        self.draft_dying(writer, &mut draft, &plan.dying)?;
+        for (live, dead) in copied.iter().zip(&plan.superseded) {
+            draft.adopt(live);
+            match dead {
+                Some(bits) if bits.count() == live.entry.docs => draft.discard(&live.file),
+                Some(bits) => {
+                    let live = draft.with_dead(self, writer, live, bits)?;
+                    draft.segments.push(Arc::new(live));
+                }
+                None => draft.segments.push(Arc::new(live.clone())),
+            }
+        }
+        let change = writer.change + 1;
+        draft.floor = change;
+        draft.wal = None;
+        draft.shown = Some((change, writer.documents + plan.imported().inserted));
+        Ok(draft)
+    }
+}
+
+/// What dies when segments are adopted.
+struct Plan {
+    /// Documents of the index, by the number of their segment.
+    dying: BTreeMap<u64, Vec<u32>>,
+    /// Documents of the segments themselves that a later one replaces.
+    superseded: Vec<Option<Bits>>,
+    inserted: u64,
+    replaced: u64,
+}
+
+impl Plan {
+    /// `before` has no memtable to speak of.
+    fn new(before: &Snapshot, copied: &[LiveSegment], how: Adopt) -> Result<Self> {
+        let superseded = superseded(copied, how)?;
+        let mut plan = Self { dying: BTreeMap::new(), superseded, inserted: 0, replaced: 0 };
+        for (live, dead) in copied.iter().zip(&plan.superseded) {
+            for ordinal in 0..live.entry.docs {
+                if dead.as_ref().is_some_and(|dead| dead.is_set(ordinal)) {
+                    continue;
+                }
+                let key = live.segment.key(ordinal)?;
+                let Some(place) = before.locate(&key)? else {
+                    plan.inserted += 1;
+                    continue;
+                };
+                if how == Adopt::Refuse {
+                    return Err(exists(&key, "is live already"));
+                }
+                plan.replaced += 1;
+                if let Some(old) = before.state.segments.get(place.source) {
+                    plan.dying.entry(old.number()).or_default().push(place.ordinal);
+                }
+            }
+        }
+        Ok(plan)
+    }
+
+    fn imported(&self) -> Imported {
+        Imported { inserted: self.inserted, replaced: self.replaced, ..Imported::default() }
+    }
+}
+
+/// The documents of each segment whose key a later one has.
+fn superseded(copied: &[LiveSegment], how: Adopt) -> Result<Vec<Option<Bits>>> {
+    let mut dead: Vec<Option<Bits>> = copied.iter().map(|_| None).collect();
+    if copied.len() < 2 {
+        return Ok(dead);
+    }
+    let mut last: HashMap<Vec<u8>, (usize, u32), ahash::RandomState> = HashMap::default();
+    last.reserve(copied.iter().map(|live| live.entry.docs as usize).sum());
+    for (at, live) in copied.iter().enumerate() {
+        for ordinal in 0..live.entry.docs {
+            let key = live.segment.key(ordinal)?.into_owned();
+            if let Some((old, old_ordinal)) = last.insert(key, (at, ordinal)) {
+                if how == Adopt::Refuse {
+                    let key = live.segment.key(ordinal)?;
+                    return Err(exists(&key, "is in two of the segments"));
+                }
+                let docs = copied[old].entry.docs;
+                dead[old].get_or_insert_with(|| Bits::new(docs)).set(old_ordinal);
+            }
+        }
+    }
+    Ok(dead)
+}
+
+fn exists(key: &[u8], what: &str) -> Error {
+    let key = key.escape_ascii();
+    let message = format!("the key {key} {what}; nothing was adopted. Replace, or remove it first");
+    Error::new(ErrorKind::Exists, message)
+}

@@ -1,0 +1,57 @@
+//! A copy of a segment under the header of another index: the rest of it knows neither.
+//!
+//! The header lies in the first block, so that with it the CRCs change, and with these the tail.
+
+use super::blocks::BlockFile;
+use super::writer::{Output, Stream, header};
+use super::{Built, Segment, Shape};
+use crate::format::header::{FileHeader, FileKind};
+use crate::storage::Storage;
+use crate::{Error, Result};
+use std::path::Path;
+
+/// Bytes copied at once.
+const CHUNK_BYTES: u64 = if cfg!(test) { 5_000 } else { 1 << 20 };
+
+impl Segment {
+    /// Writes a copy of this segment that belongs to the index of `shape`, as file `number` at
+    /// `path`, and publishes it. Every block is checked as it is read.
+    pub(crate) fn rebind(
+        &self,
+        storage: &dyn Storage,
+        path: &Path,
+        number: u64,
+        shape: &Shape,
+        write_bytes: usize,
+    ) -> Result<Built> {
+        let same = Shape { uuid: shape.uuid, ..self.shape };
+        assert!(same == *shape, "bands, rows and seed of keys are those of the parameters");
+        let mut output = Output::create(storage, path, write_bytes)?;
+        let header = header(FileKind::Segment, number, shape);
+        let written = copy_body(&self.blocks, &header, &mut output).and_then(|body_bytes| {
+            let (sections, properties) = (&self.layout.sections, self.properties.encode());
+            output.publish(storage, &header, body_bytes, sections, properties)
+        });
+        if written.is_err() {
+            // Best effort: what is left is swept at the next open.
+            let _ = storage.remove(output.tmp());
+        }
+        let (time_min, time_max) = self.time_range();
+        Ok(Built { listed: written?, docs: self.docs(), time_min, time_max })
+    }
+}
+
+/// The new header, then the old body; returns where it ends.
+fn copy_body(blocks: &BlockFile, header: &FileHeader, output: &mut Output) -> Result<u64> {
+    let body_bytes = blocks.footer().body_bytes;
+    let mut stream = Stream::at(0);
+    stream.push(&header.encode(), output)?;
+    while stream.position() < body_bytes {
+        let count = CHUNK_BYTES.min(body_bytes - stream.position());
+        let count = usize::try_from(count).map_err(|_| Error::invalid("chunk is too long"))?;
+        stream.push(&blocks.read(stream.position(), count)?, output)?;
+    }
+    assert!(stream.position() == body_bytes, "the body is copied whole");
+    stream.flush(output)?;
+    Ok(body_bytes)
+}
