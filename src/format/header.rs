@@ -19,6 +19,8 @@ pub(crate) enum FileKind {
     Parameters = 4,
     /// The catalog's row once more, for readers beside a writer.
     CatalogCopy = 5,
+    /// Which segments a generation of a sharded index has.
+    Manifest = 6,
 }
 
 /// The header of one file.
@@ -68,6 +70,7 @@ impl FileHeader {
             3 => FileKind::Dead,
             4 => FileKind::Parameters,
             5 => FileKind::CatalogCopy,
+            6 => FileKind::Manifest,
             _ => return Err(DecodeError::unsupported("unknown kind of file", 8)),
         };
         if reader.u16("format version")? != FORMAT_VERSION {

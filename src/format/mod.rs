@@ -8,6 +8,7 @@ pub(crate) mod bytes;
 pub(crate) mod catalog;
 pub(crate) mod catalog_copy;
 pub(crate) mod header;
+pub(crate) mod manifest;
 pub(crate) mod wal;
 
 #[cfg(test)]

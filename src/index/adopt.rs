@@ -102,7 +102,7 @@ impl Core {
         open_built(self, &built)
     }
 
-    fn draft_adopted(
+    pub(crate) fn draft_adopted(
         &self,
         writer: &mut Writer,
         copied: &[LiveSegment],
@@ -130,7 +130,8 @@ impl Core {
 }
 
 /// What dies when segments are adopted.
-struct Plan {
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
     /// Documents of the index, by the number of their segment.
     dying: BTreeMap<u64, Vec<u32>>,
     /// Documents of the segments themselves that a later one replaces.
@@ -141,7 +142,7 @@ struct Plan {
 
 impl Plan {
     /// `before` has no memtable to speak of.
-    fn new(before: &Snapshot, copied: &[LiveSegment], how: Adopt) -> Result<Self> {
+    pub(crate) fn new(before: &Snapshot, copied: &[LiveSegment], how: Adopt) -> Result<Self> {
         let superseded = superseded(copied, how)?;
         let mut plan = Self { dying: BTreeMap::new(), superseded, inserted: 0, replaced: 0 };
         for (live, dead) in copied.iter().zip(&plan.superseded) {
@@ -166,7 +167,15 @@ impl Plan {
         Ok(plan)
     }
 
-    fn imported(&self) -> Imported {
+    /// Takes in the plan for the segments that follow.
+    pub(crate) fn extend(&mut self, next: Self) {
+        self.dying.extend(next.dying);
+        self.superseded.extend(next.superseded);
+        self.inserted += next.inserted;
+        self.replaced += next.replaced;
+    }
+
+    pub(crate) fn imported(&self) -> Imported {
         Imported { inserted: self.inserted, replaced: self.replaced, ..Imported::default() }
     }
 }

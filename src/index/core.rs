@@ -53,6 +53,8 @@ pub(crate) struct Core {
     pub(crate) shut_down: AtomicBool,
     /// The process that opened the index.
     pub(crate) process: u32,
+    /// A manifest lists its segments, not a catalog.
+    pub(crate) is_sharded: bool,
 }
 
 /// What the write lock guards.

@@ -112,6 +112,8 @@ impl Core {
         problems.extend(self.check_parameters().err());
         if self.lock().is_some() {
             self.verify_catalog_and_wal(&mut problems);
+        } else if self.is_sharded {
+            self.verify_manifest(&mut problems)?;
         } else {
             // After all else: it tells whether what lies there is still this index.
             self.verify_beside(&mut problems)?;

@@ -27,6 +27,7 @@ mod prefix;
 mod read;
 mod reader;
 mod seal;
+mod sharded;
 #[cfg(test)]
 pub(crate) mod tests;
 #[cfg(all(fuzzing, not(test)))]
@@ -51,3 +52,5 @@ pub use read::{
 };
 pub use reader::Reader;
 pub use seal::{Sealed, Ticket, seal};
+pub use sharded::Shards;
+pub(crate) use sharded::shard_of;

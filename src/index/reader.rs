@@ -6,8 +6,10 @@ use crate::index::key::Key;
 use crate::index::options::Options;
 use crate::index::read::{Alike, Clusters, Document, Documents, Keys, Pairs, Progress};
 use crate::index::read::{Queries, Query, Snapshot, Stats, Verification};
+use crate::index::sharded;
 use crate::sketch::{Signature, Sketcher};
 use crate::storage::Storage;
+use crate::storage::names::Names;
 use crate::sync::{Arc, Mutex, PoisonError, RwLock};
 use crate::{Params, Result};
 use std::fmt;
@@ -31,7 +33,8 @@ use std::path::{Path, PathBuf};
 pub struct Reader {
     params: Arc<Params>,
     current: RwLock<Current>,
-    follower: Mutex<Follower>,
+    /// None of a sharded index, of which manifests tell what there is.
+    follower: Mutex<Option<Follower>>,
 }
 
 /// What a reader sees until it is refreshed.
@@ -42,7 +45,8 @@ struct Current {
 }
 
 impl Reader {
-    /// Opens an index for reading only, whether somebody writes it or not.
+    /// Opens an index for reading only, whether somebody writes it or not. A sharded one, made by
+    /// [`Shards`](crate::shards::Shards), is an index like any other here.
     ///
     /// Costs what opening for writing costs, but that what the WAL holds is replayed into memory
     /// at every opening, not flushed once. Errors: `NotFound`, `Invalid` (options, or a path to
@@ -57,7 +61,12 @@ impl Reader {
         reason = "called as that of an index, which keeps them"
     )]
     pub(crate) fn open_on(storage: Arc<dyn Storage>, dir: &Path, options: Options) -> Result<Self> {
-        let (core, follower) = follow::open(&storage, dir, &options)?;
+        let (core, follower) = if sharded::is_sharded(&*storage, &Names::new(dir))? {
+            (sharded::open(&storage, dir, &options)?, None)
+        } else {
+            let (core, follower) = follow::open(&storage, dir, &options)?;
+            (core, Some(follower))
+        };
         let (params, snapshot) = (Arc::clone(&core.params), core.snapshot());
         let current = RwLock::new(Current { core: Arc::new(core), snapshot });
         Ok(Self { params, current, follower: Mutex::new(follower) })
@@ -102,7 +111,10 @@ impl Reader {
     pub fn refresh(&self) -> Result<bool> {
         let mut follower = self.follower.lock().unwrap_or_else(PoisonError::into_inner);
         let Current { mut core, snapshot } = self.current();
-        let refreshed = follower.refresh(&mut core);
+        let refreshed = match &mut *follower {
+            Some(follower) => follower.refresh(&mut core),
+            None => sharded::refresh(&mut core),
+        };
         let next = core.snapshot();
         let is_later = next.change() > snapshot.change();
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);

@@ -3,7 +3,6 @@
 use crate::sketch::band_key;
 use crate::{Error, Params, Result};
 use std::ops::Range;
-use xxhash_rust::xxh3::xxh3_64;
 
 /// One row of the band join: a document is in the bucket (`band`, `band_key`).
 ///
@@ -94,6 +93,5 @@ pub(super) fn count_of(params: &Params, signatures: &[u8]) -> Result<usize> {
 /// assert!(shard_of("p1", 7) < 7);
 /// ```
 pub fn shard_of(key: impl AsRef<[u8]>, shards: u32) -> u32 {
-    let shard = xxh3_64(key.as_ref()).checked_rem(u64::from(shards));
-    shard.and_then(|shard| u32::try_from(shard).ok()).unwrap_or(0)
+    crate::index::shard_of(key.as_ref(), shards)
 }

@@ -29,6 +29,7 @@ pub(crate) const TMP: &str = "tmp";
 const CATALOG: &str = "catalog.redb";
 const CATALOG_COPY: &str = "catalog.copy";
 const PARAMETERS: &str = "parameters";
+const MANIFEST: &str = "manifest";
 /// What the command line notes for itself while it adds lines: nothing to the index.
 const ADDING: &str = "adding";
 
@@ -77,6 +78,20 @@ impl Names {
         self.root.join("segments")
     }
 
+    /// The manifests of a sharded index, one per generation.
+    pub(crate) fn manifest_dir(&self) -> PathBuf {
+        self.root.join("manifest")
+    }
+
+    pub(crate) fn manifest(&self, generation: u64) -> PathBuf {
+        self.manifest_dir().join(format!("{generation:010}.{MANIFEST}"))
+    }
+
+    /// The path under which an attempt at a manifest is written: several may be at it.
+    pub(crate) fn manifest_tmp(&self, generation: u64, attempt: u64) -> PathBuf {
+        self.manifest_dir().join(format!("{generation:010}.{MANIFEST}.{attempt:016x}.{TMP}"))
+    }
+
     /// The path of a numbered file.
     pub(crate) fn numbered(&self, number: u64, ending: Ending) -> PathBuf {
         let dir = match ending {
@@ -108,6 +123,14 @@ pub(crate) fn is_tmp(name: &str) -> bool {
 /// of the engine's, never read or removed by it, and no sign that the folder is something else.
 pub(crate) fn is_cache(name: &str) -> bool {
     matches!(name, "mirror.skipped" | "mirror.skipped.tmp")
+}
+
+/// The generation of a manifest; `None` for any other name.
+pub(crate) fn parse_manifest(name: &str) -> Option<u64> {
+    let (digits, ending) = name.split_once('.')?;
+    let generation = digits.parse().ok()?;
+    let ours = generation < NUMBER_MAX && format!("{generation:010}") == digits;
+    (ours && ending == MANIFEST).then_some(generation)
 }
 
 /// The number and ending of a numbered file; `None` for any other name.
@@ -144,6 +167,19 @@ mod tests {
         assert!(is_tmp("catalog.redb.tmp") && is_tmp("catalog.copy.tmp") && is_tmp("adding.tmp"));
         for name in ["notes.tmp", "tmp", ".tmp", "7.seg.tmp", "0000000007.seg.tmp.tmp"] {
             assert!(!is_tmp(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn manifests_are_parsed_as_they_are_named() {
+        let names = Names::new(Path::new("x"));
+        let path = names.manifest(12);
+        let name = path.file_name().and_then(|name| name.to_str()).expect("ASCII");
+        assert_eq!(parse_manifest(name), Some(12));
+        let tmp = names.manifest_tmp(12, 7);
+        let tmp = tmp.file_name().and_then(|name| name.to_str()).expect("ASCII");
+        for name in [tmp, "12.manifest", "0000000012.seg", "manifest", "0000000012.manifest.tmp"] {
+            assert_eq!(parse_manifest(name), None, "{name}");
         }
     }
 

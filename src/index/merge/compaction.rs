@@ -257,7 +257,7 @@ impl Compaction {
     }
 }
 
-fn ranks(live: &LiveSegment) -> Result<Ranks> {
+pub(crate) fn ranks(live: &LiveSegment) -> Result<Ranks> {
     Ok(match &live.dead {
         Some(held) => Ranks::new(held.dead.bits()?, live.entry.docs),
         None => Ranks::all_live(live.entry.docs),

@@ -5,6 +5,7 @@
 use super::list_if_any;
 
 use crate::index::follow::PAUSE;
+use crate::index::sharded::newest_generation;
 use crate::storage::lock::Lock;
 use crate::storage::names::{self, Names};
 use crate::storage::{Entry, Storage};
@@ -37,6 +38,9 @@ fn is_index(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<boo
     if storage.bytes_of(&names.catalog()).is_ok() {
         return Ok(true);
     }
+    if newest_generation(storage, &names)?.is_some() {
+        return Ok(true);
+    }
     let entries = match storage.list(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -57,7 +61,8 @@ fn is_index(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<boo
             || names::is_tmp(&entry.name)
             || names::is_cache(&entry.name)
             || (entry.is_dir && is(entry, names.wal_dir()))
-            || (entry.is_dir && is(entry, names.segments_dir()));
+            || (entry.is_dir && is(entry, names.segments_dir()))
+            || (entry.is_dir && is(entry, names.manifest_dir()));
         if !ours {
             let (dir, name) = (dir.display(), &entry.name);
             return Err(Error::invalid(format!(

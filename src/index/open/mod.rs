@@ -25,6 +25,7 @@ use crate::index::parameters::write_parameters;
 use crate::index::plan::{key_hashes, plan};
 use crate::index::read::Recovery;
 use crate::index::read::state::{HeldDead, HeldFile, LiveSegment, Snapshot, State};
+use crate::index::sharded::is_sharded;
 use crate::index::view::View;
 use crate::memtable::Memtable;
 use crate::segment::{Listed, Segment, Shape};
@@ -86,6 +87,13 @@ pub(crate) fn open(storage: &Arc<dyn Storage>, dir: &Path, options: Options) -> 
         return Err(missing(dir));
     }
     let names = Names::new(dir);
+    if is_sharded(&**storage, &names)? {
+        return Err(Error::invalid(format!(
+            "{}: a sharded index is not opened for writing; read it, import it into a plain one, \
+             or write it with Shards",
+            dir.display()
+        )));
+    }
     let storage = hold(storage, dir)?;
     let lock = Arc::new(take_lock(&*storage, &names)?);
     let storage: Arc<dyn Storage> = Arc::new(Guarded::by(&lock, storage));
@@ -235,6 +243,7 @@ pub(crate) fn assemble(
         lock: Mutex::new(lock),
         shut_down: AtomicBool::new(false),
         process: std::process::id(),
+        is_sharded: false,
     }
 }
 
@@ -275,7 +284,7 @@ impl Core {
         }
     }
 
-    fn open_segment(&self, entry: &SegmentEntry) -> Result<LiveSegment> {
+    pub(crate) fn open_segment(&self, entry: &SegmentEntry) -> Result<LiveSegment> {
         let listed =
             Listed { number: entry.number, length: entry.length, tail_hash: entry.tail_hash };
         let path = self.names.numbered(entry.number, Ending::Segment);

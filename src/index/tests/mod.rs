@@ -45,6 +45,7 @@ mod recovery;
 mod salvage;
 #[cfg(all(shuttle, test))]
 mod schedules;
+mod sharded;
 #[cfg(test)]
 mod temporary;
 #[cfg(test)]

@@ -1,0 +1,128 @@
+//! A sharded index: segments of many shards that one manifest lists, read as one index.
+//!
+//! To a reader it is a state with more segments: there is one read path. Who writes it takes no
+//! lock: a manifest is put under the number of its generation if there is none yet, so that of two
+//! committers one wins.
+
+mod write;
+
+pub use write::Shards;
+pub(crate) use write::shard_of;
+
+use crate::format::bytes::narrow;
+use crate::format::manifest::{MANIFEST_BYTES_MAX, Manifest};
+use crate::index::core::Core;
+use crate::index::open::{assemble, hold};
+use crate::index::options::Options;
+use crate::index::read::state::LiveSegment;
+use crate::storage::names::{Names, parse_manifest};
+use crate::storage::{OpenMode, Storage};
+use crate::sync::Arc;
+use crate::{Error, ErrorKind, Result};
+use std::io;
+use std::path::Path;
+
+/// The number of the newest generation; `None` if this is no sharded index.
+pub(crate) fn newest_generation(storage: &dyn Storage, names: &Names) -> Result<Option<u64>> {
+    let folder = names.manifest_dir();
+    match storage.list(&folder) {
+        Ok(entries) => Ok(entries.iter().filter_map(|entry| parse_manifest(&entry.name)).max()),
+        Err(error)
+            if [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory].contains(&error.kind()) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(Error::io("read", &folder, error)),
+    }
+}
+
+/// Whether there is a sharded index, and no plain one.
+pub(crate) fn is_sharded(storage: &dyn Storage, names: &Names) -> Result<bool> {
+    let is_plain = storage.bytes_of(&names.catalog()).is_ok();
+    Ok(!is_plain && newest_generation(storage, names)?.is_some())
+}
+
+/// The newest manifest.
+pub(crate) fn newest(storage: &dyn Storage, names: &Names) -> Result<Manifest> {
+    let Some(generation) = newest_generation(storage, names)? else {
+        let dir = names.root().display();
+        let message = format!("{dir}: there is no sharded index; create one first");
+        return Err(Error::new(ErrorKind::NotFound, message));
+    };
+    let path = names.manifest(generation);
+    let fail = |error| Error::io("read", &path, error);
+    let file = storage.open(&path, OpenMode::Read).map_err(fail)?;
+    let length = file.bytes().map_err(fail)?;
+    if length > MANIFEST_BYTES_MAX {
+        return Err(Error::corrupt(&path, 0, "the manifest is longer than any"));
+    }
+    let mut bytes = vec![0; narrow(length, "manifest").map_err(|error| error.in_file(&path, 0))?];
+    file.read_at(&mut bytes, 0).map_err(fail)?;
+    let manifest = Manifest::decode(&bytes).map_err(|error| error.in_file(&path, 0))?;
+    if manifest.generation() != generation {
+        return Err(Error::corrupt(&path, 40, "the manifest is of another generation"));
+    }
+    Ok(manifest)
+}
+
+/// A core that sees what a manifest lists. Segments that are open already are taken over.
+fn core_of(
+    storage: &Arc<dyn Storage>,
+    names: &Names,
+    options: &Options,
+    manifest: &Manifest,
+    known: &[Arc<LiveSegment>],
+) -> Result<Core> {
+    let (storage, row) = (Arc::clone(storage), manifest.row.clone());
+    let mut core = assemble(storage, names.clone(), None, options.clone(), row);
+    core.is_sharded = true;
+    core.open_segments(known)?;
+    core.restart_group();
+    Ok(core)
+}
+
+/// Opens a sharded index to read it.
+pub(crate) fn open(storage: &Arc<dyn Storage>, dir: &Path, options: &Options) -> Result<Core> {
+    options.validate()?;
+    let names = Names::new(dir);
+    let storage = hold(storage, dir)?;
+    let manifest = newest(&*storage, &names)?;
+    core_of(&storage, &names, options, &manifest, &[])
+}
+
+/// Goes on to the newest generation.
+pub(crate) fn refresh(core: &mut Arc<Core>) -> Result<()> {
+    let generation = newest_generation(&*core.storage, &core.names)?;
+    if generation.is_some_and(|generation| generation <= core.snapshot().change()) {
+        return Ok(());
+    }
+    let manifest = newest(&*core.storage, &core.names)?;
+    if manifest.row.uuid != core.shape.uuid {
+        let dir = core.names.root().display();
+        let message = format!("{dir}: another index lies here now; open it anew");
+        return Err(Error::new(ErrorKind::Mismatch, message));
+    }
+    let known = core.state();
+    let next = core_of(&core.storage, &core.names, &core.options, &manifest, &known.segments)?;
+    *core = Arc::new(next);
+    Ok(())
+}
+
+impl Core {
+    /// Checks the newest manifest.
+    pub(crate) fn verify_manifest(&self, problems: &mut Vec<Error>) -> Result<()> {
+        match newest(&*self.storage, &self.names) {
+            Ok(manifest) if manifest.row.uuid == self.shape.uuid => Ok(()),
+            Ok(_) => {
+                let dir = self.names.root().display();
+                let message = format!("{dir}: another index lies here now; open it anew");
+                Err(Error::new(ErrorKind::Mismatch, message))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Err(error),
+            Err(error) => {
+                problems.push(error);
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,483 @@
+//! Writing a sharded index: files first, then the manifest that lists them, if nobody was first.
+
+use super::{core_of, newest, newest_generation};
+use crate::format::bytes::NUMBER_MAX;
+use crate::format::catalog::Row;
+use crate::format::manifest::{Manifest, NOTE_BYTES_MAX, SHARDS_MAX};
+use crate::index::adopt::{Adopt, Plan};
+use crate::index::copy::{Imported, check_of_documents};
+use crate::index::core::{Core, Writer};
+use crate::index::key::Key;
+use crate::index::merge::compaction::ranks;
+use crate::index::merge::draft::{Draft, open_built};
+use crate::index::merge::{Input, Merge};
+use crate::index::open::{hold, make_folders, refuse_existing};
+use crate::index::options::Options;
+use crate::index::read::state::{LiveSegment, Snapshot, State};
+use crate::index::seal::{Sealed, Ticket};
+use crate::index::view::View;
+use crate::segment::{Listed, describe};
+use crate::storage::names::{Ending, Names};
+use crate::storage::{OpenMode, Storage, create_dirs, parent_of};
+use crate::sync::Arc;
+use crate::{Error, ErrorKind, Params, Result};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Bits of a file number that count the tasks of a job.
+const TASK_BITS: u32 = 24;
+/// Bits that are the job's own: with those of tasks below 2^61.
+const JOB_BITS: u32 = 37;
+
+/// A sharded index, for whoever writes it. [`Reader`](crate::Reader) reads it, as any other.
+///
+/// Tasks seal segments ([`seal`](crate::shards::seal)) with tickets of this index, and place them;
+/// one process then lists them all with one commit. There is no lock: of two commits on the same
+/// generation one fails, `Unsettled`, and has changed nothing. `docs/SHARDS.md` has the design.
+///
+/// ```
+/// # fn main() -> nearkin::Result<()> {
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let dir = folder.path().join("lake.nearkin");
+/// # let scratch = folder.path().join("part");
+/// use nearkin::shards::{Adopt, Shards, seal, shard_of};
+/// use nearkin::{Document, Options, Params, Reader, Sketcher};
+///
+/// let params = Params::for_threshold(0.7).build()?;
+/// let mut shards = Shards::create(&dir, &params, 4)?;
+/// let document = Document::new("p1", Sketcher::new(&params).text("some text of a few words")?);
+///
+/// // In a task: the job has a random number, the task its own.
+/// let sealed = seal(&params, vec![document], &shards.ticket(0x5eed, 0)?, &scratch)?;
+/// shards.place(&scratch, &sealed)?;
+/// // On the driver.
+/// shards.append(&[(shard_of("p1", 4), sealed)], Adopt::Refuse, None)?;
+///
+/// let reader = Reader::open(&dir, Options::default())?;
+/// assert!(reader.contains("p1")?);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Shards {
+    storage: Arc<dyn Storage>,
+    names: Names,
+    options: Options,
+    manifest: Manifest,
+}
+
+impl Shards {
+    /// Makes a sharded index without documents. The number of shards, 1 to 65,536, stays. Errors:
+    /// `Exists`, `Invalid`, `Io`.
+    pub fn create(dir: impl AsRef<Path>, params: &Params, shards: u32) -> Result<Self> {
+        Self::create_on(&Core::disk(), dir.as_ref(), params, shards, Options::default())
+    }
+
+    /// Opens one at its newest generation. Errors: `NotFound`, `Corrupt`, `Unsupported`, `Io`.
+    pub fn open(dir: impl AsRef<Path>) -> Result<Self> {
+        Self::open_on(&Core::disk(), dir.as_ref(), Options::default())
+    }
+
+    pub(crate) fn create_on(
+        storage: &Arc<dyn Storage>,
+        dir: &Path,
+        params: &Params,
+        shards: u32,
+        options: Options,
+    ) -> Result<Self> {
+        params.validate()?;
+        check_of_documents(params)?;
+        if !(1..=SHARDS_MAX).contains(&shards) {
+            let message = format!("an index has 1 to {SHARDS_MAX} shards, not {shards}");
+            return Err(Error::invalid(message));
+        }
+        refuse_existing(&**storage, dir, None)?;
+        let names = Names::new(dir);
+        let storage = make_folders(storage, &names)?;
+        let folder = names.manifest_dir();
+        create_dirs(&*storage, &folder).map_err(|error| Error::io("create", &folder, error))?;
+        let mut uuid = [0; 16];
+        let (first, second) = uuid.split_at_mut(8);
+        first.copy_from_slice(&(options.random)().to_le_bytes());
+        second.copy_from_slice(&(options.random)().to_le_bytes());
+        let row = Row {
+            uuid,
+            params: params.clone(),
+            unicode: crate::sketch::unicode_versions(),
+            floor: 0,
+            wal: None,
+            file_next: 1,
+            segments: Vec::new(),
+        };
+        let manifest = Manifest { shards, note: Vec::new(), shard_of: Vec::new(), row };
+        let mut made = Self { storage, names, options, manifest };
+        made.commit(made.manifest.clone())?;
+        Ok(made)
+    }
+
+    pub(crate) fn open_on(
+        storage: &Arc<dyn Storage>,
+        dir: &Path,
+        options: Options,
+    ) -> Result<Self> {
+        let names = Names::new(dir);
+        let storage = hold(storage, dir)?;
+        let manifest = newest(&*storage, &names)?;
+        Ok(Self { storage, names, options, manifest })
+    }
+
+    /// Goes on to the newest generation: after a commit that failed because another was first.
+    pub fn refresh(&mut self) -> Result<()> {
+        self.manifest = newest(&*self.storage, &self.names)?;
+        Ok(())
+    }
+
+    /// The parameters of the index.
+    pub fn params(&self) -> &Params {
+        &self.manifest.row.params
+    }
+
+    /// How many shards there are.
+    pub fn shards(&self) -> u32 {
+        self.manifest.shards
+    }
+
+    /// The number of the generation that this handle goes by.
+    pub fn generation(&self) -> u64 {
+        self.manifest.generation()
+    }
+
+    /// What the last committer that noted something noted: for instance which batch of a stream was
+    /// the last one, so that a batch that comes again is known.
+    pub fn note(&self) -> &[u8] {
+        &self.manifest.note
+    }
+
+    /// The ticket of a task. A job draws a random number once, and numbers its tasks: an attempt
+    /// that is repeated then has the same ticket, and no other job has it. Errors: `Invalid` (a
+    /// task of 2^24 or above).
+    pub fn ticket(&self, job: u64, task: u32) -> Result<Ticket> {
+        if task >> TASK_BITS > 0 {
+            return Err(Error::invalid(format!("a job has 2^24 tasks at most, not {task}")));
+        }
+        let job = job & ((1 << JOB_BITS) - 1);
+        Ticket::new(self.manifest.row.uuid, job << TASK_BITS | u64::from(task))
+    }
+
+    /// Gives a sealed file its place in the index. It is moved; nobody reads it before it is
+    /// listed. Placing the file of a second attempt is no error: it is the same. Errors: `Invalid`
+    /// (the file is not the sealed one), `Exists` (another file has its number), `Io` (also where
+    /// `path` is on another file system: copy it there first).
+    pub fn place(&self, path: impl AsRef<Path>, sealed: &Sealed) -> Result<()> {
+        self.check_sealed(sealed)?;
+        let path = path.as_ref();
+        if !self.is_file_of(path, sealed)? {
+            let message = format!("{}: not the file that was sealed", path.display());
+            return Err(Error::invalid(message));
+        }
+        let target = self.names.numbered(sealed.number(), Ending::Segment);
+        match self.storage.rename_new(path, &target) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                if !self.is_file_of(&target, sealed)? {
+                    let message = format!("{}: another file is there", target.display());
+                    return Err(Error::new(ErrorKind::Exists, message));
+                }
+                self.storage.remove(path).map_err(|error| Error::io("remove", path, error))?;
+            }
+            Err(error) => return Err(Error::io("move", path, error)),
+        }
+        let folder = parent_of(&target);
+        self.storage.sync_dir(folder).map_err(|error| Error::io("sync", folder, error))
+    }
+
+    fn check_placed(&self, sealed: &Sealed) -> Result<()> {
+        let path = self.names.numbered(sealed.number(), Ending::Segment);
+        match self.storage.bytes_of(&path) {
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let message = format!("{}: not there; place the segment first", path.display());
+                Err(Error::invalid(message))
+            }
+            Err(error) => Err(Error::io("look for", &path, error)),
+        }
+    }
+
+    fn is_file_of(&self, path: &Path, sealed: &Sealed) -> Result<bool> {
+        let (header, listed) = describe(&*self.storage, path)?;
+        let Listed { number, length, tail_hash } = listed;
+        let entry = &sealed.entry;
+        Ok((header.uuid, header.params_id) == (sealed.uuid, sealed.params_id)
+            && (number, length, tail_hash) == (entry.number, entry.length, entry.tail_hash))
+    }
+
+    fn check_sealed(&self, sealed: &Sealed) -> Result<()> {
+        let row = &self.manifest.row;
+        if (sealed.uuid, sealed.params_id) == (row.uuid, row.params.id()) {
+            return Ok(());
+        }
+        let message = "the segment was sealed for another index, or with other parameters";
+        Err(Error::new(ErrorKind::Mismatch, message))
+    }
+
+    /// Lists placed segments, each with its shard, in one commit; with `note`, if one is given.
+    ///
+    /// Keys that are live already are refused, or replaced: then the old document is dead from
+    /// this generation on. Costs a look-up per document, in the segments of its shard. Errors:
+    /// `Mismatch`, `Invalid` (a key of another shard, a segment listed already, a note above 64
+    /// KiB), `Exists` ([`Adopt::Refuse`]), `Unsettled` (another commit was first: refresh),
+    /// `Corrupt`, `Io`. After each of them nothing has changed.
+    pub fn append(
+        &mut self,
+        segments: &[(u32, Sealed)],
+        how: Adopt,
+        note: Option<&[u8]>,
+    ) -> Result<Imported> {
+        let mut segments = segments.to_vec();
+        segments.sort_by_key(|(shard, _)| *shard);
+        for (at, (shard, sealed)) in segments.iter().enumerate() {
+            self.check_sealed(sealed)?;
+            let number = sealed.number();
+            let is_listed = self.manifest.row.numbers().any(|listed| listed == number)
+                || segments[..at].iter().any(|(_, other)| other.number() == number);
+            if is_listed || *shard >= self.shards() {
+                let message = format!("segment {number}, shard {shard}: listed, or no such shard");
+                return Err(Error::invalid(message));
+            }
+        }
+        let core = self.core()?;
+        segments.iter().try_for_each(|(_, sealed)| self.check_placed(sealed))?;
+        let opened = segments.iter().map(|(_, sealed)| core.open_segment(&sealed.entry));
+        let opened = opened.collect::<Result<Vec<_>>>()?;
+        let mut plan = Plan::default();
+        let mut begin = 0;
+        for same in segments.chunk_by(|one, next| one.0 == next.0) {
+            let shard = same[0].0;
+            let of_shard = &opened[begin..begin + same.len()];
+            begin += same.len();
+            of_shard.iter().try_for_each(|live| self.check_keys(live, shard))?;
+            plan.extend(Plan::new(&self.snapshot_of(&core, shard), of_shard, how)?);
+        }
+        let imported = plan.imported();
+        let mut writer = core.writer();
+        let draft = core.draft_adopted(&mut writer, &opened, &plan)?;
+        let mut next = self.next(draft, &writer, &segments);
+        drop(writer);
+        if let Some(note) = note {
+            next.note = note.to_vec();
+        }
+        self.commit(next)?;
+        Ok(imported)
+    }
+
+    /// Removes the documents with these keys, in one commit; returns how many there were. What is
+    /// not there is passed over. Errors: `Unsettled`, `Corrupt`, `Io`.
+    pub fn remove<'k>(
+        &mut self,
+        keys: impl IntoIterator<Item = impl Into<Key<'k>>>,
+    ) -> Result<u64> {
+        let mut by_shard: BTreeMap<u32, Vec<Vec<u8>>> = BTreeMap::new();
+        for key in keys {
+            let key: Key<'k> = key.into();
+            let key = key.as_bytes().to_vec();
+            by_shard.entry(self.shard_of(&key)).or_default().push(key);
+        }
+        let core = self.core()?;
+        let mut dying: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+        for (shard, mut keys) in by_shard {
+            keys.sort_unstable();
+            keys.dedup();
+            let snapshot = self.snapshot_of(&core, shard);
+            for key in keys {
+                let Some(place) = snapshot.locate(&key)? else { continue };
+                if let Some(live) = snapshot.state.segments.get(place.source) {
+                    dying.entry(live.number()).or_default().push(place.ordinal);
+                }
+            }
+        }
+        let removed = dying.values().map(|ordinals| ordinals.len() as u64).sum();
+        if removed > 0 {
+            let mut writer = core.writer();
+            let mut draft = Draft::of(&core, &writer);
+            core.draft_dying(&mut writer, &mut draft, &dying)?;
+            let next = self.next(draft, &writer, &[]);
+            drop(writer);
+            self.commit(next)?;
+        }
+        Ok(removed)
+    }
+
+    /// Merges the segments of a shard into one without a dead document, in one commit; whether
+    /// there was anything to merge. Errors: `Invalid` (no such shard), `Unsettled`, `Corrupt`,
+    /// `Io`.
+    pub fn compact(&mut self, shard: u32) -> Result<bool> {
+        if shard >= self.shards() {
+            return Err(Error::invalid(format!("there is no shard {shard}")));
+        }
+        let core = self.core()?;
+        let inputs = self.segments_of(&core, shard);
+        if inputs.is_empty() || (inputs.len() == 1 && inputs[0].dead.is_none()) {
+            return Ok(false);
+        }
+        let mut writer = core.writer();
+        let mut draft = Draft::of(&core, &writer);
+        let read = |live: &Arc<LiveSegment>| {
+            Ok(Input::Segment { live: Arc::clone(live), ranks: Arc::new(ranks(live)?) })
+        };
+        let merged = inputs.iter().map(read).collect::<Result<Vec<_>>>()?;
+        for live in &inputs {
+            draft.drop_segment(live.number());
+        }
+        let mut made = None;
+        if merged.iter().any(|input| input.live_count() > 0) {
+            let mut merge = Merge::begin(&core, writer.next_number(), merged)?;
+            while !merge.step(usize::MAX)? {}
+            let built = open_built(&core, &merge.finish()?)?;
+            draft.adopt(&built);
+            made = Some(built.number());
+            draft.segments.push(Arc::new(built));
+        }
+        let mut next = self.next(draft, &writer, &[]);
+        drop(writer);
+        for (entry, of) in next.row.segments.iter().zip(&mut next.shard_of) {
+            if Some(entry.number) == made {
+                *of = shard;
+            }
+        }
+        self.commit(next).map(|()| true)
+    }
+
+    /// Removes segments and dead files that the newest manifest does not list: what tasks left
+    /// that failed, and what older generations held. Returns how many. Call it while no job is
+    /// under way, whose files nobody lists yet; a reader of an older generation that has its files
+    /// open keeps them. Manifests stay: they keep a generation from being committed twice.
+    pub fn sweep(&mut self) -> Result<u64> {
+        self.refresh()?;
+        let folder = self.names.segments_dir();
+        let entries = self.storage.list(&folder);
+        let entries = entries.map_err(|error| Error::io("read", &folder, error))?;
+        let mut swept = 0;
+        for entry in entries.iter().filter(|entry| !entry.is_dir) {
+            let name = entry.name.as_str();
+            let number = crate::storage::names::parse(name).map(|(number, _)| number);
+            let is_listed = number
+                .is_some_and(|number| self.manifest.row.numbers().any(|listed| listed == number));
+            let is_ours = number.is_some() || crate::storage::names::is_tmp(name);
+            if is_ours && !is_listed {
+                let path = folder.join(name);
+                self.storage.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
+                swept += 1;
+            }
+        }
+        Ok(swept)
+    }
+
+    fn shard_of(&self, key: &[u8]) -> u32 {
+        shard_of(key, self.shards())
+    }
+
+    fn check_keys(&self, live: &LiveSegment, shard: u32) -> Result<()> {
+        for ordinal in 0..live.entry.docs {
+            let key = live.segment.key(ordinal)?;
+            let own = self.shard_of(&key);
+            if own != shard {
+                let key = key.escape_ascii();
+                let message = format!("the key {key} belongs to shard {own}, not to {shard}");
+                return Err(Error::invalid(message));
+            }
+        }
+        Ok(())
+    }
+
+    /// What the manifest lists, open; files that are made get numbers that nobody else draws.
+    fn core(&self) -> Result<Core> {
+        let core = core_of(&self.storage, &self.names, &self.options, &self.manifest, &[])?;
+        let job = (self.options.random)();
+        core.writer().file_next = self.ticket(job, 0)?.number();
+        Ok(core)
+    }
+
+    fn segments_of(&self, core: &Core, shard: u32) -> Vec<Arc<LiveSegment>> {
+        let state = core.state();
+        let all = state.segments.iter().zip(&self.manifest.shard_of);
+        all.filter(|(_, of)| **of == shard).map(|(live, _)| Arc::clone(live)).collect()
+    }
+
+    /// The documents of one shard.
+    fn snapshot_of(&self, core: &Core, shard: u32) -> Snapshot {
+        let segments = self.segments_of(core, shard);
+        let live = segments.iter().map(|live| u64::from(live.entry.docs - live.entry.dead)).sum();
+        let memtable = Arc::clone(&core.state().memtable);
+        let state = State::new(Arc::clone(&core.params), segments, memtable);
+        View::new(state, self.generation(), live).snapshot()
+    }
+
+    /// The next manifest: what a draft lists, with the shards of new segments.
+    fn next(&self, draft: Draft, writer: &Writer, new: &[(u32, Sealed)]) -> Manifest {
+        let row = draft.into_row(writer);
+        let listed = self.manifest.row.segments.iter().map(|entry| entry.number);
+        let mut shards: BTreeMap<u64, u32> =
+            listed.zip(self.manifest.shard_of.iter().copied()).collect();
+        shards.extend(new.iter().map(|(shard, sealed)| (sealed.number(), *shard)));
+        let shard = |entry: &crate::format::catalog::SegmentEntry| {
+            shards.get(&entry.number).copied().unwrap_or(0)
+        };
+        let shard_of = row.segments.iter().map(shard).collect();
+        Manifest { shard_of, row, ..self.manifest.clone() }
+    }
+
+    /// Puts the next generation where there is none yet.
+    fn commit(&mut self, mut next: Manifest) -> Result<()> {
+        if next.note.len() > NOTE_BYTES_MAX {
+            let message = format!("a note has at most {NOTE_BYTES_MAX} bytes");
+            return Err(Error::invalid(message));
+        }
+        let generation = self.manifest.row.floor + 1;
+        next.row.floor = generation;
+        next.row.file_next = next.row.numbers().max().unwrap_or(0) + 1;
+        debug_assert!(next.row.file_next <= NUMBER_MAX, "tickets are below 2^61");
+        let bytes = next.encode();
+        let path = self.names.manifest(generation);
+        // Of this attempt alone.
+        let tmp = self.names.manifest_tmp(generation, (self.options.random)());
+        let fail = |error| Error::io("write", &tmp, error);
+        let file = self.storage.open(&tmp, OpenMode::Create).map_err(fail)?;
+        file.write_at(&bytes, 0).and_then(|()| file.sync()).map_err(fail)?;
+        match self.storage.rename_new(&tmp, &path) {
+            Ok(()) => {}
+            Err(error) => {
+                // Best effort: it is nobody's.
+                let _ = self.storage.remove(&tmp);
+                if error.kind() != io::ErrorKind::AlreadyExists {
+                    return Err(Error::io("publish", &path, error));
+                }
+                let newest = newest_generation(&*self.storage, &self.names)?.unwrap_or(generation);
+                let dir = self.names.root().display();
+                let message = format!(
+                    "{dir}: another commit was first (generation {newest} is there); refresh and \
+                     commit again"
+                );
+                return Err(Error::new(ErrorKind::Unsettled, message));
+            }
+        }
+        let folder = self.names.manifest_dir();
+        // It is there, whether a power cut would keep it is not known: as after a sync that failed.
+        self.storage.sync_dir(&folder).map_err(|error| {
+            let message = format!(
+                "{}: the generation may be lost at a power cut; refresh, and look",
+                path.display()
+            );
+            Error::new(ErrorKind::Unknown, message).caused_by(error)
+        })?;
+        self.manifest = next;
+        Ok(())
+    }
+}
+
+/// The shard of a key: see [`crate::shards::shard_of`].
+pub(crate) fn shard_of(key: &[u8], shards: u32) -> u32 {
+    let shard = xxh3_64(key).checked_rem(u64::from(shards));
+    shard.and_then(|shard| u32::try_from(shard).ok()).unwrap_or(0)
+}
