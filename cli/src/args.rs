@@ -69,6 +69,11 @@ pub(crate) struct Args {
     #[arg(long, short, global = true)]
     pub(crate) verbose: bool,
 
+    /// Read PDF by a program that gets the file on stdin and prints the text, such as pdftotext;
+    /// give the same in every run, or the files are read again
+    #[arg(long, global = true, value_name = "COMMAND", help_heading = "Formats")]
+    pub(crate) pdf_command: Option<OsString>,
+
     #[command(subcommand)]
     pub(crate) command: Command,
 }

@@ -56,6 +56,7 @@ mod time;
 mod transfer;
 mod tune;
 mod web;
+mod window;
 
 use std::process::ExitCode;
 
@@ -71,8 +72,13 @@ use output::Output;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    if let Some(ended) = texts::if_asked() {
+        return ended;
+    }
     let args = Args::parse();
-    texts::silence_parsers();
+    if let Some(command) = args.pdf_command {
+        texts::read_pdf_by(command);
+    }
     output::set_level(args.quiet, args.verbose);
     let mut output = Output::new(args.json);
     let ended = run(args.command, &mut output).and_then(|ended| {

@@ -13,9 +13,11 @@ use crate::interrupt;
 use crate::progress::Progress;
 use crate::raw::{Origin, Raw};
 use crate::threads;
+use crate::window::{Closing, Window};
 
 /// A chunk ends at the first document that reaches one of these. At most five chunks are about
-/// at once: being read, waiting, worked on, waiting, and being written.
+/// at once: being read, waiting, worked on, waiting, and being written. Of large documents there
+/// are fewer: see [`Window`].
 const CHUNK_BYTES: usize = 4 << 20;
 const CHUNK_DOCUMENTS: usize = 4_096;
 
@@ -55,11 +57,19 @@ pub(crate) fn run_with_positions<T: Send>(
     mut sink: impl FnMut(Vec<T>, Option<Position>) -> Result<(), Failure> + Send,
 ) -> Result<(), Failure> {
     threads::start_pool()?;
+    let window = &Window::default();
     thread::scope(|scope| {
         let (to_work, chunks) = sync_channel::<Chunk<Raw>>(1);
         let (to_sink, results) = sync_channel::<Chunk<T>>(1);
         let work = &work;
+        let work = move |raw: Raw| {
+            let bytes = bytes_of(&raw);
+            let done = work(raw);
+            window.leave(bytes);
+            done
+        };
         let worker = threads::scoped(scope, move || {
+            let _closing = Closing(window);
             for (chunk, position) in chunks {
                 interrupt::check()?;
                 let done: Vec<T> = chunk.into_par_iter().map(work).collect();
@@ -72,7 +82,7 @@ pub(crate) fn run_with_positions<T: Send>(
         let writer = threads::scoped(scope, move || {
             results.into_iter().try_for_each(|(chunk, position)| sink(chunk, position))
         })?;
-        let read = feed(input, pace, progress, &to_work);
+        let read = feed(input, pace, progress, (&to_work, window));
         // Hanging up is how the other threads learn that this was all.
         drop(to_work);
         let sketched = end(worker);
@@ -85,7 +95,7 @@ fn feed(
     input: &mut Input,
     pace: Pace,
     progress: &Progress,
-    to_work: &SyncSender<Chunk<Raw>>,
+    (to_work, window): (&SyncSender<Chunk<Raw>>, &Window),
 ) -> Result<(), Failure> {
     let mut chunk = Vec::new();
     let mut bytes = 0;
@@ -103,7 +113,16 @@ fn feed(
             }
         };
         progress.reached(input.reached());
-        bytes += bytes_of(&raw);
+        let more = bytes_of(&raw);
+        // What waits in the chunk would never be done.
+        if !chunk.is_empty() && window.is_full_for(more) {
+            if to_work.send((std::mem::take(&mut chunk), position)).is_err() {
+                return Ok(());
+            }
+            bytes = 0;
+        }
+        window.enter(more);
+        bytes += more;
         chunk.push(raw);
         let full = bytes >= CHUNK_BYTES || chunk.len() >= CHUNK_DOCUMENTS;
         if full || (pace == Pace::Prompt && input.would_wait()) {

@@ -3,20 +3,17 @@
 //! Pure but for threads: does not know where the bytes come from. One file a format; every command
 //! that reads files uses this, so that what is asked is what was indexed.
 
+mod child;
 mod encoding;
 #[cfg(feature = "office")]
 mod epub;
-#[cfg(any(
-    feature = "html",
-    feature = "pdf",
-    feature = "mail",
-    feature = "office",
-    feature = "rtf"
-))]
-mod guarded;
+mod format;
 mod gzip;
 mod html;
+#[cfg(feature = "html")]
+mod html_tokens;
 mod known;
+mod limits;
 mod mail;
 #[cfg(not(all(
     feature = "html",
@@ -31,17 +28,25 @@ mod not_built;
 mod office;
 #[cfg(feature = "office")]
 mod office;
+mod parser;
 mod pdf;
 mod rtf;
+mod wire;
 #[cfg(feature = "office")]
 mod zipped;
 
 use std::path::Path;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use crate::raw::Reason;
+use format::Format;
+
+pub(crate) use child::if_asked;
+pub(crate) use pdf::read_by as read_pdf_by;
 
 /// Raised whenever a file's text may come out differently: then everything is read again.
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 
 /// What texts are made with: the same files give the same texts while this is equal.
 pub(crate) fn maker() -> u16 {
@@ -52,75 +57,34 @@ pub(crate) fn maker() -> u16 {
         cfg!(feature = "office"),
         cfg!(feature = "rtf"),
     ];
-    formats.iter().fold(VERSION, |maker, built| maker << 1 | u16::from(*built))
+    let built_in = formats.iter().fold(VERSION, |maker, built| maker << 1 | u16::from(*built));
+    let of_command = pdf::command().map_or(0, |command| {
+        let hash = xxh3_64(command.as_encoded_bytes()) % u64::from(u8::MAX) + 1;
+        // At most 255.
+        u16::try_from(hash).unwrap_or_default()
+    });
+    built_in | of_command << 8
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
-    Plain,
-    Html,
-    Pdf,
-    Mail,
-    Mailbox,
-    /// Word, PowerPoint, OpenDocument, EPUB, or another ZIP archive.
-    Office,
-    Rtf,
-}
-
-impl Format {
-    fn of(path: &Path, bytes: &[u8]) -> Self {
-        if pdf::is_one(bytes) {
-            return Self::Pdf;
-        }
-        if bytes.starts_with(b"PK\x03\x04") {
-            return Self::Office;
-        }
-        if rtf::is_one(bytes) {
-            return Self::Rtf;
-        }
-        let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
-        match ending.as_ref().and_then(|ending| ending.to_str()) {
-            Some("html" | "htm" | "xhtml") => Self::Html,
-            Some("eml") => Self::Mail,
-            Some("mbox") => Self::Mailbox,
-            _ if html::is_one(bytes) => Self::Html,
-            _ if mail::is_one(bytes) => Self::Mail,
-            _ => Self::Plain,
-        }
+fn format_of(path: &Path, bytes: &[u8]) -> Format {
+    if pdf::is_one(bytes) {
+        return Format::Pdf;
     }
-}
-
-/// Keeps panics of parsers off the terminal: the file is named with the reason instead.
-pub(crate) fn silence_parsers() {
-    #[cfg(any(
-        feature = "html",
-        feature = "pdf",
-        feature = "mail",
-        feature = "office",
-        feature = "rtf"
-    ))]
-    guarded::silence();
-}
-
-/// How many parsers were given up and still run: each keeps a core busy.
-#[cfg_attr(not(feature = "watch"), expect(dead_code, reason = "of --watch"))]
-pub(crate) fn abandoned_parsers() -> usize {
-    #[cfg(any(
-        feature = "html",
-        feature = "pdf",
-        feature = "mail",
-        feature = "office",
-        feature = "rtf"
-    ))]
-    return guarded::abandoned();
-    #[cfg(not(any(
-        feature = "html",
-        feature = "pdf",
-        feature = "mail",
-        feature = "office",
-        feature = "rtf"
-    )))]
-    0
+    if bytes.starts_with(b"PK\x03\x04") {
+        return Format::Office;
+    }
+    if rtf::is_one(bytes) {
+        return Format::Rtf;
+    }
+    let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
+    match ending.as_ref().and_then(|ending| ending.to_str()) {
+        Some("html" | "htm" | "xhtml") => Format::Html,
+        Some("eml") => Format::Mail,
+        Some("mbox") => Format::Mailbox,
+        _ if html::is_one(bytes) => Format::Html,
+        _ if mail::is_one(bytes) => Format::Mail,
+        _ => Format::Plain,
+    }
 }
 
 /// The text of a file.
@@ -135,16 +99,12 @@ pub(crate) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Reason> {
 }
 
 fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, Reason> {
-    match Format::of(path, &bytes) {
+    match format_of(path, &bytes) {
         Format::Plain => plain(path, bytes),
-        Format::Html => html::text(bytes),
-        Format::Pdf => pdf::text(bytes),
-        Format::Mail => mail::text(bytes),
-        Format::Office => office::text(bytes),
-        Format::Rtf => rtf::text(bytes),
         Format::Mailbox => Err(Reason::Format(
             "an mbox, many messages in one file; split it into .eml files".to_owned(),
         )),
+        format => parser::text(format, bytes),
     }
 }
 

@@ -18,7 +18,6 @@ use crate::args::Mirror;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{self, Output};
-use crate::texts;
 
 /// So long nothing must happen before what happened is looked at: programs write in parts.
 const QUIET: Duration = Duration::from_millis(500);
@@ -124,8 +123,7 @@ pub(super) fn watch(mirroring: &mut Mirroring<'_>, output: &mut Output) -> Resul
     while !interrupt::came() {
         thread::sleep(PAUSE);
         let mut due = lock(&happened).take_if_due();
-        // A parser that was abandoned still takes a core: another one would take a second.
-        if last.elapsed() > PATIENCE && due.is_none() && texts::abandoned_parsers() == 0 {
+        if last.elapsed() > PATIENCE && due.is_none() {
             last = Instant::now();
             due = mirroring.told.is_time_to_try_again(memo::now_s()).then_some(Scope::All);
         }

@@ -13,7 +13,7 @@ use crate::raw::{DOCUMENT_BYTES_MAX, Reason};
 
 /// The text of all pages.
 pub(crate) fn text(mut archive: Archive) -> Result<String, Reason> {
-    let failed = |what: String| Reason::Failed(format!("EPUB: {what}"));
+    let failed = |what: String| super::format::failed("EPUB", what);
     let mut left = DOCUMENT_BYTES_MAX;
     let mut text = String::new();
     for page in pages(&mut archive, &mut left).map_err(failed)? {

@@ -19,7 +19,7 @@ pub(crate) fn is_one(bytes: &[u8]) -> bool {
 /// The text of a page.
 pub(crate) fn text(bytes: Vec<u8>) -> Result<String, Reason> {
     let said = said(&bytes);
-    parse(encoding::decode(bytes, said)?)
+    parse(&encoding::decode(bytes, said)?)
 }
 
 /// The encoding that a page says it has.
@@ -34,21 +34,24 @@ fn said(bytes: &[u8]) -> Option<&'static Encoding> {
 }
 
 #[cfg(feature = "html")]
-fn parse(page: String) -> Result<String, Reason> {
+fn parse(page: &str) -> Result<String, Reason> {
     /// Wide enough for every line: where it is broken is no part of a text.
     const WIDTH: usize = 1 << 20;
-    super::guarded::guarded("HTML", move || {
-        html2text::config::with_decorator(html2text::render::TrivialDecorator::new())
-            .raw_mode(true)
-            .no_link_wrapping()
-            .unicode_strikeout(false)
-            .allow_width_overflow()
-            .string_from_read(page.as_bytes(), WIDTH)
-            .map_err(|error| error.to_string())
-    })
+    /// A larger page is read without a tree of its elements.
+    const LARGE_BYTES: usize = 256 << 10;
+    if page.len() > LARGE_BYTES {
+        return Ok(super::html_tokens::text(page));
+    }
+    html2text::config::with_decorator(html2text::render::TrivialDecorator::new())
+        .raw_mode(true)
+        .no_link_wrapping()
+        .unicode_strikeout(false)
+        .allow_width_overflow()
+        .string_from_read(page.as_bytes(), WIDTH)
+        .map_err(|error| super::format::failed("HTML", error))
 }
 
 #[cfg(not(feature = "html"))]
-fn parse(_: String) -> Result<String, Reason> {
+fn parse(_: &str) -> Result<String, Reason> {
     Err(super::not_built::not_built("HTML", "html"))
 }

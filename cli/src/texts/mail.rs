@@ -38,22 +38,20 @@ pub(crate) fn is_one(bytes: &[u8]) -> bool {
 
 /// Subject and text of a message.
 #[cfg(feature = "mail")]
-pub(crate) fn text(bytes: Vec<u8>) -> Result<String, Reason> {
-    super::guarded::guarded("e-mail", move || {
-        let message = mail_parser::MessageParser::default()
-            .parse(&bytes)
-            .ok_or_else(|| "no message".to_owned())?;
-        let mut text = message.subject().unwrap_or_default().to_owned();
-        for part in 0..message.text_body_count() {
-            text.push('\n');
-            text.push_str(&message.body_text(part).unwrap_or_default());
-        }
-        Ok(text)
-    })
+pub(crate) fn text(bytes: &[u8]) -> Result<String, Reason> {
+    let message = mail_parser::MessageParser::default()
+        .parse(bytes)
+        .ok_or_else(|| super::format::failed("e-mail", "no message"))?;
+    let mut text = message.subject().unwrap_or_default().to_owned();
+    for part in 0..message.text_body_count() {
+        text.push('\n');
+        text.push_str(&message.body_text(part).unwrap_or_default());
+    }
+    Ok(text)
 }
 
 /// None in this build.
 #[cfg(not(feature = "mail"))]
-pub(crate) fn text(_: Vec<u8>) -> Result<String, Reason> {
+pub(crate) fn text(_: &[u8]) -> Result<String, Reason> {
     Err(super::not_built::not_built("e-mail", "mail"))
 }

@@ -8,6 +8,7 @@ use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesRef, Event};
 use zip::ZipArchive;
 
+use super::format::failed;
 use super::zipped::{Archive, part};
 use crate::raw::{DOCUMENT_BYTES_MAX, Reason};
 
@@ -44,29 +45,29 @@ impl Kind {
 
 /// The text of a document.
 pub(crate) fn text(bytes: Vec<u8>) -> Result<String, Reason> {
-    // Before it is parsed with limits: what an archive is, is told by its directory.
-    let read = |bytes| ZipArchive::new(Cursor::new(bytes)).map_err(|error| error.to_string());
-    let mut archive = match read(bytes) {
-        Ok(archive) => archive,
-        Err(error) => return Err(Reason::Failed(format!("ZIP: {error}"))),
-    };
+    let archive = ZipArchive::new(Cursor::new(bytes));
+    let mut archive = archive.map_err(|error| failed("ZIP", error))?;
     match Kind::of(&mut archive) {
         Kind::Other(what) => Err(Reason::Format(what.to_owned())),
         Kind::Epub => super::epub::text(archive),
-        Kind::Word => super::guarded::guarded("Word", move || word(&mut archive)),
-        Kind::Slides => super::guarded::guarded("PowerPoint", move || slides(&mut archive)),
-        Kind::OpenDocument => super::guarded::guarded("OpenDocument", move || {
-            let mut left = DOCUMENT_BYTES_MAX;
-            let content = part(&mut archive, "content.xml", &mut left)?;
-            let text = Text {
-                paragraphs: &["p", "h", "table-row"],
-                spaces: &["s", "tab", "line-break", "table-cell"],
-                texts: &[],
-                skipped: &["annotation", "tracked-changes", "automatic-styles", "font-face-decls"],
-            };
-            text.of(&content)
-        }),
+        Kind::Word => word(&mut archive).map_err(|error| failed("Word", error)),
+        Kind::Slides => slides(&mut archive).map_err(|error| failed("PowerPoint", error)),
+        Kind::OpenDocument => {
+            open_document(&mut archive).map_err(|error| failed("OpenDocument", error))
+        }
     }
+}
+
+fn open_document(archive: &mut Archive) -> Result<String, String> {
+    let mut left = DOCUMENT_BYTES_MAX;
+    let content = part(archive, "content.xml", &mut left)?;
+    let text = Text {
+        paragraphs: &["p", "h", "table-row"],
+        spaces: &["s", "tab", "line-break", "table-cell"],
+        texts: &[],
+        skipped: &["annotation", "tracked-changes", "automatic-styles", "font-face-decls"],
+    };
+    text.of(&content)
 }
 
 const WORD: Text<'_> = Text {

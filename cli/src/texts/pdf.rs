@@ -1,25 +1,103 @@
-//! PDF: its layer of text. Pictures of pages have none.
+//! PDF: its layer of text. Pictures of pages have none. Read by a package, or by a program of the
+//! user's choice.
 
-use crate::raw::Reason;
+use std::ffi::OsString;
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+
+use super::format::failed;
+use crate::raw::{DOCUMENT_BYTES_MAX, Reason};
 
 /// Readers accept some bytes before the header; most often there are none.
 const BEGIN: &[u8] = b"%PDF-";
+
+/// What pdftotext needs to be told, if nothing is.
+const OF_PDFTOTEXT: [&str; 5] = ["-q", "-enc", "UTF-8", "-", "-"];
+
+/// The program that reads PDF, if the user has named one.
+static COMMAND: OnceLock<OsString> = OnceLock::new();
 
 /// Whether bytes begin as a PDF does.
 pub(crate) fn is_one(bytes: &[u8]) -> bool {
     bytes.starts_with(BEGIN)
 }
 
+/// From now on a program reads PDF: it gets the file on standard input, and prints the text.
+pub(crate) fn read_by(command: OsString) {
+    // Once a process, before anything is read.
+    let _ = COMMAND.set(command);
+}
+
+/// The program that reads PDF, if there is one.
+pub(super) fn command() -> Option<&'static OsString> {
+    COMMAND.get()
+}
+
 /// The text of all pages.
+pub(super) fn text(bytes: Vec<u8>) -> Result<String, Reason> {
+    match command() {
+        Some(command) => by_command(&command.to_string_lossy(), &bytes),
+        None => built_in(bytes),
+    }
+}
+
+fn by_command(command: &str, bytes: &[u8]) -> Result<String, Reason> {
+    let failed = |what: String| failed("PDF", format!("{command}: {what}"));
+    let mut words = command.split_whitespace();
+    let program = words.next().unwrap_or_default();
+    let mut words: Vec<&str> = words.collect();
+    let name = Path::new(program).file_stem().and_then(|name| name.to_str());
+    if words.is_empty() && name == Some("pdftotext") {
+        words.extend(OF_PDFTOTEXT);
+    }
+    let mut command = Command::new(program);
+    command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+    let (input, output) = (child.stdin.take(), child.stdout.take());
+    let mut text = Vec::new();
+    let read = thread::scope(|scope| {
+        // At the same time, or the two would wait for each other. What it does not want to
+        // read is its own affair: it ends well or badly.
+        let write = move || input.map(|mut input| input.write_all(bytes));
+        thread::Builder::new().spawn_scoped(scope, write)?;
+        let most = DOCUMENT_BYTES_MAX as u64 + 1;
+        output.map_or(Ok(0), |output| output.take(most).read_to_end(&mut text))
+    });
+    if text.len() > DOCUMENT_BYTES_MAX {
+        // It would wait for ever until the rest is read. If it has ended already, so much better.
+        let _ = child.kill();
+    }
+    let ended = child.wait();
+    read.map_err(|error| failed(error.to_string()))?;
+    if text.len() > DOCUMENT_BYTES_MAX {
+        return Err(Reason::TooLarge);
+    }
+    match ended {
+        Ok(status) if status.success() => Ok(String::from_utf8_lossy(&text).into_owned()),
+        Ok(status) => Err(failed(status.to_string())),
+        Err(error) => Err(failed(error.to_string())),
+    }
+}
+
 #[cfg(feature = "pdf")]
-pub(crate) fn text(bytes: Vec<u8>) -> Result<String, Reason> {
-    super::guarded::guarded("PDF", move || {
-        pdf_extract::extract_text_from_mem(&bytes).map_err(|error| error.to_string())
-    })
+fn built_in(bytes: Vec<u8>) -> Result<String, Reason> {
+    use pdf_extract::{Document, PlainTextOutput, output_doc};
+    let mut document = Document::load_mem(&bytes).map_err(|error| failed("PDF", error))?;
+    // The document has a copy of all that is needed.
+    drop(bytes);
+    if document.is_encrypted() {
+        document.decrypt("").map_err(|error| failed("PDF", error))?;
+    }
+    let mut text = String::new();
+    let read = output_doc(&document, &mut PlainTextOutput::new(&mut text));
+    read.map(|()| text).map_err(|error| failed("PDF", error))
 }
 
 /// None in this build.
 #[cfg(not(feature = "pdf"))]
-pub(crate) fn text(_: Vec<u8>) -> Result<String, Reason> {
+fn built_in(_: Vec<u8>) -> Result<String, Reason> {
     Err(super::not_built::not_built("PDF", "pdf"))
 }

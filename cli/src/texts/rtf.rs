@@ -13,15 +13,15 @@ pub(crate) fn is_one(bytes: &[u8]) -> bool {
 /// The text of a document.
 #[cfg(feature = "rtf")]
 pub(crate) fn text(bytes: Vec<u8>) -> Result<String, Reason> {
-    super::guarded::guarded("RTF", move || {
-        // Beyond ASCII there are only escapes; what is there all the same is of an old code page.
-        let text = match String::from_utf8(bytes) {
-            Ok(text) => text,
-            Err(error) => error.into_bytes().into_iter().map(char::from).collect(),
-        };
-        let document = rtf_parser::RtfDocument::try_from(spaced(&text).as_str());
-        document.map(|document| document.get_text()).map_err(|error| error.to_string())
-    })
+    // Beyond ASCII there are only escapes; what is there all the same is of an old code page.
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => error.into_bytes().into_iter().map(char::from).collect(),
+    };
+    let document = rtf_parser::RtfDocument::try_from(spaced(&text).as_str());
+    document
+        .map(|document| document.get_text())
+        .map_err(|error| super::format::failed("RTF", error))
 }
 
 /// Control words that end a word of the text.

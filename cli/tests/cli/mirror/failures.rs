@@ -36,31 +36,98 @@ fn a_document_stays_whatever_keeps_its_file_from_being_read() {
     assert_eq!(count(&counts, &["unchanged", "kept", "waiting"]), [1, 1, 0]);
 }
 
-/// The system gives no room for the stack of a parser, and the next time it does.
-#[cfg(all(target_os = "linux", feature = "html"))]
+/// A parser that fails today works tomorrow.
+#[cfg(unix)]
 #[test]
 fn a_parser_that_fails_once_is_asked_again() {
     let scratch = Scratch::new();
-    let page = |number| format!("<html><p>{}", text(number));
-    scratch.write_old(&[("d/page.html", &page(1))]);
-    scratch.mirror("i d");
+    let page = |number| format!("%PDF-1.7\n{}", text(number));
+    let mirror = ["mirror", "i", "d", "--json", "--pdf-command", "sh reader"];
+    let counts = || scratch.run_split(&mirror).ends_with(0).objects().pop().unwrap();
+    scratch.write("reader", "cat");
+    scratch.write_old(&[("d/page.pdf", &page(1))]);
+    assert_eq!(count(&counts(), &["added"]), [1]);
     let before = scratch.documents("i");
-    scratch.write_old(&[("d/page.html", &page(2)), ("d/new.html", &page(3))]);
-    let script = format!(
-        "ulimit -v {}; exec {} mirror i d --json",
-        400 << 10,
-        env!("CARGO_BIN_EXE_nearkin")
-    );
-    let mut command = Command::new("sh");
-    command.args(["-c", &script]).current_dir(scratch.dir.path()).env("RAYON_NUM_THREADS", "1");
-    let ran = Ran::new(command.output().unwrap()).ends_with(0);
-    let counts = ran.objects().pop().unwrap();
-    assert_eq!(count(&counts, &["replaced", "removed", "kept", "waiting"]), [0, 0, 1, 2]);
-    ran.says(&["skipped d/new.html: parser failed (HTML: no thread for its parser"]);
+    scratch.write_old(&[("d/page.pdf", &page(2)), ("d/new.pdf", &page(3))]);
+    scratch.write("reader", "exit 3");
+    let ran = scratch.run_split(&mirror).ends_with(0);
+    let ran = ran.says(&["skipped d/new.pdf: parser failed (PDF: sh reader: exit status: 3)"]);
+    let failed = ran.objects().pop().unwrap();
+    assert_eq!(count(&failed, &["replaced", "removed", "kept", "waiting"]), [0, 0, 1, 2]);
     assert_eq!(scratch.documents("i"), before);
-    let (lines, counts) = scratch.mirror("i d");
-    assert_eq!(lines, ["added d/new.html", "replaced d/page.html"]);
-    assert_eq!(count(&counts, &["kept", "waiting"]), [0, 0]);
+    scratch.write("reader", "cat");
+    let counts = counts();
+    assert_eq!(count(&counts, &["added", "replaced", "kept", "waiting"]), [1, 1, 0, 0]);
+}
+
+/// Which program reads PDF is part of what a document was made with.
+#[cfg(unix)]
+#[test]
+fn pdf_is_read_by_the_program_that_is_asked_for() {
+    let scratch = Scratch::new();
+    scratch.write_old(&[("d/a.pdf", &format!("%PDF-1.7\n{}", text(1)))]);
+    let (lines, _) = scratch.mirror("i d --pdf-command cat");
+    assert_eq!(lines, ["added d/a.pdf"]);
+    assert_eq!(count(&scratch.mirror("i d --pdf-command cat").1, &["unchanged", "read"]), [1, 0]);
+    let ran = scratch.run("query i d/a.pdf --pdf-command cat").ends_with(0);
+    assert!(ran.stdout.contains("1.000"), "{}", ran.stdout);
+    // Another one, and it fails.
+    let ran = scratch.run("mirror i d --pdf-command no-such-reader").ends_with(0);
+    ran.says(&["d/a.pdf: parser failed (PDF: no-such-reader: No such file", "kept"]);
+    assert_eq!(count(&scratch.mirror("i d --pdf-command cat").1, &["unchanged", "read"]), [1, 0]);
+}
+
+/// A few kilobytes that become 600 MB.
+#[cfg(all(target_os = "linux", feature = "pdf"))]
+#[test]
+fn a_pdf_that_takes_all_memory_keeps_its_document_and_no_process() {
+    let scratch = Scratch::new();
+    scratch.write_old(&[("d/a.pdf", &text(1)), ("d/b", &text(2))]);
+    scratch.mirror("i d");
+    fs::write(scratch.path("d/a.pdf"), bomb()).unwrap();
+    scratch.make_old("d/a.pdf");
+    let before = scratch.documents("i");
+    let ran = scratch.run("mirror i d").ends_with(0);
+    ran.says(&[
+        "d/a.pdf: parser failed (PDF: ",
+        "needs more than 192 MiB of memory",
+        "1 document kept",
+    ]);
+    assert_eq!(scratch.documents("i"), before);
+}
+
+/// A PDF of one page whose content is packed 1,000 times smaller than it is.
+#[cfg(all(target_os = "linux", feature = "pdf"))]
+fn bomb() -> Vec<u8> {
+    use std::io::Write as _;
+    let mut packer = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+    for _ in 0..600 {
+        packer.write_all(&vec![b' '; 1 << 20]).unwrap();
+    }
+    let content = packer.finish().unwrap();
+    let mut pdf = b"%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n2 0 obj\n\
+        << /Type /Pages /Kids [3 0 R] /Count 1 >>\nendobj\n3 0 obj\n<< /Type /Page /Parent 2 0 R \
+        /MediaBox [0 0 9 9] /Contents 4 0 R /Resources << >> >>\nendobj\n"
+        .to_vec();
+    let mut places: Vec<usize> = Vec::new();
+    for number in 1..4 {
+        let head = format!("\n{number} 0 obj");
+        places.push(pdf.windows(head.len()).position(|at| at == head.as_bytes()).unwrap() + 1);
+    }
+    places.push(pdf.len());
+    let head = format!("4 0 obj\n<< /Filter /FlateDecode /Length {} >>\nstream\n", content.len());
+    pdf.extend(head.as_bytes());
+    pdf.extend(content);
+    pdf.extend(b"\nendstream\nendobj\n");
+    let table = places.iter().map(|place| format!("{place:010} 00000 n \n"));
+    let begin = pdf.len();
+    let table = table.collect::<String>();
+    let end = format!(
+        "xref\n0 5\n0000000000 65535 f \n{table}trailer\n<< /Size 5 /Root 1 0 R >>\nstartxref\n\
+         {begin}\n%%EOF\n"
+    );
+    pdf.extend(end.as_bytes());
+    pdf
 }
 
 #[test]

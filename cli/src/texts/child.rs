@@ -1,0 +1,116 @@
+//! The process that reads formats for another one: this tool, run again. Garbage in a file can at
+//! worst end this process, which holds nothing.
+
+use std::env;
+use std::ffi::OsString;
+use std::io;
+use std::panic::{self, AssertUnwindSafe};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use super::format::{Format, failed};
+use super::wire::{Request, WORD, write_reply};
+use super::{html, limits, mail, office, pdf, rtf};
+use crate::raw::Reason;
+
+/// Nesting of a document takes stack. Address space, not memory: only what is used is taken.
+const STACK_BYTES: usize = 64 << 20;
+
+/// Reads formats until there is nothing more to do, if that is what this process was started for.
+pub(crate) fn if_asked() -> Option<ExitCode> {
+    let mut arguments = env::args_os().skip(1);
+    (arguments.next()?.to_str() == Some(WORD)).then(|| run(arguments.next(), PAUSE))
+}
+
+pub(super) fn run(pdf_command: Option<OsString>, pause: Duration) -> ExitCode {
+    if let Some(command) = pdf_command {
+        pdf::read_by(command);
+    }
+    if pdf::command().is_none() {
+        // Without it the process works as well.
+        let _ = thread::Builder::new().spawn(move || end_if_it_hangs(pause));
+    }
+    // Nobody sees what it would print, for which there may be no memory.
+    panic::set_hook(Box::new(|_| ()));
+    let thread = thread::Builder::new().stack_size(STACK_BYTES).spawn(serve);
+    // What is wrong is seen by the other process: no reply comes.
+    match thread.map(thread::JoinHandle::join) {
+        Ok(Ok(Ok(()))) => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// Whether a parser runs.
+static AT_WORK: AtomicBool = AtomicBool::new(false);
+
+/// How often it is looked at whether a parser makes any use of a processor, and after how many
+/// times that it did not it is taken for one that waits for itself.
+const PAUSE: Duration = Duration::from_secs(5);
+const PAUSES: u32 = 12;
+
+/// Ends this process if a parser waits for something that never comes: no limit of processor time
+/// would. On the busiest machine a parser that works gets a little of a processor in a minute. A
+/// program of the user's choice is waited for.
+fn end_if_it_hangs(pause: Duration) {
+    let (mut last, mut idle) = (None, 0);
+    loop {
+        thread::sleep(pause);
+        let now = limits::processor_ms().filter(|_| AT_WORK.load(Ordering::Relaxed));
+        idle = if now.is_some() && now == last { idle + 1 } else { 0 };
+        last = now;
+        if idle == PAUSES {
+            std::process::abort();
+        }
+    }
+}
+
+fn serve() -> io::Result<()> {
+    let mut requests = io::stdin().lock();
+    let limit = |memory, seconds, length| limits::set(memory, seconds, length);
+    while let Some(Request { format, bytes, .. }) = Request::read(&mut requests, limit)? {
+        AT_WORK.store(true, Ordering::Relaxed);
+        let read = panic::catch_unwind(AssertUnwindSafe(|| parse(format, bytes)));
+        AT_WORK.store(false, Ordering::Relaxed);
+        let reply = read.unwrap_or_else(|_| Err(panicked(format)));
+        write_reply(&mut io::stdout().lock(), &reply)?;
+    }
+    Ok(())
+}
+
+fn panicked(format: Format) -> Reason {
+    failed(format.name(), "its parser panicked")
+}
+
+/// The text of a format that anybody can write garbage in: may panic, hang, take any memory.
+fn parse(format: Format, bytes: Vec<u8>) -> Result<String, Reason> {
+    match format {
+        Format::Html => html::text(bytes),
+        Format::Pdf => pdf::text(bytes),
+        Format::Mail => mail::text(&bytes),
+        Format::Office => office::text(bytes),
+        Format::Rtf => rtf::text(bytes),
+        Format::Plain | Format::Mailbox => Err(failed(format.name(), "no parser is needed")),
+        #[cfg(test)]
+        Format::Trial => trial(&bytes),
+    }
+}
+
+/// What a parser does when it reads this.
+#[cfg(test)]
+fn trial(bytes: &[u8]) -> Result<String, Reason> {
+    match bytes {
+        b"burn" => loop {
+            std::hint::black_box(0);
+        },
+        b"sleep" => thread::sleep(Duration::from_secs(60)),
+        b"allocate" => drop(std::hint::black_box(vec![1_u8; 1 << 30])),
+        b"panic" => panic!("on garbage"),
+        b"abort" => std::process::abort(),
+        b"print" => println!("an unknown glyph"),
+        b"fail" => return Err(failed("X", "garbage")),
+        _ => {}
+    }
+    Ok(format!("{} in {}", String::from_utf8_lossy(bytes), std::process::id()))
+}

@@ -1,0 +1,51 @@
+//! Which formats there are.
+
+use crate::raw::Reason;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    Plain,
+    Html,
+    Pdf,
+    Mail,
+    Mailbox,
+    /// Word, PowerPoint, OpenDocument, EPUB, or another ZIP archive.
+    Office,
+    Rtf,
+    /// What its bytes name: a parser that hangs, breaks down and so on.
+    #[cfg(test)]
+    Trial,
+}
+
+impl Format {
+    pub(super) const ALL: &[Self] = &[
+        Self::Plain,
+        Self::Html,
+        Self::Pdf,
+        Self::Mail,
+        Self::Mailbox,
+        Self::Office,
+        Self::Rtf,
+        #[cfg(test)]
+        Self::Trial,
+    ];
+
+    /// Its name in messages.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "text",
+            Self::Html => "HTML",
+            Self::Pdf => "PDF",
+            Self::Mail | Self::Mailbox => "e-mail",
+            Self::Office => "office document",
+            Self::Rtf => "RTF",
+            #[cfg(test)]
+            Self::Trial => "X",
+        }
+    }
+}
+
+/// That a parser failed, and why.
+pub(super) fn failed(format: &str, why: impl std::fmt::Display) -> Reason {
+    Reason::Failed(format!("{format}: {why}"))
+}

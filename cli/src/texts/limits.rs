@@ -1,0 +1,47 @@
+//! What a process that reads formats may take. On Unix the system holds it to that; what the
+//! system does not limit is not limited.
+
+/// The file itself, of `length` bytes, does not count: twice, since the buffer that it is read into
+/// grows.
+#[cfg(unix)]
+pub(super) fn set(memory: u64, seconds: u64, length: u64) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = |resource, most: u64| {
+        let maximum = getrlimit(resource).maximum;
+        let current = Some(maximum.map_or(most, |maximum| maximum.min(most)));
+        // Only a stricter limit of the user's can refuse it, and then that one holds.
+        let _ = setrlimit(resource, Rlimit { current, maximum });
+    };
+    // Of a process both are counted from its beginning.
+    let taken = processor_ms().unwrap_or(0) / 1_000;
+    limit(Resource::Cpu, taken.saturating_add(seconds).saturating_add(1));
+    if let Some(taken) = allocated() {
+        limit(Resource::Data, taken.saturating_add(memory).saturating_add(2 * length));
+    }
+    limit(Resource::Core, 0);
+}
+
+#[cfg(not(unix))]
+pub(super) fn set(_: u64, _: u64, _: u64) {}
+
+/// How long this process ran on a processor, in ms. None where that is not known.
+#[cfg(unix)]
+pub(super) fn processor_ms() -> Option<u64> {
+    use rustix::time::{ClockId, clock_gettime};
+    let taken = clock_gettime(ClockId::ProcessCPUTime);
+    u64::try_from(taken.tv_sec * 1_000 + taken.tv_nsec / 1_000_000).ok()
+}
+
+#[cfg(not(unix))]
+pub(super) fn processor_ms() -> Option<u64> {
+    None
+}
+
+/// Bytes of address space for data, as Linux counts them. None elsewhere: there the limit is no
+/// limit of memory.
+#[cfg(unix)]
+fn allocated() -> Option<u64> {
+    let pages: u64 =
+        std::fs::read_to_string("/proc/self/statm").ok()?.split(' ').nth(5)?.parse().ok()?;
+    pages.checked_mul(rustix::param::page_size() as u64)
+}

@@ -1,0 +1,243 @@
+//! Asks processes of this tool's own to read formats, each file within limits of time and memory.
+//!
+//! Knows processes, not formats. A process that has read a file reads the next one.
+
+use std::env;
+use std::io::{self, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::format::{Format, failed};
+use super::wire::{Request, read_reply};
+use crate::raw::Reason;
+
+/// Time of a processor for one file. Not time by the clock: on a busy machine a sound file would
+/// be given up.
+const SECONDS: u64 = 30;
+
+/// The limit by the clock where the system does not limit the time of a processor.
+const CLOCK_TIME_MAX: Option<Duration> =
+    if cfg!(unix) { None } else { Some(Duration::from_secs(600)) };
+
+/// All that parsers may allocate at the same time, and one that is alone.
+const MEMORY_MAX: u64 = 192 << 20;
+
+/// What a parser may allocate that reads a small file at the same time as others.
+const MEMORY_OF_SMALL: u64 = 8 << 20;
+
+/// The same for a file that is not so small.
+const MEMORY_OF_MEDIUM: u64 = 32 << 20;
+
+/// The largest files of these two kinds: parsers take many times the size of a file. A parser of a
+/// larger file is alone.
+const SMALL_BYTES: usize = 32 << 10;
+const MEDIUM_BYTES: usize = 256 << 10;
+
+/// The text of a file.
+pub(super) fn text(format: Format, bytes: Vec<u8>) -> Result<String, Reason> {
+    let memory = match bytes.len() {
+        length if length <= SMALL_BYTES => MEMORY_OF_SMALL,
+        length if length <= MEDIUM_BYTES => MEMORY_OF_MEDIUM,
+        _ => MEMORY_MAX,
+    };
+    let mut request = Request { format, memory, seconds: SECONDS, bytes };
+    match within(&mut request, CLOCK_TIME_MAX) {
+        // Most likely it was memory.
+        Err(Failed::Ended(_)) if memory < MEMORY_MAX => {
+            request.memory = MEMORY_MAX;
+            within(&mut request, CLOCK_TIME_MAX)
+        }
+        read => read,
+    }
+    .unwrap_or_else(|failure| Err(failed(format.name(), failure.what())))
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+enum Failed {
+    NotStarted(io::Error),
+    /// The process ended. None if it cannot be said how.
+    Ended(Option<ExitStatus>),
+    /// It took too long by the clock.
+    Late(Duration),
+}
+
+impl Failed {
+    fn what(&self) -> String {
+        match self {
+            Self::NotStarted(error) => format!("no process for its parser: {error}"),
+            Self::Ended(status) if is_out_of_time(*status) => {
+                format!("not read within {SECONDS} s of processor time")
+            }
+            Self::Ended(status) => {
+                let most = MEMORY_MAX >> 20;
+                let status = status.map_or_else(String::new, |status| format!(" ({status})"));
+                format!("its parser broke down, or needs more than {most} MiB of memory{status}")
+            }
+            Self::Late(most) => format!("not read within {} s", most.as_secs()),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_out_of_time(status: Option<ExitStatus>) -> bool {
+    use std::os::unix::process::ExitStatusExt as _;
+    let xcpu = rustix::process::Signal::XCPU.as_raw();
+    status.is_some_and(|status| status.signal() == Some(xcpu))
+}
+
+#[cfg(not(unix))]
+fn is_out_of_time(_: Option<ExitStatus>) -> bool {
+    false
+}
+
+/// One answer of one process.
+fn within(
+    request: &mut Request,
+    clock_time_max: Option<Duration>,
+) -> Result<Result<String, Reason>, Failed> {
+    let _share = Share::take(request.memory);
+    let mut process = match lock(&IDLE).pop() {
+        Some(process) => process,
+        None => Process::start().map_err(Failed::NotStarted)?,
+    };
+    let read = process.ask(request, clock_time_max)?;
+    // One that was alone may hold much memory still: it ends.
+    if request.memory < MEMORY_MAX {
+        lock(&IDLE).push(process);
+    }
+    Ok(read)
+}
+
+/// Processes that wait for a file.
+static IDLE: Mutex<Vec<Process>> = Mutex::new(Vec::new());
+
+/// What of the memory for parsers is not taken.
+static FREE: Mutex<u64> = Mutex::new(MEMORY_MAX);
+
+/// Some of it was given back.
+static FREED: Condvar = Condvar::new();
+
+/// A share of the memory for parsers.
+struct Share(u64);
+
+impl Share {
+    /// Waits until there is so much.
+    fn take(memory: u64) -> Self {
+        let free = FREED.wait_while(lock(&FREE), |free| *free < memory);
+        *free.unwrap_or_else(PoisonError::into_inner) -= memory;
+        Self(memory)
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        *lock(&FREE) += self.0;
+        FREED.notify_all();
+    }
+}
+
+/// A process that reads formats. It ends when this is dropped.
+struct Process {
+    child: Mutex<Child>,
+    requests: Option<ChildStdin>,
+    replies: BufReader<ChildStdout>,
+}
+
+impl Process {
+    fn start() -> io::Result<Self> {
+        let mut command = command()?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        // Its time and memory are those of one thread; what it does not use is no one's.
+        command.env("RAYON_NUM_THREADS", "1").env("MIMALLOC_ARENA_RESERVE", "0");
+        // Out of memory, a backtrace would find none either, and wait for its own lock.
+        command.env("RUST_BACKTRACE", "0").env_remove("RUST_LIB_BACKTRACE");
+        // A signal from the terminal is for this process, which ends that one.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command.spawn()?;
+        let piped = || io::Error::other("it has no pipes");
+        let requests = Some(child.stdin.take().ok_or_else(piped)?);
+        let replies = BufReader::new(child.stdout.take().ok_or_else(piped)?);
+        Ok(Self { child: Mutex::new(child), requests, replies })
+    }
+
+    fn ask(
+        &mut self,
+        request: &mut Request,
+        clock_time_max: Option<Duration>,
+    ) -> Result<Result<String, Reason>, Failed> {
+        let Self { child, requests, replies } = self;
+        let mut exchange = || {
+            let requests = requests.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+            request.write(requests)?;
+            if request.memory >= MEMORY_MAX {
+                // Not asked for again: the process has it.
+                request.bytes = Vec::new();
+            }
+            read_reply(replies)
+        };
+        let Some(most) = clock_time_max else {
+            return exchange().map_err(|_| Failed::Ended(lock(child).wait().ok()));
+        };
+        let (done, ended) = sync_channel::<()>(1);
+        let child = &*child;
+        thread::scope(|scope| {
+            let watch = move || {
+                let late = ended.recv_timeout(most) == Err(RecvTimeoutError::Timeout);
+                // One that has ended needs no end.
+                late && lock(child).kill().is_ok()
+            };
+            let watch = thread::Builder::new().spawn_scoped(scope, watch);
+            let watch = watch.map_err(Failed::NotStarted)?;
+            let read = exchange();
+            drop(done);
+            let late = watch.join().unwrap_or(false);
+            let late = late.then_some(Failed::Late(most));
+            read.map_err(|_| late.unwrap_or_else(|| Failed::Ended(lock(child).wait().ok())))
+        })
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // The end of its requests ends it, but not while it parses.
+        drop(self.requests.take());
+        let mut child = lock(&self.child);
+        let _ = child.kill();
+        // Reaped; it has ended, or does so at once.
+        let _ = child.wait();
+    }
+}
+
+/// This program, as the process that reads formats.
+#[cfg(not(test))]
+fn command() -> io::Result<Command> {
+    let program = own_program()?;
+    let mut command = Command::new(program);
+    command.arg(super::wire::WORD).args(super::pdf::command());
+    Ok(command)
+}
+
+/// The program that runs, also if its file was replaced meanwhile.
+fn own_program() -> io::Result<PathBuf> {
+    if cfg!(target_os = "linux") {
+        return Ok(PathBuf::from("/proc/self/exe"));
+    }
+    env::current_exe()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+#[path = "parser_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+use tests::command;

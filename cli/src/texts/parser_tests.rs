@@ -1,0 +1,109 @@
+//! Parsers that do what no parser should, in a process of their own.
+
+use std::time::Instant;
+
+use super::*;
+
+/// Says that this program was started to read formats.
+const ASKED: &str = "NEARKIN_TEST_READS_FORMATS";
+
+/// The program of these tests, as the process that reads formats.
+pub(super) fn command() -> io::Result<Command> {
+    let mut command = Command::new(own_program()?);
+    command.args(["texts::parser::tests::as_child", "--exact", "--nocapture", "--quiet"]);
+    command.env(ASKED, "1");
+    Ok(command)
+}
+
+/// No test of its own: what the other process runs.
+#[test]
+fn as_child() {
+    if env::var_os(ASKED).is_some() {
+        super::super::child::run(None, Duration::from_millis(50));
+    }
+}
+
+fn request(what: &str, memory: u64, seconds: u64) -> Request {
+    Request { format: Format::Trial, memory, seconds, bytes: what.as_bytes().to_vec() }
+}
+
+fn why(read: Result<Result<String, Reason>, Failed>) -> String {
+    read.unwrap_err().what()
+}
+
+#[test]
+fn a_parser_that_fails_is_a_reason_and_the_next_file_is_read() {
+    let reason = text(Format::Trial, b"panic".to_vec()).unwrap_err();
+    assert_eq!(reason, Reason::Failed("X: its parser panicked".to_owned()));
+    let reason = text(Format::Trial, b"abort".to_vec()).unwrap_err().detail();
+    assert!(reason.starts_with("X: its parser broke down"), "{reason}");
+    let reason = text(Format::Trial, b"fail".to_vec()).unwrap_err().detail();
+    assert_eq!(reason, "X: garbage");
+    for what in ["print", "text"] {
+        let read = text(Format::Trial, what.as_bytes().to_vec()).unwrap();
+        assert!(read.starts_with(what), "{read}");
+        assert!(!read.ends_with(&format!(" {}", std::process::id())), "{read}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_parser_that_hangs_ends_and_keeps_no_core() {
+    let mut process = Process::start().unwrap();
+    let place = PathBuf::from(format!("/proc/{}", lock(&process.child).id()));
+    assert!(place.exists());
+    let failed = process.ask(&mut request("burn", MEMORY_MAX, 1), None).unwrap_err();
+    assert_eq!(failed.what(), "not read within 30 s of processor time");
+    assert!(!place.exists(), "it was not reaped");
+}
+
+#[test]
+fn a_parser_that_waits_ends_by_the_clock() {
+    let began = Instant::now();
+    let most = Duration::from_millis(300);
+    let read = within(&mut request("sleep", MEMORY_OF_SMALL, SECONDS), Some(most));
+    assert_eq!(why(read), "not read within 0 s");
+    assert!(began.elapsed() < Duration::from_secs(40));
+    let read = within(&mut request("text", MEMORY_OF_SMALL, SECONDS), Some(most * 100));
+    assert!(read.unwrap().unwrap().starts_with("text"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_parser_that_waits_for_itself_ends() {
+    let began = Instant::now();
+    let read = within(&mut request("sleep", MEMORY_OF_SMALL, SECONDS), None);
+    assert!(why(read).contains("its parser broke down"));
+    assert!(began.elapsed() < Duration::from_secs(40));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_parser_gets_so_much_memory_and_no_more() {
+    let read = within(&mut request("allocate", MEMORY_MAX, SECONDS), None);
+    assert!(why(read).contains("needs more than 192 MiB of memory"));
+    let mut process = Process::start().unwrap();
+    let read = process.ask(&mut request("allocate", 2 << 30, SECONDS), None).unwrap();
+    assert!(read.unwrap().starts_with("allocate"));
+}
+
+/// Its limit is still that of the small one when the large one comes.
+#[test]
+fn a_process_that_read_a_small_file_reads_a_large_one() {
+    let mut process = Process::start().unwrap();
+    process.ask(&mut request("text", 1 << 20, SECONDS), None).unwrap().unwrap();
+    let mut large = request(&"large ".repeat(4 << 20), MEMORY_MAX, SECONDS);
+    process.ask(&mut large, None).unwrap().unwrap();
+}
+
+#[test]
+fn processes_read_one_file_after_the_other_and_ended_ones_hold_no_share() {
+    let mut process = Process::start().unwrap();
+    let one = process.ask(&mut request("text", MEMORY_OF_SMALL, SECONDS), None).unwrap();
+    let other = process.ask(&mut request("text", MEMORY_OF_SMALL, SECONDS), None).unwrap();
+    assert_eq!(one, other);
+    // More failures than there are shares: each was given back.
+    for _ in 0..=MEMORY_MAX / MEMORY_OF_SMALL {
+        within(&mut request("abort", MEMORY_OF_SMALL, SECONDS), None).unwrap_err();
+    }
+}

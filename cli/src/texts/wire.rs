@@ -1,0 +1,168 @@
+//! What goes through the pipes between the tool and the process that reads a format for it.
+
+use std::io::{self, BufRead, Read, Write};
+
+use super::format::Format;
+use crate::raw::Reason;
+
+/// The first argument of such a process. Not a command: nobody types it.
+pub(super) const WORD: &str = "read-formats-for-another-process";
+
+/// Begins every reply. What a parser prints to standard output is before it, and is passed over.
+const MARK: &[u8] = b"\0\xffnearkin reply\xff\0";
+
+/// A larger message is none.
+const BYTES_MAX: u64 = 1 << 30;
+
+/// A file to read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) format: Format,
+    /// Limit of what the parser may allocate.
+    pub(super) memory: u64,
+    /// Limit of its time on a processor.
+    pub(super) seconds: u64,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Request {
+    pub(super) fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        let format = Format::ALL.iter().position(|one| *one == self.format).unwrap_or_default();
+        let length = self.bytes.len() as u64;
+        for number in [format as u64, self.memory, self.seconds, length] {
+            to.write_all(&number.to_le_bytes())?;
+        }
+        to.write_all(&self.bytes)?;
+        to.flush()
+    }
+
+    /// None at the end of the pipe: no more requests come. `limit` is called with the limits, and
+    /// the length, before the file is read: it takes memory, too.
+    pub(super) fn read(
+        from: &mut impl Read,
+        limit: impl FnOnce(u64, u64, u64),
+    ) -> io::Result<Option<Self>> {
+        let mut number = [0; 8];
+        match from.read_exact(&mut number) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            read => read?,
+        }
+        let format = usize::try_from(u64::from_le_bytes(number)).unwrap_or(usize::MAX);
+        let format = *Format::ALL.get(format).ok_or_else(|| damaged("the format"))?;
+        let (memory, seconds) = (read_number(from)?, read_number(from)?);
+        let length = read_number(from)?;
+        limit(memory, seconds, length);
+        Ok(Some(Self { format, memory, seconds, bytes: read_bytes(from, length)? }))
+    }
+}
+
+/// Writes what became of a request.
+pub(super) fn write_reply(to: &mut impl Write, reply: &Result<String, Reason>) -> io::Result<()> {
+    let (kind, text) = match reply {
+        Ok(text) => (0_u64, text.as_str()),
+        Err(Reason::Binary(why)) => (1, why.as_str()),
+        Err(Reason::Format(why)) => (2, why.as_str()),
+        Err(Reason::Failed(why)) => (3, why.as_str()),
+        Err(Reason::TooLarge) => (4, ""),
+        Err(_) => (5, ""),
+    };
+    to.write_all(MARK)?;
+    to.write_all(&kind.to_le_bytes())?;
+    to.write_all(&(text.len() as u64).to_le_bytes())?;
+    to.write_all(text.as_bytes())?;
+    to.flush()
+}
+
+/// Reads what became of a request.
+pub(super) fn read_reply(from: &mut impl BufRead) -> io::Result<Result<String, Reason>> {
+    pass_over_to_mark(from)?;
+    let kind = read_number(from)?;
+    let length = read_number(from)?;
+    let text = String::from_utf8(read_bytes(from, length)?).map_err(|_| damaged("the text"))?;
+    Ok(match kind {
+        0 => Ok(text),
+        1 => Err(Reason::Binary(text)),
+        2 => Err(Reason::Format(text)),
+        3 => Err(Reason::Failed(text)),
+        4 => Err(Reason::TooLarge),
+        5 => Err(Reason::Empty),
+        _ => return Err(damaged("the kind")),
+    })
+}
+
+fn pass_over_to_mark(from: &mut impl BufRead) -> io::Result<()> {
+    let mut last: Vec<u8> = Vec::new();
+    loop {
+        let mut piece = Vec::new();
+        // The mark's last byte; it also ends pieces that are none.
+        if from.take(BYTES_MAX).read_until(0, &mut piece)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        last.extend(piece);
+        if last.ends_with(MARK) {
+            return Ok(());
+        }
+        last.drain(..last.len().saturating_sub(MARK.len()));
+    }
+}
+
+fn read_number(from: &mut impl Read) -> io::Result<u64> {
+    let mut number = [0; 8];
+    from.read_exact(&mut number)?;
+    Ok(u64::from_le_bytes(number))
+}
+
+fn read_bytes(from: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {
+    if length > BYTES_MAX {
+        return Err(damaged("a length"));
+    }
+    let mut bytes = Vec::new();
+    let read = from.take(length).read_to_end(&mut bytes)?;
+    if read as u64 == length { Ok(bytes) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+fn damaged(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{what} of a message is damaged"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_through_whatever_a_parser_prints() {
+        let replies = [
+            Ok("a text\0with \u{e9}".to_owned()),
+            Err(Reason::Binary("b".to_owned())),
+            Err(Reason::Format("f".to_owned())),
+            Err(Reason::Failed("p".to_owned())),
+            Err(Reason::TooLarge),
+            Err(Reason::Empty),
+        ];
+        let noise = [&b""[..], b"unknown glyph\n", &MARK[..9], b"\0\0\xff\0", MARK.split_at(1).1];
+        for (reply, noise) in replies.iter().zip(noise.iter().cycle()) {
+            let mut bytes = noise.to_vec();
+            write_reply(&mut bytes, reply).unwrap();
+            assert_eq!(&read_reply(&mut bytes.as_slice()).unwrap(), reply, "{noise:?}");
+            for end in 0..bytes.len() {
+                read_reply(&mut &bytes[..end]).unwrap_err();
+            }
+        }
+    }
+
+    #[test]
+    fn requests_come_through_and_torn_ones_do_not() {
+        let request =
+            Request { format: Format::Rtf, memory: 5, seconds: 6, bytes: b"bytes".to_vec() };
+        let read = |mut bytes: &[u8]| Request::read(&mut bytes, |_, _, _| ());
+        let mut bytes = Vec::new();
+        request.write(&mut bytes).unwrap();
+        assert_eq!(read(&bytes).unwrap(), Some(request));
+        assert_eq!(read(b"").unwrap(), None);
+        for end in 8..bytes.len() {
+            read(&bytes[..end]).unwrap_err();
+        }
+        bytes[0] = 200;
+        read(&bytes).unwrap_err();
+    }
+}

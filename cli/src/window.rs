@@ -1,0 +1,103 @@
+//! How many bytes of documents are in work at the same time: the reader waits for the workers.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// More bytes than these are in work only if they are one document.
+const BYTES_MAX: usize = 32 << 20;
+
+/// Smaller documents are not counted: their number is bounded anyway.
+const COUNTED: usize = 64 << 10;
+
+/// Bytes in work, and whether anybody works.
+#[derive(Debug, Default)]
+struct State {
+    bytes: usize,
+    closed: bool,
+}
+
+/// A bound of the bytes in work.
+#[derive(Debug, Default)]
+pub(crate) struct Window {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Window {
+    /// Whether a document of so many bytes would have to wait.
+    pub(crate) fn is_full_for(&self, bytes: usize) -> bool {
+        bytes >= COUNTED && is_full_for(&self.lock(), bytes)
+    }
+
+    /// Waits until a document fits.
+    pub(crate) fn enter(&self, bytes: usize) {
+        if bytes < COUNTED {
+            return;
+        }
+        let fits = self.changed.wait_while(self.lock(), |state| is_full_for(state, bytes));
+        fits.unwrap_or_else(PoisonError::into_inner).bytes += bytes;
+    }
+
+    /// A document is done.
+    pub(crate) fn leave(&self, bytes: usize) {
+        if bytes < COUNTED {
+            return;
+        }
+        self.lock().bytes -= bytes;
+        self.changed.notify_all();
+    }
+
+    /// From now on nobody works, and nothing waits.
+    fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_full_for(state: &State, bytes: usize) -> bool {
+    !state.closed && state.bytes > 0 && state.bytes.saturating_add(bytes) > BYTES_MAX
+}
+
+/// Closes a window when the worker ends, however it does.
+pub(crate) struct Closing<'a>(pub(crate) &'a Window);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+    use std::thread;
+    use std::time::Duration;
+
+    #[test]
+    fn a_large_document_waits_until_it_is_alone_or_nobody_works() {
+        let window = Window::default();
+        window.enter(BYTES_MAX * 2);
+        assert!(window.is_full_for(COUNTED));
+        let (done, entered) = channel();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                window.enter(COUNTED);
+                done.send(()).unwrap();
+                // Beside the small one it does not fit.
+                window.enter(BYTES_MAX);
+                done.send(()).unwrap();
+            });
+            let waits = || entered.recv_timeout(Duration::from_millis(100)).is_err();
+            assert!(waits());
+            window.leave(BYTES_MAX * 2);
+            entered.recv().unwrap();
+            assert!(waits());
+            drop(Closing(&window));
+            entered.recv().unwrap();
+        });
+    }
+}
