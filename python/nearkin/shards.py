@@ -23,6 +23,7 @@ from ._nearkin import shards as _shards
 are_stars = _shards.are_stars
 band_entries = _shards.band_entries
 components = _shards.components
+dropped = _shards.dropped
 large_star = _shards.large_star
 shard_of = _shards.shard_of
 small_star = _shards.small_star
@@ -34,6 +35,7 @@ __all__ = [
     "are_stars",
     "band_entries",
     "components",
+    "dropped",
     "large_star",
     "shard_of",
     "small_star",

@@ -300,6 +300,7 @@ fn nodes(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Nodes> {
 #[derive(Clone, Copy)]
 enum Step {
     Components,
+    Dropped,
     LargeStar,
     SmallStar,
 }
@@ -308,6 +309,7 @@ impl Step {
     fn of<N: Ord + Clone>(self, edges: impl IntoIterator<Item = (N, N)>) -> Vec<(N, N)> {
         match self {
             Self::Components => shards::components(edges),
+            Self::Dropped => shards::dropped(edges),
             Self::LargeStar => shards::large_star(edges),
             Self::SmallStar => shards::small_star(edges),
         }
@@ -371,6 +373,19 @@ fn table<N>(
 #[pyo3(signature = (a, b, *, keys="str"))]
 fn components(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>, keys: &str) -> PyResult<Table> {
     Step::Components.run(a, b, keys, ["node", "component"])
+}
+
+/// The nodes that deduplication drops: in order of the nodes, a node is dropped if it has an edge to
+/// a node that was kept before it. A table of (node, kept), each with the least kept node that it
+/// has an edge to; all other nodes stay. Whole components must be in the batch.
+///
+/// >>> from nearkin import shards
+/// >>> shards.dropped([1, 3, 4], [2, 2, 3]).rows()
+/// [(2, 1), (4, 3)]
+#[pyfunction]
+#[pyo3(signature = (a, b, *, keys="str"))]
+fn dropped(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>, keys: &str) -> PyResult<Table> {
+    Step::Dropped.run(a, b, keys, ["node", "kept"])
 }
 
 /// Large-star, for batches with all neighbours of a node, both directions of every edge: returns
@@ -442,6 +457,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     own.add_function(wrap_pyfunction!(verify_between, &own)?)?;
     own.add_function(wrap_pyfunction!(verify, &own)?)?;
     own.add_function(wrap_pyfunction!(components, &own)?)?;
+    own.add_function(wrap_pyfunction!(dropped, &own)?)?;
     own.add_function(wrap_pyfunction!(large_star, &own)?)?;
     own.add_function(wrap_pyfunction!(small_star, &own)?)?;
     own.add_function(wrap_pyfunction!(are_stars, &own)?)?;

@@ -126,6 +126,16 @@ def test_rounds_end_with_the_components():
     assert not shards.are_stars([3, 2], [2, 1])
 
 
+def test_dropped_is_what_dedup_drops(world):
+    keys, signatures, index = world
+    pairs = index.pairs(0.7).read_all()
+    told = nk.dedup(signatures, params=PARAMS, annotate=True)
+    gone = shards.dropped(pairs["a"], pairs["b"])
+    assert gone["node"] == [key for key, row in zip(keys, told, strict=True) if not row.kept]
+    assert len(gone) > 50 and not set(gone["node"]) & set(gone["kept"])
+    assert shards.dropped([1, 3, 4], [2, 2, 3]).rows() == [(2, 1), (4, 3)]
+
+
 def test_nodes_are_numbers_or_keys():
     assert shards.components([10, 9], [9, 2]).rows() == [(2, 2), (9, 2), (10, 2)]
     assert shards.components(["b", "c"], ["a", "b"]).rows() == [("a", "a"), ("b", "a"), ("c", "a")]

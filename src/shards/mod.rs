@@ -13,7 +13,8 @@
 //! 4. [`Verifier`]: compare the documents of a group; a pair counts at the first band it shares
 //!    only, so that nothing has to be made distinct afterwards;
 //! 5. for clusters, [`components`] of the pairs: on one machine while they fit, by rounds of
-//!    [`large_star`] and [`small_star`] where they do not.
+//!    [`large_star`] and [`small_star`] where they do not;
+//! 6. for deduplication, [`dropped`]: of the pairs of whole components, which documents go.
 //!
 //! ```
 //! # fn main() -> nearkin::Result<()> {
@@ -53,6 +54,7 @@
 //! ```
 
 mod bands;
+mod keep;
 mod stars;
 #[cfg(test)]
 mod tests;
@@ -60,5 +62,6 @@ mod verify;
 
 pub use crate::index::{Adopt, Sealed, Shards, Ticket, seal};
 pub use bands::{BandEntry, band_entries, shard_of};
+pub use keep::dropped;
 pub use stars::{are_stars, components, large_star, small_star};
 pub use verify::{VerifiedPair, Verifier, blocks};

@@ -1,7 +1,8 @@
 //! The steps of a cluster, taken here one after the other, against an index of all documents.
 
 use super::{VerifiedPair, Verifier};
-use super::{are_stars, band_entries, blocks, components, large_star, shard_of, small_star};
+use super::{are_stars, band_entries, blocks, components, dropped};
+use super::{large_star, shard_of, small_star};
 use crate::{Batch, Durability, ErrorKind, Index, Maintenance, Options, Params, Signature};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -333,4 +334,29 @@ fn keys_are_spread_over_shards_as_the_document_says() {
     );
     let used: BTreeSet<_> = (0..100_u32).map(|at| shard_of(at.to_le_bytes(), 7)).collect();
     assert_eq!(used.len(), 7);
+}
+
+#[test]
+fn a_node_goes_if_one_kept_before_it_is_alike() {
+    let edges = [(1, 2), (3, 2), (4, 3), (4, 4), (6, 5), (7, 5), (7, 1)];
+    let expected = [(2, 1), (4, 3), (6, 5), (7, 1)];
+    assert_eq!(dropped(edges), expected);
+    assert_eq!(dropped(edges.into_iter().rev().map(|(a, b)| (b, a))), expected);
+    // Against the rule itself, on random edges.
+    let mut state = 11;
+    let edges: Vec<_> =
+        (0..400).map(|_| (random(&mut state) % 200, random(&mut state) % 200)).collect();
+    let mut kept: BTreeSet<u64> = BTreeSet::new();
+    let mut gone = Vec::new();
+    for node in 0..200 {
+        let alike = |other: u64| {
+            other < node && (edges.contains(&(node, other)) || edges.contains(&(other, node)))
+        };
+        match kept.iter().copied().find(|other| alike(*other)) {
+            Some(least) => gone.push((node, least)),
+            None => drop(kept.insert(node)),
+        }
+    }
+    assert!(gone.len() > 60);
+    assert_eq!(dropped(edges), gone);
 }
