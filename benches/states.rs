@@ -8,6 +8,7 @@
 //! the program that `cargo bench --no-run` names in a cgroup, or with `taskset -c 0`.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark may fail")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people prints")]
 
 mod support;
 
@@ -86,8 +87,8 @@ fn load(folder: &Path, documents: u64) {
     for tenths in [0, 5, 10, 20] {
         std::thread::sleep((begin + took + took * tenths / 10).duration_since(Instant::now()));
         let stats = index.stats().unwrap();
-        let state = format!("as loaded, after {:.1} loads", f64::from(tenths) / 10.0);
-        tell(&index, documents, u64::from(tenths) + 1, &state);
+        let label = format!("as loaded, after {:.1} loads", f64::from(tenths) / 10.0);
+        tell(&index, documents, u64::from(tenths) + 1, &label);
         println!("  segments {}", stats.segments);
     }
     let begin = Instant::now();

@@ -67,9 +67,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         if corpus.is_of_texts() {
             let fold = |builder: ParamsBuilder| builder.normalise(Normalise::FOLD);
             let params = fold(Params::builder().shingles(shingles)).build()?;
-            let folded = corpus.by(&Sketcher::new(&params), "fold")?;
+            let under_fold = corpus.by(&Sketcher::new(&params), "fold")?;
             for scheme in [Scheme::Fast, Scheme::Textbook] {
-                measure(&folded, scheme, shingles, &fold, &mut report)?;
+                measure(&under_fold, scheme, shingles, &fold, &mut report)?;
             }
         }
     }

@@ -164,7 +164,7 @@ impl Group {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who waits for a sync that has not begun, and all who wait for any.
+    /// Counts of writers that wait for a sync not yet started, and of all that wait for one.
     #[cfg(test)]
     pub(crate) fn arrived_and_waiting(&self) -> (usize, usize) {
         let shared = self.lock();

@@ -26,7 +26,7 @@ pub enum Durability {
     OsBuffer,
 }
 
-/// Who calls [`Index::maintain`](crate::Index::maintain).
+/// Which thread calls [`Index::maintain`](crate::Index::maintain).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -132,7 +132,7 @@ impl Options {
         self
     }
 
-    /// Who flushes and compacts. Default: [`Maintenance::Shared`].
+    /// Which thread flushes and compacts. Default: [`Maintenance::Shared`].
     #[must_use]
     pub fn maintenance(mut self, maintenance: Maintenance) -> Self {
         self.maintenance = maintenance;
@@ -197,8 +197,8 @@ impl Options {
         self
     }
 
-    /// Who is told what the index does of its own accord: flushes, compactions, expiry, a recovery,
-    /// failures in the background, writers that had to wait. Default: nobody.
+    /// A listener for what the index does on its own: flushes, compactions, expiry, a recovery,
+    /// failures in the background, writers that had to wait. Default: none.
     ///
     /// Called at the end of the call that caused the event, or found it, on the thread of that
     /// call, or on the maintenance thread; by one thread at a time and in order, and under no

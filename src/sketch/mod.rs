@@ -85,7 +85,7 @@ impl Sketcher {
     /// A maker of signatures for indexes of these parameters.
     pub fn new(params: &Params) -> Self {
         let functions = match params.scheme() {
-            // Of the latter nothing is made here.
+            // An external scheme has no functions here.
             Scheme::Fast | Scheme::External(_) => textbook::Functions::default(),
             Scheme::Textbook => textbook::Functions::new(params.hashes(), params.seed()),
         };

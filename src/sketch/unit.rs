@@ -49,8 +49,8 @@ impl UnitHash {
         self.of(bytes)
     }
 
-    /// Of 1 to 8 bytes, the low ones of `head`, little-endian; of more, any number. Both formulas
-    /// are computed: choosing one would be guessed wrong too often.
+    /// The hash of 1 to 8 bytes, the low ones of `head`, little-endian; unspecified for more. Both
+    /// formulas are computed: a branch would be mispredicted too often.
     #[inline(always)]
     pub(crate) fn short(self, head: u64, len: u32) -> u64 {
         let len = u64::from(len);
@@ -58,7 +58,7 @@ impl UnitHash {
         if len < 4 { tiny } else { small }
     }
 
-    /// Of 1 to 3 bytes: the first, the middle one (of two the last) and the last are mixed.
+    /// The hash of 1 to 3 bytes mixes the first, the middle (of two, the last) and the last.
     #[inline(always)]
     fn tiny(self, head: u64, len: u64) -> u64 {
         let byte = |at: u64| head >> (at.wrapping_mul(8) & 63) & 255;
@@ -69,7 +69,7 @@ impl UnitHash {
         mixed ^ mixed >> 32
     }
 
-    /// Of 4 to 8 bytes: the first four and the last four are mixed.
+    /// The hash of 4 to 8 bytes mixes the first four and the last four.
     #[inline(always)]
     fn small(self, head: u64, len: u64) -> u64 {
         let last = head >> (len.wrapping_sub(4).wrapping_mul(8) & 63) & 0xffff_ffff;
@@ -81,7 +81,7 @@ impl UnitHash {
         mixed ^ mixed >> 28
     }
 
-    /// Of 9 to 16 bytes: the first eight and the last eight, little-endian.
+    /// The hash of 9 to 16 bytes mixes the first eight and the last eight, little-endian.
     #[inline(always)]
     pub(crate) fn medium(self, first: u64, last: u64, len: u32) -> u64 {
         let (low, high) = (first ^ self.low, last ^ self.high);
@@ -92,7 +92,7 @@ impl UnitHash {
         mixed ^ mixed >> 32
     }
 
-    /// Of 17 to 32 bytes: the first sixteen and the last sixteen, little-endian.
+    /// The hash of 17 to 32 bytes mixes the first sixteen and the last sixteen, little-endian.
     #[inline(always)]
     pub(crate) fn large(self, first: [u64; 2], last: [u64; 2], len: u32) -> u64 {
         let mix = |[low, high]: [u64; 2], secret: [u64; 2]| {

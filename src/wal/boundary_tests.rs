@@ -62,7 +62,7 @@ fn every_block_of_a_new_log_is_written_once() {
     let mut wal = new_log(&sim);
     assert_eq!(written(&sim), wal.length() + headers);
     append(&mut wal, 6, RECORDS_BEGIN);
-    // Of what it takes over only the beginning; the rest of its length like a new one.
+    // A longer log takes over the old bytes at its beginning; the rest is like a new one.
     for (number, length) in [(4, 16 << 10), (5, 3 << 20), (6, 8 << 10), (7, 8 << 10)] {
         let identity = WalIdentity { length, ..identity(number) };
         let (before, old) = (written(&sim), path(number - 1));
@@ -210,7 +210,7 @@ fn salvage_takes_every_change_that_validates_and_nothing_else() {
 
 #[test]
 fn an_idle_record_of_another_change_ends_the_log() {
-    // Of one that is not there, and of one that has another after it.
+    // The horizon names a record that is not there, then one that another follows.
     for said in [5, 7] {
         let sim = Sim::new();
         let mut wal = new_log(&sim);

@@ -362,7 +362,7 @@ fn an_unlisted_log_with_a_record_is_recognised() {
 
 #[test]
 fn a_log_that_could_not_be_made_leaves_nothing_behind_of_the_spare() {
-    // Of several pieces, the last of which is no whole one.
+    // A log of several pieces; the last one is shorter.
     let identity = WalIdentity { length: 200 << 10, ..identity(3) };
     for at in 0.. {
         let sim = Sim::new();

@@ -210,7 +210,7 @@ fn a_reader_refuses_damage_below_the_horizon_and_takes_nothing_behind_what_is_to
             Ok(reader) => assert_eq!((record, reader.change()), (1, last - 1)),
             Err(error) => assert_eq!((record, error.kind()), (0, ErrorKind::Corrupt)),
         }
-        // Who has read what is damaged since has no need of it.
+        // A reader that read the file before the damage does not need it again.
         assert!(alone || !before.refresh().expect("refreshed"));
     }
 }
@@ -292,7 +292,7 @@ fn a_snapshot_is_backed_up_as_it_was_whatever_came_later() {
     assert!(files.iter().all(|(path, bytes)| later.get(path) == Some(bytes)), "nothing else");
     index.flush().expect("flushed");
     index.compact().expect("compacted");
-    // Of the reader's files no name is left.
+    // The reader's files have no names any more.
     reader.backup("/elsewhere/again.nearkin").expect("backed up");
     assert!(reader.refresh().expect("refreshed"));
     for state in sim.crash_states(3, 40) {

@@ -80,7 +80,7 @@ pub(crate) fn cut(payload: &[u8]) -> &[u8] {
     &payload[..payload.len().min(32 << 10)]
 }
 
-/// Of a run of full length, as long a one that begins too early.
+/// For a run of full length, one of the same length that begins too early.
 pub(crate) fn shifted(run: Range<u32>) -> Range<u32> {
     let is_full = run.len() == index(RUN_DOCS_MAX) && run.start > 0;
     run.start - u32::from(is_full)..run.end - u32::from(is_full)

@@ -206,7 +206,7 @@ fn where_nothing_can_be_read_salvage_says_so() {
 fn another_file_in_place_of_the_parameters_is_not_believed() {
     let (sim, expected) = wreck();
     let parameters = Path::new(DIR).join("parameters");
-    // Of another index: the header is sound and the row is, but they are not of one index.
+    // From another index: header and row are sound but belong to different indexes.
     let mut bytes = sim.snapshot_of_files()[&parameters].clone();
     let other = Sim::new();
     let made = Index::create_on(disk(&other), Path::new(DIR), &params(), options());

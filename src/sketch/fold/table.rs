@@ -18,8 +18,8 @@ pub(crate) struct Table {
     records: &'static [[u8; 8]; RECORDS],
     numbers: &'static [[u8; 2]; CHARS / BLOCK],
     blocks: &'static [[u8; 2]],
-    /// Of each character of two bytes, those of the one that it becomes, if this is a letter that
-    /// composes with nothing before it, or else 0.
+    /// For each character of two bytes, the bytes of the one that it becomes if that is a letter
+    /// that composes with nothing before it, or else 0.
     letters: &'static [u16; 2048],
     /// Of each first byte from E0 on, and each second byte, a bit: all characters of three bytes
     /// that begin so are letters that stay as they are, and compose with nothing before them.

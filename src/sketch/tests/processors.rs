@@ -44,7 +44,7 @@ fn check(text: &str) {
     }
 }
 
-/// Of many shingles a few, or one, are left when repeats are dropped.
+/// Texts whose many shingles are repeats of a few, or of one.
 #[test]
 fn texts_that_repeat_themselves_are_the_same_on_every_processor() {
     for count in (1..60).chain([1_000, 1_027, 1_100, 3_000]) {

@@ -51,7 +51,7 @@ fn hashes_that_share_a_slot_are_told_apart() {
     // In the first slot, in the last, and in a row of them.
     let kinds: [fn(u64) -> u64; 3] =
         [|i| i << 24, |i| i << 24 | 0xff_ffff, |i| (i << 24) | (i / 2)];
-    // Of more than some hashes all slots are used; of those, ten are crafted.
+    // From a certain count on, all slots are used; ten of those hashes are crafted.
     let counts = (1..80_u64).chain(300..310).map(|count| (count, if count < 80 { 80 } else { 10 }));
     for ((count, crafted), kind) in counts.flat_map(|counts| kinds.map(|kind| (counts, kind))) {
         let kind = |i| if i < crafted { kind(i) } else { i << 40 | i << 5 };
@@ -85,7 +85,7 @@ fn the_table_of_few_hashes_has_no_end() {
         hashes.extend_from_within(hashes.len() - 1..);
         let before = hashes.clone();
         assert_eq!(distinct::drop_few(&mut hashes, &mut seen, |_| ()), expected);
-        // Of equals the first is left; or all is as it was.
+        // The first of equal hashes stays; or nothing changes.
         let left = if expected.is_some() { before.len() - 1 } else { before.len() };
         assert_eq!(hashes, before[..left]);
     }

@@ -118,7 +118,7 @@ impl Sums {
     }
 }
 
-/// Of one lane width: the estimate's error, its square, and whether a band was shared.
+/// Outcome for one lane width: the estimate's error, its square, and whether a band was shared.
 #[derive(Debug, Default, Clone, Copy)]
 struct Outcome {
     error: Sums,

@@ -99,7 +99,7 @@ fn record(c: char, normal: &str, classes: &mut HashMap<char, Class>) -> Record {
     with_value(value, [MOVED, class as u8, combining, flags])
 }
 
-/// Of what becomes two characters, neither beyond the first plane nor a blank.
+/// The record of a character that becomes two, neither beyond the first plane nor a blank.
 fn pair(normal: &str) -> Record {
     let units: Vec<u16> = normal.encode_utf16().collect();
     match units[..] {

@@ -69,7 +69,7 @@ pub(crate) enum Moment {
 /// What happens at a moment of some sync; true when it has happened.
 pub(crate) type Visit = Box<dyn FnMut() -> bool + Send>;
 
-/// Who comes by next.
+/// The next visit of another process, and its moment.
 #[derive(Default)]
 pub(super) struct Visitor(pub(super) Option<(Moment, Visit)>);
 

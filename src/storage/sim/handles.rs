@@ -40,7 +40,7 @@ pub(super) struct Machine {
     pub(super) is_down: bool,
 }
 
-/// Who holds a lock.
+/// The holders of a lock.
 #[derive(Debug)]
 pub(super) enum Holders {
     One,

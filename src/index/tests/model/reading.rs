@@ -132,7 +132,7 @@ impl Bench {
         let complete = answer.complete;
         let likes = self.likes(answer);
         assert!(likes.len() == expected.len() || !complete, "it says so if something is missing");
-        // Of several documents asked about, the most similar one may not have been compared.
+        // In a query of several documents the most similar one may not have been compared.
         let part_of = |like: &Like, whole: &Like| {
             (&like.0, &like.1, like.2) == (&whole.0, &whole.1, whole.2) && like.3 <= whole.3
         };

@@ -213,7 +213,7 @@ impl<'a> Heads<'a> {
         Some(Self { text, mask: (1 << exponent) - 1 })
     }
 
-    /// Of units that begin at `mask` at the latest; of others, any bytes.
+    /// The bytes of units that begin at `mask` at the latest; unspecified for others.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn at(&self, units: &[[u32; 2]; 4]) -> __m256i {

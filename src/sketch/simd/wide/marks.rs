@@ -131,7 +131,7 @@ impl Table {
         Self(super::halves(bytes))
     }
 
-    /// Of each byte below 128; of others, any.
+    /// The marks of each byte below 128; unspecified for others.
     #[inline]
     #[target_feature(enable = "avx512vbmi")]
     fn of(self, bytes: __m512i) -> __m512i {

@@ -109,8 +109,8 @@ fn lengths(hash: UnitHash) -> Lengths {
     Lengths { order: all(&order), key: all(&[small, one, two, three, small, small, small, small]) }
 }
 
-/// Of units that begin so far `from` the first byte of 128 as the lowest byte says, and are `len`
-/// bytes long.
+/// The bytes of units that begin at the lowest byte of `from` in 128 bytes and are `len` bytes
+/// long.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
 fn hashes([low, high]: [__m512i; 2], from: __m512i, len: __m512i, lengths: Lengths) -> __m512i {
@@ -135,7 +135,7 @@ fn hashes([low, high]: [__m512i; 2], from: __m512i, len: __m512i, lengths: Lengt
     xor(mixed, _mm512_srlv_epi64(mixed, one_of(32, 28)))
 }
 
-/// Of each number of 64 bits.
+/// The low half of each number of 64 bits.
 const LOW_HALVES: u16 = 0x5555;
 
 /// Eight in each byte.

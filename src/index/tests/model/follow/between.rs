@@ -101,7 +101,7 @@ impl Writer {
             (None, _) => {}
         }
         if [Open, Flush, Compact, Close, Drop].contains(&deed) {
-            // Of what is not durable, too, all that is whole counts once nobody writes.
+            // Once no process writes, whole records count even if they are not durable.
             self.noted = if deed == Drop { self.change } else { self.durable };
         }
     }
