@@ -262,14 +262,14 @@ fn by_shingles(
     // Those that are like a document of the index are decided on.
     let stays = |rank: &usize| matches!(fates.get(row_of(*rank)), Some(Fate::Kept));
     let ranks: Vec<usize> = ranks.filter(stays).collect();
-    let made = in_parts(threads, ranks.len(), 64, |range| {
+    let parts = in_parts(threads, ranks.len(), 64, |range| {
         let some = ranks.get(range).unwrap_or_default();
         some.iter().map(|rank| make(row_of(*rank))).collect::<nearkin::Result<Vec<_>>>()
     });
-    let made = made.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
-    let ranked = ranks.into_iter().zip(made.into_iter().flatten());
+    let read = parts.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
+    let ranked = ranks.into_iter().zip(read.into_iter().flatten());
     let documents: Vec<(u64, Original)> =
-        ranked.filter_map(|(rank, made)| Some((rank as u64, made?))).collect();
+        ranked.filter_map(|(rank, document)| Some((rank as u64, document?))).collect();
     let places: Vec<usize> = documents.iter().map(|(rank, _)| row_at(order, *rank)).collect();
     let decided = dedup.decide(documents, &mut |rank| make(row_at(order, rank)))?;
     for (row, duplicate) in places.into_iter().zip(decided) {

@@ -2,6 +2,7 @@
 //!
 //! Numbers of documents and BandKeys are 64-bit integers with a sign, as Spark has them: a BandKey
 //! is the same 64 bits.
+#![expect(clippy::doc_link_with_quotes, reason = "the examples are in Python")]
 
 use nearkin::shards::{self, VerifiedPair, Verifier};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -436,8 +437,8 @@ fn shard_of(py: Python<'_>, keys: &Bound<'_, PyAny>, shards: u32) -> PyResult<Ta
     let held = column.hold(0..column.len())?;
     let keys = held.bytes(0)?;
     let found = unlocked(py, || {
-        let shard = |key: &Option<&[u8]>| key.map(|key| nearkin::shards::shard_of(key, shards));
-        keys.iter().map(shard).collect::<Vec<_>>()
+        let shard = |key: &[u8]| nearkin::shards::shard_of(key, shards);
+        keys.iter().map(|key| key.map(shard)).collect::<Vec<_>>()
     })?;
     let mut builder = Builder::new(&FIELDS);
     for shard in found {

@@ -35,8 +35,8 @@ impl Index {
     /// Each file is copied under a header of this index; nothing is sketched, and no table is
     /// computed. The files themselves stay as they are: their caller removes them. It is one
     /// change, durable when this returns under every [`Durability`](crate::Durability);
-    /// `unchanged` of what is returned is always 0. Writers wait while the keys are looked for,
-    /// about a microsecond a document; readers go on.
+    /// `unchanged` of what is returned is always 0. Writers wait while the keys are looked for;
+    /// readers go on.
     ///
     /// Errors: `Mismatch` (a segment of other parameters), `Exists` ([`Adopt::Refuse`], and a key
     /// is live already or is in two of the segments), `Corrupt` (a damaged file), and those of

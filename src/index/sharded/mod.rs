@@ -38,8 +38,13 @@ pub(crate) fn newest_generation(storage: &dyn Storage, names: &Names) -> Result<
 
 /// Whether there is a sharded index, and no plain one.
 pub(crate) fn is_sharded(storage: &dyn Storage, names: &Names) -> Result<bool> {
-    let is_plain = storage.bytes_of(&names.catalog()).is_ok();
-    Ok(!is_plain && newest_generation(storage, names)?.is_some())
+    match storage.bytes_of(&names.catalog()) {
+        Ok(_) => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Ok(newest_generation(storage, names)?.is_some())
+        }
+        Err(error) => Err(Error::io("look at", &names.catalog(), error)),
+    }
 }
 
 /// The newest manifest.

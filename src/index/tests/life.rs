@@ -177,7 +177,9 @@ fn what_runs_when_a_shutdown_comes_is_done_or_closed_and_nothing_acknowledged_is
         });
         let again = Index::open(&dir, Options::default()).unwrap();
         let recovery = again.stats().unwrap().recovery;
-        assert_eq!((recovery.changes_replayed, recovery.files_swept), (0, 0), "{recovery:?}");
+        // Not `files_swept`: a segment that was merged away while `verify` read it stays if the
+        // lock is gone before `verify` ends.
+        assert_eq!(recovery.changes_replayed, 0, "{recovery:?}");
         assert_eq!(again.len(), acknowledged.load(Ordering::Relaxed));
         assert_eq!(again.verify().unwrap().problems.len(), 0);
     }
