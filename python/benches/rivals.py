@@ -159,6 +159,11 @@ def hash_values(rows: int) -> Any:
     return values
 
 
+def query_step(rows: int) -> int:
+    """Every so many rows is asked about: 20,000 in all."""
+    return max(1, rows // 20_000)
+
+
 def lsh(folder: Path, package: str, query: bool) -> Work:
     rows = int((folder / "rows").read_text())
     module = __import__(package, fromlist=["MinHash"])
@@ -176,7 +181,7 @@ def lsh(folder: Path, package: str, query: bool) -> Work:
 
     if not query:
         return insert
-    index, asked = insert(), made_once[:: max(1, rows // 20_000)]
+    index, asked = insert(), made_once[:: query_step(rows)]
 
     def ask() -> Any:
         return [sorted(index.query(minhash)) for minhash in asked]
@@ -387,7 +392,8 @@ def table(stage: str, folder: Path, rows: int, times: int) -> None:
         )
         base = base or spent
         answers[name] = runs[0][-1]
-        print(f"| {name} | {rows / spent:,.0f} | {spent / base:.2f} x | {extra:,.0f} | {peak:,.0f} "
+        done = len(range(0, rows, query_step(rows))) if stage == "query" else rows
+        print(f"| {name} | {done / spent:,.0f} | {spent / base:.2f} x | {extra:,.0f} | {peak:,.0f} "
               f"| {own:,.0f} | {files:,.0f} |",
               flush=True)  # fmt: skip
     if stage == "query":

@@ -1,7 +1,7 @@
 //! EPUB: pages of HTML, in the order in which they are read.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use quick_xml::Reader;
 use quick_xml::escape::unescape;
@@ -39,13 +39,16 @@ fn pages(archive: &mut Archive, left: &mut usize) -> Result<Vec<String>, String>
     elements(&zipped::part(archive, &root, left)?, |name, element| match name {
         "item" => {
             if let (Some(id), Some(href)) = (attribute(element, "id"), attribute(element, "href")) {
-                hrefs.insert(id, unescaped(&href));
+                // Several items may be parts of one page.
+                let page = href.split('#').next().unwrap_or_default();
+                hrefs.insert(id, unescaped(page));
             }
         }
         "itemref" => pages.extend(attribute(element, "idref")),
         _ => {}
     })?;
-    let pages = pages.iter().filter_map(|id| hrefs.get(id));
+    let mut seen = HashSet::new();
+    let pages = pages.iter().filter_map(|id| hrefs.get(id)).filter(|href| seen.insert(*href));
     Ok(pages.map(|href| format!("{folder}{href}")).collect())
 }
 

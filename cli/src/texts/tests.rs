@@ -199,8 +199,8 @@ fn epub_is_read_in_the_order_of_its_pages() {
         (
             "O/c.opf",
             "<package><manifest><item id='b' href='b%20c.xhtml'/><item id='a' href='x/a.xhtml'/>\
-             <item id='n' href='nav.xhtml'/></manifest><spine><itemref idref='a'/>\
-             <itemref idref='b'/></spine></package>",
+             <item id='c' href='b%20c.xhtml#part'/><item id='n' href='nav.xhtml'/></manifest>\
+             <spine><itemref idref='a'/><itemref idref='c'/><itemref idref='b'/></spine></package>",
         ),
         ("O/b c.xhtml", &page("second")),
         ("O/x/a.xhtml", &page("first")),
