@@ -268,7 +268,7 @@ struct Fresh<'d> {
     kept: Vec<usize>,
     /// By the number of a band and its bytes: who had it last, as a place in `kept`.
     bands: HashMap<(usize, &'d [u8]), usize, RandomState>,
-    /// Of each band of each of them: who had it before.
+    /// For each band of each document, the earlier document with the same band.
     before: Vec<Option<usize>>,
     params: &'d Params,
     alike: Alike,

@@ -197,6 +197,39 @@ fn leftovers_are_found() {
     assert!(leftovers(&source("a.rs", "// todo!() is banned\nlet a = \"dbg!(\";")).is_empty());
 }
 
+/// Comments that begin without a noun: the style in `CONTRIBUTING.md`, as far as a machine sees it.
+fn beginnings(file: &Source) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut goes_on = false;
+    for (at, line) in file.text.lines().enumerate() {
+        let text = line.trim_start().trim_start_matches(['/', '!']);
+        let is_comment = line.trim_start().starts_with("//");
+        let begins = is_comment && !goes_on;
+        for word in ["Of ", "Who ", "Whoever ", "Whom ", "So many ", "At least so far "] {
+            if begins && text.trim_start().starts_with(word) {
+                found.push(format!("line {} begins with {word:?}: name the thing", at + 1));
+            }
+        }
+        goes_on = is_comment && !text.trim().is_empty();
+    }
+    found
+}
+
+#[test]
+fn comments_begin_with_what_they_are_about() {
+    assert_none(&sources(), beginnings);
+}
+
+#[test]
+fn comments_that_begin_without_a_noun_are_found() {
+    for text in ["/// Of the file.", "  // Whoever reads it.", "//! Who.\n//!\n//! So many bytes."]
+    {
+        assert_eq!(beginnings(&source("a.rs", text)).len(), 1, "{text}");
+    }
+    let fine = "/// The length\n/// Of the file.\nlet of = \"// Of\";";
+    assert!(beginnings(&source("a.rs", fine)).is_empty());
+}
+
 fn unwraps(file: &Source) -> Vec<String> {
     let of_a_package = ["src/", "cli/src/"].iter().any(|folder| file.path.starts_with(folder));
     if !of_a_package || layers::is_test(&file.path) {

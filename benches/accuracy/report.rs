@@ -16,7 +16,7 @@ pub(crate) struct Line {
     pub(crate) bias: [f64; 2],
     /// Root of the mean square error, and that of k independent hashes of this lane width.
     pub(crate) spread: [f64; 2],
-    /// Of candidates, returned, bias and spread.
+    /// Whether candidates, returned, bias and spread pass.
     pub(crate) checks: [bool; 4],
 }
 

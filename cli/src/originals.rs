@@ -160,7 +160,7 @@ impl Originals {
     }
 
     /// The text of a document, if it is still the one that was indexed. Without that check a page
-    /// would show any file that bears the name of a document: now whoever added the document must
+    /// would show any file that bears the name of a document: the writer of the document must
     /// have had the text.
     pub(crate) fn text_now(&self, snapshot: &Snapshot, key: &[u8]) -> nearkin::Result<TextNow> {
         let Some((signature, text)) = self.text(key) else { return Ok(TextNow::Missing) };
@@ -191,6 +191,10 @@ impl Originals {
     fn raw(&self, key: &[u8]) -> Option<Raw> {
         if self.files.is_empty() {
             let path = raw::path_of(key);
+            // A pipe would be waited for, without end.
+            if !fs::metadata(&path).is_ok_and(|data| data.is_file()) {
+                return None;
+            }
             let body = files::read(&path);
             return Some(Raw { origin: Origin::File { path, name: key.to_vec() }, body });
         }

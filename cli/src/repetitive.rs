@@ -9,7 +9,7 @@ use crate::output::{self, counted, grouped, visible};
 use crate::progress::Progress;
 use crate::raw::Origin;
 
-/// So many are named, unless all are to be.
+/// Repetitive texts that are named without `--verbose`.
 const NAMED_MAX: u64 = 5;
 
 /// What was seen of such texts in a run.

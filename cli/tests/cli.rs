@@ -1,6 +1,6 @@
 //! Tests of the real `nearkin` binary: what it prints where, and with which exit status.
 //!
-//! Knows the command line only, never the library.
+//! Knows the command line only. The library makes what no command makes (`sharded.rs`).
 
 #![expect(
     clippy::unwrap_used,
@@ -51,6 +51,8 @@ mod report;
 #[cfg(feature = "serve")]
 #[path = "cli/serve.rs"]
 mod serve;
+#[path = "cli/sharded.rs"]
+mod sharded;
 #[path = "cli/state.rs"]
 mod state;
 #[cfg(target_os = "linux")] // for strace

@@ -153,9 +153,9 @@ struct Terms {
     reject: Alike,
     /// The least equal rows of a duplicate.
     reject_min: u32,
-    /// Of what is related; none is asked for.
+    /// Least equal rows of a related document; `None` if none are asked for.
     relate_min: Option<u32>,
-    /// Of what is looked for.
+    /// Least equal rows of what is looked for.
     search_min: u32,
     keep: Keep,
     limit: usize,

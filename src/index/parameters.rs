@@ -4,9 +4,10 @@
 use crate::format::catalog::Row;
 use crate::format::header::{FileHeader, FileKind};
 use crate::index::core::Core;
+use crate::segment::Shape;
 use crate::storage::names::{self, Names};
 use crate::storage::{OpenMode, Storage, publish_over};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Params, Result};
 use std::io;
 
 /// Writes the parameters once more, where the loss of the catalog does not lose them.
@@ -86,5 +87,17 @@ impl Core {
                 write_parameters(&*self.storage, &self.names, writer.catalog.row())
             }
         }
+    }
+}
+
+/// What segments of an index know of its parameters.
+pub(crate) fn shape_of(params: &Params, uuid: [u8; 16]) -> Shape {
+    Shape {
+        signature_bytes: params.signature_bytes(),
+        band_bytes: params.band_bytes(),
+        bands: params.bands(),
+        key_seed: params.seed(),
+        uuid,
+        params_id: params.id(),
     }
 }

@@ -6,11 +6,13 @@ use crate::format::bytes::{NUMBER_MAX, Reader};
 use crate::format::catalog::SegmentEntry;
 use crate::format::wal::PAYLOAD_BYTES_MAX;
 use crate::index::core::Core;
+use crate::index::merge::draft::entry_of;
 use crate::index::options::Options;
+use crate::index::parameters::shape_of;
 use crate::index::read::Document;
 use crate::index::read::state::check_signature;
 use crate::index::write::check_key;
-use crate::segment::{Builder, Built, Shape};
+use crate::segment::Builder;
 use crate::storage::{OpenMode, Storage};
 use crate::sync::Arc;
 use crate::{Error, ErrorKind, Params, Result};
@@ -142,11 +144,15 @@ impl Sealed {
 /// use nearkin::shards::{Adopt, Ticket, seal};
 /// use nearkin::{Document, Index, Options, Params, Sketcher};
 ///
-/// let params = Params::for_threshold(0.7).build()?; let sketcher = Sketcher::new(&params); let
-/// documents = vec![     Document::new("p2", sketcher.text("a text of this and
-/// that")?).with_time(1_700_000_000_000),     Document::new("p1", sketcher.text("a text of
-/// something else")?), ]; let sealed = seal(&params, documents, &Ticket::new([7; 16], 1)?,
-/// folder.path().join("part"))?; assert_eq!(sealed.documents(), 2);
+/// let params = Params::for_threshold(0.7).build()?;
+/// let sketcher = Sketcher::new(&params);
+/// let documents = vec![
+///     Document::new("p2", sketcher.text("a text of this and that")?).with_time(1_700_000_000_000),
+///     Document::new("p1", sketcher.text("a text of something else")?),
+/// ];
+/// let ticket = Ticket::new([7; 16], 1)?;
+/// let sealed = seal(&params, documents, &ticket, folder.path().join("part"))?;
+/// assert_eq!(sealed.documents(), 2);
 ///
 /// let index = Index::create(folder.path().join("x.nearkin"), &params, Options::default())?;
 /// let adopted = index.adopt(&[folder.path().join("part")], Adopt::Refuse)?;
@@ -224,30 +230,4 @@ fn check(params: &Params, documents: &[Document]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// What segments of an index know of its parameters.
-pub(crate) fn shape_of(params: &Params, uuid: [u8; 16]) -> Shape {
-    Shape {
-        signature_bytes: params.signature_bytes(),
-        band_bytes: params.band_bytes(),
-        bands: params.bands(),
-        key_seed: params.seed(),
-        uuid,
-        params_id: params.id(),
-    }
-}
-
-/// A finished segment as a catalog lists it, with all of its documents live.
-pub(crate) fn entry_of(built: &Built) -> SegmentEntry {
-    SegmentEntry {
-        number: built.listed.number,
-        length: built.listed.length,
-        tail_hash: built.listed.tail_hash,
-        docs: built.docs,
-        dead: 0,
-        time_min: built.time_min,
-        time_max: built.time_max,
-        dead_file: None,
-    }
 }

@@ -20,7 +20,7 @@ use std::ops::{ControlFlow, Range};
 const MEMORY_BYTES: usize = if cfg!(test) { 4_000 } else { 64 * 1024 * 1024 };
 const CHUNK_BYTES: usize = if cfg!(test) { 3_000 } else { 256 * 1024 };
 
-/// Who is told what `verify` finds and how far it is.
+/// Receives what `verify` finds and how far it is.
 pub(crate) struct Watch<'a> {
     /// Called with every problem found. `verify` keeps none: the caller bounds what it keeps.
     pub(crate) problem: &'a mut dyn FnMut(Error),

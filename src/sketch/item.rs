@@ -125,7 +125,7 @@ fn four(number: u64) -> u64 {
     of_fours(number << 32)
 }
 
-/// Of two numbers of four digits, the first in the low half.
+/// The digits of two numbers below 10,000, the first one in the low half.
 #[inline(always)]
 fn of_fours(fours: u64) -> u64 {
     // x * 10,486 >> 20 is x / 100 for all x below 10,000; x * 103 >> 10 is x / 10 below 100.

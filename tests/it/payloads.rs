@@ -121,7 +121,7 @@ fn operations_of_a_batch_on_one_key_count_in_their_order() {
     let insert = |signature| Edit::insert("k", signature);
     let remove = || Edit::remove("k");
     let cases: Vec<Case<'_>> = vec![
-        // Of a stored document, of signature `one`, payload "stored" and time 1.
+        // On a stored document: signature `one`, payload "stored", time 1.
         (true, vec![set("a"), insert(&two)], Outcome::Replaced, Some(("a", 9))),
         (true, vec![insert(&two), set("a")], Outcome::Replaced, Some(("a", 9))),
         (true, vec![set("a"), set("b")], Outcome::Replaced, Some(("b", 1))),
@@ -135,7 +135,7 @@ fn operations_of_a_batch_on_one_key_count_in_their_order() {
         (true, vec![set("a"), remove(), insert(&two)], Outcome::Replaced, Some(("", 9))),
         (true, vec![insert(&two).time(5), set("a")], Outcome::Replaced, Some(("a", 5))),
         (true, vec![insert(&two).payload("")], Outcome::Replaced, Some(("", 9))),
-        // Of a key that is not stored.
+        // On a key that is not stored.
         (false, vec![set("a")], Outcome::Missing, None),
         (false, vec![insert(&one), set("a")], Outcome::Inserted, Some(("a", 9))),
         (false, vec![set("a"), insert(&one)], Outcome::Inserted, Some(("", 9))),

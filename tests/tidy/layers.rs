@@ -1,4 +1,4 @@
-//! Who may name whom. Nothing points up: the tool uses the public API, the index everything else,
+//! Which module may name which. Nothing points up: the tool uses the public API, the index everything else,
 //! and text, bytes and disk do not know each other.
 
 use crate::scan::paths;

@@ -25,7 +25,7 @@ pub const BLOCKS_OF_MISS: &str = "the blocks of a miss, cold cache";
 pub const LINES_ON_ONE: &str = "the lines of memory of hits, one thread";
 pub const LINES_ON_TWO: &str = "the lines of memory of hits, two threads";
 pub const OPENED: &str = "files opened and mapped, blocks of a hit read and checked";
-/// Of as many documents as stage `text` has.
+/// On as many documents as stage `text` has.
 pub const REMOVALS_ALONE: &str = "1,000 removals: blocks read and checked, a record synced";
 
 /// Bytes of a record of one document: signature, key, time, lengths.

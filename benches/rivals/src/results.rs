@@ -52,7 +52,7 @@ pub struct Results {
     pub rows: Vec<Row>,
 }
 
-/// Who and what a figure belongs to; the measure comes with the figure.
+/// The contender and the stage that a figure belongs to; the measure comes with the figure.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     pub stage: &'a str,

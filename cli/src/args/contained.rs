@@ -37,7 +37,7 @@ pub(crate) struct Likeness {
 }
 
 impl Likeness {
-    /// Of what is given; `own` is the threshold of the index.
+    /// The likeness that the options ask for; `own` is the threshold of the index.
     pub(crate) fn of(
         own: f64,
         threshold: Option<f64>,

@@ -40,9 +40,9 @@ pub(crate) struct Import {
 
 /// Make a new index of the signatures of another, for another threshold
 ///
-/// Of the options only --threshold, --recall, --bands with --rows-per-band, and --lane-bits 8 can
-/// change something: signatures are kept, cut into other bands. For everything else the texts are
-/// needed; add them to a new index.
+/// Only --threshold, --recall, --bands with --rows-per-band, and --lane-bits 8 change something:
+/// signatures are kept and cut into other bands. Everything else needs the texts; add them to a new
+/// index.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  nearkin rebuild my.nearkin low.nearkin --threshold 0.5")]
 pub(crate) struct Rebuild {

@@ -244,8 +244,8 @@ pub(super) enum Verdict {
     /// Not a document, or not decided on.
     None,
     Kept,
-    /// Like a kept one, whose number it is.
-    /// So many rows are equal, or with `--exact` so many shingles shared.
+    /// Dropped: like the kept document with the number `of`, by `equal` equal rows, or with
+    /// `--exact` by `equal` shared shingles.
     Dropped {
         of: u64,
         equal: u32,

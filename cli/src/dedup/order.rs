@@ -18,7 +18,7 @@ pub(super) struct Decided {
 /// Which line has which rank.
 pub(super) enum Order {
     First,
-    /// Of so many lines.
+    /// From the last line to the first, of this many.
     Newest(u64),
     /// Lines from the longest document to the shortest: shingles, counted down, above the line.
     Longest(Vec<u64>),

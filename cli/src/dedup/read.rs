@@ -35,7 +35,7 @@ struct Read {
     shingles: Vec<u64>,
     /// The most similar document of the archive, and the number of equal rows.
     like: Option<(Vec<u8>, u32)>,
-    /// Of a text of so few different shingles that others of its kind look like copies.
+    /// Set for a repetitive text: so few different shingles that other such texts look like copies.
     few: Option<Variety>,
 }
 

@@ -57,7 +57,7 @@ impl Folders {
         }
         let mut counts: Vec<_> = counts.into_iter().collect();
         if counts.len() > FOLDERS_OF_CLUSTER_MAX {
-            // Of the same count the smaller name, so that the page is the same each time.
+            // On a tie the smaller name, so that the page is the same each time.
             counts.sort_by(|one, other| other.1.cmp(&one.1).then(one.0.cmp(other.0)));
             counts.truncate(FOLDERS_OF_CLUSTER_MAX);
             counts.sort_unstable();

@@ -22,7 +22,7 @@ pub(super) struct Stored {
 #[schema(as = Text)]
 pub(super) struct TextRead {
     pub(super) key: Blob,
-    /// Of a set its items, sorted, one a line.
+    /// The text; for a set, its items, sorted, one a line.
     pub(super) text: String,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Found {
     /// The estimate of the Jaccard similarity.
     #[schema(minimum = 0, maximum = 1)]
     similarity: f64,
-    /// Of that estimate.
+    /// The standard error of that estimate.
     standard_error: f64,
     /// Equal rows of the two signatures, by which matches are ordered.
     equal_rows: u32,

@@ -85,7 +85,7 @@ fn check(shared: &Shared, request: &Request, path: &str) -> Result<(), Refused> 
         let message = "the page of another site asks, which this server does not serve";
         return Err(Refused::new(StatusCode::FORBIDDEN, "origin", message));
     }
-    // Whoever watches over the server needs no secret to see that it lives.
+    // A health check needs no token.
     let open = path == "/health";
     match &shared.token {
         Some(token) if !open && !token.is_in(headers) => Err(Refused::new(

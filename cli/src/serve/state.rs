@@ -28,7 +28,7 @@ pub(super) struct StatsObject {
     memtable_documents: u64,
     /// Memory that these take.
     memtable_bytes: u64,
-    /// Of all files of the index.
+    /// Bytes of all files of the index.
     bytes_on_disk: u64,
     /// The last change that queries see.
     change: u64,

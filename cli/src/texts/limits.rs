@@ -12,7 +12,7 @@ pub(super) fn set(memory: u64, seconds: u64, length: u64) {
         // Only a stricter limit of the user's can refuse it, and then that one holds.
         let _ = setrlimit(resource, Rlimit { current, maximum });
     };
-    // Of a process both are counted from its beginning.
+    // The system counts both from the start of the process.
     let taken = processor_ms().unwrap_or(0) / 1_000;
     limit(Resource::Cpu, taken.saturating_add(seconds).saturating_add(1));
     if let Some(taken) = allocated() {

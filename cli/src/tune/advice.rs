@@ -10,7 +10,7 @@ const LOOKED_AT: usize = 16 << 10;
 const CODE_ENDS: [char; 6] = ['{', '}', ';', ',', ')', ':'];
 /// Fewest lines by which a text is judged to be program text.
 const CODE_LINES_MIN: usize = 5;
-/// Of how many characters at least one in a hundred belongs to the grammar of a program.
+/// Characters of the grammar of programs: in code, one in a hundred or more.
 const CODE_SYMBOLS: [char; 12] = ['{', '}', '(', ')', '[', ']', ';', '=', '<', '>', '_', '&'];
 
 /// What one text looks like.

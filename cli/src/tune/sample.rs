@@ -21,8 +21,8 @@ pub(super) struct Sample {
     places: HashMap<Vec<u8>, usize>,
 }
 
-/// So many of all that are offered, each with the same chance (Vitter, "Random sampling with a
-/// reservoir", algorithm R); the same ones each time.
+/// A uniform sample of fixed size (Vitter, "Random sampling with a reservoir", algorithm R); the
+/// same one in each run.
 pub(super) struct Reservoir {
     pub(super) documents: Vec<(Vec<u8>, Signature)>,
     most: usize,

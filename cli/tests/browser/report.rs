@@ -272,7 +272,7 @@ fn texts_that_differ_too_much_to_align_are_marked_all_the_same() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-/// So many lines of ten words, each different from the others.
+/// `count` lines of ten words, all different.
 fn lines_of(count: usize) -> Vec<String> {
     let line = |at: usize| (0..10).map(|word| format!("w{at}x{word}")).collect::<Vec<_>>();
     (0..count).map(|at| line(at).join(" ")).collect()

@@ -92,7 +92,7 @@ fn a_relation_closer_than_a_duplicate_is_refused() {
     assert!(!scratch.path("i").exists());
 }
 
-/// Whoever sends a line and waits for what is decided gets it, also if a blank line follows.
+/// A program that sends a line and waits for its decision gets it, even if a blank line follows.
 #[test]
 fn a_line_is_decided_on_before_the_next_one_comes() {
     let scratch = Scratch::new();

@@ -144,7 +144,7 @@ fn the_kept_lines_are_those_of_the_definition() {
         let expected = by_definition(&scratch, keep, &BTreeSet::new());
         assert_eq!(kept("out.jsonl"), expected, "{keep}");
         all_kept.insert(expected.clone());
-        // Who is named as what a dropped one is like was kept.
+        // The document that a dropped one is like was kept.
         for why in objects(&text(&scratch, "out.jsonl.dropped.jsonl")) {
             let of: u64 = why["of_key"].as_str().unwrap().parse().unwrap();
             assert!(expected.contains(&of) && why["of_line"] == of + 1, "{why}");

@@ -158,7 +158,7 @@ fn adding_goes_on_where_it_was_killed() {
             scratch.write(file, zstd::encode_all(all.as_bytes(), 1).unwrap());
         }
         killed(&scratch, file);
-        // Whoever looks at the index is not disturbed by the note.
+        // Commands that only read the index ignore the note.
         for arguments in ["verify i", "stats i", "backup i copy", "stats copy"] {
             scratch.run(arguments).ends_with(0);
         }

@@ -67,7 +67,7 @@ fn a_page_says_what_is_there() {
     {
         assert_eq!(object[field], expected, "{field}");
     }
-    // Of b and c: a stays.
+    // The bytes of b and c: a stays.
     let free: u64 =
         ["b", "c"].iter().map(|name| scratch.page(&format!("docs/{name}.txt")).len() as u64).sum();
     assert_eq!((&object["bytes_free"], &object["bytes_known"]), (&free.into(), &2.into()));

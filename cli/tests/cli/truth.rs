@@ -44,7 +44,7 @@ struct Case {
     shingles: &'static str,
     exact: &'static str,
     threshold: f64,
-    /// Of all pairs at the threshold and above, how many may be missed.
+    /// How many of the pairs at the threshold and above may be missed.
     missed_max: usize,
     /// How many may be found that are not there: all of them within 0.15 of the threshold.
     excess_max: usize,

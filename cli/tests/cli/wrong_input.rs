@@ -75,7 +75,7 @@ fn most_lines_of_no_use_are_an_error_unless_that_is_accepted() {
     // As many as half of them are not most of them.
     scratch.write("l.jsonl", lines("body", 2) + &lines("text", 2));
     scratch.run("add i --jsonl l.jsonl").ends_with(0);
-    // Of what never is of use, the end is not waited for.
+    // Input without a single usable line is not read to its end.
     scratch.write("l.jsonl", lines("body", 9_000) + &lines("text", 9_000));
     let ran = scratch.run("add new --jsonl l.jsonl").ends_with(2).says(&["none of 4,096 lines"]);
     assert!(!ran.stderr.contains("8,000"), "{}", ran.stderr);

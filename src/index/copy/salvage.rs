@@ -10,7 +10,7 @@ use crate::index::batch::Operation;
 use crate::index::core::Core;
 use crate::index::open::{hold, refuse_older};
 use crate::index::options::{Durability, Options};
-use crate::index::parameters::read_parameters;
+use crate::index::parameters::{read_parameters, shape_of};
 use crate::segment::{Dead, Listed, ReadMode, Segment, Shape, describe};
 use crate::storage::Storage;
 use crate::storage::names::{Ending, Names, parse};
@@ -71,14 +71,7 @@ pub(crate) fn salvage(
     let mut report = Salvaged::default();
     let (row, params) = identify(&**storage, &names, params, &mut report)?;
     let listed = (!report.catalog_lost).then(|| row.clone());
-    let shape = Shape {
-        signature_bytes: params.signature_bytes(),
-        band_bytes: params.band_bytes(),
-        bands: params.bands(),
-        key_seed: params.seed(),
-        uuid: row.uuid,
-        params_id: params.id(),
-    };
+    let shape = shape_of(&params, row.uuid);
     let read_mode = options.read_mode;
     let wreck = Wreck { storage: Arc::clone(storage), names, row: listed, shape, read_mode };
     // One sync at the end is enough: until then the wreck is still there.

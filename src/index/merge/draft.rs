@@ -177,7 +177,13 @@ pub(crate) fn open_built(core: &Core, built: &Built) -> Result<LiveSegment> {
     } else {
         segment.ask_for_directories();
     }
-    let entry = SegmentEntry {
+    let entry = entry_of(built);
+    Ok(LiveSegment { segment: Arc::new(segment), file, dead: None, entry })
+}
+
+/// A finished segment as a catalog lists it, with all of its documents live.
+pub(crate) fn entry_of(built: &Built) -> SegmentEntry {
+    SegmentEntry {
         number: built.listed.number,
         length: built.listed.length,
         tail_hash: built.listed.tail_hash,
@@ -186,8 +192,7 @@ pub(crate) fn open_built(core: &Core, built: &Built) -> Result<LiveSegment> {
         time_min: built.time_min,
         time_max: built.time_max,
         dead_file: None,
-    };
-    Ok(LiveSegment { segment: Arc::new(segment), file, dead: None, entry })
+    }
 }
 
 /// Opens the dead file of a segment.

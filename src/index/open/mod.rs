@@ -21,14 +21,14 @@ use crate::index::life::first_log_bytes;
 use crate::index::merge::flush::NextWal;
 use crate::index::merge::open_dead;
 use crate::index::options::Options;
-use crate::index::parameters::write_parameters;
+use crate::index::parameters::{shape_of, write_parameters};
 use crate::index::plan::{key_hashes, plan};
 use crate::index::read::Recovery;
 use crate::index::read::state::{HeldDead, HeldFile, LiveSegment, Snapshot, State};
 use crate::index::sharded::is_sharded;
 use crate::index::view::View;
 use crate::memtable::Memtable;
-use crate::segment::{Listed, Segment, Shape};
+use crate::segment::{Listed, Segment};
 use crate::storage::lock::Lock;
 use crate::storage::names::{Ending, Names};
 use crate::storage::{Guarded, OpenMode, Storage, create_dirs};
@@ -62,11 +62,19 @@ pub(crate) fn create(
     let lock = Arc::new(take_lock(&*storage, &names)?);
     let storage: Arc<dyn Storage> = Arc::new(Guarded::by(&lock, storage));
     refuse_existing(&*storage, dir, Some(&lock))?;
+    let row = row_of_new(params, &options);
+    write_parameters(&*storage, &names, &row)?;
+    catalog::create(&storage, &names.catalog(), &row)?;
+    open_locked(storage, names, lock, options)
+}
+
+/// The row of an index without documents, with an identity of its own.
+pub(crate) fn row_of_new(params: &Params, options: &Options) -> Row {
     let mut uuid = [0; 16];
     let (first, second) = uuid.split_at_mut(8);
     first.copy_from_slice(&(options.random)().to_le_bytes());
     second.copy_from_slice(&(options.random)().to_le_bytes());
-    let row = Row {
+    Row {
         uuid,
         params: params.clone(),
         unicode: crate::sketch::unicode_versions(),
@@ -74,10 +82,7 @@ pub(crate) fn create(
         wal: None,
         file_next: 1,
         segments: Vec::new(),
-    };
-    write_parameters(&*storage, &names, &row)?;
-    catalog::create(&storage, &names.catalog(), &row)?;
-    open_locked(storage, names, lock, options)
+    }
 }
 
 /// Opens an existing index.
@@ -200,14 +205,7 @@ pub(crate) fn assemble(
     row: Row,
 ) -> Core {
     let params = Arc::new(row.params.clone());
-    let shape = Shape {
-        signature_bytes: params.signature_bytes(),
-        band_bytes: params.band_bytes(),
-        bands: params.bands(),
-        key_seed: params.seed(),
-        uuid: row.uuid,
-        params_id: params.id(),
-    };
+    let shape = shape_of(&params, row.uuid);
     let memtable = (params.signature_bytes(), params.bands(), (options.random)());
     let memtable = Arc::new(Memtable::new(memtable.0, memtable.1, memtable.2, 0));
     let documents = row.segments.iter().map(|entry| u64::from(entry.docs - entry.dead)).sum();

@@ -2,7 +2,6 @@
 
 use super::{core_of, newest, newest_generation};
 use crate::format::bytes::NUMBER_MAX;
-use crate::format::catalog::Row;
 use crate::format::manifest::{Manifest, NOTE_BYTES_MAX, SHARDS_MAX};
 use crate::index::adopt::{Adopt, Plan};
 use crate::index::copy::{Imported, check_of_documents};
@@ -11,7 +10,7 @@ use crate::index::key::Key;
 use crate::index::merge::compaction::ranks;
 use crate::index::merge::draft::{Draft, open_built};
 use crate::index::merge::{Input, Merge};
-use crate::index::open::{hold, make_folders, refuse_existing};
+use crate::index::open::{hold, make_folders, refuse_existing, row_of_new};
 use crate::index::options::Options;
 use crate::index::read::state::{LiveSegment, Snapshot, State};
 use crate::index::seal::{Sealed, Ticket};
@@ -31,7 +30,7 @@ const TASK_BITS: u32 = 24;
 /// Bits that are the job's own: with those of tasks below 2^61.
 const JOB_BITS: u32 = 37;
 
-/// A sharded index, for whoever writes it. [`Reader`](crate::Reader) reads it, as any other.
+/// The writer of a sharded index. [`Reader`](crate::Reader) reads it, as any other.
 ///
 /// Tasks seal segments ([`seal`](crate::shards::seal)) with tickets of this index, and place them;
 /// one process then lists them all with one commit. There is no lock: of two commits on the same
@@ -98,19 +97,7 @@ impl Shards {
         let storage = make_folders(storage, &names)?;
         let folder = names.manifest_dir();
         create_dirs(&*storage, &folder).map_err(|error| Error::io("create", &folder, error))?;
-        let mut uuid = [0; 16];
-        let (first, second) = uuid.split_at_mut(8);
-        first.copy_from_slice(&(options.random)().to_le_bytes());
-        second.copy_from_slice(&(options.random)().to_le_bytes());
-        let row = Row {
-            uuid,
-            params: params.clone(),
-            unicode: crate::sketch::unicode_versions(),
-            floor: 0,
-            wal: None,
-            file_next: 1,
-            segments: Vec::new(),
-        };
+        let row = row_of_new(params, &options);
         let manifest = Manifest { shards, note: Vec::new(), shard_of: Vec::new(), row };
         let mut made = Self { storage, names, options, manifest };
         made.commit(made.manifest.clone())?;
@@ -440,7 +427,7 @@ impl Shards {
         debug_assert!(next.row.file_next <= NUMBER_MAX, "tickets are below 2^61");
         let bytes = next.encode();
         let path = self.names.manifest(generation);
-        // Of this attempt alone.
+        // A name for this attempt alone.
         let tmp = self.names.manifest_tmp(generation, (self.options.random)());
         let fail = |error| Error::io("write", &tmp, error);
         let file = self.storage.open(&tmp, OpenMode::Create).map_err(fail)?;

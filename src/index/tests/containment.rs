@@ -226,7 +226,7 @@ fn a_query_can_be_stopped_while_it_reads_counts() {
     }
 }
 
-/// Of documents of one signature, those of one count are a crowd.
+/// Documents with equal signatures and equal counts are a crowd.
 #[test]
 fn collapsed_pairs_are_those_of_brute_force_wherever_documents_lie() {
     let params = {

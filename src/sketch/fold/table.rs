@@ -21,8 +21,8 @@ pub(crate) struct Table {
     /// For each character of two bytes, the bytes of the one that it becomes if that is a letter
     /// that composes with nothing before it, or else 0.
     letters: &'static [u16; 2048],
-    /// Of each first byte from E0 on, and each second byte, a bit: all characters of three bytes
-    /// that begin so are letters that stay as they are, and compose with nothing before them.
+    /// A bit for each first byte from E0 on and each second byte: all characters of three bytes
+    /// that begin with them are letters that do not change and compose with nothing before them.
     stay: &'static [u64; 16],
     /// The same and more, in the order of some processors.
     pub(crate) scripts: &'static Scripts,

@@ -223,7 +223,7 @@ impl Tables {
         let mut begins = [0; BANDS];
         for (band, (begin, key)) in begins.iter_mut().zip(asked).enumerate() {
             let group = place(*key, groups);
-            // Of the word that was read one bit is used: enough to depend on it.
+            // One bit of the word that was read is used: enough to depend on it.
             let word = self.directories.at::<FIRST>(band * groups + group)[0];
             // Within the group a fingerprint lies where its value says.
             let place = group * GROUP + usize::from(*key as u16) * GROUP / (1 << 16);

@@ -17,7 +17,7 @@ const BLOCK_BYTES: usize = 4096;
 const READ_BLOCKS: usize = 16;
 /// Entries that share a word of a directory, on average.
 const GROUP: usize = 64;
-/// Of each document: where it lies, and its key with its length.
+/// Bytes of a document's start, and of its key with its length.
 const START_BYTES: usize = 4;
 const KEY_BYTES: usize = 10;
 const ROUNDS: usize = 15;

@@ -64,7 +64,7 @@ fn a_signal_ends_add_while_it_waits_for_stdin() {
         let scratch = Scratch::new();
         let text = lines(10_000);
         let mut child = scratch.start(arguments);
-        // Whoever admits prints: nobody must wait for that.
+        // `admit` prints: no lock may be held for that.
         let mut stdout = child.stdout.take().unwrap();
         let reader = thread::spawn(move || std::io::copy(&mut stdout, &mut std::io::sink()));
         let mut stdin = child.stdin.take().unwrap();

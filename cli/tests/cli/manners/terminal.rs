@@ -42,7 +42,7 @@ fn only_help_and_errors_of_a_terminal_are_coloured() {
             assert_eq!(help.contains(ESCAPE), name == "X", "{name}={value}: {help}");
         }
     }
-    // Who asks for colours gets them; results have none even so.
+    // Colours that are asked for are printed; results have none even so.
     assert!(piped("--help", "CLICOLOR_FORCE", "1").contains(ESCAPE));
     for arguments in results {
         assert!(!piped(arguments, "CLICOLOR_FORCE", "1").contains(ESCAPE), "{arguments}");

@@ -1,0 +1,91 @@
+//! A sharded index is read by every command that reads, and by no other.
+
+use super::*;
+use nearkin::shards::{Adopt, Shards, seal, shard_of};
+use nearkin::{Document, Options, Reader};
+
+/// How many shards the index `s` has.
+const SHARDS: u32 = 3;
+
+/// The index `i` of lines, and the same documents in the sharded index `s`.
+fn both() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.write("l", similar_lines(40));
+    scratch.run("add i --jsonl l").ends_with(0);
+    let plain = Reader::open(scratch.path("i"), Options::default()).unwrap();
+    let mut parts: Vec<Vec<Document>> = (0..SHARDS).map(|_| Vec::new()).collect();
+    for document in plain.snapshot().iter() {
+        let document = document.unwrap();
+        parts[shard_of(&*document.key, SHARDS) as usize].push(document);
+    }
+    let mut shards = Shards::create(scratch.path("s"), plain.params(), SHARDS).unwrap();
+    let mut made = Vec::new();
+    for (shard, documents) in (0..SHARDS).zip(parts) {
+        assert!(!documents.is_empty(), "shard {shard} has documents");
+        let (ticket, part) = (shards.ticket(7, shard).unwrap(), scratch.path("part"));
+        let sealed = seal(plain.params(), documents, &ticket, &part).unwrap();
+        shards.place(&part, &sealed).unwrap();
+        fs::remove_file(part).unwrap_or_default();
+        made.push((shard, sealed));
+    }
+    shards.append(&made, Adopt::Refuse, None).unwrap();
+    scratch
+}
+
+/// Lines in groups of four that differ in a word or two.
+fn similar_lines(count: usize) -> String {
+    let words = |group: usize| (0..60).map(|at| format!("g{group}w{at}")).collect::<Vec<_>>();
+    let line = |at: usize| {
+        let mut words = words(at / 4);
+        words[at % 4 * 9] = format!("other{at}");
+        format!("{{\"id\":\"k{at}\",\"text\":\"{}\"}}\n", words.join(" "))
+    };
+    (0..count).map(line).collect()
+}
+
+#[test]
+fn what_reads_an_index_reads_a_sharded_one_with_the_same_answers() {
+    let scratch = both();
+    let queries = ["query INDEX --key k5 --json", "query INDEX --jsonl l --json --limit 9"];
+    for command in queries.iter().chain(&["pairs INDEX --json", "clusters INDEX --json"]) {
+        let of = |index: &str| scratch.run(&command.replace("INDEX", index)).ends_with(0);
+        let (plain, sharded) = (of("i"), of("s"));
+        assert!(plain.stdout.lines().count() > 2, "{command}: {}", plain.stdout);
+        let sorted = |ran: &Ran| {
+            let mut lines: Vec<String> = ran.stdout.lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        assert_eq!(sorted(&plain), sorted(&sharded), "{command}");
+    }
+    let ran = scratch.run("stats s --json").ends_with(0);
+    assert_eq!(ran.objects()[0]["documents"], 40);
+    scratch.run("verify s").ends_with(0);
+}
+
+#[test]
+fn a_sharded_index_is_exported_and_imported_into_a_plain_one() {
+    let scratch = both();
+    scratch.run("export i --out i.jsonl").ends_with(0);
+    scratch.run("export s --out s.jsonl").ends_with(0);
+    let lines = |name: &str| {
+        let text = fs::read_to_string(scratch.path(name)).unwrap();
+        let mut lines: Vec<String> = text.lines().skip(1).map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(lines("s.jsonl").len(), 40);
+    assert_eq!(lines("i.jsonl"), lines("s.jsonl"));
+    scratch.run("import all s").ends_with(0);
+    let pairs = |index: &str| scratch.run(&format!("pairs {index} --json --sort")).ends_with(0);
+    assert_eq!(pairs("i").stdout, pairs("all").stdout);
+}
+
+#[test]
+fn what_writes_an_index_refuses_a_sharded_one_and_says_what_to_do() {
+    let scratch = both();
+    for command in ["add s --jsonl l", "remove s k1", "compact s"] {
+        scratch.run(command).ends_with(2).says(&["sharded", "import"]);
+    }
+    assert_eq!(scratch.run("stats s --json").ends_with(0).objects()[0]["documents"], 40);
+}
