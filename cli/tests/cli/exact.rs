@@ -168,3 +168,17 @@ fn sets_are_verified_as_sets() {
     let refused = scratch.run("query ix --key a --exact").ends_with(2);
     assert!(refused.stderr.contains("--from"), "{}", refused.stderr);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_place_of_a_document_is_missing_and_not_waited_for() {
+    let scratch = Scratch::new();
+    scratch.write("docs/a.txt", words(0, 100));
+    scratch.write("docs/b.txt", words(0, 90));
+    scratch.run("add ix docs --shingles words:1 --threshold 0.5").ends_with(0);
+    fs::remove_file(scratch.path("docs/b.txt")).unwrap();
+    let made = Command::new("mkfifo").arg(scratch.path("docs/b.txt")).status();
+    assert!(made.unwrap().success());
+    let out = scratch.run("query ix --key docs/a.txt --exact --json").ends_with(0).stdout;
+    assert_eq!(exact_of(&objects(&out), "docs/b.txt")["missing"], true);
+}
