@@ -104,6 +104,21 @@ fn all(snapshot: &Snapshot) -> Vec<String> {
     said
 }
 
+/// What a compaction merged lies in the shard of its keys: there it is found, to be replaced or
+/// removed.
+fn replace_and_remove(sim: &Sim, shards: &mut Shards, plain: &Index) {
+    let newer: Vec<_> = (0..40).map(|at| document(at, 3)).collect();
+    let sealed = seal_all(sim, shards, 10, &newer).expect("sealed");
+    let imported = shards.append(&sealed, Adopt::Replace, None).expect("appended");
+    assert_eq!((imported.inserted, imported.replaced), (0, 40));
+    insert(plain, &newer);
+    let gone: Vec<String> = (60..90).map(|at| format!("k{at}")).collect();
+    assert_eq!(shards.remove(gone.iter().map(String::as_str)).expect("removed"), 30);
+    for key in &gone {
+        plain.remove(key.as_str()).expect("removed");
+    }
+}
+
 #[test]
 fn any_number_of_shards_says_what_one_index_says() {
     for count in [1, 2, 7] {
@@ -152,6 +167,8 @@ fn any_number_of_shards_says_what_one_index_says() {
         assert_eq!(reader(&sim).stats().expect("stats").segments, u64::from(count));
         assert!(shards.sweep().expect("swept") >= u64::from(4 * count));
         check("swept");
+        replace_and_remove(&sim, &mut shards, &plain);
+        check("changed once more");
         assert_eq!(shards.note(), b"batch 9");
         let again = Shards::open_on(&disk(&sim), Path::new(DIR), options()).expect("opened");
         assert_eq!((again.shards(), again.generation()), (count, shards.generation()));
