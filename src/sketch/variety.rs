@@ -151,6 +151,11 @@ mod tests {
         for text in [drawn(4, 500, 26, " "), paragraph, "to be or not to be".to_owned()] {
             assert!(!told(&text).is_too_small(0.5), "{:?}", told(&text));
         }
+        // Exactly from the similarity on that two such texts have by chance.
+        let some = told(&drawn(5, 600, 7, " "));
+        assert!((0.1..0.9).contains(&some.by_chance), "{some:?}");
+        assert!(some.is_too_small(some.by_chance));
+        assert!(!some.is_too_small(some.by_chance + 1e-9));
     }
 
     #[test]

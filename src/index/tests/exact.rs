@@ -131,3 +131,32 @@ fn exact_pairs_and_clusters_are_those_of_brute_force() {
         assert!(clusters.len() > 2, "{}", clusters.len());
     }
 }
+
+/// A word more may leave all rows of a signature as they were; the number of shingles tells.
+#[test]
+fn a_document_with_the_old_signature_and_another_count_is_stale() {
+    let params = Params::for_threshold(0.7).shingles(Shingles::Words(1)).build().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options::default().maintenance(Maintenance::Inline);
+    let index = Index::create(folder.path().join("x"), &params, options).unwrap();
+    let sketcher = index.sketcher();
+    let text = (0..2_000).map(|at| format!("w{at}")).collect::<Vec<_>>().join(" ");
+    let original = |text: &str| sketcher.original_text(text).unwrap();
+    let stored = original(&text);
+    let with_a_word = |at: u32| original(&format!("{text} more{at}"));
+    let changed = (0..2_000).map(with_a_word).find(|changed| {
+        changed.signature().as_bytes() == stored.signature().as_bytes()
+            && changed.signature().shingle_count() > stored.signature().shingle_count()
+    });
+    let changed = changed.expect("one of them changes no row");
+    index.insert("a", stored.signature()).unwrap();
+    index.insert("b", stored.signature()).unwrap();
+    let snapshot = index.snapshot();
+    let pair = snapshot.pairs(0.7).unwrap().next().unwrap().unwrap();
+    let compared = |b: &Original| {
+        let mut fetch = |key: &[u8]| Ok(Some(if key == b"a" { stored.clone() } else { b.clone() }));
+        snapshot.exact_pair(&pair, 0.7, &mut fetch).unwrap()
+    };
+    assert_eq!(compared(&stored), Exact::Similarity(1.0));
+    assert_eq!(compared(&changed), Exact::Stale);
+}
