@@ -15,7 +15,8 @@ pub enum ReadMode {
     /// Every read reads its blocks from the file and compares their checksums: damage is seen at
     /// once. For file systems where maps misbehave, too.
     ///
-    /// A query whose blocks are in memory takes ten times as long as with `Mmap` or more; where
-    /// the index is far larger than memory the two cost about the same.
+    /// A query whose blocks are in memory takes ten times as long as with `Mmap` or more. Where the
+    /// index is far larger than memory it takes two to three times as long (3,000,000 documents in
+    /// 128 MiB: 1.4 to 1.8 ms a hit, with `Mmap` .6 to .7).
     Pread,
 }
