@@ -1,5 +1,5 @@
-//! Which module may name which. Nothing points up: the tool uses the public API, the index everything else,
-//! and text, bytes and disk do not know each other.
+//! Which module may name which. Nothing points up: the tool uses the public API, the index
+//! everything else, and text, bytes and disk do not know each other.
 
 use crate::scan::paths;
 
