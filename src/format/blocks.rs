@@ -1,32 +1,32 @@
 //! Block files: footer, tail, and the layout of segments and dead files.
-//!
-//! Pure: says where everything lies and what the tail holds; reads no block and knows no bucket.
+//! Pure: computes and checks offsets, and encodes the tail. It reads no block and does not know how
+//! a bucket table works.
 
 use super::DecodeError;
 use super::bytes::{Reader, narrow, wide};
 use super::header::{FileHeader, FileKind};
 
-/// What one CRC covers.
+/// Block size in bytes: one CRC covers one block.
 pub(crate) const BLOCK_BYTES: usize = 4096;
 
-/// Every section begins at a multiple of this, so that a cache line holds one section only.
+/// Sections start at multiples of this, so that no cache line is shared by two sections.
 const ALIGN: u64 = 64;
 
 const CRC_BYTES: u64 = 4;
 const END_MAGIC: [u8; 4] = *b"NKNE";
 
-/// No kind of block file has more; keeps a damaged count from meaning anything.
+/// Upper bound of the section count. A damaged count above it is refused before it is used.
 const SECTIONS_MAX: u32 = 64;
 
-/// Longest key, longest payload, and the longest document section entry they make.
+/// Maximum lengths of a key, of a payload, and of the entry that both make in the document section.
 pub(crate) const KEY_BYTES_MAX: usize = 4096;
 pub(crate) const PAYLOAD_BYTES_MAX: usize = 65_536;
 pub(crate) const DOCUMENT_BYTES_MAX: usize = 2 + KEY_BYTES_MAX + PAYLOAD_BYTES_MAX;
 
-/// Starts are relative to the start of every 64th document, so that they fit in 32 bits.
+/// Document offsets are relative to the offset of every 64th document, so that they fit in 32 bits.
 pub(crate) const STARTS_PER_BASE: u32 = 64;
 
-/// The last 64 bytes of a block file.
+/// The footer: the last 64 bytes of a block file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Footer {
     pub(crate) file_bytes: u64,
@@ -58,7 +58,8 @@ impl Footer {
         footer
     }
 
-    /// Decodes and checks a footer of a file of `file_bytes`: afterwards all lengths agree.
+    /// Decodes the footer of a file of `file_bytes` bytes, and checks that all its lengths are
+    /// consistent.
     pub(crate) fn decode(bytes: &[u8], file_bytes: u64) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         let whole = reader.clone().take(Self::BYTES, "file is shorter than its footer")?;
@@ -100,7 +101,8 @@ impl Footer {
     }
 }
 
-/// Where the tail begins and where the file ends: a function of body and section count.
+/// Offsets of the tail and of the end of the file. Both follow from the body length and the section
+/// count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Geometry {
     pub(crate) tail_offset: u64,
@@ -108,7 +110,8 @@ pub(crate) struct Geometry {
 }
 
 impl Geometry {
-    /// `None` if the body is no whole number of blocks, or too long for any file.
+    /// Returns `None` if the body is not a whole number of blocks, or if the file would be too
+    /// long.
     pub(crate) fn of(body_bytes: u64, sections: u32) -> Option<Self> {
         let block = wide(BLOCK_BYTES);
         if body_bytes == 0 || body_bytes.checked_rem(block)? != 0 {
@@ -127,7 +130,7 @@ impl Geometry {
     }
 }
 
-/// What a section holds.
+/// The content of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SectionKind {
     Signatures = 1,
@@ -141,19 +144,19 @@ pub(crate) enum SectionKind {
     Dead = 9,
 }
 
-/// How many entries of a bucket table share a word of its directory, on average: the codec of
-/// section directories, and what `groups` follows from.
+/// The average number of bucket table entries per group, that is per word of the table's directory.
+/// Stored as the codec of the directory section; determines the number of groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Grouping {
-    /// As the first segments were written, before a look-up foretold where in its group a
-    /// fingerprint lies. Read for ever, never written.
+    /// The grouping of the first segments, from before look-ups interpolated the position of a
+    /// fingerprint in its group. Still read, never written.
     By20 = 0,
     #[default]
     By64 = 1,
 }
 
 impl Grouping {
-    /// Groups of every bucket table of a segment of `docs` documents.
+    /// Number of groups in each bucket table of a segment of `docs` documents.
     pub(crate) fn groups(self, docs: u32) -> u32 {
         let entries = match self {
             Self::By20 => 20,
@@ -163,7 +166,7 @@ impl Grouping {
     }
 }
 
-/// One row of the section table.
+/// An entry of the section table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Section {
     pub(crate) kind: SectionKind,
@@ -206,19 +209,19 @@ impl Section {
         Ok(Self { kind, codec, offset, bytes: reader.u64("length of a section")? })
     }
 
-    /// Where the section ends.
+    /// End offset of the section.
     fn end(&self) -> Option<u64> {
         self.offset.checked_add(self.bytes)
     }
 }
 
-/// Bytes of the properties of any kind of block file.
+/// Size of the properties, the same for all kinds of block file.
 pub(crate) const PROPERTY_BYTES: usize = 32;
 
-/// What stands between the CRC table and the footer.
+/// The tail: properties, section table and root CRCs, between the CRC table and the footer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tail {
-    /// CRC of each block of the CRC table.
+    /// The CRC of each block of the CRC table.
     pub(crate) roots: Vec<u32>,
     pub(crate) sections: Vec<Section>,
     pub(crate) properties: [u8; PROPERTY_BYTES],
@@ -237,7 +240,8 @@ impl Tail {
         out
     }
 
-    /// Decodes the bytes between tail offset and footer, all of which the footer's CRC covers.
+    /// Decodes the bytes between the tail offset and the footer. The caller has checked them
+    /// against the footer's CRC.
     pub(crate) fn decode(bytes: &[u8], footer: &Footer) -> Result<Self, DecodeError> {
         if crc32fast::hash(bytes) != footer.tail_crc {
             return Err(DecodeError::damaged("tail checksum does not match", 0));
@@ -261,13 +265,13 @@ impl Tail {
     }
 }
 
-/// Properties of a segment.
+/// Counts that describe a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SegmentProperties {
     pub(crate) docs: u32,
-    /// The number of groups follows from it; it stands in the section table.
+    /// Determines the number of groups. Stored in the section table.
     pub(crate) grouping: Grouping,
-    /// Bucket tables: one per band and one of keys.
+    /// Number of bucket tables: one per band, and one of keys.
     pub(crate) tables: u32,
     pub(crate) signature_bytes: u32,
     pub(crate) time_min: u64,
@@ -288,12 +292,13 @@ impl SegmentProperties {
         properties
     }
 
-    /// Groups of every bucket table.
+    /// Number of groups in each bucket table.
     pub(crate) fn groups(&self) -> u32 {
         self.grouping.groups(self.docs)
     }
 
-    /// Decodes what a tail says of a segment, but for where its sections are.
+    /// Decodes the segment's properties from a tail. [`SegmentLayout::decode`] checks the section
+    /// offsets.
     pub(crate) fn decode(
         bytes: &[u8; PROPERTY_BYTES],
         sections: &[Section],
@@ -328,23 +333,23 @@ impl SegmentProperties {
     }
 }
 
-/// Where everything lies in a segment: a function of its numbers, and of how long the documents
-/// are. The section table must say the same.
+/// Offsets of all sections of a segment. They follow from its properties and from the length of the
+/// document section; the section table must agree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SegmentLayout {
-    /// In file order, which is the order of their kinds.
+    /// Sections in file order, which is the order of their kinds.
     pub(crate) sections: [Section; 8],
-    /// From the beginning of a table to its ordinals.
+    /// Offset of the ordinals within a bucket table.
     pub(crate) table_ordinals: u64,
-    /// From one table to the next.
+    /// Distance between two bucket tables.
     pub(crate) table_stride: u64,
-    /// From one table's directory to the next's.
+    /// Distance between the directories of two bucket tables.
     pub(crate) directory_stride: u64,
     pub(crate) body_bytes: u64,
 }
 
 impl SegmentLayout {
-    /// `None` if the numbers are beyond any file.
+    /// Returns `None` if the segment would be too large for a file.
     pub(crate) fn of(properties: &SegmentProperties, documents_bytes: u64) -> Option<Self> {
         let docs = u64::from(properties.docs);
         let tables = u64::from(properties.tables);
@@ -376,7 +381,8 @@ impl SegmentLayout {
         Some(Self { sections, table_ordinals, table_stride, directory_stride, body_bytes })
     }
 
-    /// The layout the section table of a segment says, if it is the one there must be.
+    /// Decodes the layout, and checks that the section table equals the table that the properties
+    /// imply.
     pub(crate) fn decode(
         properties: &SegmentProperties,
         sections: &[Section],
@@ -392,10 +398,10 @@ impl SegmentLayout {
     }
 }
 
-/// Properties of a dead file.
+/// Counts that describe a dead file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DeadProperties {
-    /// Number of the segment whose documents these are.
+    /// File number of the segment that the dead documents belong to.
     pub(crate) segment: u64,
     pub(crate) docs: u32,
     pub(crate) dead: u32,
@@ -427,7 +433,7 @@ impl DeadProperties {
         Ok(properties)
     }
 
-    /// The one section of a dead file, and how long its body is.
+    /// The only section of a dead file, and the length of the body.
     pub(crate) fn layout(&self) -> Option<(Section, u64)> {
         let bytes = u64::from(self.docs).div_ceil(64).checked_mul(8)?;
         let offset = wide(FileHeader::BYTES);

@@ -1,14 +1,13 @@
 //! A bounds-checked little-endian cursor, and the checked integer conversions.
-//!
-//! Knows nothing of any structure; each reader names what it was reading.
+//! Independent of any structure: every read takes the name of the field for the error message.
 
 use super::DecodeError;
 
-/// Changes and files are numbered up to this, so that no sum of a few of them overflows. A million
-/// a second reach it in 146,000 years.
+/// Largest number of a change or file, so that sums of a few numbers cannot overflow. At a million
+/// numbers a second it is reached after 146,000 years.
 pub(crate) const NUMBER_MAX: u64 = 1 << 62;
 
-/// Reads fields one after another; every read past the end is an error that names the field.
+/// A cursor that reads field after field. A read past the end is an error that names the field.
 #[derive(Debug, Clone)]
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
@@ -20,17 +19,18 @@ impl<'a> Reader<'a> {
         Self { bytes, offset: 0 }
     }
 
-    /// Bytes read so far.
+    /// Number of bytes read so far.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Bytes left to read.
+    /// Number of bytes left.
     pub(crate) fn remaining(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The next `count` bytes; `what` says what is cut short if they are not there.
+    /// Returns the next `count` bytes. If fewer are left, the error is `what`, as in "footer is cut
+    /// short".
     pub(crate) fn take(
         &mut self,
         count: usize,
@@ -69,7 +69,7 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(self.array(what)?))
     }
 
-    /// Refuses anything but zeros in the next `count` bytes.
+    /// Reads `count` reserved bytes and refuses them unless all are zero.
     pub(crate) fn zeros(&mut self, count: usize, what: &'static str) -> Result<(), DecodeError> {
         let offset = self.offset;
         if self.take(count, what)?.iter().any(|byte| *byte != 0) {

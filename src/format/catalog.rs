@@ -1,6 +1,6 @@
 //! The catalog's row and its bytes: version, checksum, then bincode of the row.
-//!
-//! Knows what a row may say. Knows nothing of redb or files; `crate::catalog` stores the bytes.
+//! Pure: encodes a row and checks that a decoded row is consistent. `crate::catalog` stores the
+//! bytes in redb.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,44 +8,44 @@ use super::DecodeError;
 use super::bytes::{NUMBER_MAX, Reader, wide};
 use crate::Params;
 
-/// The version of a row.
+/// Version of a row that uses no later feature.
 const VERSION: u8 = 1;
-/// That of a row with an external scheme or a stop list, so that code that knows neither says
-/// `Unsupported`; the bytes are the same.
+/// Version of a row with an external scheme or a stop list. The layout is the same; the number
+/// makes older code return `Unsupported`.
 const VERSION_NEWER: u8 = 2;
-/// That of a row of an index of passages, for the same reason.
+/// Version of the row of a passage index, for the same reason.
 const VERSION_PASSAGES: u8 = 3;
-/// That of a row of an index with normalisation `fold`, of documents or passages; likewise.
+/// Version of the row of an index with normalisation `fold`, for the same reason.
 const VERSION_FOLD: u8 = 4;
-/// That of a row whose signatures have whole rows, of 32 or 64 bits; likewise.
+/// Version of the row of an index with signature rows of 32 or 64 bits, for the same reason.
 const VERSION_WHOLE: u8 = 5;
-/// All of them.
+/// All versions that this code reads.
 const VERSIONS: [u8; 5] = [VERSION, VERSION_NEWER, VERSION_PASSAGES, VERSION_FOLD, VERSION_WHOLE];
-/// Before the row: version (1) and CRC (4).
+/// Length of the prefix: version (1 byte) and CRC (4 bytes).
 const PREFIX_BYTES: u64 = 5;
-/// More bytes than a row ever has (a segment takes at most 90), and the most that decoding may
-/// claim memory for.
+/// Upper bound of a row's length (a segment takes at most 90 bytes), and so of what decoding may
+/// allocate.
 const ROW_BYTES_MAX: usize = 4 << 20;
 
-/// Everything the catalog says. The order of the fields is the order of the bytes.
+/// The content of the catalog. Fields are encoded in the order of their declaration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Row {
-    /// Identifies the index; every file repeats it.
+    /// Identifies the index. The header of every file repeats it.
     pub(crate) uuid: [u8; 16],
     pub(crate) params: Params,
-    /// The versions of Unicode that made its first signatures; for people.
+    /// Unicode versions that made the first signatures. Informative only.
     pub(crate) unicode: String,
-    /// The change up to which segments and dead files hold everything.
+    /// The floor: segments and dead files hold all changes up to this number.
     pub(crate) floor: u64,
-    /// The file that holds the changes above the floor.
+    /// The file with the changes above the floor.
     pub(crate) wal: Option<WalEntry>,
-    /// The number the next file gets. All numbers below it are used up, listed or not.
+    /// Number of the next file. All smaller numbers have been used, whether listed or not.
     pub(crate) file_next: u64,
-    /// In order of age.
+    /// Segments, oldest first.
     pub(crate) segments: Vec<SegmentEntry>,
 }
 
-/// The WAL, as it was published.
+/// The WAL, with the length that it was published with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WalEntry {
     pub(crate) number: u64,
@@ -54,7 +54,7 @@ pub(crate) struct WalEntry {
     pub(crate) length: u64,
 }
 
-/// One segment, and what the policy wants to know without opening it.
+/// A segment, with the counts that the compaction policy needs without opening the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SegmentEntry {
     pub(crate) number: u64,
@@ -62,14 +62,14 @@ pub(crate) struct SegmentEntry {
     pub(crate) length: u64,
     pub(crate) tail_hash: u64,
     pub(crate) docs: u32,
-    /// How many of `docs` are dead at the floor: as many as `dead_file` says.
+    /// Number of dead documents at the floor, equal to the count in `dead_file`.
     pub(crate) dead: u32,
     pub(crate) time_min: u64,
     pub(crate) time_max: u64,
     pub(crate) dead_file: Option<DeadEntry>,
 }
 
-/// The file that says which documents of a segment are dead.
+/// The file that lists the dead documents of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DeadEntry {
     pub(crate) number: u64,
@@ -79,13 +79,13 @@ pub(crate) struct DeadEntry {
 }
 
 impl Row {
-    /// The bytes of the row. A row that [`Row::decode`] would refuse is our own mistake, and
-    /// writing it would lose the index: it stops here.
+    /// Encodes the row. Panics on a row that [`Row::decode`] would refuse: that is a bug, and
+    /// writing the row would lose the index.
     pub(crate) fn encode(&self) -> Vec<u8> {
         assert_eq!(self.problem(), None, "a row that could not be read back");
         let config = bincode::config::standard().with_limit::<ROW_BYTES_MAX>();
         let body = bincode::serde::encode_to_vec(self, config).unwrap_or_default();
-        // The only error of writing to memory is a type that bincode cannot express.
+        // Encoding to memory fails only for a type that bincode does not support.
         assert!(!body.is_empty() && body.len() <= ROW_BYTES_MAX, "a row of {} bytes", body.len());
         let mut bytes = vec![self.version()];
         bytes.extend_from_slice(&crc32fast::hash(&body).to_le_bytes());
@@ -109,7 +109,8 @@ impl Row {
         let version = reader.u8("catalog row is cut short")?;
         let crc = reader.u32("catalog row is cut short")?;
         let body = reader.take(reader.remaining(), "catalog row is cut short")?;
-        // Before the version: a checksum that holds tells a newer writer from damage.
+        // The checksum comes before the version: if it is valid, an unknown version means a newer
+        // writer, not damage.
         if planted!(RowCrcNotChecked, false, crc32fast::hash(body) != crc) {
             return Err(DecodeError::damaged("checksum of the catalog row does not match", 1));
         }
@@ -133,7 +134,7 @@ impl Row {
         }
     }
 
-    /// The first thing this row says that cannot be true.
+    /// Returns the first inconsistency of the row.
     fn problem(&self) -> Option<&'static str> {
         if self.params.validate().is_err() {
             return Some("parameters of the catalog row are out of range");
@@ -154,7 +155,7 @@ impl Row {
         (numbers.len() != listed).then_some("a file number stands in the catalog twice")
     }
 
-    /// The number of every file the row lists.
+    /// Numbers of all files that the row lists.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = u64> {
         let segments = self.segments.iter();
         let dead = self.segments.iter().filter_map(|segment| segment.dead_file);
@@ -183,7 +184,7 @@ mod tests {
     use super::*;
     use crate::{FoldOptions, Normalise, ParamsBuilder, Scheme};
 
-    /// Parameters of a row that is none of the newer ones.
+    /// Parameters that a row of version 1 can hold.
     fn case() -> ParamsBuilder {
         Params::builder().normalise(Normalise::Case)
     }
@@ -208,7 +209,7 @@ mod tests {
         }
     }
 
-    /// The bytes of a row with any body, under a checksum that holds.
+    /// Encodes any body under a valid checksum.
     fn seal(body: &[u8]) -> Vec<u8> {
         let mut bytes = vec![VERSION];
         bytes.extend_from_slice(&crc32fast::hash(body).to_le_bytes());
@@ -227,7 +228,7 @@ mod tests {
         assert!(full.encode().len() - empty.encode().len() <= 90);
     }
 
-    /// What wrote version 1 knew neither: it must say that the row is newer, not damaged.
+    /// Code that knows only version 1 must report a newer row, not damage.
     #[test]
     fn a_row_of_an_external_scheme_or_with_a_stop_list_says_that_it_is_newer_and_comes_back() {
         let scheme = Scheme::external("datasketch-seed1").expect("a name");
@@ -285,7 +286,7 @@ mod tests {
             let mut damaged = bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
             let error = Row::decode(&damaged).expect_err("damaged");
-            // Only the version byte: under a valid checksum it names a newer writer.
+            // Change of the version byte alone: under a valid checksum it means a newer writer.
             let known = VERSIONS.contains(&damaged[0]);
             assert_eq!(error.unsupported, !known, "bit {bit}");
         }
@@ -329,7 +330,7 @@ mod tests {
         let _ = Row { file_next: 0, ..row() }.encode();
     }
 
-    /// 200,000 mutations of up to four bytes under a repaired checksum, and lengths that lie.
+    /// 200,000 mutations of up to four bytes under a corrected checksum, among them wrong lengths.
     #[test]
     fn hostile_rows_never_panic() {
         let body = row().encode().split_off(5);
@@ -361,13 +362,13 @@ mod tests {
             &[254, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255],
         ];
         for length in lengths {
-            // The count of segments is the last thing in a row without any.
+            // In a row without segments the segment count is the last field.
             let hostile = [&empty[..empty.len() - 1], length, &[0; 64][..]].concat();
             Row::decode(&seal(&hostile)).expect_err("a length that lies");
         }
     }
 
-    /// The rows printed in the format document, here in Rust.
+    /// The example rows of FILE_FORMAT.md as Rust values.
     #[test]
     fn the_rows_in_the_format_document_are_those_we_write() {
         let scheme = Scheme::external("maker").expect("a name");

@@ -1,19 +1,19 @@
-//! The copy of the catalog's row, for readers beside a writer: header, what it is a copy of, row.
-//!
-//! Knows bytes only. Whether a copy is to be believed is for who compares it with the catalog.
+//! The copy of the catalog's row for readers beside a writer: header, hash of the catalog file,
+//! row.
+//! Pure: the caller compares the hash with the catalog file before it trusts the copy.
 
 use super::DecodeError;
 use super::bytes::{Reader, narrow, wide};
 use super::catalog::Row;
 use super::header::{FileHeader, FileKind};
 
-/// More bytes than a copy ever has: a longer file is none.
+/// Upper bound of the file length: a longer file is not a copy.
 pub(crate) const COPY_BYTES_MAX: u64 = 8 << 20;
 
-/// The row, and the hash of the catalog that said so.
+/// A row, and the hash of the catalog file that it was read from.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CatalogCopy {
-    /// XXH3 (seed 0) of all bytes of the catalog.
+    /// XXH3 (seed 0) of the whole catalog file.
     pub(crate) catalog_hash: u64,
     pub(crate) row: Row,
 }
@@ -27,7 +27,7 @@ impl CatalogCopy {
             params_id: self.row.params.id(),
         };
         let row = self.row.encode();
-        // A row is far shorter than 4 GiB: encoding it saw to that.
+        // `Row::encode` bounds the length far below 4 GiB.
         let row_bytes = u32::try_from(row.len()).unwrap_or(u32::MAX);
         let mut own = self.catalog_hash.to_le_bytes().to_vec();
         own.extend_from_slice(&row_bytes.to_le_bytes());

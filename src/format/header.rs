@@ -1,29 +1,28 @@
-//! The 64-byte header that begins every file but redb's.
-//!
-//! Knows the header only; what follows it is the business of `wal.rs` and `blocks.rs`.
+//! The 64-byte header of every file except redb's.
+//! Pure, and the header only: `wal.rs` and `blocks.rs` define what follows it.
 
 use super::bytes::Reader;
 use super::{DecodeError, FORMAT_VERSION};
 
-/// First eight bytes of every file: a byte no text begins with, the name, and the line ends that
-/// a transfer in text mode would change.
+/// The first eight bytes of every file: a byte that no text file starts with, the name, and line
+/// ends that a transfer in text mode would change (as in PNG).
 pub(crate) const MAGIC: [u8; 8] = *b"\x89NKN\r\n\x1a\n";
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileKind {
     Wal = 1,
     Segment = 2,
     Dead = 3,
-    /// The parameters once more, for salvage; verified, too.
+    /// A copy of the parameters, for salvage. `verify` checks it.
     Parameters = 4,
-    /// The catalog's row once more, for readers beside a writer.
+    /// A copy of the catalog's row, for readers beside a writer.
     CatalogCopy = 5,
-    /// Which segments a generation of a sharded index has.
+    /// The list of segments of one generation of a sharded index.
     Manifest = 6,
 }
 
-/// The header of one file.
+/// The header of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileHeader {
     pub(crate) kind: FileKind,
@@ -53,7 +52,8 @@ impl FileHeader {
         header
     }
 
-    /// Decodes and checks a header; `writing` refuses flags that only forbid writing.
+    /// Decodes and checks a header. With `writing`, flags that only forbid writing are refused,
+    /// too.
     pub(crate) fn decode(bytes: &[u8], writing: bool) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         let whole = reader.clone().take(Self::BYTES, "file is shorter than its header")?;

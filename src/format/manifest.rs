@@ -1,31 +1,29 @@
-//! The manifest of a sharded index: which shard each segment belongs to, and a catalog row that
-//! lists them.
-//!
-//! Knows bytes only. Which manifest is the newest is for who lists the folder.
+//! The manifest of a sharded index: a catalog row that lists the segments, and the shard of each.
+//! Pure: the caller lists the folder and chooses the newest manifest.
 
 use super::DecodeError;
 use super::bytes::{NUMBER_MAX, Reader, narrow, wide};
 use super::catalog::Row;
 use super::header::{FileHeader, FileKind};
 
-/// More bytes than a manifest ever has: a longer file is none.
+/// Upper bound of the file length: a longer file is not a manifest.
 pub(crate) const MANIFEST_BYTES_MAX: u64 = 8 << 20;
-/// The most shards.
+/// Maximum number of shards.
 pub(crate) const SHARDS_MAX: u32 = 1 << 16;
-/// The most bytes that a committer may note.
+/// Maximum length of the committer's note in bytes.
 pub(crate) const NOTE_BYTES_MAX: usize = 1 << 16;
-/// Before the CRC: shards, length of the note, length of the row, number of segments.
+/// Length of the fields before the CRC: shards, note length, row length, segment count.
 const OWN_BYTES: usize = 16;
 
-/// One generation of a sharded index.
+/// A generation of a sharded index.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Manifest {
     pub(crate) shards: u32,
-    /// The committer's own bytes.
+    /// Free bytes of the committer, as the id of its batch.
     pub(crate) note: Vec<u8>,
-    /// The shard of each segment of the row.
+    /// The shard of each segment, in the order of the row.
     pub(crate) shard_of: Vec<u32>,
-    /// Its floor is the generation; there is no WAL.
+    /// The segments. The floor is the generation; there is no WAL.
     pub(crate) row: Row,
 }
 
@@ -42,7 +40,7 @@ impl Manifest {
             params_id: self.row.params.id(),
         };
         let row = self.row.encode();
-        // Far shorter than 4 GiB: encoding the row saw to that.
+        // All lengths are far below 4 GiB: `Row::encode` bounds the row, `create` the others.
         let bytes_of = |length: usize| u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes();
         let mut own = self.shards.to_le_bytes().to_vec();
         own.extend_from_slice(&bytes_of(self.note.len()));
@@ -73,7 +71,7 @@ impl Manifest {
         let expected = reader.u32("checksum of the manifest")?;
         let shard_bytes = segments.checked_mul(4);
         let shard_bytes = shard_bytes.ok_or(DecodeError::damaged("segments", 76))?;
-        // Nothing is allocated before the bytes are there.
+        // `take` checks that the bytes exist before anything is allocated.
         let shard_list = reader.take(shard_bytes, CUT)?;
         let note = reader.take(note_bytes, CUT)?;
         let mut crc = crc32fast::Hasher::new();
@@ -177,7 +175,7 @@ mod tests {
         });
     }
 
-    /// Lengths that no memory holds are an error before anything is claimed.
+    /// Lengths beyond the input are an error before anything is allocated.
     #[test]
     fn a_length_that_is_a_lie_claims_no_memory() {
         let whole = manifest().encode();

@@ -1,4 +1,4 @@
-//! Structures to bytes and back. Pure: opens no file, and never panics on input.
+//! Encoding and decoding of all files. Pure: no I/O, and decoding never panics.
 //!
 //! `docs/FILE_FORMAT.md` is normative; `tests.rs` decodes the examples printed there.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::expect_used)]
@@ -20,17 +20,17 @@ mod wal_tests;
 
 use std::fmt;
 
-/// The version of the format this code writes.
+/// The format version that this code writes.
 pub(crate) const FORMAT_VERSION: u16 = 1;
 
-/// Why bytes were refused. The I/O layer adds the file.
+/// Why bytes were refused. The I/O layer adds the file name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DecodeError {
-    /// What is wrong, as in "header checksum does not match".
+    /// The problem, as in "header checksum does not match".
     pub(crate) what: &'static str,
-    /// Where, counted from the beginning of the bytes given.
+    /// Offset from the beginning of the decoded bytes.
     pub(crate) offset: u64,
-    /// The bytes are whole but of a version or kind this code does not know.
+    /// Whether the bytes are intact but of a version or kind that this code does not know.
     pub(crate) unsupported: bool,
 }
 
@@ -43,7 +43,7 @@ impl DecodeError {
         Self { what, offset, unsupported: true }
     }
 
-    /// The error a caller of the crate sees: with `file`, and the offset counted from `base`.
+    /// Converts to the public error: adds `file`, and `base` to the offset.
     pub(crate) fn in_file(&self, file: &std::path::Path, base: u64) -> crate::Error {
         let offset = base.saturating_add(self.offset);
         if self.unsupported {

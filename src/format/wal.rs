@@ -1,26 +1,25 @@
-//! The WAL's own header and its records, to bytes and back.
-//!
-//! Knows one record at a time; which records of a file count is decided in `wal.rs`.
+//! Encoding of the WAL header and of records.
+//! Handles one record at a time. `crate::wal` decides which records of a file are valid.
 
 use super::DecodeError;
 use super::bytes::{Reader, narrow, wide};
 
-/// Where the records begin. The header has its block to itself, so that no append rewrites it.
+/// Offset of the first record. The header fills a block of its own, so that no append rewrites it.
 pub(crate) const RECORDS_BEGIN: u64 = 4096;
-/// Keys have 1 to this many bytes.
+/// Maximum length of a key in bytes; the minimum is 1.
 pub(crate) const KEY_BYTES_MAX: usize = 4096;
-/// Payloads have at most this many bytes.
+/// Maximum length of a payload in bytes.
 pub(crate) const PAYLOAD_BYTES_MAX: usize = 65_536;
-/// Records begin at multiples of this.
+/// Alignment of records in bytes.
 pub(crate) const RECORD_ALIGN: usize = 8;
 
-/// What stands between the file header and the records.
+/// The WAL header: follows the file header and precedes the records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WalHeader {
     pub(crate) salt: u64,
     /// Length of the file in bytes.
     pub(crate) length: u64,
-    /// The change before the first this file may hold.
+    /// Number of the last change before this file.
     pub(crate) floor: u64,
 }
 
@@ -55,12 +54,12 @@ impl WalHeader {
     }
 }
 
-/// What a record is.
+/// The kind of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecordKind {
-    /// One change: the operations of a batch.
+    /// A change: the operations of one batch.
     Change = 1,
-    /// No change; it carries the horizon.
+    /// No change: the record only carries the horizon.
     Idle = 2,
 }
 
@@ -70,7 +69,7 @@ pub(crate) struct RecordHeader {
     pub(crate) kind: RecordKind,
     pub(crate) body_bytes: u32,
     pub(crate) body_crc: u32,
-    /// For an idle record, the last change before it.
+    /// Number of the change. For an idle record, of the last change before it.
     pub(crate) change: u64,
     pub(crate) horizon: u64,
 }
@@ -78,8 +77,8 @@ pub(crate) struct RecordHeader {
 impl RecordHeader {
     pub(crate) const BYTES: usize = 32;
 
-    /// Decodes the header that stands at `offset` of a WAL with this salt. `None` if there is
-    /// none: zeros, torn, stale or moved bytes.
+    /// Decodes the record header at `offset` of a WAL with this salt. Returns `None` for anything
+    /// else: zeros, and torn, stale or moved bytes.
     pub(crate) fn decode(
         bytes: &[u8],
         salt: u64,
@@ -88,7 +87,7 @@ impl RecordHeader {
         let mut reader = Reader::new(bytes);
         let Ok(whole) = reader.clone().take(Self::BYTES, "") else { return Ok(None) };
         let Some(covered) = whole.get(4..) else { return Ok(None) };
-        // Cheap first: most positions of a scan are zeros or signature bytes.
+        // Cheap tests come first: at most positions of a scan there are zeros or signature bytes.
         let (crc, body_crc) = (reader.u32("")?, reader.u32("")?);
         let (body_bytes, kind) = (reader.u32("")?, reader.u8("")?);
         if reader.zeros(3, "").is_err() || crc != seeded_crc(salt, offset, covered) {
@@ -108,21 +107,20 @@ impl RecordHeader {
         }))
     }
 
-    /// Whether the header of a change or an idle record may stand here: without looking at
-    /// checksums, which makes a scan of what lies behind the last record ten times faster.
+    /// A quick test without checksums: whether a record header can be here. It makes the scan
+    /// behind the last record ten times faster.
     #[inline]
     pub(crate) fn may_be(bytes: &[u8]) -> bool {
         matches!(bytes.get(12..16), Some([1 | 2, 0, 0, 0]))
     }
 
-    /// Whether `body` is the body this header was written with.
+    /// Whether the checksum of `body` is that of this header.
     pub(crate) fn matches(&self, body: &[u8], salt: u64, offset: u64) -> bool {
         wide(body.len()) == u64::from(self.body_bytes)
             && seeded_crc(salt, offset, body) == self.body_crc
     }
 
-    /// Writes this header, with length and checksum of the body, into a record that is to stand
-    /// at `offset`.
+    /// Writes this header, with the body's length and checksum, into a record for `offset`.
     fn seal(&self, record: &mut [u8], salt: u64, offset: u64) {
         let Some((header, body)) = record.split_at_mut_checked(Self::BYTES) else { return };
         let body_bytes = u32::try_from(body.len()).unwrap_or(u32::MAX);
@@ -140,15 +138,15 @@ impl RecordHeader {
         crc_bytes.copy_from_slice(&seeded_crc(salt, offset, covered).to_le_bytes());
     }
 
-    /// From the beginning of this record to the earliest place of the next.
+    /// Distance to the next possible record: header and body, rounded up to the alignment.
     pub(crate) fn record_bytes(&self) -> u64 {
         let bytes = wide(Self::BYTES).saturating_add(u64::from(self.body_bytes));
         bytes.next_multiple_of(wide(RECORD_ALIGN))
     }
 }
 
-/// CRC continued from a seed that only this WAL and this place have, so that stale, moved and
-/// forged bytes do not validate, and zeros neither.
+/// A CRC seeded with the WAL's salt and the offset, so that stale, moved and forged bytes do not
+/// validate, nor zeros.
 fn seeded_crc(salt: u64, offset: u64, bytes: &[u8]) -> u32 {
     let mut seed = [0; 16];
     let (first, second) = seed.split_at_mut(8);
@@ -159,22 +157,22 @@ fn seeded_crc(salt: u64, offset: u64, bytes: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// One operation of a change, as replay sees it.
+/// An operation of a change, borrowed from the record's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LoggedOperation<'a> {
     Insert { key: &'a [u8], payload: &'a [u8], time: u64, shingle_count: u32, signature: &'a [u8] },
     Remove { key: &'a [u8] },
 }
 
-/// An operation before its signature, key and payload.
+/// Length of an operation's fixed fields, before signature, key and payload.
 const OPERATION_HEAD_BYTES: usize = 20;
 
-/// A record under construction, or several, one behind the other: their bytes are laid out once,
-/// in place.
+/// Builds one or several consecutive records. Their bytes are written in place and not copied
+/// again.
 #[derive(Debug, Default)]
 pub(crate) struct RecordBuilder {
     bytes: Vec<u8>,
-    /// Where each ends but the last.
+    /// End of each record except the last.
     ends: Vec<usize>,
 }
 
@@ -183,14 +181,14 @@ impl RecordBuilder {
         Self { bytes: vec![0; RecordHeader::BYTES], ends: Vec::new() }
     }
 
-    /// Begins a new record in the memory of the last.
+    /// Starts a new record and reuses the buffer.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.resize(RecordHeader::BYTES, 0);
         self.ends.clear();
     }
 
-    /// Ends this record, and begins another behind it.
+    /// Ends this record and starts another behind it.
     pub(crate) fn begin_next(&mut self) {
         let end = self.bytes.len();
         self.ends.push(end);
@@ -198,8 +196,8 @@ impl RecordBuilder {
             .resize(end.next_multiple_of(RECORD_ALIGN).saturating_add(RecordHeader::BYTES), 0);
     }
 
-    /// Adds an operation. Lengths were checked when the batch was: key 1 to 4,096 bytes, payload
-    /// at most 65,536.
+    /// Adds an operation. The batch has checked the lengths: key 1 to 4,096 bytes, payload at most
+    /// 65,536.
     pub(crate) fn push(&mut self, operation: &LoggedOperation<'_>) {
         let (tag, key, payload, time, shingle_count, signature) = match *operation {
             LoggedOperation::Insert { key, payload, time, shingle_count, signature } => {
@@ -221,13 +219,13 @@ impl RecordBuilder {
         self.bytes.extend_from_slice(payload);
     }
 
-    /// Bytes the records will take in the file.
+    /// Number of bytes that the records will take in the file.
     pub(crate) fn record_bytes(&self) -> u64 {
         wide(self.bytes.len().next_multiple_of(RECORD_ALIGN))
     }
 
-    /// Fills in the headers for the place the first record gets and the number of its change,
-    /// pads, and returns the bytes.
+    /// Fills in the headers for records that start at `offset` with change number `change`, pads,
+    /// and returns the bytes.
     pub(crate) fn seal(
         &mut self,
         kind: RecordKind,
@@ -240,7 +238,7 @@ impl RecordBuilder {
         let (mut begin, mut change) = (0, change);
         for &end in self.ends.iter().chain([&length]) {
             let header = RecordHeader { kind, body_bytes: 0, body_crc: 0, change, horizon };
-            // Tests forge logs with the last of all numbers.
+            // Tests forge logs with the largest change number.
             change = change.wrapping_add(1);
             if let Some(record) = self.bytes.get_mut(begin..end) {
                 header.seal(record, salt, offset.saturating_add(wide(begin)));
@@ -252,20 +250,20 @@ impl RecordBuilder {
         self.bytes.split_at(end).0
     }
 
-    /// From the beginning of the first record to the end of the last one's header.
+    /// Number of bytes from the first record to the end of the last record's header.
     pub(crate) fn headers_bytes(&self) -> usize {
         let begin = self.ends.last().map_or(0, |end| end.next_multiple_of(RECORD_ALIGN));
         begin.saturating_add(RecordHeader::BYTES)
     }
 
-    /// The sealed records, and zeros where the next header will be: so that whatever the file
-    /// held before, a header that is there was begun after these records.
+    /// The sealed records, followed by zeros in place of the next header. A recycled file may hold
+    /// old bytes there; with the zeros, a header at that place is newer than these records.
     pub(crate) fn sealed_and_end(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-/// The operations of one body, in order; ends after the first that does not decode.
+/// Iterates over the operations of a body, in order. Ends after the first that does not decode.
 #[derive(Debug, Clone)]
 pub(crate) struct Operations<'a> {
     reader: Reader<'a>,
