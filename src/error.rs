@@ -1,6 +1,5 @@
-//! The one error type: a kind to act on, a message for a person, and the cause.
-//!
-//! Knows nothing of files or formats: the caller says what failed, where, and what to do.
+//! The error type of the crate: a kind to act on, a message for people, and the cause.
+//! The caller passes what failed, where, and what to do.
 
 use crate::storage::lock::LockLost;
 use std::fmt;
@@ -9,61 +8,59 @@ use std::path::Path;
 
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// What [`Error`] means for the caller: each kind is a different thing to do.
+/// The kind of an [`Error`]. Each kind asks for a different reaction of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// An argument is out of its range. Nothing was written. Fix the call.
     Invalid,
-    /// The text or set has no shingle at all, so there is nothing to compare. Nothing was
-    /// written; a document replaced by it keeps its old version. Skip it.
+    /// The text or set has no shingle, so there is nothing to compare. Nothing was written; a
+    /// stored document of the same key stays. Skip it.
     Empty,
     /// There is no index at this path. Create one, or correct the path.
     NotFound,
     /// No document has this key. Insert it, or treat it as absent; the index is sound.
     NoSuchKey,
-    /// There is an index at the path where one was to be made. Open it, or choose another path.
+    /// There is already an index at this path. Open it, or choose another path.
     Exists,
-    /// The index has other parameters, or a signature was made with others: the message says
-    /// which differ. Open with the index's own, or rebuild. Or, beneath a reader, it is another
-    /// index by now: open that one anew.
+    /// The parameters of the index differ from those asked for, or from those of a signature; the
+    /// message lists the differences. Use the index's own parameters, or rebuild. For a reader: the
+    /// path now holds another index. Open it again.
     Mismatch,
-    /// Another handle, in this process or another, writes to this index, and so does what was asked
-    /// for. Wait, or close that one. Or a backup is just being made in this folder.
+    /// Another handle, in this process or another, is writing to this index, or a backup is being
+    /// written to this folder. Wait, or close the other handle.
     Locked,
-    /// A writer changed the index again and again while this reader looked. Try again.
+    /// The index changed repeatedly while this reader opened it. Try again.
     Unsettled,
-    /// The files were written by a newer version. Upgrade; nothing is wrong with them.
+    /// A newer version wrote the files. They are intact: upgrade.
     Unsupported,
-    /// Bytes that were once durable are damaged. Restore a backup or rebuild; the message names
-    /// file and offset.
+    /// Stored data are damaged; the message names file and offset. Restore a backup or rebuild.
     Corrupt,
-    /// The operating system refused. The change named was certainly not written, and the handle
-    /// stays usable: remove the cause (often a full disk) and try again.
+    /// The operating system reported an error. The change was certainly not written, and the handle
+    /// stays usable. Remove the cause (often a full disk) and try again.
     Io,
-    /// The change was appended but its sync failed: after a power cut it may or may not be
-    /// there. Reopen the index and look.
+    /// The change was appended, but its sync failed: after a power cut it may or may not be there.
+    /// Reopen the index and check.
     Unknown,
-    /// An earlier sync failed, so this handle writes nothing more; this change was certainly not
-    /// written. Reads go on. Reopen the index.
+    /// An earlier sync failed, so this handle refuses all writes. This change was certainly not
+    /// written. Reads still work. Reopen the index.
     Poisoned,
-    /// This handle writes nothing more, because it no longer is the index's one writer: the folder
-    /// or its lock file was removed or replaced, or this process was forked from the one that
-    /// opened it. The change was certainly not written. Reads go on. Open the index again.
-    ///
-    /// After [`Index::shutdown`](crate::Index::shutdown) every call of the handle is refused so,
+    /// This handle refuses all writes because it is no longer the only writer: the folder or its
+    /// lock file was removed or replaced, or the process was forked after opening. The change was
+    /// certainly not written. Reads still work. Open the index again.
+    /// After [`Index::shutdown`](crate::Index::shutdown) every call of the handle returns this,
     /// reads too.
     Closed,
-    /// The operation was cancelled by its caller's callback. Nothing was changed by it.
+    /// The caller's callback cancelled the operation. It changed nothing.
     Cancelled,
-    /// A closure of the caller failed, and said so by [`Error::other`]. What to do is the
-    /// caller's to know: [`Error::get_ref`] is the error that it returned.
+    /// A closure of the caller returned [`Error::other`]. [`Error::get_ref`] is the error that it
+    /// returned.
     Other,
 }
 
 impl ErrorKind {
-    /// The kind as one word, for logs, metrics and protocols: it never changes.
+    /// The kind as one word, for logs, metrics and protocols. The word of a kind never changes.
     ///
     /// ```
     /// assert_eq!(nearkin::ErrorKind::NoSuchKey.as_str(), "no_such_key");
@@ -106,11 +103,10 @@ fn why_closed(lost: LockLost) -> String {
     format!("this handle {so}: {lost}; {what}")
 }
 
-/// What went wrong: see [`Error::kind`] for what to do about it.
-///
-/// Its `Display` is one line that ends with the cause, so that `{error}` is enough in a log. As
-/// with [`std::io::Error`], `source()` is therefore what lies behind the cause, and a report that
-/// prints the whole chain says nothing twice; [`Error::get_ref`] is the cause itself.
+/// The error of every fallible function. [`Error::kind`] says how to react.
+/// `Display` prints one line that ends with the cause, so `{error}` is enough for a log. Therefore
+/// `source()` returns the source of the cause, as for [`std::io::Error`]: a report that prints the
+/// whole chain repeats nothing. [`Error::get_ref`] returns the cause itself.
 pub struct Error {
     inner: Box<Inner>,
 }
@@ -121,7 +117,7 @@ struct Inner {
     cause: Option<Cause>,
 }
 
-// What a cause holds is only ever read.
+// The cause is only read, so a panic cannot leave it inconsistent.
 impl std::panic::UnwindSafe for Error {}
 impl std::panic::RefUnwindSafe for Error {}
 
@@ -129,13 +125,13 @@ impl std::panic::RefUnwindSafe for Error {}
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// What the caller should do.
+    /// The kind, which says how to react.
     pub fn kind(&self) -> ErrorKind {
         self.inner.kind
     }
 
-    /// An error of a closure that the caller hands in, as [`Fetch`](crate::Fetch): it comes back
-    /// from the call that was under way, of kind [`ErrorKind::Other`].
+    /// Wraps an error of the caller's own closure, such as [`Fetch`](crate::Fetch). The call that
+    /// runs the closure returns it, with the kind [`ErrorKind::Other`].
     ///
     /// ```
     /// use nearkin::{Error, ErrorKind};
@@ -149,7 +145,7 @@ impl Error {
         Self::new(ErrorKind::Other, "").caused_by(error)
     }
 
-    /// What the operating system said, if it lies behind this error: a full disk is
+    /// The error kind of the operating system, if it caused this error. A full disk is
     /// [`StorageFull`](std::io::ErrorKind::StorageFull).
     ///
     /// ```
@@ -173,13 +169,13 @@ impl Error {
         None
     }
 
-    /// The cause, if there is one: of kind [`ErrorKind::Other`] the error that the caller's
-    /// closure returned.
+    /// The cause, if there is one. For the kind [`ErrorKind::Other`] it is the error that the
+    /// caller's closure returned.
     pub fn get_ref(&self) -> Option<&(dyn std::error::Error + Send + Sync + 'static)> {
         self.inner.cause.as_deref()
     }
 
-    /// The same, to keep.
+    /// Returns the cause by value.
     ///
     /// ```
     /// let error = nearkin::Error::other("no such file in the archive");
@@ -197,7 +193,7 @@ impl Error {
         Self::new(ErrorKind::Invalid, message)
     }
 
-    /// Damage: `what` is wrong in `file` at `offset`.
+    /// A damage error: `what` is wrong in `file` at `offset`.
     pub(crate) fn corrupt(file: &Path, offset: u64, what: impl fmt::Display) -> Self {
         Self::new(
             ErrorKind::Corrupt,
@@ -205,7 +201,7 @@ impl Error {
         )
     }
 
-    /// The operating system refused `doing` (as in "cannot <doing> <file>").
+    /// An I/O error with the message "cannot `doing` `file`".
     pub(crate) fn io(doing: &str, file: &Path, source: std::io::Error) -> Self {
         if let Some(lost) = LockLost::of(&source) {
             let message = format!("cannot {doing} {}: {}", file.display(), why_closed(lost));
@@ -214,7 +210,7 @@ impl Error {
         Self::new(ErrorKind::Io, format!("cannot {doing} {}", file.display())).caused_by(source)
     }
 
-    /// The handle of the index in `dir` is no longer its writer.
+    /// The error of a handle on `dir` that is no longer its writer.
     pub(crate) fn closed(dir: &Path, lost: LockLost) -> Self {
         Self::new(ErrorKind::Closed, format!("{}: {}", dir.display(), why_closed(lost)))
     }

@@ -1,7 +1,6 @@
-//! The parameters of an index: what a signature is made of, how it is cut into bands, and what
-//! that means in probabilities.
-//!
-//! Knows names, ranges and ids. Does not know how a signature is computed; `sketch` does.
+//! The parameters of an index: how a signature is made, how it is cut into bands, and the
+//! probabilities that follow.
+//! Defines names, ranges and ids. `sketch` computes the signatures.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,24 +29,25 @@ pub use shape::{Scheme, Shingles};
 use stored::Stored;
 pub(crate) use verify::ERRORS_BELOW;
 
-/// Fewest and most rows of a signature.
+/// Range of the number of rows of a signature.
 pub(crate) const HASHES: std::ops::RangeInclusive<u32> = 16..=1024;
 
-/// Everything that decides which signature a text gets and which documents are candidates of
-/// each other. Fixed when an index is created. A value of this type is always within its limits:
-/// [`ParamsBuilder::build`] and deserialisation refuse others. `Debug` leaves the seed out, which
-/// may be secret, and the words of a stop list.
+/// The settings that decide the signature of a text, and which documents are candidates of each
+/// other. Fixed when an index is created.
+///
+/// A value of this type is always valid: [`ParamsBuilder::build`] and deserialisation refuse values
+/// outside the limits. `Debug` omits the seed, which may be secret, and the words of a stop list.
 #[derive(Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "Stored", into = "Stored")]
 pub struct Params {
     fields: Fields,
-    /// The stop list: its words in order, with line ends between.
+    /// The stop list: its words in byte order, one per line.
     stop: Option<Arc<str>>,
-    /// Hash of the fields, kept because every query needs it.
+    /// The signature id, cached because every query compares it.
     signature_id: u64,
 }
 
-/// Everything of [`Params`] that has one size.
+/// The fields of [`Params`] of fixed size.
 #[derive(Clone, Copy, PartialEq)]
 struct Fields {
     scheme: Scheme,
@@ -85,9 +85,9 @@ impl Params {
         Ok(params)
     }
 
-    /// Parameters for finding pairs of Jaccard similarity `threshold` (above 0, at most 1) and
-    /// more. Bands and rows are chosen so that such a pair is a candidate with the recall target's
-    /// chance (0.95 unless changed), and the answer is filtered by the estimated similarity.
+    /// Parameters for finding pairs of Jaccard similarity `threshold` (above 0, at most 1) or more.
+    /// Bands are chosen so that a pair at the threshold is a candidate with the probability of the
+    /// recall target (default 0.95). Answers are filtered by the estimated similarity.
     pub fn for_threshold(threshold: f64) -> ParamsBuilder {
         ParamsBuilder::new(threshold)
     }
@@ -118,12 +118,12 @@ impl Params {
         self.fields.lane_bits
     }
 
-    /// What the pieces are that two texts are compared by.
+    /// The kind of shingles that texts are compared by.
     pub fn shingles(&self) -> Shingles {
         self.fields.shingles
     }
 
-    /// How texts are cut into passages, if the index is of these and not of documents: see
+    /// The windows of a passage index, or `None` for an index of documents: see
     /// [`PassageIndex`](crate::passages::PassageIndex).
     pub fn passages(&self) -> Option<Windows> {
         self.fields.passages
@@ -134,17 +134,17 @@ impl Params {
         self.fields.scheme
     }
 
-    /// The seed of every hash. Secret if the caller keeps it so.
+    /// The seed of all hash functions. An attacker who does not know it cannot craft collisions.
     pub fn seed(&self) -> u64 {
         self.fields.seed
     }
 
-    /// The similarity the bands were chosen for, and the threshold of a query that names none.
+    /// The similarity that the bands were chosen for. It is the default threshold of a query.
     pub fn threshold(&self) -> f64 {
         self.fields.threshold
     }
 
-    /// The least chance, asked for at build, that a pair at the threshold is a candidate.
+    /// The requested probability that a pair at the threshold is a candidate.
     pub fn recall_target(&self) -> f64 {
         self.fields.recall_target
     }
@@ -154,13 +154,12 @@ impl Params {
         self.fields.bag
     }
 
-    /// The words that texts are compared without, as they were given, in the order of their
-    /// bytes.
+    /// The stop words as they were given, in byte order.
     pub fn stop_words(&self) -> impl Iterator<Item = &str> {
         self.stop.iter().flat_map(|stop| stop.split('\n'))
     }
 
-    /// Whether code that knows only version 1 of the catalog's row knows all of it.
+    /// Whether a catalog row of version 1 can hold these parameters.
     pub(crate) fn is_of_version_1(&self) -> bool {
         let f = &self.fields;
         !f.scheme.is_external()
@@ -169,33 +168,33 @@ impl Params {
             && !f.normalise.is_fold()
     }
 
-    /// What is done to the characters of a text before it is cut into shingles.
+    /// The normalisation of a text's characters, applied before it is cut into shingles.
     pub fn normalise(&self) -> Normalise {
         self.fields.normalise
     }
 
-    /// Whether rows are stored as the values that they are.
+    /// Whether lanes hold whole row values (32 or 64 bits), not hashes of them.
     pub(crate) fn has_whole_rows(&self) -> bool {
         self.fields.lane_bits >= 32
     }
 
-    /// Whether upper case stays.
+    /// Whether case is significant.
     pub fn keep_case(&self) -> bool {
         matches!(self.fields.normalise, Normalise::None | Normalise::Nfc)
     }
 
-    /// Whether white space stays as it is.
+    /// Whether white space is significant.
     pub fn keep_space(&self) -> bool {
         self.fields.keep_space
     }
 
-    /// Whether texts are left without Unicode's normalisation form C.
+    /// Whether Unicode's normalisation form C is omitted.
     pub fn no_nfc(&self) -> bool {
         matches!(self.fields.normalise, Normalise::None | Normalise::Lower)
     }
 
-    /// A builder of the same parameters, to change some of them. It keeps bands and lane width;
-    /// [`ParamsBuilder::choose_bands`] has them chosen anew.
+    /// Returns a builder with the same settings, to change some of them. It keeps bands and lane
+    /// width; call [`ParamsBuilder::choose_bands`] to choose them anew.
     pub fn to_builder(&self) -> ParamsBuilder {
         ParamsBuilder::of(&self.fields, self.stop.clone())
     }
@@ -215,20 +214,22 @@ impl Params {
         self.fields.lane_bits as usize / 8
     }
 
-    /// The id of what a signature depends on: scheme, seed, rows, lane width, normalisation,
-    /// shingles, stop list and bag; not bands or threshold, so that re-banding keeps signatures.
-    /// Signatures of equal ids are comparable. Frozen: see `docs/SIGNATURES.md`.
+    /// The id of the settings that a signature depends on: scheme, seed, rows, lane width,
+    /// normalisation, shingles, stop list and bag. Bands and threshold are not among them, so that
+    /// re-banding keeps signatures.
+    ///
+    /// Signatures are comparable if their ids are equal. Frozen: see `docs/SIGNATURES.md`.
     pub fn signature_id(&self) -> u64 {
         self.signature_id
     }
 
-    /// The id of the whole parameters. Frozen: see `docs/SIGNATURES.md`.
+    /// The id of all settings. Frozen: see `docs/SIGNATURES.md`.
     pub fn id(&self) -> u64 {
         xxhash_rust::xxh3::xxh3_64(self.text().as_bytes())
     }
 
-    /// The text that `id` is the hash of. The numbers that are not integers are printed as the
-    /// bits of their IEEE 754 doubles.
+    /// The text that `id` hashes. Fractional numbers are printed as the bits of their IEEE 754
+    /// doubles.
     pub(crate) fn text(&self) -> String {
         let f = &self.fields;
         format!(
@@ -242,7 +243,7 @@ impl Params {
         )
     }
 
-    /// The text that `signature_id` is the hash of.
+    /// The text that `signature_id` hashes.
     fn signature_text(&self) -> String {
         let f = &self.fields;
         let normalise = if f.normalise.is_fold() {
@@ -268,48 +269,48 @@ impl Params {
         curve::lane_collision(self.fields.lane_bits)
     }
 
-    /// The least number of equal rows that counts as `threshold`: the least m with
-    /// (m/k - c) / (1 - c) >= threshold - 1e-9, where c = 2^-`lane_bits`, and 0 from 32 lane bits
-    /// on. More than `hashes()` where no number does.
+    /// The least number of equal rows that reaches `threshold`: the least m with (m/k - c) / (1 -
+    /// c) >= threshold - 1e-9. Here c = 2^-`lane_bits`, or 0 from 32 lane bits on. The result is
+    /// above `hashes()` if no number of rows reaches it.
     pub fn equal_rows_min(&self, threshold: f64) -> u32 {
         curve::equal_rows_min(threshold, self.fields.hashes, self.collision())
     }
 
-    /// The estimated Jaccard similarity of two signatures with `equal_rows` equal rows, not below
-    /// zero.
+    /// The estimated Jaccard similarity of two signatures with `equal_rows` equal rows, clamped to
+    /// 0 from below.
     pub fn similarity(&self, equal_rows: u32) -> f64 {
         self.similarity_unclamped(equal_rows).max(0.0)
     }
 
-    /// As [`Params::similarity`], but below zero where fewer rows agree than chance alone makes:
-    /// the unbiased estimate, the one to average.
+    /// The unbiased estimate: [`Params::similarity`] without the clamp. It is negative if fewer
+    /// rows agree than by chance. Use it for averages.
     pub fn similarity_unclamped(&self, equal_rows: u32) -> f64 {
         curve::estimate(equal_rows, self.fields.hashes, self.collision())
     }
 
-    /// One standard error of [`Params::similarity`]. Two of them below a threshold catch nearly
-    /// every pair that reaches it.
+    /// The standard error of [`Params::similarity`]. A search two standard errors below a threshold
+    /// finds nearly all pairs that reach the threshold.
     pub fn standard_error(&self, equal_rows: u32) -> f64 {
         let equal = equal_rows.min(self.fields.hashes);
         curve::standard_error(equal, self.fields.hashes, self.collision())
     }
 
-    /// The chance that a pair of true Jaccard similarity `similarity` shares a band.
+    /// The probability that a pair of true Jaccard similarity `similarity` shares a band.
     pub fn candidate_probability(&self, similarity: f64) -> f64 {
         let agreement = curve::row_agreement(similarity, self.collision());
         curve::candidate(agreement, self.fields.bands, self.fields.rows)
     }
 
-    /// The chance that a pair of true Jaccard similarity `similarity` is returned by a query at
-    /// `threshold`: that it shares a band *and* is estimated at `threshold` or more. About one
-    /// half at `similarity == threshold`. Costs `hashes()`^2 multiplications.
+    /// The probability that a query at `threshold` returns a pair of true Jaccard similarity
+    /// `similarity`: the pair shares a band *and* its estimate reaches `threshold`. About one half
+    /// at `similarity == threshold`. Costs `hashes()`^2 multiplications.
     pub fn expected_recall(&self, similarity: f64, threshold: f64) -> f64 {
         let f = &self.fields;
         let agreement = curve::row_agreement(similarity, self.collision());
         curve::returned(agreement, f.hashes, f.bands, f.rows, self.equal_rows_min(threshold))
     }
 
-    /// What these parameters cost that the caller may not expect; empty when all is usual.
+    /// Warnings about unusual costs or weak settings, one per item. Empty for usual parameters.
     pub fn warnings(&self) -> Vec<String> {
         let f = &self.fields;
         let mut warnings = Vec::new();
@@ -341,8 +342,8 @@ impl Params {
         warnings
     }
 
-    /// How `self` ("here") differs from `other` ("asked"), a phrase for each difference: what a
-    /// `Mismatch` error prints.
+    /// The differences between `self` ("here") and `other` ("asked"), one phrase each. A `Mismatch`
+    /// error prints them.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let (a, b) = (&self.fields, &other.fields);
         let mut found = self.signature_differences(other);
@@ -357,8 +358,8 @@ impl Params {
         found
     }
 
-    /// As [`Params::differences`], but only what signatures depend on: none means that those of
-    /// the one fit the other, whatever its bands and threshold.
+    /// The differences that signatures depend on. If there is none, signatures of one are valid for
+    /// the other, whatever the bands and thresholds.
     pub fn signature_differences(&self, other: &Self) -> Vec<String> {
         let (a, b) = (&self.fields, &other.fields);
         let mut found = Vec::new();
@@ -376,13 +377,13 @@ impl Params {
             found.push(format!("stop words: {here} here, {other}{asked} asked"));
         }
         if a.seed != b.seed {
-            // Not its value: a seed may be secret, and messages end up in logs.
+            // The value is not printed: a seed may be secret, and messages go to logs.
             found.push("seed: another one asked".to_owned());
         }
         found
     }
 
-    /// Refuses values outside the limits. Every way to make a `Params` ends here.
+    /// Refuses values outside the limits. Every constructor of `Params` calls this.
     pub(crate) fn validate(&self) -> Result<()> {
         let f = &self.fields;
         if !HASHES.contains(&f.hashes) {
@@ -427,7 +428,7 @@ impl Params {
                 f.scheme
             )));
         }
-        // Written so that NaN fails.
+        // The negated form also refuses NaN.
         if !(f.threshold > 0.0 && f.threshold <= 1.0) {
             return Err(refuse(format!(
                 "threshold must be above 0, at most 1, not {}",
@@ -444,7 +445,7 @@ impl Params {
     }
 }
 
-/// Rows are kept whole only of signatures made elsewhere.
+/// Lanes of 32 and 64 bits are only valid for signatures that another program made.
 fn check_lane_bits(fields: &Fields) -> Result<()> {
     match fields.lane_bits {
         8 | 16 => Ok(()),
@@ -455,7 +456,7 @@ fn check_lane_bits(fields: &Fields) -> Result<()> {
     }
 }
 
-/// Notes a difference in words.
+/// Adds a phrase if the two values differ.
 fn compare(found: &mut Vec<String>, name: &str, here: &dyn fmt::Display, asked: &dyn fmt::Display) {
     let (here, asked) = (here.to_string(), asked.to_string());
     if here != asked {

@@ -1,6 +1,5 @@
-//! Builds parameters: takes what the caller asks for and chooses the rest.
-//!
-//! Knows the rule for bands. Does not know what the parameters are used for.
+//! Builds parameters: validates the caller's settings and chooses the others.
+//! Contains the rule that chooses bands.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use super::{Fields, HASHES, Params, stop};
 use crate::curve;
 use crate::{Error, Result};
 
-/// Collects what [`Params`] shall be; nothing is checked before [`ParamsBuilder::build`].
+/// A builder of [`Params`]. Settings are checked by [`ParamsBuilder::build`], not before.
 #[derive(Clone)]
 pub struct ParamsBuilder {
     threshold: f64,
@@ -20,12 +19,12 @@ pub struct ParamsBuilder {
     hashes: usize,
     bands: Option<(usize, usize)>,
     lane_bits: Option<u32>,
-    /// None: as the scheme has it.
+    /// `None`: the default of the scheme.
     shingles: Option<Shingles>,
     stop: Option<Arc<str>>,
     passages: Option<Windows>,
     bag: bool,
-    /// None: the default of the shingles.
+    /// `None`: the default of the shingles.
     normalise: Option<Normalise>,
     keep_space: bool,
     scheme: Scheme,
@@ -61,7 +60,7 @@ impl ParamsBuilder {
         }
     }
 
-    /// What makes the same parameters again.
+    /// A builder that builds the same parameters.
     pub(super) fn of(fields: &Fields, stop: Option<Arc<str>>) -> Self {
         Self {
             threshold: fields.threshold,
@@ -81,15 +80,16 @@ impl ParamsBuilder {
         }
     }
 
-    /// The least similarity that bands are chosen for: above 0, at most 1. Default 0.7.
+    /// The similarity to find: above 0, at most 1. Bands are chosen for it. Default 0.7.
     #[must_use]
     pub fn threshold(mut self, threshold: f64) -> Self {
         self.threshold = threshold;
         self
     }
 
-    /// The chance that a pair at the threshold is a candidate, where the bands are chosen:
-    /// between 0 and 1. Default 0.95. More means more bands of fewer rows: slower queries.
+    /// The probability that a pair at the threshold is a candidate: between 0 and 1, default 0.95.
+    /// A higher target gives more bands of fewer rows, and slower queries. It has no effect if
+    /// bands are given.
     #[must_use]
     pub fn recall_target(mut self, recall_target: f64) -> Self {
         self.recall_target = recall_target;
@@ -104,41 +104,43 @@ impl ParamsBuilder {
         self
     }
 
-    /// Takes `bands` bands of `rows` rows each instead of choosing; together at most `hashes`.
+    /// Sets the bands instead of choosing them: `bands` bands of `rows` rows each, at most `hashes`
+    /// rows in all.
     #[must_use]
     pub fn bands(mut self, bands: usize, rows: usize) -> Self {
         self.bands = Some((bands, rows));
         self
     }
 
-    /// Chooses bands for threshold and recall target, as if [`ParamsBuilder::bands`] had not been
-    /// called.
+    /// Chooses bands for the threshold and the recall target, and so undoes
+    /// [`ParamsBuilder::bands`].
     #[must_use]
     pub fn choose_bands(mut self) -> Self {
         self.bands = None;
         self
     }
 
-    /// Bits that a row is stored in: 8 or 16. Default: 8 for bands of three rows and more, else
-    /// 16, so that unrelated documents seldom share a band. With [`Scheme::External`] 32 or 64
-    /// keep the values themselves: for unions, and for other tools.
+    /// Bits per row: 8 or 16. Default: 8 for bands of three or more rows, else 16, so that
+    /// unrelated documents rarely share a band. With [`Scheme::External`], 32 and 64 store the row
+    /// values unchanged, for unions and for other programs.
     #[must_use]
     pub fn lane_bits(mut self, lane_bits: u32) -> Self {
         self.lane_bits = Some(lane_bits);
         self
     }
 
-    /// The pieces that two texts are compared by. Default `words:3`; with [`Scheme::External`]
-    /// always `items`.
+    /// The kind of shingles that texts are compared by. Default `words:3`; always `items` with
+    /// [`Scheme::External`].
     #[must_use]
     pub fn shingles(mut self, shingles: Shingles) -> Self {
         self.shingles = Some(shingles);
         self
     }
 
-    /// Words that texts are compared without: those that every text has say nothing, above all
-    /// with `words:1`. Only for shingles of words; they are found in texts whatever their case is
-    /// there, unless upper case stays. Stored with the index, at most 64 KiB. Default: none.
+    /// Stop words: they are left out before texts are compared. Words that occur in every text
+    /// carry no information, above all with `words:1`. Only valid for shingles of words. Case is
+    /// ignored unless [`ParamsBuilder::keep_case`] is set. The list is stored in the index and has
+    /// at most 64 KiB. Default: none.
     #[must_use]
     pub fn stop_words<I, T>(mut self, words: I) -> Self
     where
@@ -149,33 +151,32 @@ impl ParamsBuilder {
         self
     }
 
-    /// Makes the index one of passages: texts are cut into windows of words, and asked for by what
-    /// they quote. See [`PassageIndex`](crate::passages::PassageIndex). Only for shingles of
-    /// words. Default: an index of documents.
+    /// Makes a passage index: texts are cut into windows of words and are found by what they quote.
+    /// See [`PassageIndex`](crate::passages::PassageIndex). Only valid for shingles of words.
+    /// Default: an index of documents.
     #[must_use]
     pub fn passages(mut self, windows: Windows) -> Self {
         self.passages = Some(windows);
         self
     }
 
-    /// Whether repeats count. Default: no.
+    /// Whether repeated shingles count (a multiset). Default: no (a set).
     #[must_use]
     pub fn bag(mut self, bag: bool) -> Self {
         self.bag = bag;
         self
     }
 
-    /// What is done to the characters of a text before it is cut into shingles. Default:
-    /// [`Normalise::Fold`] without options; items are taken as they are, unless this asks for
-    /// `Fold`.
+    /// The normalisation of a text's characters, applied before it is cut into shingles. Default:
+    /// [`Normalise::Fold`] without options. Items are only normalised if this is set to `Fold`.
     #[must_use]
     pub fn normalise(mut self, normalise: Normalise) -> Self {
         self.normalise = Some(normalise);
         self
     }
 
-    /// Whether upper case stays. `true` asks for [`Normalise::Nfc`], or with
-    /// [`ParamsBuilder::no_nfc`] for [`Normalise::None`].
+    /// Whether case is significant. `true` sets [`Normalise::Nfc`], or with
+    /// [`ParamsBuilder::no_nfc`] [`Normalise::None`].
     #[must_use]
     pub fn keep_case(mut self, keep_case: bool) -> Self {
         let no_nfc = matches!(self.normalise, Some(Normalise::Lower | Normalise::None));
@@ -187,15 +188,15 @@ impl ParamsBuilder {
         self
     }
 
-    /// Whether white space stays as it is. Default: no, runs become one blank.
+    /// Whether white space is significant. Default: no; a run of white space becomes one space.
     #[must_use]
     pub fn keep_space(mut self, keep_space: bool) -> Self {
         self.keep_space = keep_space;
         self
     }
 
-    /// Whether Unicode's normalisation form C is left out. `true` asks for [`Normalise::Lower`],
-    /// or with [`ParamsBuilder::keep_case`] for [`Normalise::None`].
+    /// Whether Unicode's normalisation form C is omitted. `true` sets [`Normalise::Lower`], or with
+    /// [`ParamsBuilder::keep_case`] [`Normalise::None`].
     #[must_use]
     pub fn no_nfc(mut self, no_nfc: bool) -> Self {
         let keep_case = matches!(self.normalise, Some(Normalise::Nfc | Normalise::None));
@@ -214,16 +215,19 @@ impl ParamsBuilder {
         self
     }
 
-    /// The seed of every hash. Default 0. A person who knows the seed can craft texts that
-    /// collide.
+    /// The seed of all hash functions. Default 0. Whoever knows the seed can craft colliding texts.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Checks all, and chooses bands and lane width where they were not given. `Invalid` names
-    /// what is out of range, or the number of hashes that would be needed.
+    /// Checks the settings, and chooses bands and lane width unless they were given.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid`: the message names the setting that is out of range, or the number of hashes that
+    /// the threshold and the recall target need.
     pub fn build(self) -> Result<Params> {
         let hashes = narrow("hashes", self.hashes)?;
         let external = self.scheme.is_external();
@@ -244,7 +248,7 @@ impl ParamsBuilder {
             threshold: self.threshold,
             recall_target: self.recall_target,
         };
-        // All but bands, first: choosing them needs the rest to be sound.
+        // The other fields are checked first: choosing bands needs valid values.
         let mut fields = Params::checked(fields, self.stop.clone())?.fields;
         let (bands, rows) = match self.bands {
             Some((bands, rows)) => (narrow("bands", bands)?, narrow("rows", rows)?),
@@ -260,8 +264,9 @@ impl ParamsBuilder {
         self.lane_bits.unwrap_or(if rows >= 3 { 8 } else { 16 })
     }
 
-    /// The largest number of rows for which some number of bands reaches the recall target, and
-    /// the fewest such bands. Bands of one row are never chosen: they make every query slow.
+    /// Chooses the largest number of rows per band that can reach the recall target, and then the
+    /// smallest number of bands that does. Bands of one row are never chosen: they make every query
+    /// slow.
     fn choose(&self, hashes: u32) -> Result<(u32, u32)> {
         for rows in (2..=hashes).rev() {
             if let Some(bands) = self.fewest_bands(rows, hashes / rows) {
@@ -281,7 +286,7 @@ impl ParamsBuilder {
         )))
     }
 
-    /// The fewest bands, at most `most`, of `rows` rows that reach the recall target.
+    /// The smallest number of bands of `rows` rows, at most `most`, that reaches the recall target.
     fn fewest_bands(&self, rows: u32, most: u32) -> Option<u32> {
         let collision = curve::lane_collision(self.lane_bits_for(rows));
         let agreement = curve::row_agreement(self.threshold, collision);

@@ -1,32 +1,28 @@
-//! Containment: how much of the smaller of two documents the other one has.
+//! Containment: the share of the smaller of two documents that the larger one contains.
 
 use super::Params;
 
-/// How much of the smaller of two documents the larger one contains: the estimate of
-/// |A and B| / min(|A|, |B|), with its standard error.
-///
-/// A document with boilerplate added contains the original wholly, though the two may be similar
-/// to 0.6 only; so does a document its own first half.
+/// The estimated share of the smaller of two documents that the larger one contains, |A and B| /
+/// min(|A|, |B|), with its standard error.
+/// A copy with boilerplate added contains the whole original, though their similarity may be only
+/// 0.6. Likewise a document contains its own first half.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Containment {
     /// From 0 to 1.
     pub estimate: f64,
-    /// One standard error of the estimate. It grows with the difference of the lengths: a document
-    /// that is contained in one ten times as long is similar to it to 0.1 only.
+    /// The standard error of the estimate. It grows with the ratio of the lengths: a document
+    /// within one ten times as long has a similarity of only 0.1.
     pub standard_error: f64,
 }
 
 impl Params {
-    /// How much of the smaller of two documents the larger one contains, from the equal rows of
-    /// their signatures and their counts of shingles
-    /// ([`Signature::shingle_count`](crate::Signature::shingle_count)).
-    ///
-    /// With J the estimated Jaccard similarity, a and b the counts, it is
-    /// J (a + b) / ((1 + J) min(a, b)), clamped to 1. `None` where a count is 0, which means that
-    /// it is not known, unless all rows are equal. With `bag` shingles that repeat count as often
-    /// as they occur.
+    /// Estimates containment from the equal rows of two signatures and the shingle counts of the
+    /// two documents ([`Signature::shingle_count`](crate::Signature::shingle_count)).
+    /// With the estimated Jaccard similarity J and the counts a and b, the estimate is J (a + b) /
+    /// ((1 + J) min(a, b)), clamped to 1. Returns `None` if a count is 0 (unknown), unless all rows
+    /// are equal. With `bag`, a repeated shingle counts as often as it occurs.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -52,14 +48,15 @@ impl Params {
         let similarity = self.similarity(equal_rows);
         let ratio = (a + b) / smaller;
         let estimate = (ratio * similarity / (1.0 + similarity)).min(1.0);
-        // The derivative by the similarity, times its standard error.
+        // Error propagation: the derivative with respect to the similarity, times its standard
+        // error.
         let slope = ratio / ((1.0 + similarity) * (1.0 + similarity));
         Some(Containment { estimate, standard_error: slope * self.standard_error(equal_rows) })
     }
 
-    /// The similarity of two documents of which the larger one, `times` as long, contains so much
-    /// of the smaller one: what an index must be able to find. With
-    /// [`Params::candidate_probability`] it says how often it does.
+    /// The Jaccard similarity of two documents if the larger one is `times` as long and contains
+    /// the share `contained` of the smaller one. [`Params::candidate_probability`] of it is the
+    /// probability that an index finds such a pair.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -84,7 +81,7 @@ mod tests {
     #[test]
     fn it_is_what_sets_of_these_sizes_have() {
         let params = Params::for_threshold(0.5).hashes(1_000).lane_bits(16).build().unwrap();
-        // 100 shingles in common: (a, b, contained).
+        // Each pair has 100 shingles in common: (a, b, contained).
         for (a, b, contained) in [(100_u32, 200_u32, 1.0), (200, 300, 0.5), (400, 150, 2.0 / 3.0)] {
             let similarity = 100.0 / f64::from(a + b - 100);
             let equal = (1..1_000).find(|rows| params.similarity(*rows) >= similarity).unwrap();

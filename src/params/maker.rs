@@ -1,6 +1,5 @@
-//! The name of a scheme of another program.
-//!
-//! Held in place, so that parameters stay plain values that are copied.
+//! The name of an external scheme.
+//! Stored inline, so that parameters stay `Copy`.
 
 use std::fmt;
 
@@ -9,11 +8,12 @@ use serde::ser::{Serialize, Serializer};
 
 use crate::{Error, Result};
 
-/// Most bytes of a name.
+/// Maximum length of a name in bytes.
 const NAME_BYTES_MAX: usize = 64;
 
-/// The name of the program that makes the signatures of an index with
-/// [`Scheme::External`](crate::Scheme::External): 1 to 64 ASCII letters, digits, `-`, `_` and `.`.
+/// The name of an external scheme, that is of the program that makes the signatures of an index
+/// with [`Scheme::External`](crate::Scheme::External): 1 to 64 ASCII letters, digits, `-`, `_` and
+/// `.`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Maker {
     /// From 1 to `NAME_BYTES_MAX`.
@@ -43,7 +43,7 @@ impl Maker {
     /// The name.
     pub fn name(&self) -> &str {
         let bytes = self.bytes.get(..usize::from(self.length)).unwrap_or_default();
-        // It was made of a str of ASCII.
+        // The bytes are ASCII: they come from a checked `str`.
         std::str::from_utf8(bytes).unwrap_or_default()
     }
 }

@@ -1,7 +1,5 @@
-//! What is done to the characters of a text before it is cut into shingles: names, and how it is
-//! stored.
-//!
-//! Knows names. `sketch` does what they say; `docs/SIGNATURES.md` is normative.
+//! Names and stored form of the normalisations of text.
+//! `sketch` implements them; `docs/SIGNATURES.md` is normative.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,37 +10,36 @@ use serde::ser::{Serialize, Serializer};
 use super::shape::Shingles;
 use crate::{Error, Result};
 
-/// What is done to the characters of a text before it is cut into shingles. White space is another
-/// matter: see [`ParamsBuilder::keep_space`](crate::ParamsBuilder::keep_space).
-///
-/// Its text, which [`FromStr`] reads: `none`, `lower`, `nfc`, `case`, or `fold` with the names of
-/// its options behind it, each after a comma.
+/// The normalisation of a text's characters, applied before it is cut into shingles. White space is
+/// handled apart: see [`ParamsBuilder::keep_space`](crate::ParamsBuilder::keep_space).
+/// `Display` and [`FromStr`] use `none`, `lower`, `nfc`, `case`, or `fold` followed by the names of
+/// its options, each after a comma.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Normalise {
-    /// Nothing.
+    /// No normalisation.
     None,
     /// Lower case.
     Lower,
     /// Unicode's normalisation form C.
     Nfc,
-    /// Lower case and form C: what indexes had by default before `Fold`.
+    /// Lower case and form C: the default of indexes made before `Fold`.
     Case,
-    /// Unicode's `NFKC_Casefold`, and typographic quotes, dashes and the like as typed ones: texts
-    /// that people call the same become equal.
+    /// Unicode's `NFKC_Casefold`, then typographic quotes, dashes and the like become their ASCII
+    /// forms. Texts that look the same to people become equal.
     Fold(FoldOptions),
 }
 
-/// What [`Normalise::Fold`] does besides. Default: nothing.
+/// Options of [`Normalise::Fold`]. Default: all off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct FoldOptions {
-    /// Leaves out marks of Latin, Greek, Cyrillic, Hebrew and Arabic letters: accents, points,
+    /// Removes the marks of Latin, Greek, Cyrillic, Hebrew and Arabic letters: accents, points,
     /// harakat.
     pub diacritics: bool,
-    /// Joins words that a hyphen parts at the end of a line, as in scanned text and PDF.
+    /// Joins words that are hyphenated at the end of a line, as in scanned text and PDF.
     pub dehyphenate: bool,
-    /// Capital I without a dot is the capital of the small one without, as in Turkish.
+    /// Folds capital I to dotless small i, as in Turkish.
     pub turkish: bool,
 }
 
@@ -51,8 +48,7 @@ impl Normalise {
     pub const FOLD: Self =
         Self::Fold(FoldOptions { diacritics: false, dehyphenate: false, turkish: false });
 
-    /// What a new index has unless it is told. For items `Case` says that they are taken as they
-    /// are.
+    /// The default of a new index. For items it is `Case`, which leaves them unchanged.
     pub(crate) fn default_of(shingles: Shingles) -> Self {
         if shingles == Shingles::Items { Self::Case } else { Self::FOLD }
     }
@@ -63,7 +59,7 @@ impl Normalise {
 }
 
 impl FoldOptions {
-    /// The options with their names, in the order of their bits as stored.
+    /// The options with their names, in the order of their stored bits.
     fn all(&mut self) -> [(&'static str, &mut bool); 3] {
         [
             ("diacritics", &mut self.diacritics),
@@ -72,21 +68,21 @@ impl FoldOptions {
         ]
     }
 
-    /// `diacritics` on or off.
+    /// Sets the option `diacritics`.
     #[must_use]
     pub fn diacritics(mut self, diacritics: bool) -> Self {
         self.diacritics = diacritics;
         self
     }
 
-    /// `dehyphenate` on or off.
+    /// Sets the option `dehyphenate`.
     #[must_use]
     pub fn dehyphenate(mut self, dehyphenate: bool) -> Self {
         self.dehyphenate = dehyphenate;
         self
     }
 
-    /// `turkish` on or off.
+    /// Sets the option `turkish`.
     #[must_use]
     pub fn turkish(mut self, turkish: bool) -> Self {
         self.turkish = turkish;
@@ -146,8 +142,9 @@ impl FromStr for Normalise {
     }
 }
 
-/// The normalisation as the field `keep_case` stores it: a boolean as ever, or `fold`. In formats
-/// for machines a byte: 0, 1, or 2 and the options' bits; in others a boolean, or its text.
+/// The stored form of the normalisation, in the field `keep_case`: a boolean as in earlier
+/// versions, or `fold`. Binary formats hold a byte: 0, 1, or 2 plus the bits of the options.
+/// Readable formats hold a boolean or the text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum StoredNormalise {
     KeepCase(bool),
@@ -165,7 +162,7 @@ impl StoredNormalise {
         }
     }
 
-    /// What it says with the field `no_nfc`.
+    /// The normalisation that this field and the field `no_nfc` stand for.
     pub(super) fn with(self, no_nfc: bool) -> Result<Normalise> {
         match (self, no_nfc) {
             (Self::KeepCase(false), false) => Ok(Normalise::Case),
@@ -216,7 +213,7 @@ impl<'de> Deserialize<'de> for StoredNormalise {
     }
 }
 
-/// Reads a boolean, or the text of `fold`.
+/// Deserialises a boolean or the text of `fold`.
 struct Readable;
 
 impl de::Visitor<'_> for Readable {

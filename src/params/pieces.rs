@@ -1,6 +1,5 @@
-//! How a text is cut into passages: windows of words, one every so many words.
-//!
-//! Does not know what a word is; `passages` does.
+//! The windows of a passage index: length and stride in words.
+//! `passages` cuts the text.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,11 +8,10 @@ use super::Params;
 use super::shape::Shingles;
 use crate::{Error, Result};
 
-/// Most words of a window.
+/// Maximum length of a window in words.
 const WINDOW_WORDS_MAX: u32 = 1 << 20;
 
-/// The windows that texts are cut into: so many words each, one every so many words. Spelt
-/// `200:100`: windows of 200 words, every 100 words.
+/// The windows that texts are cut into. `200:100` means windows of 200 words, one every 100 words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Windows {
     window: u32,
@@ -21,11 +19,11 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// What [`Preset::Quotes`](super::Preset::Quotes) has.
+    /// The windows of [`Preset::Quotes`](super::Preset::Quotes).
     pub(super) const QUOTES: Self = Self { window: 50, stride: 25 };
 
-    /// Windows of `window` words (1 to 2^20), one every `stride` words (1 to `window`, so that no
-    /// word is left out). `Invalid` outside these.
+    /// Windows of `window` words (1 to 2^20), one every `stride` words (1 to `window`, so that
+    /// every word is in a window). `Invalid` outside these ranges.
     pub fn new(window: u32, stride: u32) -> Result<Self> {
         if !(1..=WINDOW_WORDS_MAX).contains(&window) || !(1..=window).contains(&stride) {
             return Err(Error::invalid(format!(
@@ -36,17 +34,17 @@ impl Windows {
         Ok(Self { window, stride })
     }
 
-    /// Words of a window.
+    /// Length of a window in words.
     pub fn window(self) -> usize {
         self.window as usize
     }
 
-    /// Words from the begin of a window to that of the next.
+    /// Distance between the starts of two windows in words.
     pub fn stride(self) -> usize {
         self.stride as usize
     }
 
-    /// Words from the begin of one window of a query to that of the next: a quarter of the stride.
+    /// Distance between the starts of two windows of a query: a quarter of the stride.
     pub(crate) fn query_stride(self) -> usize {
         (self.stride() / 4).max(1)
     }
@@ -55,7 +53,7 @@ impl Windows {
         (self.window, self.stride)
     }
 
-    /// Refuses shingles that passages cannot have.
+    /// Refuses shingles other than words: passages need them.
     pub(super) fn validate(self, shingles: Shingles) -> Result<()> {
         match shingles {
             Shingles::Words(units) if units <= self.window => Ok(()),
@@ -70,14 +68,14 @@ impl Windows {
     }
 }
 
-/// Where quotations may begin in a stored window, of all places.
+/// Number of positions within a stored window at which the estimate lets a quotation start.
 const BEGINS: usize = 8;
 
 impl Params {
-    /// How many words a quotation needs, in an index of passages, to be found at a threshold with a
-    /// chance of [`Params::recall_target`]: quoted word for word within other words, wherever it
-    /// begins. Shorter ones need smaller windows or a lower threshold. `None` for an index of
-    /// documents, and where none is found that often.
+    /// The length of quotation, in words, that a passage index finds at `threshold` with the
+    /// probability [`Params::recall_target`]. The quotation is verbatim, surrounded by other words,
+    /// and starts anywhere. Shorter quotations need smaller windows or a lower threshold. Returns
+    /// `None` for an index of documents, and if no length is found that often.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -112,16 +110,17 @@ impl Params {
         Some(enough)
     }
 
-    /// The chance that a quotation of so many words is found, over all places of its begin.
+    /// The probability that a quotation of `words` words is found, averaged over all start
+    /// positions.
     fn quotation_chance(&self, windows: Windows, words: usize, threshold: f64) -> f64 {
         let (window, stride) = (windows.window(), windows.stride());
         let units = self.shingles().units();
-        // A window of a query may be so far off the stored one.
+        // The window of the query is at most half its stride away from the stored window.
         let aligned = window.saturating_sub(windows.query_stride() / 2);
         let all = (window + 1).saturating_sub(units).max(1) as f64;
         let chance = |begin: usize| {
             let ends_before = |from: usize| (from + window).min(begin + words);
-            // Windows that begin before the quotation, and at and behind its begin.
+            // Windows that start before the quotation, at its start, and after it.
             let shared = [0, stride, 2 * stride].map(|from| {
                 let words = ends_before(from).saturating_sub(from.max(begin)).min(aligned);
                 let shingles = (words + 1).saturating_sub(units) as f64;
@@ -185,7 +184,7 @@ mod tests {
         }
         let documents = Params::for_threshold(0.5).build().unwrap();
         assert_eq!(documents.quotation_words(0.5), None);
-        // Windows that lie apart by words share too little.
+        // Windows whose starts differ by several words share too few shingles.
         assert_eq!(needed("40:40", 0.98), None);
     }
 

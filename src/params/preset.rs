@@ -1,6 +1,5 @@
-//! Presets: settings for a purpose, chosen by what they find of edited copies.
-//!
-//! Knows names and parameters. The measurements are in `docs/TUNING.md`.
+//! Presets: settings for a purpose, chosen by the recall of edited copies.
+//! The measurements are in `docs/TUNING.md`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,10 +11,9 @@ use super::pieces::Windows;
 use super::shape::Shingles;
 use crate::{Error, Result};
 
-/// What an index is for: a documented set of shingles, normalisation and threshold, chosen by
-/// measurement on planted edits (`docs/TUNING.md`, "What finds edited copies").
-///
-/// Its text, which [`FromStr`] reads, is the name in lower case.
+/// A named set of shingles, normalisation and threshold for one purpose, chosen by measurement on
+/// planted edits (`docs/TUNING.md`, "What finds edited copies").
+/// `Display` and [`FromStr`] use the name in lower case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Preset {

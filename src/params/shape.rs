@@ -1,6 +1,5 @@
-//! The two names in the parameters: what a shingle is, and how shingles become rows.
-//!
-//! Knows their spelling and sizes. Does not know how either is computed; `sketch` does.
+//! Names of the kinds of shingles and of the schemes.
+//! Defines spelling and ranges; `sketch` computes both.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,25 +7,25 @@ use std::str::FromStr;
 use super::maker::Maker;
 use crate::{Error, Result};
 
-/// Most units in a shingle.
+/// Maximum number of units in a shingle.
 const UNITS_MAX: u32 = 64;
 
-/// The pieces that two texts are compared by: the Jaccard similarity is that of the sets of their
-/// shingles, so a threshold means something only together with this. A text of fewer units than
-/// the shingle size is one shingle. Spelt `words:3`, `tokens:3`, `chars:5`, `lines:1`, `items`.
+/// The kind of shingles: the Jaccard similarity of two texts is that of their sets of shingles, so
+/// a threshold only has a meaning together with this. A text shorter than one shingle is one
+/// shingle. Spelt `words:3`, `tokens:3`, `chars:5`, `lines:1`, `items`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Shingles {
-    /// This many consecutive words as Unicode's UAX #29 finds them, without punctuation. Scripts
-    /// without spaces (Han, Thai, ...) come one character a word: prefer `Chars` for them.
+    /// This many consecutive words by Unicode's UAX #29, without punctuation. In scripts without
+    /// spaces (Han, Thai, ...) every character is a word: prefer `Chars` for them.
     Words(u32),
-    /// This many consecutive tokens between white space, punctuation included.
+    /// This many consecutive tokens, separated by white space and including punctuation.
     Tokens(u32),
     /// This many consecutive characters (Unicode scalar values).
     Chars(u32),
-    /// This many consecutive lines that are not empty.
+    /// This many consecutive non-empty lines.
     Lines(u32),
-    /// The caller's own set of strings or integers; texts are refused.
+    /// A set of strings or integers that the caller gives. Texts are refused.
     Items,
 }
 
@@ -41,7 +40,7 @@ impl Shingles {
         }
     }
 
-    /// Units in a shingle; one for items.
+    /// Number of units in a shingle; 1 for items.
     pub(crate) fn units(self) -> usize {
         self.parts().1.map_or(1, |units| units as usize)
     }
@@ -91,32 +90,32 @@ impl FromStr for Shingles {
     }
 }
 
-/// How the shingles of a document become the rows of its signature. Spelt `fast`, `textbook`,
-/// `external:NAME`. Variants are stored by their number: new ones come last.
+/// The algorithm that computes a signature from shingles. Spelt `fast`, `textbook`,
+/// `external:NAME`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Scheme {
     /// Fast Similarity Sketching (Dahlgaard, Knudsen and Thorup, FOCS 2017): time proportional to
-    /// shingles + k log k, and more accurate than `Textbook`, most of all on short texts.
+    /// shingles + k log k. More accurate than `Textbook`, above all for short texts.
     Fast,
-    /// k hash functions (a x + b) mod p, the least value of each (Broder 1997; Mining of Massive
+    /// The minimum of each of k hash functions (a x + b) mod p (Broder 1997; Mining of Massive
     /// Datasets, section 3.3.5): time proportional to shingles x k. For comparison and teaching.
     Textbook,
-    /// Not here: the caller brings the rows of signatures made elsewhere, for
-    /// [`Signature::from_rows`](crate::Signature::from_rows), and texts are refused. The name says
-    /// which program made them and how; signatures of different names are not comparable.
+    /// Another program makes the signatures, and the caller gives their rows to
+    /// [`Signature::from_rows`](crate::Signature::from_rows). Texts are refused. The name
+    /// identifies the program and its settings; signatures of different names are not comparable.
     External(Maker),
 }
 
 impl Scheme {
-    /// `External` with a name for the program that makes the signatures. The name should tell all
-    /// that they depend on, as in `datasketch-seed1-words3`. `Invalid` unless it has 1 to 64
-    /// letters, digits, `-`, `_` and `.`, all of them ASCII.
+    /// An external scheme of this name. The name should contain all that the signatures depend on,
+    /// as in `datasketch-seed1-words3`. `Invalid` unless it has 1 to 64 ASCII letters, digits, `-`,
+    /// `_` and `.`.
     pub fn external(name: &str) -> Result<Self> {
         Maker::new(name).map(Self::External)
     }
 
-    /// Whether the caller brings the rows.
+    /// Whether another program computes the rows.
     pub(crate) fn is_external(self) -> bool {
         matches!(self, Self::External(_))
     }

@@ -1,14 +1,14 @@
-//! Stop lists: words that texts are compared without, as one text in one order.
-//!
-//! Does not know what a word of a text is; `sketch` does.
+//! Stop lists in their stored form: one text with the words in byte order.
+//! `sketch` applies them.
 
 use crate::{Error, Result};
 
-/// Most bytes of a stop list: the catalog's row holds it, and is written whole at every commit.
+/// Maximum length of a stop list in bytes. It is part of the catalog's row, which every commit
+/// writes as a whole.
 const LIST_BYTES_MAX: usize = 64 << 10;
 
-/// The list of some words: each once, in the order of their bytes, a line each. White space
-/// divides a word; None if there is none.
+/// Makes a stop list: each word once, in byte order, one per line. A string with white space counts
+/// as several words. Returns `None` if there is no word.
 pub(super) fn list<T: AsRef<str>>(words: impl IntoIterator<Item = T>) -> Option<String> {
     let mut all: Vec<String> = Vec::new();
     for words in words {
@@ -19,7 +19,7 @@ pub(super) fn list<T: AsRef<str>>(words: impl IntoIterator<Item = T>) -> Option<
     (!all.is_empty()).then(|| all.join("\n"))
 }
 
-/// Refuses what is not such a list, or too long.
+/// Refuses a text that is not a stop list or is too long.
 pub(super) fn check(stop: &str) -> Result<()> {
     if stop.len() > LIST_BYTES_MAX {
         return Err(Error::invalid(format!(
@@ -33,7 +33,7 @@ pub(super) fn check(stop: &str) -> Result<()> {
     Err(Error::invalid("a stored stop list is not in order"))
 }
 
-/// What the list adds to the text of the parameters.
+/// The part of the parameters' id text that depends on the stop list.
 pub(super) fn id_text(stop: Option<&str>) -> String {
     match stop {
         Some(stop) => format!(";stop={:016x}", xxhash_rust::xxh3::xxh3_64(stop.as_bytes())),
@@ -41,7 +41,7 @@ pub(super) fn id_text(stop: Option<&str>) -> String {
     }
 }
 
-/// How many words a list has.
+/// Number of words in a stop list.
 pub(super) fn count(stop: Option<&str>) -> usize {
     stop.map_or(0, |stop| stop.split('\n').count())
 }

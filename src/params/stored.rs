@@ -1,6 +1,5 @@
-//! The parameters as they are stored, in the catalog's row and wherever a caller puts them.
-//!
-//! Knows the order of what is stored, which is for ever. Checks nothing; `Params` does.
+//! The serialised form of the parameters, in the catalog's row and in the caller's own storage.
+//! The order of the fields is frozen. `Params` checks the values.
 
 use super::normalise::StoredNormalise;
 use super::pieces::Windows;
@@ -8,7 +7,7 @@ use super::shape::{Scheme, Shingles};
 use super::{Fields, Normalise, Params};
 use crate::{Error, Result};
 
-/// The stored form of [`Params`]. Nothing is ever added but variants, at the end of an enum.
+/// The serialised form of [`Params`]. Only variants may be added, at the end of an enum.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Stored {
     pub(super) scheme: Scheme,
@@ -19,7 +18,7 @@ pub(super) struct Stored {
     pub(super) lane_bits: u32,
     pub(super) shingles: StoredShingles,
     pub(super) bag: bool,
-    /// Two values say, with `no_nfc`, what they said when this was a boolean.
+    /// Two values mean, with `no_nfc`, the same as when this field was a boolean.
     pub(super) keep_case: StoredNormalise,
     pub(super) keep_space: bool,
     pub(super) no_nfc: bool,
@@ -27,7 +26,7 @@ pub(super) struct Stored {
     pub(super) recall_target: f64,
 }
 
-/// The stored form of [`Shingles`], with the stop list if there is one.
+/// The serialised form of [`Shingles`], with the stop list if there is one.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(super) enum StoredShingles {
     Words(u32),
@@ -36,7 +35,7 @@ pub(super) enum StoredShingles {
     Lines(u32),
     Items,
     WordsWithout(u32, String),
-    /// An index of passages: shingles of words, window, stride, stop list.
+    /// A passage index: words in a shingle, window, stride, stop list.
     WordsInPassages(u32, u32, u32, Option<String>),
 }
 
@@ -53,7 +52,7 @@ impl From<Params> for Stored {
             (Shingles::Words(units), Some(stop)) => {
                 StoredShingles::WordsWithout(units, stop.as_ref().to_owned())
             }
-            // None of these has a stop list.
+            // These kinds have no stop list.
             (Shingles::Tokens(units), _) => StoredShingles::Tokens(units),
             (Shingles::Chars(units), _) => StoredShingles::Chars(units),
             (Shingles::Lines(units), _) => StoredShingles::Lines(units),

@@ -1,19 +1,18 @@
-//! From where on to look for documents that are then compared exactly.
+//! The search threshold for queries whose matches are then verified exactly.
 
 use super::Params;
 
-/// Standard errors: of 1,000 pairs 1 is estimated lower.
+/// Number of standard errors: one of 1,000 pairs is estimated lower.
 pub(crate) const ERRORS_BELOW: f64 = 3.0;
 
 impl Params {
-    /// The threshold to search with where pairs of at least this similarity are wanted, and the
-    /// documents themselves are then compared: three standard errors below it, not below 0.
-    ///
-    /// Nearly all pairs that reach `similarity` are estimated at that or more. What is found
-    /// besides costs a comparison, and is told apart by it: see
-    /// [`Snapshot::exact_matches`](crate::Snapshot::exact_matches).
+    /// The search threshold to find pairs of at least `similarity` that are then verified exactly:
+    /// three standard errors below `similarity`, but not below 0.
+    /// The estimates of nearly all pairs that reach `similarity` are above this threshold. A search
+    /// also returns pairs below `similarity`; the exact comparison removes them
+    /// ([`Snapshot::exact_matches`](crate::Snapshot::exact_matches)).
     /// [`Query::for_verification`](crate::Query::for_verification) and
-    /// [`Alike::for_verification`](crate::Alike::for_verification) look from there.
+    /// [`Alike::for_verification`](crate::Alike::for_verification) use this threshold.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
