@@ -1,12 +1,10 @@
 //! The catalog: which files exist, in one redb file that is the one commit point.
-//!
-//! The only file that names redb. Knows rows and bytes, not what a segment or a WAL is.
-//!
-//! The disk's own database is open only inside [`Catalog::commit`]: redb's close writes the row to
-//! its other commit slot too and marks the file clean, so that between two commits no single
-//! damaged bit can make redb fall back to the row before, a kill at any other moment leaves
-//! nothing to repair, and dropping a handle (a poisoned one, say) writes nothing. It costs five
-//! syncs more than a database held open, once per flush or compaction.
+//! The only module that uses redb. It stores encoded rows and does not interpret them.
+//! The database on disk is open only during [`Catalog::commit`]. Closing redb writes the row to its
+//! second commit slot, too, and marks the file clean. So between two commits no damaged bit can
+//! make redb fall back to the previous row, a kill at any other moment leaves nothing to repair,
+//! and dropping a handle writes nothing. The price is five more syncs per flush or compaction than
+//! with a database that stays open.
 
 #[cfg(test)]
 mod memory;
@@ -34,19 +32,19 @@ const TABLE: TableDefinition<u64, &[u8]> = TableDefinition::new("nearkin");
 const KEY: u64 = 0;
 /// Size of redb's page cache. The whole file is a few pages.
 const CACHE_BYTES: usize = 1 << 20;
-/// More than a catalog ever has; a longer file is not read into memory.
+/// Upper bound of the file length: a longer file is not read into memory.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
-/// Reads and checks the catalog, writing nothing: redb and its integrity check run on a copy in
-/// memory. `NotFound` if there is no such file.
+/// Reads and checks the catalog without writing: redb and its integrity check run on a copy in
+/// memory. `NotFound` if the file does not exist.
 pub(crate) fn load(storage: &dyn Storage, path: &Path) -> Result<Row> {
     load_copy(Copy::of(storage, path)?, path)
 }
 
 fn load_copy(copy: Copy, path: &Path) -> Result<Row> {
-    // redb trusts what it reads, and asserts: damage can make it panic. Its message still goes
-    // to the process's panic hook, because replacing that would be seen by every other thread.
-    // Built with `panic = "abort"`, damage to the catalog ends the process here.
+    // redb asserts on damaged data, so it can panic. The message still reaches the panic hook of
+    // the process: replacing the hook would affect all threads. With `panic = "abort"`, a damaged
+    // catalog ends the process here.
     let read = catch_unwind(AssertUnwindSafe(|| read_checked(copy)));
     let bytes = match read {
         Ok(Ok(bytes)) => bytes,
@@ -56,18 +54,18 @@ fn load_copy(copy: Copy, path: &Path) -> Result<Row> {
     Row::decode(&bytes).map_err(|error| error.in_file(path, 0))
 }
 
-/// Which states of a catalog are read.
+/// The state that a catalog must be in to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rest {
-    /// Only one that was closed: in the midst of a commit its row may be the next one already, and
-    /// not be durable yet.
+    /// Closed only. During a commit the file may already hold the next row, which may not be
+    /// durable yet.
     Closed,
-    /// Also one whose writer may have died within a commit.
+    /// Also the state that a writer leaves if it dies during a commit.
     Any,
 }
 
-/// Reads and checks the catalog while another process may be writing it; with the hash of the bytes
-/// that said so. `None`: it is being written; the next attempt may find it at rest.
+/// Reads and checks the catalog while another process may be writing it. Returns the row and the
+/// hash of the file, or `None` if the file changed meanwhile: try again.
 pub(crate) fn load_beside(
     storage: &dyn Storage,
     path: &Path,
@@ -75,7 +73,7 @@ pub(crate) fn load_beside(
 ) -> Result<Option<(Row, u64)>> {
     let Some(hash) = hash(storage, path)? else { return Ok(None) };
     let Some(copy) = Copy::beside(storage, path)? else { return Ok(None) };
-    // Before redb is let loose on what may be half of each of two states.
+    // Check this before redb reads the copy: it may be a mixture of two states.
     if xxh3_64(&copy.bytes()) != hash || rest == Rest::Closed && !copy.is_closed() {
         return Ok(None);
     }
@@ -86,13 +84,13 @@ pub(crate) fn load_beside(
     }
 }
 
-/// XXH3 (seed 0) of all bytes of the catalog: which commit it is, without a look at what it says.
-/// 20 us. `None`: it is being written.
+/// XXH3 (seed 0) of the catalog file: identifies the commit without decoding it, in 20 us. `None`
+/// if the file is being written.
 pub(crate) fn hash(storage: &dyn Storage, path: &Path) -> Result<Option<u64>> {
     Ok(Copy::beside(storage, path)?.map(|copy| xxh3_64(&copy.bytes())))
 }
 
-/// Creates the catalog, durably: written under another name, then published. There must be none.
+/// Creates the catalog durably: written under a temporary name, then published. It must not exist.
 pub(crate) fn create(storage: &Arc<dyn Storage>, path: &Path, row: &Row) -> Result<()> {
     match storage.open(path, OpenMode::Read) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -105,7 +103,7 @@ pub(crate) fn create(storage: &Arc<dyn Storage>, path: &Path, row: &Row) -> Resu
     let tmp = names::tmp_of(path);
     let created = create_as(&**storage, &tmp, path, row);
     if created.is_err() {
-        // If this fails too, the next open sweeps it.
+        // If the removal fails, too, the next open sweeps the file.
         let _ = storage.remove(&tmp);
     }
     created
@@ -119,14 +117,14 @@ fn create_as(storage: &dyn Storage, tmp: &Path, path: &Path, row: &Row) -> Resul
     publish(storage, &*file, tmp, path).map_err(|error| {
         match storage.open(path, OpenMode::Read) {
             Err(look) if look.kind() == io::ErrorKind::NotFound => Error::io("create", path, error),
-            // Renamed, but its name may not outlast a power cut.
+            // The file was renamed, but the new name may not survive a power cut.
             _ => Failure::Storage(error).error(ErrorKind::Unknown, path),
         }
     })
 }
 
-/// The bytes of a new database with this row, made in memory: redb begins with 1 MiB, and needs
-/// several commits and as many syncs to cut that to a few pages.
+/// The bytes of a new database with this row. It is built in memory because redb starts with 1 MiB
+/// and needs several commits and syncs to shrink to a few pages.
 fn image_of(row: &[u8]) -> std::result::Result<Vec<u8>, Failure> {
     let image = Image::default();
     let made = catch_unwind(AssertUnwindSafe(|| {
@@ -143,7 +141,8 @@ fn image_of(row: &[u8]) -> std::result::Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// The writer's handle. It opens the file only to commit: opening and dropping it writes nothing.
+/// The writer's handle on the catalog. The file is open only during a commit, so that creating and
+/// dropping a handle writes nothing.
 #[derive(Debug)]
 pub(crate) struct Catalog {
     storage: Arc<dyn Storage>,
@@ -153,7 +152,7 @@ pub(crate) struct Catalog {
 }
 
 impl Catalog {
-    /// A handle on the catalog at `path`, which says `row` ([`load`] or [`create`] said so).
+    /// A handle on the catalog at `path`, whose row is `row` (from [`load`] or [`create`]).
     pub(crate) fn new(storage: Arc<dyn Storage>, path: PathBuf, row: Row) -> Self {
         Self { storage, path, row, poisoned: false }
     }
@@ -163,10 +162,11 @@ impl Catalog {
         &self.row
     }
 
-    /// Commits a row in place of the last. `Ok`: it is durable. `Io`: nothing has changed, and the
-    /// handle stays usable. `Unknown`: either may be there after a power cut, and the handle
-    /// commits nothing more; from then on the answer is `Poisoned`. Another kind is [`load`]'s, of
-    /// a file that was damaged or removed since: nothing was written.
+    /// Replaces the row. After `Ok` the new row is durable.
+    ///
+    /// `Io`: nothing has changed, and the handle stays usable. `Unknown`: after a power cut either
+    /// row may be there; every later commit returns `Poisoned`. Other errors are those of [`load`]
+    /// if the file was damaged or removed meanwhile; nothing was written.
     pub(crate) fn commit(&mut self, row: Row) -> Result<()> {
         if self.poisoned {
             return Err(Error::new(
@@ -174,7 +174,7 @@ impl Catalog {
                 format!("{}: an earlier commit failed; reopen the index", self.path.display()),
             ));
         }
-        // redb would build on damage, and on another writer's row. A third of a millisecond.
+        // redb would build on a damaged file or on another writer's row. The check takes 0.3 ms.
         if load(&*self.storage, &self.path)? != self.row {
             self.poisoned = true;
             return Err(Error::corrupt(&self.path, 0, "another writer changed the catalog"));
@@ -185,8 +185,8 @@ impl Catalog {
             .map_err(|error| Error::io("write", &self.path, error))?;
         let trace = Arc::new(Trace::default());
         let written = write_row(&file, &trace, &row.encode());
-        // After a failed sync the system may have dropped what was written and still show it: no
-        // later commit may build on that. (This one is durable if redb said so before it closed.)
+        // After a failed sync the system may have dropped pages and still show them, so no later
+        // commit may build on them. (This commit is durable if redb confirmed it before the close.)
         self.poisoned = trace.sync_failed();
         match written {
             Ok(()) => {
@@ -197,14 +197,14 @@ impl Catalog {
         }
     }
 
-    /// After a failed commit: what does the file say?
+    /// After a failed commit: finds out which row the file holds.
     fn settle(&mut self, row: Row, file: &dyn File, trace: &Trace, failure: Failure) -> Result<()> {
         if !trace.touched() {
             return Err(failure.error(ErrorKind::Io, &self.path));
         }
         if !self.poisoned {
             match load(&*self.storage, &self.path) {
-                // What redb wrote last may not have been synced.
+                // redb's last write may not have been synced.
                 Ok(found) if found == row && file.sync().is_ok() => {
                     self.row = row;
                     return Ok(());
@@ -219,14 +219,15 @@ impl Catalog {
     }
 }
 
-/// Opens the database in `file` (a new one if it is empty), commits the row and closes it.
+/// Opens the database in `file` (a new one if the file is empty), commits the row and closes the
+/// database.
 fn write_row(
     file: &Arc<dyn File>,
     trace: &Arc<Trace>,
     bytes: &[u8],
 ) -> std::result::Result<(), Failure> {
     let backend = Backend { file: Arc::clone(file), trace: Arc::clone(trace) };
-    // The file was checked just now; if redb panics all the same, the row decides.
+    // The file has just been checked. If redb panics nevertheless, `settle` reads the row.
     let committed = catch_unwind(AssertUnwindSafe(|| {
         insert_row(&builder().create_with_backend(backend)?, bytes)
     }));
@@ -239,15 +240,15 @@ fn write_row(
 fn insert_row(database: &Database, bytes: &[u8]) -> std::result::Result<(), redb::Error> {
     let mut transaction = database.begin_write()?;
     transaction.set_durability(Durability::Immediate)?;
-    // Without redb's quick repair, which keeps 16 KiB more in the file so that a large one need not
-    // be gone through after a crash.
+    // Quick repair stays off: it adds 16 KiB to the file, to spare a scan of large databases after
+    // a crash.
     transaction.set_two_phase_commit(true);
     transaction.open_table(TABLE)?.insert(KEY, bytes)?;
     transaction.commit()?;
     Ok(())
 }
 
-/// The bytes of the row in a copy of the file, if redb has nothing to object to.
+/// The encoded row in a copy of the file, if redb's integrity check succeeds.
 fn read_checked(copy: Copy) -> std::result::Result<Vec<u8>, redb::Error> {
     let mut database = builder().create_with_backend(copy)?;
     if !database.check_integrity()? {
@@ -297,7 +298,7 @@ impl Failure {
     }
 }
 
-/// What happened to a file under redb, which does not tell (its close has no result).
+/// Records the I/O errors below redb, which does not report those of its close.
 #[derive(Debug, Default)]
 struct Trace {
     touched: AtomicBool,
@@ -326,7 +327,8 @@ impl Trace {
     }
 }
 
-/// redb's view of a file of ours. redb's own locks are not used: the index's lock file guards.
+/// A redb storage backend on one of our files. redb's own locks are not used: the lock file of the
+/// index protects it.
 #[derive(Debug)]
 struct Backend {
     file: Arc<dyn File>,
@@ -355,13 +357,13 @@ impl StorageBackend for Backend {
     }
 }
 
-/// A copy of the file in memory, which redb may repair and the disk never sees.
+/// A copy of the file in memory, which redb may repair. It is never written back.
 struct Copy {
     bytes: Mutex<Vec<u8>>,
 }
 
 impl Copy {
-    /// The same of a file that another process may be making shorter: then `None`.
+    /// Copies a file that another process may be truncating: then `None`.
     fn beside(storage: &dyn Storage, path: &Path) -> Result<Option<Self>> {
         let copied = Self::of(storage, path);
         let kind = copied.as_ref().err().and_then(Error::io_kind);
@@ -388,19 +390,19 @@ impl Copy {
         Ok(Self { bytes: Mutex::new(bytes) })
     }
 
-    /// Whether redb has marked the file closed: its header's tenth byte says in the second bit
-    /// whether a recovery would be needed.
+    /// Whether redb has marked the file as closed: the second bit of the tenth header byte says
+    /// whether recovery is needed.
     fn is_closed(&self) -> bool {
         self.bytes().get(9).is_some_and(|byte| byte & 2 == 0)
     }
 
     fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
-        // No panic can happen while the bytes change.
+        // No panic is possible while the bytes change.
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A database in memory, whose bytes are wanted when redb has closed it.
+/// A database in memory, whose bytes are read after redb has closed it.
 #[derive(Debug, Clone)]
 struct Image(Arc<Copy>);
 
@@ -451,7 +453,7 @@ impl StorageBackend for Copy {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        // A damaged length must not become an allocation.
+        // A damaged length must not cause an allocation.
         if len > 2 * FILE_BYTES_MAX {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
@@ -472,7 +474,7 @@ impl StorageBackend for Copy {
     }
 }
 
-/// Where `count` bytes at `offset` begin, if they lie within `length`.
+/// Checks that `count` bytes at `offset` lie within `length`, and returns the offset.
 fn slot(offset: u64, count: usize, length: usize) -> io::Result<usize> {
     usize::try_from(offset)
         .ok()

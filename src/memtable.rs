@@ -1,8 +1,7 @@
-//! Recent documents: their signatures and buckets in memory, and the deaths of documents that
-//! lie in segments.
-//!
-//! Knows ordinals and change numbers. Does not know the WAL, segments (but by number) or which
-//! change is visible: the reader says up to which change it sees.
+//! The memtable: signatures and bucket tables of recent documents, and recent deaths of documents
+//! in segments.
+//! Works on ordinals and change numbers only. Each reader passes the number of the last change that
+//! is visible to it.
 
 mod table;
 #[cfg(test)]
@@ -16,29 +15,28 @@ use std::collections::HashMap;
 use std::ops::Range;
 use table::{Chain, Table};
 
-/// The change at which a live document dies: none yet.
+/// Death of a live document: no change yet.
 const NEVER: u64 = u64::MAX;
 
-/// As many dead documents are not worth a flush of their own.
+/// Minimum number of dead documents that justifies a flush.
 const DEAD_DOCS_MIN: u32 = if cfg!(test) { 64 } else { 16_384 };
 
-/// Steps taken down per hold of the lock, so that readers get in between. (For entries in tables
-/// it is not held: they are made while others read.)
+/// Steps applied per lock acquisition, so that readers can run in between. (Table entries are made
+/// without the lock, concurrently with readers.)
 const STEPS_PER_HOLD: usize = if cfg!(test) { 3 } else { 8 };
-/// The same where all of them are deaths: that many take as long as a few births.
+/// The same for deaths, which are cheaper than births.
 const DEATHS_PER_HOLD: usize = if cfg!(test) { 4 } else { 64 };
-/// Entries in tables that are made together: the memory is asked for the next while it is at work.
+/// Batch size for table entries: the lines of a whole batch are prefetched together.
 const ENTRIES_TOGETHER: usize = if cfg!(test) { 4 } else { 64 };
 
-/// How often a reader looks whether the writer has let go before it sleeps, and the other way
-/// round: some 20 microseconds. (The thread that unlocks must wake the sleeping ones.)
-/// (Under the schedule explorer one look is as good as many.)
+/// Spin iterations before a thread sleeps on the lock: about 20 microseconds. Sleeping costs the
+/// unlocking thread a wake-up call. (Under the schedule explorer one iteration is enough.)
 const TRIES: u32 = if cfg!(shuttle) { 1 } else { 400 };
 
-/// How often a writer looks, in one change, whether those who wait to read have come in.
+/// Spin iterations that a writer spends, per change, to let waiting readers in.
 const PATIENCE: u32 = 8 * TRIES;
 
-/// A document as the writer hands it over.
+/// A document as the writer passes it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewDocument<'a> {
     pub(crate) key: &'a [u8],
@@ -50,7 +48,7 @@ pub(crate) struct NewDocument<'a> {
     pub(crate) table_keys: &'a [u64],
 }
 
-/// One step of a change.
+/// A step of a change.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Step<'a> {
     /// A document is born.
@@ -59,42 +57,43 @@ pub(crate) enum Step<'a> {
     Death(u32),
     /// A document of a segment dies.
     SegmentDeath { segment: u64, ordinal: u32 },
-    /// What follows is of the next change.
+    /// The following steps belong to the next change.
     NextChange,
 }
 
-/// The in-memory source of recent documents. One writer, any number of readers.
+/// The memtable. One writer and any number of readers may use it concurrently.
 #[derive(Debug)]
 pub(crate) struct Memtable {
     content: RwLock<Content>,
     tables: usize,
-    /// Readers that found it locked.
+    /// Number of readers that wait for the lock.
     waiting: AtomicU32,
-    /// Whether anything was ever applied; told before a change is visible to anybody.
+    /// Whether anything was ever applied. Set before the first change becomes visible.
     touched: AtomicBool,
 }
 
-/// What a reader sees while it holds the lock: documents stand still, entries are added.
+/// The content under the lock: documents do not change while a reader holds it, but table entries
+/// are added.
 #[derive(Debug)]
 pub(crate) struct Content {
     documents: Vec<Entry>,
-    /// How many of them have died.
+    /// Number of dead documents.
     dead: u32,
     signatures: Vec<u8>,
-    /// Keys and payloads, one after another.
+    /// Keys and payloads, concatenated.
     texts: Vec<u8>,
-    /// One per band, and one of keys.
+    /// Bucket tables: one per band, and one of keys.
     tables: Vec<Table>,
     segment_deaths: HashMap<(u64, u32), u64, RandomState>,
-    /// Room for so many is made at the first birth.
+    /// Capacity reserved at the first birth.
     documents_expected: u32,
     signature_bytes: usize,
-    /// Mixed into every hash.
+    /// Secret that is mixed into every hash.
     secret: u64,
 }
 
-/// The chains that [`Content::buckets`] walks together, kept for their memory: the place of each
-/// among the hashes, its table, and where it is.
+/// Buffer of [`Content::buckets`] for the chains that it walks in parallel: index of the hash,
+/// table, cursor.
 #[derive(Debug, Default)]
 pub(crate) struct Walk(Vec<(usize, usize, Chain)>);
 
@@ -110,9 +109,9 @@ struct Entry {
 }
 
 impl Memtable {
-    /// An empty memtable; `documents_expected` is a guess that saves it from growing. BandKeys and
-    /// the hashes of keys follow from the documents: `secret`, which their author does not know,
-    /// keeps anybody from making up many that share a bucket of the tables here.
+    /// An empty memtable. `documents_expected` is a hint that avoids growth. `secret` protects
+    /// against crafted documents: BandKeys and key hashes follow from the documents, but without
+    /// the secret nobody can craft many that share a bucket here.
     pub(crate) fn new(
         signature_bytes: usize,
         bands: usize,
@@ -135,7 +134,7 @@ impl Memtable {
         Self { content: RwLock::new(content), tables, waiting, touched }
     }
 
-    /// The content, for reading; a writer waits while the guard lives.
+    /// Locks the content for reading. The writer waits while the guard lives.
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, Content> {
         if let Ok(content) = self.content.try_read() {
             return content;
@@ -147,19 +146,20 @@ impl Memtable {
     }
 
     fn read_in_turn(&self) -> RwLockReadGuard<'_, Content> {
-        // The writer holds it for a microsecond or two: less than it takes to go to sleep and to be
-        // woken.
+        // The writer holds the lock for one or two microseconds, less than a sleep and a wake-up
+        // take.
         for _ in 0..TRIES {
             if let Ok(content) = self.content.try_read() {
                 return content;
             }
             std::hint::spin_loop();
         }
-        // A reader that panicked changed nothing, and the writer's section does not panic.
+        // Poisoning is harmless: readers change nothing, and the writer's critical section does not
+        // panic.
         self.content.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the memory for where [`Content::buckets`] begins, if no writer is at work.
+    /// Prefetches the heads that [`Content::buckets`] reads, unless a writer holds the lock.
     pub(crate) fn ask_for_buckets(&self, keys: impl Iterator<Item = (usize, u64)>) {
         if let Ok(content) = self.content.try_read() {
             for (table, key) in keys {
@@ -168,8 +168,7 @@ impl Memtable {
         }
     }
 
-    /// Whether there is nothing here for a reader of any change that was visible when it asked:
-    /// no document and no death. Takes no lock.
+    /// Whether the memtable has no document and no death of any visible change. Takes no lock.
     #[inline]
     pub(crate) fn is_untouched(&self) -> bool {
         !self.touched.load(Ordering::Acquire)
@@ -185,9 +184,9 @@ impl Memtable {
         self.content.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The content, for the next part of a change. A writer takes it many times for one, and
-    /// would be back before a reader has noticed that it was free: who waits goes first, as long as
-    /// there is patience left. (The system may have taken that one's processor away.)
+    /// Locks the content for the next part of a change. A writer takes the lock many times per
+    /// change and would starve readers, so waiting readers go first. The writer spins for at most
+    /// `patience` iterations in all, because a waiting reader may not be scheduled.
     fn write_in_turn(&self, patience: &mut u32) -> RwLockWriteGuard<'_, Content> {
         while self.waiting.load(Ordering::Relaxed) > 0 && *patience > 0 {
             *patience -= 1;
@@ -196,8 +195,8 @@ impl Memtable {
         self.write()
     }
 
-    /// Applies a change, or part of one, or several: readers see it once they are told that
-    /// `change` is visible. Readers get in between.
+    /// Applies steps of one or several changes. Readers see them once `change` is visible to them,
+    /// and may run in between.
     pub(crate) fn apply(&self, mut change: u64, steps: &[Step<'_>]) {
         self.touched.store(true, Ordering::Release);
         let patience = &mut { PATIENCE };
@@ -209,15 +208,15 @@ impl Memtable {
         for steps in steps.chunks(steps_per_hold) {
             change = self.write_in_turn(patience).take_down(change, steps);
         }
-        // Only now, so that every ordinal found in a table has its document.
+        // Tables are filled after the documents, so that every ordinal in a table has its document.
         if born > 0 {
             self.make_room(born, patience);
             self.enter(steps);
         }
     }
 
-    /// Enters births into the tables, as a reader among others. Table by table: the next entries of
-    /// one lie in pages whose addresses are at hand.
+    /// Enters births into the tables, under a read lock. One table after another, which keeps its
+    /// pages in the TLB.
     fn enter(&self, steps: &[Step<'_>]) {
         let tables = (ENTRIES_TOGETHER / steps.len()).clamp(1, self.tables);
         let parts = (0..self.tables).step_by(tables).flat_map(|first| {
@@ -237,8 +236,8 @@ impl Memtable {
         }
     }
 
-    /// Takes over the memory of one that nobody else holds any more, and none of what is in it, if
-    /// this one is still empty: memory that the system gives anew it clears first, page by page.
+    /// Reuses the buffers, not the content, of a memtable that nobody else holds, if this one is
+    /// still empty. It saves the page faults and zeroing of new memory.
     pub(crate) fn reuse(&self, old: Arc<Self>) {
         let Some(old) = Arc::into_inner(old) else { return };
         let mut old = old.content.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -246,7 +245,7 @@ impl Memtable {
         if !content.documents.is_empty() {
             return;
         }
-        // What takes time, beside readers: nobody else writes.
+        // The slow part runs concurrently with readers; there is only one writer.
         let pairs = content.tables.iter().zip(old.tables);
         let tables: Vec<Table> = pairs.map(|(table, old)| table.in_memory_of(old)).collect();
         drop(content);
@@ -260,7 +259,7 @@ impl Memtable {
         content.texts = old.texts;
     }
 
-    /// Makes an empty one as large as one made for so many documents.
+    /// Sets the expected number of documents of an empty memtable.
     pub(crate) fn expect(&self, documents: u32) {
         let mut content = self.write();
         if content.documents.is_empty() {
@@ -269,10 +268,10 @@ impl Memtable {
         }
     }
 
-    /// Makes room for more documents in the tables, one after the other. Where another has to take
-    /// a table's place, it is made beside readers.
+    /// Makes room for more documents, table by table. A table that must be replaced is copied
+    /// concurrently with readers.
     fn make_room(&self, count: usize, patience: &mut u32) {
-        // All tables hold as many documents, and have room for as many.
+        // All tables have the same number of documents and the same capacity.
         if self.read().tables.last().is_some_and(|table| table.has_room_for(count)) {
             return;
         }
@@ -286,18 +285,18 @@ impl Memtable {
         }
     }
 
-    /// Whether most of it is dead: of documents that were replaced soon, again and again. Who asks
-    /// for one of them would walk past all that came before.
+    /// Whether most documents are dead, as when the same keys are replaced repeatedly. Look-ups of
+    /// such a key would walk past all its old versions.
     pub(crate) fn is_mostly_dead(&self) -> bool {
         let content = self.read();
         content.dead >= DEAD_DOCS_MIN && content.dead > content.document_count() / 2
     }
 
-    /// About how much memory the content takes.
+    /// Approximate memory usage of the content in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let content = self.read();
         let tables: usize = content.tables.iter().map(Table::bytes).sum();
-        // A hash map entry is 24 bytes and its control byte, at a load of 7/16 to 7/8.
+        // A hash map entry takes 24 bytes and a control byte, at a load factor of 7/16 to 7/8.
         content.documents.len() * size_of::<Entry>()
             + content.signatures.len()
             + content.texts.len()
@@ -314,7 +313,7 @@ fn births<'a>(steps: &'a [Step<'a>]) -> impl Iterator<Item = &'a NewDocument<'a>
 }
 
 impl Content {
-    /// All of a change, or of several, but the entries in the tables; returns the last of them.
+    /// Applies everything but the table entries. Returns the number of the last change.
     fn take_down(&mut self, mut change: u64, steps: &[Step<'_>]) -> u64 {
         for step in steps {
             match *step {
@@ -336,7 +335,8 @@ impl Content {
         assert_eq!(document.signature.len(), self.signature_bytes, "a signature of this index");
         assert_eq!(document.table_keys.len(), self.tables.len(), "a hash per table");
         if self.documents.is_empty() {
-            // The system gives the memory when it is used; growing would copy it again and again.
+            // Reserved memory costs nothing until it is used, while growth would copy the content
+            // repeatedly.
             self.documents.reserve(index(self.documents_expected));
             self.signatures.reserve(index(self.documents_expected) * self.signature_bytes);
         }
@@ -354,8 +354,7 @@ impl Content {
         self.texts.extend_from_slice(document.payload);
     }
 
-    /// Asks the memory for all that `enter` will change, where that would wait for one line after
-    /// the other.
+    /// Prefetches all lines that `enter` will change, to overlap the cache misses.
     fn ask_for(&self, tables: Range<usize>, steps: &[Step<'_>]) {
         for number in tables {
             let table = &self.tables[number];
@@ -365,8 +364,7 @@ impl Content {
         }
     }
 
-    /// Enters births into these tables: the entries of one table do not wait for each other.
-    /// Concurrent readers find some of them.
+    /// Enters births into these tables. Concurrent readers may find some of the entries.
     fn enter(&self, tables: Range<usize>, steps: &[Step<'_>]) {
         for number in tables {
             let hash = |document: &NewDocument<'_>| mix(document.table_keys[number], self.secret);
@@ -374,18 +372,18 @@ impl Content {
         }
     }
 
-    /// Documents born here, dead ones included.
+    /// Number of documents born here, including dead ones.
     pub(crate) fn document_count(&self) -> u32 {
         u32::try_from(self.documents.len()).unwrap_or(u32::MAX)
     }
 
-    /// Documents that all tables have. The others are of a change that is being applied: tables are
-    /// entered in order, and documents in each of them.
+    /// Number of documents that are entered in all tables. Later documents belong to a change that
+    /// is being applied. The last table decides, because tables are filled in order.
     pub(crate) fn entered_count(&self) -> u32 {
         self.tables.last().map_or(0, Table::count)
     }
 
-    /// Whether a document is live for a reader who sees changes up to `visible`.
+    /// Whether a document is live after the change `visible`.
     pub(crate) fn is_live(&self, ordinal: u32, visible: u64) -> bool {
         let entry = &self.documents[index(ordinal)];
         entry.born <= visible && visible < entry.died
@@ -421,16 +419,16 @@ impl Content {
         self.documents[index(ordinal)].shingle_count
     }
 
-    /// The documents whose hash in this table is `key`, newest first, live or not; and sometimes
-    /// another one, for it looks at a part of the hash: the caller compares the bytes.
+    /// The documents with the hash `key` in this table, newest first, live or dead. Only a part of
+    /// the hash is compared, so the caller must compare the bytes.
     #[inline]
     pub(crate) fn bucket(&self, table: usize, key: u64) -> impl Iterator<Item = u32> + '_ {
         self.tables[table].documents(mix(key, self.secret))
     }
 
-    /// Tells which documents of a range of ordinals have each of several hashes, as
-    /// [`Content::bucket`] does: the memory works on all of them at once. Each comes with its
-    /// table; `tell` gets the hash's place among them, and says whether to go on with it.
+    /// Looks up several hashes in parallel, to overlap their cache misses: calls `tell` with the
+    /// index of the hash and each document in the range of ordinals, as [`Content::bucket`] returns
+    /// them. `tell` returns whether to continue with that hash.
     pub(crate) fn buckets(
         &self,
         keys: impl Iterator<Item = (usize, u64)>,
@@ -439,7 +437,7 @@ impl Content {
         mut tell: impl FnMut(usize, u32) -> bool,
     ) {
         chains.clear();
-        // All heads, then all next ones: no look into memory waits for another.
+        // All heads, then all second entries, and so on, so that no cache miss waits for another.
         chains.extend(keys.enumerate().map(|(nth, (table, key))| {
             (nth, table, self.tables[table].chain(mix(key, self.secret)))
         }));
@@ -447,7 +445,7 @@ impl Content {
             chains.retain_mut(|(nth, table, chain)| {
                 let table = &self.tables[*table];
                 match table.at(*chain) {
-                    // An older one has a smaller ordinal.
+                    // Older documents have smaller ordinals.
                     Some((ordinal, has_it)) if ordinal >= ordinals.start => {
                         table.go_on(chain);
                         !has_it || ordinal >= ordinals.end || tell(*nth, ordinal)
@@ -458,7 +456,7 @@ impl Content {
         }
     }
 
-    /// Asks the memory for where [`Content::find_key`] begins.
+    /// Prefetches the head that [`Content::find_key`] reads.
     #[inline]
     pub(crate) fn ask_for_key(&self, key_hash: u64) {
         if let Some(table) = self.tables.last() {
@@ -466,34 +464,34 @@ impl Content {
         }
     }
 
-    /// The live document with this key, for a reader who sees changes up to `visible`.
+    /// The document with this key that is live after the change `visible`.
     pub(crate) fn find_key(&self, key: &[u8], key_hash: u64, visible: u64) -> Option<u32> {
         let table = self.tables.len() - 1;
-        // The newest version that the reader sees decides: those before it died at its birth or
-        // earlier. So a key that comes and goes does not get slower with every version.
+        // The newest visible version decides: older versions died at its birth or earlier. So
+        // look-ups of a key do not get slower with every version.
         let born = |ordinal: &u32| self.documents[index(*ordinal)].born <= visible;
         self.bucket(table, key_hash)
             .find(|ordinal| born(ordinal) && self.key(*ordinal) == key)
             .filter(|ordinal| self.is_live(*ordinal, visible))
     }
 
-    /// Whether a document of a segment has died since that segment's dead file was written.
+    /// Whether a document of a segment died since the dead file of the segment was written.
     pub(crate) fn segment_death(&self, segment: u64, ordinal: u32, visible: u64) -> bool {
         !self.segment_deaths.is_empty()
             && self.segment_deaths.get(&(segment, ordinal)).is_some_and(|died| *died <= visible)
     }
 
-    /// All deaths in segments, in no order: (segment, ordinal, change).
+    /// All deaths in segments, unordered: (segment, ordinal, change).
     pub(crate) fn segment_deaths(&self) -> impl Iterator<Item = (u64, u32, u64)> + '_ {
         self.segment_deaths.iter().map(|(&(segment, ordinal), &died)| (segment, ordinal, died))
     }
 }
 
-/// 32 bits of a hash that nobody foretells who does not know the secret.
+/// A 32-bit hash that is unpredictable without the secret.
 #[inline]
 fn mix(key: u64, secret: u64) -> u32 {
     // Multiply-shift by a secret odd number: two keys agree in the first n bits of the result with
-    // a chance of at most 2^(1-n), even if an attacker chose them.
+    // a probability of at most 2^(1-n), even if an attacker chose them.
     let product = (key ^ secret.rotate_left(32)).wrapping_mul(secret | 1);
     u32::try_from(product >> 32).unwrap_or(0)
 }

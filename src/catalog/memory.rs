@@ -1,5 +1,5 @@
-//! A disk in memory for the catalog's tests: it can refuse the k-th change, and knows what was
-//! synced. Knows nothing of catalogs.
+//! An in-memory disk for the tests of the catalog. It can fail the k-th change, and tracks what was
+//! synced.
 
 use super::slot;
 use crate::format::bytes::wide;
@@ -10,12 +10,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// The path of the one catalog.
+/// The path of the catalog.
 pub(super) const PATH: &str = "catalog.redb";
-/// What the system writes back at once.
+/// Page size: the unit of writeback.
 const PAGE: usize = 4096;
 
-/// What the failing operation leaves behind.
+/// The effect of the failing operation on the file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Effect {
     Nothing,
@@ -23,7 +23,7 @@ pub(super) enum Effect {
     Whole,
 }
 
-/// Files in memory; from the `countdown`-th change on, changes fail.
+/// Files in memory. The `countdown`-th change and later ones fail.
 #[derive(Debug)]
 pub(super) struct Memory {
     files: Mutex<BTreeMap<PathBuf, Arc<MemoryFile>>>,
@@ -41,7 +41,7 @@ struct PlanState {
     fail_at: u64,
     once: bool,
     effect: Effect,
-    /// The content of a file after each sync that succeeded.
+    /// The content of the file after each successful sync.
     images: Vec<Vec<u8>>,
     counters: Counters,
 }
@@ -51,7 +51,7 @@ impl Plan {
         self.state.lock().expect("no panic while held")
     }
 
-    /// Counts one change, and says what happens to it.
+    /// Counts a change, and returns whether and how it fails.
     fn next(&self) -> (Effect, io::Result<()>) {
         let mut state = self.state();
         state.changes += 1;
@@ -69,8 +69,8 @@ impl Plan {
 pub(super) struct MemoryFile {
     bytes: Mutex<Vec<u8>>,
     synced: Mutex<Vec<u8>>,
-    /// Pages written since the last sync. One that fails forgets them, as Linux does: a later
-    /// sync succeeds and has not made them durable.
+    /// Pages written since the last sync. A failed sync drops them, as on Linux: a later sync
+    /// succeeds although they are not durable.
     dirty: Mutex<BTreeSet<usize>>,
     plan: Arc<Plan>,
 }
@@ -189,7 +189,7 @@ impl Memory {
         Arc::clone(&self.files()[Path::new(PATH)])
     }
 
-    /// Refuses the `after`-th change from now on, and all later ones unless `once`.
+    /// Makes the `after`-th change from now on fail, and all later changes unless `once`.
     pub(super) fn fail(&self, after: u64, once: bool, effect: Effect) {
         let mut state = self.plan.state();
         state.fail_at = state.changes.saturating_add(after);
@@ -197,12 +197,12 @@ impl Memory {
         state.effect = effect;
     }
 
-    /// Every content that a sync made durable so far.
+    /// All contents that a sync has made durable so far.
     pub(super) fn images(&self) -> Vec<Vec<u8>> {
         self.plan.state().images.clone()
     }
 
-    /// What the catalog's file holds, and what of it is durable.
+    /// The current content of the catalog file, and its durable content.
     pub(super) fn contents(&self) -> [Vec<u8>; 2] {
         let file = self.file();
         let live = file.bytes().clone();

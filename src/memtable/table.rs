@@ -1,60 +1,58 @@
-//! A hash table of ordinals: from a hash to the documents that have it, newest first.
-//!
-//! Knows no document. Two hashes may look the same to it: the caller compares the bytes.
+//! A concurrent hash table: maps a hash to the ordinals of its documents, newest first.
+//! It compares a part of the hash only, so the caller must compare the documents.
 
 use crate::format::bytes::index;
 use crate::storage::Map;
 use crate::sync::atomic::{AtomicU32, Ordering};
 
-/// No document: ordinals stop short of all ones.
+/// End of a chain. No ordinal has this value.
 const NONE: u32 = u32::MAX;
-/// The least size: 2^6 buckets. (The schedule explorer's grow at once.)
+/// Minimum size: 2^6 buckets. (Under the schedule explorer tables grow at once.)
 const BITS_MIN: u32 = if cfg!(shuttle) { 1 } else { 6 };
-/// The largest: ordinals then take all bits but one.
+/// Maximum size: ordinals then take all bits but one.
 const BITS_MAX: u32 = 31;
 
-/// With fewer documents than this, a table that grows is made twice as large as it must be.
+/// Below this number of documents, a table grows to twice the needed size.
 const SMALL_DOCS: usize = if cfg!(test) { 128 } else { 8 * 1024 };
 
-/// Room is made for as many documents at least: a page.
+/// Minimum capacity to add: a page of entries.
 const ROOM_MIN: usize = if cfg!(test) { 2 } else { 1024 };
 
-/// Buckets with a chain each. An entry of 32 bits is the ordinal of a document in its low `bits`
-/// bits and the part of its hash that the bucket does not tell in the others, so that a chain is
-/// walked without looking at any document, and the table grows without hashing anything again.
-///
-/// One writer enters documents while others read: an entry is told (`Release`) after what it leads
-/// to, and who comes upon it (`Acquire`) finds that. Room is made before, by who has the table
-/// alone; there is none for more than 2^bits - 1 documents: then another takes its place.
+/// Chained buckets. A 32-bit entry has the ordinal of a document in its low `bits` bits; the other
+/// bits hold the part of the hash that the bucket does not imply. So walking a chain reads no
+/// document, and growing the table rehashes none.
+/// One writer enters documents while others read: an entry is published (`Release`) after the data
+/// it points to, and readers load it with `Acquire`. Capacity is added beforehand, with exclusive
+/// access. A table of 2^bits - 1 documents is full and must be replaced by a larger one.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// There are 2^bits buckets; a bucket is the first `bits` bits of a hash of 32.
+    /// There are 2^bits buckets: the bucket is the first `bits` bits of the 32-bit hash.
     bits: u32,
-    /// By bucket: its newest document. Empty while there is no room for any.
+    /// Per bucket: its newest document. Empty before capacity is added.
     heads: Vec<AtomicU32>,
-    /// By document: the next older one in its bucket. So many may be entered.
+    /// Per document: the next older document in its bucket. The length is the capacity.
     older: Vec<AtomicU32>,
-    /// Documents entered: those before it are in their chains.
+    /// Number of documents entered.
     entered: AtomicU32,
 }
 
-/// A place in the chain of a hash.
+/// A cursor in the chain of a hash.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chain {
-    /// What the hash's entries look like, but for the ordinal.
+    /// The hash bits of matching entries.
     wanted: u32,
     entry: u32,
 }
 
 impl Table {
-    /// An empty table that takes no memory yet; later, enough for `documents` at once.
+    /// An empty table. It allocates nothing until it is used, then enough for `documents`.
     pub(super) fn for_documents(documents: u32) -> Self {
         let bits = documents.max(1).ilog2() + 1;
         let (heads, older, entered) = (Vec::new(), Vec::new(), AtomicU32::new(0));
         Self { bits: bits.clamp(BITS_MIN, BITS_MAX), heads, older, entered }
     }
 
-    /// An empty one as large as this, in the memory of another.
+    /// An empty table of the same size that reuses the buffers of another.
     pub(super) fn in_memory_of(&self, old: Self) -> Self {
         let entered = AtomicU32::new(0);
         let mut empty = Self { bits: self.bits, heads: old.heads, older: old.older, entered };
@@ -63,23 +61,23 @@ impl Table {
         empty
     }
 
-    /// Makes all buckets empty.
+    /// Empties all buckets.
     fn lay_out(&mut self) {
         self.heads.clear();
         self.heads.resize_with(1 << self.bits, || AtomicU32::new(NONE));
-        // Memory that nobody has used costs nothing.
+        // Reserved memory costs nothing until it is used.
         self.older.reserve((1 << self.bits) - self.older.len());
     }
 
-    /// Whether there is room for this many more documents.
+    /// Whether `count` more documents fit.
     pub(super) fn has_room_for(&self, count: usize) -> bool {
         !self.heads.is_empty() && index(self.count()) + count <= self.older.len()
     }
 
-    /// Makes room for this many more documents; false where another has to take its place.
+    /// Adds capacity for `count` more documents. Returns false if a larger table is needed.
     pub(super) fn make_room(&mut self, count: usize) -> bool {
         let needed = index(self.count()) + count;
-        // All ones is `NONE`: so the last ordinal of this width is not given.
+        // All ones is `NONE`, so the last ordinal of this width is not used.
         let most = (1 << self.bits) - 1;
         if self.heads.is_empty() || needed > most {
             return false;
@@ -91,18 +89,19 @@ impl Table {
         true
     }
 
-    /// One with the same entries, that can make room for this many more documents.
+    /// A larger table with the same entries that can hold `count` more documents.
     pub(super) fn enlarged(&self, count: usize) -> Self {
         let entered = self.count();
         let needed = index(entered) + count;
-        // A small one is likely to grow again.
+        // A small table is likely to grow again.
         let bits = needed.max(1).ilog2() + 1 + u32::from(entered > 0 && needed < SMALL_DOCS);
         assert!(bits <= BITS_MAX, "a memtable is flushed long before it holds 2^31 documents");
         let older = (0..entered).map(|_| AtomicU32::new(NONE)).collect();
         let (bits, entered) = (bits.max(self.bits), AtomicU32::new(entered));
         let mut enlarged = Self { bits, heads: Vec::new(), older, entered };
         enlarged.lay_out();
-        // The hash of each document, from where it lies; then the oldest first, as they came.
+        // Recover the hash of each document from its bucket and entry; then enter them, oldest
+        // first.
         let mut hashes = vec![0; enlarged.older.len()];
         for (bucket, head) in (0_u32..).zip(&self.heads) {
             let mut entry = head.load(Ordering::Acquire);
@@ -118,7 +117,7 @@ impl Table {
         enlarged
     }
 
-    /// Enters the next documents, by their hashes; room was made for them. By one writer only.
+    /// Enters the next documents by their hashes. Needs the capacity, and a single writer.
     #[inline]
     pub(super) fn enter(&self, hashes: impl Iterator<Item = u32>) {
         let mut ordinal = self.entered.load(Ordering::Relaxed);
@@ -136,7 +135,7 @@ impl Table {
         head.store(self.entry(hash, ordinal), Ordering::Release);
     }
 
-    /// Asks the memory for what `enter` will change.
+    /// Prefetches the lines that `enter` will change.
     #[inline]
     pub(super) fn ask_for(&self, hash: u32) {
         if let Some(head) = self.heads.get(self.bucket(hash)) {
@@ -144,7 +143,7 @@ impl Table {
         }
     }
 
-    /// The documents whose hash is this one, newest first.
+    /// The documents with this hash, newest first.
     #[inline]
     pub(super) fn documents(&self, hash: u32) -> impl Iterator<Item = u32> + '_ {
         let mut chain = self.chain(hash);
@@ -159,7 +158,7 @@ impl Table {
         })
     }
 
-    /// The chain of a hash, at its newest document.
+    /// A cursor at the newest document of a hash.
     #[inline]
     pub(super) fn chain(&self, hash: u32) -> Chain {
         let head = self.heads.get(self.bucket(hash));
@@ -167,7 +166,7 @@ impl Table {
         Chain { wanted: self.entry(hash, 0), entry }
     }
 
-    /// The document that a chain is at, if it is not at its end, and whether it has the hash.
+    /// The document at the cursor, and whether it has the hash. `None` at the end of the chain.
     #[inline]
     pub(super) fn at(&self, chain: Chain) -> Option<(u32, bool)> {
         let mask = (1 << self.bits) - 1;
@@ -175,7 +174,7 @@ impl Table {
         (chain.entry != NONE).then_some((chain.entry & mask, has_it))
     }
 
-    /// Goes on to the next older document.
+    /// Moves to the next older document.
     #[inline]
     pub(super) fn go_on(&self, chain: &mut Chain) {
         if let Some((ordinal, _)) = self.at(*chain) {
@@ -183,12 +182,12 @@ impl Table {
         }
     }
 
-    /// Documents entered.
+    /// Number of documents entered.
     pub(super) fn count(&self) -> u32 {
         self.entered.load(Ordering::Acquire)
     }
 
-    /// Memory in use: none by one without room for a document, whatever it has taken over.
+    /// Memory usage in bytes. A table without capacity counts as 0, even if it has reused buffers.
     pub(super) fn bytes(&self) -> usize {
         match self.older.len() {
             0 => 0,
@@ -213,7 +212,7 @@ mod tests {
     fn a_growing_table_keeps_the_order_of_its_documents() {
         let mut table = Table::for_documents(0);
         assert_eq!((table.bytes(), table.documents(5).count()), (0, 0));
-        // Few hashes, spread over all bits, many documents each; and their neighbours.
+        // A few hashes, spread over all bits, with many documents each; and neighbouring hashes.
         let hash = |ordinal: u32| (ordinal % 97).wrapping_mul(0x9e37_79b9) ^ (ordinal % 3);
         for ordinal in 0..20_000 {
             if !table.has_room_for(1) && !table.make_room(1) {

@@ -21,7 +21,7 @@ impl Params {
     /// let params = Params::for_threshold(0.7).build()?;
     /// let low = params.search_threshold(0.7);
     /// assert!(low > 0.57 && low < 0.59);
-    /// // Of pairs of exactly 0.7, at the one threshold and at the other:
+    /// // Recall of pairs of exactly 0.7 at both thresholds:
     /// assert!(params.expected_recall(0.7, 0.7) < 0.6);
     /// assert!(params.expected_recall(0.7, low) > 0.95);
     /// # Ok(())

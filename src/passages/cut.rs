@@ -1,6 +1,5 @@
-//! A text as passages: windows of words, where each lies, and what is stored with it.
-//!
-//! Pure. Knows what an internal key and payload look like, not where they are kept.
+//! Cuts a text into passages: windows of words with their positions, and the stored form of each.
+//! Pure: defines the internal keys and payloads; the index stores them.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,26 +11,26 @@ use crate::params::Windows;
 use crate::sketch::{Signature, Sketcher};
 use crate::{Error, ErrorKind, Key, Params, Result};
 
-/// Most bytes of the caller's key: the internal one has the number behind it.
+/// Maximum length of the caller's key: the internal key appends the passage number.
 const KEY_BYTES_MAX: usize = 4_096 - NUMBER_BYTES;
 const NUMBER_BYTES: usize = 4;
-/// Most bytes of the caller's payload: place and count come before it.
+/// Maximum length of the caller's payload: the internal payload prepends position and count.
 const PAYLOAD_BYTES_MAX: usize = (64 << 10) - PLACE_BYTES - NUMBER_BYTES;
 const PLACE_BYTES: usize = 16;
 
-/// Cuts texts into passages and makes their signatures. Pure: cloning is cheap, and many threads
-/// may use one at once.
+/// Cuts texts into passages and makes their signatures. Pure: cloning is cheap, and threads may
+/// share one.
 #[derive(Debug, Clone)]
 pub struct Passages {
     windows: Windows,
     sketcher: Sketcher,
 }
 
-/// A text ready to be written with [`PassageIndex::write`](crate::passages::PassageIndex::write).
+/// A cut and sketched text, for [`PassageIndex::write`](crate::passages::PassageIndex::write).
 #[derive(Clone)]
 pub struct Prepared {
     pub(super) key: Vec<u8>,
-    /// None: the stored one stays.
+    /// `None`: the stored payload stays.
     pub(super) payload: Option<Vec<u8>>,
     pub(super) pieces: Vec<Piece>,
 }
@@ -51,19 +50,19 @@ impl Prepared {
         &self.key
     }
 
-    /// How many passages it has; at least one.
+    /// Number of passages; at least one.
     pub fn passages(&self) -> usize {
         self.pieces.len()
     }
 
-    /// About how many bytes it takes in a batch.
+    /// Approximate size of the text in a batch, in bytes.
     pub fn wal_bytes(&self) -> usize {
         let each = |piece: &Piece| 64 + self.key.len() + piece.signature.as_bytes().len();
         self.payload.as_ref().map_or(0, Vec::len) + self.pieces.iter().map(each).sum::<usize>()
     }
 }
 
-/// A passage of a text: its words by number, its bytes, and its signature.
+/// A passage: its range of words, its range of bytes, and its signature.
 #[derive(Debug, Clone)]
 pub(super) struct Piece {
     pub(super) words: Range<usize>,
@@ -72,7 +71,8 @@ pub(super) struct Piece {
 }
 
 impl Passages {
-    /// A cutter for an index of these parameters; `Invalid` if they are not of passages.
+    /// A cutter for passage indexes with these parameters. `Invalid` if they are not those of a
+    /// passage index.
     pub fn new(params: &Params) -> Result<Self> {
         let windows = params.passages().ok_or_else(|| {
             Error::invalid("the index is of documents; one of passages is created with windows")
@@ -80,9 +80,13 @@ impl Passages {
         Ok(Self { windows, sketcher: Sketcher::new(params) })
     }
 
-    /// Cuts and sketches a text to be stored. The key has 1 to 4,092 bytes, the payload at most
-    /// 64 KiB less 20 bytes (else `Invalid`); without one a stored payload stays. A text without a
-    /// shingle is `Empty`. Costs the sketching of window / stride times the text.
+    /// Cuts and sketches a text to be stored. The key has 1 to 4,092 bytes, the payload at most 64
+    /// KiB less 20 bytes. Without a payload, a stored one stays. Costs window / stride times the
+    /// sketching of the text.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid`: the key or the payload is too long. `Empty`: the text has no shingle.
     pub fn prepare<'k>(
         &self,
         key: impl Into<Key<'k>>,
@@ -103,8 +107,9 @@ impl Passages {
         Ok(Prepared { key: key.to_vec(), payload: payload.map(<[u8]>::to_vec), pieces })
     }
 
-    /// The passages of a query, whose words are given. They lie at a quarter of the stride, so that
-    /// one of them is at most an eighth of it away from any stored one.
+    /// The windows of a query text with the given words. Their stride is a quarter of the stored
+    /// stride, so that any stored window is at most an eighth of its stride away from a query
+    /// window.
     pub(super) fn of_query(&self, text: &str, words: &[(usize, usize)]) -> Result<Vec<Piece>> {
         self.pieces(text, words, self.windows.query_stride())
     }
@@ -117,7 +122,7 @@ impl Passages {
         &self.sketcher
     }
 
-    /// Windows without a shingle (of stop words alone) are left out.
+    /// Skips windows without a shingle (stop words only).
     fn pieces(&self, text: &str, places: &[(usize, usize)], stride: usize) -> Result<Vec<Piece>> {
         let mut pieces = Vec::new();
         for words in windows(places.len(), self.windows.window(), stride) {
@@ -136,22 +141,22 @@ impl Passages {
     }
 }
 
-/// Begin and end of each word of a text, in bytes.
+/// Byte range of each word of a text.
 pub(super) fn words_of(text: &str) -> Vec<(usize, usize)> {
     let place = |(begin, word): (usize, &str)| (begin, begin.saturating_add(word.len()));
     text.unicode_word_indices().map(place).collect()
 }
 
-/// The windows of `count` words: one every `stride`, the last one moved back so that it ends with
-/// the text and is not shorter than the others. Of fewer words than a window, one.
+/// Windows over `count` words, one every `stride` words. The last window is moved back to end with
+/// the text, so that it is not shorter. A text shorter than a window is one window.
 fn windows(count: usize, window: usize, stride: usize) -> impl Iterator<Item = Range<usize>> {
     let last = count.saturating_sub(window);
-    // The begins below the last one, then that.
+    // All starts before that of the last window, then that one.
     let whole = (0..last).step_by(stride).chain((count > 0).then_some(last));
     whole.map(move |begin| begin..begin.saturating_add(window).min(count))
 }
 
-/// Refuses what cannot be a caller's key.
+/// Checks the length of the caller's key.
 pub(super) fn check_key(key: &[u8]) -> Result<()> {
     if (1..=KEY_BYTES_MAX).contains(&key.len()) {
         return Ok(());
@@ -162,13 +167,13 @@ pub(super) fn check_key(key: &[u8]) -> Result<()> {
     )))
 }
 
-/// The internal key: the number in four bytes behind the key, so that it can be told again
-/// whatever bytes the key has.
+/// The internal key: the caller's key followed by the passage number in four bytes. The fixed
+/// length makes it decodable for any key.
 pub(super) fn inner_key(key: &[u8], number: u32) -> Vec<u8> {
     [key, &number.to_le_bytes()].concat()
 }
 
-/// The key and the passage's number.
+/// Splits an internal key into the caller's key and the passage number.
 pub(super) fn split_key(inner: &[u8]) -> Result<(&[u8], u32)> {
     match inner.split_last_chunk() {
         Some((key, number)) if !key.is_empty() => Ok((key, u32::from_le_bytes(*number))),
@@ -176,7 +181,7 @@ pub(super) fn split_key(inner: &[u8]) -> Result<(&[u8], u32)> {
     }
 }
 
-/// `Invalid` if the caller's payload is too large.
+/// Checks the length of the caller's payload.
 pub(super) fn check_payload(payload: &[u8]) -> Result<()> {
     if payload.len() > PAYLOAD_BYTES_MAX {
         return Err(Error::invalid(format!(
@@ -187,8 +192,8 @@ pub(super) fn check_payload(payload: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// What is stored with a passage: its place in its text, and with the first the number of
-/// passages, then the caller's payload.
+/// The internal payload of a passage: its position in the text, and for passage 0 also the number
+/// of passages and the caller's payload.
 pub(super) fn inner_payload(bytes: &Range<usize>, first: Option<(u32, &[u8])>) -> Vec<u8> {
     let mut out = Vec::with_capacity(PLACE_BYTES);
     out.extend_from_slice(&wide(bytes.start).to_le_bytes());
@@ -200,7 +205,7 @@ pub(super) fn inner_payload(bytes: &Range<usize>, first: Option<(u32, &[u8])>) -
     out
 }
 
-/// The place of a passage in its text, in bytes; and what comes after it.
+/// Splits an internal payload into the byte range of the passage and the rest.
 pub(super) fn split_place(payload: &[u8]) -> Result<(Range<u64>, &[u8])> {
     let parts = payload.split_first_chunk::<8>().and_then(|(begin, rest)| {
         let (end, rest) = rest.split_first_chunk::<8>()?;
@@ -209,7 +214,7 @@ pub(super) fn split_place(payload: &[u8]) -> Result<(Range<u64>, &[u8])> {
     parts.ok_or_else(foreign)
 }
 
-/// How many passages a text has, and the caller's payload, of passage 0.
+/// The number of passages and the caller's payload, from the payload of passage 0.
 pub(super) fn split_first(payload: &[u8]) -> Result<(u32, &[u8])> {
     let (_, rest) = split_place(payload)?;
     let (count, rest) = rest.split_first_chunk::<4>().ok_or_else(foreign)?;

@@ -1,6 +1,5 @@
-//! Containment: an index of passages of texts, on top of the engine, which knows nothing of it.
-//!
-//! Knows how a text becomes documents of the engine, and how matches of these become an answer.
+//! Passage indexes, which find quotations: a layer on top of the engine.
+//! Maps a text to several documents of the engine, and their matches back to an answer.
 //! `docs/PASSAGES.md` has the design.
 
 mod cut;
@@ -16,22 +15,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{Batch, Error, Index, Key, Options, Outcome, Params, Result, Snapshot};
 
-/// An index of passages: texts under keys, found by what they quote. Share it by reference or in
-/// an `Arc`.
-///
-/// It is an [`Index`] whose documents are the passages of texts; a text is written as one batch,
-/// so that inserting, replacing and removing it are atomic. Everything [`Index`] promises holds.
+/// An index of texts that finds quotations. Share it by reference or in an `Arc`.
+/// It is an [`Index`] whose documents are the passages of the texts. A text is written as one
+/// batch, so that inserting, replacing and removing it are atomic. All promises of [`Index`] hold.
 #[derive(Debug)]
 pub struct PassageIndex {
     index: Index,
     cutter: Passages,
-    /// How many passages a key has now must stay true until they are replaced.
+    /// Held from reading a key's number of passages until they are replaced.
     writing: Mutex<()>,
 }
 
 impl PassageIndex {
-    /// An open index as one of passages. `Invalid` if its parameters are not of passages, or it
-    /// has a time to live, which would take texts apart.
+    /// Wraps an open index. `Invalid` if its parameters are not those of a passage index, or if it
+    /// has a time to live, which could remove a part of a text.
     pub fn new(index: Index) -> Result<Self> {
         let cutter = Passages::new(index.params())?;
         if index.core().options.ttl.is_some() {
@@ -42,7 +39,8 @@ impl PassageIndex {
         Ok(Self { index, cutter, writing: Mutex::new(()) })
     }
 
-    /// Creates an empty index; the parameters must be of passages. Errors: those of
+    /// Creates an empty index. The parameters need
+    /// [`ParamsBuilder::passages`](crate::ParamsBuilder::passages). Errors: those of
     /// [`Index::create`] and [`PassageIndex::new`].
     pub fn create(dir: impl AsRef<Path>, params: &Params, options: Options) -> Result<Self> {
         Passages::new(params)?;
@@ -55,13 +53,13 @@ impl PassageIndex {
         Self::new(Index::open(dir, options)?)
     }
 
-    /// What cuts texts for this index, to be used on other threads.
+    /// The cutter of this index, for use on other threads.
     pub fn cutter(&self) -> &Passages {
         &self.cutter
     }
 
-    /// The index itself: for stats, flushes, backups. To insert and remove there is `Invalid`: it
-    /// would tear texts apart.
+    /// The index below: for stats, flushes, backups. Do not insert or remove there: that would
+    /// leave parts of texts.
     pub fn index(&self) -> &Index {
         &self.index
     }
@@ -118,7 +116,7 @@ impl PassageIndex {
         let key = key.as_bytes();
         cut::check_key(key)?;
         cut::check_payload(payload)?;
-        // What the payload is put behind must stay true until it is written.
+        // Position and count, which precede the payload, must not change before it is written.
         let _writing = self.lock();
         let first = cut::inner_key(key, 0);
         let Some(stored) = self.index.snapshot().get(&first[..])? else {
@@ -131,17 +129,18 @@ impl PassageIndex {
         Ok(written.outcomes.first().copied().unwrap_or(Outcome::Unchanged))
     }
 
-    /// Writes texts as one change: atomic, one sync. An outcome for each, in order; of several
-    /// with one key the last counts. Errors: those of [`Index::write`].
+    /// Writes texts as one change: atomic, one sync. Returns one outcome per text, in order. If a
+    /// key occurs more than once, the last text counts. Errors: those of [`Index::write`].
     pub fn write(&self, texts: &[Prepared]) -> Result<Vec<Outcome>> {
         let _writing = self.lock();
         let snapshot = self.index.snapshot();
         let last: HashMap<&[u8], usize> =
             texts.iter().enumerate().map(|(at, text)| (text.key(), at)).collect();
         let mut batch = Batch::new();
-        // The payload that was last given for a key.
+        // The last payload given for each key.
         let mut given: HashMap<&[u8], &[u8]> = HashMap::new();
-        // For each text, whether its key was stored; None if a later text of the batch replaces it.
+        // For each text, whether its key was stored; `None` if a later text of the batch replaces
+        // it.
         let mut before = Vec::with_capacity(texts.len());
         for (at, text) in texts.iter().enumerate() {
             given.extend(text.payload.as_ref().map(|payload| (text.key(), &payload[..])));
@@ -187,7 +186,7 @@ impl PassageIndex {
         Ok(Outcome::Removed)
     }
 
-    /// A frozen view, to be asked while writing goes on. Cheap.
+    /// A snapshot for queries while writes go on. Cheap.
     pub fn view(&self) -> PassageView {
         PassageView { snapshot: self.index.snapshot(), cutter: self.cutter.clone() }
     }
@@ -198,12 +197,12 @@ impl PassageIndex {
     }
 
     fn lock(&self) -> MutexGuard<'_, ()> {
-        // It guards no value that a panic could leave half changed.
+        // The mutex guards no value, so a panic cannot leave one inconsistent.
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The operations that put a text where there was one of `old` passages.
+/// The operations that replace a text of `old` passages.
 fn replace(mut batch: Batch, text: &Prepared, payload: &[u8], old: u32) -> Result<Batch> {
     let new = u32::try_from(text.pieces.len())
         .map_err(|_| Error::invalid("a text of more than 2^32 passages"))?;
@@ -219,7 +218,7 @@ fn replace(mut batch: Batch, text: &Prepared, payload: &[u8], old: u32) -> Resul
     Ok(batch)
 }
 
-/// How many passages a key has, and the payload of its text; 0 if there is none.
+/// The number of passages of a key (0 if it is not stored) and the payload of its text.
 fn stored(snapshot: &Snapshot, key: &[u8]) -> Result<(u32, Vec<u8>)> {
     match snapshot.get(cut::inner_key(key, 0))? {
         Some(first) => {

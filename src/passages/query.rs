@@ -1,6 +1,5 @@
-//! Asking an index of passages: which texts hold what this one says, where, and how much of it.
-//!
-//! Knows how matches of passages add up. Does not write.
+//! Queries of a passage index: which texts quote a given text, where, and how much of it.
+//! Combines matches of passages into matches of texts. Read only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,34 +11,33 @@ use crate::format::bytes::wide;
 use crate::sketch::Signature;
 use crate::{Key, Match, Result, Snapshot};
 
-/// Passages of the query that are asked about at once: memory stays bounded.
+/// Number of query windows per batch of queries, which bounds the memory.
 const TOGETHER: usize = if cfg!(test) { 3 } else { 256 };
 
-/// A frozen view of an index of passages.
+/// A snapshot of a passage index.
 #[derive(Debug, Clone)]
 pub struct PassageView {
     pub(super) snapshot: Snapshot,
     pub(super) cutter: Passages,
 }
 
-/// A passage of the query that stands in a stored text: a run of words, with small gaps between
-/// them.
+/// A quotation: a run of words of the query, with small gaps, that occurs in a stored text.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct PassageMatch {
-    /// Where it lies in the query, in bytes: from its first word to its last.
+    /// Byte range in the query, from the first word to the last.
     pub query: Range<u64>,
-    /// Where it lies in the stored text, in bytes as it was inserted. As far as windows tell: the
-    /// range may begin and end up to a window farther out.
+    /// Byte range in the stored text as it was inserted. Approximate: it may start and end up to a
+    /// window too far out.
     pub stored: Range<u64>,
-    /// How many words of the query in it match.
+    /// Number of matching words of the query.
     pub words: u64,
-    /// The greatest Jaccard similarity of two windows in it, an estimate.
+    /// The largest estimated Jaccard similarity of two windows in it.
     pub similarity: f64,
 }
 
-/// A stored text that holds passages of the query.
+/// A stored text that contains passages of the query.
 #[derive(Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -48,31 +46,32 @@ pub struct Contained {
     pub key: Vec<u8>,
     /// The caller's own bytes.
     pub payload: Vec<u8>,
-    /// How much of the query is there: its words that match, of all its words.
+    /// The share of the query's words that match.
     pub share: f64,
-    /// The passages that match, in the order of the stored text.
+    /// The matching passages, in the order of the stored text.
     pub passages: Vec<PassageMatch>,
 }
 
-/// The answer: the texts that hold most of the query first, equal ones by key.
+/// The answer of a passage query: the texts with the largest share first, equal shares in order of
+/// keys.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct PassageAnswer {
     /// The texts, at most as many as the limit.
     pub texts: Vec<Contained>,
-    /// How many texts hold some of it, the limit aside.
+    /// Number of texts with a matching passage, without the limit.
     pub found: u64,
-    /// Words of the query.
+    /// Number of words of the query.
     pub words: u64,
-    /// Whether every candidate was compared: see
+    /// Whether all candidates were compared: see
     /// [`Query::max_candidates`](crate::Query::max_candidates).
     pub complete: bool,
-    /// The number of the last change that the answer takes into account.
+    /// Number of the last change that the answer reflects.
     pub change: u64,
 }
 
-/// A question under construction: which texts hold parts of this one?
+/// A builder of a passage query: which stored texts quote this text?
 #[derive(Clone)]
 #[must_use = "a query does nothing until it is run"]
 pub struct PassageQuery<'a> {
@@ -84,13 +83,13 @@ pub struct PassageQuery<'a> {
 }
 
 impl PassageView {
-    /// What a snapshot of an index sees, or a reader's; `Invalid` if it is not of passages.
+    /// Wraps a snapshot of an index or of a reader. `Invalid` if it is not of a passage index.
     pub fn new(snapshot: &Snapshot) -> Result<Self> {
         let cutter = Passages::new(snapshot.params())?;
         Ok(Self { snapshot: snapshot.clone(), cutter })
     }
 
-    /// Which texts hold parts of this one? See [`PassageQuery`].
+    /// Starts a query for texts that quote `text`. See [`PassageQuery`].
     pub fn query<'a>(&'a self, text: &'a str) -> PassageQuery<'a> {
         PassageQuery {
             view: self,
@@ -101,14 +100,14 @@ impl PassageView {
         }
     }
 
-    /// Whether there is a text with this key.
+    /// Whether a text with this key is stored.
     pub fn contains<'k>(&self, key: impl Into<Key<'k>>) -> Result<bool> {
         let key = key.into();
         cut::check_key(key.as_bytes())?;
         self.snapshot.contains(cut::inner_key(key.as_bytes(), 0))
     }
 
-    /// How many texts there are. Not stored anywhere: reads every passage.
+    /// Counts the texts. The count is not stored: this reads all passages.
     pub fn count_texts(&self) -> Result<u64> {
         let mut texts = 0;
         for document in self.snapshot.iter() {
@@ -135,27 +134,28 @@ impl fmt::Debug for Contained {
 }
 
 impl PassageQuery<'_> {
-    /// The least similarity of two passages that counts, 0 to 1. Default: the index's threshold.
+    /// The least similarity of two windows that counts as a match, 0 to 1. Default: the threshold
+    /// of the index.
     pub fn threshold(mut self, threshold: f64) -> Self {
         self.threshold = threshold;
         self
     }
 
-    /// The most texts returned, those with the largest share. Default: all.
+    /// Maximum number of texts returned, those with the largest share. Default: all.
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         self
     }
 
-    /// The most candidates compared with each passage of the query. Default: all.
+    /// Maximum number of candidates compared with each window of the query. Default: all.
     pub fn max_candidates(mut self, candidates: usize) -> Self {
         self.candidates_max = candidates;
         self
     }
 
-    /// Runs the query. Costs a query of the index for every quarter of a stride of the text; where
-    /// something is found, two signatures a word, and a look-up for each passage found. A text
-    /// without a shingle finds nothing. Errors: those of [`Query::run`](crate::Query::run).
+    /// Runs the query. Costs one query of the index per quarter of a stride; for parts that match,
+    /// also two signatures per word and a look-up per matching passage. A text without a shingle
+    /// matches nothing. Errors: those of [`Query::run`](crate::Query::run).
     pub fn run(&self) -> Result<PassageAnswer> {
         let snapshot = &self.view.snapshot;
         let cutter = &self.view.cutter;
@@ -189,7 +189,7 @@ impl PassageQuery<'_> {
             texts.extend(asked.contained(key, &text, &mut tracer)?);
         }
         let count = wide(texts.len());
-        // Stable: equal ones stay in the order of their keys.
+        // The sort is stable: texts with equal shares stay in order of keys.
         texts.sort_by(|a, b| b.share.total_cmp(&a.share));
         texts.truncate(self.limit);
         let change = snapshot.change();
@@ -197,19 +197,19 @@ impl PassageQuery<'_> {
     }
 }
 
-/// A stored passage that a passage of the query is like.
+/// A match of a query window and a stored passage.
 struct Hold<'a> {
     number: u32,
     words: Range<usize>,
     matched: &'a Match,
 }
 
-/// What has been found of one text.
+/// The matches in one stored text.
 #[derive(Debug, Default)]
 struct Found {
-    /// Where stored passages lie.
+    /// Byte range of each stored passage.
     places: BTreeMap<u32, Range<u64>>,
-    /// By stored passage: the words of the query in a passage that is like it, and how much.
+    /// Per match: number of the stored passage, words of the query window, similarity.
     alike: Vec<(u32, Range<usize>, f64)>,
 }
 
@@ -224,7 +224,7 @@ impl Found {
     }
 }
 
-/// What answers for one query.
+/// The context of one query.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     view: &'a PassageView,
@@ -233,8 +233,8 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// What is answered of a text; nothing if it is not whole there, as a salvage may leave it, or
-    /// none of its words is that of the query.
+    /// The answer for one text. `None` if the text is incomplete, as after a salvage, or if no word
+    /// matches.
     fn contained(
         &self,
         key: Vec<u8>,
@@ -252,7 +252,8 @@ impl Asked<'_> {
             let (Some(from), Some(to)) = (side_by_side.first(), side_by_side.last()) else {
                 continue;
             };
-            // The ends of what is quoted may lie in passages that have too little of it.
+            // The ends of a quotation may lie in neighbouring passages that contain too little of
+            // it to match.
             let numbers = from.saturating_sub(1)..to.saturating_add(2).min(count);
             let group = self.group(&key, found, &numbers, tracer)?;
             for run in &group.runs {
@@ -269,7 +270,7 @@ impl Asked<'_> {
         Ok(Some(Contained { key, payload: payload.to_vec(), share, passages }))
     }
 
-    /// What the query has in common with stored passages that lie side by side.
+    /// The words of the query that occur in consecutive stored passages.
     fn group(
         &self,
         key: &[u8],
@@ -292,7 +293,7 @@ impl Asked<'_> {
         let (mut hits, mut places) = (Vec::new(), BTreeMap::new());
         for number in numbers.clone() {
             let pieces = compared.range((number, 0)..=(number, usize::MAX));
-            // Left out for want of a shingle.
+            // A window without a shingle is not stored.
             let Some(stored) = self.view.snapshot.get(cut::inner_key(key, number))? else {
                 continue;
             };
@@ -304,7 +305,7 @@ impl Asked<'_> {
         Ok(Group { runs: self.rules.runs(hits), places })
     }
 
-    /// What is answered of a run.
+    /// The answer for one run of words.
     fn passage(&self, run: &Run, group: &Group, found: &Found) -> Option<PassageMatch> {
         let extent = run.extent();
         let begin = self.places.get(extent.start)?.0;
@@ -323,15 +324,15 @@ impl Asked<'_> {
     }
 }
 
-/// Stored passages side by side, and the runs of the query's words that they have.
+/// Consecutive stored passages, and the runs of query words that they contain.
 struct Group {
     runs: Vec<Run>,
     places: BTreeMap<u32, Range<u64>>,
 }
 
 impl Group {
-    /// Where a run lies in the stored text: not before any passage that has its first shingle, nor
-    /// behind any that has its last one.
+    /// Byte range of a run in the stored text, bounded by the passages that contain its first and
+    /// its last shingle.
     fn stored(&self, run: &Run, rules: Rules) -> Option<Range<u64>> {
         let (first, last) = (run.hits.first()?.word, run.hits.last()?.word);
         let first_ones = run.hits.iter().filter(|hit| hit.word <= first + rules.gap());
@@ -343,14 +344,15 @@ impl Group {
         {
             return Some(begin..end);
         }
-        // Moved about in it, or an accident at its edge: all that have a part of the run.
+        // The words were rearranged, or a hit at the edge is accidental: use all passages with a
+        // part of the run.
         let has_part = |hit: &Hit| self.places.get(&hit.number);
         let parts = || run.hits.iter().filter_map(has_part);
         Some(parts().map(|place| place.start).min()?..parts().map(|place| place.end).max()?)
     }
 
-    /// The places of passages with the shingle that ends at a word, and so many others of these
-    /// hits that it is no accident.
+    /// Byte ranges of the passages that contain the shingle ending at `word`, and enough of the
+    /// other hits to exclude an accident.
     fn with<'a>(
         &'a self,
         word: usize,
@@ -370,7 +372,7 @@ impl Group {
     }
 }
 
-/// How many words lie in any of the ranges, which come in order of their begins.
+/// Number of words in the union of the ranges, which are sorted by their starts.
 fn union(ranges: &[Range<usize>]) -> usize {
     let (mut covered, mut end) = (0, 0);
     for range in ranges {

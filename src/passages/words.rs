@@ -1,8 +1,8 @@
-//! Which words of a query stand in a stored text: windows alone tell it by the window.
-//!
-//! A row of a signature is the hash of one shingle. Where it is equal in two windows, both have
-//! that shingle; so each row of a piece of the query is traced to the word where its shingle ends.
-//! Knows signatures and numbers of words, not where they are kept.
+//! Finds the exact words of a query that occur in a stored text, where windows only locate them
+//! roughly.
+//! A row of a signature is the hash of one shingle. If the row is equal in two windows, both
+//! contain that shingle. So each row of a piece of the query is traced to the word at which its
+//! shingle ends.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -10,76 +10,77 @@ use std::ops::Range;
 use crate::sketch::{Signature, Sketcher};
 use crate::{ErrorKind, Params, Result};
 
-/// Most words of a piece that is traced, which costs a signature for each of them.
+/// Maximum length of a traced piece in words. Tracing costs one signature per word.
 const PIECE_WORDS_MAX: usize = 50;
-/// Equal rows beyond twice what accidents come to, from which on a piece and a window have
-/// something in common.
+/// A piece and a window have words in common if their equal rows exceed twice the number expected
+/// by chance by this many.
 const EQUAL_ROWS_MIN: f64 = 3.0;
-/// Fewest hits of a run of words. A single one is an accident.
+/// Minimum number of hits in a run. Fewer hits may be accidental.
 const HITS_MIN: usize = 3;
 
-/// A row of a stored passage that a shingle of the query has, too.
+/// A row of a stored passage that equals a row of the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Hit {
-    /// The word of the query at which the shingle ends.
+    /// Index of the query word at which the shingle ends.
     pub(super) word: usize,
-    /// The stored passage.
+    /// Number of the stored passage.
     pub(super) number: u32,
     row: usize,
 }
 
-/// Words of the query that stand in a stored text, with small gaps between them.
+/// Words of the query that occur in a stored text, with small gaps.
 #[derive(Debug)]
 pub(super) struct Run {
-    /// Each range of words that match, ascending.
+    /// Ranges of matching words, ascending.
     pub(super) words: Vec<Range<usize>>,
     pub(super) hits: Vec<Hit>,
 }
 
 impl Run {
-    /// From the first word to the last.
+    /// The range from the first word to the last.
     pub(super) fn extent(&self) -> Range<usize> {
         let begin = self.words.first().map_or(0, |words| words.start);
         begin..self.words.last().map_or(begin, |words| words.end)
     }
 }
 
-/// Finds shingles of one query in stored passages. Pieces are traced when they are needed first.
+/// Finds shingles of one query in stored passages. Pieces are traced lazily.
 pub(super) struct Tracer<'a> {
     text: &'a str,
-    /// Begin and end of each word.
+    /// Byte range of each word.
     places: &'a [(usize, usize)],
-    /// Equal numbers for words that are equal but for their case.
+    /// An id per word; words that differ only in case have the same id.
     same: Vec<u32>,
     sketcher: &'a Sketcher,
     rules: Rules,
     traced: BTreeMap<usize, Option<Traced>>,
 }
 
-/// What follows from the parameters.
+/// Constants that follow from the parameters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
-    /// Words of a shingle.
+    /// Number of words in a shingle.
     units: usize,
-    /// Words of a piece; pieces begin every half of it.
+    /// Length of a piece in words. Consecutive pieces overlap by half.
     piece: usize,
-    /// Whether a shingle that is there again is another one.
+    /// Whether repeated shingles are distinct (`bag`).
     bag: bool,
     lane_bytes: usize,
     equal_rows_min: usize,
-    /// Hits for each word of the query that a stored passage has, at least.
+    /// Expected hits per matching word, as a lower bound.
     hits_per_word: f64,
-    /// Most words between two ends of shingles in one run.
+    /// Maximum distance in words between two hits of one run.
     gap: usize,
-    /// Most ends of shingles without a hit that are taken for words without a row.
+    /// Maximum number of consecutive shingles without a hit that still count as matching: not every
+    /// shingle determines a row.
     fill: usize,
 }
 
-/// The rows of a piece.
+/// The traced rows of a piece.
 #[derive(Debug)]
 struct Traced {
     signature: Signature,
-    /// By row: the words at which its shingle ends, which may be there again and again.
+    /// Per row: the words at which its shingle ends. A shingle may occur several times.
     ends: Vec<Vec<usize>>,
 }
 
@@ -88,7 +89,8 @@ impl Rules {
         let (units, rows) = (params.shingles().units(), params.hashes() as f64);
         let accidents = rows / 2f64.powf(f64::from(params.lane_bits()));
         let hits_per_word = rows / window as f64;
-        // Words without any hit in so long a row are not by chance: one in fifty, one in twenty.
+        // Probability that matching words have no hit over such a length: 1/50 for the gap, 1/20
+        // for the fill.
         let (gap, fill) = (whole(4.0 / hits_per_word), whole(3.0 / hits_per_word));
         let has_stop_words = params.stop_words().next().is_some();
         Self {
@@ -99,12 +101,12 @@ impl Rules {
             equal_rows_min: whole(EQUAL_ROWS_MIN + 2.0 * accidents),
             hits_per_word,
             gap: units + 2 + gap,
-            // Stop words end no shingle.
+            // No shingle ends at a stop word.
             fill: if has_stop_words { fill.max(2 * units) } else { fill },
         }
     }
 
-    /// Most words between the ends of two shingles of one run.
+    /// Maximum distance in words between two hits of one run.
     pub(super) fn gap(self) -> usize {
         self.gap
     }
@@ -113,7 +115,7 @@ impl Rules {
         (self.piece / 2).max(1)
     }
 
-    /// The runs of hits that are not by accident, in order of their words.
+    /// Groups hits into runs and drops accidental ones. Runs are in the order of their words.
     pub(super) fn runs(self, mut hits: Vec<Hit>) -> Vec<Run> {
         hits.sort_unstable();
         hits.dedup();
@@ -130,7 +132,7 @@ impl Rules {
         runs
     }
 
-    /// Without hits at the ends that have too few others beside them: most likely accidents.
+    /// Strips hits at both ends that have too few neighbours: they are probably accidental.
     fn without_loose_ends(self, mut hits: &[Hit]) -> &[Hit] {
         let beside = self.units + 1 + self.fill;
         let enough = (0.5 * self.hits_per_word * beside as f64).max(2.0);
@@ -151,13 +153,13 @@ impl Rules {
         hits
     }
 
-    /// The words of the shingles that end where hits are.
+    /// The words covered by the shingles of the hits.
     fn words(self, hits: &[Hit]) -> Vec<Range<usize>> {
         let mut ranges: Vec<Range<usize>> = Vec::new();
         for hit in hits {
             let begin = (hit.word + 1).saturating_sub(self.units);
             match ranges.last_mut() {
-                // A gap of so many ends less the words that the next shingle reaches back.
+                // The next shingle extends back over the gap, or the gap is short enough to fill.
                 Some(last) if hit.word <= last.end + self.fill.max(self.units - 1) => {
                     last.end = hit.word + 1;
                 }
@@ -185,16 +187,16 @@ impl<'a> Tracer<'a> {
         Self { text, places, same, sketcher, rules, traced: BTreeMap::new() }
     }
 
-    /// The numbers of the pieces that hold any of these words.
+    /// Indexes of the pieces that contain any of these words.
     pub(super) fn pieces(&self, words: &Range<usize>) -> Range<usize> {
         let (step, piece) = (self.rules.step(), self.rules.piece);
-        // The last one ends with the text.
+        // The last piece ends with the text.
         let all = self.places.len().saturating_sub(piece).div_ceil(step) + 1;
         let first = (words.start + 1).saturating_sub(piece).div_ceil(step).min(all - 1);
         first..words.end.div_ceil(step).clamp(first + 1, all.max(first + 1))
     }
 
-    /// The shingles of a piece that a stored passage has, too.
+    /// The hits: rows of a piece that equal rows of a stored passage.
     pub(super) fn hits(
         &mut self,
         piece: usize,
@@ -224,8 +226,8 @@ impl<'a> Tracer<'a> {
         Ok(())
     }
 
-    /// Finds the word at which the shingle of each row ends: the piece without its last word, its
-    /// last two, and so on, has the row as long as it has the shingle.
+    /// Finds the word at which the shingle of each row ends. The piece is shortened word by word;
+    /// it keeps the row as long as it contains the shingle.
     fn trace(&self, piece: usize) -> Result<Option<Traced>> {
         let begin = piece * self.rules.step();
         let end = (begin + self.rules.piece).min(self.places.len());
@@ -233,7 +235,7 @@ impl<'a> Tracer<'a> {
         let mut ends = vec![begin; whole.as_bytes().len() / self.rules.lane_bytes];
         let mut open: Vec<usize> = (0..ends.len()).collect();
         for last in (begin..end).rev() {
-            // Fewer words than a shingle has are another shingle.
+            // A piece shorter than a shingle would be a different shingle.
             let shorter = match last - begin {
                 words if words >= self.rules.units => self.sketch(begin..last)?,
                 _ => None,
@@ -256,7 +258,7 @@ impl<'a> Tracer<'a> {
         Ok(Some(Traced { signature: whole, ends }))
     }
 
-    /// The words within a piece at which the shingle ends that ends at `word`.
+    /// All words of a piece at which the shingle that ends at `word` occurs again.
     fn repeats(&self, word: usize, piece: Range<usize>) -> Vec<usize> {
         let shingle = |word: usize| {
             let begin = (word + 1).checked_sub(self.rules.units)?;
@@ -269,7 +271,7 @@ impl<'a> Tracer<'a> {
         piece.clone().filter(|other| *other == word || shingle(*other) == own).collect()
     }
 
-    /// `None` for words without a shingle.
+    /// Returns `None` if the words have no shingle.
     fn sketch(&self, words: Range<usize>) -> Result<Option<Signature>> {
         let first = self.places.get(words.start).map_or(0, |place| place.0);
         let last = words.end.checked_sub(1).and_then(|last| self.places.get(last));
