@@ -58,8 +58,8 @@ impl PassageIndex {
         &self.cutter
     }
 
-    /// The index below: for stats, flushes, backups. Do not insert or remove there: that would
-    /// leave parts of texts.
+    /// The index below: for stats, flushes, backups. Inserting and removing there returns
+    /// `Invalid`, because it would leave parts of texts.
     pub fn index(&self) -> &Index {
         &self.index
     }
