@@ -1,7 +1,6 @@
-//! Which of many documents stay, decided by the documents themselves: in order of preference, each
-//! is dropped if it is like one that was kept before.
-//!
-//! Built on the index, which knows nothing of it. Does not know where documents come from.
+//! Exact deduplication: in order of preference, a document is dropped if its shingles are similar
+//! enough to those of a document kept before.
+//! A layer on top of the index. The caller reads and fetches the documents.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -16,29 +15,29 @@ use crate::{
     Alike, Answer, Batch, Error, Index, Key, Original, Overlap, Params, Result, Signature,
 };
 
-/// Bytes of kept documents that stay at hand.
+/// Maximum size of the cache of kept documents in bytes.
 const AT_HAND_MAX: usize = if cfg!(test) { 4 << 10 } else { 64 << 20 };
-/// What a document takes beside its shingles, about.
+/// Approximate memory of a document without its shingles, in bytes.
 const DOCUMENT_BYTES: usize = size_of::<Original>() + 256;
 
-/// Bands are looked for at so many thresholds, the higher ones if there are none for the lower.
+/// Number of thresholds at which bands are tried, lowest first.
 const STEPS: u32 = 4;
 
-/// A document, if there is one: given its rank.
+/// A closure that returns the document of a rank, or `None` if there is none.
 pub type FetchByRank<'a> = dyn FnMut(u64) -> Result<Option<Original>> + 'a;
 
-/// Drops near-duplicates, decided by the documents themselves: none is dropped that is not, by its
-/// shingles, [`Alike`] one that is kept.
+/// Drops near-duplicates by comparing documents exactly: a document is dropped only if its shingles
+/// are [`Alike`] those of a document that is kept.
+/// Documents come in order of preference, each with an ascending number, its *rank*. A document is
+/// dropped if it is like a document kept before; otherwise it is kept. So every dropped document is
+/// like a kept one, and there are no chains.
 ///
-/// Documents come in order of preference, each under its *rank*, a number that ascends. A document
-/// is dropped if one that was kept before is like it, else it is kept: so what is dropped is like
-/// something that is there, and there are no chains. The signatures of those kept are in an index
-/// that the caller opens, under their ranks ([`Key`] of a `u64`); what is found there by its
-/// signature, from three standard errors below on ([`Alike::for_verification`]), is fetched and
-/// compared. A pair that shares no band is not found: [`Dedup::params`] makes that rare.
-///
-/// The answer depends on the documents and their order only: not on how many are given at a time,
-/// nor on whether the index was closed and opened again in between.
+/// The caller opens an index for the signatures of the kept documents; their keys are the ranks
+/// ([`Key`] of a `u64`). Candidates are searched from three standard errors below the threshold
+/// ([`Alike::for_verification`]), fetched and compared. A pair that shares no band is not found:
+/// [`Dedup::params`] makes that rare.
+/// The result depends only on the documents and their order, not on the size of the batches or on
+/// reopening the index in between.
 ///
 /// ```
 /// # fn main() -> nearkin::Result<()> {
@@ -70,30 +69,30 @@ pub type FetchByRank<'a> = dyn FnMut(u64) -> Result<Option<Original>> + 'a;
 pub struct Dedup<'a> {
     kept: &'a Index,
     alike: Alike,
-    /// The last rank that was decided on.
+    /// The last rank that was decided.
     last: Option<u64>,
-    /// Kept documents that were fetched or kept lately.
+    /// Cache of kept documents.
     at_hand: HashMap<u64, Arc<Original>, RandomState>,
     bytes_at_hand: usize,
 }
 
-/// Why a document is dropped.
+/// The reason why a document is dropped.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Duplicate {
-    /// The rank of the document that is kept: of those that are like it the most similar one, of
-    /// equally similar ones the most preferred.
+    /// The rank of the kept document that is most similar; of equally similar ones, the most
+    /// preferred.
     pub of: u64,
-    /// What the two have in common, by their shingles.
+    /// The exact overlap of the two.
     pub overlap: Overlap,
 }
 
 impl<'a> Dedup<'a> {
-    /// The parameters of the index of those kept: those given, with bands that find what is alike
-    /// enough from three standard errors below on, or as near to that as the hashes allow, at the
-    /// recall target of the given ones. The signatures are the same. Errors: `Invalid` (what is
-    /// asked for is not from 0 to 1, or needs more hashes).
+    /// Parameters for the index of kept documents: the given ones with other bands. The bands reach
+    /// the recall target three standard errors below the threshold, or as near to it as the number
+    /// of hashes allows. The signatures stay the same. Errors: `Invalid` (a threshold outside 0 to
+    /// 1, or one that needs more hashes).
     pub fn params(params: &Params, alike: impl Into<Alike>) -> Result<Params> {
         let needed = alike.into().check()?.similarity_needed();
         let low = params.search_threshold(needed).max(0.05).min(needed);
@@ -104,9 +103,8 @@ impl<'a> Dedup<'a> {
         (0..STEPS).find_map(|step| made(step).ok()).map_or_else(|| made(STEPS), Ok)
     }
 
-    /// Decides with the index of those kept, which may hold some from before. Its documents are
-    /// this one's own. Errors: `Invalid` (what is asked for is not from 0 to 1, or the index is of
-    /// passages).
+    /// Starts with the index of kept documents, which may contain some from earlier runs. Nothing
+    /// else may write to it. Errors: `Invalid` (a threshold outside 0 to 1, or a passage index).
     pub fn new(kept: &'a Index, alike: impl Into<Alike>) -> Result<Self> {
         if kept.params().passages().is_some() {
             return Err(Error::invalid("the index of those kept must be one of documents"));
@@ -116,18 +114,18 @@ impl<'a> Dedup<'a> {
         Ok(Self { kept, alike, last: None, at_hand, bytes_at_hand })
     }
 
-    /// Decides on the next documents, in order of their ranks; those kept are in the index then,
-    /// written as one batch. `None` where a document is kept.
+    /// Decides the next documents, in order of their ranks. Returns `None` for each document that
+    /// is kept. The kept documents are written to the index as one batch.
+    /// `fetch` returns a document that was kept before; up to 64 MiB of them are cached. Per
+    /// document this costs a query and a comparison with each candidate, on the caller's thread.
+    /// Copies of one document cost one comparison each. Documents that share a template and lie
+    /// within three standard errors below the threshold are all compared with each other, which is
+    /// quadratic in their number.
+    /// # Errors
     ///
-    /// `fetch` returns a document that was kept before; up to 64 MiB of them are remembered.
-    /// Costs a query and a comparison with each candidate a document, on the caller's thread;
-    /// memory for the documents given. A crowd of copies costs one comparison each; documents that
-    /// share a template, and lie within three standard errors below what is asked for, are
-    /// compared with each other, which is quadratic in their number.
-    ///
-    /// Errors: `Invalid` (ranks that do not ascend, or `fetch` does not have a document that was
-    /// kept), `Mismatch` (documents made with other parameters), those of `fetch`, of queries and
-    /// of writing. Nothing is kept then of what was given.
+    /// `Invalid`: ranks do not ascend, or `fetch` has no document for a kept rank. `Mismatch`:
+    /// documents were made with other parameters. Also the errors of `fetch`, of queries and of
+    /// writing. On an error none of the given documents is kept.
     pub fn decide(
         &mut self,
         documents: Vec<(u64, Original)>,
@@ -178,7 +176,7 @@ impl<'a> Dedup<'a> {
         Ok(decided)
     }
 
-    /// What was kept before and may be like each document.
+    /// The candidates in the index for each document.
     fn stored(&self, documents: &[(u64, Original)]) -> Result<Vec<Answer>> {
         let signatures: Vec<Signature> =
             documents.iter().map(|(_, document)| document.signature().clone()).collect();
@@ -186,7 +184,7 @@ impl<'a> Dedup<'a> {
         snapshot.queries(&signatures).alike(self.alike).run()
     }
 
-    /// The candidate that a document is a duplicate of, if there is one.
+    /// The candidate that the document is a duplicate of, if any.
     fn best(
         &mut self,
         documents: &[(u64, Original)],
@@ -206,13 +204,13 @@ impl<'a> Dedup<'a> {
                 .is_none_or(|best| overlap.similarity > best.overlap.similarity || *rank < best.of);
             if is_better {
                 best = Some(Duplicate { of: *rank, overlap });
-                // What is less similar does not matter any more.
+                // Only more similar candidates matter from here on.
                 alike = alike.and_similar(overlap.similarity);
             }
             if overlap.shared as usize == document.shingle_hashes().len()
                 && overlap.similarity >= 1.0
             {
-                // All that are equal to it come first, by rank.
+                // Identical candidates come first, in order of rank.
                 break;
             }
         }
@@ -252,23 +250,23 @@ impl fmt::Debug for Dedup<'_> {
     }
 }
 
-/// A kept document that may be like the one that is decided on.
+/// A kept document that may be like the document under decision.
 #[derive(Debug, Clone, Copy)]
 struct Candidate {
     rank: u64,
     equal_rows: u32,
-    /// Which of those decided on together it is, if it is one.
+    /// Its index in the current batch, if it is from this batch.
     fresh: Option<usize>,
 }
 
-/// Those kept of the documents decided on together, which the index does not hold yet: found by
-/// the same law, which is that a band is equal and enough rows are.
+/// The kept documents of the current batch, which are not in the index yet. They are found by the
+/// same law: an equal band, and enough equal rows.
 struct Fresh<'d> {
     documents: &'d [(u64, Original)],
     kept: Vec<usize>,
-    /// By the number of a band and its bytes: who had it last, as a place in `kept`.
+    /// (Band number, band bytes) to the last document that has it, as an index of `kept`.
     bands: HashMap<(usize, &'d [u8]), usize, RandomState>,
-    /// For each band of each document, the earlier document with the same band.
+    /// For each band of each document, the previous document with the same band.
     before: Vec<Option<usize>>,
     params: &'d Params,
     alike: Alike,
@@ -298,7 +296,7 @@ impl<'d> Fresh<'d> {
         self.kept.push(at);
     }
 
-    /// Those that may be like a document, each once.
+    /// The candidates of a document, without repeats.
     fn candidates(&self, at: usize) -> Vec<Candidate> {
         let mut met: Vec<usize> = Vec::new();
         for band in self.bands(at) {

@@ -1,13 +1,12 @@
-//! `BandKey`: the hash of one band's bytes, and the hash of a document's key.
-//!
-//! Knows bytes only. Frozen: see `docs/SIGNATURES.md`.
+//! Hashes of a band (`BandKey`) and of a document's key.
+//! Frozen: see `docs/SIGNATURES.md`.
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// The `BandKey` of one band: XXH3-64 of its bytes as stored, seed 0.
 #[inline(always)]
 pub(crate) fn band_key(band: &[u8]) -> u64 {
-    // The same; of a length that the compiler knows it is a third of the code.
+    // The same hash; with a constant length the compiler emits a third of the code.
     if let [a, b, c, d, e, f, g, h] = *band {
         return xxh3_64(&[a, b, c, d, e, f, g, h]);
     }

@@ -1,31 +1,32 @@
-//! Window sums to distinct shingle hashes: repeats dropped, or numbered for a bag.
-//!
-//! Knows numbers only. The order of what it returns never shows in a signature.
+//! Turns window sums into distinct shingle hashes: repeats are dropped, or numbered for a bag.
+//! The order of the result is unspecified; a signature does not depend on it.
 
 use super::hash::{GOLDEN, finalise, finalise_all};
 use super::many::Many;
 use super::simd::Processor;
 
-/// Most hashes whose repeats are looked for with a table that is kept, and how many slots it has.
+/// Maximum number of hashes for the reusable table, and its number of slots.
 const FEW: usize = 1024;
 const SLOTS: usize = 16 << 10;
-/// Most slots with another hash that they may come upon, all together.
+/// Maximum number of collisions, for all hashes of a set together.
 const OTHERS_MAX: usize = 64;
-/// How many sets the table serves before it is cleared.
+/// Number of sets that use the table before it is cleared.
 const TURNS: u16 = 63;
 
-/// Hashes that are finalised at once, while they are in the first cache.
+/// Number of hashes finalised per batch, chosen for the L1 cache.
 const BLOCK: usize = 1024;
-/// From so many on, a table of all of them does not fit the caches: they are dealt into parts.
+/// From this number of hashes on, a table of all of them exceeds the caches: they are partitioned
+/// first.
 pub(crate) const MANY: usize = 1 << 17;
 
-/// An open-addressed table of the places of hashes in their set. Each set has `FEW` numbers for
-/// them, greater than those before, so that whatever an earlier one left is less, and a free slot.
+/// An open-addressed hash table that is reused without clearing. Each set numbers its hashes in a
+/// new range of `FEW` numbers above all earlier ranges, so that a slot with a smaller number is
+/// free.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     slots: Vec<u16>,
     turn: u16,
-    /// The numbers of the places of repeats.
+    /// Indexes of the repeats.
     repeats: Vec<u16>,
 }
 
@@ -34,8 +35,7 @@ impl Seen {
         (self.slots.capacity() + self.repeats.capacity()) * size_of::<u16>()
     }
 
-    /// Makes room for another set: the number of its first place. No slot holds it, nor a greater
-    /// one.
+    /// Starts a new set and returns its first number. All slots hold smaller numbers.
     #[inline(always)]
     fn next(&mut self) -> u16 {
         self.turn += 1;
@@ -49,9 +49,9 @@ impl Seen {
     }
 }
 
-/// Finalises window sums and drops repeats. Costs a slot of a table for each hash, which is looked
-/// at and filled; sums chosen to collide there, a sort. `each` gets every hash on the way, some of
-/// them more than once: one loop for both is shorter than two.
+/// Finalises window sums and drops repeats. Costs a table access per hash, or a sort if the sums
+/// were crafted to collide. `each` is called with every hash, possibly repeatedly, to save a second
+/// loop.
 #[inline(always)]
 pub(crate) fn set(
     sums: &mut Vec<u64>,
@@ -87,7 +87,7 @@ pub(crate) fn set(
     }
 }
 
-/// Finalises window sums and deals them into `many`.
+/// Finalises window sums and adds them to `many`.
 #[inline(always)]
 pub(crate) fn deal(sums: &mut [u64], many: &mut Many, processor: Option<Processor>) {
     for block in sums.chunks_mut(BLOCK) {
@@ -106,8 +106,8 @@ fn finalise_block(block: &mut [u64], processor: Option<Processor>) {
     }
 }
 
-/// Drops repeats of few hashes. `None`, and nothing is changed, when too many share a slot: then
-/// `each` did not get all.
+/// Drops repeats among few hashes. Returns `None` and changes nothing if there are too many
+/// collisions; then `each` was not called with all hashes.
 #[inline(always)]
 pub(crate) fn drop_few(
     sums: &mut Vec<u64>,
@@ -117,10 +117,9 @@ pub(crate) fn drop_few(
     let first = seen.next();
     let Seen { slots, repeats, .. } = seen;
     let slots = slots.first_chunk_mut::<SLOTS>()?;
-    // 32 a hash as far as there are so many, which is up to 512: seldom is one taken. And no more,
-    // so that what else is worked with stays in the first cache, too: with 64, which is all of it
-    // for a text of 200 words, one process in four took a tenth longer for everything. (From 257
-    // hashes on it is all of it even so.)
+    // 32 slots per hash, as far as the table allows (512 hashes), so that collisions are rare. With
+    // 64 slots the table displaces other data from the L1 cache: one process in four was 10 %
+    // slower. (From 257 hashes on the whole table is used.)
     let mask = ((32 * sums.len()).next_power_of_two() - 1) & (SLOTS - 1);
     let mut spare = OTHERS_MAX;
     for (place, sum) in (first..).zip(&*sums) {
@@ -133,15 +132,16 @@ pub(crate) fn drop_few(
             repeats.push(place);
         }
     }
-    // From the last, so that those before stay in their places, and the first of equals is left.
+    // From the last to the first, so that earlier indexes stay valid and the first of equal hashes
+    // is kept.
     for &place in repeats.iter().rev() {
         sums.swap_remove(usize::from(place - first));
     }
     Some(())
 }
 
-/// Whether the hash in a place was seen before; if not, that place is put into the next free slot.
-/// `None` when it comes upon more other hashes than are `spare`.
+/// Whether the hash at an index was seen before; if not, its index is put into the next free slot.
+/// Returns `None` after more than `spare` collisions.
 #[cold]
 #[inline(never)]
 fn put(
@@ -166,8 +166,8 @@ fn put(
     }
 }
 
-/// Finalises window sums so that repeats count: the n-th of equal sums, n from 0, is hashed with
-/// n golden steps added, which for n = 0 is what `set` does.
+/// Finalises window sums for a bag: n golden steps are added to the n-th of equal sums, n from 0.
+/// For n = 0 the hash equals that of `set`.
 pub(crate) fn bag(sums: &mut [u64]) {
     sums.sort_unstable();
     let mut previous = None;
@@ -179,11 +179,11 @@ pub(crate) fn bag(sums: &mut [u64]) {
     }
 }
 
-/// Moves the first of equal hashes to the front, with an open-addressed table of their places, at
-/// most a quarter full; returns how many there are. `None` when the probes are many more than
-/// random hashes need; then nothing is lost, only moved.
+/// Moves the first of equal hashes to the front and returns their number. Uses an open-addressed
+/// table of indexes, at most a quarter full. Returns `None` if there are far more probes than
+/// random hashes need; then the hashes are only reordered.
 fn drop_repeats(hashes: &mut [u64]) -> Option<usize> {
-    // Places are counted from 1, and 0 is a free slot.
+    // Indexes are counted from 1; 0 is a free slot.
     let mut table = vec![0_u32; (hashes.len() * 4).next_power_of_two()];
     let mask = table.len() - 1;
     let mut spare_probes = hashes.len() * 2 + 64;

@@ -1,25 +1,25 @@
-//! Fast Similarity Sketching (Dahlgaard, Knudsen and Thorup, FOCS 2017): shingle hashes to the
-//! values of k rows in expected time O(n + k log k).
-//!
-//! Knows hashes and rounds. Does not know lanes. Frozen: see `docs/SIGNATURES.md`.
+//! Fast Similarity Sketching (Dahlgaard, Knudsen and Thorup, FOCS 2017): computes the values of k
+//! rows from shingle hashes in expected time O(n + k log k).
+//! Frozen: see `docs/SIGNATURES.md`.
 
 use super::few;
 use super::hash::split_mix;
 use super::simd::Processor;
 
-/// Most rows, and so most random rounds; as many forced rounds may follow.
+/// Maximum number of rows, which is the maximum number of random rounds. As many forced rounds may
+/// follow.
 const ROWS_MAX: usize = 1024;
 
-/// Where the round constants start: the ASCII bytes of "nearkin1", read big-endian.
+/// Seed of the round constants: the ASCII bytes of "nearkin1", read big-endian.
 const ROUNDS_SEED: u64 = 0x6e65_6172_6b69_6e31;
 
-/// The two constants of each round. Round 0 takes the shingle hash as it is.
+/// The two constants of each round. Round 0 uses the shingle hash unchanged.
 pub(crate) static ROUNDS: [(u64, u64); 2 * ROWS_MAX] = round_constants();
 
-/// A slot that no shingle has fallen into. Filled ones are below: their round is below 2^15.
+/// Sentinel: an empty slot. Filled slots are smaller, because their round is below 2^15.
 pub(crate) const EMPTY: u64 = u64::MAX;
 
-/// The bits of a value.
+/// Number of bits of a value.
 pub(crate) const VALUE: u64 = (1 << 48) - 1;
 
 #[expect(clippy::large_stack_arrays, reason = "runs in the compiler only")]
@@ -34,15 +34,14 @@ const fn round_constants() -> [(u64, u64); 2 * ROWS_MAX] {
     rounds
 }
 
-/// Hashes below which picking those that matter costs more than it saves.
+/// Minimum number of hashes for which filtering those that fall into empty slots pays off.
 const PICKED_FROM: usize = 24;
 
-/// The value of each row, 48 bits each, into `slots`, which has as many as there are rows.
-/// `hashes` must be distinct, or repeats cost time (never a different answer), and must not be
-/// empty; they are as they were afterwards. `picked` is a buffer.
-///
-/// A slot holds round << 48 | value, so that one comparison keeps whatever an earlier round put
-/// there and else the least value.
+/// Computes the value of each row, 48 bits each, into `slots`, one slot per row. `hashes` must not
+/// be empty; they should be distinct, because repeats cost time (but never change the result). They
+/// are not changed. `picked` is a buffer.
+/// A slot holds round << 48 | value, so that a single comparison prefers the earlier round, and
+/// within a round the least value.
 #[inline(always)]
 pub(crate) fn values(
     hashes: &mut Vec<u64>,
@@ -68,7 +67,7 @@ pub(crate) fn values(
     slots.fill(EMPTY);
     make_room(picked, hashes.len());
     if rows.is_power_of_two() {
-        // The product is a shift.
+        // For a power of two the product is a shift.
         let shift = 16 - rows.trailing_zeros();
         rounds(hashes, slots, picked, processor, |hash| hash >> shift);
     } else {
@@ -79,8 +78,8 @@ pub(crate) fn values(
     }
 }
 
-/// Where `values` would be `begin` and `go_on`: the usual number of rows, empty, for so many
-/// hashes that it is worth while.
+/// Whether `values` may be split into `begin` and `go_on`: 128 empty rows, and enough hashes to
+/// benefit.
 #[inline(always)]
 pub(crate) fn usual(
     slots: &mut [u64],
@@ -93,15 +92,14 @@ pub(crate) fn usual(
     Some((slots, processor))
 }
 
-/// Round 0 of a hash. Those of one row are in the order of their values: the row is their highest
-/// bits.
+/// Round 0 of a hash. The highest bits are the row, so that hashes of one row are ordered by value.
 #[inline(always)]
 pub(crate) fn begin(slots: &mut [u64; 128], hash: u64) {
     let slot = &mut slots[(hash >> 57) as usize];
     *slot = (*slot).min(hash);
 }
 
-/// The rounds after it, once `begin` had all hashes: what `values` says.
+/// All later rounds, after `begin` of all hashes. Gives the same result as `values`.
 #[inline(always)]
 pub(crate) fn go_on(
     hashes: &mut Vec<u64>,
@@ -111,13 +109,14 @@ pub(crate) fn go_on(
 ) {
     let mut open = processor.settle(slots);
     if open[1] >> 63 == 1 && hashes.contains(&u64::MAX) {
-        // The one hash that looks like an empty slot: of the last row, the greatest value.
+        // The hash of all ones looks like an empty slot: the greatest value of the last row.
         slots[127] = VALUE;
         open[1] ^= 1 << 63;
     }
     if open != [0, 0] {
         make_room(picked, hashes.len());
-        // What fills the last eight is a hash of the set once more, and so changes nothing.
+        // The last block of eight is padded with a hash of the set, which does not change the
+        // result.
         let count = hashes.len();
         hashes.reserve_exact(7);
         hashes.resize(count.next_multiple_of(8), hashes[0]);
@@ -129,7 +128,7 @@ pub(crate) fn go_on(
     }
 }
 
-/// What eight written at a time may need.
+/// Padding for writes of eight at a time.
 #[inline(always)]
 fn make_room(picked: &mut Vec<u64>, hashes: usize) {
     if picked.len() < hashes + 16 {
@@ -137,7 +136,7 @@ fn make_room(picked: &mut Vec<u64>, hashes: usize) {
     }
 }
 
-/// All rounds. `entry` says where a hash falls: row << 48 | value.
+/// Runs all rounds. `entry` maps a hash to row << 48 | value.
 #[inline(always)]
 fn rounds(
     hashes: &[u64],
@@ -167,7 +166,7 @@ fn rounds(
             }
             continue;
         }
-        // Most slots are full, and most hashes do not matter: pick the others without a branch.
+        // Most slots are full, so most hashes have no effect: filter the others without branches.
         let own = processor.and_then(|own| own.pick(hashes, *constants, slots, picked));
         let count = match own {
             Some(count) => count,
@@ -185,7 +184,7 @@ fn rounds(
     }
 }
 
-/// The rounds after the first for the usual number of rows, whose empty ones are two words of bits.
+/// The later rounds for 128 rows. The empty rows are a bit set of two words.
 #[inline(always)]
 fn rounds_of_128(
     eights: &[[u64; 8]],
@@ -203,7 +202,7 @@ fn rounds_of_128(
         let tag = round << 48;
         let count = processor.pick_of_128(eights, *constants, [low, high], picked);
         for &hash in &picked[..count] {
-            // In a row that an earlier round has filled, its value is less.
+            // In a row filled by an earlier round, the old value is smaller and stays.
             let hash = rehash(hash, *constants);
             let slot = &mut slots[row_of(hash)];
             *slot = (*slot).min(tag | hash << 7 >> 16);
@@ -217,7 +216,7 @@ fn rounds_of_128(
     }
 }
 
-/// Writes the hashes of this round that fall into empty slots; returns how many there are.
+/// Writes the hashes of this round that fall into empty slots, and returns their number.
 #[inline(always)]
 pub(crate) fn pick(
     hashes: &[u64],
@@ -236,8 +235,8 @@ pub(crate) fn pick(
     count
 }
 
-/// The rounds after the random ones: round rows + i puts every shingle into slot i, so that none
-/// stays empty. Only few shingles ever come here.
+/// The forced rounds: round rows + i puts every shingle into slot i, so that no slot stays empty.
+/// Only sets of few shingles reach them.
 fn force(hashes: &[u64], slots: &mut [u64]) {
     let rows = slots.len();
     for (row, slot) in slots.iter_mut().enumerate() {
@@ -247,16 +246,16 @@ fn force(hashes: &[u64], slots: &mut [u64]) {
     }
 }
 
-/// The value of a row that no random round filled.
+/// The value of a row that the random rounds left empty.
 #[inline(always)]
 pub(crate) fn forced(hashes: &[u64], rows: usize, row: usize) -> u64 {
     let value = |&hash: &u64| entry(rehash(hash, ROUNDS[rows + row]), rows) & VALUE;
     hashes.iter().map(value).min().unwrap_or(EMPTY)
 }
 
-/// Where a round puts a shingle: hash x rows is a fixed-point number whose whole part is the row
-/// and whose fraction, uniform and independent of the row, is the value. As one number,
-/// row << 48 | value.
+/// Row and value of a shingle in a round, as row << 48 | value. hash x rows is a fixed-point
+/// number: its integer part is the row; its fraction, which is uniform and independent of the row,
+/// is the value.
 #[inline(always)]
 pub(crate) fn entry(hash: u64, rows: usize) -> u64 {
     low((u128::from(hash) * rows as u128) >> 16)

@@ -1,21 +1,20 @@
-//! Fast Similarity Sketching of few shingles in the usual number of rows: many rounds, of which the
-//! late ones mostly fall into rows that are full.
-//!
-//! Knows hashes and rounds, as `fast` does, which defines the values.
+//! Fast Similarity Sketching of few shingles in 128 rows: many rounds, whose later entries mostly
+//! fall into full rows.
+//! The result equals that of `fast`, which is the definition.
 
 use super::fast::{EMPTY, ROUNDS, VALUE, forced, rehash};
 use super::simd::Processor;
 
-/// Rows.
+/// Number of rows.
 const ROWS: usize = 128;
-/// Rounds that are looked at together.
+/// Number of rounds per block.
 const EIGHT: usize = 8;
-/// Most hashes.
+/// Maximum number of hashes.
 pub(crate) const FEW_MAX: usize = 64;
-/// About so many hashes fall before it is looked which rows are still empty.
+/// Approximate number of entries before the set of empty rows is computed.
 const STAGE: usize = 150;
-/// Hashes fall into copies of the rows by turns: a row that is read soon after it was written makes
-/// the processor wait, or guess wrong.
+/// Number of copies of the rows, used in rotation: reading a row soon after writing it stalls the
+/// processor.
 const COPIES: usize = 4;
 
 /// The constants of eight rounds.
@@ -39,11 +38,11 @@ const fn eights() -> [Eight; ROWS / EIGHT] {
     eights
 }
 
-/// What `fast::values` says, for up to `FEW_MAX` hashes.
+/// The same as `fast::values`, for at most `FEW_MAX` hashes.
 #[inline(always)]
 pub(crate) fn values(hashes: &[u64], slots: &mut [u64; ROWS], processor: Option<Processor>) {
-    // Rounds may be looked at in any order, and too many of them: an entry of an earlier round is
-    // less than all of later ones.
+    // The order of rounds does not matter, and surplus rounds are harmless: an entry of an earlier
+    // round is smaller than all entries of later ones.
     let step = (STAGE / hashes.len().max(1)).next_multiple_of(EIGHT).clamp(EIGHT, ROWS);
     let mut copies = [[EMPTY; ROWS]; COPIES];
     let mut first = 0;
@@ -80,7 +79,7 @@ pub(crate) fn values(hashes: &[u64], slots: &mut [u64; ROWS], processor: Option<
     }
 }
 
-/// Rounds from `first` up to `end`, both multiples of eight.
+/// Runs the rounds `first..end`, both multiples of eight.
 #[inline(always)]
 fn offer_all(hashes: &[u64], first: usize, end: usize, copies: &mut [[u64; ROWS]; COPIES]) {
     let fours = ROUNDS[first..end].as_chunks::<COPIES>().0;
@@ -94,8 +93,8 @@ fn offer_all(hashes: &[u64], first: usize, end: usize, copies: &mut [[u64; ROWS]
     }
 }
 
-/// Rounds from `first` on until no row is open, of which only hashes that fall into open rows are
-/// looked at. False, and nothing is done, if the processor has no way of its own.
+/// Runs rounds from `first` on until no row is empty, and skips entries of full rows. Returns false
+/// and does nothing if the processor has no kernel for it.
 #[inline(always)]
 fn offer_picked(
     hashes: &[u64],
@@ -128,7 +127,7 @@ fn offer_picked(
     true
 }
 
-/// Offers a hash of a round to its row, which it returns.
+/// Enters a hash of a round into its row, and returns the row.
 #[inline(always)]
 fn offer(slots: &mut [u64; ROWS], hash: u64, round: u64) -> usize {
     let row = (hash >> 57) as usize;
@@ -137,7 +136,7 @@ fn offer(slots: &mut [u64; ROWS], hash: u64, round: u64) -> usize {
     row
 }
 
-/// Which rows are empty, bit by bit.
+/// Bit set of the empty rows.
 #[inline(always)]
 fn open_rows(slots: &[u64; ROWS]) -> [u64; 2] {
     let mut open = [0; 2];

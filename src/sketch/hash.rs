@@ -1,14 +1,12 @@
-//! The frozen hash of shingles: every bit of it is part of the format.
-//!
-//! Knows numbers. Does not know what a unit is, nor what becomes of a hash. The
-//! normative text, with known answers, is `docs/SIGNATURES.md`.
+//! The hash of shingles. Frozen: all bits are part of the format.
+//! The normative text, with known answers, is `docs/SIGNATURES.md`.
 
 use std::cell::Cell;
 
 use super::simd::Processor;
 
 /// The base of the polynomial over the units of a window. It is 3 modulo 8, so that swapping two
-/// neighbouring units loses one bit of 64 at most.
+/// adjacent units loses at most one of 64 bits.
 pub(crate) const BASE: u64 = 0xd134_2543_de82_ef93;
 
 /// 2^64 divided by the golden ratio, odd: the step of SplitMix64 and of repeated shingles.
@@ -23,7 +21,7 @@ pub(crate) const fn finalise(hash: u64) -> u64 {
     hash ^ (hash >> 31)
 }
 
-/// `finalise` of each.
+/// Applies `finalise` to each hash.
 #[inline(always)]
 pub(crate) fn finalise_all(sums: &mut [u64]) {
     for sum in sums {
@@ -31,14 +29,14 @@ pub(crate) fn finalise_all(sums: &mut [u64]) {
     }
 }
 
-/// The n-th output, counted from 0, of SplitMix64 started with `seed`.
+/// The n-th output of SplitMix64 with this seed, counted from 0.
 pub(crate) const fn split_mix(seed: u64, n: u64) -> u64 {
     finalise(seed.wrapping_add(n.wrapping_add(1).wrapping_mul(GOLDEN)))
 }
 
-/// Replaces the units by the sums of their windows of `width`, in place: the window that starts
-/// at unit i has the sum u(i) B^(width-1) + ... + u(i+width-1), modulo 2^64. Fewer units than
-/// `width` make one window of them all; none make none.
+/// Replaces unit hashes by the sums of their windows of `width` units, in place. The window that
+/// starts at unit i has the sum u(i) B^(width-1) + ... + u(i+width-1), modulo 2^64. Fewer units
+/// than `width` form one window; no units form none.
 #[inline(always)]
 pub(crate) fn windows(units: &mut Vec<u64>, width: usize, processor: Option<Processor>) {
     let width = width.clamp(1, units.len().max(1));
@@ -55,7 +53,7 @@ pub(crate) fn windows(units: &mut Vec<u64>, width: usize, processor: Option<Proc
     }
 }
 
-/// The sum of one window.
+/// The sum of a window.
 #[inline(always)]
 pub(crate) fn sum_of(window: &[u64]) -> u64 {
     window.iter().fold(0, |sum, &u| sum_with(sum, u))
@@ -66,8 +64,8 @@ fn sum_with(sum: u64, unit: u64) -> u64 {
     sum.wrapping_mul(BASE).wrapping_add(unit)
 }
 
-/// Narrow windows, each from its units: no window waits for the one before, and several are made
-/// at once.
+/// Narrow windows: each sum is computed from its units, without a dependency on the previous one,
+/// so that the loop is vectorised.
 #[inline(always)]
 pub(crate) fn direct<const N: usize>(units: &mut Vec<u64>) {
     let count = (units.len() + 1).saturating_sub(N);
@@ -77,7 +75,7 @@ pub(crate) fn direct<const N: usize>(units: &mut Vec<u64>) {
     units.truncate(count);
 }
 
-/// Wide windows: take out the first unit, move up, add the next.
+/// Wide windows by a rolling sum: subtract the first unit, multiply, add the next unit.
 fn rolling(units: &mut Vec<u64>, width: usize) {
     let top = (1..width).fold(1_u64, |power, _| power.wrapping_mul(BASE));
     let (first, rest) = units.split_at(width);

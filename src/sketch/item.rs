@@ -1,6 +1,5 @@
-//! Items of sets as callers have them: texts, bytes and integers.
-//!
-//! An item is hashed as bytes; the bytes of an integer are defined here, once.
+//! Items of sets: strings, bytes and integers.
+//! Items are hashed as bytes. This module defines the bytes of an integer.
 
 use super::simd::eights;
 use super::unit::UnitHash;
@@ -8,12 +7,10 @@ use crate::format::bytes::{index, wide};
 use std::borrow::Cow;
 use std::fmt;
 
-/// An item of a set, made of whatever the caller has: `&str`, `String`, `&[u8]`, `Vec<u8>`, and
-/// references to anything else that is bytes; or any integer.
-///
-/// Functions that take `impl Into<Item>` take all of these as they are. A text is the same item as
-/// its bytes, and an integer the same item as its decimal digits: `1_u8`, `1_i64` and `"1"` are one
-/// item.
+/// An item of a set: made from `&str`, `String`, `&[u8]`, `Vec<u8>` and references to other byte
+/// strings, or from any integer.
+/// Functions that take `impl Into<Item>` accept all of these. A string equals its bytes, and an
+/// integer equals its decimal digits: `1_u8`, `1_i64` and `"1"` are the same item.
 ///
 /// ```
 /// # fn main() -> nearkin::Result<()> {
@@ -34,20 +31,20 @@ pub struct Item<'a>(Form<'a>);
 enum Form<'a> {
     Borrowed(&'a [u8]),
     Owned(Vec<u8>),
-    /// Whether it is below zero, and how far from zero.
+    /// Whether the integer is negative, and its absolute value.
     Integer(bool, u64),
     Wide(bool, u128),
 }
 
-/// The digits of the least 128-bit integer and its sign, in whole chunks.
+/// Buffer size for the longest 128-bit integer with its sign, in whole chunks.
 const DIGITS_MAX: usize = 48;
-/// Digits are written in chunks of eight.
+/// Chunk size: eight digits are written at a time.
 const CHUNK: u64 = 100_000_000;
-/// A power of ten in 64 bits, of whole chunks; and its number of zeros.
+/// The largest power of ten in 64 bits of whole chunks, and its number of zeros.
 const SPLIT: u128 = 10_000_000_000_000_000;
 const SPLIT_DIGITS: usize = 16;
 
-/// Room for the digits of one integer.
+/// Buffer for the digits of an integer.
 pub(super) struct Digits([u8; DIGITS_MAX]);
 
 impl Digits {
@@ -55,7 +52,7 @@ impl Digits {
         Self([0; DIGITS_MAX])
     }
 
-    /// Writes the digits of `number` so that they end at `end`; where they begin.
+    /// Writes the digits of `number` up to `end`, and returns their start.
     #[inline(always)]
     fn put(&mut self, mut number: u64, mut end: usize) -> usize {
         while number >= CHUNK {
@@ -68,13 +65,13 @@ impl Digits {
         end - 8 + index(leading_zeros(digits))
     }
 
-    /// The number of eight digits, the first in the lowest byte, as text.
+    /// Eight ASCII digits, the first in the lowest byte.
     #[inline(always)]
     fn put_chunk(&mut self, digits: u64, end: usize) {
         self.0[end - 8..end].copy_from_slice(&(digits | ASCII).to_le_bytes());
     }
 
-    /// As `put`, for numbers of more than 64 bits.
+    /// The same as `put`, for numbers of more than 64 bits.
     fn put_wide(&mut self, number: u128) -> usize {
         let (mut rest, mut end) = (number, DIGITS_MAX);
         while rest > u128::from(u64::MAX) {
@@ -96,36 +93,36 @@ impl Digits {
     }
 }
 
-/// Makes characters of eight digits.
+/// Converts eight digits to ASCII.
 const ASCII: u64 = 0x3030_3030_3030_3030;
 
-/// How many of eight digits are zeros before the number; the last stays if all are.
+/// Number of leading zeros of eight digits, at most seven.
 #[inline(always)]
 fn leading_zeros(digits: u64) -> u32 {
     (digits | 1 << 63).trailing_zeros() / 8
 }
 
-/// `eight` of two numbers.
+/// Applies `eight` to two numbers.
 #[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
 pub(super) fn plain_eights(numbers: [u64; 2]) -> [u64; 2] {
     numbers.map(eight)
 }
 
-/// The eight digits of a number below 10^8, one in each byte, the first in the lowest: two of four
-/// digits are made of it, of these four of two, and of these eight of one, each step for all at
-/// once.
+/// The eight digits of a number below 10^8, one per byte, the first in the lowest byte. The number
+/// is split into two numbers of four digits, these into four of two, and these into eight digits,
+/// each step in parallel within the word.
 #[inline(always)]
 fn eight(number: u64) -> u64 {
     of_fours((number / 10_000) | ((number % 10_000) << 32))
 }
 
-/// The same of a number below 10^4.
+/// The same for a number below 10^4.
 #[inline(always)]
 fn four(number: u64) -> u64 {
     of_fours(number << 32)
 }
 
-/// The digits of two numbers below 10,000, the first one in the low half.
+/// The digits of two numbers below 10,000, the first of them in the low half.
 #[inline(always)]
 fn of_fours(fours: u64) -> u64 {
     // x * 10,486 >> 20 is x / 100 for all x below 10,000; x * 103 >> 10 is x / 10 below 100.
@@ -141,8 +138,8 @@ fn low_u64(number: u128) -> u64 {
 }
 
 impl Item<'_> {
-    /// The hash of the item as a unit: `of_text`, which may fold, gives that of texts and bytes.
-    /// Integers above zero are hashed without being written down.
+    /// The unit hash of the item. `of_text` hashes strings and bytes, and may fold them. Positive
+    /// integers are hashed without writing their digits to memory.
     #[inline(always)]
     pub(super) fn hash(
         &self,
@@ -179,7 +176,7 @@ impl Item<'_> {
         }
     }
 
-    /// The bytes that are hashed, those of an integer in `digits`.
+    /// The bytes that are hashed. `digits` holds those of an integer.
     #[inline(always)]
     pub(super) fn bytes<'b>(&'b self, digits: &'b mut Digits) -> &'b [u8] {
         match &self.0 {
@@ -228,7 +225,7 @@ impl<'a> From<Cow<'a, str>> for Item<'a> {
     }
 }
 
-/// Integers: `unsigned_abs` of those that may be below zero.
+/// Conversions from integers; signed ones use `unsigned_abs`.
 macro_rules! integers {
     ($($unsigned:ty, $signed:ty, $form:ident;)*) => {$(
         impl From<$unsigned> for Item<'_> {

@@ -1,16 +1,15 @@
-//! Lanes: the bits of a row's value that are stored. 8 or 16 are mixed of the value; 32 or 64 are
-//! the value itself, if it was made elsewhere.
-//!
-//! Knows values and bytes. Does not know how a value came about. Frozen: `docs/SIGNATURES.md`.
+//! Lanes: the stored bits of a row. Lanes of 8 and 16 bits are hashes of the row's value; lanes of
+//! 32 and 64 bits hold the value itself (external schemes only).
+//! Frozen: see `docs/SIGNATURES.md`.
 
 use crate::format::bytes::index;
 use crate::{Error, Result};
 
-/// The multiplier of multiply-shift, odd.
+/// The odd multiplier of multiply-shift.
 const FACTOR: u64 = 0xf135_7aea_2e62_a9c5;
 
-/// The stored bytes of `values`: the top 16 bits of value x factor, little-endian, or their high
-/// byte.
+/// The lanes of `values`: the top 16 bits of value x factor, little-endian, or their high byte for
+/// 8-bit lanes.
 #[inline(always)]
 pub(crate) fn store(values: &[u64], lane_bits: u32) -> Box<[u8]> {
     let lane = |value: &u64| value.wrapping_mul(FACTOR).to_le_bytes();
@@ -21,17 +20,17 @@ pub(crate) fn store(values: &[u64], lane_bits: u32) -> Box<[u8]> {
     }
 }
 
-/// Whether lanes of this width are values, and nothing is lost of them.
+/// Whether lanes of this width hold whole values.
 pub(crate) fn is_whole(lane_bits: u32) -> bool {
     lane_bits >= 32
 }
 
-/// Bytes of a lane.
+/// Size of a lane in bytes.
 pub(crate) fn bytes(lane_bits: u32) -> usize {
     index(lane_bits / 8)
 }
 
-/// The bytes of `values` themselves, little-endian. `Invalid` names the first that is too large.
+/// The lanes of whole values, little-endian. `Invalid` names the first value that does not fit.
 pub(crate) fn store_whole(values: &[u64], lane_bits: u32) -> Result<Box<[u8]>> {
     if lane_bits == 64 {
         return Ok(values.iter().flat_map(|value| value.to_le_bytes()).collect());
@@ -48,22 +47,22 @@ pub(crate) fn store_whole(values: &[u64], lane_bits: u32) -> Result<Box<[u8]>> {
     Ok(bytes.into_boxed_slice())
 }
 
-/// A stored lane as a number.
+/// Decodes a lane.
 pub(crate) fn number(lane: &[u8]) -> u64 {
     lane.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// Whether lanes of one width can become those of another: all but wider ones of mixed ones, and
-/// 32 bits of 64, which may not fit.
+/// Whether lanes can be converted to another width. Hashed lanes cannot become wider, and a 64-bit
+/// value may not fit into 32 bits.
 pub(crate) fn is_convertible(from_bits: u32, to_bits: u32) -> bool {
     matches!((from_bits, to_bits), (16, 8) | (32 | 64, 8 | 16) | (32, 64)) || from_bits == to_bits
 }
 
-/// The lanes of another width, which must be convertible.
+/// Converts lanes to another width, which must be convertible.
 pub(crate) fn convert(signature: &[u8], from_bits: u32, to_bits: u32) -> Vec<u8> {
     let lanes = signature.chunks_exact(bytes(from_bits));
     match (from_bits, to_bits) {
-        // The high byte is what an 8-bit lane is.
+        // An 8-bit lane is the high byte of the 16-bit lane.
         (16, 8) => lanes.map(|lane| lane[1]).collect(),
         (32, 64) => lanes.flat_map(|lane| number(lane).to_le_bytes()).collect(),
         (32 | 64, 8 | 16) => store(&lanes.map(number).collect::<Vec<_>>(), to_bits).into_vec(),

@@ -1,36 +1,35 @@
-//! Large texts, section by section: what is made of a section is dealt out while it is in the
-//! cache, and memory is needed for hashes of shingles only.
-//!
-//! Knows where a text may be cut so that its sections have the units and windows of the whole.
+//! Sketches large texts section by section, so that a section stays in the cache and memory is only
+//! needed for the shingle hashes.
+//! Cuts a text where the sections together have the same units and windows as the whole.
 
 use super::many::Many;
 use super::simd::Processor;
 use super::{distinct, hash};
 use crate::Shingles;
 
-/// Shorter texts are sketched at once.
+/// Shorter texts are sketched in one section.
 pub(crate) const BYTES_MIN: usize = 256 << 10;
-/// A section is a little longer than this.
+/// Minimum length of a section in bytes; it extends to the next possible cut.
 const SECTION: usize = 32 << 10;
-/// Bytes for each shingle of words, in most texts.
+/// Typical number of bytes per shingle of words.
 const BYTES_OF_WORD: usize = 6;
 
-/// A text on its way.
+/// A text that is being sketched.
 #[derive(Debug)]
 pub(crate) struct Large {
     many: Many,
     section: usize,
     width: usize,
-    /// The unit that stands between two sections.
+    /// The unit between two sections.
     between: Option<u64>,
-    /// The last units of the section before, which windows begin with.
+    /// The last units of the previous section, where the next windows start.
     tail: Vec<u64>,
-    /// Whether there was a window.
+    /// Whether any window was complete.
     begun: bool,
 }
 
 impl Large {
-    /// For a text of so many bytes. `None` for units that a blank may be within.
+    /// Starts a text of `bytes` bytes. Returns `None` for kinds of units that may contain a space.
     pub(crate) fn new(shingles: Shingles, blank: u64, bytes: usize) -> Option<Self> {
         let (between, expected) = match shingles {
             Shingles::Words(_) | Shingles::Tokens(_) => (None, bytes / BYTES_OF_WORD),
@@ -42,15 +41,15 @@ impl Large {
         Some(Self { many, section: SECTION, width, between, tail: Vec::new(), begun: false })
     }
 
-    /// With sections of other lengths.
+    /// The same with another section length, for tests.
     #[cfg(test)]
     pub(crate) fn with_section(self, section: usize) -> Self {
         Self { section, ..self }
     }
 
-    /// The first section of a text, and what follows the blank behind it. The blank is one of
-    /// ASCII between two letters of ASCII: no rule of normalisation or of word boundaries sees
-    /// both its sides, and white space is not made single there.
+    /// Splits a text into its first section and the rest after the following space. The space is an
+    /// ASCII space between two ASCII letters: no rule of normalisation or of word boundaries looks
+    /// across it, and it is not part of a longer run of white space.
     pub(crate) fn section<'t>(&self, text: &'t str) -> (&'t str, &'t str) {
         let is_cut = |around: &[u8]| {
             matches!(around, [before, b' ', after]
@@ -64,8 +63,9 @@ impl Large {
         }
     }
 
-    /// Takes the units of a section, and those that were left in `units`: their windows are dealt
-    /// out, and the units that the next windows begin with are left.
+    /// Adds the windows of a section to the result. `units` holds the units of the section after
+    /// those carried over from the previous one; afterwards it holds the units carried over to the
+    /// next.
     #[inline(always)]
     pub(crate) fn deal(
         &mut self,
@@ -76,7 +76,7 @@ impl Large {
         if !is_last {
             units.extend(self.between);
         }
-        // Fewer units than a window is wide are one, if they are all.
+        // A text shorter than one window is one window.
         if units.len() < self.width && (self.begun || !is_last) {
             if is_last {
                 units.clear();
@@ -94,7 +94,7 @@ impl Large {
         }
     }
 
-    /// The hashes of the shingles, each once, into `out`, which is empty.
+    /// Writes the distinct shingle hashes to `out`, which must be empty.
     pub(crate) fn finish(self, out: &mut Vec<u64>) {
         self.many.finish(out);
     }

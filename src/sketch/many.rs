@@ -1,42 +1,42 @@
-//! Distinct hashes among very many: dealt into parts as they come, each part small enough for the
-//! cache when its repeats are dropped.
-//!
-//! Knows numbers only. The order of what it returns never shows in a signature.
+//! Deduplicates very many hashes: they are partitioned by some of their bits, so that each part
+//! fits into the cache when its repeats are dropped.
+//! The order of the result is unspecified; a signature does not depend on it.
 
-/// Hashes of a part, as planned, and the binary logarithm of the fewest and the most parts.
+/// Planned number of hashes per part, and the binary logarithms of the least and the greatest
+/// number of parts.
 const PART: usize = 4096;
 const PART_BITS_MIN: u32 = 4;
 const PART_BITS_MAX: u32 = 11;
-/// Parts grow by so many hashes.
+/// Chunk size: parts grow by this many hashes.
 const CHUNK: usize = 256;
-/// Larger parts are sorted: a table of 16-bit places does not reach them.
+/// Larger parts are sorted: the table has 16-bit indexes.
 const PLACES_MAX: usize = 1 << 15;
-/// In `Many::previous`: the chunk is the first of its part.
+/// Sentinel in `Many::previous`: the chunk is the first of its part.
 const NONE: usize = usize::MAX;
 
-/// Hashes that are dealt into parts by some of their bits. A part is a chain of chunks, so that
-/// all parts grow in one buffer and nothing is counted beforehand.
+/// Hashes partitioned by some of their bits. A part is a linked list of chunks, so that all parts
+/// grow in one buffer without counting first.
 #[derive(Debug)]
 pub(crate) struct Many {
     memory: Vec<u64>,
-    /// For each chunk of the memory, the one before it in its part.
+    /// For each chunk, the previous chunk of its part.
     previous: Vec<usize>,
-    /// Where each part's next hash goes; at the end of a chunk, a new chunk is needed first.
+    /// Index of the next hash of each part. At the end of a chunk a new one is needed.
     ends: Vec<usize>,
 }
 
 impl Many {
-    /// For about so many hashes; of more, parts are larger and slower.
+    /// For about `expected` hashes. With more hashes the parts are larger and slower.
     pub(crate) fn new(expected: usize) -> Self {
         let bits = (expected / PART).max(1).ilog2().clamp(PART_BITS_MIN, PART_BITS_MAX);
-        // A part's last chunk is half empty.
+        // On average the last chunk of a part is half empty.
         let memory = Vec::with_capacity(expected + (CHUNK << bits));
         Self { memory, previous: Vec::new(), ends: vec![0; 1 << bits] }
     }
 
     #[inline(always)]
     pub(crate) fn add(&mut self, hash: u64) {
-        // Neither the bits that choose a row nor those that choose a slot of `copy_by_table`.
+        // These bits choose neither a row nor a slot of `copy_by_table`.
         let part = low_bits(hash >> 32) & (self.ends.len() - 1);
         let Some(end) = self.ends.get_mut(part) else { return };
         if *end % CHUNK == 0 {
@@ -50,7 +50,7 @@ impl Many {
         *end += 1;
     }
 
-    /// Adds one of each of the hashes to `out`.
+    /// Appends the distinct hashes to `out`.
     pub(crate) fn finish(self, out: &mut Vec<u64>) {
         let (mut part, mut distinct, mut places) = (Vec::new(), Vec::new(), Vec::new());
         out.reserve(self.memory.len());
@@ -72,8 +72,8 @@ impl Many {
     }
 }
 
-/// Copies one of each of the hashes of a part, which it may sort, to places from 1 on; returns how
-/// many there are.
+/// Copies the distinct hashes of a part to indexes from 1 on, and returns their number. May sort
+/// the part.
 fn copy_distinct(part: &mut [u64], to: &mut [u64], places: &mut Vec<u16>) -> usize {
     if let Some(kept) = copy_by_table(part, to, places) {
         return kept;
@@ -83,14 +83,14 @@ fn copy_distinct(part: &mut [u64], to: &mut [u64], places: &mut Vec<u16>) -> usi
     to[1..].iter_mut().zip(distinct).map(|(to, hash)| *to = *hash).count()
 }
 
-/// The same with an open-addressed table of their places, at most a quarter full. `None` when the
-/// part is too large for it, or the probes are many more than random hashes need.
+/// The same with an open-addressed table of indexes, at most a quarter full. Returns `None` if the
+/// part is too large, or if there are far more probes than random hashes need.
 fn copy_by_table(part: &[u64], to: &mut [u64], places: &mut Vec<u16>) -> Option<usize> {
     if part.len() > PLACES_MAX {
         return None;
     }
-    // Place 0 is a free slot, and holds whatever hash is looked for: so a free slot ends the search
-    // as an equal hash does, and no branch depends on which of the two it was.
+    // Index 0 marks a free slot and always holds the hash being searched. So a free slot ends the
+    // search like an equal hash, and no branch depends on which it was.
     places.clear();
     places.resize((part.len() * 4).next_power_of_two(), 0);
     let mask = places.len() - 1;

@@ -1,6 +1,5 @@
-//! Text or set to signature: the pure part of the crate. `Sketcher` is its only door.
-//!
-//! Does no I/O, reads no clock and keeps no state between calls but empty buffers.
+//! Computes the signature of a text or set. `Sketcher` is the entry point.
+//! Pure: no I/O, no clock, and no state between calls except empty buffers.
 #![expect(
     clippy::inline_always,
     reason = "what `simd` inlines is compiled for the processor that is found, nothing else"
@@ -50,8 +49,8 @@ pub use signature::Signature;
 use simd::Processor;
 pub use variety::Variety;
 
-/// Makes signatures. Pure: the same input gives the same bytes on every machine. Cloning costs a
-/// reference count; one `Sketcher` may be used by many threads at once.
+/// Makes signatures. Pure: the same input gives the same bytes on every machine. Cloning increments
+/// a reference count, and threads may share one `Sketcher`.
 #[derive(Clone)]
 pub struct Sketcher {
     inner: Arc<Inner>,
@@ -66,11 +65,11 @@ struct Inner {
     bag: bool,
     unit: unit::UnitHash,
     units: units::Units,
-    /// Hashes of the units that are taken out of texts, in order.
+    /// Unit hashes of the stop words, sorted.
     stop: Vec<u64>,
-    /// Empty for the fast scheme, which needs none.
+    /// The hash functions of the textbook scheme; empty for others.
     functions: textbook::Functions,
-    /// `None` where only what every processor of the build has may be used.
+    /// Proof of the processor's SIMD support; `None` selects the portable code.
     processor: Option<Processor>,
 }
 
@@ -82,10 +81,10 @@ impl fmt::Debug for Sketcher {
 }
 
 impl Sketcher {
-    /// A maker of signatures for indexes of these parameters.
+    /// A sketcher for indexes with these parameters.
     pub fn new(params: &Params) -> Self {
         let functions = match params.scheme() {
-            // An external scheme has no functions here.
+            // An external scheme has no hash functions.
             Scheme::Fast | Scheme::External(_) => textbook::Functions::default(),
             Scheme::Textbook => textbook::Functions::new(params.hashes(), params.seed()),
         };
@@ -107,9 +106,8 @@ impl Sketcher {
         Self { inner: Arc::new(inner) }
     }
 
-    /// The signature of a text. `Empty` when it has no shingle (for words: no letter or digit, or
-    /// stop words alone);
-    /// `Invalid` when the parameters are for items, or for signatures made elsewhere.
+    /// The signature of a text. `Empty` if it has no shingle (for words: no letter or digit, or
+    /// only stop words). `Invalid` if the parameters are for items or of an external scheme.
     pub fn text(&self, text: &str) -> Result<Signature> {
         scratch::with(|scratch| self.text_in(text, scratch))
     }
@@ -129,11 +127,11 @@ impl Sketcher {
         }
     }
 
-    /// The signature of a text, and how varied its shingles are: whether a set of them is too small
-    /// to tell such texts apart ([`Variety::is_too_small`]). Fails as [`Sketcher::text`] does.
-    ///
-    /// Costs no more than that, unless a third of the shingles are repeats: then the text is cut
-    /// once more.
+    /// The signature of a text and the variety of its shingles, which says whether the set of
+    /// shingles is too small to tell such texts apart ([`Variety::is_too_small`]). Fails like
+    /// [`Sketcher::text`].
+    /// Costs the same as [`Sketcher::text`], unless a third of the shingles are repeats: then the
+    /// text is cut into shingles a second time.
     pub fn text_with_variety(&self, text: &str) -> Result<(Signature, Variety)> {
         scratch::with(|scratch| {
             let signature = self.text_in(text, scratch)?;
@@ -147,8 +145,8 @@ impl Sketcher {
         })
     }
 
-    /// A text with all its shingles, to be compared exactly. Fails as [`Sketcher::text`] does.
-    /// Costs a sort of the shingles more.
+    /// The signature of a text with all its shingles, for exact comparison. Fails like
+    /// [`Sketcher::text`]. Costs an additional sort of the shingles.
     pub fn original_text(&self, text: &str) -> Result<Original> {
         scratch::with(|scratch| {
             let signature = self.text_in(text, scratch)?;
@@ -156,7 +154,8 @@ impl Sketcher {
         })
     }
 
-    /// A set with all its items, to be compared exactly. Fails as [`Sketcher::items`] does.
+    /// The signature of a set with all its items, for exact comparison. Fails like
+    /// [`Sketcher::items`].
     pub fn original_items<'i>(
         &self,
         items: impl IntoIterator<Item = impl Into<Item<'i>>>,
@@ -169,10 +168,10 @@ impl Sketcher {
         })
     }
 
-    /// The signature of a set of strings, byte strings or integers, taken as they are unless
-    /// the parameters say to fold strings (and bytes that are UTF-8): see [`Item`]. `Empty` when
-    /// there are none; `Invalid` when the parameters are not for items, or for signatures made
-    /// elsewhere. One pass, without memory for an item.
+    /// The signature of a set of strings, byte strings or integers: see [`Item`]. Strings (and
+    /// bytes that are UTF-8) are folded only if the parameters ask for it. `Empty` if there is no
+    /// item. `Invalid` if the parameters are not for items or of an external scheme. One pass,
+    /// without allocation per item.
     pub fn items<'i>(
         &self,
         items: impl IntoIterator<Item = impl Into<Item<'i>>>,
@@ -196,8 +195,8 @@ impl Sketcher {
         sums.extend(items.into_iter().map(Into::into).map(hash));
     }
 
-    /// The signature of rows made elsewhere, u32 or u64: see [`Signature::from_rows`], which fails
-    /// in the same cases.
+    /// The signature of rows (u32 or u64) that another program made. Fails like
+    /// [`Signature::from_rows`].
     pub fn rows<T: Into<u64> + Copy>(&self, rows: &[T], shingle_count: u32) -> Result<Signature> {
         let Inner { id, scheme, rows: hashes, lane_bits, .. } = *self.inner;
         Signature::of_rows((id, scheme, hashes, lane_bits), rows, shingle_count)
@@ -236,7 +235,7 @@ impl Inner {
         if self.units.folds_items() { self.units.item(item) } else { self.unit.of(item) }
     }
 
-    /// The signature of a text. Inlined, so that it can be compiled for several processors.
+    /// The signature of a text. Inlined into functions that are compiled for several processors.
     #[inline(always)]
     fn text(
         &self,
@@ -248,7 +247,7 @@ impl Inner {
         self.sign(processor, &mut scratch.sums, &mut scratch.rows)
     }
 
-    /// The sums of the windows of a text, repeats included, in order.
+    /// The window sums of a text in order, including repeats.
     #[inline(always)]
     fn cut(&self, processor: Option<Processor>, text: &str, scratch: &mut Scratch) {
         let Scratch { sums, split, .. } = scratch;
@@ -283,7 +282,7 @@ impl Inner {
         Ok(self.sign_distinct(processor, sums, picked, values))
     }
 
-    /// Adds the hashes of the units of a text, but stop words.
+    /// Appends the unit hashes of a text, without stop words.
     #[inline(always)]
     fn units_of(
         &self,
@@ -298,7 +297,7 @@ impl Inner {
         }
     }
 
-    /// What a text needs to be sketched section by section, if it is worth while.
+    /// The state to sketch a text section by section, if it is long enough.
     #[inline]
     fn large(&self, text: &str) -> Option<Large> {
         if text.len() < large::BYTES_MIN || self.bag {
@@ -307,7 +306,7 @@ impl Inner {
         Large::new(self.shingles, self.units.blank(), text.len())
     }
 
-    /// The signature of window sums.
+    /// Computes a signature from window sums.
     #[inline(always)]
     fn sign(
         &self,
@@ -337,7 +336,7 @@ impl Inner {
         Ok(self.sign_distinct(processor, sums, picked, values))
     }
 
-    /// The signature of hashes, each once. `values` are as many as rows.
+    /// Computes a signature from distinct hashes. `values` has one element per row.
     #[inline(always)]
     fn sign_distinct(
         &self,
@@ -366,7 +365,7 @@ fn nothing() -> Error {
     Error::new(ErrorKind::Empty, "nothing to compare: there is no shingle")
 }
 
-/// The hashes of the units of all stop words, in order.
+/// The unit hashes of all stop words, sorted.
 fn stop_hashes(params: &Params, units: &units::Units) -> Vec<u64> {
     let mut hashes = Vec::new();
     scratch::with(|Scratch { split, sums, .. }| {

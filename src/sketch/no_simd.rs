@@ -1,6 +1,5 @@
-//! What stands in for `simd` where the processor is of another kind: the plain code, always.
-//!
-//! Knows nothing. The proof has no value, so what asks for one is never called.
+//! Replaces `simd` on other processor architectures: always the portable code.
+//! The proof type has no value here, so functions that take it are never called.
 
 use super::few::{Eight, FEW_MAX};
 use super::fold::scripts::{Scripts, Stretch};

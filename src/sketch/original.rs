@@ -1,21 +1,19 @@
-//! A document at hand: its signature, and its shingles to compare exactly.
-//!
-//! Knows hashes of shingles; does not know where documents come from.
+//! A document with its signature and all its shingles, for exact comparison.
+//! Shingles are represented by their hashes.
 
 use super::Signature;
 use crate::{Error, Result};
 use std::fmt;
 
-/// A document that is at hand: its signature, and the set of its shingles, by which two of them
-/// are compared exactly. Made by [`Sketcher::original_text`](crate::Sketcher::original_text) and
+/// A document with its signature and the set of its shingles, for exact comparison. Made by
+/// [`Sketcher::original_text`](crate::Sketcher::original_text) and
 /// [`Sketcher::original_items`](crate::Sketcher::original_items).
-///
-/// Shingles are held as hashes of 64 bits, 8 bytes each: of two documents of n different shingles
-/// in all, two that differ are taken for one with a chance below n^2 / 2^65.
+/// Shingles are stored as 64-bit hashes. For two documents with n distinct shingles in all, the
+/// probability that two of them collide is below n^2 / 2^65.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Original {
     signature: Signature,
-    /// Ascending, each once; of a bag those of all windows, of which two may be equal.
+    /// Ascending and distinct. For a bag: one per window, so that two may be equal.
     shingles: Vec<u64>,
 }
 
@@ -26,13 +24,13 @@ impl Original {
         Self { signature, shingles }
     }
 
-    /// Its signature: that of the same text or items.
+    /// The signature of the document.
     pub fn signature(&self) -> &Signature {
         &self.signature
     }
 
-    /// A document that was taken apart before: its signature, and its
-    /// [`Original::shingle_hashes`]. `Invalid` if these are not in ascending order.
+    /// Rebuilds a document from its signature and its [`Original::shingle_hashes`]. `Invalid` if
+    /// the hashes are not in ascending order.
     pub fn from_shingle_hashes(signature: Signature, shingles: Vec<u64>) -> Result<Self> {
         if shingles.is_sorted() {
             return Ok(Self { signature, shingles });
@@ -40,27 +38,27 @@ impl Original {
         Err(Error::invalid("hashes of shingles must be in ascending order"))
     }
 
-    /// The hashes of its shingles, ascending: what it is compared by. They depend on what the
-    /// signature depends on, and may be kept, 8 bytes a shingle, to compare it once more without
-    /// the text: [`Original::from_shingle_hashes`].
+    /// The shingle hashes, ascending. They depend on the same parameters as the signature. Store
+    /// them (8 bytes per shingle) to compare the document later without its text:
+    /// [`Original::from_shingle_hashes`].
     pub fn shingle_hashes(&self) -> &[u64] {
         &self.shingles
     }
 
-    /// The Jaccard similarity of two documents of the same parameters: shared shingles by all.
+    /// The exact Jaccard similarity of two documents of the same parameters.
     pub fn similarity(&self, other: &Self) -> f64 {
         self.overlap(other).similarity
     }
 
-    /// The same, or `None` if it is below `least`: then the comparison ends as soon as that is
-    /// certain. Costs a step per shingle at most.
+    /// The exact similarity, or `None` if it is below `least`; the comparison stops as soon as that
+    /// is certain. Costs at most one step per shingle.
     pub fn similarity_at_least(&self, other: &Self, least: f64) -> Option<f64> {
         let needed = needed_for_similarity(self, other, least);
         let similarity = self.overlap_of(other, needed)?.similarity;
         Some(similarity).filter(|similarity| *similarity >= least)
     }
 
-    /// What two documents of the same parameters have in common. Costs a step per shingle.
+    /// The overlap of two documents of the same parameters. Costs one step per shingle.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -82,7 +80,8 @@ impl Original {
         self.shingles.len()
     }
 
-    /// The same, or `None` as soon as it is certain that fewer shingles are shared than needed.
+    /// The overlap, or `None` as soon as it is certain that fewer than the needed shingles are
+    /// shared.
     pub(crate) fn overlap_of(&self, other: &Self, needed: f64) -> Option<Overlap> {
         let (mut a, mut b) = (&self.shingles[..], &other.shingles[..]);
         let mut shared = 0;
@@ -102,32 +101,32 @@ impl Original {
     }
 }
 
-/// The shared shingles that a similarity needs, give or take a rounding.
+/// Number of shared shingles that a similarity needs, up to rounding.
 pub(crate) fn needed_for_similarity(a: &Original, b: &Original, least: f64) -> f64 {
     (least * (a.len() + b.len()) as f64 / (1.0 + least) - 1e-6).max(0.0)
 }
 
-/// The shared shingles that a containment needs, give or take a rounding.
+/// Number of shared shingles that a containment needs, up to rounding.
 pub(crate) fn needed_for_containment(a: &Original, b: &Original, least: f64) -> f64 {
     (least * a.len().min(b.len()) as f64 - 1e-6).max(0.0)
 }
 
-/// What two documents have in common, counted by their shingles.
+/// The exact overlap of two documents, counted in shingles.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Overlap {
-    /// How many shingles both have.
+    /// Number of shared shingles.
     pub shared: u32,
-    /// Their Jaccard similarity: the shared shingles by all.
+    /// The Jaccard similarity: shared shingles divided by all shingles.
     pub similarity: f64,
-    /// How much of the smaller one the larger one contains: the shared shingles by those of the
-    /// smaller one. Of bags, shingles that repeat count as often as they occur.
+    /// Containment: shared shingles divided by the shingles of the smaller document. In a bag, a
+    /// repeated shingle counts as often as it occurs.
     pub containment: f64,
 }
 
 impl Overlap {
-    /// What `shared` shingles are of two documents with so many each.
+    /// The overlap of two documents with `shared` shingles in common, from their shingle counts.
     pub fn of(shared: usize, a: usize, b: usize) -> Self {
         let by = |all: usize| shared as f64 / all.max(1) as f64;
         Self {
@@ -209,7 +208,7 @@ mod tests {
         assert_eq!(again(turned).unwrap_err().kind(), crate::ErrorKind::Invalid);
     }
 
-    /// The ledger of `nearkin dedup` goes by it.
+    /// The ledger of `nearkin dedup` depends on it.
     #[test]
     fn there_are_as_many_hashes_as_the_signature_counts() {
         for bag in [false, true] {

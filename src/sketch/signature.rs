@@ -1,13 +1,12 @@
-//! The signature of one document: opaque bytes and what they may be compared with.
-//!
-//! Knows neither texts nor files.
+//! The signature of a document: opaque bytes, and the id of the parameters that made it.
+//! Independent of texts and files.
 
 use super::lane;
 use crate::{Error, ErrorKind, Params, Result, Scheme};
 use std::fmt;
 
-/// The MinHash signature of a document. Two signatures of equal ids are comparable; their bytes
-/// are the same on every machine and in every version of this crate. (`Debug` shows the first.)
+/// The MinHash signature of a document. Signatures with equal ids are comparable. Their bytes are
+/// the same on every machine and in every version of this crate. `Debug` shows the first bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Signature {
     id: u64,
@@ -17,13 +16,16 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// A signature of the values of its rows, made elsewhere, for indexes with
-    /// [`Scheme::External`]: for instance of datasketch's `hashvalues`.
+    /// Makes a signature from row values that another program computed, such as datasketch's
+    /// `hashvalues`, for indexes with [`Scheme::External`].
+    /// A value gives the same row as u32 and as u64. Lanes of 32 and 64 bits store whole values;
+    /// lanes of 8 and 16 bits store hashes of them. `shingle_count` is stored with the signature;
+    /// pass 0 if it is unknown.
     ///
-    /// The same value gives the same row as u32 and as u64. Lanes of 32 and 64 bits keep values
-    /// whole; lanes of 8 and 16 bits are mixed of them. `shingle_count` is only carried along; 0
-    /// where it is not known. Errors: `Invalid` unless there are exactly [`Params::hashes`] values,
-    /// each of them fits into its lane, and the scheme is external.
+    /// # Errors
+    ///
+    /// `Invalid`: the number of values is not [`Params::hashes`], a value does not fit into its
+    /// lane, or the scheme is not external.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -46,7 +48,7 @@ impl Signature {
         Self::of_rows(made, rows, shingle_count)
     }
 
-    /// `made` are the id, scheme, number of rows and lane bits of parameters.
+    /// `made`: id, scheme, number of rows and lane bits of the parameters.
     pub(super) fn of_rows<T: Into<u64> + Copy>(
         (id, scheme, hashes, lane_bits): (u64, Scheme, usize, u32),
         rows: &[T],
@@ -73,11 +75,10 @@ impl Signature {
         Ok(Self::new(id, lane_bits, shingle_count, bytes))
     }
 
-    /// A signature stored earlier by [`Signature::as_bytes`].
-    ///
-    /// The caller vouches that the rows were made as `params` say: this cannot be checked, and
-    /// other rows are compared as if they were. `shingle_count` is only carried along.
-    /// Errors: `Invalid` unless there are [`Params::signature_bytes`] bytes. Copies them.
+    /// Restores a signature from the bytes of [`Signature::as_bytes`].
+    /// The bytes must have been made with `params`: this cannot be checked, and other bytes give
+    /// wrong similarities. `shingle_count` is stored with the signature. Copies the bytes. Errors:
+    /// `Invalid` unless there are [`Params::signature_bytes`] bytes.
     pub fn from_bytes(params: &Params, bytes: &[u8], shingle_count: u32) -> Result<Self> {
         let expected = params.signature_bytes();
         if bytes.len() != expected {
@@ -98,35 +99,37 @@ impl Signature {
         Self { id, shingle_count, lane_bits, bytes }
     }
 
-    /// The id of what it was made with: [`Params::signature_id`](crate::Params::signature_id).
+    /// The id of its parameters: [`Params::signature_id`](crate::Params::signature_id).
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Distinct shingles of the document, or all where repeats count (`bag`).
+    /// Number of distinct shingles of the document, or of all shingles with `bag`.
     pub fn shingle_count(&self) -> u32 {
         self.shingle_count
     }
 
-    /// The rows as stored: [`Params::signature_bytes`](crate::Params::signature_bytes) bytes.
+    /// The rows in their stored form: [`Params::signature_bytes`](crate::Params::signature_bytes)
+    /// bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The rows as numbers, row 0 first: the values themselves where lanes have 32 or 64 bits, and
-    /// the 8 or 16 bits that are left of them otherwise.
+    /// The rows as numbers, row 0 first: whole values for lanes of 32 and 64 bits, otherwise the
+    /// stored 8 or 16 bits.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = u64> + '_ {
         let lane_bytes = lane::bytes(self.lane_bits);
         self.bytes.chunks_exact(lane_bytes).map(lane::number)
     }
 
-    /// The signature of the union of the two documents' sets: of each row the least value.
+    /// The signature of the union of both sets: the minimum of each row.
+    /// Exact if each row is the minimum of a hash over the set, as in MinHash; this cannot be
+    /// checked. The shingle count of the union is unknown, so it is 0.
     ///
-    /// Exact where rows are minima of a hash over the set, as those of MinHash are, which this
-    /// crate cannot check. The shingle count of the union is not known: it is 0. Errors: `Invalid`
-    /// unless rows are whole (lanes of 32 or 64 bits, of a [`Scheme::External`]), because the 8 or
-    /// 16 bits that are left of a value do not say which of two was less; `Mismatch` for signatures
-    /// of different ids.
+    /// # Errors
+    ///
+    /// `Invalid`: the lanes have 8 or 16 bits, which do not tell which of two values is smaller.
+    /// `Mismatch`: the signatures have different ids.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {

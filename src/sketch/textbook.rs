@@ -1,28 +1,27 @@
-//! The textbook scheme: k hash functions (a x + b) mod p with p = 2^61 - 1, and the least value
-//! of each (Broder 1997; Mining of Massive Datasets, section 3.3.5).
-//!
-//! Knows hashes only. Does not know lanes. Frozen: see `docs/SIGNATURES.md`.
+//! The textbook scheme: the minimum of each of k hash functions (a x + b) mod p with p = 2^61 - 1
+//! (Broder 1997; Mining of Massive Datasets, section 3.3.5).
+//! Frozen: see `docs/SIGNATURES.md`.
 
 use super::hash::split_mix;
 
 /// The Mersenne prime 2^61 - 1.
 const PRIME: u64 = (1 << 61) - 1;
 
-/// The low bits of a number that is cut in two so that the products of the parts fit 64 bits.
+/// Number of low bits when a number is split so that the products of the halves fit into 64 bits.
 const LOW_BITS: u32 = 31;
 const LOW: u64 = (1 << LOW_BITS) - 1;
 
 /// k hash functions: a from 1 to p - 1, b from 0 to p - 1.
 #[derive(Debug, Default)]
 pub(crate) struct Functions {
-    /// The low 31 bits of each a, and the 30 bits above them.
+    /// The low 31 bits and the high 30 bits of each a.
     low: Vec<u64>,
     high: Vec<u64>,
     add: Vec<u64>,
 }
 
 impl Functions {
-    /// The hash functions of `rows` rows: a and b of row i are the outputs 2i and 2i + 1 of
+    /// The hash functions of `rows` rows: a and b of row i come from the outputs 2i and 2i + 1 of
     /// SplitMix64.
     pub(crate) fn new(rows: usize, seed: u64) -> Self {
         let mut functions = Self::default();
@@ -39,7 +38,7 @@ impl Functions {
         self.add.len()
     }
 
-    /// The least value of each function over the shingles: 61 bits each.
+    /// The minimum of each function over the shingles, 61 bits each.
     #[inline(always)]
     pub(crate) fn values(&self, hashes: &[u64], least: &mut [u64]) {
         least.fill(u64::MAX);
@@ -54,17 +53,17 @@ impl Functions {
     }
 }
 
-/// (a x + b) mod p, exactly, for x below p. a and x are given as their low 31 bits and the bits
-/// above. Only products of 32 bits, no branch: the compiler turns it into vector instructions.
+/// (a x + b) mod p, exactly, for x below p. a and x are split into their low 31 bits and the rest.
+/// Only 32-bit products and no branch, so that the compiler vectorises it.
 #[inline(always)]
 fn apply(factor: (u64, u64), x: (u64, u64), add: u64) -> u64 {
     const WORD: u64 = 0xffff_ffff;
     let product = |a: u64, b: u64| (a & WORD) * (b & WORD);
     // Modulo p, 2^61 is 1, so 2^62 is 2: the product of the high parts counts twice. The middle
-    // products count 2^31 times: their bits above 2^30 wrap around to the low end.
+    // products have the weight 2^31, so their bits from 2^30 on wrap around to the low end.
     let middle = product(factor.1, x.0) + product(factor.0, x.1);
     let wrapped = (middle << 34 >> 3) + (middle >> 30);
-    // Below 5 x 2^61.
+    // The sum is below 5 x 2^61.
     let sum = product(factor.0, x.0) + product(factor.1, x.1 << 1) + wrapped + add;
     let folded = (sum & PRIME) + (sum >> 61);
     folded.min(folded.wrapping_sub(PRIME))
@@ -74,7 +73,7 @@ fn apply(factor: (u64, u64), x: (u64, u64), add: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// By a product of 128 bits, as the definition says.
+    /// The definition, by a 128-bit product.
     fn plainly(factor: u64, x: u64, add: u64) -> u64 {
         let sum = u128::from(factor) * u128::from(x) + u128::from(add);
         u64::try_from(sum % u128::from(PRIME)).unwrap()
@@ -91,7 +90,7 @@ mod tests {
         let numbers: Vec<u64> = edges.into_iter().chain(random).collect();
         for &factor in &numbers[1..] {
             for &x in &numbers {
-                // Where the sum is p or just beside it, too.
+                // Includes sums equal to p and next to it.
                 let product = plainly(factor, x, 0);
                 for add in [0, 1, PRIME - 1, PRIME - product, PRIME - 1 - product, product] {
                     let add = add % PRIME;

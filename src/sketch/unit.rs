@@ -1,8 +1,7 @@
-//! The unit hash: XXH3-64 with a seed, its short inputs written out.
-//!
-//! Knows bytes. The definition is the crate `xxhash-rust` (and `docs/SIGNATURES.md`); most words
-//! are short, and a call with its choices would cost more than the few products it makes. The
-//! four formulas are tested against the crate on every length and many seeds.
+//! The unit hash: XXH3-64 with a seed, with the formulas for short inputs inlined.
+//! The definition is the crate `xxhash-rust` (and `docs/SIGNATURES.md`). Most words are short, and
+//! a call with its branches would cost more than the few multiplications. The four formulas are
+//! tested against the crate for every length and many seeds.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -15,7 +14,7 @@ const SECRET_32: u64 = 0x78e5_c0cc_4ee6_79cb;
 const SECRET_40: u64 = 0x2172_ffcc_7dd0_5a82;
 const SECRET_48: u64 = 0x8e24_43f7_7446_08b8;
 
-/// XXH3-64 of units with one seed: the seed and what short inputs are mixed with.
+/// XXH3-64 with a fixed seed, and the constants that short inputs are mixed with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UnitHash {
     seed: u64,
@@ -43,7 +42,7 @@ impl UnitHash {
         xxh3_64_with_seed(bytes, self.seed)
     }
 
-    /// The same, as a call: where it is seldom asked for, what it needs is not to be had ready.
+    /// The same, not inlined: rare callers should not keep its constants in registers.
     #[inline(never)]
     pub(crate) fn of_long(self, bytes: &[u8]) -> u64 {
         self.of(bytes)
@@ -110,14 +109,14 @@ impl UnitHash {
     }
 }
 
-/// The halves of the product, one over the other.
+/// The folded product: its two halves combined by exclusive or.
 #[inline(always)]
 fn folded(a: u64, b: u64) -> u64 {
     let (low, high) = halves(u128::from(a) * u128::from(b));
     low ^ high
 }
 
-/// The low and the high half.
+/// The low and the high half of a 128-bit number.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "halves are wanted")]
 fn halves(wide: u128) -> (u64, u64) {

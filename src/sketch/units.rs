@@ -1,6 +1,5 @@
-//! Text to units: the words, tokens, characters or lines that windows are made of, hashed.
-//!
-//! Knows where a unit begins and ends. Does not know windows.
+//! Splits a text into units (words, tokens, characters or lines) and hashes them.
+//! Windows of units are made elsewhere (`hash`).
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -12,11 +11,11 @@ use super::unit::UnitHash;
 use super::words;
 use crate::Shingles;
 
-/// Bytes of the buffer that texts are folded into, and the most that it grows to for words.
+/// Size of the buffer for folded text in bytes, and its maximum size for words.
 const FOLDED_BYTES: usize = 12 << 10;
 const FOLDED_BYTES_MAX: usize = 256 << 20;
 
-/// Hashes the units of texts. Holds the hashes of the ASCII characters, 1 KiB.
+/// Hashes the units of texts. Contains a table of the hashes of all ASCII characters, 1 KiB.
 #[derive(Debug)]
 pub(crate) struct Units {
     rules: Rules,
@@ -33,7 +32,7 @@ impl Units {
         Self { rules, hash, ascii }
     }
 
-    /// Adds the hashes of the units of `text`, in order. Costs eight bytes of memory a unit.
+    /// Appends the unit hashes of `text`, in order. Takes eight bytes of memory per unit.
     #[inline(always)]
     pub(crate) fn of_text(
         &self,
@@ -52,12 +51,12 @@ impl Units {
         if let Some(kind) = kind
             && is_ascii(text.as_bytes())
         {
-            // White space of ASCII ends words as a blank does, and so need not be replaced.
+            // ASCII white space ends words like a space, so it need not be replaced.
             let cut = Cut { kind, lower: self.rules.lower() };
             split.hash(text.as_bytes(), cut, self.hash, processor, units);
             return;
         }
-        // A buffer of its own: the rest of `split` is used besides.
+        // A separate buffer, because the rest of `split` is in use.
         let mut folded = std::mem::take(&mut split.folded);
         match (self.rules.table(), kind) {
             (Some(table), Some(Kind::Words)) => {
@@ -70,7 +69,7 @@ impl Units {
             }
             (Some(table), None) if self.rules.space() => {
                 let letters = str::from_utf8(self.letters(text, table, processor, &mut folded));
-                // What is written is UTF-8.
+                // The buffer contains valid UTF-8.
                 self.of_letters(letters.unwrap_or_default(), shingles, split, units);
             }
             _ => self.of_any(text, shingles, split, units),
@@ -78,7 +77,7 @@ impl Units {
         split.folded = folded;
     }
 
-    /// The words of a text that is not of ASCII alone.
+    /// The words of a text with non-ASCII characters.
     #[inline(always)]
     fn words(
         &self,
@@ -119,8 +118,8 @@ impl Units {
         }
     }
 
-    /// The letters of a text as they are compared, and all white space beyond ASCII as tabs: what
-    /// white space becomes then is the same.
+    /// Normalises the text, and replaces non-ASCII white space by tabs, which later steps treat the
+    /// same.
     #[inline(always)]
     fn letters<'a>(
         &self,
@@ -153,35 +152,35 @@ impl Units {
         }
     }
 
-    /// The unit that a blank is, of characters.
+    /// The hash of a space as a unit of characters.
     pub(crate) fn blank(&self) -> u64 {
         self.ascii[usize::from(b' ')]
     }
 
-    /// Whether items are not taken as they are.
+    /// Whether items are normalised.
     #[inline]
     pub(crate) fn folds_items(&self) -> bool {
         self.rules.folds()
     }
 
-    /// The hash of an item, folded if it is text.
+    /// The hash of an item, folded if it is UTF-8.
     pub(crate) fn item(&self, item: &[u8]) -> u64 {
         let Ok(item) = str::from_utf8(item) else { return self.hash.of(item) };
         let item = self.rules.options(item);
         self.hash.of(self.rules.blanks(&self.rules.letters(&item)).as_bytes())
     }
 
-    /// The same for every text and kind of unit.
+    /// The general path: any text and kind of unit.
     #[inline(never)]
     fn of_any(&self, text: &str, shingles: Shingles, split: &mut Split, units: &mut Vec<u64>) {
         self.of_letters(&self.rules.letters(text), shingles, split, units);
     }
 
-    /// The same, when only white space and units are left to be done.
+    /// The remaining steps once characters are normalised: white space and units.
     fn of_letters(&self, text: &str, shingles: Shingles, split: &mut Split, units: &mut Vec<u64>) {
         let mut add = |unit: &[u8]| units.push(self.hash.of(unit));
         match shingles {
-            // A combining mark makes one word with whatever white space stands before it.
+            // A combining mark forms a word with the white space before it.
             Shingles::Words(_) => {
                 let cut = Cut { kind: Kind::Words, lower: false };
                 for stretch in words::stretches(&self.rules.blanks(text)) {
@@ -216,7 +215,7 @@ impl Units {
     }
 }
 
-/// `<[u8]>::is_ascii`, compiled with the caller for its processor.
+/// `<[u8]>::is_ascii`, inlined so that it is compiled for the caller's target features.
 #[inline(always)]
 fn is_ascii(text: &[u8]) -> bool {
     text.chunks(1024).all(|bytes| bytes.iter().fold(0, |all, byte| all | byte) < 128)

@@ -1,38 +1,37 @@
-//! How varied the shingles of a text are: what a set of very few of them is worth.
-//!
-//! Pure counting. Knows sums of shingles, not what they are of.
+//! The variety of a text's shingles: whether its set of shingles is large enough to be meaningful.
+//! Pure counting of window sums.
 
 use crate::sketch::hash::finalise;
 
-/// Most shingles whose repeats are counted; of more, a part that is chosen by their hashes.
+/// Maximum number of shingles that are counted. Of longer texts a sample is counted, chosen by
+/// hash.
 const COUNTED_MAX: usize = 4_096;
-/// A shingle that occurs so often is taken to be as frequent in other texts of the kind.
+/// A shingle that occurs this often is assumed to be as frequent in other texts of the kind.
 const OFTEN: usize = 5;
 
-/// How varied the shingles of a text are, from
+/// The variety of a text's shingles, from
 /// [`Sketcher::text_with_variety`](crate::Sketcher::text_with_variety).
-///
-/// A set forgets how often a shingle occurs. Tables of few digits, sequences of ACGT, "spam spam
-/// spam": such texts have nearly all shingles that their kind has, so that any two of them look
-/// like near-copies whatever they say.
+/// A set does not record how often a shingle occurs. Tables of digits, sequences of ACGT and "spam
+/// spam spam" contain nearly all shingles of their kind, so that any two such texts look like
+/// near-copies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Variety {
-    /// All shingles of the text, repeats included.
+    /// Number of shingles of the text, including repeats.
     pub shingles: usize,
-    /// How many of them differ.
+    /// Number of distinct shingles.
     pub distinct: usize,
-    /// The Jaccard similarity to be expected of another text as long that has the same shingles as
-    /// often, but drawn anew. By the estimate of Good and Turing: a shingle that is there once is
-    /// there by chance, one that is there often will be there again. 0 where fewer than a third of
-    /// the shingles are repeats, and with `bag`, which counts them.
+    /// The expected Jaccard similarity with another text of this length whose shingles are drawn
+    /// from the same distribution. Estimated after Good and Turing: a shingle that occurs once is
+    /// there by chance, a frequent shingle will occur again. 0 if fewer than a third of the
+    /// shingles are repeats, and with `bag`, which counts repeats.
     pub by_chance: f64,
 }
 
 impl Variety {
-    /// Whether other texts of the kind would be taken for copies of this one at a threshold:
-    /// compare such texts by longer shingles or by `bag`.
+    /// Whether unrelated texts of the same kind would reach `threshold`. Compare such texts by
+    /// longer shingles or with `bag`.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -57,19 +56,19 @@ impl Variety {
         Self { shingles, distinct, by_chance: 0.0 }
     }
 
-    /// Whether so many shingles are repeats that it may be too small.
+    /// Whether there are enough repeats that the set may be too small.
     pub(super) fn is_suspect(&self) -> bool {
         self.distinct * 3 <= self.shingles * 2
     }
 
-    /// Counts repeats; `sums` are those of all shingles, and are changed.
+    /// Counts repeats. `sums` are the window sums of all shingles; they are reordered.
     pub(super) fn count(self, sums: &mut Vec<u64>) -> Self {
         if sums.len() > COUNTED_MAX {
             let part = sums.len().div_ceil(COUNTED_MAX).next_power_of_two() as u64;
             sums.retain(|sum| finalise(*sum) & (part - 1) == 0);
         }
         sums.sort_unstable();
-        // By how often they occur: how many shingles.
+        // Number of shingles by frequency.
         let mut counts = [0_usize; OFTEN + 1];
         let mut often = 0_usize;
         for equal in sums.chunk_by(|a, b| a == b) {
@@ -82,7 +81,8 @@ impl Variety {
         if all == 0 {
             return self;
         }
-        // One that occurs five times and more will be there again, but for a chance of e^-5.
+        // A shingle that occurs five times or more is absent from another text with a probability
+        // of only e^-5.
         let mut shared = (often + counts[OFTEN]) as f64;
         for times in 1..OFTEN {
             let (now, next) = (counts[times] as f64, counts[times + 1] as f64);
@@ -99,7 +99,7 @@ impl Variety {
 mod tests {
     use crate::{Params, Shingles, Sketcher};
 
-    /// A text of words of a vocabulary, drawn at random.
+    /// A text of random words of a vocabulary.
     fn drawn(seed: u64, words: usize, vocabulary: u64, space: &str) -> String {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut next = || {
@@ -116,7 +116,8 @@ mod tests {
             let params = Params::builder().shingles(shingles).build().unwrap();
             let sketcher = Sketcher::new(&params);
             for (words, vocabulary) in [(300, 5), (600, 5), (2_000, 5), (9_000, 6), (3_000, 4)] {
-                // One estimate strays by what so few shingles make it; the mean of many does not.
+                // A single estimate has a large error for so few shingles; the mean of many does
+                // not.
                 let (mut real, mut told) = (0.0, 0.0);
                 for seed in 0..10 {
                     let [a, b] =
@@ -146,12 +147,12 @@ mod tests {
         for text in ["spam ".repeat(20), drawn(1, 500, 5, " "), drawn(2, 5_000, 10, " ")] {
             assert!(told(&text).is_too_small(0.7), "{:?}", told(&text));
         }
-        // The same paragraph three times is no small set.
+        // Three copies of a paragraph are not a small set.
         let paragraph = drawn(3, 400, 26, " ").repeat(3);
         for text in [drawn(4, 500, 26, " "), paragraph, "to be or not to be".to_owned()] {
             assert!(!told(&text).is_too_small(0.5), "{:?}", told(&text));
         }
-        // Exactly from the similarity on that two such texts have by chance.
+        // The limit is the similarity that two such texts have by chance.
         let some = told(&drawn(5, 600, 7, " "));
         assert!((0.1..0.9).contains(&some.by_chance), "{some:?}");
         assert!(some.is_too_small(some.by_chance));

@@ -1,11 +1,10 @@
-//! Where a text may be cut so that each part has the words it has within the whole.
-//!
-//! Knows the boundaries of Unicode's UAX #29 as far as spaces of ASCII go.
+//! Finds positions where a text can be cut so that its parts have the same words as the whole.
+//! Follows UAX #29 for ASCII spaces.
 
-/// Cuts a text into stretches of ASCII and others, before an ASCII space that stands between two
-/// other ASCII characters. There no rule of UAX #29 sees both sides: a space ends whatever is
-/// before it (WB999) but another space (WB3d), and only a combining mark could attach to it (WB4),
-/// and to all spaces before it. So each stretch has the words it has within the text.
+/// Cuts a text into ASCII and other parts, before an ASCII space between two other ASCII
+/// characters. No rule of UAX #29 looks across such a position: a space ends everything before it
+/// (WB999) except another space (WB3d), and only a combining mark could attach to it and to the
+/// spaces before it (WB4). So each part has the same words as within the text.
 pub(crate) fn stretches(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -16,7 +15,7 @@ pub(crate) fn stretches(text: &str) -> impl Iterator<Item = &str> {
                 && bytes.get(at.wrapping_sub(1)).is_some_and(is_other)
                 && bytes.get(at + 1).is_some_and(u8::is_ascii)
         };
-        // As far as ASCII goes, or else up to where it may begin.
+        // The longest ASCII part, or a part up to the next possible cut.
         let foreign = bytes.iter().position(|byte| !byte.is_ascii());
         let end = match foreign {
             None => bytes.len(),
@@ -38,7 +37,8 @@ mod tests {
 
     #[test]
     fn spaces_are_not_cut_from_spaces_that_a_mark_attaches_to() {
-        // Found by fuzzing. A mark that is a letter makes a word of all the spaces before it.
+        // Found by fuzzing: a combining mark that is a letter forms a word with all spaces before
+        // it.
         for text in ["   \u{ac9}", "a   \u{ac9} b", "\u{2003}  \u{ac9}", "\u{e9}  \u{ac9}  c d"] {
             let whole: Vec<&str> = text.unicode_words().collect();
             let parts: Vec<&str> = stretches(text).flat_map(str::unicode_words).collect();
