@@ -1,8 +1,6 @@
-//! Planted bugs: mistakes that the crash campaign switches on, one at a time, and must catch.
-//!
-//! A hook is one line, `planted!(Bug => what goes wrong)` or `planted!(Bug, wrong, right)`. Only
-//! the unit tests know the bugs: in any other build the first form is nothing at all, the second
-//! is `right`.
+//! Planted bugs: the crash campaign enables them one at a time and must detect each.
+//! A hook is one line, `planted!(Bug => wrong action)` or `planted!(Bug, wrong, right)`. Bugs exist
+//! in unit tests only: in other builds the first form expands to nothing, the second to `right`.
 
 #[cfg(not(test))]
 macro_rules! planted {
@@ -32,86 +30,87 @@ mod switch {
     use std::cell::Cell;
     use std::panic::resume_unwind;
 
-    /// What can be wrong.
+    /// The planted bugs.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(crate) enum Bug {
-        /// A published name is not made durable.
+        /// A published name is not synced.
         FolderNotSynced,
-        /// A file is published without its content being durable.
+        /// A file is published without syncing its content.
         FileNotSynced,
         /// The floor moves before the segment below it is written.
         FloorBeforeSegment,
-        /// A recovered log goes on behind what was cut.
+        /// A recovered log is appended to after its cut-off tail.
         AppendAfterTornTail,
-        /// The leader of a sync takes its mark when the sync is done.
+        /// The leader of a sync reads the synced position after the sync instead of before it.
         HorizonAfterSync,
-        /// What replay found is served without having been made durable.
+        /// Replayed changes are served without being made durable.
         TailNotFlushed,
         /// Readers see a change before its sync.
         VisibleBeforeSync,
         /// A write is acknowledged without a sync.
         WalNotSynced,
-        /// A merge removes its inputs before the catalog has let go of them.
+        /// A merge removes its inputs while the catalog still lists them.
         InputsDeletedEarly,
-        /// A flush puts the old log aside before the catalog has let go of it.
+        /// A flush recycles the old log while the catalog still lists it.
         WalRetiredEarly,
         /// A compaction commits deaths that are above the floor.
         LateDeathsCommitted,
         /// A compaction forgets the deaths above the floor.
         DeathLostInMerge,
-        /// A compaction forgets the deaths that a flush has committed meanwhile.
+        /// A compaction forgets the deaths that a concurrent flush has committed.
         DeadFileNotCarried,
-        /// A record validates wherever it lies.
+        /// The checksum of a record does not depend on its offset.
         CrcNotBoundToOffset,
-        /// A file gets the least number that the catalog does not list.
+        /// A new file reuses the smallest number that the catalog does not list.
         NumberReused,
-        /// The catalog's row is believed without its checksum.
+        /// The checksum of the catalog's row is not verified.
         RowCrcNotChecked,
-        /// A directory without a catalog is taken for an empty one.
+        /// A directory without a catalog is treated as empty.
         SweepWithoutCatalog,
-        /// What wrote nothing does not wait for what it saw.
+        /// A call that writes nothing does not wait until the changes that it saw are durable.
         IdleNotAwaited,
-        /// A newcomer is turned away before what it is a duplicate of is durable.
+        /// A newcomer is rejected before its duplicate is durable.
         RejectionNotAwaited,
         /// A log gets a record before the catalog lists it.
         RecordBeforeListed,
-        /// A full disk is taken for success.
+        /// An error of a full disk is ignored.
         FullIsSuccess,
-        /// After a failed sync the next one is believed.
+        /// After a failed sync the next sync is trusted.
         PoisonForgotten,
-        /// Opening does not make the catalog it has read durable.
+        /// Opening does not sync the catalog that it has read.
         CatalogNotSyncedAtOpen,
-        /// Damage below the horizon is cut like a torn tail.
+        /// Damage below the horizon is cut off like a torn tail.
         DamageIsTornTail,
-        /// A reader beside a writer takes records that nothing says are synced.
+        /// A reader beside a writer accepts records that may not be synced.
         HorizonIgnored,
-        /// A reader believes a copy of the catalog, whichever catalog it was taken of.
+        /// A reader trusts a copy of the catalog without comparing its hash.
         StaleCopyBelieved,
-        /// Nobody looks whether the lock of the handle is still the index's.
+        /// The lock of the handle is not checked any more.
         LockNotChecked,
-        /// A handle goes by the path of its folder.
+        /// A handle resolves its folder by path.
         FolderNotHeld,
-        /// The record of an insert does not hold the payload that stays.
+        /// The record of an insert omits the payload that is kept.
         PayloadForgotten,
-        /// A reader asks whether somebody writes before it knows of which log.
+        /// A reader checks for a writer before it knows the log.
         LockAskedEarly,
-        /// A compaction cuts payloads above 32 KiB.
+        /// A compaction truncates payloads above 32 KiB.
         PayloadCut,
-        /// A compaction copies the signatures of a run of full length from one place too early.
+        /// A compaction copies the signatures of a run of maximum length from an offset that is one
+        /// too small.
         FullRunShifted,
-        /// Keys of a batch are looked up without the dead file, after the first few candidates.
+        /// Key look-ups of a batch ignore the dead file after the first few candidates.
         LaterDeadForgotten,
         /// Later documents of a large batch get a wrong key in the table of the last band.
         LaterKeyWrong,
-        /// Queries that are asked together always say that their answers are complete.
+        /// Batched queries always report complete answers.
         AllComplete,
-        /// A compaction on a full disk does not give up the spare WAL.
+        /// A compaction on a full disk does not free the spare WAL.
         SpareKept,
-        /// A compaction that is abandoned leaves its inputs marked as being merged.
+        /// An abandoned compaction leaves its inputs marked as being merged.
         InputsLeftMarked,
-        /// A reader takes an older state for a newer one.
+        /// A reader accepts an older state as a newer one.
         ReaderGoesBack,
-        /// An idle record is taken whichever change it says it follows.
+        /// The change number of an idle record is not checked.
         IdleUnchecked,
     }
 
@@ -146,11 +145,11 @@ mod switch {
             Self::PayloadForgotten,
         ];
 
-        /// Those of a reader beside a writer: no crash shows them.
+        /// Bugs of a reader beside a writer, which no crash reveals.
         pub(crate) const BESIDE: [Self; 3] =
             [Self::HorizonIgnored, Self::StaleCopyBelieved, Self::LockAskedEarly];
 
-        /// Those at the limits of what is done together: scripts of the model must meet each.
+        /// Bugs at batching limits, which the scripts of the model must reach.
         pub(crate) const AT_LIMITS: [Self; 5] = [
             Self::PayloadCut,
             Self::FullRunShifted,
@@ -165,12 +164,12 @@ mod switch {
         static VISITING: Cell<bool> = const { Cell::new(false) };
     }
 
-    /// Whether this thread has the bug.
+    /// Whether the bug is enabled on this thread.
     pub(crate) fn is_on(bug: Bug) -> bool {
         BUG.get() == Some(bug)
     }
 
-    /// Switches a bug on for this thread, until dropped.
+    /// Enables a bug on this thread until the guard is dropped.
     #[derive(Debug)]
     pub(crate) struct Planted;
 
@@ -187,19 +186,19 @@ mod switch {
         }
     }
 
-    /// Runs a test with a bug, which must fail it.
+    /// Runs a test with a bug, and panics unless the test fails.
     pub(crate) fn assert_caught(bug: Bug, test: impl FnOnce() + std::panic::UnwindSafe) {
         let _planted = Planted::new(bug);
         let passed = std::panic::catch_unwind(test).is_ok();
         assert!(!passed, "not caught: {bug:?}");
     }
 
-    /// How a caller who would have to wait leaves [`while_visiting`].
+    /// The panic payload of a visitor that would have to wait, in [`while_visiting`].
     #[derive(Debug)]
     pub(crate) struct WouldWait;
 
-    /// Does what a second caller would do while the first waits, in the first one's thread: where
-    /// it would have to wait for the first, it unwinds instead and never gets its answer.
+    /// Runs the call of a second caller on the first caller's thread while the first waits. If the
+    /// second would have to wait for the first, it unwinds and gets no answer.
     pub(crate) fn while_visiting<T>(visit: impl FnOnce() -> T) -> Result<T, WouldWait> {
         VISITING.set(true);
         let visited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(visit));
@@ -210,7 +209,7 @@ mod switch {
         })
     }
 
-    /// Called before a wait for another thread.
+    /// Called before every wait for another thread.
     pub(crate) fn about_to_wait() {
         if VISITING.get() {
             resume_unwind(Box::new(WouldWait));

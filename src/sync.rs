@@ -1,15 +1,12 @@
-//! What threads share and wait for: the standard library's, or, in tests compiled with
-//! `--cfg shuttle`, that of the schedule explorer, which then decides at each of them who goes on.
-//!
-//! Whatever one thread of the engine may wait for another at, or tells it by, comes from here:
-//! locks, condition variables, channels, threads, and atomics that others go by. What comes from
-//! `std` directly has to give its reason, which is one of two: only one thread ever touches it (the
-//! catalog's backend inside a commit), or a race in it costs time only (the checked bits of blocks;
-//! whose turn it is to take which copy of the view). Nothing else belongs here; nothing here is
-//! written by us.
-//!
-//! The explorer's condition variables never time out and never wake for nothing, its sleep only
-//! lets others go first, and its atomics are all in one order.
+//! Synchronisation primitives: those of the standard library, or with `--cfg shuttle` those of the
+//! schedule explorer, which then chooses the thread to run at each of them.
+//! All primitives by which threads of the engine wait for or signal each other come from here:
+//! locks, condition variables, channels, threads, and atomics that order memory. A direct use of
+//! `std` needs one of two reasons: only one thread uses it (the catalog's backend during a commit),
+//! or a race in it only costs time (the verified bits of blocks, the choice of a copy of the view).
+//! This module contains re-exports only.
+//! In the explorer, condition variables have no timeouts and no spurious wake-ups, sleep only
+//! yields, and all atomics are sequentially consistent.
 
 #[cfg(not(all(shuttle, test)))]
 mod chosen {
@@ -26,12 +23,12 @@ mod chosen {
 }
 
 pub(crate) use chosen::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
-// Only the pool of maintenance threads has one, which the explorer does not see.
+// Only the pool of maintenance threads uses this; the explorer does not run it.
 #[cfg(not(all(shuttle, test)))]
 pub(crate) use chosen::OnceLock;
 pub(crate) use chosen::{atomic, mpsc, thread};
-// The explorer has none of its own: counting owners is no place where threads meet.
+// The explorer has no version of this: reference counting does not synchronise threads here.
 pub(crate) use std::sync::{Arc, PoisonError, TryLockError, Weak};
-// Atomics that no thread goes by: a race costs time only, so the explorer need not see them. Of the
-// engine's files only `index/view.rs` may say so.
+// Atomics without ordering requirements: a race only costs time, so the explorer need not see them.
+// In the engine only `index/view.rs` may use them.
 pub(crate) use std::sync::atomic as unexplored;

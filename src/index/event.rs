@@ -1,7 +1,6 @@
-//! Events: what the engine does on its own, for a listener of the caller's.
-//!
-//! Events are noted where they happen, under whatever locks, and told where none is held: so a
-//! listener may call the index.
+//! Events: background work and failures, reported to a listener of the caller.
+//! Events are queued where they happen, possibly under locks, and delivered when no lock is held,
+//! so that a listener may call the index.
 
 use crate::ErrorKind;
 use crate::index::core::Core;
@@ -14,13 +13,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Events that wait to be told; more are dropped.
+/// Maximum number of queued events; more are dropped.
 const WAITING_MAX: usize = 1_024;
-/// A write that takes so long, but for its sync, has stalled.
+/// A write has stalled if it takes this long, not counting its sync.
 const STALL: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 50 });
 
-/// What an index did, beside what was asked of it: see
-/// [`Options::on_event`](crate::Options::on_event).
+/// Background work and failures of an index: see [`Options::on_event`](crate::Options::on_event).
 ///
 /// ```
 /// use nearkin::Event;
@@ -39,75 +37,75 @@ const STALL: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 50 });
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Event {
-    /// Opening found what an unclean end had left.
+    /// Opening recovered from an unclean end.
     #[non_exhaustive]
     Recovered {
         /// Changes replayed from the log.
         changes: u64,
-        /// Bytes at the end of the log that were no whole record.
+        /// Bytes of incomplete records at the end of the log, which were cut off.
         bytes_cut: u64,
         /// Unlisted files that were removed.
         files_swept: u64,
     },
-    /// The memtable became a segment, or was seen to hold nothing live.
+    /// A flush wrote the memtable to a segment, or found nothing live in it.
     #[non_exhaustive]
     Flushed {
         /// Documents of the new segment.
         documents: u64,
-        /// Its bytes.
+        /// Size of the new segment in bytes.
         bytes: u64,
-        /// How long writers had to wait for it.
+        /// Time that writers waited for the flush.
         duration: Duration,
     },
-    /// A compaction has begun.
+    /// A compaction has started.
     #[non_exhaustive]
     CompactionBegun {
-        /// How many segments are merged.
+        /// Number of segments to merge.
         segments: u64,
-        /// Their live documents.
+        /// Number of their live documents.
         documents: u64,
     },
-    /// A compaction has ended well.
+    /// A compaction has succeeded.
     #[non_exhaustive]
     Compacted {
-        /// How many segments were merged.
+        /// Number of merged segments.
         segments: u64,
         /// Documents of the new segment.
         documents: u64,
         /// Its bytes.
         bytes: u64,
-        /// How long it took, pauses between its steps included.
+        /// Duration, including pauses between its steps.
         duration: Duration,
     },
     /// Documents older than [`Options::ttl`](crate::Options::ttl) were removed.
     #[non_exhaustive]
     Expired {
-        /// How many.
+        /// Number of removed documents.
         documents: u64,
     },
-    /// A step of maintenance failed; it is tried again. Told once for as long as the message
-    /// stays the same.
+    /// A step of maintenance failed and will be retried. Reported once as long as the message stays
+    /// the same.
     #[non_exhaustive]
     MaintenanceFailed {
-        /// What kind of failure.
+        /// Kind of the error.
         kind: ErrorKind,
-        /// What failed.
+        /// Message of the error.
         message: String,
     },
-    /// An insert, a remove or a batch waited for more than 50 ms, for other writers, a flush or a
-    /// compaction (not for its sync).
+    /// A write waited more than 50 ms for other writers, a flush or a compaction, not counting its
+    /// sync.
     #[non_exhaustive]
     WriterStalled {
-        /// How long.
+        /// Duration of the wait.
         duration: Duration,
     },
-    /// A sync failed: the handle writes nothing more.
+    /// A sync failed: the handle refuses all further writes.
     #[non_exhaustive]
     Poisoned {
         /// What failed.
         message: String,
     },
-    /// The handle is no longer the index's one writer, and writes nothing more.
+    /// The handle is no longer the only writer of the index, and refuses all further writes.
     #[non_exhaustive]
     LockLost {
         /// Why.
@@ -146,21 +144,21 @@ impl fmt::Display for Event {
 /// The function that receives events.
 pub(crate) type Listener = Arc<dyn Fn(&Event) + Send + Sync>;
 
-/// The events of one handle that were not told yet.
+/// The queued events of a handle.
 #[derive(Default)]
 pub(crate) struct Events {
     listener: Option<Listener>,
     waiting: Mutex<Waiting>,
-    /// Whether there may be any: looked at by every call.
+    /// Whether the queue may be non-empty. Every call reads this.
     may_wait: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     events: VecDeque<Event>,
-    /// Somebody is telling, and goes on until none is left.
+    /// A thread is delivering events, and continues until the queue is empty.
     is_told: bool,
-    /// What the listener last panicked with.
+    /// Message of the listener's last panic.
     panic: Option<String>,
 }
 
@@ -177,7 +175,7 @@ impl Events {
         self.listener.is_some() || cfg!(feature = "log")
     }
 
-    /// Notes an event, to be told when no lock is held.
+    /// Queues an event for delivery when no lock is held.
     pub(crate) fn note(&self, event: impl FnOnce() -> Event) {
         if !self.is_wanted() {
             return;
@@ -190,20 +188,20 @@ impl Events {
         self.may_wait.store(true, Ordering::Release);
     }
 
-    /// The time, if somebody wants to know how long things take.
+    /// The current time, if there is a listener.
     pub(crate) fn now(&self) -> Option<Instant> {
         self.is_wanted().then(Instant::now)
     }
 
-    /// Notes a write that began then, if it was long.
+    /// Queues a stall event if the write took too long.
     pub(crate) fn note_stall(&self, begun: Option<Instant>) {
         if let Some(duration) = begun.map(|begun| begun.elapsed()).filter(|took| *took > STALL) {
             self.note(|| Event::WriterStalled { duration });
         }
     }
 
-    /// Tells what was noted. One thread tells at a time, so that all hear it in order; a listener
-    /// that calls the index comes here again, and leaves it to itself.
+    /// Delivers queued events. One thread at a time delivers, so that events stay in order. A
+    /// nested call, by a listener that calls the index, returns at once.
     pub(crate) fn tell(&self) {
         if !self.may_wait.load(Ordering::Acquire) {
             return;
@@ -228,13 +226,13 @@ impl Events {
         self.may_wait.store(false, Ordering::Release);
     }
 
-    /// What the listener panicked with, if it did.
+    /// Message of the listener's last panic, if any.
     pub(crate) fn panic(&self) -> Option<String> {
         self.lock().panic.clone()
     }
 }
 
-/// What a panic was begun with.
+/// The message of a panic payload.
 #[expect(clippy::needless_pass_by_value, reason = "a panic is handed over so")]
 fn what_it_said(panic: Box<dyn std::any::Any + Send>) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
@@ -259,8 +257,8 @@ impl fmt::Debug for Events {
     }
 }
 
-/// An index while a call of a handle is under way: at its end, when all locks are let go, what
-/// happened meanwhile is told.
+/// Guard of a call on a handle. When it is dropped, all locks have been released and the queued
+/// events are delivered.
 pub(crate) struct Here<'a>(pub(super) &'a Core);
 
 impl Deref for Here<'_> {

@@ -1,32 +1,33 @@
-//! The rows of the band join, and which shard a key belongs to.
+//! The rows of the band join, and the shard of a key.
 
 use crate::sketch::band_key;
 use crate::{Error, Params, Result};
 use std::ops::Range;
 
-/// One row of the band join: a document is in the bucket (`band`, `band_key`).
-///
-/// 17 bytes where the bands have numbers below 256, else 18. Two documents that share the band are
-/// in the same bucket; that two documents of a bucket share it, [`Verifier`](super::Verifier)
-/// decides.
+/// A row of the band join: a document is in the bucket (`band`, `band_key`).
+/// 17 bytes for band numbers below 256, else 18. Documents that share a band are in the same
+/// bucket. The converse may fail by a hash collision: [`Verifier`](super::Verifier) checks it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct BandEntry {
-    /// The number of the band, from 0.
+    /// Number of the band, from 0.
     pub band: u16,
-    /// The hash of the rows of the band, as `docs/SIGNATURES.md` defines it.
+    /// Hash of the band's rows, defined in `docs/SIGNATURES.md`.
     pub band_key: u64,
     /// The caller's number of the document.
     pub document: u64,
 }
 
-/// The rows of the band join for a batch of documents: of each document in turn one row per band
-/// of `bands`.
+/// The rows of the band join for a batch of documents: per document, in order, one row per band of
+/// `bands`.
+/// `signatures` are the concatenated bytes of the signatures ([`crate::Signature::as_bytes`]), and
+/// `documents` the caller's numbers for them. With a part of the bands per pass, the join takes
+/// several passes with a smaller shuffle each.
 ///
-/// `signatures` are the bytes of the signatures ([`crate::Signature::as_bytes`]) end to end, and
-/// `documents` the caller's numbers for them. A range smaller than all bands makes the join in
-/// several passes, each with a smaller shuffle. Errors: `Invalid` if there
-/// are not [`Params::signature_bytes`] bytes per document, or no such bands.
+/// # Errors
+///
+/// `Invalid`: there are not [`Params::signature_bytes`] bytes per document, or a band does not
+/// exist.
 ///
 /// ```
 /// # fn main() -> nearkin::Result<()> {
@@ -71,7 +72,7 @@ pub fn band_entries(
     Ok(entries)
 }
 
-/// How many signatures lie end to end in `signatures`.
+/// Number of concatenated signatures.
 pub(super) fn count_of(params: &Params, signatures: &[u8]) -> Result<usize> {
     let each = params.signature_bytes();
     if signatures.len().is_multiple_of(each) {
@@ -81,10 +82,9 @@ pub(super) fn count_of(params: &Params, signatures: &[u8]) -> Result<usize> {
     Err(Error::invalid(format!("{bytes} bytes are no whole number of signatures of {each} bytes")))
 }
 
-/// The shard that a key belongs to: XXH3-64 of its bytes (seed 0) modulo `shards`.
-///
-/// The same on every machine and in every version, so that a later version of a document comes to
-/// the shard of the one before. Of no shards at all it is 0.
+/// The shard of a key: XXH3-64 of its bytes (seed 0) modulo `shards`.
+/// The same on every machine and in every version, so that all versions of a document are in the
+/// same shard. Returns 0 if `shards` is 0.
 ///
 /// ```
 /// use nearkin::shards::shard_of;

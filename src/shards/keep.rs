@@ -1,14 +1,13 @@
-//! Deduplication of pairs: which nodes stay.
+//! Deduplication by pairs.
 
 use std::collections::BTreeMap;
 
-/// The nodes that deduplication drops, each with the least kept node that it has an edge to, in
-/// order of the nodes. All other nodes stay.
-///
-/// In order of the nodes, a node is dropped if it has an edge to a node that was kept before it:
-/// the rule of `docs/DEDUP.md`, where the order of the nodes is the order of preference. Edges have
-/// no direction. Components do not influence each other: a partition that has whole components
-/// decides on them alone. Memory is a copy of the edges.
+/// The nodes that deduplication drops, in ascending order, each with the least kept node that it
+/// has an edge to. All other nodes are kept.
+/// In ascending order, a node is dropped if it has an edge to a kept node before it. This is the
+/// rule of `docs/DEDUP.md`, with the order of the nodes as the order of preference. Edges are
+/// undirected. Components are independent, so a partition of whole components can be decided alone.
+/// Memory: a copy of the edges.
 ///
 /// ```
 /// use nearkin::shards::dropped;

@@ -1,9 +1,7 @@
-//! Beyond one machine: the steps by which a cluster finds all pairs and clusters, as pure
-//! functions of batches.
-//!
-//! An answer depends only on the parameters and on which documents are live, so that documents can
-//! be cut into any number of shards and the answer stays the same, to the bit. Whatever moves
-//! batches between machines (Spark, Ray, a shell script) does the rest: see `docs/SHARDS.md`.
+//! Pure functions of batches, by which a cluster of machines finds all pairs and clusters.
+//! An answer depends only on the parameters and on which documents are live, so it is the same, to
+//! the bit, for any number of shards. An engine that moves batches between machines (Spark, Ray, a
+//! shell script) does the rest: see `docs/SHARDS.md`.
 //!
 //! All pairs, step by step:
 //!

@@ -1,4 +1,4 @@
-//! Which documents of a bucket are pairs: the law, without an index.
+//! Finds the pairs of a bucket by the law, without an index.
 
 use super::bands::count_of;
 use crate::format::bytes::index;
@@ -7,40 +7,41 @@ use crate::sketch::{Agreement, first_shared_band};
 use crate::{Error, Params, Result};
 use std::ops::Range;
 
-/// Decides which documents of one bucket are pairs: those that have enough equal rows and share no
-/// band before this one. A pair is thus found once, however many buckets it meets in.
-///
-/// Two documents of a bucket need not share its band (hashes of different rows may be equal): this
-/// is checked, too. Pure and `Sync`.
+/// Finds the pairs among the documents of a bucket: they have enough equal rows and share no
+/// earlier band. So a pair is found exactly once, however many bands it shares.
+/// Documents of a bucket need not share the band, because hashes can collide: this is checked, too.
+/// Pure and `Sync`.
 #[derive(Debug, Clone)]
 pub struct Verifier {
     params: Params,
     equal_rows_min: u32,
 }
 
-/// Two documents of one call that are a pair.
+/// A pair of documents of a call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct VerifiedPair {
-    /// The number of a document in the call: of its first batch, where there are two.
+    /// Index of the first document, in the first batch if there are two.
     pub a: usize,
-    /// The number of the other one: of the second batch, where there are two.
+    /// Index of the second document, in the second batch if there are two.
     pub b: usize,
-    /// How many rows are equal: what answers are ordered by.
+    /// Number of equal rows, by which answers are ordered.
     pub equal_rows: u32,
-    /// The estimate of the Jaccard similarity.
+    /// The estimated Jaccard similarity.
     pub similarity: f64,
 }
 
 impl Verifier {
-    /// For pairs of at least this similarity. Errors: `Invalid` (threshold not from 0 to 1).
+    /// A verifier for pairs of at least this similarity. Errors: `Invalid` (a threshold outside 0
+    /// to 1).
     pub fn new(params: &Params, threshold: f64) -> Result<Self> {
         check_threshold(threshold)?;
         Ok(Self { params: params.clone(), equal_rows_min: params.equal_rows_min(threshold) })
     }
 
-    /// The equal rows of two documents of a bucket of `band`, if they are a pair that counts there.
-    /// Errors: `Invalid` (a signature of another length, no such band).
+    /// The number of equal rows of two documents of a bucket of `band`, if they are a pair that
+    /// counts in this band. Errors: `Invalid` (a signature of another length, or a band that does
+    /// not exist).
     pub fn pair(&self, band: u16, a: &[u8], b: &[u8]) -> Result<Option<u32>> {
         self.check_band(band)?;
         let bytes = self.params.signature_bytes();
@@ -52,8 +53,8 @@ impl Verifier {
         Ok(self.score(band, a, b))
     }
 
-    /// The pairs among the documents of a bucket, or of a part of one. `signatures` are their bytes
-    /// end to end. Costs n^2 / 2 comparisons. Errors: `Invalid`.
+    /// The pairs among the documents of a bucket or of a block of one. `signatures` are their
+    /// concatenated bytes. Costs n^2 / 2 comparisons. Errors: `Invalid`.
     pub fn bucket(&self, band: u16, signatures: &[u8]) -> Result<Vec<VerifiedPair>> {
         self.check_band(band)?;
         count_of(&self.params, signatures)?;
@@ -67,8 +68,7 @@ impl Verifier {
         Ok(pairs)
     }
 
-    /// The pairs between two parts of a bucket, which have no document in common. Errors:
-    /// `Invalid`.
+    /// The pairs between two disjoint blocks of a bucket. Errors: `Invalid`.
     pub fn between(&self, band: u16, left: &[u8], right: &[u8]) -> Result<Vec<VerifiedPair>> {
         self.check_band(band)?;
         count_of(&self.params, left)?;
@@ -110,9 +110,9 @@ impl Verifier {
     }
 }
 
-/// The parts that a bucket of `count` documents is compared in, where it is too large for one task:
-/// pairs of blocks of at most `block` documents. Of two equal ranges the pairs among one block are
-/// asked for ([`Verifier::bucket`]), of others those between two ([`Verifier::between`]).
+/// Splits the comparison of a bucket of `count` documents into tasks: pairs of blocks of at most
+/// `block` documents. Use [`Verifier::bucket`] for two equal ranges, and [`Verifier::between`] for
+/// different ones.
 ///
 /// ```
 /// use nearkin::shards::blocks;

@@ -1,8 +1,7 @@
-//! A storage whose changes are refused once the lock of the handle is lost.
-//!
-//! Reads go on. Nothing is created, renamed, removed or opened for writing unless the lock was
-//! checked just before; the check cannot be forgotten, since it is part of this type. Once the
-//! handle is shut down the folder is let go, and everything is refused.
+//! A storage that refuses changes once the lock of the handle is lost.
+//! Reads still work. Every create, rename, remove and open for writing checks the lock first,
+//! because the check is part of this type. After a shutdown the folder is released and all calls
+//! are refused.
 
 use super::lock::{Lock, LockLost};
 use super::{Counters, Entry, File, OpenMode, Storage};
@@ -10,12 +9,13 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
-/// The storage of one open index.
+/// The storage of an open index.
 #[derive(Debug)]
 pub(crate) struct Guarded {
-    /// None once the folder was let go. Locked only to look which.
+    /// `None` after the folder was released. The lock is held only to read this field.
     storage: RwLock<Option<Arc<dyn Storage>>>,
-    /// Weak: files that outlive the handle hold their storage, and must not keep its lock.
+    /// Weak, because open files hold the storage: a file that outlives the handle must not keep the
+    /// lock.
     lock: Weak<Lock>,
 }
 
@@ -29,7 +29,7 @@ impl Guarded {
         storage.clone().ok_or_else(|| LockLost::Released.into())
     }
 
-    /// The storage, if it may be changed.
+    /// The storage, if the lock is still held.
     fn checked(&self) -> io::Result<Arc<dyn Storage>> {
         self.lock.upgrade().ok_or(LockLost::Released)?.check()?;
         self.storage()

@@ -1,18 +1,17 @@
-//! The guard of a file lock, and whether the lock is still what it was. Knows nothing of what it
-//! guards.
+//! The guard of a file lock, and the check whether the lock is still valid.
 
 use std::fmt;
 use std::io;
 use std::sync::OnceLock;
 
-/// Why a lock that was taken no longer keeps other writers out.
+/// Why a lock no longer excludes other writers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockLost {
-    /// This process is a forked copy of the one that took the lock.
+    /// This process was forked from the process that took the lock.
     Forked,
-    /// No file has the lock's name: it was removed or moved away, alone or with its folder.
+    /// The lock file was removed or moved, alone or with its folder.
     Removed,
-    /// Another file has the lock's name.
+    /// Another file has the name of the lock file.
     Replaced,
     /// The handle that took the lock has released it.
     Released,
@@ -38,17 +37,16 @@ impl From<LockLost> for io::Error {
 }
 
 impl LockLost {
-    /// The lost lock that made a call fail, if that is why it failed.
+    /// The lost lock, if it caused this I/O error.
     pub(crate) fn of(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref::<Self>().copied()
     }
 }
 
-/// What holds a lock; dropping it releases the lock.
+/// A held lock. Dropping it releases the lock.
 pub(crate) trait Guard: Send + Sync {
-    /// Whether the file that is locked still has the name under which it was locked, and this
-    /// process is the one that locked it: else the error is a [`LockLost`]. Another one is the
-    /// system's, which could not tell.
+    /// Checks that the locked file still has its name and that this process locked it. The error
+    /// wraps a [`LockLost`] if not; any other error is one of the operating system.
     fn check(&self) -> io::Result<()>;
 }
 
@@ -63,8 +61,8 @@ impl Lock {
         Self { guard: Box::new(guard), lost: OnceLock::new() }
     }
 
-    /// Whether it still keeps other writers out. Once it did not, it never does again: what was
-    /// written meanwhile is unknown.
+    /// Whether the lock still excludes other writers. A lost lock stays lost, because another
+    /// process may have written meanwhile.
     pub(crate) fn check(&self) -> io::Result<()> {
         if let Some(lost) = self.lost.get() {
             return Err((*lost).into());

@@ -1,5 +1,5 @@
-//! A storage in memory, for an index that is not to outlive its handle. It keeps what a disk keeps
-//! but for its durability: nothing of it is synced, and nobody else can open it.
+//! An in-memory storage, for an index that does not outlive its handle. It behaves like a disk, but
+//! nothing is durable and no other process can open it.
 
 use super::lock::{Guard, Lock};
 use super::{Counters, Entry, File, Map, OpenMode, Storage, parent_of};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-/// Folders and files; gone with the last handle, file or map.
+/// Folders and files. They are freed with the last handle, file or map.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Memory {
     nodes: Arc<Mutex<BTreeMap<PathBuf, Node>>>,
@@ -24,19 +24,19 @@ enum Node {
 }
 
 impl Memory {
-    /// Whether anything still holds it.
+    /// Whether anything still holds a reference.
     #[cfg(test)]
     pub(crate) fn weak(&self) -> std::sync::Weak<impl Sized + use<>> {
         Arc::downgrade(&self.nodes)
     }
 
     fn nodes(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Node>> {
-        // No section under this lock leaves it half changed.
+        // No critical section leaves the value inconsistent.
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Whether there is a folder of this name: where relative paths begin, there always is.
+/// Whether the folder exists. The current folder always does.
 fn is_folder(nodes: &BTreeMap<PathBuf, Node>, dir: &Path) -> bool {
     dir == Path::new(".") || matches!(nodes.get(dir), Some(Node::Folder))
 }
@@ -142,7 +142,7 @@ impl Storage for Memory {
 
     fn lock_shared(&self, path: &Path) -> io::Result<Lock> {
         self.bytes_of(path)?;
-        // Nobody shares a lock in one process for longer than a look.
+        // Within one process, shared locks are only held for a check.
         self.lock(path)
     }
 
@@ -156,7 +156,7 @@ impl Storage for Memory {
         Ok(())
     }
 
-    /// None of a disk's.
+    /// No operation of a disk.
     fn counters(&self) -> Counters {
         Counters::default()
     }
@@ -166,7 +166,7 @@ impl Storage for Memory {
     }
 }
 
-/// The one lock there is.
+/// The exclusive lock.
 struct Held(Arc<AtomicBool>);
 
 impl Guard for Held {
@@ -181,7 +181,7 @@ impl Drop for Held {
     }
 }
 
-/// A file. A map shares its bytes: a file that is mapped is never written again.
+/// A file. Maps share its bytes, because a mapped file is never written again.
 #[derive(Debug, Default)]
 struct MemoryFile(RwLock<Arc<Vec<u8>>>);
 

@@ -1,8 +1,6 @@
-//! Files and folders, and nothing about their content.
-//!
-//! Every file operation of the crate goes through [`Storage`] and [`File`], so that a simulated
-//! disk can stand in for the real one. The primitives are here; what is composed of them
-//! ([`publish`], [`create_dirs`]) is too, in terms of the primitives only.
+//! Files and folders, independent of their content.
+//! All file operations of the crate go through [`Storage`] and [`File`], so that tests can use a
+//! simulated disk. Composed operations ([`publish`], [`create_dirs`]) use these primitives only.
 
 #[cfg(unix)]
 mod at;
@@ -28,7 +26,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How [`Storage::open`] opens a file.
+/// Modes of [`Storage::open`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenMode {
     /// An existing file, for reading.
@@ -39,23 +37,23 @@ pub(crate) enum OpenMode {
     Create,
 }
 
-/// One name in a folder.
+/// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) is_dir: bool,
 }
 
-/// The names that std lists.
+/// Converts the entries that `std` lists.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn entries_of(listed: std::fs::ReadDir) -> io::Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for entry in listed {
         let entry = entry?;
-        // The folder mostly says so itself.
+        // Most file systems return the type with the entry.
         let kind = match entry.file_type() {
             Ok(kind) => kind,
-            // Removed since the folder was read: by now it is not there.
+            // The entry was removed since the folder was read: skip it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
@@ -65,7 +63,7 @@ fn entries_of(listed: std::fs::ReadDir) -> io::Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// What a storage has done since it was made.
+/// Counters of a storage since its creation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counters {
     pub(crate) bytes_read: u64,
@@ -73,88 +71,92 @@ pub(crate) struct Counters {
     pub(crate) syncs: u64,
 }
 
-/// A disk, or something that behaves like one and can lose its power.
+/// A disk, or a simulation of one that can lose its power.
 pub(crate) trait Storage: Send + Sync + fmt::Debug {
-    /// The same storage with the folder `dir` held: from then on paths below `dir` lead into the
-    /// folder that had this path, wherever it is moved. `NotFound` if there is none.
+    /// Returns this storage with the folder `dir` held open: paths below `dir` refer to that folder
+    /// even after it is moved. `NotFound` if the folder does not exist.
     fn hold(&self, dir: &Path) -> io::Result<Arc<dyn Storage>>;
-    /// Whether the path of a held folder leads there, or nowhere: not to something else.
+    /// Whether the path of a held folder still refers to it, or to nothing. False if it refers to
+    /// something else.
     fn is_at(&self, dir: &Path) -> io::Result<bool>;
-    /// Creates one folder; its parent must exist. `AlreadyExists` if there is one.
+    /// Creates a folder; its parent must exist. `AlreadyExists` if the name is taken.
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
-    /// The names in a folder, sorted. `NotFound` if there is none.
+    /// The entries of a folder, sorted by name. `NotFound` if the folder does not exist.
     fn list(&self, dir: &Path) -> io::Result<Vec<Entry>>;
-    /// The length of a file, or of whatever else has this name (a link's own), in bytes. `NotFound`
-    /// if nothing has.
+    /// The length in bytes of the file or other entry with this name (links are not followed).
+    /// `NotFound` if there is none.
     fn bytes_of(&self, path: &Path) -> io::Result<u64> {
         self.open(path, OpenMode::Read)?.bytes()
     }
-    /// Opens a file. `NotFound` if it is missing (but for `Create`).
+    /// Opens a file. `NotFound` if it does not exist (except with `Create`).
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
-    /// Renames a file, replacing any at `to`.
+    /// Renames a file and replaces an existing file at `to`.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Renames a file; `AlreadyExists` if there is one at `to`.
+    /// Renames a file. `AlreadyExists` if there is something at `to`.
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Removes a file. Handles and maps of it stay usable.
+    /// Removes a file. Its open handles and maps stay valid.
     fn remove(&self, path: &Path) -> io::Result<()>;
-    /// Makes the names in a folder durable.
+    /// Syncs a folder, which makes the names in it durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
-    /// Takes the exclusive lock of a file, creating the file if it is missing (it is left empty
-    /// and never removed). `WouldBlock` if another handle holds it. Released by dropping.
+    /// Takes the exclusive lock of a file. Creates the file if needed; it stays empty and is never
+    /// removed. `WouldBlock` if another handle holds a lock. Dropping the result releases the lock.
     fn lock(&self, path: &Path) -> io::Result<lock::Lock>;
-    /// Takes a lock that many may hold, and nobody who has the exclusive one. Creates nothing:
-    /// `NotFound` if there is no such file.
+    /// Takes a shared lock of a file, which excludes the exclusive one. `NotFound` if the file does
+    /// not exist.
     fn lock_shared(&self, path: &Path) -> io::Result<lock::Lock>;
-    /// Gives a file a second name, in another folder of the same file system.
+    /// Creates a hard link to a file, in another folder of the same file system.
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// What was done so far.
+    /// The counters of this storage.
     fn counters(&self) -> Counters;
-    /// Whether it is gone with its last handle, so that what is to stay goes elsewhere.
+    /// Whether the content is lost with the last handle (in memory).
     fn is_temporary(&self) -> bool {
         false
     }
-    /// Lets go of the folder that is held, for good: whatever is asked for after it is refused.
-    /// Does nothing to a storage that belongs to no handle.
+    /// Releases the held folder permanently: all later calls fail. Does nothing for a storage
+    /// without a held folder.
     fn release(&self) {}
 }
 
-/// An open file. All access is positioned; none of it moves a cursor.
+/// An open file. All access is positioned; there is no cursor.
 pub(crate) trait File: Send + Sync + fmt::Debug {
     /// The length in bytes.
     fn bytes(&self) -> io::Result<u64>;
-    /// Fills `buffer` from `offset`; `UnexpectedEof` where the file ends first.
+    /// Fills `buffer` from `offset`. `UnexpectedEof` if the file is too short.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
-    /// The same if that needs no wait for a disk; whether it was done. If not, `buffer` holds
-    /// anything, and nothing is known of the disk.
+    /// Fills `buffer` only if the data are in the page cache, and returns whether they were. If
+    /// not, the content of `buffer` is unspecified.
     fn read_at_hand(&self, _buffer: &mut [u8], _offset: u64) -> bool {
         false
     }
-    /// Writes all of `buffer` at `offset`, extending the file if need be. After an error any part
-    /// of it may have been written.
+    /// Writes all of `buffer` at `offset`, and extends the file if needed. After an error any part
+    /// may have been written.
     fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()>;
-    /// Has the disk begin with these bytes, which were just written, mostly without waiting: a sync
-    /// that comes later has the less to do. Promises nothing. An error is as one of `sync`: nothing
-    /// is known of what was written since the last success, and no later sync need tell of it.
+    /// Starts writeback of bytes that were just written, mostly without blocking, so that a later
+    /// sync has less to do. Promises nothing. An error means the same as one of `sync`: the state
+    /// of everything written since the last successful sync is unknown, and later syncs may not
+    /// report it.
     fn start_writing(&self, _offset: u64, _bytes: u64) -> io::Result<()> {
         Ok(())
     }
-    /// Cuts or extends (with zeros) the file.
+    /// Truncates the file, or extends it with zeros.
     fn set_bytes(&self, bytes: u64) -> io::Result<()>;
-    /// Makes content and length durable. After an error nothing is known of what was written
-    /// since the last success.
+    /// Makes content and length durable. After an error the state of everything written since the
+    /// last successful sync is unknown.
     fn sync(&self) -> io::Result<()>;
-    /// The whole file as memory. Only for files that are published and never written again.
+    /// Maps the whole file. Only for published files, which are never written again.
     fn map(&self) -> io::Result<Map>;
 }
 
-/// Creates `dir` and every missing folder above it, and makes each new name durable: that of the
-/// last one found too, since the process that made it may have died before its sync.
+/// Creates `dir` and all missing parents, and makes the new names durable. The name of the last
+/// existing folder is synced, too, because the process that created it may have died before its
+/// sync.
 pub(crate) fn create_dirs(storage: &dyn Storage, dir: &Path) -> io::Result<()> {
     let parent = parent_of(dir);
     match storage.list(dir) {
         Ok(_) => {
             return match storage.sync_dir(parent) {
-                // Nor could we have made it there: it is not ours.
+                // We could not have created this folder without the permission, so its sync is not
+                // our task.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
                 synced => synced,
             };
@@ -170,7 +172,7 @@ pub(crate) fn create_dirs(storage: &dyn Storage, dir: &Path) -> io::Result<()> {
     storage.sync_dir(parent)
 }
 
-/// The folder a path lies in; `.` for a bare name.
+/// The parent folder of a path; `.` for a bare name.
 pub(crate) fn parent_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
@@ -179,9 +181,8 @@ pub(crate) fn parent_of(path: &Path) -> &Path {
     }
 }
 
-/// Gives a finished file its name, durably: sync, rename, sync the folder. Afterwards nobody may
-/// write to it again. `AlreadyExists` if something has that name: nobody gives a name twice, so it
-/// is a stranger's.
+/// Publishes a complete file: sync, rename, sync the folder. It must not be written again.
+/// `AlreadyExists` if the name is taken: names are never reused, so the existing file is not ours.
 pub(crate) fn publish(
     storage: &dyn Storage,
     file: &dyn File,
@@ -194,7 +195,7 @@ pub(crate) fn publish(
     storage.sync_dir(parent_of(to))
 }
 
-/// The same for a file that takes the place of the one before it.
+/// Publishes a file that replaces its previous version.
 pub(crate) fn publish_over(
     storage: &dyn Storage,
     file: &dyn File,

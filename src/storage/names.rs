@@ -1,9 +1,9 @@
-//! Every file name is built and parsed here.
+//! Builds and parses all file names.
 
 use crate::format::bytes::NUMBER_MAX;
 use std::path::{Path, PathBuf};
 
-/// What the ending of a numbered file says it is.
+/// The kind of a numbered file, given by its extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     Wal,
@@ -23,17 +23,17 @@ impl Ending {
     }
 }
 
-/// The ending of a file that is being written and has no name yet.
+/// Extension of a temporary file, before it is published.
 pub(crate) const TMP: &str = "tmp";
 
 const CATALOG: &str = "catalog.redb";
 const CATALOG_COPY: &str = "catalog.copy";
 const PARAMETERS: &str = "parameters";
 const MANIFEST: &str = "manifest";
-/// What the command line notes for itself while it adds lines: nothing to the index.
+/// Checkpoint file of the command line; not part of the index.
 const ADDING: &str = "adding";
 
-/// The paths of one index.
+/// The paths of an index.
 #[derive(Debug, Clone)]
 pub(crate) struct Names {
     root: PathBuf,
@@ -60,12 +60,12 @@ impl Names {
         self.root.join(CATALOG)
     }
 
-    /// The catalog's row once more, for readers beside a writer: derived, and nothing by itself.
+    /// The copy of the catalog's row for readers beside a writer. Derived data.
     pub(crate) fn catalog_copy(&self) -> PathBuf {
         self.root.join(CATALOG_COPY)
     }
 
-    /// Where an interrupted `nearkin add` goes on; the engine never reads it.
+    /// Checkpoint of an interrupted `nearkin add`. The engine never reads it.
     pub(crate) fn adding(&self) -> PathBuf {
         self.root.join(ADDING)
     }
@@ -78,7 +78,7 @@ impl Names {
         self.root.join("segments")
     }
 
-    /// The manifests of a sharded index, one per generation.
+    /// The manifest of a generation of a sharded index.
     pub(crate) fn manifest_dir(&self) -> PathBuf {
         self.root.join("manifest")
     }
@@ -87,7 +87,7 @@ impl Names {
         self.manifest_dir().join(format!("{generation:010}.{MANIFEST}"))
     }
 
-    /// The path under which an attempt at a manifest is written: several may be at it.
+    /// Temporary path of an attempt to write a manifest. Several attempts may run at once.
     pub(crate) fn manifest_tmp(&self, generation: u64, attempt: u64) -> PathBuf {
         self.manifest_dir().join(format!("{generation:010}.{MANIFEST}.{attempt:016x}.{TMP}"))
     }
@@ -102,7 +102,7 @@ impl Names {
     }
 }
 
-/// The path under which a file is written before it gets its name.
+/// Temporary path of a file, before it is published.
 pub(crate) fn tmp_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_os_string();
     name.push(".");
@@ -110,8 +110,8 @@ pub(crate) fn tmp_of(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Whether a name is that of a file of ours being written, left behind by a crash. What else is
-/// called `*.tmp` is somebody's, and must not be swept.
+/// Whether a name is that of one of our temporary files, left behind by a crash. Other `*.tmp`
+/// files belong to somebody else and must not be swept.
 pub(crate) fn is_tmp(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(whole, ending)| {
         let root = [CATALOG, CATALOG_COPY, PARAMETERS, ADDING].contains(&whole);
@@ -119,13 +119,13 @@ pub(crate) fn is_tmp(name: &str) -> bool {
     })
 }
 
-/// Whether a name is that of a cache which the command line keeps here (`nearkin mirror`): nothing
-/// of the engine's, never read or removed by it, and no sign that the folder is something else.
+/// Whether a name is that of a cache of the command line (`nearkin mirror`). The engine ignores
+/// such files.
 pub(crate) fn is_cache(name: &str) -> bool {
     matches!(name, "mirror.skipped" | "mirror.skipped.tmp")
 }
 
-/// The generation of a manifest; `None` for any other name.
+/// Parses the name of a manifest: its generation, or `None`.
 pub(crate) fn parse_manifest(name: &str) -> Option<u64> {
     let (digits, ending) = name.split_once('.')?;
     let generation = digits.parse().ok()?;
@@ -133,14 +133,14 @@ pub(crate) fn parse_manifest(name: &str) -> Option<u64> {
     (ours && ending == MANIFEST).then_some(generation)
 }
 
-/// The number and ending of a numbered file; `None` for any other name.
+/// Parses the name of a numbered file: its number and kind, or `None`.
 pub(crate) fn parse(name: &str) -> Option<(u64, Ending)> {
     let (digits, ending) = name.split_once('.')?;
     let ending = [Ending::Wal, Ending::Free, Ending::Segment, Ending::Dead]
         .into_iter()
         .find(|known| known.text() == ending)?;
     let number = digits.parse().ok()?;
-    // Were a larger number taken for one of ours, the counter would go on behind it.
+    // Larger numbers are refused, because the counter would continue behind them.
     let ours = number < NUMBER_MAX && format!("{number:010}") == digits;
     ours.then_some((number, ending))
 }

@@ -1,6 +1,5 @@
-//! The bytes of a simulated file: copy-on-write pages, so that a crash image costs next to nothing.
-//!
-//! Knows nothing of names, of syncs or of what survives.
+//! The content of a simulated file: copy-on-write pages, which make crash images cheap.
+//! Independent of names, syncs and crashes.
 
 use crate::format::bytes::wide;
 use std::fmt;
@@ -10,20 +9,20 @@ use std::sync::{Arc, OnceLock};
 pub(super) const PAGE: u64 = 4_096;
 const PAGE_BYTES: usize = 4_096;
 
-/// One page; `None` is a page of zeros, which most pages of a WAL are.
+/// A page; `None` is a page of zeros, the most frequent page of a WAL.
 pub(super) type Page = Option<Arc<[u8; PAGE_BYTES]>>;
 
 static ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
 
-/// A file's bytes. Clones share everything until one of them is written to.
+/// The content of a file. Clones share all pages until they are written.
 #[derive(Clone, Default)]
 pub(super) struct Content {
-    /// Exactly as many as `bytes` needs; what lies behind the end in the last one is zero.
+    /// As many pages as `bytes` needs. The last page is zero after the end of the file.
     pages: Arc<Vec<Page>>,
     bytes: u64,
 }
 
-/// The data of one write, cut at page boundaries, so that whole pages are shared, not copied.
+/// The data of a write, split at page boundaries, so that whole pages are shared.
 #[derive(Debug, Clone)]
 pub(super) struct Patch {
     range: Range<u64>,
@@ -36,7 +35,7 @@ enum Piece {
     Part(Arc<[u8]>),
 }
 
-/// A position in memory. Simulated files are far smaller than the address space.
+/// Converts an offset. Simulated files are far smaller than the address space.
 pub(super) fn at(offset: u64) -> usize {
     usize::try_from(offset).expect("a simulated file fits in memory")
 }
@@ -59,7 +58,7 @@ impl Content {
         buffer
     }
 
-    /// Fills `buffer`; false if the file ends first.
+    /// Fills `buffer`. Returns false if the file is too short.
     pub(super) fn read(&self, buffer: &mut [u8], offset: u64) -> bool {
         match offset.checked_add(wide(buffer.len())) {
             Some(end) if end <= self.bytes => {}
@@ -78,7 +77,7 @@ impl Content {
         true
     }
 
-    /// Cuts the file, or extends it with zeros.
+    /// Truncates the file, or extends it with zeros.
     pub(super) fn resize(&mut self, bytes: u64) {
         if bytes < self.bytes && !bytes.is_multiple_of(PAGE) {
             let end = bytes.next_multiple_of(PAGE).min(self.bytes);
@@ -91,7 +90,7 @@ impl Content {
         self.bytes = bytes;
     }
 
-    /// Writes that part of `patch` which lies in `range`, extending the file if need be.
+    /// Writes the part of `patch` within `range`, and extends the file if needed.
     pub(super) fn apply(&mut self, patch: &Patch, range: Range<u64>) {
         assert!(patch.range.start <= range.start && range.end <= patch.range.end);
         if range.is_empty() {
@@ -120,7 +119,7 @@ impl Content {
         }
     }
 
-    /// Replaces `range`, which lies within the file, by the same places of other pages.
+    /// Replaces `range`, which must lie within the file, by the same range of other pages.
     pub(super) fn fill(&mut self, range: Range<u64>, source: impl Fn(u64) -> Page) {
         assert!(range.end <= self.bytes);
         if range.is_empty() {
@@ -139,7 +138,7 @@ impl Content {
         }
     }
 
-    /// A page to copy from: what this file holds at `number`, counted around its end.
+    /// The page `number` modulo the number of pages, as a source of stale bytes.
     pub(super) fn some_page(&self, number: u64) -> Page {
         match wide(self.pages.len()) {
             0 => None,
@@ -214,7 +213,7 @@ impl Piece {
     }
 }
 
-/// A page of garbage, one of a few that all images share.
+/// A page of garbage. All images share a few of them.
 pub(super) fn noise(number: u64) -> Page {
     static PAGES: OnceLock<Vec<Page>> = OnceLock::new();
     let pages = PAGES.get_or_init(|| {

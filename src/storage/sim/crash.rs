@@ -1,12 +1,11 @@
-//! The states a power cut can leave: plans of what survives, and the disks they make.
-//!
-//! A *unit* is one operation that no sync made durable. A plan says of each unit what became of
-//! it, and of the files what their lengths and their never-synced bytes became. In this order:
-//! nothing survives; everything; everything but the names; the names without the bytes (empty,
-//! zeros, garbage, stale bytes); then for each unit: it alone is lost (with the length as if it
-//! were not, and garbage, too), it alone survives (and with all the names, or all the bytes),
-//! everything up to it (and with it torn), and a rename with both its names there; then random
-//! ones. Where `count` is too small for all of them, those for each unit are sampled.
+//! Crash states: plans of what survives a power cut, and the resulting disks.
+//! A *unit* is an operation that no sync has made durable. A plan gives the fate of each unit, and
+//! for each file its length and the content of bytes that were never synced. The plans in order:
+//! nothing survives; everything; everything except names; names without bytes (empty, zeros,
+//! garbage, stale bytes). Then for each unit: it alone is lost (also with its length kept, and with
+//! garbage); it alone survives (also with all names, or with all bytes); everything up to it
+//! survives (also with the unit torn); a rename leaves both names. Then random plans. If `count` is
+//! too small for all plans, those of the units are sampled.
 
 use super::content::{Content, PAGE, Page, at, noise};
 use super::random::Random;
@@ -17,13 +16,13 @@ use std::ops::Range;
 
 const SECTOR: u64 = 512;
 
-/// A disk at the moment its power is cut.
+/// A disk at the moment of a power cut.
 pub(super) struct Crash {
     disk: State,
     units: Vec<Unit>,
 }
 
-/// Where an operation is found, in the order they were made.
+/// The position of an operation in its log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unit {
     Data { id: Id, index: usize },
@@ -34,29 +33,29 @@ enum Unit {
 enum Fate {
     Lost,
     Kept,
-    /// A rename: the new name is there, and the old one still is.
+    /// A rename: both names exist.
     Linked,
-    /// A write: only these bytes of it are there.
+    /// A write: only these bytes survive.
     Torn(Vec<Range<u64>>),
 }
 
-/// The length of a file with unsynced operations.
+/// The length of a file with unsynced operations after the crash.
 #[derive(Debug, Clone, Copy)]
 enum Length {
-    /// What the surviving operations make it.
+    /// The length that the surviving operations produce.
     Natural,
-    /// What the program saw.
+    /// The length that the program saw.
     Live,
-    /// One that it had on its way.
+    /// An intermediate length.
     Between,
 }
 
-/// What is found where nothing was ever synced and no write survived.
+/// The content of a range that was never synced and where no write survived.
 #[derive(Debug, Clone, Copy)]
 enum Fill {
     Zeros,
     Noise,
-    /// Bytes of the same file, elsewhere.
+    /// Bytes from elsewhere in the same file.
     Stale,
 }
 
@@ -95,7 +94,7 @@ impl Crash {
         plans.truncate(count);
         let left = count - plans.len();
         if each.len() > left {
-            // A quarter of what is left is for the random ones.
+            // A quarter of the remaining plans is random.
             let wanted = left - left / 4;
             while each.len() > wanted {
                 each.remove(at(random.below(wide(each.len()))));
@@ -111,7 +110,7 @@ impl Crash {
         plans
     }
 
-    /// The plans that treat all units of a kind alike.
+    /// Plans that treat all units of a kind alike.
     fn whole_plans(&self) -> Vec<Plan> {
         let names = |unit: Unit| matches!(unit, Unit::Name { .. });
         vec![
@@ -125,7 +124,7 @@ impl Crash {
         ]
     }
 
-    /// The plans in which one unit differs from the others.
+    /// Plans in which one unit differs from the others.
     fn unit_plans(&self) -> Vec<Plan> {
         let mut plans = Vec::new();
         for (one, &unit) in self.units.iter().enumerate() {
@@ -196,7 +195,7 @@ impl Crash {
         }
     }
 
-    /// A write, sector by sector; nothing for other operations.
+    /// The sectors of a write; empty for other operations.
     fn sectors(&self, unit: Unit) -> Vec<Range<u64>> {
         let Unit::Data { id, index } = unit else { return Vec::new() };
         let DataOp::Write(patch) = &self.disk.inode(id).log[index].op else { return Vec::new() };
@@ -208,7 +207,7 @@ impl Crash {
         numbers.map(within).collect()
     }
 
-    /// The disk that `plan` leaves.
+    /// The disk after a crash with this plan.
     pub(super) fn state(&self, plan: &Plan) -> State {
         let mut files: BTreeMap<Id, Vec<&Fate>> = BTreeMap::new();
         let mut names = self.disk.durable.clone();
@@ -252,7 +251,7 @@ fn kept_if(kept: bool) -> Fate {
     if kept { Fate::Kept } else { Fate::Lost }
 }
 
-/// A few runs of the sectors, or a beginning of them.
+/// A few random runs of the sectors, or a prefix.
 fn torn_at_random(sectors: &[Range<u64>], random: &mut Random) -> Fate {
     let (Some(first), Some(last)) = (sectors.first(), sectors.last()) else {
         return Fate::Kept;
@@ -278,7 +277,7 @@ fn torn_at_random(sectors: &[Range<u64>], random: &mut Random) -> Fate {
     Fate::Torn(runs)
 }
 
-/// Does what survived of one change of names.
+/// Applies the surviving part of a change of names.
 fn survive(names: &mut Names, op: &NameOp, fate: &Fate) {
     if *fate == Fate::Lost {
         return;
@@ -299,7 +298,7 @@ fn survive(names: &mut Names, op: &NameOp, fate: &Fate) {
     }
 }
 
-/// A folder that lost its name takes everything in it along.
+/// If a folder lost its name, everything in it is lost.
 fn drop_unreachable(names: &mut Names) {
     let folders = names.clone();
     names.retain(|path, _| {
@@ -308,7 +307,7 @@ fn drop_unreachable(names: &mut Names) {
     });
 }
 
-/// The bytes of a file after the power cut.
+/// The content of a file after the crash.
 fn survivor(inode: &Inode, fates: &[&Fate], plan: &Plan, id: Id) -> Content {
     if inode.log.is_empty() {
         return inode.durable.clone();
@@ -330,7 +329,8 @@ fn survivor(inode: &Inode, fates: &[&Fate], plan: &Plan, id: Id) -> Content {
             Fill::Stale => inode.live.some_page(salt.wrapping_add(number) >> 1),
         }
     };
-    // The whole room the file ever had is laid out first, then what survived is done to it.
+    // The content starts with the largest length that the file ever had; then the surviving
+    // operations are applied.
     let mut content = inode.durable.clone();
     content.resize(peak);
     content.fill(synced..peak, page);
@@ -340,7 +340,7 @@ fn survivor(inode: &Inode, fates: &[&Fate], plan: &Plan, id: Id) -> Content {
         let fixed = logged.standing == Standing::Fixed;
         let fate = if fixed { &Fate::Kept } else { *fates.next().expect("one fate each") };
         if fixed {
-            // What a sync covered has no garbage, in its gaps neither.
+            // Synced ranges contain no garbage, and neither do their gaps.
             let start = match &logged.op {
                 DataOp::Write(patch) => patch.range().start,
                 DataOp::Resize(bytes) => *bytes,
@@ -358,8 +358,8 @@ fn survivor(inode: &Inode, fates: &[&Fate], plan: &Plan, id: Id) -> Content {
     content
 }
 
-/// A length the file had since its last sync. One that a write extended may have stopped anywhere
-/// on its way; one that was set was set at once.
+/// A length of the file since its last sync. An extension by a write may be partial; setting the
+/// length is atomic.
 fn some_length(inode: &Inode, random: &mut Random) -> u64 {
     let mut length = inode.durable.bytes();
     let mut steps: Vec<_> = std::iter::once(length..length + 1).collect();
@@ -380,7 +380,7 @@ fn some_length(inode: &Inode, random: &mut Random) -> u64 {
     step.start + random.below(step.end - step.start)
 }
 
-/// Does what survived of one change of bytes; the length after it.
+/// Applies the surviving part of a change of bytes, and returns the length after it.
 fn redo(
     content: &mut Content,
     logged: &Logged<DataOp>,

@@ -1,4 +1,4 @@
-//! What a power cut may leave and what it may not.
+//! Tests of the states that a power cut may and may not leave.
 
 use super::tests::{durable, get, path, put};
 use super::{Sim, Stopped};
@@ -15,7 +15,7 @@ fn put_durably(sim: &Sim, name: &str, bytes: &[u8]) {
     assert_eq!(sim.unsynced(), 0);
 }
 
-/// Which of `names` there are, as a string, in each of many crash states.
+/// The subset of `names` that exists, as a string, in each of many crash states.
 fn name_sets(sim: &Sim, names: &[&str]) -> BTreeSet<String> {
     let set = |state: Sim| {
         let files = state.snapshot_of_files();
@@ -225,7 +225,7 @@ fn a_crash_state_is_durable_and_leaves_its_origin_alone() {
     assert_eq!(sim.unsynced(), 2);
 }
 
-/// Two files, four operations: what the simulator produces is exactly what a person enumerates.
+/// Two files and four operations: the simulator produces exactly the states enumerated by hand.
 #[test]
 fn the_states_of_a_small_case_are_those_of_a_naive_enumeration() {
     let sim = Sim::new();
@@ -263,11 +263,11 @@ fn the_states_of_a_small_case_are_those_of_a_naive_enumeration() {
     assert_eq!(seen, wanted);
 }
 
-/// A way of replacing `/kept` by generation after generation.
+/// A protocol that replaces `/kept` generation by generation.
 type Protocol = fn(&Sim, u8) -> io::Result<()>;
 
-/// The first wrong state of a protocol cut at every operation: half a generation, or an
-/// acknowledged one gone.
+/// Cuts a protocol at every operation and returns the first wrong state: a partial generation, or a
+/// lost acknowledged one.
 fn wrong_state(protocol: Protocol) -> Option<String> {
     for cut in 0.. {
         let sim = Sim::new();

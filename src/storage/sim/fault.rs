@@ -1,28 +1,28 @@
-//! I/O faults: which call fails, and how. Knows nothing of what a call does.
+//! I/O faults: which call fails, and how.
 
 use std::io;
 
-/// One planned failure.
+/// A planned failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// How many calls that this fault concerns succeed first, counted from [`super::Sim::fail`].
+    /// Number of matching calls that succeed first, counted from [`super::Sim::fail`].
     pub(crate) at: u64,
     pub(crate) what: What,
-    /// Whether every later call that it concerns fails too.
+    /// Whether all later matching calls fail, too.
     pub(crate) sticky: bool,
 }
 
-/// The way of failing; each concerns, and counts, other calls.
+/// The kind of a failure, which determines the calls that match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
-    /// Any call at all, reads included; nothing is done.
+    /// Any call, including reads. The call has no effect.
     Eio,
-    /// A call that may need space (creates, renames, writes, resizes); nothing is done.
+    /// A call that may need space: create, rename, write, resize. The call has no effect.
     Enospc,
-    /// A write; its first half is written.
+    /// A write. Its first half is written.
     ShortWrite,
-    /// A sync of a file or a folder. What it should have made durable stays as it is, and as on
-    /// Linux no later sync of the file makes it durable either.
+    /// A sync of a file or folder. It makes nothing durable, and as on Linux no later sync does
+    /// either.
     SyncFails,
 }
 
@@ -57,8 +57,7 @@ impl From<What> for io::Error {
     }
 }
 
-/// When somebody comes by: before a sync did anything, after it has done all, or before a file
-/// gets a second name.
+/// The moment of a visit: before a sync, after a sync, or before a hard link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
     BeforeSync,
@@ -66,10 +65,10 @@ pub(crate) enum Moment {
     BeforeLink,
 }
 
-/// What happens at a moment of some sync; true when it has happened.
+/// The action of a visit. Returns true when it is done.
 pub(crate) type Visit = Box<dyn FnMut() -> bool + Send>;
 
-/// The next visit of another process, and its moment.
+/// The planned visit of another process.
 #[derive(Default)]
 pub(super) struct Visitor(pub(super) Option<(Moment, Visit)>);
 
@@ -79,7 +78,7 @@ impl std::fmt::Debug for Visitor {
     }
 }
 
-/// The calls of the two traits.
+/// The calls of both traits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     CreateDir,
@@ -100,7 +99,7 @@ pub(super) enum Call {
 }
 
 impl Call {
-    /// Whether a power cut just after it differs from one just before it.
+    /// Whether a power cut after the call differs from one before it.
     pub(super) fn changes_state(self) -> bool {
         !matches!(
             self,
@@ -115,7 +114,7 @@ impl Call {
     }
 }
 
-/// The faults that are planned, and how many calls each has seen.
+/// The planned faults, and the number of matching calls of each.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     planned: Vec<(Fault, u64)>,
@@ -135,7 +134,7 @@ impl Faults {
         self.fired
     }
 
-    /// Counts a call; an error if it is to fail.
+    /// Counts a call, and returns an error if it is planned to fail.
     pub(super) fn strike(&mut self, call: Call) -> Result<(), What> {
         let mut struck = None;
         for (fault, seen) in &mut self.planned {

@@ -1,7 +1,6 @@
-//! What others do to folders and locks under an open handle: move, remove, fork.
-//!
-//! Moving or removing a folder is durable at once: a power cut that undoes it leaves a state that
-//! other runs see anyway.
+//! Actions of other processes under an open handle: move and remove folders, fork.
+//! Moving or removing a folder is durable immediately. A power cut that undoes it would leave a
+//! state that other runs test anyway.
 
 use super::Sim;
 use super::handles::{Holders, Machine, Shared};
@@ -14,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, MutexGuard};
 
 impl Sim {
-    /// Where a path leads: below a held folder to where that is by now.
+    /// Resolves a path: a held folder may have moved.
     pub(super) fn place(&self, machine: &Machine, path: &Path) -> io::Result<PathBuf> {
         for (root, number) in self.held.iter().rev() {
             if let Ok(rest) = path.strip_prefix(root) {
@@ -27,8 +26,7 @@ impl Sim {
         Ok(clean(path))
     }
 
-    /// Moves a folder with all that is in it, as somebody else would; there must be nothing at
-    /// `to`.
+    /// Moves a folder like another process. Nothing may exist at `to`.
     pub(crate) fn move_folder(&self, from: &Path, to: &Path) {
         let mut machine = self.shared.peek();
         let (from, to) = (clean(from), clean(to));
@@ -45,7 +43,7 @@ impl Sim {
         machine.folder_locks = locks.into_iter().map(|(at, held)| (moved(&at), held)).collect();
     }
 
-    /// Removes a folder with all that is in it, as somebody else would.
+    /// Removes a folder and its content like another process.
     pub(crate) fn remove_folder(&self, dir: &Path) {
         let mut machine = self.shared.peek();
         let dir = clean(dir);
@@ -56,18 +54,18 @@ impl Sim {
         machine.folder_locks.retain(|at, _| !at.starts_with(&dir));
     }
 
-    /// Removes one file, durably, as somebody else would.
+    /// Removes a file durably like another process.
     pub(crate) fn remove_file(&self, path: &Path) {
         let path = clean(path);
         self.shared.peek().disk.forget_names(|name| *name == path);
     }
 
-    /// From here on it is a forked child that calls.
+    /// From now on the caller is a forked child.
     pub(crate) fn fork(&self) {
         self.shared.peek().process += 1;
     }
 
-    /// The lock on a file that has just been locked.
+    /// The lock of a file that has just been locked.
     pub(super) fn locked(&self, mut machine: MutexGuard<'_, Machine>, path: &Path, id: Id) -> Lock {
         machine.disk.inode_mut(id).handles += 1;
         let process = machine.process;

@@ -1,6 +1,5 @@
-//! The traits on top of the simulated state: calls, handles, locks, counters.
-//!
-//! What a call does to files and names is `state`'s business; who may call, and what fails, ours.
+//! Implements the storage traits on the simulated state: handles, locks, counters.
+//! `state` changes files and names; this module checks permissions and injects faults.
 
 use super::content::{Content, at};
 use super::fault::{Call, Faults, Moment, Visitor, What};
@@ -15,7 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The disk, and the process that uses it.
+/// The disk and the process that uses it.
 #[derive(Debug, Default)]
 pub(super) struct Machine {
     pub(super) disk: State,
@@ -29,14 +28,14 @@ pub(super) struct Machine {
     pub(super) locks: BTreeMap<Id, Holders>,
     /// Locks on folders, by their present path.
     pub(super) folder_locks: BTreeMap<PathBuf, Holders>,
-    /// Where each held folder is by now; none if it was removed.
+    /// Current path of each held folder; `None` if it was removed.
     pub(super) held: Vec<Option<PathBuf>>,
-    /// Counts forks: the process that calls is the child of the one before.
+    /// Number of forks: each makes the caller a child of the previous caller.
     pub(super) process: u32,
     pub(super) visitor: Visitor,
-    /// The file system has no locks.
+    /// Whether the file system supports no locks.
     pub(super) without_locks: bool,
-    /// Somebody has noticed that it stopped.
+    /// Whether a call has failed since the disk stopped.
     pub(super) is_down: bool,
 }
 
@@ -57,14 +56,14 @@ impl Shared {
         Arc::new(Self { machine: Mutex::new(machine) })
     }
 
-    /// The machine, whatever its condition. A panic elsewhere must not hide its own message
-    /// behind a poisoned lock.
+    /// Locks the machine in any state. Poisoning is ignored, so that a panic elsewhere shows its
+    /// own message.
     pub(super) fn peek(&self) -> MutexGuard<'_, Machine> {
         self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets in who waits for this moment, if somebody does. The machine is free meanwhile. Where
-    /// the power goes within a sync, they came before it went.
+    /// Runs the visit planned for this moment, without the lock. If the power is cut during a sync,
+    /// the visit comes before the cut.
     fn visit(&self, moment: Moment) {
         let mut machine = self.peek();
         let waiting = machine.visitor.0.take_if(|(awaited, _)| *awaited == moment);
@@ -80,7 +79,7 @@ impl Shared {
         }
     }
 
-    /// The machine, if it runs.
+    /// Locks the machine if it is running.
     fn enter(&self) -> io::Result<MutexGuard<'_, Machine>> {
         let mut machine = self.peek();
         match machine.stopped() {
@@ -106,7 +105,7 @@ impl Machine {
         if self.without_locks { Err(io::ErrorKind::Unsupported.into()) } else { Ok(()) }
     }
 
-    /// Counts a call that is about to be made; an error if it is to fail.
+    /// Counts a call before its effect, and returns an error if it is planned to fail.
     fn step(&mut self, call: Call) -> Result<(), What> {
         self.ops += u64::from(call.changes_state());
         self.faults.strike(call)
@@ -128,7 +127,7 @@ impl Machine {
         }
     }
 
-    /// The file to be emptied or made at `path`.
+    /// The file at `path`, emptied or created.
     fn create(&mut self, path: PathBuf) -> io::Result<Id> {
         self.folder(parent_of(&path))?;
         match self.disk.node(&path) {
@@ -147,7 +146,7 @@ impl Machine {
         }
     }
 
-    /// The length up to which a file can grow before the disk is full.
+    /// The length to which a file can grow before the disk is full.
     fn room(&self, id: Id) -> u64 {
         match self.capacity {
             None => u64::MAX,
@@ -231,7 +230,7 @@ impl Storage for Sim {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         machine.step(Call::Rename)?;
-        // POSIX: nothing happens if both names are the same file's.
+        // POSIX: a rename between two names of the same file does nothing.
         if machine.disk.node(&to) != Some(Node::File(id)) {
             machine.disk.rename(from, to, Node::File(id));
         }
@@ -361,8 +360,8 @@ impl File for SimFile {
         Ok(())
     }
 
-    /// Three quarters of all blocks are in memory, and of every 64 the first 16; of a disk that is
-    /// to fail none, so that it fails where it is read.
+    /// Three quarters of all blocks are resident, and of every 64 the first 16. With a planned
+    /// fault none is, so that the fault occurs in the read.
     fn read_at_hand(&self, buffer: &mut [u8], offset: u64) -> bool {
         let Ok(mut machine) = self.shared.enter() else { return false };
         let end = offset.saturating_add(wide(buffer.len()));
@@ -382,7 +381,7 @@ impl File for SimFile {
             Err(What::ShortWrite) => (buffer.len() / 2, Err(What::ShortWrite)),
             Err(what) => (0, Err(what)),
         };
-        // A full disk takes what fits, as a real one does.
+        // A full disk writes as much as fits, like a real one.
         let fits = machine.room(self.id).saturating_sub(offset);
         if wide(count) > fits {
             (count, result) = (at(fits), Err(What::Enospc));
@@ -393,8 +392,8 @@ impl File for SimFile {
         Ok(result?)
     }
 
-    /// What was written and nothing else may be begun. On this disk it changes nothing, for any of
-    /// it may be durable anyway; but if it fails.
+    /// Checks that the range was written. A successful call changes nothing here: unsynced bytes
+    /// may be durable anyway.
     fn start_writing(&self, offset: u64, bytes: u64) -> io::Result<()> {
         let mut machine = self.enter_writable()?;
         let length = machine.disk.inode(self.id).live.bytes();

@@ -1,10 +1,7 @@
-//! A simulated disk, for tests: what a power cut, a kill or a failing call leaves behind.
-//!
-//! [`Sim`] keeps what programs see apart from what is durable, for bytes and for names, with a log
-//! of the operations in between, and makes from them the disks that a power cut could leave. It
-//! knows nothing of what is in the files.
-//!
-//! What is assumed of the medium:
+//! A simulated disk for tests: power cuts, kills and failing calls.
+//! [`Sim`] separates what programs see from what is durable, for bytes and for names, with a log of
+//! the operations in between. From these it makes the disks that a power cut could leave.
+//! Assumptions about the medium:
 //! - Synced bytes stay, whatever is written beside them; a sector of 512 bytes that was synced
 //!   holds, after an overwrite that was not, the old bytes or the new ones (powersafe overwrites).
 //! - `File::sync` makes bytes and length durable, never the name. `sync_dir` makes the names in
@@ -12,10 +9,9 @@
 //! - A name is whole: it leads to the file of before, of after, or of any change in between.
 //! - A length that is set is set at once; one that grows by a write may stop on the way.
 //! - A rename never loses the file: its old name goes only where its new one came.
-//!
-//! What is not assumed: any order of operations that no sync separates, lengths that fit the
-//! bytes, or zeros where nothing was ever synced. Dropping a write but keeping a later one to the
-//! same sector is more than most disks do; a program that survives it survives them.
+//! Not assumed: an order of operations without a sync between them, lengths that match the bytes,
+//! or zeros in ranges that were never synced. The simulation may drop a write and keep a later one
+//! to the same sector, which is harsher than most disks.
 #![cfg_attr(
     not(test),
     expect(dead_code, unused_imports, reason = "fuzz targets need less than the tests")
@@ -48,13 +44,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A disk that can lose its power. Clones are the same disk.
-///
-/// Every path lies below its root: `/`, which is `.` too, and which always exists.
+/// A disk that can lose its power. Clones refer to the same disk.
+/// All paths lie below the root `/`, which is also `.` and always exists.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sim {
     shared: Arc<Shared>,
-    /// The folders that this handle of the disk holds: by which path, and which of the machine's.
+    /// Held folders of this handle: the original path, and the index in the machine.
     held: Vec<(PathBuf, usize)>,
 }
 
@@ -68,13 +63,13 @@ impl Sim {
         Self { shared: Shared::new(machine), held: Vec::new() }
     }
 
-    /// Operations so far that change the disk or what is durable of it (create, write, resize,
-    /// rename, remove, sync, folders too), the failed ones included.
+    /// Number of operations so far that change the disk or its durable state (create, write,
+    /// resize, rename, remove, sync, also of folders), including failed ones.
     pub(crate) fn ops(&self) -> u64 {
         self.shared.peek().ops
     }
 
-    /// Cuts the power when `op` operations were made: every later call, reads too, fails.
+    /// Cuts the power after `op` operations: all later calls fail, including reads.
     pub(crate) fn power_cut_at(&self, op: u64) {
         self.shared.peek().cut = Some(op);
     }
@@ -84,10 +79,10 @@ impl Sim {
         self.shared.peek().stopped().is_some()
     }
 
-    /// Kills the process: the disk goes on as the next process sees it, with everything the
-    /// system accepted and nothing more of it durable. Locks are released, and every call on this
-    /// disk and its handles fails from now on. The new one counts from zero, has no fault and no
-    /// cut planned, and keeps the capacity. After a cut it is a kill at that operation.
+    /// Kills the process and returns the disk as the next process sees it: with all accepted
+    /// writes, but nothing more of them durable. Locks are released, and all calls on this disk and
+    /// its handles fail from now on. The new disk counts from zero, has no planned fault or cut,
+    /// and keeps the capacity. After a power cut this is a kill at that operation.
     pub(crate) fn kill(&self) -> Self {
         let mut machine = self.shared.peek();
         machine.killed = true;
@@ -99,9 +94,9 @@ impl Sim {
         Self::of(disk, machine.capacity)
     }
 
-    /// Exactly `count` disks that a power cut at this moment could leave, all their content
-    /// durable: the systematic ones first (see [`crash`]), the rest drawn from `seed`. The disk
-    /// itself goes on undisturbed.
+    /// Exactly `count` disks that a power cut at this moment could leave, with durable content: the
+    /// systematic ones first (see [`crash`]), then random ones from `seed`. The disk itself is not
+    /// affected.
     pub(crate) fn crash_states(&self, seed: u64, count: usize) -> impl Iterator<Item = Self> {
         let machine = self.shared.peek();
         let capacity = machine.capacity;
@@ -111,34 +106,33 @@ impl Sim {
         plans.into_iter().map(move |plan| Self::of(crash.state(&plan), capacity))
     }
 
-    /// How many operations a power cut could undo. At zero all crash states are equal.
+    /// Number of operations that a power cut could undo. At zero all crash states are equal.
     pub(crate) fn unsynced(&self) -> usize {
         crash::Crash::new(self.shared.peek().disk.clone()).unit_count()
     }
 
-    /// Plans a failure; several may be planned.
+    /// Plans a failure. Several may be planned.
     pub(crate) fn fail(&self, fault: Fault) {
         self.shared.peek().faults.plan(fault);
     }
 
-    /// Has somebody come by at this moment from now on, until `visit` is content:
-    /// another thread's doings, at a place known beforehand. `None`: nobody.
+    /// Calls `visit` at this moment of every call until it returns true: it stands for another
+    /// thread or process. `None` cancels it.
     pub(crate) fn visit_syncs(&self, visitor: Option<(Moment, Visit)>) {
         self.shared.peek().visitor.0 = visitor;
     }
 
-    /// How many calls failed as planned.
+    /// Number of calls that failed as planned.
     pub(crate) fn faults_fired(&self) -> u64 {
         self.shared.peek().faults.fired()
     }
 
-    /// Makes the disk so small that its files' lengths together never exceed `bytes`. Removed
-    /// files count while a handle is open.
+    /// Limits the total length of all files to `bytes`. Removed files count while a handle is open.
     pub(crate) fn set_capacity(&self, bytes: u64) {
         self.shared.peek().capacity = Some(bytes);
     }
 
-    /// Makes it a file system without locks.
+    /// Makes the file system refuse locks.
     pub(crate) fn take_locks_away(&self) {
         self.shared.peek().without_locks = true;
     }
@@ -147,7 +141,7 @@ impl Sim {
         self.shared.peek().counters
     }
 
-    /// Every file there is, by absolute path. Works on a stopped disk too.
+    /// All files by absolute path. Also works on a stopped disk.
     pub(crate) fn snapshot_of_files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let machine = self.shared.peek();
         let bytes = |node: &Node| match node {
@@ -158,8 +152,8 @@ impl Sim {
         files.filter_map(|(path, node)| Some((path.clone(), bytes(node)?))).collect()
     }
 
-    /// Plants `bytes` as the durable content of a file, making it and its folders if need be.
-    /// Behind everybody's back: counted nowhere, never failing.
+    /// Sets the durable content of a file, and creates the file and its folders if needed. Not
+    /// counted as an operation; never fails.
     pub(crate) fn overwrite(&self, path: &Path, bytes: &[u8]) {
         let mut machine = self.shared.peek();
         let path = clean(path);
@@ -185,7 +179,7 @@ impl Sim {
     }
 }
 
-/// Why every call on a disk fails: the source of the `io::Error`.
+/// The source of the `io::Error` of every call on a stopped disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stopped {
     PowerCut,
@@ -193,7 +187,7 @@ pub(crate) enum Stopped {
 }
 
 impl Stopped {
-    /// Whether this is why a call failed.
+    /// Whether this caused an error.
     pub(crate) fn is_in(self, error: &io::Error) -> bool {
         let source = error.get_ref().and_then(|source| source.downcast_ref::<Self>());
         source == Some(&self)

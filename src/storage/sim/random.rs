@@ -1,4 +1,4 @@
-//! The simulator's random numbers (SplitMix64): the same on every machine, for ever.
+//! The simulator's random numbers (SplitMix64): reproducible on every machine.
 
 #[derive(Debug, Clone)]
 pub(super) struct Random {

@@ -1,4 +1,4 @@
-//! redb on the simulated disk: the catalog's engine, cut at every operation.
+//! Tests of redb on the simulated disk, with a power cut at every operation.
 
 use super::Sim;
 use super::tests::path;
@@ -55,7 +55,7 @@ fn commit(database: &Database, generation: u64) -> Result<(), Failure> {
     Ok(transaction.commit()?)
 }
 
-/// The one generation that all keys are of.
+/// The generation that all keys have.
 fn generation(database: &Database) -> Result<u64, Failure> {
     let table = database.begin_read()?.open_table(TABLE)?;
     let mut values = Vec::new();

@@ -1,7 +1,6 @@
-//! What the simulated disk holds: what programs see, what is durable, and what lies between.
-//!
-//! Files apart from names: an [`Inode`] has bytes, [`Names`] say where it is found. Both have a
-//! live and a durable side and a log of the operations between the two.
+//! The state of the simulated disk: live state, durable state, and the operations in between.
+//! Files and names are separate: an [`Inode`] has bytes, [`Names`] map paths to inodes. Both have a
+//! live side, a durable side, and a log of the operations between the two.
 
 use super::content::{Content, Patch};
 use crate::storage::parent_of;
@@ -16,7 +15,7 @@ pub(super) enum Node {
     Folder,
 }
 
-/// Every path there is, absolute, but for the root, which always is a folder.
+/// All absolute paths, except the root, which is always a folder.
 pub(super) type Names = BTreeMap<PathBuf, Node>;
 
 #[derive(Debug, Clone, Default)]
@@ -42,20 +41,20 @@ pub(super) struct Inode {
 
 #[derive(Debug, Clone)]
 pub(super) struct Logged<Op> {
-    /// Its place among all operations on this disk.
+    /// Its index among all operations on this disk.
     pub(super) seq: u64,
     pub(super) op: Op,
     pub(super) standing: Standing,
 }
 
-/// What a sync did for an operation that is still in a log.
+/// The sync state of an operation in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// Nothing yet; the next sync makes it durable.
+    /// Not synced: the next sync makes it durable.
     Pending,
-    /// A sync failed: the system believes it is clean, and no later sync writes it.
+    /// A sync failed: the system considers it clean, and no later sync writes it.
     Doomed,
-    /// It is durable, and only kept in the log because it follows one that is doomed.
+    /// Durable, but kept in the log because it follows a lost operation.
     Fixed,
 }
 
@@ -72,7 +71,7 @@ pub(super) enum NameOp {
     Rename { from: PathBuf, to: PathBuf, node: Node },
 }
 
-/// An absolute path without detours; what is relative starts at the root.
+/// Normalises a path. Relative paths start at the root.
 pub(super) fn clean(path: &Path) -> PathBuf {
     let mut cleaned = PathBuf::from("/");
     for component in path.components() {
@@ -196,8 +195,8 @@ impl State {
         self.forget_unreachable();
     }
 
-    /// `dir`, and the folders that names moved to from there: the old name must not be durably
-    /// gone before the new one is durably there.
+    /// `dir`, and the folders to which names moved from it: the old name must not disappear durably
+    /// before the new one is durable.
     fn synced_with(&self, dir: &Path) -> BTreeSet<PathBuf> {
         let mut folders = BTreeSet::from([dir.to_path_buf()]);
         let mut count = 0;
@@ -214,7 +213,7 @@ impl State {
         folders
     }
 
-    /// One handle of a file is closed.
+    /// Closes a handle of a file.
     pub(super) fn close(&mut self, id: Id) {
         let inode = self.inode_mut(id);
         inode.handles -= 1;
@@ -223,7 +222,7 @@ impl State {
         }
     }
 
-    /// Bytes in use: lengths of the files that have a name or a handle.
+    /// Bytes in use: total length of all files with a name or a handle.
     pub(super) fn used(&self) -> u64 {
         let named = ids_of(self.live.values());
         let counts = |id: &Id, inode: &Inode| named.contains(id) || inode.handles > 0;
@@ -231,7 +230,7 @@ impl State {
         used.map(|(_, inode)| inode.live.bytes()).sum()
     }
 
-    /// Drops files that no handle holds and no power cut can bring back.
+    /// Drops files without handle that no power cut can bring back.
     pub(super) fn forget_unreachable(&mut self) {
         let mut kept = ids_of(self.live.values());
         kept.extend(ids_of(self.durable.values()));

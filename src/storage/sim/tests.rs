@@ -1,4 +1,4 @@
-//! What the simulated disk promises about calls, kills and faults, one test each.
+//! Tests of the simulated disk: calls, kills and faults.
 
 use super::{Fault, Sim, Stopped, What};
 use crate::storage::{Counters, OpenMode, Storage, create_dirs, publish_over};
@@ -9,18 +9,18 @@ pub(super) fn path(name: &str) -> &Path {
     Path::new(name)
 }
 
-/// Writes a file without any sync.
+/// Writes a file without a sync.
 pub(super) fn put(sim: &Sim, name: &str, bytes: &[u8]) {
     let file = sim.open(path(name), OpenMode::Create).unwrap();
     file.write_at(bytes, 0).unwrap();
 }
 
-/// A file's bytes as programs see them; `None` if there is none.
+/// The live content of a file, or `None`.
 pub(super) fn get(sim: &Sim, name: &str) -> Option<Vec<u8>> {
     sim.snapshot_of_files().remove(path(name))
 }
 
-/// What is left if nothing but what is durable survives.
+/// The disk if only durable data survive.
 pub(super) fn durable(sim: &Sim) -> Sim {
     sim.crash_states(0, 1).next().unwrap()
 }
@@ -131,7 +131,7 @@ fn a_lock_is_exclusive_until_it_is_dropped_or_its_process_dies() {
     let sim = Sim::new();
     let lock = sim.lock(path("/lock")).unwrap();
     assert_eq!(kind(sim.lock(path("/lock"))), ErrorKind::WouldBlock);
-    // The folder is locked with it.
+    // The folder of the file is locked, too.
     assert_eq!(kind(sim.lock(path("/other"))), ErrorKind::WouldBlock);
     sim.create_dir(path("/a")).unwrap();
     let other = sim.lock(path("/a/other")).unwrap();
@@ -248,7 +248,7 @@ fn after_a_failed_sync_no_later_one_makes_its_writes_durable() {
     for state in sim.crash_states(1, 50) {
         assert_eq!(&get(&state, "/a").unwrap()[5..], b"second");
     }
-    // Written again, it is durable.
+    // After a second write the bytes are durable.
     file.write_at(b"again", 0).unwrap();
     file.sync().unwrap();
     for state in sim.crash_states(2, 50) {
