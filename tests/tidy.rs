@@ -1,7 +1,7 @@
-//! The house rules that rustc and clippy cannot see: sizes, layers, words and documents.
-//!
-//! The scanner knows comments, strings, characters and braces, not Rust: what a macro makes is
-//! hidden from it, and it takes every `fn` with a body for a function, closures for part of one.
+//! House rules that rustc and clippy cannot check: sizes, layers, wording, documents.
+//! The scanner knows comments, strings, characters and braces, but no Rust grammar: it does not see
+//! code that macros generate, it treats every `fn` with a body as a function, and closures as a
+//! part of one.
 #![expect(clippy::unwrap_used, reason = "tests may fail")]
 
 #[path = "tidy/circles.rs"]
@@ -23,10 +23,10 @@ const LINE_COLUMNS_MAX: usize = 100;
 const ARCHITECTURE_LINES_MAX: usize = 300;
 const PACKAGES_MAX: usize = 26;
 
-/// Files that may hold letters beyond ASCII, each with the reason.
+/// Files that may contain non-ASCII characters, with reasons.
 const NOT_ASCII: &[(&str, &str)] = &[];
 
-/// A source file: its path from the root with `/` between, and its text.
+/// A source file: its path relative to the root, with `/` as separator, and its text.
 struct Source {
     path: String,
     text: String,
@@ -36,7 +36,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Whether this is the unpacked package, which has neither the tool nor all documents.
+/// Whether this is the unpacked package, which contains neither the tool nor all documents.
 #[expect(clippy::print_stdout, reason = "a skipped test must say so")]
 fn packaged() -> bool {
     let packaged = root().join("Cargo.toml.orig").exists();
@@ -79,7 +79,7 @@ fn documents() -> Vec<Source> {
     found
 }
 
-/// Fails with all that a rule finds in all files.
+/// Applies a rule to all files, and fails with all findings.
 fn assert_none(files: &[Source], rule: impl Fn(&Source) -> Vec<String>) {
     let all: Vec<String> = files
         .iter()
@@ -166,7 +166,7 @@ fn a_file_that_does_not_say_what_it_is_is_found() {
     }
 }
 
-/// What has no place in a finished file. In pieces, so that this file passes.
+/// Words that a finished file must not contain. They are split, so that this file passes.
 fn leftovers(file: &Source) -> Vec<String> {
     let mut found = Vec::new();
     for word in [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X:")] {
@@ -197,7 +197,8 @@ fn leftovers_are_found() {
     assert!(leftovers(&source("a.rs", "// todo!() is banned\nlet a = \"dbg!(\";")).is_empty());
 }
 
-/// Comments that begin without a noun: the style in `CONTRIBUTING.md`, as far as a machine sees it.
+/// Comments that begin without a noun: the part of the style in `CONTRIBUTING.md` that a machine
+/// can check.
 fn beginnings(file: &Source) -> Vec<String> {
     let mut found = Vec::new();
     let mut goes_on = false;
@@ -289,7 +290,7 @@ fn no_files_of_the_tool_need_each_other_in_a_circle() {
     assert!(circles.is_empty(), "\n{}", circles.join("\n"));
 }
 
-/// The lines of a document that are not in a fenced block, with their numbers.
+/// The lines of a document outside fenced blocks, with their numbers.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fenced = false;
     text.lines().enumerate().filter_map(move |(at, line)| {
@@ -318,13 +319,13 @@ fn a_document_with_another_number_of_titles_is_found() {
     assert_eq!(titles(&source("a.md", "# A\n# B\n")), ["2 titles"]);
 }
 
-/// Backticked paths of the repository that do not exist. Patterns are left alone.
+/// Backticked paths that do not exist in the repository. Patterns are ignored.
 fn stale_paths(file: &Source, exists: impl Fn(&str) -> bool) -> Vec<String> {
     let folders = ["src/", "cli/", "docs/", "tests/", "benches/", "examples/", "fuzz/"];
     let mut found = Vec::new();
     for (at, line) in prose(&file.text) {
         for span in line.split('`').skip(1).step_by(2) {
-            // As in `src/a.rs:12` and `cargo test` commands: the first word, without a line.
+            // The first word without a line number, as in `src/a.rs:12`.
             let path = span.split([' ', ':', '#']).next().unwrap_or_default();
             let pattern = path.contains(['*', '<', '{', '$']);
             if folders.iter().any(|folder| path.starts_with(folder)) && !pattern && !exists(path) {
@@ -402,7 +403,8 @@ fn a_dependency_without_a_reason_is_found() {
     assert_eq!(unexplained("[dependencies.h]\nversion = 1\n").len(), 1);
 }
 
-/// Distinct names in what `cargo tree --prefix none` prints, but for the first: the crate.
+/// Distinct names in the output of `cargo tree --prefix none`, except the first, which is the
+/// crate.
 fn packages(tree: &str) -> Vec<&str> {
     let names = tree.lines().skip(1).filter_map(|line| line.split(' ').next());
     let mut names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();

@@ -1,5 +1,5 @@
-//! Admitting from many threads: of identical documents one of each crowd gets in, and every
-//! decision is what a serial replay, in order of the changes, comes to.
+//! Concurrent admission: of each crowd of identical documents exactly one is admitted, and every
+//! decision equals that of a serial replay in order of the changes.
 //!
 //! At full size, 8 threads of 100,000 documents each:
 //! `NEARKIN_ADMIT_DOCUMENTS=100000 cargo test --release --test it admit:: -- --nocapture`
@@ -13,14 +13,14 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 const THREADS: u32 = 8;
-/// Documents that a thread admits in one call, at most.
+/// Maximum number of documents per call.
 const TOGETHER: u32 = 64;
 
 fn options() -> Options {
     Options::default().memtable_bytes_max(4 << 20).clock(|| 7)
 }
 
-/// Runs as many threads, each with its number.
+/// Runs `threads` threads, each with its number.
 fn threads<T: Send>(act: impl Fn(u32) -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
         let act = &act;
@@ -29,12 +29,12 @@ fn threads<T: Send>(act: impl Fn(u32) -> T + Sync) -> Vec<T> {
     })
 }
 
-/// The signature of a crowd: no two are alike.
+/// The signature of a crowd. Signatures of different crowds are not alike.
 fn crowd(number: u32) -> Signature {
     run(number * 1_000, 20)
 }
 
-/// All threads try to admit a member of every crowd, each in an order of its own.
+/// All threads try to admit a member of every crowd, each thread in a different order.
 fn of_each_crowd_one(crowds: u32) {
     let scratch = Scratch::new();
     let index = Index::create(scratch.dir(), &params(), options()).unwrap();
@@ -42,7 +42,7 @@ fn of_each_crowd_one(crowds: u32) {
     let admitted = threads(|thread| {
         let mut random = Random(u64::from(thread));
         let mut next = random.below(crowds);
-        // Coprime to every number of crowds here: each comes once.
+        // Coprime to all numbers of crowds here, so that each crowd comes once.
         let step = [7_919, 104_729][random.below(2) as usize];
         let mut admitted = Vec::new();
         let mut left = crowds;
@@ -83,7 +83,7 @@ fn of_each_crowd_one(crowds: u32) {
     index.close().unwrap();
 }
 
-/// What somebody asked for, and was told.
+/// An admission: the request and the decision.
 struct Asked {
     key: String,
     signature: Signature,
@@ -106,7 +106,7 @@ fn terms(keep: Keep) -> Admit {
     Admit::at(0.8).relate(0.4).keep(keep).limit(3)
 }
 
-/// Near-copies under keys that threads share: members of a crowd are shifted against each other.
+/// Near-copies under keys that threads share: the item runs of a crowd's members are shifted.
 fn ask(index: &Index, thread: u32, documents: u32) -> Vec<Asked> {
     let mut random = Random(u64::from(thread) + 100);
     let mut asked = Vec::new();
@@ -141,7 +141,7 @@ fn as_a_serial_replay(documents: u32) {
     let seconds = begun.elapsed().as_secs_f64();
     let count = f64::from(THREADS * documents);
     eprintln!("{THREADS} x {documents} near-copies: {:.0} decided a second", count / seconds);
-    // At most one of those that were decided on one state has changed it: it comes last.
+    // Of the decisions on one state at most one changed it; it comes last.
     asked.sort_by_key(|asked| (asked.admission.change, asked.has_written()));
     let serial_scratch = Scratch::new();
     let unsynced = options().durability(Durability::OsBuffer);
@@ -169,7 +169,7 @@ fn as_a_serial_replay(documents: u32) {
     index.close().unwrap();
 }
 
-/// Documents of each thread: a few, or as many as the environment says.
+/// Number of documents per thread: a few, or the value of the environment variable.
 fn documents() -> u32 {
     std::env::var("NEARKIN_ADMIT_DOCUMENTS").map_or(500, |text| text.parse().unwrap())
 }

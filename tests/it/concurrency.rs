@@ -1,6 +1,6 @@
-//! Many threads at once: writers on keys of their own, readers, and merges in the background.
-//! At the end the index equals the union of what each writer did, and every answer that a reader
-//! was given equals the model's at the change the answer names.
+//! Concurrent writers on disjoint keys, readers, and background merges. At the end the index equals
+//! the union of all writes, and every answer of a reader equals the model at the change that the
+//! answer names.
 
 use crate::support::{Model, Random, Scratch, Version, assert_whole, equal_rows, params, run};
 use nearkin::{Batch, Durability, Index, Options, Outcome, Signature};
@@ -10,15 +10,15 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 const WRITERS: u32 = 8;
-/// Answers of a reader that are held against the model.
+/// Number of answers per reader that are compared with the model.
 const GIVEN_MAX: usize = 2_000;
 
 fn tiny_memtables(durability: Durability) -> Options {
     Options::default().durability(durability).memtable_bytes_max(64 << 10).tier_segments_max(2)
 }
 
-/// What every change did to a key: none is a remove. A change is noted when its writer was told
-/// of it, so answers are held against it at the end.
+/// The effect of every change; `None` is a remove. A change is recorded when its writer returns, so
+/// answers are compared at the end.
 #[derive(Default)]
 struct History(Mutex<BTreeMap<u64, (String, Option<Version>)>>);
 
@@ -29,7 +29,7 @@ impl History {
     }
 }
 
-/// An answer that a reader was given: keys and equal rows at a change, of all that is live then.
+/// An answer of a reader: keys and equal rows at a change.
 struct Given {
     change: u64,
     documents: u64,
@@ -39,7 +39,7 @@ struct Given {
 }
 
 impl History {
-    /// Goes through the changes once and holds every answer against the model at its own.
+    /// Replays the changes once and compares every answer with the model at its change.
     fn check(&self, mut given: Vec<Given>) {
         given.sort_by_key(|answer| answer.change);
         let params = params();
@@ -62,7 +62,8 @@ impl History {
     }
 }
 
-/// Inserts, replaces and removes on keys of its own, looking after each that it is seen.
+/// Inserts, replaces and removes documents under its own keys, and checks after each write that it
+/// is visible.
 fn write(index: &Index, history: &History, writer: u32, operations: u32) -> Model {
     let mut random = Random(u64::from(writer));
     let mut model = Model::default();
@@ -98,8 +99,8 @@ fn write(index: &Index, history: &History, writer: u32, operations: u32) -> Mode
     model
 }
 
-/// Asks until told to stop; every answer must fit what its own snapshot holds. Returns some of
-/// them.
+/// Queries until told to stop. Every answer must be consistent with its snapshot. Returns some
+/// answers.
 fn read(index: &Index, seed: u64, stop: &AtomicBool) -> Vec<Given> {
     let params = params();
     let mut random = Random(seed);
@@ -133,7 +134,7 @@ fn read(index: &Index, seed: u64, stop: &AtomicBool) -> Vec<Given> {
     given
 }
 
-/// Eight writers and two readers; returns what must be there.
+/// Runs eight writers and two readers; returns the expected documents.
 fn write_and_read(index: &Index, operations: u32) -> Model {
     let (stop, history) = (AtomicBool::new(false), History::default());
     let (model, given) = std::thread::scope(|scope| {
@@ -150,7 +151,7 @@ fn write_and_read(index: &Index, operations: u32) -> Model {
             })
             .collect();
         let mut union = Model::default();
-        // Readers must end also when a writer fails.
+        // Readers must stop even if a writer fails.
         let results: Vec<_> =
             writers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
         stop.store(true, Ordering::Relaxed);
@@ -223,8 +224,8 @@ fn flushing_compacting_and_verifying_by_hand_disturb_nobody() {
     assert_whole(&index);
 }
 
-/// Found by a soak of the server: stats took the memtable's lock while they held it, and a writer
-/// that came in between stopped both for ever.
+/// Found by a soak test of the server: `stats` took a nested read lock of the memtable, which
+/// deadlocks with a queued writer.
 #[test]
 fn stats_beside_writers_never_stop_them() {
     let scratch = Scratch::new();

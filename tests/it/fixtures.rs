@@ -1,4 +1,4 @@
-//! Directories that released formats left behind open for ever, with every answer they had.
+//! Indexes of released formats open and give the same answers.
 
 use crate::support::inline;
 use nearkin::{Index, Params, Shingles, Sketcher};
@@ -10,7 +10,7 @@ const BANDS: usize = 12;
 const ROWS: usize = 5;
 const HASHES: usize = 64;
 
-/// What a document of the fixture was when it was written.
+/// A document of the fixture as it was written.
 #[derive(Debug, Clone, PartialEq)]
 struct Stored {
     time: u64,
@@ -30,7 +30,7 @@ fn unhex(text: &str) -> Vec<u8> {
         .collect()
 }
 
-/// The documents of an index, by key, of those that a file lists.
+/// The documents that a file lists, by key.
 fn expected(name: &str, file: &str) -> BTreeMap<Vec<u8>, Stored> {
     let text = fs::read_to_string(fixture(file)).unwrap();
     let fields = text.lines().map(|line| line.split('\t').collect::<Vec<_>>());
@@ -63,7 +63,7 @@ fn equal_rows(a: &[u8], b: &[u8]) -> u32 {
     a.iter().zip(b).map(|(a, b)| u32::from(a == b)).sum()
 }
 
-/// Equal rows of every pair that shares a band and has so many, the smaller key first.
+/// Pairs that share a band, with their equal rows, the smaller key first.
 fn pairs(documents: &BTreeMap<Vec<u8>, Stored>, least: u32) -> BTreeSet<(Vec<u8>, Vec<u8>, u32)> {
     let mut pairs = BTreeSet::new();
     for (a, one) in documents {
@@ -119,7 +119,7 @@ fn check(index: &Index, documents: &BTreeMap<Vec<u8>, Stored>) {
     assert!(index.verify().unwrap().problems.is_empty());
 }
 
-/// Opens a copy, checks it, writes to it, and finds all of that after another opening.
+/// Opens a copy, checks it, writes to it, and checks everything again after reopening.
 fn live_with(name: &str, file: &str, changes_replayed: u64) {
     let normalise = if name == "fold" { "fold,diacritics" } else { "case" };
     let scratch = tempfile::tempdir().unwrap();
@@ -158,7 +158,7 @@ fn live_with(name: &str, file: &str, changes_replayed: u64) {
     check(&Index::open(&dir, inline()).unwrap(), &documents);
 }
 
-/// Whether there are no fixtures: they are not in the package.
+/// Whether the fixtures are missing: they are not part of the package.
 #[expect(clippy::print_stdout, reason = "a skipped test must say so")]
 fn skipped() -> bool {
     let missing = !fixture("closed.nearkin").exists();
@@ -192,8 +192,8 @@ fn an_index_of_normalisation_fold_opens() {
     live_with("fold", "fold.tsv", 0);
 }
 
-/// What the one segment of an index says of its groups: the second number of its properties, which
-/// end 64 bytes before the file.
+/// The grouping of the only segment of an index: the second number of its properties, which end 64
+/// bytes before the end of the file.
 fn groups(dir: &Path) -> u32 {
     let mut segments = fs::read_dir(dir.join("segments")).unwrap();
     let bytes = fs::read(segments.next().unwrap().unwrap().path()).unwrap();

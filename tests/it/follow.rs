@@ -1,9 +1,8 @@
-//! A reader in a process of its own beside a writer at full speed, with flushes and merges all the
-//! time: each answer equals the law at the change that it names.
-//!
-//! What change n does is a function of n alone, so whoever knows the number knows what must be
-//! there. `NEARKIN_FOLLOW_SECONDS` is how long it goes on (default 4); the writer's speed is
-//! printed alone and beside the reader, in turns, and so is what the reader did:
+//! A reader process beside a writer at full speed, with continuous flushes and merges: each answer
+//! equals the law at the change that it names.
+//! Change n is a function of n, so its number determines the expected documents.
+//! `NEARKIN_FOLLOW_SECONDS` is the duration (default 4). Prints the writer's speed alone and beside
+//! the reader, in turns, and the reader's counts:
 //!
 //! ```text
 //! NEARKIN_FOLLOW_SECONDS=600 cargo test --release --test it follow -- --nocapture
@@ -18,30 +17,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Set in the reading process: the index.
+/// Environment variable of the reader process: the path of the index.
 const VARIABLE: &str = "NEARKIN_TEST_FOLLOWING_READER";
-/// Documents that one change inserts, or replaces.
+/// Documents per change.
 const BATCH: u64 = 32;
-/// Keys there are: written over and over in turn.
+/// Number of keys, written in rotation.
 const KEYS: u64 = 6_000;
 const SIGNATURES: u64 = 2_000;
 const THRESHOLD: f64 = 0.4;
-/// Queries for each one that is also answered by brute force.
+/// One of this many queries is compared with brute force.
 const QUERIES: u64 = 16;
 
-/// What every change writes.
+/// The content of all changes.
 struct Script {
     signatures: Vec<Signature>,
 }
 
-/// The document that was written as number `number`, counted over all changes.
+/// Document number `number`, counted over all changes.
 fn key(number: u64) -> String {
     format!("k{}", number % KEYS)
 }
 
 impl Script {
     fn new() -> Self {
-        // Families of eight, in which neighbours are alike.
+        // Families of eight similar documents.
         let begin = |number: u64| u32::try_from((number / 8) * 1_000 + (number % 8) * 3).unwrap();
         Self { signatures: (0..SIGNATURES).map(|number| run(begin(number), 30)).collect() }
     }
@@ -50,7 +49,7 @@ impl Script {
         Random(number).next() % SIGNATURES
     }
 
-    /// Whether what is written under a number is a remove.
+    /// Whether this write is a remove.
     fn removes(number: u64) -> bool {
         number % 7 == 3
     }
@@ -68,15 +67,15 @@ impl Script {
         batch
     }
 
-    /// What is written last under each key, as of a change: the numbers of the live documents.
+    /// The numbers of the documents that are live after a change.
     fn live(change: u64) -> Vec<u64> {
         let end = (change + 1) * BATCH;
-        // Change 0 does not exist, and so has written nothing.
+        // Change 0 is the empty index.
         let numbers = BATCH.max(end.saturating_sub(KEYS))..end;
         numbers.filter(|number| !Self::removes(*number)).collect()
     }
 
-    /// The law, by looking at all documents.
+    /// The law by brute force.
     fn query(&self, asked: u64, live: &[u64]) -> Vec<(String, String, u32)> {
         let asked = &self.signatures[usize::try_from(asked).unwrap()];
         let (params, width) = (params(), params().band_bytes());
@@ -99,7 +98,7 @@ impl Script {
     }
 }
 
-/// What a reading process did.
+/// Counts of a reader process.
 #[derive(Debug, Default)]
 struct Figures {
     opened: u64,
@@ -160,14 +159,14 @@ fn the_reading_process() {
     let stop = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&stop);
     std::thread::spawn(move || {
-        // Ends when the writer lets go of the pipe, or is gone.
+        // Ends when the writer closes the pipe or exits.
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         told.store(true, Ordering::Relaxed);
     });
     let script = Script::new();
     let mut random = Random(5);
     let mut figures = Figures::default();
-    // On a busy machine it may be overtaken again and again: it says so, and is asked again.
+    // On a busy machine the reader may return `Unsettled`: retry.
     let begin = Instant::now();
     while !stop.load(Ordering::Relaxed) {
         let reader = match Reader::open(&dir, Options::default()) {
@@ -201,7 +200,7 @@ fn the_reading_process() {
     println!("read {}", figures.line());
 }
 
-/// A process that reads until it is told to stop.
+/// Starts a process that reads until it is told to stop.
 struct Reading {
     child: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
@@ -225,7 +224,7 @@ impl Reading {
     }
 }
 
-/// Writes for a while; changes a second.
+/// Writes for a while; returns changes per second.
 fn write(index: &Index, script: &Script, change: &mut u64, time: Duration) -> f64 {
     let (begin, first) = (Instant::now(), *change);
     while begin.elapsed() < time {
@@ -239,7 +238,7 @@ fn write(index: &Index, script: &Script, change: &mut u64, time: Duration) -> f6
 fn a_reader_in_another_process_answers_by_the_law_beside_a_writer_at_full_speed() {
     let seconds: u32 =
         std::env::var("NEARKIN_FOLLOW_SECONDS").map_or(4, |text| text.parse().unwrap());
-    // In turns, because a machine is not as fast at all times.
+    // Measured in turns, because the speed of the machine varies.
     let turns = (seconds / 20).clamp(1, 30);
     let time = Duration::from_secs(u64::from(seconds)) / (2 * turns);
     let scratch = Scratch::new();

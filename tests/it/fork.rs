@@ -1,4 +1,4 @@
-//! A process that forks: the child has a copy of the handle, and none of its threads.
+//! Forked processes: the child has a copy of the handle but none of its threads.
 #![expect(unsafe_code, reason = "std cannot fork: see the argument at each call")]
 
 use crate::support::{Scratch, again, assert_whole, inline, params, run};
@@ -6,7 +6,7 @@ use nearkin::{Durability, ErrorKind, Index, Maintenance, Options};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Set in the process that forks: the folder of its index.
+/// Environment variable of the forking process: the folder of its index.
 const VARIABLE: &str = "NEARKIN_TEST_FORKS";
 
 #[test]
@@ -26,15 +26,15 @@ fn the_process_that_forks() {
     let Some(dir) = std::env::var_os(VARIABLE) else { return };
     let dir = Path::new(&dir);
     Index::create(dir, &params(), inline()).unwrap().close().unwrap();
-    // Without a maintenance thread, and with one, which the child does not have and must not wait
-    // for.
+    // Without and with a maintenance thread. The child does not have that thread and must not wait
+    // for it.
     let shared = Options::default().maintenance(Maintenance::Shared);
     let own = Options::default().maintenance(Maintenance::Background);
     for (round, options) in [inline(), own, shared].into_iter().enumerate() {
         let index = Index::open(dir, options).unwrap();
         index.insert(format!("before {round}"), &run(0, 10)).unwrap();
         let index = fork_once(index);
-        // The child has dropped its copy; the lock is still this process's.
+        // The child has dropped its copy; this process still holds the lock.
         assert_eq!(Index::open(dir, inline()).unwrap_err().kind(), ErrorKind::Locked);
         index.insert(format!("after {round}"), &run(1, 10)).unwrap();
         assert_whole(&index);
@@ -43,27 +43,28 @@ fn the_process_that_forks() {
     println!("\nthe parent went on");
 }
 
-/// Forks; the child tries what it must not do, and drops its copy of the handle.
+/// Forks. The child tries forbidden calls and drops its copy of the handle.
 fn fork_once(index: Index) -> Index {
-    // SAFETY: this process runs one test; its other threads hold no lock that the child needs but
-    // those of the allocator, which the C library frees in the child.
+    // SAFETY: this process runs one test. Its other threads hold no lock that the child needs,
+    // except those of the allocator, which the C library resets in the child.
     let child = unsafe { libc::fork() };
     assert!(child >= 0);
     if child == 0 {
-        // SAFETY: ends a child that hangs, as one would that waited for a thread of the parent.
+        // SAFETY: `alarm` only ends a hanging child, such as one that waits for a thread of the
+        // parent.
         unsafe { libc::alarm(20) };
         let code = in_the_child(index);
-        // SAFETY: the child ends here, without what the test harness does at its end.
+        // SAFETY: ends the child without the exit handlers of the test harness.
         unsafe { libc::_exit(code) }
     }
     let mut status = 0;
-    // SAFETY: waits for the child, whose number is new, and writes to `status` only.
+    // SAFETY: waits for the child, and only writes to `status`.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(status, 0, "the step that was not as it should be, times 256");
     index
 }
 
-/// 0, or which step was not as it should be.
+/// 0, or the number of the failed step.
 fn in_the_child(index: Index) -> i32 {
     let refused = [
         index.insert("c", &run(2, 10)).map(|_| ()),
@@ -80,7 +81,7 @@ fn in_the_child(index: Index) -> i32 {
             _ => return step,
         }
     }
-    // Reading goes on.
+    // Reads still work.
     if !index.contains("before 0").is_ok_and(|found| found) {
         return 10;
     }
@@ -88,7 +89,7 @@ fn in_the_child(index: Index) -> i32 {
         Err(error) if error.kind() == ErrorKind::Closed => {}
         _ => return 11,
     }
-    // An index of the child's own is maintained by threads of its own.
+    // An index that the child opens has its own maintenance threads.
     let options = Options::default().durability(Durability::Interval(Duration::from_millis(5)));
     let Ok(own) = Index::temporary(&params(), options) else { return 12 };
     if own.insert("k", &run(2, 10)).is_err() {

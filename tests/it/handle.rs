@@ -1,4 +1,4 @@
-//! The rest of the handle: flush, compact, maintain, verify, stats, sync, and the choices of
+//! Other methods of the handle: flush, compact, maintain, verify, stats, sync, and the options for
 //! durability and maintenance.
 
 use crate::support::{
@@ -307,8 +307,8 @@ fn an_index_is_shared_between_threads_by_reference() {
     assert_shared::<nearkin::Error>();
 }
 
-/// A panic of the caller's own code may be caught around any use of the library. (Not so easily
-/// around what holds the caller's own closures: a `Query` that has a filter.)
+/// All types are unwind safe, so callers may catch panics around the library. (Except types that
+/// contain closures of the caller, such as a `Query` with a filter.)
 #[test]
 fn what_the_library_hands_out_may_cross_a_caught_panic() {
     use std::panic::{RefUnwindSafe, UnwindSafe};

@@ -1,8 +1,8 @@
-//! Killing the writing process at any moment: what was acknowledged is there, nothing is half.
-//!
-//! The process that is killed runs two writers. What each does in a round is a function of the
-//! round alone, so the parent knows what must be there from how many acknowledgements it read:
-//! those operations, and at most the one that was under way.
+//! Kills the writer process at random moments: acknowledged changes survive, and no change is
+//! partial.
+//! The killed process runs two writers. Their operations are a function of the round, so the number
+//! of acknowledgements that the parent has read determines the expected documents: those
+//! operations, and at most one more per writer.
 
 use crate::support::{Model, Random, Scratch, again, assert_whole, params, run};
 use nearkin::{Batch, Durability, Index, Maintenance, Options};
@@ -11,16 +11,16 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// Set in the process that is killed: "<round> <directory>".
+/// Environment variable of the killed writer: "<round> <directory>".
 const VARIABLE: &str = "NEARKIN_TEST_KILLED_WRITER";
-/// Set in the process that is killed while it opens: the directory.
+/// Environment variable of the process that is killed while it opens: the directory.
 const OPENER: &str = "NEARKIN_TEST_KILLED_OPENER";
 const WRITERS: u32 = 2;
-/// Operations a writer does if nobody kills it: more than the parent waits for.
+/// Number of operations of a writer that is not killed: more than the parent waits for.
 const OPERATIONS: u32 = 400;
 
-/// Operation `at` of a writer in a round: a batch or a single insert or remove, on keys of its
-/// own.
+/// Operation `at` of a writer in a round: a batch, or a single insert or remove, under the writer's
+/// own keys.
 pub(crate) fn operation(round: u32, writer: u32, at: u32) -> Batch {
     let mut random = Random(u64::from(round) << 40 | u64::from(writer) << 32 | u64::from(at));
     let size = if random.below(3) == 0 { 2 + random.below(30) } else { 1 };
@@ -38,7 +38,7 @@ pub(crate) fn operation(round: u32, writer: u32, at: u32) -> Batch {
     batch
 }
 
-/// The same, done to the model.
+/// The same operation on the model.
 pub(crate) fn apply(model: &mut Model, round: u32, writer: u32, at: u32) {
     let mut random = Random(u64::from(round) << 40 | u64::from(writer) << 32 | u64::from(at));
     let size = if random.below(3) == 0 { 2 + random.below(30) } else { 1 };
@@ -54,7 +54,7 @@ pub(crate) fn apply(model: &mut Model, round: u32, writer: u32, at: u32) {
     }
 }
 
-/// Flushes every hundred documents or so, compacts all the time.
+/// Flushes about every hundred documents and compacts continuously.
 fn options(round: u32) -> Options {
     let durability = match round % 4 {
         0 | 1 => Durability::Sync,
@@ -83,7 +83,7 @@ fn the_killed_writer() {
             scope.spawn(move || {
                 for at in 0..OPERATIONS {
                     index.write(operation(round, writer, at)).unwrap();
-                    // One write of a short line to a pipe: whole or not at all.
+                    // A write of a short line to a pipe is atomic.
                     let mut line = std::io::stdout().lock();
                     writeln!(line, "ok {writer} {at}").unwrap();
                 }
@@ -93,8 +93,8 @@ fn the_killed_writer() {
     println!("done");
 }
 
-/// Runs the writer until so many acknowledgements were read, kills it, and returns how many
-/// operations each writer was told `Ok` of.
+/// Runs the writers until `acknowledgements` lines were read, kills the process, and returns the
+/// number of acknowledged operations per writer.
 fn kill_after(dir: &Path, round: u32, acknowledgements: u32, spins: u32) -> Vec<u32> {
     let task = format!("{round} {}", dir.display());
     let mut command = again("kill::the_killed_writer", VARIABLE, Path::new(&task));
@@ -121,7 +121,7 @@ fn kill_after(dir: &Path, round: u32, acknowledgements: u32, spins: u32) -> Vec<
         std::hint::spin_loop();
     }
     child.kill().unwrap();
-    // What it said between the last line read and its end counts as well.
+    // Lines written between the last read and the kill count as well.
     for line in lines {
         note(&line.unwrap());
     }
@@ -129,8 +129,7 @@ fn kill_after(dir: &Path, round: u32, acknowledgements: u32, spins: u32) -> Vec<
     acknowledged
 }
 
-/// Starts a process that only opens the index, and kills it some time later: a recovery that is
-/// itself broken off.
+/// Starts a process that only opens the index, and kills it later: an interrupted recovery.
 fn kill_while_opening(dir: &Path, microseconds: u32) {
     let mut command = again("kill::the_killed_opener", OPENER, dir);
     let mut child = command.stdout(Stdio::null()).spawn().unwrap();
@@ -148,7 +147,7 @@ fn the_killed_opener() {
     drop(Index::open(dir, options(0)).unwrap());
 }
 
-/// The part of a model that belongs to one writer.
+/// The documents of one writer in a model.
 fn of_writer(model: &Model, writer: u32) -> Model {
     let prefix = format!("w{writer}-").into_bytes();
     let own = model.documents.iter().filter(|(key, _)| key.starts_with(&prefix));
@@ -164,7 +163,7 @@ fn check_round(index: &Index, round: u32, models: &mut [Model], acknowledged: &[
         }
         let found = of_writer(&found, writer);
         if found != *model {
-            // The operation under way may have got through: then all of it has.
+            // The operation in progress may have been applied, but only as a whole.
             apply(model, round, writer, done);
         }
         assert!(found == *model, "round {round}: writer {writer} after {done} operations");
@@ -194,7 +193,7 @@ fn a_writer_killed_at_any_moment_loses_nothing_and_leaves_nothing_half() {
         let index = scratch.open();
         replayed += index.stats().unwrap().recovery.changes_replayed;
         check_round(&index, round, &mut models, &acknowledged);
-        // Sometimes what was recovered is left as it is, sometimes closed cleanly.
+        // The recovered index is sometimes dropped, sometimes closed.
         if round % 2 == 0 {
             index.close().unwrap();
         }

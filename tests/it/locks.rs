@@ -1,9 +1,9 @@
-//! One writer at a time: in this process and in others.
+//! At most one writer, in this process and in others.
 
 use crate::support::{Scratch, again, inline, message, params, run};
 use nearkin::{ErrorKind, Index};
 
-/// Set in the second process: the index that it is to open.
+/// Environment variable of the second process: the index to open.
 const VARIABLE: &str = "NEARKIN_TEST_SECOND_OPENING";
 
 #[test]

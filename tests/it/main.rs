@@ -1,4 +1,4 @@
-//! The library as its users meet it: through the public API, on real files, in one binary.
+//! Tests of the public API on real files, in one binary.
 #![expect(
     clippy::unwrap_used,
     clippy::disallowed_methods,

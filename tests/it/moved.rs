@@ -1,5 +1,5 @@
-//! Folders that are moved, removed, copied and cleaned under an open handle, and forks: on real
-//! file systems, through the public API. What a handle promises then: `docs/DURABILITY.md`.
+//! Folders that are moved, removed, copied and cleaned under an open handle, and forks, on real
+//! file systems. `docs/DURABILITY.md` states what a handle promises then.
 
 use crate::support::{Scratch, assert_whole, inline, kind, message, params, run};
 use nearkin::{Batch, ErrorKind, Index, Options, Reader, Result};
@@ -36,7 +36,7 @@ fn compact(index: &Index) -> Result<()> {
     index.compact()
 }
 
-/// The file systems there are to try: that of the other tests, and memory if there is one.
+/// The file systems to test: that of the other tests, and tmpfs if there is one.
 fn folders() -> Vec<tempfile::TempDir> {
     let on_tmpfs = tempfile::tempdir_in("/dev/shm");
     [tempfile::tempdir(), on_tmpfs].into_iter().flatten().collect()
@@ -68,7 +68,7 @@ fn in_36_variants_a_moved_handle_goes_on_and_what_took_its_place_is_untouched() 
     }
 }
 
-/// As one would write it: `i`, from the folder in which one is.
+/// A relative path, `i`, from the current folder.
 #[test]
 fn a_relative_path_stays_what_it_was_when_the_process_goes_elsewhere() {
     const VARIABLE: &str = "NEARKIN_TEST_GOES_ELSEWHERE";
@@ -128,12 +128,12 @@ fn without_its_lock_file_a_handle_is_closed_and_the_next_finds_everything() {
     }
 }
 
-/// The same while a writer goes on at full speed: whatever it was told `Ok` of is there.
+/// The same beside a writer at full speed: all acknowledged writes are there.
 #[test]
 fn a_lock_file_that_is_removed_again_and_again_lets_no_second_writer_in() {
     for round in 0..12 {
         let scratch = Scratch::new();
-        // Every write is a commit of the catalog, too.
+        // Every write also commits the catalog.
         let options = inline().memtable_bytes_max(1);
         let first = Index::create(scratch.dir(), &params(), options).unwrap();
         let written = std::thread::scope(|scope| {
@@ -161,7 +161,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     try_copy(from, to).unwrap();
 }
 
-/// Copies a folder with all that is in it, as `cp -r` does.
+/// Copies a folder like `cp -r`.
 pub(crate) fn try_copy(from: &Path, to: &Path) -> std::io::Result<()> {
     fs::create_dir(to)?;
     for entry in fs::read_dir(from)? {
@@ -176,7 +176,7 @@ pub(crate) fn try_copy(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A copy by `cp -r` is one of the moments between two writes, if none comes while it is made.
+/// A copy by `cp -r` without concurrent writes is a consistent state.
 #[test]
 fn a_copy_of_a_folder_that_is_open_is_an_index_of_its_own() {
     let scratch = Scratch::new();
@@ -193,7 +193,7 @@ fn a_copy_of_a_folder_that_is_open_is_an_index_of_its_own() {
     assert_holds(index, &scratch.dir(), 8);
 }
 
-/// Under two paths a folder is one index: the lock is in it.
+/// A folder under two paths is one index, because the lock is in the folder.
 #[test]
 #[cfg(unix)]
 fn two_paths_to_one_folder_are_one_index() {
@@ -205,13 +205,13 @@ fn two_paths_to_one_folder_are_one_index() {
     index.insert("a", &run(0, 10)).unwrap();
     index.close().unwrap();
     let index = Index::open(&link, inline()).unwrap();
-    // The link is only how the folder was found.
+    // The link was only used to find the folder.
     fs::remove_file(&link).unwrap();
     index.insert("b", &run(0, 10)).unwrap();
     assert_holds(index, &scratch.dir(), 2);
 }
 
-/// Two folders with the same files under two names, as backups by hard links make them.
+/// Two folders with hard links to the same files, as some backup tools make them.
 #[test]
 fn an_index_and_a_backup_that_shares_its_files_do_not_touch_each_other() {
     let scratch = Scratch::new();

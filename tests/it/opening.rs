@@ -1,4 +1,4 @@
-//! Creating and opening: which folders are an index, and what is said of the others.
+//! Creating and opening: which folders are an index, and the errors for others.
 
 use crate::support::{Scratch, inline, kind, message, params, run};
 use nearkin::{ErrorKind, Index, Params, Shingles};
@@ -84,7 +84,7 @@ fn a_mismatch_names_everything_that_differs_and_nothing_else() {
         assert!(said.contains(difference), "{difference}: {said}");
     }
     assert!(!said.contains("bands") && !said.contains("3735928559"), "{said}");
-    // Nothing is held after the refusal.
+    // Nothing stays locked after the error.
     scratch.open().close().unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! What becomes of payloads, removes by prefix, and batches that are split by their length.
+//! Payloads, removes by prefix, and batches that are split by length.
 
 use crate::support::{Scratch, kind, run};
 use nearkin::{
@@ -7,7 +7,7 @@ use nearkin::{
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What follows a write.
+/// The step after a write.
 #[derive(Clone, Copy)]
 enum Then {
     Nothing,
@@ -17,7 +17,7 @@ enum Then {
     Replay,
 }
 
-/// An index with a clock that the test sets, and what follows each write.
+/// An index with a clock that the test controls, and the step after each write.
 struct Desk {
     scratch: Scratch,
     clock: Arc<AtomicU64>,
@@ -43,7 +43,7 @@ impl Desk {
         self.index.as_ref().unwrap()
     }
 
-    /// Writes at a time, and then what is to follow.
+    /// Writes at a given time, then does the step.
     fn write<T>(&mut self, time: u64, write: impl FnOnce(&Index) -> T) -> T {
         self.clock.store(time, Ordering::Relaxed);
         let written = write(self.index());
@@ -76,7 +76,7 @@ fn a_payload_stays_until_a_caller_gives_another() {
         let expect = |desk: &Desk, payload: &str, time| {
             assert_eq!(desk.found("a"), (payload.as_bytes().to_vec(), time));
         };
-        // Beside it one that must not lend it anything.
+        // Another document, whose payload must not be taken.
         desk.write(1, |index| index.insert_with_payload("b", &one, "other").unwrap());
         assert_eq!(desk.write(1, |index| index.insert("a", &one)).unwrap(), Outcome::Inserted);
         expect(&desk, "", 1);
@@ -99,7 +99,7 @@ fn a_payload_stays_until_a_caller_gives_another() {
         desk.write(8, set);
         assert_eq!(desk.write(9, |index| index.set_payload("a", "")).unwrap(), Outcome::Replaced);
         expect(&desk, "", 7);
-        // A remove takes it away.
+        // A remove deletes the payload.
         desk.write(10, set);
         desk.write(11, |index| index.remove("a").unwrap());
         assert_eq!(desk.write(12, set), Outcome::Missing);
@@ -111,7 +111,8 @@ fn a_payload_stays_until_a_caller_gives_another() {
     }
 }
 
-/// Whether the key is stored, what a batch does to it, its outcome, and the payload and time left.
+/// Cases: whether the key is stored, the operations of a batch, the outcome, and the resulting
+/// payload and time.
 type Case<'a> = (bool, Vec<Edit<'a>>, Outcome, Option<(&'a str, u64)>);
 
 #[test]
@@ -121,7 +122,7 @@ fn operations_of_a_batch_on_one_key_count_in_their_order() {
     let insert = |signature| Edit::insert("k", signature);
     let remove = || Edit::remove("k");
     let cases: Vec<Case<'_>> = vec![
-        // On a stored document: signature `one`, payload "stored", time 1.
+        // For a stored document: signature `one`, payload "stored", time 1.
         (true, vec![set("a"), insert(&two)], Outcome::Replaced, Some(("a", 9))),
         (true, vec![insert(&two), set("a")], Outcome::Replaced, Some(("a", 9))),
         (true, vec![set("a"), set("b")], Outcome::Replaced, Some(("b", 1))),
@@ -135,7 +136,7 @@ fn operations_of_a_batch_on_one_key_count_in_their_order() {
         (true, vec![set("a"), remove(), insert(&two)], Outcome::Replaced, Some(("", 9))),
         (true, vec![insert(&two).time(5), set("a")], Outcome::Replaced, Some(("a", 5))),
         (true, vec![insert(&two).payload("")], Outcome::Replaced, Some(("", 9))),
-        // On a key that is not stored.
+        // For a key that is not stored.
         (false, vec![set("a")], Outcome::Missing, None),
         (false, vec![insert(&one), set("a")], Outcome::Inserted, Some(("a", 9))),
         (false, vec![set("a"), insert(&one)], Outcome::Inserted, Some(("", 9))),
@@ -151,7 +152,7 @@ fn operations_of_a_batch_on_one_key_count_in_their_order() {
             if *is_stored {
                 desk.write(1, |index| index.insert_with_payload("k", &one, "stored").unwrap());
             }
-            // Between the others, those of another key.
+            // Interleaved operations on another key.
             let mut batch = Batch::new();
             for edit in edits {
                 batch.push(edit.clone());
@@ -184,7 +185,7 @@ fn what_is_admitted_keeps_the_payload_of_its_own_key() {
         assert!(desk.write(1, |index| index.admit_one(&first, &terms)).unwrap().is_admitted());
         let other = Newcomer::new("b", &far).payload("of b");
         desk.write(1, |index| index.admit_one(&other, &terms).unwrap());
-        // In the place of the duplicate "a", under the stored key "b".
+        // Replaces the duplicate "a", under the stored key "b".
         let told = desk.write(2, |index| index.admit("b", &near, &terms)).unwrap();
         let Decision::Admitted { outcome, removed, .. } = told.decision else {
             panic!("it takes the place of both");
@@ -192,7 +193,7 @@ fn what_is_admitted_keeps_the_payload_of_its_own_key() {
         assert_eq!((outcome, removed.len()), (Outcome::Replaced, 1));
         assert_eq!(desk.found("b"), (b"of b".to_vec(), 2));
         assert_eq!(desk.index().len(), 1);
-        // Several at once, of which the second is on the key of the first.
+        // Several newcomers; the second has the key of the first.
         let both = [Newcomer::new("b", &far), Newcomer::new("b", &text).payload("")];
         let told = desk.write(3, |index| index.admit_all(&both, &terms)).unwrap();
         assert!(told.iter().all(nearkin::Admission::is_admitted));
@@ -200,7 +201,7 @@ fn what_is_admitted_keeps_the_payload_of_its_own_key() {
         let both = [Newcomer::new("b", &far).payload("again"), Newcomer::new("b", &text)];
         desk.write(4, |index| index.admit_all(&both, &terms)).unwrap();
         assert_eq!(desk.found("b"), (b"again".to_vec(), 4));
-        // What is turned away changes nothing.
+        // A rejected newcomer changes nothing.
         let refused = Newcomer::new("c", &near).payload("of c");
         let told = desk.write(5, |index| index.admit_one(&refused, &Admit::at(0.7))).unwrap();
         assert!(!told.is_admitted());
@@ -248,12 +249,12 @@ fn a_prefix_goes_as_one_change_or_as_several_that_fit() {
         assert_eq!(index.snapshot().change() - before, changes);
         assert_eq!(index.len(), 200);
         assert_eq!(index.snapshot().keys_with_prefix("north/").unwrap().count(), 0);
-        // Nothing is left to remove: no change.
+        // Nothing to remove: no change is written.
         let before = index.snapshot().change();
         assert_eq!(index.remove_prefix("north/").unwrap(), 0);
         assert_eq!(index.remove_prefix(vec![b'n'; 5_000]).unwrap(), 0);
         assert_eq!(index.snapshot().change(), before);
-        // A key is a prefix of itself, and an empty one of all.
+        // A key is a prefix of itself, and the empty prefix matches all keys.
         assert_eq!(index.remove_prefix("south/199").unwrap(), 1);
         assert_eq!(index.remove_prefix("").unwrap(), 199);
         assert!(index.is_empty() && index.verify().unwrap().problems.is_empty());
@@ -309,7 +310,7 @@ fn a_batch_is_built_in_place_and_weighs_what_its_edits_do() {
     assert_eq!(index.write(collected).unwrap().count(Outcome::Unchanged), 2);
     assert_eq!(index.get("a").unwrap().unwrap().payload, b"set");
     assert_eq!(index.get("b").unwrap().unwrap().time, 7);
-    // A payload that is set has the same limit, and an empty key is refused.
+    // `set_payload` has the same limit, and an empty key is refused.
     let long = vec![0; 65_537];
     assert_eq!(kind(index.set_payload("a", &long)), ErrorKind::Invalid);
     assert_eq!(kind(index.set_payload("", "x")), ErrorKind::Invalid);

@@ -1,4 +1,4 @@
-//! Every public type printed: a line or two, whatever it holds, and never the seed.
+//! `Debug` of every public type: at most two lines for any content, and never the seed.
 
 use crate::support::{Scratch, inline};
 use nearkin::passages::{PassageIndex, Passages};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 const SEED: u64 = 0x5EED_0FA1_1C0D_E5A7;
 const LENGTH_MAX: usize = 640;
 
-/// What each public type prints, by its name.
+/// The `Debug` output of each public type, by name.
 struct Printed(BTreeMap<&'static str, String>);
 
 impl Printed {
@@ -178,7 +178,7 @@ fn every_public_type_is_printed_on_a_line_or_two_without_the_seed() {
         assert!(!is_secret(text), "{name} tells the seed: {text}");
         assert!(!text.is_empty(), "{name} says nothing");
     }
-    // None is left out: but for closures.
+    // Every public type is in the list, except closures.
     let root = include_str!("../../src/lib.rs");
     let exports = root.split("pub use ").skip(1).filter_map(|rest| rest.split(';').next());
     let names = exports.flat_map(|export| export.split(|c: char| !c.is_alphanumeric()));

@@ -1,12 +1,12 @@
-//! Reading: queries, pairs, clusters and snapshots, held against the model.
+//! Queries, pairs, clusters and snapshots, compared with the model.
 
 use crate::support::{Model, Scratch, inline, keys, kind, message, params, run};
 use nearkin::{Batch, ErrorKind, Index, Options, Params, Signature};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-/// Documents d00 to d29, each more shifted against d00 than the last; dead versions in between,
-/// spread over two segments and the memtable.
+/// Documents d00 to d29 with decreasing similarity to d00, with dead versions in between, spread
+/// over two segments and the memtable.
 fn filled(scratch: &Scratch) -> (Index, Model) {
     let (index, mut model) = (scratch.create(), Model::default());
     let old = run(500, 100);
@@ -180,7 +180,7 @@ fn pairs_are_those_that_queries_find_each_once() {
 fn clusters_are_what_pairs_connect() {
     let scratch = Scratch::new();
     let index = scratch.create();
-    // Two chains, whose ends are unlike, and a document alone.
+    // Two chains whose ends are not similar, and a single document.
     for at in 0..5 {
         index.insert(format!("b{at}"), &run(at * 10, 100)).unwrap();
         index.insert(format!("a{at}"), &run(5_000 + at * 10, 100)).unwrap();
@@ -272,7 +272,7 @@ fn looking_for_clusters_can_be_cancelled_where_there_are_none() {
         if progress.done == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     assert_eq!(kind(cancelled), ErrorKind::Cancelled);
-    // It goes band by band: a document is done when all its bands are.
+    // Progress is counted by bands: a document is done when all its bands are.
     assert!(told.is_sorted(), "never back: {told:?}");
     assert_eq!((told.first(), told.last()), (Some(&(0, 5)), Some(&(3, 5))));
 }
@@ -288,7 +288,7 @@ fn queries_asked_together_are_answered_as_if_asked_alone() {
         }
     }
     index.remove("k7").unwrap();
-    // More than are looked up at once, near and far, and one twice.
+    // More keys than one batch of look-ups, in random order, and one key twice.
     let asked: Vec<_> = (0..43).map(|at| run(at % 42 * 5, 30)).collect();
     let snapshot = index.snapshot();
     for (threshold, limit) in [(0.5, usize::MAX), (0.0, 2), (0.9, 1)] {
@@ -302,14 +302,14 @@ fn queries_asked_together_are_answered_as_if_asked_alone() {
     assert_eq!(kind(index.queries(&asked).threshold(1.5).run()), ErrorKind::Invalid);
 }
 
-/// More segments than are looked up at once, for one signature: 41 of 16 bands, in rounds of 14.
+/// More segments than one batch of look-ups: 41 segments of 16 bands, in rounds of 14.
 #[test]
 fn many_segments_are_asked_as_one_is() {
     let scratch = Scratch::new();
     let options = inline().tier_segments_max(1000);
     let index = Index::create(scratch.dir(), &params(), options).unwrap();
     for at in 0..41 {
-        // One that only its segment has, and one that resembles those of the segments around.
+        // A unique document, and one that is similar to those of neighbouring segments.
         index.insert(format!("a{at}"), &run(10_000 + at * 100, 30)).unwrap();
         index.insert(format!("b{at}"), &run(at * 3, 30)).unwrap();
         index.flush().unwrap();
@@ -338,8 +338,8 @@ fn many_segments_are_asked_as_one_is() {
     assert_eq!(ask(), of_many);
 }
 
-/// Three documents share one band with what is asked for, the fourth all of them: wherever they lie
-/// a candidate costs one of those allowed for every band it shares, and what is compared counts.
+/// Three documents share one band with the query, the fourth shares all bands. Wherever they lie, a
+/// candidate counts against the limit once per shared band.
 #[test]
 fn a_bound_on_candidates_finds_the_same_in_the_memtable_and_in_segments() {
     let folder = tempfile::tempdir().unwrap();
@@ -358,7 +358,7 @@ fn a_bound_on_candidates_finds_the_same_in_the_memtable_and_in_segments() {
         (answer.matches.len(), answer.complete)
     };
     let asked_all = || [3, 4, 6, 7].map(ask);
-    // The newest come first there.
+    // In the memtable the newest documents come first.
     assert_eq!(asked_all(), [(0, false), (1, false), (1, false), (1, true)]);
     index.flush().unwrap();
     assert_eq!(ask(1), (1, false), "the oldest come first here");

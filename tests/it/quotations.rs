@@ -1,19 +1,19 @@
-//! How much of a text is quoted: planted quotations of known length are measured.
+//! The share of quoted words, measured on planted quotations of known length.
 
 use crate::support::{Random, Scratch, inline};
 use nearkin::passages::{Contained, PassageIndex};
 use nearkin::{Durability, Params};
 
-/// Words of a stored text.
+/// Length of a stored text in words.
 const BOOK: u32 = 1_500;
 const BOOKS: u32 = 12;
 
-/// Words of a language of 3,000.
+/// Random words of a vocabulary of 3,000.
 fn prose(random: &mut Random, count: u32) -> Vec<String> {
     (0..count).map(|_| format!("w{}", random.below(3_000))).collect()
 }
 
-/// Books in an index of passages.
+/// Stored texts in a passage index.
 struct Library {
     index: PassageIndex,
     books: Vec<Vec<String>>,
@@ -21,12 +21,12 @@ struct Library {
     _scratch: Scratch,
 }
 
-/// A quotation within other words, and what was planted.
+/// A text with a planted quotation.
 struct Planted {
     text: String,
     book: usize,
     begin: usize,
-    /// Words of the quotation, and of the text.
+    /// Length of the quotation and of the text in words.
     quoted: usize,
     words: usize,
 }
@@ -45,7 +45,7 @@ impl Library {
         Self { index, books, random, _scratch: scratch }
     }
 
-    /// Quotes so many words, with so many others before and behind.
+    /// Plants a quotation of `words` words, with other words before and after it.
     fn plant(&mut self, quoted: u32, before: u32, behind: u32) -> Planted {
         let book = self.random.below(BOOKS) as usize;
         let begin = self.random.below(BOOK - quoted + 1) as usize;
@@ -67,7 +67,7 @@ fn key(number: usize) -> Vec<u8> {
     format!("book {number}").into_bytes()
 }
 
-/// The share of quotations of every length, and how many of them were found.
+/// Mean share and number found, per length of quotation.
 fn shares_are_honest(windows: &str, threshold: f64, lengths: &[u32]) {
     let mut library = Library::new(windows, threshold);
     for &quoted in lengths {
@@ -122,7 +122,8 @@ fn overlapping_hits_are_one_passage_with_its_places() {
             assert!(off <= 8, "{quoted}: {} words", query.len());
             assert!(bytes(passage.words) <= query.len());
             assert!(bytes(passage.words) * 20 >= query.len() * 19, "{told:?}");
-            // What is stored there holds it, up to a word that no row is of, and is not much more.
+            // The stored range contains the quotation, except for words that determine no row, and
+            // is not much longer.
             let whole = book.join(" ");
             let stored: Vec<&str> = whole[place(&passage.stored)].split(' ').collect();
             let inner: Vec<&str> = exact[4..exact.len() - 4].iter().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! Real texts with the exact similarity of all their pairs: recall, and how far estimates are off.
+//! Recall and estimation error on real texts, for which the exact similarity of all pairs is known.
 //!
 //! The seed is fixed, so every number here is the same on every machine.
 
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
-/// How two texts were compared to get the exact values: lower case, white space to single blanks.
+/// The parameters of the exact values: lower case, runs of white space as one space.
 #[derive(Clone, Copy)]
 enum Mode {
     Word3,
@@ -19,7 +19,7 @@ fn data(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
-/// The texts by their keys.
+/// The texts by key.
 fn corpus(name: &str) -> BTreeMap<String, String> {
     let lines = fs::read_to_string(data(&format!("{name}.jsonl"))).unwrap();
     let document = |line: &str| {
@@ -30,7 +30,7 @@ fn corpus(name: &str) -> BTreeMap<String, String> {
     lines.lines().map(document).collect()
 }
 
-/// Every pair of exact similarity 0.5 and more, the smaller key first.
+/// All pairs of exact similarity 0.5 or more, the smaller key first.
 fn truth(name: &str, mode: Mode) -> BTreeMap<(String, String), f64> {
     let ending = match mode {
         Mode::Word3 => "word3",
@@ -45,7 +45,7 @@ fn truth(name: &str, mode: Mode) -> BTreeMap<(String, String), f64> {
     lines.lines().map(pair).collect()
 }
 
-/// The set of pieces of a text, made without the library.
+/// The shingles of a text, computed without the library.
 fn pieces(text: &str, mode: Mode) -> BTreeSet<String> {
     let lower = text.to_lowercase();
     let words: Vec<&str> = lower.split_whitespace().collect();
@@ -68,7 +68,7 @@ fn jaccard(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
     both as f64 / (a.len() + b.len() - both) as f64
 }
 
-/// Indexes a corpus, asks for the neighbours of every document, and compares with the truth.
+/// Indexes a corpus, queries every document, and compares the answers with the exact values.
 #[expect(clippy::print_stdout, reason = "a skipped test must say so; figures are for people")]
 fn check(name: &str, mode: Mode, threshold: f64) {
     if !data(&format!("{name}.jsonl")).exists() {
@@ -93,7 +93,8 @@ fn check(name: &str, mode: Mode, threshold: f64) {
         for near in index.query_key(key).threshold(threshold).run().unwrap() {
             let near_key = String::from_utf8(near.key).unwrap();
             let exact = jaccard(&pieces(&corpus[key], mode), &pieces(&corpus[&near_key], mode));
-            // The error that the exact value has, not the estimate: that is 0 at 1.
+            // The standard error at the exact similarity. That of the estimate would be 0 at
+            // similarity 1.
             let error = (exact * (1.0 - exact) / params.hashes() as f64).sqrt().max(0.005);
             let off = (near.similarity - exact).abs() / error;
             let what = format!("{name}: {key} and {near_key}");
@@ -108,7 +109,7 @@ fn check(name: &str, mode: Mode, threshold: f64) {
             found.insert(pair);
         }
     }
-    // Well above: two standard errors, where the estimate hides hardly any.
+    // Pairs two standard errors above the threshold: hardly any is lost by its estimate.
     let clear = threshold + 2.0 * (threshold * (1.0 - threshold) / params.hashes() as f64).sqrt();
     let sure: Vec<_> = truth.iter().filter(|(_, exact)| **exact >= clear).collect();
     let expected: f64 =
@@ -117,7 +118,7 @@ fn check(name: &str, mode: Mode, threshold: f64) {
     let missed = sure.len() - hits;
     println!("{name} at {threshold}: {hits} of {} clear pairs, {expected:.1} expected", sure.len());
     assert!(sure.len() >= 20, "enough pairs to say something");
-    // Pairs of one family are found or missed together, so the spread is wider than a coin's.
+    // Pairs of one family are correlated, so the variance is larger than binomial.
     let allowed = sure.len() as f64 - expected + 0.02 * sure.len() as f64 + 2.0;
     assert!(missed as f64 <= allowed, "{name} at {threshold}: missed {missed}, {allowed} allowed");
     let pairs: BTreeSet<_> = index

@@ -1,18 +1,19 @@
-//! 20,000 documents in batches of 5,000, some with the longest payloads, held against brute force
-//! wherever they lie: past every limit of what is read, written or looked up at once.
+//! 20,000 documents in batches of 5,000, some with payloads of the maximum length, compared with
+//! brute force in every state of the index. The sizes exceed all batching constants of reads,
+//! writes and look-ups.
 
 use crate::support::{Random, Scratch, inline, params};
 use nearkin::{Batch, Index, Options, Outcome, ReadMode, Signature, Snapshot};
 
 const DOCUMENTS: usize = 20_000;
 const BATCH: usize = 5_000;
-/// Documents of a kind: signatures that share a part of their rows.
+/// Number of documents of a kind, whose signatures share some of their rows.
 const KIND: usize = 50;
 const ROWS: usize = 64;
 
 type Rows = [u8; ROWS];
 
-/// The live version of each document.
+/// The live documents.
 struct Model {
     versions: Vec<Option<(Rows, Vec<u8>)>>,
     random: Random,
@@ -49,7 +50,7 @@ impl Model {
         })
     }
 
-    /// Those of the kind, but for about a quarter.
+    /// The rows of the kind, with about a quarter replaced.
     fn rows(&mut self, kind: usize) -> Rows {
         let mut of_kind = Random(kind as u64);
         std::array::from_fn(|_| {
@@ -58,8 +59,8 @@ impl Model {
         })
     }
 
-    /// Mostly short; of every hundred one has the greatest length there is, and two are longer
-    /// than the buffers on the way.
+    /// Mostly short. One of a hundred has the maximum length, and two are longer than the internal
+    /// buffers.
     fn payload(&mut self, number: usize) -> Vec<u8> {
         let length = match number % 100 {
             3 => 64 << 10,
@@ -73,8 +74,8 @@ impl Model {
         payload
     }
 
-    /// The law: the documents that share a band and have so many equal rows, by equal rows, then
-    /// by key.
+    /// The law: the documents that share a band and have enough equal rows, by equal rows, then by
+    /// key.
     fn query(&self, rows: &Rows, least: u32) -> Vec<(usize, u32)> {
         let width = params().band_bytes();
         let mut found = Vec::new();
@@ -90,7 +91,7 @@ impl Model {
         found
     }
 
-    /// Every document, and the answers to some queries, asked together.
+    /// Compares every document, and the answers of batched queries.
     fn check(&mut self, snapshot: &Snapshot) {
         let live = self.versions.iter().flatten().count();
         assert_eq!(snapshot.len(), live as u64);
@@ -129,7 +130,7 @@ fn write(index: &Index, batch: &Batch, outcome: Outcome) {
     assert_eq!(written.count(outcome), batch.len() as u64);
 }
 
-/// Replaced, removed and written again, flushed, compacted and reopened, with a look at each.
+/// Replaces, removes, rewrites, flushes, compacts and reopens, with a comparison after each step.
 fn live_through(options: &Options) {
     let scratch = Scratch::new();
     let index = Index::create(scratch.dir(), &params(), options.clone()).unwrap();
@@ -142,13 +143,13 @@ fn live_through(options: &Options) {
     let odd = || (1..10_000).step_by(2);
     write(&index, &model.insert(odd()), Outcome::Replaced);
     index.flush().unwrap();
-    // The second half stays as it is: runs of full length for the compaction.
+    // The second half is not changed, so that the compaction has runs of the maximum length.
     let fourth = || (2..10_000).step_by(4);
     write(&index, &model.remove(fourth()), Outcome::Removed);
     write(&index, &model.insert(odd()), Outcome::Replaced);
     model.check(&index.snapshot());
     index.flush().unwrap();
-    // Their keys are in segments whose dead files say that they are gone.
+    // Their keys are in segments, whose dead files list them.
     write(&index, &model.insert(fourth()), Outcome::Inserted);
     model.check(&index.snapshot());
     index.compact().unwrap();

@@ -1,17 +1,17 @@
-//! The feature `serde`: what the library returns can be written as JSON and read again.
+//! The feature `serde`: results can be written as JSON and read back.
 
 use crate::support::Scratch;
 use nearkin::{Admission, Admit, Answer, Batch, Cluster, Durability, ErrorKind, Pair, Params};
 use nearkin::{Index, Keep, Stats, Written};
 use serde_json::{Value, from_str, json, to_string, to_value};
 
-/// As it comes back from JSON.
+/// The value after a round trip through JSON.
 #[track_caller]
 fn again<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> T {
     from_str(&to_string(value).unwrap()).unwrap()
 }
 
-/// An index of two equal documents and another one.
+/// An index of two equal documents and a different one.
 fn filled(scratch: &Scratch) -> (Index, Written) {
     let index = scratch.create();
     let sketch = index.sketcher();

@@ -1,10 +1,8 @@
-//! Faults at system calls, by strace: a process is killed where it makes its n-th call of a kind,
-//! or that call fails.
-//!
-//! A run without faults comes first: it lists the calls that touch the index, by name and by how
-//! many of that name the thread had made. One of them, and what happens to it in a later run, is
-//! a case. `NEARKIN_SYSCALLS` is how many cases are run, spread evenly, or `all`. The tests of the
-//! tool use this file, too.
+//! Fault injection at system calls by strace: the process is killed at its n-th call of a kind, or
+//! that call fails.
+//! A first run without faults lists the calls on the index, by name and by their count in the
+//! thread. A case is one of these calls and a fault. `NEARKIN_SYSCALLS` is the number of cases to
+//! run, spread evenly, or `all`. The tests of the tool use this file, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,10 +11,10 @@ use std::process::{Command, Output};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Cases of each test, unless told otherwise.
+/// Default number of cases per test.
 const CASES: usize = 24;
 
-/// What is listed and can be hit, on any architecture that has it.
+/// The system calls to list and to hit. Some exist on some architectures only.
 const CALLS: &[&str] = &[
     "open",
     "openat",
@@ -50,7 +48,7 @@ const CALLS: &[&str] = &[
     "fadvise64",
 ];
 
-/// What happens to a call, in strace's words, and to which calls.
+/// A fault in strace's syntax, and the calls that it applies to.
 const FAULTS: &[(&str, &[&str])] = &[
     ("signal=KILL", CALLS),
     (
@@ -119,20 +117,20 @@ const FAULTS: &[(&str, &[&str])] = &[
     ),
     ("error=ENOMEM", &["mmap", "madvise", "fadvise64"]),
     ("error=ENOLCK", &["flock"]),
-    // Nothing was read, nothing was written: the shortest of short counts.
+    // A short count of zero: nothing is read or written.
     ("retval=0", &["pread64", "preadv2", "pwrite64"]),
 ];
 
-/// One call of a run, and what happens to it.
+/// A case: a call of a run, and its fault.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     call: String,
-    /// Which of the thread's calls of this name, from 1.
+    /// Index of the call among the thread's calls of this name, from 1.
     count: u32,
     pub(crate) fault: &'static str,
 }
 
-/// The same command under strace.
+/// Wraps a command in strace.
 fn traced(options: &[&str], command: &Command) -> Command {
     let mut traced = Command::new("strace");
     traced.args(["-f", "-qq"]).args(options).arg(command.get_program()).args(command.get_args());
@@ -148,7 +146,7 @@ fn traced(options: &[&str], command: &Command) -> Command {
     traced
 }
 
-/// Why strace cannot be used here, if it cannot.
+/// The reason why strace cannot be used here, if any.
 fn refused() -> Option<String> {
     match traced(
         &["-o", "/dev/null", "-e", "inject=close:error=EIO:when=1000"],
@@ -174,13 +172,13 @@ fn trace_option() -> String {
     format!("trace={}", calls.join(","))
 }
 
-/// Runs the command without faults, and makes a case of each call that names the directory or a
-/// file in it and each fault that can happen to it.
+/// Runs the command without faults. Returns a case for each call on the directory or a file in it
+/// and each fault that applies to the call.
 pub(crate) fn cases(command: &Command, dir: &Path, log: &Path) -> Vec<Case> {
     let (log_name, trace) = (log.to_str().unwrap(), trace_option());
     let output = traced(&["-y", "-o", log_name, "-e", &trace], command).output().unwrap();
     assert!(output.status.success(), "without faults: {output:?}");
-    // Its name alone: strace follows links to the folder it lies in.
+    // Only the last component, because strace resolves links in the path.
     let name = dir.file_name().unwrap().to_str().unwrap();
     let mut made: BTreeMap<(&str, &str), u32> = BTreeMap::new();
     let (mut hits, mut strays) = (BTreeSet::new(), BTreeSet::new());
@@ -191,8 +189,8 @@ pub(crate) fn cases(command: &Command, dir: &Path, log: &Path) -> Vec<Case> {
         let Some(call) = CALLS.iter().find(|name| **name == call) else { continue };
         let count = made.entry((thread, call)).or_default();
         *count += 1;
-        // Every thread's n-th call is hit: if one of them has nothing to do with the index (the
-        // loader's, say), what comes of it says nothing.
+        // strace hits the n-th call of every thread. If one of them is not a call on the index (but
+        // of the loader, for example), the case is meaningless.
         let of_index = arguments.contains(name);
         if of_index { &mut hits } else { &mut strays }.insert((*call, *count));
     }
@@ -206,7 +204,7 @@ pub(crate) fn cases(command: &Command, dir: &Path, log: &Path) -> Vec<Case> {
         .collect()
 }
 
-/// Those to run: as many as are asked for, spread evenly.
+/// The cases to run: the requested number, spread evenly.
 fn chosen(cases: &[Case]) -> Vec<Case> {
     let wanted = match std::env::var("NEARKIN_SYSCALLS") {
         Ok(all) if all == "all" => cases.len(),
@@ -224,8 +222,8 @@ pub(crate) fn run_case(case: &Case, command: &Command) -> Output {
     traced(&["-o", "/dev/null", "-e", &trace, "-e", &inject], command).output().unwrap()
 }
 
-/// Runs the chosen cases, some at a time: each mostly waits for the disk. `run` does one and says
-/// how it ended.
+/// Runs the chosen cases, several in parallel, because each mostly waits for the disk. `run` runs a
+/// case and returns its end.
 pub(crate) fn run_all(what: &str, all: &[Case], run: impl Fn(&Case) -> &'static str + Sync) {
     let chosen = chosen(all);
     let (next, tally) = (AtomicUsize::new(0), Mutex::new(Tally::default()));
@@ -242,7 +240,7 @@ pub(crate) fn run_all(what: &str, all: &[Case], run: impl Fn(&Case) -> &'static 
     tally.into_inner().unwrap().print(what, all.len());
 }
 
-/// How the runs of a campaign ended.
+/// Counts of a campaign by how its runs ended.
 #[derive(Debug, Default)]
 struct Tally {
     ends: BTreeMap<(&'static str, &'static str), u32>,

@@ -1,5 +1,5 @@
-//! What the tests share: scratch indexes, signatures, random numbers, and the model that every
-//! answer is held against. The model knows the law and nothing of the engine.
+//! Shared by the tests: scratch indexes, signatures, random numbers, and the model that answers are
+//! compared with. The model implements the law by brute force.
 
 use nearkin::{
     Answer, ErrorKind, Index, Maintenance, Options, Params, Result, Shingles, Signature, Sketcher,
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// A folder that goes when the test ends, and the place of an index in it.
+/// A temporary folder, and the path of an index in it.
 pub(crate) struct Scratch {
     folder: tempfile::TempDir,
 }
@@ -18,7 +18,7 @@ impl Scratch {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
-    /// Where the index of the test lies; there is nothing yet.
+    /// The path of the test's index, where nothing exists yet.
     pub(crate) fn dir(&self) -> PathBuf {
         self.folder.path().join("i.nearkin")
     }
@@ -41,13 +41,13 @@ pub(crate) fn params() -> Params {
     Params::for_threshold(0.5).shingles(Shingles::Items).hashes(64).bands(16, 4).build().unwrap()
 }
 
-/// No thread: the same steps at the same times in every run.
+/// No maintenance thread, so that every run does the same steps.
 pub(crate) fn inline() -> Options {
     Options::default().maintenance(Maintenance::Inline)
 }
 
-/// The signature of a run of integers: two runs of one length that are shifted against each other
-/// by a known number have a known similarity.
+/// The signature of a run of integers. Two runs of equal length with a known shift have a known
+/// similarity.
 pub(crate) fn run(begin: u32, count: u32) -> Signature {
     sign(&Sketcher::new(&params()), begin, count)
 }
@@ -73,7 +73,7 @@ impl Random {
     }
 }
 
-/// What a failed call said it was.
+/// The kind of the error of a failed call.
 pub(crate) fn kind<T>(result: Result<T>) -> ErrorKind {
     match result {
         Ok(_) => panic!("that should have failed"),
@@ -81,7 +81,7 @@ pub(crate) fn kind<T>(result: Result<T>) -> ErrorKind {
     }
 }
 
-/// The message of a failed call of this kind.
+/// The message of a failed call, which must be of this kind.
 pub(crate) fn message<T>(result: Result<T>, kind: ErrorKind) -> String {
     match result {
         Ok(_) => panic!("that should have failed"),
@@ -98,7 +98,7 @@ pub(crate) fn keys(answer: &Answer) -> Vec<(String, u32)> {
     answer.matches.iter().map(|found| (text(&found.key), found.equal_rows)).collect()
 }
 
-/// Waits for another thread to have done something.
+/// Waits for a condition that another thread establishes.
 pub(crate) fn eventually(done: impl Fn() -> bool) {
     let begin = Instant::now();
     while !done() {
@@ -107,7 +107,7 @@ pub(crate) fn eventually(done: impl Fn() -> bool) {
     }
 }
 
-/// What verify found; it must find nothing.
+/// Asserts that verify finds nothing.
 pub(crate) fn assert_whole(index: &Index) {
     let found = index.verify().unwrap();
     assert!(found.problems.is_empty(), "{:?}", found.problems);
@@ -117,7 +117,7 @@ pub(crate) fn assert_whole(index: &Index) {
 /// Signature and payload.
 pub(crate) type Version = (Signature, Vec<u8>);
 
-/// The live documents, in the plainest form there is.
+/// The live documents in a plain map.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Model {
     pub(crate) documents: BTreeMap<Vec<u8>, Version>,
@@ -132,7 +132,7 @@ impl Model {
         self.documents.remove(key.as_ref());
     }
 
-    /// What an index really holds.
+    /// The documents of an index.
     pub(crate) fn of(index: &Index) -> Self {
         let mut model = Self::default();
         let snapshot = index.snapshot();
@@ -146,7 +146,7 @@ impl Model {
         model
     }
 
-    /// The law: all that share a band and have m0 equal rows, by equal rows, then by key.
+    /// The law: all documents that share a band and have m0 equal rows, by equal rows, then by key.
     pub(crate) fn query(
         &self,
         params: &Params,
@@ -171,14 +171,14 @@ impl Model {
     }
 }
 
-/// Equal rows, counted the slow way.
+/// Counts equal rows one by one.
 pub(crate) fn equal_rows(params: &Params, a: &Signature, b: &Signature) -> u32 {
     let width = params.signature_bytes() / params.hashes();
     let rows = a.as_bytes().chunks(width).zip(b.as_bytes().chunks(width));
     u32::try_from(rows.filter(|(a, b)| a == b).count()).unwrap()
 }
 
-/// A file as it lies on disk.
+/// A file on disk.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Listed {
     path: PathBuf,
@@ -186,14 +186,15 @@ pub(crate) struct Listed {
     bytes: Vec<u8>,
 }
 
-/// Every file below a folder, with its bytes and the time of its last change.
+/// All files below a folder, with content and modification time.
 pub(crate) fn listing(dir: &Path) -> Vec<Listed> {
     let mut listed = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap() {
         let (path, metadata) = entry.map(|e| (e.path(), e.metadata().unwrap())).unwrap();
         let modified = metadata.modified().unwrap();
         if metadata.is_dir() {
-            // Also a folder's own time: a name made and removed again would show.
+            // The folder's modification time, too, which changes even if a name was created and
+            // removed again.
             listed.push(Listed { path: path.clone(), modified, bytes: Vec::new() });
             listed.extend(listing(&path));
         } else {
@@ -204,8 +205,8 @@ pub(crate) fn listing(dir: &Path) -> Vec<Listed> {
     listed
 }
 
-/// This test binary once more, to run one test of it in a process of its own. The test does
-/// nothing unless the variable is set.
+/// A command that runs one test of this binary in another process. The test does nothing unless the
+/// variable is set.
 pub(crate) fn again(test: &str, variable: &str, value: &Path) -> std::process::Command {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
     command.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(variable, value);

@@ -1,4 +1,4 @@
-//! The real disk, one system call at a time: the writer is killed at any of them, or it fails.
+//! The real disk, one system call at a time: the writer is killed at each call, or the call fails.
 
 use crate::kill::{apply, operation};
 use crate::strace::{Case, cases, run_all, run_case, skipped};
@@ -8,18 +8,18 @@ use std::error::Error as _;
 use std::path::Path;
 use std::process::Output;
 
-/// Set in the process that is traced: the directory.
+/// Environment variable of the traced process: the directory.
 const VARIABLE: &str = "NEARKIN_TEST_TRACED_WRITER";
-/// Writes of the traced process.
+/// Number of writes of the traced process.
 const OPERATIONS: u32 = 12;
 
-/// Memtables of some dozens of documents, merges of two segments: a short run has everything.
+/// Small memtables and merges of two segments, so that a short run covers everything.
 fn options() -> Options {
     inline().memtable_bytes_max(64 << 10).tier_segments_max(2)
 }
 
-/// Creates, writes, flushes, compacts, is closed and opened, and once dropped, so that the next
-/// opening recovers. Says which writes were acknowledged.
+/// Creates, writes, flushes, compacts, closes and reopens; once the index is dropped, so that the
+/// next open recovers. Prints the acknowledged writes.
 #[expect(clippy::print_stdout, reason = "acknowledgements go through the pipe")]
 fn script(dir: &str) -> nearkin::Result<()> {
     let mut index = Index::create(dir, &params(), options())?;
@@ -64,7 +64,7 @@ fn the_traced_writer() {
     }
 }
 
-/// Judges what a run of the writer left behind; returns how the run ended.
+/// Checks the files that a run left behind; returns how the run ended.
 fn judge(case: &Case, dir: &Path, output: &Output) -> &'static str {
     let said = String::from_utf8_lossy(&output.stdout);
     let what = format!("{case:?}: {output:?}");
@@ -74,7 +74,7 @@ fn judge(case: &Case, dir: &Path, output: &Output) -> &'static str {
     let failed = said.lines().find_map(|line| line.strip_prefix("failed "));
     let end = match (case.fault, failed, output.status.code()) {
         ("signal=KILL", None, None) => "killed",
-        // Two runs do not make exactly the same calls.
+        // Two runs do not make exactly the same system calls.
         ("signal=KILL", None, Some(0)) => "had ended before",
         (fault, None, Some(0)) if fault != "signal=KILL" => "got over it",
         (fault, Some(message), Some(2)) if fault != "signal=KILL" => {
@@ -91,7 +91,7 @@ fn judge(case: &Case, dir: &Path, output: &Output) -> &'static str {
     }
     let found = Model::of(&index);
     if found != model {
-        // The write under way may have got through, unless it was said not to have.
+        // The write in progress may have been applied, unless it returned an error.
         let kept =
             failed.is_none_or(|message| !message.starts_with(&format!("{:?}", ErrorKind::Io)));
         assert!(kept && acknowledged < OPERATIONS, "{what}");

@@ -1,17 +1,17 @@
-//! A full disk that is one: an index on a small file system of its own.
+//! A real full disk: an index on a small tmpfs.
 
 use crate::support::{Model, Random, Scratch, assert_whole, inline, message, run};
 use nearkin::{Batch, ErrorKind, Index};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A file system in memory, gone at the end of the test.
+/// A mounted tmpfs, unmounted at the end of the test.
 struct Mounted {
     folder: PathBuf,
 }
 
 impl Mounted {
-    /// Mounting needs privileges that tests mostly lack: then why not.
+    /// Mounts it, or returns the reason why not: mounting needs privileges.
     fn new(folder: PathBuf, bytes: u32) -> Result<Self, String> {
         std::fs::create_dir(&folder).unwrap();
         let size = format!("size={bytes}");
@@ -32,7 +32,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // Lazily where a failed test still holds files of it.
+        // Lazy unmount, because a failed test may still hold files.
         for options in [&[][..], &["-l"]] {
             let unmounted = Command::new("umount").args(options).arg(&self.folder).status();
             if unmounted.is_ok_and(|status| status.success()) {
@@ -42,7 +42,7 @@ impl Drop for Mounted {
     }
 }
 
-/// Inserts batches of new keys until the disk is full; returns how many documents went in.
+/// Inserts batches of new keys until the disk is full; returns the number of documents.
 fn fill(index: &Index, model: &mut Model, round: u32) -> u32 {
     let mut random = Random(u64::from(round));
     let mut documents = 0;
@@ -87,7 +87,7 @@ fn a_disk_that_is_full_takes_documents_again_after_removing_and_compacting() {
         println!("round {round}: {documents} documents until the disk was full");
         assert!(documents > 100, "round {round}: {documents}");
         assert!(Model::of(&index) == model, "round {round}");
-        // All but every eighth go, and with a compaction their space does.
+        // Removes seven of eight documents; a compaction then frees their space.
         let keys: Vec<_> = model.documents.keys().cloned().collect();
         for keys in keys.chunks(50) {
             let gone = keys.iter().enumerate().filter(|(at, _)| at % 8 != 0);

@@ -119,7 +119,7 @@ fn a_signature_of_other_parameters_is_refused() {
         assert_eq!(kind(index.query(&signature).run()), ErrorKind::Mismatch);
     }
     assert!(index.is_empty());
-    // Bands and threshold are no part of a signature.
+    // A signature does not depend on bands and threshold.
     let other_bands = base().threshold(0.9).bands(8, 8).build().unwrap();
     let signature = Sketcher::new(&other_bands).items(0..10_u32).unwrap();
     assert_eq!(index.insert("a", &signature).unwrap(), Outcome::Inserted);

@@ -1,21 +1,20 @@
-//! Circles: modules that need each other, directly or by way of others.
-//!
-//! Knows modules by their files: what an inline `mod` names counts for the file it stands in.
+//! Import circles among modules, direct or indirect.
+//! A module is a file: an inline `mod` counts as a part of its file.
 
 use crate::layers::{is_test, outside_tests};
 use crate::scan::paths_to;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Deeper than any path of modules here.
+/// Upper bound of the depth of module paths.
 const NAMES_MAX: usize = 8;
 
-/// A module: the names from the crate's root to it.
+/// A module: the names on its path from the crate root.
 type Module = Vec<String>;
 
-/// A module and those that its file names.
+/// A module and the modules that its file names.
 type Needs = BTreeMap<Module, BTreeSet<Module>>;
 
-/// The module of a file, whose path is told from the folder of `main.rs`.
+/// The module of a file, whose path is relative to the folder of `main.rs`.
 fn module_of(path: &str) -> Module {
     let names = path.trim_end_matches(".rs").split('/').map(str::to_owned);
     let mut names: Module = names.collect();
@@ -25,8 +24,8 @@ fn module_of(path: &str) -> Module {
     names
 }
 
-/// The modules that the code of one names. A name that is no module is an item of the module
-/// before it.
+/// The modules that the code of a module names. A name that is not a module is an item of the
+/// module before it.
 fn named(module: &Module, code: &str, all: &BTreeSet<Module>) -> BTreeSet<Module> {
     let mut full = Vec::new();
     let split = |path: String| path.split("::").map(str::to_owned).collect::<Module>();
@@ -55,7 +54,7 @@ fn named(module: &Module, code: &str, all: &BTreeSet<Module>) -> BTreeSet<Module
     full.into_iter().map(cut).filter(|found| found != module).collect()
 }
 
-/// All that a module needs, directly or by way of others.
+/// All modules that a module depends on, directly or indirectly.
 fn reached(from: &Module, needs: &Needs) -> BTreeSet<Module> {
     let (mut found, mut open) = (BTreeSet::new(), vec![from]);
     while let Some(module) = open.pop() {
@@ -68,7 +67,7 @@ fn reached(from: &Module, needs: &Needs) -> BTreeSet<Module> {
     found
 }
 
-/// The circles among files (path from the folder of `main.rs`, code), each with what makes it one.
+/// The circles among files (path relative to the folder of `main.rs`, code), each with its imports.
 pub(crate) fn circles(files: &[(String, String)]) -> Vec<String> {
     let files = files.iter().filter(|(path, _)| !is_test(path));
     let files: Vec<_> = files.map(|(path, code)| (module_of(path), outside_tests(code))).collect();

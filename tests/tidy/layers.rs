@@ -1,9 +1,9 @@
-//! Which module may name which. Nothing points up: the tool uses the public API, the index
-//! everything else, and text, bytes and disk do not know each other.
+//! Layering: which module may name which. The tool uses the public API, the index uses everything
+//! else, and text, bytes and disk are independent of each other.
 
 use crate::scan::paths;
 
-/// The engine's parts; only the index knows more than one of them.
+/// The parts of the engine. Only the index may use more than one of them.
 const PARTS: [&str; 4] = ["wal", "memtable", "segment", "catalog"];
 
 /// Whether a file of `src` is compiled for tests only.
@@ -21,14 +21,14 @@ pub(crate) fn outside_tests(code: &str) -> &str {
     &code[..end]
 }
 
-/// The names that the crate's root has from the index.
+/// The names that the crate root re-exports from the index.
 pub(crate) fn exported_by_index(lib: &str) -> Vec<String> {
     let exports = lib.match_indices("pub use index::").map(|(at, _)| &lib[at + 8..]);
     let names = exports.flat_map(|rest| paths(&rest[..rest.find(';').unwrap_or(0)], "index"));
     names.collect()
 }
 
-/// What the file names that lies beside or above it. `code` is without comments and strings.
+/// The forbidden names of a file: those beside or above it. `code` is without comments and strings.
 pub(crate) fn broken(path: &str, code: &str, exported: &[String]) -> Vec<String> {
     if path.starts_with("cli/src/") {
         return of_the_tool(code);
@@ -60,7 +60,7 @@ pub(crate) fn broken(path: &str, code: &str, exported: &[String]) -> Vec<String>
     found
 }
 
-/// What the tool reaches past the library's public API for. (What is private, the compiler keeps.)
+/// Uses of the library by the tool outside its public API. (The compiler protects private items.)
 fn of_the_tool(code: &str) -> Vec<String> {
     let mut found = Vec::new();
     for of_the_library in ["redb", "memmap2", "libc"] {
@@ -74,7 +74,7 @@ fn of_the_tool(code: &str) -> Vec<String> {
     found
 }
 
-/// What opens a way around the public API: files of one package in another, hidden exports.
+/// Ways around the public API: files of one package in another, and hidden exports.
 pub(crate) fn ways_around(path: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.starts_with("//")) {
@@ -120,7 +120,7 @@ fn may_name(module: &str, path: &str) -> bool {
     }
 }
 
-/// Crates and the keyword that one file alone may name.
+/// Crates and keywords that only one file may name.
 fn kept_in_place(path: &str, module: &str, code: &str) -> Vec<String> {
     let mut found = Vec::new();
     if !paths(code, "redb").is_empty() && module != "catalog" && !is_test(path) {

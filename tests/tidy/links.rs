@@ -1,10 +1,10 @@
-//! Links of the documents. A page that is shown elsewhere, by crates.io or docs.rs, links to the
-//! repository that `Cargo.toml` names; the others link to each other by relative paths.
+//! Links of the documents. Pages that crates.io or docs.rs show link to the repository that
+//! `Cargo.toml` names; the others link to each other by relative paths.
 
 use super::{Source, assert_none, documents, root, source};
 use std::fs;
 
-/// Pages that are part of what crates.io and docs.rs show: relative links lead nowhere there.
+/// Pages that crates.io and docs.rs show: relative links do not work there.
 const SHOWN_ELSEWHERE: [&str; 7] = [
     "README.md",
     "docs/COOKBOOK.md",
@@ -15,12 +15,12 @@ const SHOWN_ELSEWHERE: [&str; 7] = [
     "docs/TUNING.md",
 ];
 
-/// The one place that names the repository is `Cargo.toml`.
+/// `Cargo.toml` is the only place that names the repository.
 fn repository(manifest: &str) -> Option<&str> {
     manifest.lines().find_map(|line| line.strip_prefix("repository = \"")?.strip_suffix('"'))
 }
 
-/// What stands between the parentheses of links and pictures, with the numbers of the lines.
+/// The targets of links and pictures, with their line numbers.
 fn targets(text: &str) -> impl Iterator<Item = (usize, &str)> {
     super::prose(text).flat_map(|(at, line)| {
         let after = line.split("](").skip(1);
@@ -28,7 +28,7 @@ fn targets(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Links of a page that lead nowhere.
+/// The broken links of a page.
 fn broken(page: &Source, repository: &str, exists: impl Fn(&str) -> bool) -> Vec<String> {
     let elsewhere = SHOWN_ELSEWHERE.contains(&page.path.as_str());
     let folder = page.path.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -39,7 +39,7 @@ fn broken(page: &Source, repository: &str, exists: impl Fn(&str) -> bool) -> Vec
             rest.strip_prefix("/blob/main/").or(rest.strip_prefix("/raw/main/")).unwrap_or(rest)
         });
         let complaint = match inside {
-            // A page of GitHub's own, where vulnerabilities are reported.
+            // A page of GitHub for reports of vulnerabilities.
             Some("/security/advisories/new") => continue,
             Some(path) if exists(path) => continue,
             None if path.contains("github.com/") && path.contains("/nearkin") => {
@@ -55,7 +55,7 @@ fn broken(page: &Source, repository: &str, exists: impl Fn(&str) -> bool) -> Vec
     found
 }
 
-/// A relative path from a folder, as a path from the root.
+/// Resolves a path relative to a folder into one relative to the root.
 fn resolved(folder: &str, path: &str) -> String {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/') {

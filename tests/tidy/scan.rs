@@ -1,8 +1,7 @@
 //! A small scanner of Rust text: code without comments and strings, functions, and paths.
-//!
-//! It knows braces and literals, no grammar.
+//! It knows braces and literals, but no grammar.
 
-/// The text with everything in comments, strings and characters made blank. Lines stay.
+/// The text with comments, strings and characters replaced by spaces. Line breaks stay.
 pub(crate) fn code_of(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut code = String::with_capacity(text.len());
@@ -25,7 +24,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// How long the comment, string or character is that begins here; 0 if none does.
+/// The length of the comment, string or character literal that starts here, or 0.
 fn literal_or_comment(bytes: &[u8], in_word: bool) -> usize {
     match bytes {
         [b'/', b'/', ..] => bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len()),
@@ -33,7 +32,7 @@ fn literal_or_comment(bytes: &[u8], in_word: bool) -> usize {
         [b'"', ..] => quoted(bytes),
         [b'r', b'"' | b'#', ..] if !in_word => raw(bytes),
         [b'b', b'r', b'"' | b'#', ..] if !in_word => 1 + raw(&bytes[1..]),
-        // A character, not a lifetime: 'a' and '\n', '\u{e9}'.
+        // A character literal, not a lifetime: 'a', '\n', '\u{e9}'.
         [b'\'', b'\\', ..] => bytes.iter().skip(3).position(|b| *b == b'\'').map_or(0, |at| at + 4),
         [b'\'', first, ..] => {
             let width = match first {
@@ -71,7 +70,7 @@ fn quoted(bytes: &[u8]) -> usize {
     (at + 1).min(bytes.len())
 }
 
-/// A raw string; 0 if it is a raw name.
+/// The length of a raw string, or 0 for a raw identifier.
 fn raw(bytes: &[u8]) -> usize {
     let hashes = bytes[1..].iter().take_while(|byte| **byte == b'#').count();
     if bytes.get(1 + hashes) != Some(&b'"') {
@@ -83,7 +82,7 @@ fn raw(bytes: &[u8]) -> usize {
     length.map_or(bytes.len(), |length| 2 + hashes + length + end.len())
 }
 
-/// A function with a body, and where it begins.
+/// A function with a body, and its first line.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Function {
     pub(crate) line: usize,
@@ -91,7 +90,7 @@ pub(crate) struct Function {
     pub(crate) lines: usize,
 }
 
-/// The functions with a body in `code`, which [`code_of`] made.
+/// The functions with a body in `code`, the result of [`code_of`].
 pub(crate) fn functions(code: &str) -> Vec<Function> {
     let bytes = code.as_bytes();
     let mut found = Vec::new();
@@ -112,7 +111,7 @@ pub(crate) fn functions(code: &str) -> Vec<Function> {
     found
 }
 
-/// Where the braces after a signature close; `None` if a `;` ends it, as in a trait.
+/// The end of the body after a signature, or `None` if `;` ends it, as in a trait.
 fn end_of_body(bytes: &[u8]) -> Option<usize> {
     let (mut round, mut curly) = (0_i32, 0_i32);
     for (at, byte) in bytes.iter().enumerate() {
@@ -133,13 +132,13 @@ fn end_of_body(bytes: &[u8]) -> Option<usize> {
     None
 }
 
-/// The paths in `code` that begin with `root` (as in `crate::a::b`), groups in braces told apart,
-/// without the root and cut to two names.
+/// The paths in `code` that begin with `root` (as in `crate::a::b`), with groups in braces
+/// expanded, without the root, and truncated to two names.
 pub(crate) fn paths(code: &str, root: &str) -> Vec<String> {
     paths_to(code, root, 2)
 }
 
-/// The same, cut to so many names.
+/// The same, truncated to `depth` names.
 pub(crate) fn paths_to(code: &str, root: &str, names_max: usize) -> Vec<String> {
     let mut found = Vec::new();
     let begin = format!("{root}::");
@@ -152,7 +151,7 @@ pub(crate) fn paths_to(code: &str, root: &str, names_max: usize) -> Vec<String> 
     found
 }
 
-/// Reads one tree of a path; returns what is left of the text after it.
+/// Parses a use tree; returns the rest of the text.
 fn tree<'a>(
     text: &'a str,
     prefix: &mut Vec<&'a str>,
