@@ -41,7 +41,7 @@ schedules count="100" seed="1":
 damage:
     NEARKIN_DAMAGE=all cargo test --release damage -- --nocapture
 
-# Fuzzes a target: wal_replay, segment_query, catalog_row, operations or text (needs nightly and
+# Fuzzes a target: wal_replay, segment_query, catalog_row, manifest, operations or text (needs nightly and
 # cargo-fuzz).
 fuzz target seconds="3600":
     mkdir -p fuzz/corpus/{{target}}

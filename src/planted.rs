@@ -81,6 +81,18 @@ mod switch {
         CatalogNotSyncedAtOpen,
         /// Damage below the horizon is cut off like a torn tail.
         DamageIsTornTail,
+        /// An adoption lists its segments before the replaced documents are dead.
+        AdoptedInTwo,
+        /// An adoption moves the floor past changes that only the log holds.
+        AdoptedOverLog,
+        /// If two segments of an adoption have the same key, both documents live.
+        SupersededAdopted,
+        /// The manifest is published without syncing its content.
+        ManifestNotSynced,
+        /// A manifest replaces an existing one of the same generation.
+        ManifestReplaced,
+        /// An append does not record the documents that it replaces.
+        ReplacedForgotten,
         /// A reader beside a writer accepts records that may not be synced.
         HorizonIgnored,
         /// A reader trusts a copy of the catalog without comparing its hash.
@@ -115,7 +127,7 @@ mod switch {
     }
 
     impl Bug {
-        pub(crate) const ALL: [Self; 27] = [
+        pub(crate) const ALL: [Self; 29] = [
             Self::FolderNotSynced,
             Self::FileNotSynced,
             Self::FloorBeforeSegment,
@@ -143,13 +155,27 @@ mod switch {
             Self::LockNotChecked,
             Self::FolderNotHeld,
             Self::PayloadForgotten,
+            Self::AdoptedInTwo,
+            Self::AdoptedOverLog,
         ];
 
         /// Bugs of a reader beside a writer, which no crash reveals.
         pub(crate) const BESIDE: [Self; 3] =
             [Self::HorizonIgnored, Self::StaleCopyBelieved, Self::LockAskedEarly];
 
-        /// Bugs at batching limits, which the scripts of the model must reach.
+        /// An adoption lists its segments before the replaced documents are dead.
+        AdoptedInTwo,
+        /// An adoption moves the floor past changes that only the log holds.
+        AdoptedOverLog,
+        /// If two segments of an adoption have the same key, both documents live.
+        SupersededAdopted,
+        /// The manifest is published without syncing its content.
+        ManifestNotSynced,
+        /// A manifest replaces an existing one of the same generation.
+        ManifestReplaced,
+        /// An append does not record the documents that it replaces.
+        ReplacedForgotten,
+        /// A reader beside a writer accepts records that may not be synced.
         pub(crate) const AT_LIMITS: [Self; 5] = [
             Self::PayloadCut,
             Self::FullRunShifted,

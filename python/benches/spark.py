@@ -11,10 +11,8 @@ workers share are counted for each. Shuffle bytes are from Spark's event log, af
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -29,17 +27,45 @@ THRESHOLD = 0.8
 TABLES = 5
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
-#: Of 20,000 words: common ones often, as in a language.
-WEIGHTS = list(itertools.accumulate(1 / (rank + 10) for rank in range(20_000)))
+#: What texts are drawn from, word after word.
+SOURCE = Path(__file__).parents[2] / "tests/data/pydocs.jsonl"
+WORDS = 80
 
 
-def text_of(row: int) -> str:
-    """80 words; every fifth row is a copy of the row before with one word changed."""
-    chosen = random.Random(row - 1 if row % 5 == 4 else row)
-    words = [f"w{word}" for word in chosen.choices(range(20_000), cum_weights=WEIGHTS, k=80)]
-    if row % 5 == 4:
-        words[row % 80] = "altered"
-    return " ".join(words)
+def write_texts(rows: int, path: str, files: int) -> None:
+    """Texts of 80 words, each drawn from those that follow the word before in real documents, so
+    that phrases are as frequent as in a language; every fifth text is a copy of the one before with
+    one word changed."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    with SOURCE.open() as lines:
+        text = " ".join(json.loads(line)["text"] for line in lines)
+    names, words = np.unique(text.split(), return_inverse=True)
+    order = np.argsort(words[:-1], kind="stable")
+    next_word, counts = words[1:][order], np.bincount(words[:-1], minlength=len(names))
+    begin = np.cumsum(counts) - counts
+    names = pa.array([*names.tolist(), "altered"])
+    Path(path).mkdir()
+    each = -(-rows // files) // 5 * 5 + 5
+    for part, first in enumerate(range(0, rows, each)):
+        random = np.random.default_rng(part)
+        count = min(each, rows - first)
+        drawn = np.empty((count, WORDS), dtype=np.int64)
+        drawn[:, 0] = words[random.integers(0, len(words) - 1, count)]
+        for at in range(1, WORDS):
+            last = drawn[:, at - 1]
+            step = (random.random(count) * counts[last]).astype(np.int64)
+            drawn[:, at] = np.where(counts[last] > 0, next_word[(begin[last] + step) % len(next_word)], 0)
+        copies = np.arange(4, count, 5)
+        drawn[copies] = drawn[copies - 1]
+        drawn[copies, copies % WORDS] = len(names) - 1
+        offsets = pa.array(np.arange(0, count * WORDS + 1, WORDS, dtype=np.int32))
+        texts = pc.binary_join(pa.ListArray.from_arrays(offsets, names.take(drawn.ravel())), " ")
+        table = pa.table({"id": np.arange(first, first + count), "text": texts})
+        pq.write_table(table, f"{path}/part-{part:03}.parquet")
 
 
 def session_of(cores: int, folder: str) -> Any:
@@ -67,21 +93,22 @@ def session_of(cores: int, folder: str) -> Any:
 
 def child(step: str, rows: int, cores: int, folder: str) -> None:
     """One call, in a session of its own; says when it begins and what it found."""
+    path = f"{folder}/../texts-{rows}"
+    if step == "index":
+        one_machine(path, folder)
+        return
     from nearkin import Params
     from nearkin import spark as nks
 
     spark = session_of(cores, folder)
-    path = f"{folder}/../texts-{rows}"
-    if step == "texts":
-        numbers = spark.range(0, rows, 1, 4 * cores).rdd.map(lambda row: (row[0], text_of(row[0])))
-        numbers.toDF("id long, text string").write.parquet(path)
-        return
     df = spark.read.parquet(path)
     spark.range(1).count()
     print("begin", flush=True)
     params = Params(THRESHOLD, shingles="words:3")
     if step == "rival":
         found = rival(df)
+    elif step == "recipe":
+        found = recipe(df)
     elif step == "sketch":
         found = nks.sketch(df, params).where("signature is not null").count()
     else:
@@ -90,6 +117,70 @@ def child(step: str, rows: int, cores: int, folder: str) -> None:
         found = result.count()
     print(f"end {found}", flush=True)
     spark.stop()
+
+
+def one_machine(path: str, folder: str) -> None:
+    """The same pairs by an index, without Spark."""
+    import pyarrow.parquet as pq
+
+    import nearkin as nk
+
+    table = pq.read_table(path)
+    keys = [str(number) for number in table["id"].to_pylist()]
+    print("begin", flush=True)
+    with nk.Index(f"{folder}/ix", nk.Params(THRESHOLD, shingles="words:3")) as index:
+        index.add(keys, table["text"])
+        found = sum(1 for _ in index.pairs(THRESHOLD))
+    print(f"end {found}", flush=True)
+
+
+def recipe(df: Any) -> int:
+    """What text-dedup's script for Spark does (0.4): MinHash by NumPy, row by row, with its own (9,
+    13) bands for 0.8; the least of a bucket linked to the others, not verified; star rounds of
+    RDDs. Returns the documents that it would drop."""
+    import hashlib
+    import re
+
+    import numpy as np
+
+    prime, most, hashes, bands, rows = (1 << 61) - 1, (1 << 32) - 1, 128, 9, 13
+    random = np.random.RandomState(42)
+    factors = random.randint(1, prime, hashes, dtype=np.uint64)
+    terms = random.randint(0, prime, hashes, dtype=np.uint64)
+
+    def entries(row: Any) -> list[Any]:
+        words = [word for word in re.split(r"\W", row[1].lower()) if word]
+        shingles = {" ".join(words[at : at + 3]) for at in range(max(1, len(words) - 2))}
+        digests = [hashlib.sha1(shingle.encode()).digest()[:4] for shingle in shingles]
+        hashed = np.array([int.from_bytes(digest, "little") for digest in digests], np.uint64)
+        values = ((np.outer(hashed, factors) + terms) % np.uint64(prime)) & np.uint64(most)
+        least = values.min(axis=0).astype(np.uint32)
+        return [
+            ((band, least[band * rows : (band + 1) * rows].byteswap().tobytes()), row[0])
+            for band in range(bands)
+        ]
+
+    def star(nodes: Any) -> list[Any]:
+        least = min(nodes)
+        return [(node, least) for node in nodes if node != least]
+
+    def large(group: Any) -> list[Any]:
+        neighbours = list(group[1])
+        least = min(group[0], *neighbours)
+        return [(node, least) for node in (*neighbours, group[0]) if node > group[0]]
+
+    def small(group: Any) -> list[Any]:
+        return star([group[0], *group[1]])
+
+    edges = df.rdd.flatMap(entries).groupByKey().flatMap(lambda group: star(list(group[1])))
+    edges = edges.distinct().cache()
+    while True:
+        both = edges.flatMap(lambda edge: [edge, edge[::-1]])
+        found = both.groupByKey().flatMap(large).distinct().cache()
+        down = found.map(lambda edge: (max(edge), min(edge)))
+        edges = down.groupByKey().flatMap(small).distinct().cache()
+        if found.subtract(edges).union(edges.subtract(found)).isEmpty():
+            return int(edges.count())
 
 
 def rival(df: Any) -> int:
@@ -176,13 +267,12 @@ def measure(step: str, rows: int, cores: int, folder: str) -> None:
         sampler.ended.set()
     if process.returncode:
         raise SystemExit(f"{step} of {rows:,} rows failed with status {process.returncode}")
-    if step != "texts":
-        size, count = shuffled(own)
-        print(
-            f"| {step} | {rows:,} | {found} | {wall:.1f} | {used:.1f} | {1e6 * used / rows:.0f} |"
-            f" {size / rows:.0f} | {count / rows:.1f} | {sampler.peak / 2**20:,.0f} |",
-            flush=True,
-        )
+    size, count = shuffled(own)
+    print(
+        f"| {step} | {rows:,} | {found} | {wall:.1f} | {used:.1f} | {1e6 * used / rows:.0f} |"
+        f" {size / rows:.0f} | {count / rows:.1f} | {sampler.peak / 2**20:,.0f} |",
+        flush=True,
+    )
     shutil.rmtree(own)
 
 
@@ -202,9 +292,10 @@ def main() -> None:
     print("| step | rows | found | wall s | cpu s | cpu us/row | shuffle B/row | shuffled rows/row | MiB |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     steps = [(step, asked.rows) for step in asked.steps.split(",")]
-    steps += [(step, asked.rival_rows) for step in ("pairs", "rival") if asked.rival_rows]
+    steps += [(step, asked.rival_rows) for step in ("pairs", "rival", "recipe") if asked.rival_rows]
     for rows in dict.fromkeys(rows for _, rows in steps):
-        measure("texts", rows, asked.cores, folder)
+        if not Path(folder, f"texts-{rows}").exists():
+            write_texts(rows, f"{folder}/texts-{rows}", 4 * asked.cores)
     for step, rows in steps:
         measure(step, rows, asked.cores, folder)
     shutil.rmtree(folder)

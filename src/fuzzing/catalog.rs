@@ -9,15 +9,15 @@ pub(super) fn run(data: &[u8]) {
     let mut input = Input::new(data);
     match input.u8() % 4 {
         0 => drop(check(input.rest())),
-        1 => drop(check(&sealed(input.rest()))),
+        1 => drop(check(&sealed(1, input.rest()))),
         2 => changed_bytes(&mut input),
         _ => changed_values(&mut input),
     }
 }
 
 /// Version, checksum and body.
-fn sealed(body: &[u8]) -> Vec<u8> {
-    [&[1][..], &crc32fast::hash(body).to_le_bytes(), body].concat()
+pub(super) fn sealed(version: u8, body: &[u8]) -> Vec<u8> {
+    [&[version][..], &crc32fast::hash(body).to_le_bytes(), body].concat()
 }
 
 /// Refused, or a row that encodes and comes back the same.
@@ -31,7 +31,8 @@ fn check(bytes: &[u8]) -> Option<Row> {
 
 /// The bytes of a sound row, changed, cut or lengthened, and sealed again.
 fn changed_bytes(input: &mut Input<'_>) {
-    let mut body = Base::get().row.encode().split_off(5);
+    let mut row = Base::get().row.encode();
+    let (version, mut body) = (row[0], row.split_off(5));
     for _ in 0..=input.u8() % 4 {
         let at = input.below(body.len());
         match input.u8() % 6 {
@@ -42,7 +43,7 @@ fn changed_bytes(input: &mut Input<'_>) {
             _ => body[at] = input.u8(),
         }
     }
-    if let Some(row) = check(&sealed(&body)) {
+    if let Some(row) = check(&sealed(version, &body)) {
         open(&row, input);
     }
 }
@@ -80,7 +81,7 @@ fn changed_values(input: &mut Input<'_>) {
     // Encoded by hand: a row that says what cannot be is not encoded.
     let config = bincode::config::standard();
     let body = bincode::serde::encode_to_vec(&row, config).expect("to memory");
-    if let Some(row) = check(&sealed(&body)) {
+    if let Some(row) = check(&sealed(Base::get().row.encode()[0], &body)) {
         open(&row, input);
     }
 }

@@ -6,6 +6,7 @@
 mod catalog;
 mod engine;
 pub(crate) mod input;
+mod manifest;
 mod segment;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,12 @@ pub fn segment_query(data: &[u8]) {
 /// A row of the catalog: refused, or read back the same, and an index that has it does not panic.
 pub fn catalog_row(data: &[u8]) {
     catalog::run(data);
+}
+
+/// A manifest of a sharded index: refused, or read back the same, and what reads and writes the
+/// index that has it does not panic.
+pub fn manifest(data: &[u8]) {
+    manifest::run(data);
 }
 
 /// Operations on an index on a simulated disk, its answers held against brute force.

@@ -106,6 +106,11 @@ fn any_row_of_the_catalog_is_refused_or_lived_with() {
 }
 
 #[test]
+fn any_manifest_is_refused_or_lived_with() {
+    run("manifest", 1, super::manifest);
+}
+
+#[test]
 fn scripts_from_bytes_have_the_answers_of_brute_force() {
     run("operations", 4, super::operations);
 }

@@ -66,11 +66,12 @@ impl Core {
         }
         let mut writer = self.writer();
         // From here on there is no log, so that the commit below is the change.
-        self.flush_locked(&mut writer, NextWal::None)?;
+        planted!(AdoptedOverLog, (), self.flush_locked(&mut writer, NextWal::None)?);
         self.refuse_if_stopped()?;
         let before = self.applied(&writer);
         let plan = Plan::new(&before, &copied, how)?;
         let imported = plan.imported();
+        planted!(AdoptedInTwo => crate::index::tests::planted::list_early(self, &mut writer, &copied)?);
         let draft = self.draft_adopted(&mut writer, &copied, &plan)?;
         let (change, documents) = (writer.change, writer.documents);
         writer.change += 1;
@@ -109,6 +110,9 @@ impl Core {
         plan: &Plan,
     ) -> Result<Draft> {
         let mut draft = Draft::of(self, writer);
+        planted!(AdoptedInTwo => {
+            crate::index::tests::planted::forget_early(&mut draft, copied);
+        });
         self.draft_dying(writer, &mut draft, &plan.dying)?;
         for (live, dead) in copied.iter().zip(&plan.superseded) {
             draft.adopt(live);
@@ -169,7 +173,7 @@ impl Plan {
 
     /// Takes in the plan for the segments that follow.
     pub(crate) fn extend(&mut self, next: Self) {
-        self.dying.extend(next.dying);
+        planted!(ReplacedForgotten, (), self.dying.extend(next.dying));
         self.superseded.extend(next.superseded);
         self.inserted += next.inserted;
         self.replaced += next.replaced;
@@ -183,6 +187,7 @@ impl Plan {
 /// The documents of each segment whose key a later one has.
 fn superseded(copied: &[LiveSegment], how: Adopt) -> Result<Vec<Option<Bits>>> {
     let mut dead: Vec<Option<Bits>> = copied.iter().map(|_| None).collect();
+    planted!(SupersededAdopted => return Ok(dead));
     if copied.len() < 2 {
         return Ok(dead);
     }

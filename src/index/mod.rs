@@ -52,5 +52,5 @@ pub use read::{
 };
 pub use reader::Reader;
 pub use seal::{Sealed, Ticket, seal};
-pub use sharded::Shards;
 pub(crate) use sharded::shard_of;
+pub use sharded::{Manifest, ManifestFile, Shards};

@@ -39,6 +39,13 @@ impl Watch<'_> {
     }
 }
 
+impl Segment {
+    /// Checks every block afresh, and nothing of what the blocks say.
+    pub(crate) fn verify_blocks(&self, watch: &mut Watch<'_>) -> Result<()> {
+        blocks(&self.blocks, watch).map(drop)
+    }
+}
+
 /// Header, tail and every block, afresh. True if all are whole.
 pub(super) fn blocks(file: &BlockFile, watch: &mut Watch<'_>) -> Result<bool> {
     let mut whole = true;

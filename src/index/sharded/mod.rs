@@ -4,13 +4,15 @@
 //! lock: a manifest is put under the number of its generation if there is none yet, so that of two
 //! committers one wins.
 
+mod fetch;
 mod write;
 
+pub use fetch::{Manifest, ManifestFile};
 pub use write::Shards;
 pub(crate) use write::shard_of;
 
 use crate::format::bytes::narrow;
-use crate::format::manifest::{MANIFEST_BYTES_MAX, Manifest};
+use crate::format::manifest::{self, MANIFEST_BYTES_MAX};
 use crate::index::core::Core;
 use crate::index::open::{assemble, hold};
 use crate::index::options::Options;
@@ -48,7 +50,7 @@ pub(crate) fn is_sharded(storage: &dyn Storage, names: &Names) -> Result<bool> {
 }
 
 /// The newest manifest.
-pub(crate) fn newest(storage: &dyn Storage, names: &Names) -> Result<Manifest> {
+pub(crate) fn newest(storage: &dyn Storage, names: &Names) -> Result<manifest::Manifest> {
     let Some(generation) = newest_generation(storage, names)? else {
         let dir = names.root().display();
         let message = format!("{dir}: there is no sharded index; create one first");
@@ -63,7 +65,7 @@ pub(crate) fn newest(storage: &dyn Storage, names: &Names) -> Result<Manifest> {
     }
     let mut bytes = vec![0; narrow(length, "manifest").map_err(|error| error.in_file(&path, 0))?];
     file.read_at(&mut bytes, 0).map_err(fail)?;
-    let manifest = Manifest::decode(&bytes).map_err(|error| error.in_file(&path, 0))?;
+    let manifest = manifest::Manifest::decode(&bytes).map_err(|error| error.in_file(&path, 0))?;
     if manifest.generation() != generation {
         return Err(Error::corrupt(&path, 40, "the manifest is of another generation"));
     }
@@ -75,7 +77,7 @@ fn core_of(
     storage: &Arc<dyn Storage>,
     names: &Names,
     options: &Options,
-    manifest: &Manifest,
+    manifest: &manifest::Manifest,
     known: &[Arc<LiveSegment>],
 ) -> Result<Core> {
     let (storage, row) = (Arc::clone(storage), manifest.row.clone());

@@ -431,8 +431,13 @@ impl Shards {
         let tmp = self.names.manifest_tmp(generation, (self.options.random)());
         let fail = |error| Error::io("write", &tmp, error);
         let file = self.storage.open(&tmp, OpenMode::Create).map_err(fail)?;
-        file.write_at(&bytes, 0).and_then(|()| file.sync()).map_err(fail)?;
-        match self.storage.rename_new(&tmp, &path) {
+        let sync = |()| planted!(ManifestNotSynced, Ok(()), file.sync());
+        file.write_at(&bytes, 0).and_then(sync).map_err(fail)?;
+        let publish = |tmp, path| {
+            planted!(ManifestReplaced => return self.storage.rename(tmp, path));
+            self.storage.rename_new(tmp, path)
+        };
+        match publish(&tmp, &path) {
             Ok(()) => {}
             Err(error) => {
                 // Best effort: it is nobody's.

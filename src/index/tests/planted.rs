@@ -8,9 +8,11 @@ use crate::index::durable::Mark;
 use crate::index::merge::RUN_DOCS_MAX;
 use crate::index::merge::draft::Draft;
 use crate::index::plan::Plan;
+use crate::index::read::state::LiveSegment;
 use crate::storage::names::Ending;
 use crate::wal::{Replay, Wal, WalIdentity};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// What an operation comes to, without the payload that stays.
 pub(crate) fn without_payload<'a>(plan: &'a Plan<'_>, at: usize) -> LoggedOperation<'a> {
@@ -84,6 +86,22 @@ pub(crate) fn cut(payload: &[u8]) -> &[u8] {
 pub(crate) fn shifted(run: Range<u32>) -> Range<u32> {
     let is_full = run.len() == index(RUN_DOCS_MAX) && run.start > 0;
     run.start - u32::from(is_full)..run.end - u32::from(is_full)
+}
+
+/// Lists adopted segments by a commit of their own, while what they replace is still live.
+pub(crate) fn list_early(core: &Core, writer: &mut Writer, copied: &[LiveSegment]) -> Result<()> {
+    let mut draft = Draft::of(core, writer);
+    for live in copied {
+        draft.adopt(live);
+        draft.segments.push(Arc::new(live.clone()));
+    }
+    draft.commit(core, writer)
+}
+
+/// Leaves them out of the draft that lists them again.
+pub(crate) fn forget_early(draft: &mut Draft, copied: &[LiveSegment]) {
+    let is_copied = |number| copied.iter().any(|live| live.number() == number);
+    draft.segments.retain(|live| !is_copied(live.number()));
 }
 
 /// Another BandKey in the place of the last.

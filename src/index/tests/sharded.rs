@@ -4,7 +4,9 @@
 use super::copies::{disk, options, params};
 use crate::index::adopt::Adopt;
 use crate::index::seal::{Sealed, seal_on};
-use crate::index::sharded::{Shards, shard_of};
+use crate::index::sharded::{Manifest, ManifestFile, Shards, shard_of};
+use crate::planted::{Bug, assert_caught};
+use crate::storage::Storage;
 use crate::storage::sim::Sim;
 use crate::{Document, Error, ErrorKind, Index, Options, Reader, Result, Signature, Snapshot};
 use std::collections::BTreeMap;
@@ -345,4 +347,76 @@ fn a_damaged_manifest_or_segment_is_told() {
     sim.overwrite(&segment, &damaged);
     assert!(!reader(&sim).verify().expect("verified").problems.is_empty());
     assert!(opened.refresh().is_ok_and(|is_later| !is_later));
+}
+
+#[test]
+fn every_planted_bug_of_shards_is_caught() {
+    for bug in Bug::OF_SHARDS {
+        assert_caught(bug, || {
+            any_number_of_shards_says_what_one_index_says();
+            of_two_commits_on_one_generation_one_fails_and_changes_nothing();
+            a_crash_while_appending_leaves_all_or_nothing();
+        });
+    }
+}
+
+/// Lists what is there of the lake, copies what a manifest says, and opens the copy.
+#[test]
+fn a_generation_is_fetched_by_its_manifest_and_checked_before_it_is_read() {
+    let sim = Sim::new();
+    let mut shards = create(&sim, 3);
+    let documents: Vec<_> = (0..90).map(|at| document(at, 1)).collect();
+    let sealed = seal_all(&sim, &shards, 1, &documents).expect("sealed");
+    shards.append(&sealed, Adopt::Refuse, Some(b"day 1")).expect("appended");
+    shards.remove(["k4", "k5"]).expect("removed");
+    let files = sim.snapshot_of_files();
+    let bytes = files.get(&Path::new(DIR).join("manifest/0000000003.manifest")).expect("there");
+    let manifest = Manifest::decode(bytes).expect("sound");
+    assert_eq!((manifest.generation(), manifest.shards(), manifest.note()), (3, 3, &b"day 1"[..]));
+    assert_eq!(manifest.params(), shards.params());
+    let listed = manifest.files();
+    let of =
+        |ending| move |file: &&ManifestFile| file.path.extension().is_some_and(|e| e == ending);
+    assert_eq!(listed.iter().filter(of("seg")).count(), 3);
+    assert!((1..=2).contains(&listed.iter().filter(of("dead")).count()));
+    assert!(listed.iter().any(|file| file.shard == 2));
+
+    let (local, dir) = (Sim::new(), Path::new("/cache/papers.nearkin"));
+    for folder in ["/cache", "/cache/papers.nearkin"] {
+        local.create_dir(Path::new(folder)).expect("made");
+    }
+    for folder in ["manifest", "segments"] {
+        local.create_dir(&dir.join(folder)).expect("made");
+    }
+    local.overwrite(&dir.join(manifest.path()), bytes);
+    let check = || manifest.check_on(&disk(&local), dir);
+    for file in &listed {
+        assert_eq!(check().expect_err("not there").kind(), ErrorKind::NotFound);
+        let whole = &files[&Path::new(DIR).join(&file.path)];
+        assert_eq!(whole.len() as u64, file.bytes);
+        local.overwrite(&dir.join(&file.path), whole);
+    }
+    check().expect("all is there");
+    let fetched = Reader::open_on(disk(&local), dir, options()).expect("opened");
+    assert_eq!(all(&fetched.snapshot()), all(&reader(&sim).snapshot()));
+    for file in &listed {
+        let path = dir.join(&file.path);
+        let whole = &files[&Path::new(DIR).join(&file.path)];
+        let refused = |bytes: &[u8]| {
+            local.overwrite(&path, bytes);
+            let error = check().expect_err("damaged");
+            assert_eq!(error.kind(), ErrorKind::Corrupt);
+            let name = file.path.file_name().expect("a name").to_string_lossy();
+            assert!(error.to_string().contains(&*name), "{error}");
+        };
+        refused(&whole[..whole.len() - 1]);
+        for at in [9, 30, 200, whole.len() / 2, whole.len() - 5] {
+            let mut changed = whole.clone();
+            changed[at] ^= 8;
+            refused(&changed);
+        }
+        local.overwrite(&path, whole);
+    }
+    check().expect("as it was");
+    assert_eq!(Manifest::decode(&bytes[1..]).expect_err("cut").kind(), ErrorKind::Corrupt);
 }

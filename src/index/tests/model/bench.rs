@@ -269,6 +269,7 @@ impl Bench {
         match op {
             Op::Write(edits) => self.write(edits)?,
             Op::Admit(how) => self.admit(how)?,
+            Op::Adopt(how) => self.adopt(how)?,
             Op::RemoveOlder { ms } => {
                 let time = self.clock.load(Ordering::Relaxed).saturating_sub(*ms);
                 self.remove(|model| model.remove_before(time), |index| index.remove_before(time))?;

@@ -1,10 +1,12 @@
 //! Scripts out of a fuzzer's bytes: each byte is a choice, so that a change of one changes little.
 
 use super::bench::{Bench, Layout};
-use super::script::{Admitting, Ask, Edit, Op, Rng, key};
+use super::script::{Admitting, Adopting, Ask, Edit, Op, Rng, key};
 use super::shape;
 use crate::Keep;
 use crate::fuzzing::input::Input;
+use crate::index::adopt::Adopt;
+use std::collections::BTreeMap;
 
 /// Operations of one script at most.
 const OPS_MAX: usize = 200;
@@ -62,6 +64,7 @@ fn op(input: &mut Input<'_>, hashes: usize) -> Op {
             1 => Op::RemovePrefix(some_key(input)),
             _ => Op::Maintain,
         },
+        27 if input.u8().is_multiple_of(2) => Op::Adopt(adopting(input, hashes)),
         27 => Op::Sync,
         28 => match input.u8() % 3 {
             0 => Op::Verify,
@@ -103,6 +106,21 @@ fn admitting(input: &mut Input<'_>, hashes: usize) -> Admitting {
     let keep = [Keep::First, Keep::Newest, Keep::Longest][input.below(3)];
     let limit = ask(input, hashes).limit;
     Admitting { newcomers, reject: one.max(other), relate: one.min(other), keep, limit }
+}
+
+fn adopting(input: &mut Input<'_>, hashes: usize) -> Adopting {
+    let mut segments = Vec::new();
+    for _ in 0..input.below(4) {
+        let documents = (0..=input.below(5)).map(|_| {
+            let (key, lanes) = (some_key(input), lanes(input, hashes));
+            (key, (lanes, [None, Some(vec![1])][input.below(2)].clone()))
+        });
+        let documents: BTreeMap<_, _> = documents.collect();
+        let newcomer = |(key, (lanes, payload))| (key, lanes, payload);
+        segments.push(documents.into_iter().map(newcomer).collect());
+    }
+    let how = [Adopt::Refuse, Adopt::Replace][input.below(2)];
+    Adopting { segments, how, age: u64::from(input.u8()) }
 }
 
 /// One of four signatures, with a few rows changed.

@@ -14,6 +14,7 @@
 )]
 
 mod admitting;
+mod adopting;
 mod bench;
 mod bytes;
 #[cfg(test)]

@@ -5,6 +5,8 @@
 
 use crate::Keep;
 use crate::format::wal::PAYLOAD_BYTES_MAX;
+use crate::index::adopt::Adopt;
+use std::collections::BTreeMap;
 
 /// Random numbers, the same on every machine (SplitMix64).
 #[derive(Debug, Clone)]
@@ -82,10 +84,21 @@ pub(super) struct Admitting {
     pub(super) limit: usize,
 }
 
+/// Segments that are sealed and adopted.
+#[derive(Debug, Clone)]
+pub(super) struct Adopting {
+    /// Their documents; no segment has a key twice.
+    pub(super) segments: Vec<Vec<Newcomer>>,
+    pub(super) how: Adopt,
+    /// How old the documents are, in milliseconds.
+    pub(super) age: u64,
+}
+
 #[derive(Debug, Clone)]
 pub(super) enum Op {
     Write(Vec<Edit>),
     Admit(Admitting),
+    Adopt(Adopting),
     /// Removes everything that is older than so many milliseconds.
     RemoveOlder {
         ms: u64,
@@ -217,7 +230,8 @@ impl Author {
             912..915 => Op::CancelCompact { after: self.rng.below(6) },
             915..955 => Op::Maintain,
             955..958 => Op::Verify,
-            958..970 => Op::Sync,
+            958..962 => Op::Sync,
+            962..970 => Op::Adopt(self.adopting()),
             970..975 => Op::Wait { ms: self.rng.pick(&[1, 40, 400]) },
             975..980 => Op::CloseAndReopen,
             980..984 => Op::DropAndReopen,
@@ -276,6 +290,25 @@ impl Author {
         let relate = self.rng.pick(&[reject, reject, 0]).min(self.rows());
         let keep = self.rng.pick(&[Keep::First, Keep::First, Keep::Newest, Keep::Longest]);
         Admitting { newcomers, reject, relate, keep, limit: self.ask().limit }
+    }
+
+    /// One to three segments; to be refused, or of keys that are likely to be new.
+    fn adopting(&mut self) -> Adopting {
+        let how = self.rng.pick(&[Adopt::Refuse, Adopt::Replace, Adopt::Replace]);
+        let beyond = if how == Adopt::Refuse && self.rng.percent(70) { 1_000 } else { 0 };
+        let count = self.rng.pick(&[0, 1, 1, 2, 3]);
+        let mut segments = Vec::new();
+        for _ in 0..count {
+            let mut segment = BTreeMap::new();
+            for _ in 0..self.rng.pick(&[1, 2, 5, 30]) {
+                let (own, lanes, payload) = self.newcomer();
+                let far = key(beyond + self.rng.below(1_000));
+                segment.insert(if beyond > 0 { far } else { own }, (lanes, payload));
+            }
+            let newcomer = |(key, (lanes, payload))| (key, lanes, payload);
+            segments.push(segment.into_iter().map(newcomer).collect());
+        }
+        Adopting { segments, how, age: self.rng.pick(&[0, 0, 5, 100]) }
     }
 
     fn newcomer(&mut self) -> Newcomer {

@@ -5,9 +5,11 @@
 //! its scripts, too.)
 
 use super::super::bench::Layout;
-use super::super::script::{Admitting, Edit, Op, Rng};
+use super::super::script::{Admitting, Adopting, Edit, Op, Rng};
+use crate::index::adopt::Adopt;
 use crate::storage::sim::{Fault, What};
 use crate::{Durability, Keep, Params};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub(super) const HASHES: usize = 16;
@@ -177,6 +179,7 @@ impl Author {
                 Step::Backup { meanwhile }
             }
             86..92 => Step::Do(Op::Admit(self.admitting())),
+            94..97 => Step::Do(Op::Adopt(self.adopting())),
             _ => Step::Do(Op::Write(vec![self.edit()])),
         }
     }
@@ -207,6 +210,24 @@ impl Author {
         let (reject, relate) = (self.rng.pick(&[14, 15, 16]), self.rng.pick(&[0, 14]));
         let keep = self.rng.pick(&[Keep::First, Keep::First, Keep::Newest, Keep::Longest]);
         Admitting { newcomers, reject, relate, keep, limit: usize::MAX }
+    }
+
+    /// Two segments, which often share a key.
+    fn adopting(&mut self) -> Adopting {
+        let how = self.rng.pick(&[Adopt::Refuse, Adopt::Replace, Adopt::Replace]);
+        let mut segment = |first: u8| {
+            let mut documents = BTreeMap::new();
+            for _ in 0..1 + self.rng.below(4) {
+                let payload = Some(vec![self.byte(256); 5]).filter(|_| self.rng.percent(50));
+                documents.insert(vec![first + self.byte(10)], (self.lanes(), payload));
+            }
+            documents.into_iter().map(|(key, (lanes, payload))| (key, lanes, payload)).collect()
+        };
+        let segments = match how {
+            Adopt::Refuse => vec![segment(b'A'), segment(b'K')],
+            Adopt::Replace => vec![segment(b'a'), segment(b'a')],
+        };
+        Adopting { segments, how, age: self.rng.next() % 4 }
     }
 
     fn lanes(&mut self) -> Vec<u8> {
