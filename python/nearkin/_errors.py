@@ -60,7 +60,8 @@ class LockedError(Error, OSError):
 
 
 class UnsettledError(Error):
-    """A writer changed the index again and again while it was opened: try again."""
+    """A writer changed the index again and again while it was opened: try again. Or of two commits
+    to a sharded index the other was first, and this one changed nothing: refresh, commit again."""
 
 
 class UnsupportedError(Error):

@@ -1,4 +1,5 @@
-"""The steps of a cluster as functions of Arrow batches: what ``nearkin.spark`` is made of.
+"""The steps of a cluster as functions of Arrow batches, and sharded indexes: what ``nearkin.spark``
+is made of.
 
 Each step is pure and takes columns (lists, Arrow, pandas, polars), so that any engine that moves
 batches can run it. See ``docs/SHARDS.md``.
@@ -14,17 +15,34 @@ batches can run it. See ``docs/SHARDS.md``.
 [(0, 2)]
 >>> shards.components(pairs["a"], pairs["b"]).rows()
 [(0, 0), (2, 0)]
+
+Tasks seal documents into files; one process lists them all with one commit:
+
+>>> import pathlib, tempfile
+>>> folder = pathlib.Path(tempfile.mkdtemp())
+>>> lake = shards.Shards.create(folder / "lake", p, 2)
+>>> [shard] = shards.shard_of(["k1"], 2)["shard"]
+>>> sealed = shards.seal(p, ["k1"], ["one two three"], lake.ticket(4711, shard), folder / "part")
+>>> lake.place(folder / "part", sealed)
+>>> lake.append([(shard, sealed)]).inserted
+1
+>>> nk.Reader(folder / "lake").query("One, two, three!").keys
+['k1']
 """
 
 from __future__ import annotations
 
 from ._nearkin import shards as _shards
 
+Sealed = _shards.Sealed
+Shards = _shards.Shards
+Ticket = _shards.Ticket
 are_stars = _shards.are_stars
 band_entries = _shards.band_entries
 components = _shards.components
 dropped = _shards.dropped
 large_star = _shards.large_star
+seal = _shards.seal
 shard_of = _shards.shard_of
 small_star = _shards.small_star
 verify = _shards.verify
@@ -32,11 +50,15 @@ verify_between = _shards.verify_between
 verify_buckets = _shards.verify_buckets
 
 __all__ = [
+    "Sealed",
+    "Shards",
+    "Ticket",
     "are_stars",
     "band_entries",
     "components",
     "dropped",
     "large_star",
+    "seal",
     "shard_of",
     "small_star",
     "verify",

@@ -271,6 +271,21 @@ impl Index {
         reports::imported(py, done)
     }
 
+    /// Takes files that :func:`nearkin.shards.seal` made in, all by one commit; nothing is sketched.
+    /// ``how`` says what becomes of keys that are live already (or in two of the files): with
+    /// ``"refuse"`` an ``ExistsError``, with ``"replace"`` the last one counts. The files stay.
+    #[pyo3(signature = (paths, how="refuse"))]
+    fn adopt<'py>(
+        slf: &Bound<'py, Self>,
+        paths: Vec<PathBuf>,
+        how: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?);
+        let how = crate::sharded::adopt_of(how)?;
+        let done = engine(py, || index.adopt(&paths, how))?;
+        reports::imported(py, done)
+    }
+
     /// Merges everything into one segment without dead documents. Reading and writing go on.
     #[pyo3(signature = (*, progress=None))]
     fn compact<'py>(slf: &Bound<'py, Self>, progress: Option<Bound<'py, PyAny>>) -> PyResult<()> {

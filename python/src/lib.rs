@@ -25,6 +25,8 @@ mod quotations;
 mod readable;
 mod reader;
 mod reports;
+mod sealing;
+mod sharded;
 mod shards;
 mod sieve;
 mod signatures;

@@ -463,5 +463,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     own.add_function(wrap_pyfunction!(small_star, &own)?)?;
     own.add_function(wrap_pyfunction!(are_stars, &own)?)?;
     own.add_function(wrap_pyfunction!(shard_of, &own)?)?;
+    crate::sealing::register(&own)?;
+    crate::sharded::register(&own)?;
     module.add_submodule(&own)
 }

@@ -2,7 +2,9 @@
 
 use std::mem::take;
 
-use nearkin::{Admission, Admit, Batch, Decision, Edit, Keep, Newcomer, Outcome, Signature};
+use nearkin::{
+    Admission, Admit, Batch, Decision, Document, Edit, Keep, Newcomer, Outcome, Signature,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -47,7 +49,19 @@ impl<'py> Columns<'py> {
         times: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Self> {
         readable.check_of_documents(py)?;
-        let documents = Documents::new(documents, &readable.params)?;
+        Self::of(py, &readable.params, keys, documents, payloads, times)
+    }
+
+    /// The same for an index that is not open.
+    pub(crate) fn of(
+        py: Python<'py>,
+        params: &nearkin::Params,
+        keys: &Bound<'py, PyAny>,
+        documents: &Bound<'py, PyAny>,
+        payloads: Option<Bound<'py, PyAny>>,
+        times: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Self> {
+        let documents = Documents::new(documents, params)?;
         let keys = Column::new(keys, Role::Keys)?;
         documents.check_length(keys.len(), "keys")?;
         let payloads = payloads.map(|column| Column::new(&column, Role::Payloads)).transpose()?;
@@ -63,6 +77,40 @@ impl<'py> Columns<'py> {
             documents.check_length(times.len(), "times")?;
         }
         Ok(Self { keys, documents, payloads, times })
+    }
+
+    /// All rows as documents, without a payload or of time 0 where there is none. One without
+    /// anything to compare is an error.
+    pub(crate) fn sealable(
+        &self,
+        py: Python<'py>,
+        params: &nearkin::Params,
+        threads: usize,
+    ) -> PyResult<Vec<Document>> {
+        let sketcher = nearkin::Sketcher::new(params);
+        let how = Sketching { sketcher: &sketcher, threads };
+        let mut made = Vec::with_capacity(self.documents.len());
+        self.documents.sketch::<Vec<Option<Signature>>>(py, how, |rows, parts| {
+            let keys = self.keys.hold(rows.clone())?;
+            let keys = keys.bytes(rows.start)?;
+            check_keys(py, KeyType::Bytes, &keys, rows.start)?;
+            let payloads = self.payloads.as_ref();
+            let payloads = payloads.map(|column| column.hold(rows.clone())).transpose()?;
+            let payloads = payloads.as_ref().map(|held| held.bytes(rows.start)).transpose()?;
+            let signatures = parts.into_iter().flatten();
+            for ((row, key), signature) in rows.clone().zip(&keys).zip(signatures) {
+                let Some(signature) = signature else {
+                    let message = format!("documents[{row}] has nothing to compare: leave it out");
+                    return Err(raise(py, "EmptyError", &message));
+                };
+                let payload = payloads.as_ref().and_then(|all| *all.get(row - rows.start)?);
+                let time = time_of(self.times.as_deref(), row).unwrap_or(0);
+                let document = Document::new(key.unwrap_or_default(), signature);
+                made.push(document.with_payload(payload.unwrap_or_default()).with_time(time));
+            }
+            Ok(())
+        })?;
+        Ok(made)
     }
 }
 

@@ -1,0 +1,155 @@
+//! `nearkin.shards.seal`, and what travels between a task and the process that commits.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+
+use crate::error::{engine, from_engine};
+use crate::params::Params;
+use crate::writing::Columns;
+
+/// What the header of a sealed file binds it to: an index (16 bytes) and the number of the file.
+/// :meth:`Shards.ticket` makes one; for :meth:`Index.adopt` any will do. Picklable.
+///
+/// >>> from nearkin.shards import Ticket
+/// >>> Ticket(bytes(16), 7).number
+/// 7
+#[pyclass(frozen, eq, hash, module = "nearkin.shards")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Ticket {
+    pub(crate) inner: nearkin::shards::Ticket,
+}
+
+#[pymethods]
+impl Ticket {
+    #[new]
+    fn new(py: Python<'_>, uuid: [u8; 16], number: u64) -> PyResult<Self> {
+        let inner = nearkin::shards::Ticket::new(uuid, number);
+        inner.map(|inner| Self { inner }).map_err(|error| from_engine(py, &error))
+    }
+
+    /// The index.
+    #[getter]
+    fn uuid<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.inner.uuid())
+    }
+
+    /// The number of the file.
+    #[getter]
+    fn number(&self) -> u64 {
+        self.inner.number()
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let (py, this) = (slf.py(), slf.get());
+        let arguments = (this.uuid(py), this.number());
+        Ok((slf.get_type().into_any(), arguments.into_pyobject(py)?))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Ticket(number={})", self.inner.number())
+    }
+}
+
+/// A sealed segment as a manifest lists it: 72 bytes that a task returns. Picklable.
+#[pyclass(frozen, eq, module = "nearkin.shards")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sealed {
+    pub(crate) inner: nearkin::shards::Sealed,
+}
+
+#[pymethods]
+impl Sealed {
+    /// The opposite of :meth:`to_bytes`.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
+        let inner = nearkin::shards::Sealed::from_bytes(data);
+        inner.map(|inner| Self { inner }).map_err(|error| from_engine(py, &error))
+    }
+
+    /// For the way from a task to the process that lists the file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.inner.to_bytes())
+    }
+
+    fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        self.to_bytes(py)
+    }
+
+    /// The number of the file.
+    #[getter]
+    fn number(&self) -> u64 {
+        self.inner.number()
+    }
+
+    /// How many documents it has.
+    #[getter]
+    fn documents(&self) -> u64 {
+        self.inner.documents()
+    }
+
+    /// The length of the file, in bytes.
+    #[getter]
+    fn file_bytes(&self) -> u64 {
+        self.inner.file_bytes()
+    }
+
+    /// The hash of the end of the file, which holds the checksums of all of it.
+    #[getter]
+    fn file_hash(&self) -> u64 {
+        self.inner.hash()
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let py = slf.py();
+        Ok((slf.getattr("from_bytes")?, (slf.get().to_bytes(py),).into_pyobject(py)?))
+    }
+
+    fn __repr__(&self) -> String {
+        let (number, documents) = (self.inner.number(), self.inner.documents());
+        format!("Sealed(number={number}, documents={documents})")
+    }
+}
+
+/// Makes one immutable segment file of documents, at ``path``: no index, no log, no catalog. The
+/// same documents in any order make the same bytes at every attempt, on every machine.
+///
+/// ``documents`` are texts, sets of items (if the parameters say so), or :class:`Signatures`;
+/// ``payloads`` is a column of bytes, ``times`` one of datetimes or of milliseconds, or one time for
+/// all (default: 0, so that the file does not depend on the clock). A document without anything to
+/// compare is an ``EmptyError``, a key twice an ``InvalidError``; a file at ``path`` is an
+/// ``ExistsError``. :meth:`Index.adopt` or :class:`Shards` takes the file in.
+#[pyfunction]
+#[pyo3(signature = (params, keys, documents, ticket, path, *, payloads=None, times=None,
+    threads=None))]
+#[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
+fn seal<'py>(
+    py: Python<'py>,
+    params: &Bound<'py, Params>,
+    keys: &Bound<'py, PyAny>,
+    documents: &Bound<'py, PyAny>,
+    ticket: &Bound<'py, Ticket>,
+    path: PathBuf,
+    payloads: Option<Bound<'py, PyAny>>,
+    times: Option<Bound<'py, PyAny>>,
+    threads: Option<usize>,
+) -> PyResult<Sealed> {
+    let params = &params.get().inner;
+    let columns = Columns::of(py, params, keys, documents, payloads, times)?;
+    let made = columns.sealable(py, params, crate::parallel::threads(threads))?;
+    let ticket = ticket.get().inner;
+    let inner = engine(py, || nearkin::shards::seal(params, made, &ticket, &path))?;
+    Ok(Sealed { inner })
+}
+
+/// Registers the classes and functions; `nearkin.shards` has them.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Ticket>()?;
+    module.add_class::<Sealed>()?;
+    module.add_function(wrap_pyfunction!(seal, module)?)
+}

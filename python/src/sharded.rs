@@ -1,0 +1,187 @@
+//! `nearkin.shards.Shards`: the writer of a sharded index.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use nearkin::shards::Adopt;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+
+use crate::columns::{Column, Role};
+use crate::error::{engine, raise};
+use crate::params::Params;
+use crate::readable::lock;
+use crate::reports;
+use crate::sealing::{Sealed, Ticket};
+
+/// What becomes of keys that are live already.
+pub(crate) fn adopt_of(how: &str) -> PyResult<Adopt> {
+    match how {
+        "refuse" => Ok(Adopt::Refuse),
+        "replace" => Ok(Adopt::Replace),
+        other => {
+            let message = format!("how must be 'refuse' or 'replace', not {other:?}");
+            Err(PyValueError::new_err(message))
+        }
+    }
+}
+
+/// The writer of a sharded index: segments that tasks sealed and placed, listed by one commit.
+/// :class:`nearkin.Reader` reads it. ``Shards(path)`` opens it at its newest generation.
+///
+/// There is no lock: of two commits on the same generation one is an ``UnsettledError`` and has
+/// changed nothing. :meth:`refresh`, and commit again. Picklable: it is opened again there.
+#[pyclass(frozen, module = "nearkin.shards")]
+pub(crate) struct Shards {
+    path: PathBuf,
+    inner: Mutex<nearkin::shards::Shards>,
+}
+
+impl Shards {
+    fn of(path: PathBuf, inner: nearkin::shards::Shards) -> Self {
+        let path = std::path::absolute(&path).unwrap_or(path);
+        Self { path, inner: Mutex::new(inner) }
+    }
+
+    /// Calls `work` without the interpreter lock.
+    fn with<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl Send + FnOnce(&mut nearkin::shards::Shards) -> nearkin::Result<R>,
+    ) -> PyResult<R> {
+        engine(py, || work(&mut lock(&self.inner)))
+    }
+}
+
+#[pymethods]
+impl Shards {
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let inner = engine(py, || nearkin::shards::Shards::open(&path))?;
+        Ok(Self::of(path, inner))
+    }
+
+    /// Makes a sharded index without documents. The number of shards, 1 to 65,536, stays.
+    #[staticmethod]
+    fn create(
+        py: Python<'_>,
+        path: PathBuf,
+        params: &Bound<'_, Params>,
+        shards: u32,
+    ) -> PyResult<Self> {
+        let params = &params.get().inner;
+        let inner = engine(py, || nearkin::shards::Shards::create(&path, params, shards))?;
+        Ok(Self::of(path, inner))
+    }
+
+    /// Goes on to the newest generation.
+    fn refresh(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, nearkin::shards::Shards::refresh)
+    }
+
+    /// The folder of the index.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.path.clone()
+    }
+
+    /// The parameters of the index.
+    #[getter]
+    fn params(&self, py: Python<'_>) -> PyResult<Params> {
+        self.with(py, |shards| Ok(Params { inner: shards.params().clone() }))
+    }
+
+    /// How many shards there are.
+    #[getter]
+    fn shards(&self, py: Python<'_>) -> PyResult<u32> {
+        self.with(py, |shards| Ok(shards.shards()))
+    }
+
+    /// The number of the generation that this handle goes by.
+    #[getter]
+    fn generation(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |shards| Ok(shards.generation()))
+    }
+
+    /// What the last committer that noted something noted.
+    #[getter]
+    fn note<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let note = self.with(py, |shards| Ok(shards.note().to_vec()))?;
+        Ok(PyBytes::new(py, &note))
+    }
+
+    /// The ticket of a task. A job draws a random number once, and numbers its tasks: an attempt
+    /// that is repeated then has the same ticket, and no other job has it.
+    fn ticket(&self, py: Python<'_>, job: u64, task: u32) -> PyResult<Ticket> {
+        let inner = self.with(py, |shards| shards.ticket(job, task))?;
+        Ok(Ticket { inner })
+    }
+
+    /// Moves a sealed file to its place in the index; nobody reads it before it is listed. If a
+    /// second attempt at a task made the same file, the first one stays and the second is removed.
+    /// Another file under this number is an ``ExistsError``.
+    fn place(&self, py: Python<'_>, path: PathBuf, sealed: &Bound<'_, Sealed>) -> PyResult<()> {
+        let sealed = sealed.get().inner;
+        self.with(py, |shards| shards.place(&path, &sealed))
+    }
+
+    /// Lists placed segments, pairs of (shard, :class:`Sealed`), in one commit. ``how`` says what
+    /// becomes of keys that are live already: ``"refuse"`` (``ExistsError``) or ``"replace"``.
+    /// ``note`` are up to 64 KiB of the committer's own.
+    #[pyo3(signature = (segments, how="refuse", note=None))]
+    fn append<'py>(
+        &self,
+        py: Python<'py>,
+        segments: Vec<(u32, Bound<'py, Sealed>)>,
+        how: &str,
+        note: Option<&[u8]>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let how = adopt_of(how)?;
+        let segments: Vec<_> =
+            segments.iter().map(|(shard, sealed)| (*shard, sealed.get().inner)).collect();
+        let done = self.with(py, |shards| shards.append(&segments, how, note))?;
+        reports::imported(py, done)
+    }
+
+    /// Removes the documents with these keys in one commit; returns how many there were.
+    fn remove(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let column = Column::new(keys, Role::Keys)?;
+        let held = column.hold(0..column.len())?;
+        let keys = held.bytes(0)?;
+        if let Some(row) = keys.iter().position(Option::is_none) {
+            return Err(raise(py, "InvalidError", &format!("keys[{row}] is null")));
+        }
+        self.with(py, |shards| shards.remove(keys.iter().copied().flatten()))
+    }
+
+    /// Merges the segments of a shard into one without a dead document, in one commit; whether
+    /// there was anything to merge.
+    fn compact(&self, py: Python<'_>, shard: u32) -> PyResult<bool> {
+        self.with(py, |shards| shards.compact(shard))
+    }
+
+    /// Removes files that the newest generation does not list: those of failed tasks, and of older
+    /// generations. Returns how many. Call it while no job is under way.
+    fn sweep(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, nearkin::shards::Shards::sweep)
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let arguments = (slf.get().path(),).into_pyobject(slf.py())?;
+        Ok((slf.get_type().into_any(), arguments))
+    }
+
+    fn __repr__(&self) -> String {
+        let shards = lock(&self.inner);
+        let (count, generation) = (shards.shards(), shards.generation());
+        format!("Shards('{}', {count} shards, generation {generation})", self.path.display())
+    }
+}
+
+/// Registers the class; `nearkin.shards` has it.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Shards>()
+}
