@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ from pyspark import TaskContext
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from .. import InvalidError, MismatchError, Params, Sketcher
+from .. import InvalidError, MismatchError, Params, Signatures, Sketcher
 from ._groups import begins
 from ._work import folder, spread, stored
 
@@ -116,6 +116,39 @@ def key_column(df: Any, name: str) -> Any:
     raise TypeError(f"the key {name!r} must be string, binary or an integer, not {kind.simpleString()}")
 
 
+def keys_of_index(df: Any, name: str) -> Literal["str", "bytes"]:
+    """How keys of the type of this column are read from an index."""
+    return "bytes" if isinstance(field(df, name).dataType, T.BinaryType) else "str"
+
+
+def signed(df: Any, params: Params, columns: Columns, extra: dict[str, Any]) -> Any:
+    """The columns key, those of ``extra``, shingle_count (0 where it is not known) and signature:
+    null where there is nothing to compare."""
+    key = key_column(df, columns.key)
+    others = [column.alias(name) for name, column in extra.items()]
+    if columns.signature is None:
+        source = columns.items or columns.text
+        field(df, source)
+        narrow = df.select(key.alias("key"), *others, F.col(source).alias("source"))
+        read = Columns("key", "source", "source" if columns.items else None)
+        made = sketched(narrow, params, read, "signature", "shingle_count")
+        return made.select("key", *extra, "shingle_count", "signature")
+    _check_signatures(df, params, columns.signature)
+    count = F.col(columns.shingle_count) if columns.shingle_count else F.lit(0)
+    signature = F.col(columns.signature).alias("signature")
+    count = count.cast("long").alias("shingle_count")
+    return df.select(key.alias("key"), *others, count, signature)
+
+
+def signatures_of(column: Any, params: Params, counts: list[int] | None = None) -> Signatures:
+    """A column of the bytes of signatures as the engine has them."""
+    rows = column.to_pylist()
+    zeros = bytes(params.signature_bytes)
+    data = b"".join(zeros if row is None else row for row in rows)
+    nulls = [at for at, row in enumerate(rows) if row is None]
+    return Signatures.from_bytes(params, data, counts, nulls)
+
+
 def documents(
     df: Any,
     params: Params,
@@ -127,22 +160,10 @@ def documents(
 ) -> Documents:
     """Stores a row per document that can be compared; the first one in ``order`` of each
     signature represents the others."""
-    key, key_type = key_column(df, columns.key), field(df, columns.key).dataType
-    if columns.signature is None:
-        source = columns.items or columns.text
-        field(df, source)
-        narrow = df.select(key.alias("key"), F.col(source).alias("source"))
-        read = Columns("key", "source", "source" if columns.items else None)
-        signed = sketched(narrow, params, read, "signature", "shingle_count")
-    else:
-        _check_signatures(df, params, columns.signature)
-        count = F.col(columns.shingle_count) if columns.shingle_count else F.lit(0)
-        signature = F.col(columns.signature).alias("signature")
-        signed = df.select(key.alias("key"), count.cast("long").alias("shingle_count"), signature)
-    signed = signed.select("key", "shingle_count", "signature")
-    signed = signed.where(F.col("signature").isNotNull())
-    sorted_rows = spread(signed, partitions, "signature").sortWithinPartitions("signature", *order)
-    kind = signed.schema["key"].dataType
+    key_type = field(df, columns.key).dataType
+    rows = signed(df, params, columns, {}).where(F.col("signature").isNotNull())
+    sorted_rows = spread(rows, partitions, "signature").sortWithinPartitions("signature", *order)
+    kind = rows.schema["key"].dataType
     schema = T.StructType(
         [
             T.StructField("key", kind),

@@ -1,0 +1,103 @@
+"""Queries: new documents against a sharded index, which every task opens."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from .. import MismatchError, Params, Reader, shards
+from ._documents import Documents, signatures_of
+from ._work import stored
+
+
+class Place(NamedTuple):
+    """One generation of an index: all tasks see it, whatever is committed meanwhile."""
+
+    folder: str
+    generation: int
+    keys: Literal["str", "bytes"] = "str"
+
+
+def place_of(folder: str, params: Params | None, keys: Literal["str", "bytes"]) -> tuple[Place, Params]:
+    """The newest generation. With ``params`` an error if signatures made with them do not fit."""
+    lake = shards.Shards(folder)
+    if params is not None and params.signature_id != lake.params.signature_id:
+        raise MismatchError(f"{folder}: the index has signatures of other parameters")
+    return Place(folder, lake.generation, keys), lake.params
+
+
+@lru_cache(maxsize=2)
+def reader_of(place: Place) -> Reader:
+    """A reader of one generation, once in each process: manifests are never changed, nor removed."""
+    view = Path(tempfile.mkdtemp(prefix="nearkin-view-"))
+    try:
+        (view / "manifest").mkdir()
+        name = f"manifest/{place.generation:010}.manifest"
+        shutil.copyfile(Path(place.folder) / name, view / name)
+        os.symlink(Path(place.folder) / "segments", view / "segments")
+        # It has its files open when this returns.
+        return Reader(view, keys=place.keys, threads=1)
+    finally:
+        shutil.rmtree(view)
+
+
+def matches_of(rows: Any, place: Place, threshold: float | None, limit: int | None) -> Any:
+    """(key, match, similarity) for ``rows`` of key, shingle_count and signature."""
+    kind = T.BinaryType() if place.keys == "bytes" else T.StringType()
+    schema = T.StructType(
+        [
+            rows.schema["key"],
+            T.StructField("match", kind),
+            T.StructField("similarity", T.DoubleType()),
+        ]
+    )
+    step = partial(match_batches, place=place, threshold=threshold, limit=limit)
+    return rows.select("key", "signature").mapInArrow(step, schema)
+
+
+def match_batches(
+    batches: Iterable[Any], place: Place, threshold: float | None, limit: int | None
+) -> Iterator[Any]:
+    for batch in batches:
+        found = _found(batch, place, threshold, limit)
+        keys = batch.column("key").take(found.column("row").combine_chunks())
+        columns = [keys, found.column("key"), found.column("similarity")]
+        yield from pa.table(columns, names=["key", "match", "similarity"]).to_batches()
+
+
+def like_documents(documents: Documents, place: Place, threshold: float) -> Any:
+    """The numbers of the documents that are like one of the index."""
+    step = partial(like_batches, place=place, threshold=threshold)
+    found = documents.representatives.select("document", "signature").mapInArrow(step, "document long")
+    return stored(found, f"{documents.path}/against")
+
+
+def like_batches(batches: Iterable[Any], place: Place, threshold: float) -> Iterator[Any]:
+    for batch in batches:
+        # One match is enough, so that there is one row.
+        rows = _found(batch, place, threshold, 1).column("row").combine_chunks()
+        column = batch.column("document").take(rows)
+        yield pa.RecordBatch.from_arrays([column], names=["document"])
+
+
+def _found(batch: Any, place: Place, threshold: float | None, limit: int | None) -> Any:
+    reader = reader_of(place)
+    signatures = signatures_of(batch.column("signature"), reader.params)
+    return pa.table(reader.query_many(signatures, threshold=threshold, limit=limit, threads=1))
+
+
+def without(documents: Documents, like: Any) -> Documents:
+    return documents._replace(rows=documents.rows.join(like, "document", "left_anti"))
+
+
+def keys_of(documents: Documents, like: Any) -> Any:
+    return documents.rows.join(like, "document", "left_semi").select(F.col("key"))
