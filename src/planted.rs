@@ -163,19 +163,11 @@ mod switch {
         pub(crate) const BESIDE: [Self; 3] =
             [Self::HorizonIgnored, Self::StaleCopyBelieved, Self::LockAskedEarly];
 
-        /// An adoption lists its segments before the replaced documents are dead.
-        AdoptedInTwo,
-        /// An adoption moves the floor past changes that only the log holds.
-        AdoptedOverLog,
-        /// If two segments of an adoption have the same key, both documents live.
-        SupersededAdopted,
-        /// The manifest is published without syncing its content.
-        ManifestNotSynced,
-        /// A manifest replaces an existing one of the same generation.
-        ManifestReplaced,
-        /// An append does not record the documents that it replaces.
-        ReplacedForgotten,
-        /// A reader beside a writer accepts records that may not be synced.
+        /// Bugs of a sharded index, which its own tests must find.
+        pub(crate) const OF_SHARDS: [Self; 3] =
+            [Self::ManifestNotSynced, Self::ManifestReplaced, Self::ReplacedForgotten];
+
+        /// Bugs at batching limits, which the scripts of the model must reach.
         pub(crate) const AT_LIMITS: [Self; 5] = [
             Self::PayloadCut,
             Self::FullRunShifted,
