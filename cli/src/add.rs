@@ -1,6 +1,6 @@
-//! `nearkin add`: documents in, batch by batch, each batch safe before the next.
+//! `nearkin add`: inserts documents in batches; each batch is durable before the next one starts.
 //!
-//! Knows what is counted and said. Does not know how documents are read.
+//! This module counts and reports. Reading documents is the task of `input` and `lines`.
 
 use std::path::Path;
 
@@ -27,10 +27,11 @@ use crate::skips::Skips;
 use crate::sniff;
 use crate::table_file;
 
-/// Well below the 16 MiB that the library takes by default, whatever it adds to each document.
+/// Well below the 16 MiB that the library accepts by default, to leave room for its own bytes per
+/// document.
 const BATCH_BYTES_MAX: usize = 8 << 20;
 
-/// What an entry of a batch takes beside key and signature, generously.
+/// Upper bound of the bytes of a batch entry beside key and signature.
 const ENTRY_BYTES: usize = 64;
 
 pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
@@ -93,13 +94,13 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
     report(opened::close(ended, || index.close()), &counts, output)
 }
 
-/// Says what became of all.
+/// Prints the counts of the run; adds them to the message if the run failed.
 fn report(
     ended: Result<(), Failure>,
     counts: &Counts,
     output: &mut Output,
 ) -> Result<Ended, Failure> {
-    ended.map_err(|failure| failure.after(&format!("before that, safe in the index: {counts}")))?;
+    ended.map_err(|failure| failure.after(&format!("stored before that: {counts}")))?;
     if output.json() {
         output.object(counts)?;
     } else if !output::is_quiet() {
@@ -108,8 +109,9 @@ fn report(
     Ok(Ended::Well)
 }
 
-/// Opens the index, or creates it and says so (of `sets` if the input has nothing else); also
-/// what to read of lines, which `fields` says, or why the index does not take them.
+/// Opens the index, or creates it and reports that. `sets`: the input holds only sets, so a new
+/// index gets `--shingles items`. Also returns the fields to read in each line, from `fields`,
+/// which fails if the index does not accept such input.
 pub(crate) fn open(
     dir: &Path,
     given: &Given,
@@ -124,18 +126,18 @@ pub(crate) fn open(
     }
     let mut given = given.clone();
     if sets {
-        // Nothing else can be meant.
+        // An input of sets allows no other kind of shingles.
         given = given.or_shingles(Shingles::Items);
     }
     let params = given.params()?;
-    // Before an index is made that this input does not fit.
+    // Checked before the index is created: input that does not fit must not leave an empty index.
     let fields = fields(&params)?;
     let index = opened::create(dir, &params, ttl.ttl)?;
     output::note(format!("created {}: {}", dir.display(), opened::describe(&params)));
     Ok((index, fields))
 }
 
-/// What to read of lines; an error if the index does not take what is given.
+/// The fields to read in each line; an error if the index does not accept this kind of input.
 fn fields(args: &Add, params: &Params) -> Result<Fields, Failure> {
     if args.table.transactions.is_none() {
         return input::fields(&args.lines, params);
@@ -144,7 +146,7 @@ fn fields(args: &Add, params: &Params) -> Result<Fields, Failure> {
     Ok(Fields::items("id", "items"))
 }
 
-/// Writes a chunk in one batch, or in several if signatures are large.
+/// Writes a chunk as one batch, or as several if signatures are large.
 fn write(
     index: &Index,
     chunk: Vec<Result<Sketched, Skipped>>,

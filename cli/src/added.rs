@@ -1,4 +1,4 @@
-//! What `nearkin add` counts, and what it does to lose nothing: of documents and of passages.
+//! Counts of `nearkin add`, and its checkpoints, for documents and for passages.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,22 +12,22 @@ use crate::output::{counted, grouped};
 use crate::raw::Skipped;
 use crate::resume::Resume;
 
-/// What a run does to lose nothing.
+/// The checkpoint of a run and its policy on skipped documents.
 pub(crate) struct Safe<'a> {
     pub(crate) resume: Option<&'a Resume>,
-    /// The first document that would be skipped is an error.
+    /// Treat the first document that would be skipped as an error.
     pub(crate) strict: bool,
 }
 
 impl Safe<'_> {
-    /// All before a position of the input is durable.
+    /// Records that everything before a position of the input is durable.
     pub(crate) fn reached(&self, position: Option<Position>, index: &Index) {
         if let Some(resume) = self.resume {
             resume.reached(position, index);
         }
     }
 
-    /// All of the input is.
+    /// Records that the whole input is durable.
     pub(crate) fn finish(&self) {
         if let Some(resume) = self.resume {
             resume.finish();
@@ -35,15 +35,15 @@ impl Safe<'_> {
     }
 }
 
-/// What became of the documents.
+/// Counts of a run by outcome.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Counts {
     inserted: u64,
-    /// Including those replaced by a later document of the same run.
+    /// Includes documents replaced by a later document of the same run.
     replaced: u64,
     unchanged: u64,
     skipped: u64,
-    /// With `--ttl`: those whose time was over at the end.
+    /// With `--ttl`: documents older than the TTL, removed at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) expired: Option<u64>,
     #[serde(skip)]
@@ -51,7 +51,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Writes a batch, if there is something in it, and counts what became of it.
+    /// Writes a batch, unless it is empty, and counts its outcomes.
     pub(crate) fn write(&mut self, index: &Index, batch: Batch) -> Result<(), Failure> {
         if batch.is_empty() {
             return Ok(());
@@ -63,13 +63,13 @@ impl Counts {
     pub(crate) fn count(&mut self, outcomes: &[Outcome]) {
         let count = |outcome| outcomes.iter().filter(|one| **one == outcome).count() as u64;
         self.inserted += count(Outcome::Inserted);
-        // A later document of the batch took its place. Had a batch ended between the two, it
-        // would have been inserted and replaced; the sums are the same.
+        // A later document of the same batch replaced this one. Had the batch ended between the
+        // two, it would count as inserted and then replaced; the sums are the same.
         self.replaced += count(Outcome::Replaced) + count(Outcome::Superseded);
         self.unchanged += count(Outcome::Unchanged);
     }
 
-    /// Rows of a table that could be of no set.
+    /// Counts table rows without a usable key or item.
     pub(crate) fn skip_rows(&mut self, rows: u64) {
         if rows > 0 {
             self.skipped += rows;

@@ -1,7 +1,6 @@
-//! `nearkin admit`: documents in, one after the other, unless they are too much like what is there.
+//! `nearkin admit`: adds documents one by one and rejects duplicates of stored ones.
 //!
-//! Knows how decisions are printed and counted. Does not know how documents are read, nor how it
-//! is decided.
+//! This module prints and counts decisions. The library makes them.
 
 use std::fmt;
 
@@ -26,7 +25,7 @@ use crate::repetitive::{self, Repetitive};
 use crate::skips::Skips;
 use crate::sniff;
 
-/// The similarity of a duplicate, unless what is contained makes one.
+/// Default of `--reject`. With `--contained` the default is 0: containment decides alone.
 const REJECT_DEFAULT: f64 = 0.9;
 
 pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
@@ -90,7 +89,7 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
         Ok(())
     });
     opened::close(ended, || index.close())
-        .map_err(|failure| failure.after(&format!("before that, safe in the index: {counts}")))?;
+        .map_err(|failure| failure.after(&format!("stored before that: {counts}")))?;
     output.flush()?;
     output::note(counts);
     repetitive::advise(few.count(), &params);
@@ -104,13 +103,13 @@ fn terms(args: &Admit) -> Result<nearkin::Admit, Failure> {
     if args.contained.is_none() && relate > reject {
         return Err(Failure::new(
             format!("--relate {relate} is above --reject {reject}"),
-            "what is related is less alike than a duplicate: give it a lower similarity",
+            "give --relate a lower similarity than --reject",
         ));
     }
     Ok(terms.relate(relate))
 }
 
-/// What makes a duplicate.
+/// The likeness that makes a stored document a duplicate.
 fn alike(args: &Admit) -> Alike {
     match args.contained {
         Some(contained) => Alike::contained(contained).and_similar(args.reject.unwrap_or(0.0)),
@@ -118,7 +117,7 @@ fn alike(args: &Admit) -> Alike {
     }
 }
 
-/// Decides on a chunk and prints what was decided.
+/// Admits a chunk of documents and prints the decisions.
 fn admit(
     index: &Index,
     terms: &nearkin::Admit,
@@ -151,7 +150,7 @@ fn admit(
     output.flush()
 }
 
-/// What was decided on a document, in a word.
+/// One word for a decision, as printed.
 fn word(decision: &Decision) -> &'static str {
     match decision {
         Decision::Rejected { .. } => "rejected",
@@ -177,9 +176,10 @@ struct AdmissionObject<'a> {
     duplicates: Vec<MatchObject>,
     related: Vec<MatchObject>,
     removed: Vec<MatchObject>,
-    /// The change whose state the decision was made on.
+    /// The decision was made on the state after this change.
     change: u64,
-    /// It has so few different shingles that others of its kind look like copies.
+    /// The document has so few distinct shingles that unrelated texts of the same kind look like
+    /// copies.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     repetitive: bool,
 }
@@ -239,7 +239,7 @@ fn print(
     output.line(line)
 }
 
-/// What was decided on the documents.
+/// Counts of a run by decision.
 #[derive(Debug, Default)]
 struct Counts {
     admitted: u64,
@@ -247,9 +247,9 @@ struct Counts {
     unchanged: u64,
     rejected: u64,
     skipped: u64,
-    /// Duplicates whose place an admitted document has taken.
+    /// Duplicates replaced by an admitted document.
     removed: u64,
-    /// With `--ttl`: those whose time was over at the end.
+    /// With `--ttl`: documents older than the TTL, removed at the end.
     expired: u64,
 }
 

@@ -1,6 +1,6 @@
-//! From what was read to a signature, and why some of it is skipped.
+//! Turns documents as read into signatures, or into a reason for skipping them.
 //!
-//! Pure: does not know where bytes come from or what becomes of signatures.
+//! Pure: does not know where bytes come from or where signatures go.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,17 +16,17 @@ use crate::raw::{KEY_BYTES_MAX, Origin, PASSAGE_KEY_BYTES_MAX, Raw, Reason, Skip
 use crate::sets;
 use crate::texts;
 
-/// The passages of a text must fit into one batch of the library.
+/// The passages of one text must fit into one batch of the library.
 const PREPARED_BYTES_MAX: usize = 15 << 20;
 
-/// A document as indexed.
+/// A document's key and signature.
 #[derive(Debug)]
 pub(crate) struct Sketched {
     pub(crate) name: Vec<u8>,
     pub(crate) signature: Signature,
 }
 
-/// Turns raw documents into signatures; used by all threads at once.
+/// Turns raw documents into signatures; shared by all worker threads.
 #[derive(Debug, Clone)]
 pub(crate) struct Reading {
     sketcher: Sketcher,
@@ -35,24 +35,23 @@ pub(crate) struct Reading {
     first_fault: Arc<Mutex<Option<Fault>>>,
 }
 
-/// A line that is not as it should be.
+/// A malformed line.
 #[derive(Debug, Clone)]
 pub(crate) struct Fault {
     pub(crate) file: Arc<str>,
     pub(crate) number: u64,
     pub(crate) why: String,
-    /// What it has instead; none if it is no object.
+    /// The fields that the line has instead; `None` if it is no JSON object.
     pub(crate) guess: Option<Guess>,
 }
 
 impl Reading {
-    /// `fields` is where a line's key and content are; files do not need it.
+    /// `fields` names key and content of JSON lines; files do not use it.
     pub(crate) fn new(sketcher: Sketcher, fields: Fields) -> Self {
         Self { sketcher, fields, first_fault: Arc::default() }
     }
 
-    /// The first line that was not as it should be: of several files, the one nearest to the
-    /// beginning of its file.
+    /// The first malformed line. With several files: the one nearest to the beginning of its file.
     pub(crate) fn first_fault(&self) -> Option<Fault> {
         self.first_fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -74,7 +73,7 @@ impl Reading {
         }
     }
 
-    /// The same, and how varied the shingles of a text are.
+    /// Sketches a document; for a text, also returns how varied its shingles are.
     pub(crate) fn sketch_varied(&self, raw: Raw) -> Result<(Sketched, Option<Variety>), Skipped> {
         let Raw { origin, body } = raw;
         let read = |content: &Content| match content {
@@ -90,7 +89,7 @@ impl Reading {
         }
     }
 
-    /// The same, and what is to be known of a text besides.
+    /// Sketches a document; for a text, also returns what `look` says about it.
     pub(crate) fn sketch_and<T>(
         &self,
         raw: Raw,
@@ -110,14 +109,14 @@ impl Reading {
         }
     }
 
-    /// A document with all that is needed to compare it exactly; its name comes first.
+    /// A document's name, and its content prepared for exact comparison.
     pub(crate) fn original(&self, raw: Raw) -> Result<(Vec<u8>, Original), Skipped> {
         let Raw { origin, body } = raw;
         self.named(&origin, body, |content| self.original_of(content))
             .map_err(|reason| Skipped { origin, reason })
     }
 
-    /// A document's name, its signature, and its text to be shown: of a set its items.
+    /// A document's name, its signature, and its text for display; a set shows its items.
     pub(crate) fn signed_text(&self, raw: Raw) -> Result<(Vec<u8>, Signature, String), Skipped> {
         let Raw { origin, body } = raw;
         let read = |content: &Content| Ok((self.signature(content)?, shown(content)));
@@ -126,7 +125,7 @@ impl Reading {
             .map_err(|reason| Skipped { origin, reason })
     }
 
-    /// A text cut into passages.
+    /// Cuts a text into passages.
     pub(crate) fn prepare(&self, raw: Raw, cutter: &Passages) -> Result<Prepared, Skipped> {
         let Raw { origin, body } = raw;
         let text = |content: &Content| match content {
@@ -147,7 +146,7 @@ impl Reading {
             .map_err(|reason| Skipped { origin, reason })
     }
 
-    /// A text and its name, to be asked about.
+    /// A document's name and text, for a query.
     pub(crate) fn text(&self, raw: Raw) -> Result<(Vec<u8>, String), Skipped> {
         let Raw { origin, body } = raw;
         let read = |content: &Content| match content {
@@ -157,12 +156,12 @@ impl Reading {
         self.named(&origin, body, read).map_err(|reason| Skipped { origin, reason })
     }
 
-    /// The fields that are read of a line.
+    /// The fields that are read from a line.
     pub(crate) fn columns(&self) -> [&str; 2] {
         self.fields.names()
     }
 
-    /// The key of a line, if it has one, and a content.
+    /// The key of a line; `None` if the line lacks key or content.
     pub(crate) fn key(&self, raw: &Raw) -> Option<Vec<u8>> {
         let line = raw.body.as_ref().ok()?;
         match self.fields.parse(line) {
@@ -217,14 +216,14 @@ impl Reading {
         let signature = match content {
             Content::Text(text) => self.sketcher.text(text),
             Content::Items(items) => self.sketcher.items(items),
-            // How many shingles they come from is not said.
+            // The number of shingles behind external rows is unknown.
             Content::Rows(rows) => self.sketcher.rows(rows, 0),
         };
         signature.map_err(|error| reason_of(&error))
     }
 }
 
-/// A text as it is; the items of a set sorted, one a line.
+/// Text for display; a set shows its items, sorted, one per line.
 fn shown(content: &Content) -> String {
     match content {
         Content::Text(text) => text.clone(),

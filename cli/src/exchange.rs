@@ -1,7 +1,7 @@
-//! Documents in files that other programs read: a header with the parameters, then keys,
-//! payloads, times, shingle counts and signatures as they are.
+//! Files of exported documents: a header with the parameters, then keys, payloads, times, shingle
+//! counts and signatures, unchanged.
 //!
-//! Knows which file is of which kind. Does not know indexes.
+//! This module chooses the file format. It does not know indexes.
 
 mod header;
 mod lines;
@@ -21,7 +21,7 @@ use nearkin::{Document, Params};
 
 use crate::failure::Failure;
 
-/// The kind of a file, by its name.
+/// The format of an export, from the file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Lines,
@@ -29,7 +29,7 @@ enum Format {
 }
 
 impl Format {
-    /// `reads`: also of files that are only read.
+    /// `reads`: accept also names that are only read, never written.
     fn of(path: &Path, reads: bool) -> Result<Self, Failure> {
         if path.as_os_str() == "-" {
             return Ok(Self::Lines);
@@ -37,25 +37,25 @@ impl Format {
         let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
         match ending.as_deref().and_then(std::ffi::OsStr::to_str) {
             Some("jsonl" | "ndjson") => Ok(Self::Lines),
-            // Told by its first bytes when it is opened.
+            // The content decides when the file is opened.
             Some("gz" | "zst" | "zstd") if reads => Ok(Self::Lines),
             Some("parquet") => Ok(Self::Parquet),
             _ => Err(Failure::new(
                 format!("{} is neither a .jsonl nor a .parquet file", path.display()),
-                "the ending of its name says which: give it one of these",
+                "give a file name that ends in .jsonl or .parquet",
             )),
         }
     }
 }
 
-/// Writes documents to a file.
+/// Writes documents to a file of either format.
 pub(crate) enum Writer {
     Lines(lines::Writer),
     Parquet(Box<parquet::Writer>),
 }
 
 impl Writer {
-    /// Begins a file; nothing has its name before [`Writer::finish`].
+    /// Starts a file. It gets its name in [`Writer::finish`].
     pub(crate) fn create(path: &Path, header: &Header, params: &Params) -> Result<Self, Failure> {
         Ok(match Format::of(path, false)? {
             Format::Lines => Self::Lines(lines::Writer::create(path, header)?),
@@ -80,7 +80,7 @@ impl Writer {
     }
 }
 
-/// Reads documents from a file, one after the other.
+/// Reads documents from a file of either format.
 pub(crate) enum Reader {
     Lines(lines::Reader),
     Parquet(Box<parquet::Reader>),
@@ -101,7 +101,7 @@ impl Reader {
         })
     }
 
-    /// The next document, with a signature of these parameters.
+    /// The next document; its signature is decoded with these parameters.
     pub(crate) fn next(&mut self, params: &Params) -> Result<Option<Document>, Failure> {
         match self {
             Self::Lines(reader) => reader.next(params),
@@ -109,7 +109,7 @@ impl Reader {
         }
     }
 
-    /// Whether the end of the file cannot be told from a place where it was cut.
+    /// Whether a truncated file cannot be told from a complete one.
     pub(crate) fn may_be_cut(&self) -> bool {
         matches!(self, Self::Lines(_))
     }

@@ -1,6 +1,6 @@
-//! Why a command failed, as a person reads it: what happened, the cause, and what to do next.
+//! The error of a command, as a person reads it: what happened, the cause, and what to do.
 //!
-//! Does not print; `main` does, through `output`.
+//! This module does not print; `main` does, through `output`.
 
 use std::error::Error as _;
 use std::fmt;
@@ -9,24 +9,24 @@ use std::path::Path;
 
 use nearkin::{Error, ErrorKind};
 
-/// The end of a command that did not do what it was asked to.
+/// Why a command did not finish its task.
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: String,
-    /// What to do next; empty when the message says it.
+    /// Advice on what to do next; empty if the message is enough.
     advice: String,
     kind: Kind,
 }
 
-/// What sets a failure apart from an error.
+/// Failures that callers treat differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Error,
-    /// Nobody reads the results any more.
+    /// The reader of stdout has closed the pipe.
     BrokenPipe,
-    /// The user has told the command to end.
+    /// A signal told the command to stop.
     Interrupted,
-    /// The input is not what it was taken for: the same command would fail again.
+    /// The input has another format than the options say: a retry would fail again.
     WrongInput,
 }
 
@@ -35,24 +35,24 @@ impl Failure {
         Self { message: message.into(), advice: advice.into(), kind: Kind::Error }
     }
 
-    /// The operating system refused to read what the user named.
+    /// An I/O error while reading a path that the user gave.
     pub(crate) fn reading(name: &Path, error: &io::Error) -> Self {
         let advice = match error.kind() {
-            io::ErrorKind::NotFound => "is the name right, and the folder that you are in?",
-            io::ErrorKind::PermissionDenied => "see its permissions, and who you are to the system",
+            io::ErrorKind::NotFound => "check the path and the current directory",
+            io::ErrorKind::PermissionDenied => "check its permissions",
             io::ErrorKind::IsADirectory => "name a file in it",
             _ => "",
         };
         Self::new(format!("cannot read {}: {error}", name.display()), advice)
     }
 
-    /// The operating system refused to write what the user named.
+    /// An I/O error while writing a path that the user gave.
     pub(crate) fn writing(name: &Path, error: &io::Error) -> Self {
         let message = format!("cannot write {}: {error}", name.display());
         Self::new(message, advice_on_writing(error.kind()))
     }
 
-    /// Results could not be printed. A closed pipe is told apart: it is no error.
+    /// Results could not be printed. A closed pipe is a kind of its own, because it is no error.
     pub(crate) fn printing(error: &io::Error) -> Self {
         Self {
             message: format!("cannot print the results: {error}"),
@@ -64,16 +64,16 @@ impl Failure {
         }
     }
 
-    /// A signal came, and the command ended before its work was done.
+    /// A signal ended the command before its work was done.
     pub(crate) fn interrupted() -> Self {
         Self {
             message: "interrupted".to_owned(),
-            advice: "run the same command again to go on".to_owned(),
+            advice: "run the same command again to continue".to_owned(),
             kind: Kind::Interrupted,
         }
     }
 
-    /// The same, of an input that is not what it was taken for.
+    /// Marks the failure as caused by wrong input.
     pub(crate) fn of_wrong_input(self) -> Self {
         Self { kind: Kind::WrongInput, ..self }
     }
@@ -90,18 +90,18 @@ impl Failure {
         self.kind == Kind::Interrupted
     }
 
-    /// Replaces the advice if this is an interruption.
+    /// Replaces the advice if a signal caused the failure.
     pub(crate) fn advise_if_interrupted(self, advice: &str) -> Self {
         if self.is_interruption() { self.advise(advice) } else { self }
     }
 
-    /// Replaces the advice by one that fits better.
+    /// Replaces the advice.
     pub(crate) fn advise(mut self, advice: &str) -> Self {
         advice.clone_into(&mut self.advice);
         self
     }
 
-    /// Says in front of the advice how far the command came.
+    /// Puts the progress of the command in front of the advice.
     pub(crate) fn after(mut self, reached: &str) -> Self {
         self.advice = if self.advice.is_empty() {
             reached.to_owned()
@@ -115,7 +115,7 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let advice = match error.kind() {
-            // Only our callbacks cancel anything, and only on a signal.
+            // Only the tool's own callbacks cancel operations, and only after a signal.
             ErrorKind::Cancelled => return Self::interrupted(),
             ErrorKind::Corrupt => {
                 "`nearkin verify INDEX` lists damage, `nearkin salvage INDEX NEW` saves the rest"
@@ -124,40 +124,40 @@ impl From<Error> for Failure {
             ErrorKind::Unsettled => "run the command again",
             ErrorKind::Io => advice_on_io(&error),
             ErrorKind::Unknown | ErrorKind::Poisoned => {
-                "run the command again: it sees what was written and goes on from there"
+                "run the command again: it continues from what is stored"
             }
-            ErrorKind::Closed => "run the command again, on the folder that is meant",
+            ErrorKind::Closed => "run the command again on the right folder",
             _ => "",
         };
         Self::new(with_causes(&error), advice)
     }
 }
 
-/// By what the operating system said.
+/// Advice for an I/O error of the library.
 fn advice_on_io(error: &Error) -> &'static str {
     match error.io_kind().map_or("", advice_on_writing) {
-        "" => "remove the cause and run the command again",
+        "" => "fix the cause and run the command again",
         advice => advice,
     }
 }
 
-/// What to do where something could not be written; nothing if that is not known.
+/// Advice for a failed write; empty if the error kind suggests none.
 fn advice_on_writing(kind: io::ErrorKind) -> &'static str {
     match kind {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "free some space there and run the command again; nothing that was written is lost"
+            "free some space and run the command again; stored documents are safe"
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "this place cannot be written to: make it so, or choose another"
+            "check its permissions, or choose another place"
         }
-        io::ErrorKind::NotFound => "make its folder first, or choose another place",
-        io::ErrorKind::IsADirectory => "it is a folder: name a file in it",
+        io::ErrorKind::NotFound => "create its folder first, or choose another place",
+        io::ErrorKind::IsADirectory => "it is a folder; name a file in it",
         io::ErrorKind::AlreadyExists => "a file has that name: choose another",
         _ => "",
     }
 }
 
-/// The message of an error and of all that caused it.
+/// The message of an error with its chain of causes.
 pub(crate) fn with_causes(error: &Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();

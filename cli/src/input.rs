@@ -1,6 +1,7 @@
-//! What the command line says to read: files by their names, or lines of JSON.
+//! The input named on the command line: files and folders, JSON lines, or tables.
 //!
-//! Knows which of the two it is, and nothing of what becomes of the documents.
+//! This module chooses the kind of input and reads documents one by one. It does not know what is
+//! done with them.
 
 use std::path::PathBuf;
 use std::vec;
@@ -16,47 +17,47 @@ use crate::progress::{Progress, Unit};
 use crate::raw::{self, Origin, Raw};
 use crate::sets::Sets;
 
-/// A source of documents, read one after the other.
+/// A sequence of documents from one of several kinds of input.
 pub(crate) enum Input {
-    /// Everything in some files and folders, under their cleaned paths.
+    /// All files in the given files and folders, under their normalised paths.
     Walk(Files),
-    /// Some files, under the names as given.
+    /// The given files, under the names as given.
     Named { files: vec::IntoIter<PathBuf>, read: u64 },
-    /// Files that somebody has chosen and reads.
+    /// Files chosen and read by the caller.
     Listed { raws: Box<dyn Iterator<Item = Raw>>, total: u64, read: u64 },
-    /// Lines of JSON.
+    /// JSON lines.
     Lines(LineFiles),
-    /// Sets of the rows of a table.
+    /// Sets grouped from the rows of a table.
     Sets(Sets),
 }
 
-/// Files of lines, read one after the other.
+/// Files of JSON lines, read one after the other.
 pub(crate) struct LineFiles {
     files: Vec<PathBuf>,
-    /// What is wanted of Parquet files; nothing: all that can be had.
+    /// Columns to read from Parquet files; empty: all readable columns.
     columns: Vec<String>,
-    /// A copy of stdin, to be read instead of it.
+    /// A copy of stdin, read in its place.
     stdin_copy: Option<PathBuf>,
-    /// Where the next line is.
+    /// Position of the next line.
     position: Position,
     lines: Option<Lines>,
-    /// Bytes of all files, packed or not as they are, if they are known.
+    /// Total size of all files as stored (packed files count packed), if known.
     bytes: Option<u64>,
-    /// Bytes of the files that are done.
+    /// Bytes of the finished files.
     bytes_done: u64,
 }
 
-/// A place in files of lines, all of it counted from 0.
+/// A position in a list of line files; all fields count from 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Position {
     pub(crate) file: usize,
     pub(crate) line: u64,
-    /// Position in the unpacked lines.
+    /// Byte offset in the uncompressed lines.
     pub(crate) byte: u64,
 }
 
 impl LineFiles {
-    /// An error if one of the files is not there.
+    /// Fails if one of the files does not exist.
     pub(crate) fn new(files: Vec<PathBuf>) -> Result<Self, Failure> {
         let mut bytes = Some(0);
         for path in &files {
@@ -67,13 +68,13 @@ impl LineFiles {
         Ok(Self { files, columns, stdin_copy, position, lines, bytes, bytes_done: 0 })
     }
 
-    /// The same, but that what stdin gave is read from a copy of it.
+    /// Reads `copy` wherever the files name stdin.
     pub(crate) fn with_stdin_in(mut self, copy: PathBuf) -> Self {
         self.stdin_copy = Some(copy);
         self
     }
 
-    /// The same, of which only these columns matter, where there are columns.
+    /// Restricts Parquet files to these columns.
     pub(crate) fn with_columns(mut self, columns: Vec<String>) -> Self {
         self.columns = columns;
         self
@@ -103,22 +104,22 @@ impl LineFiles {
         }
     }
 
-    /// Bytes of all files, if they are known.
+    /// Total size of all files, if known.
     pub(crate) fn bytes(&self) -> Option<u64> {
         self.bytes
     }
 
-    /// Bytes taken of all files.
+    /// Bytes consumed so far, over all files.
     pub(crate) fn bytes_taken(&self) -> u64 {
         self.bytes_done + self.lines.as_ref().map_or(0, Lines::bytes_taken)
     }
 
-    /// Where the next line is.
+    /// Position of the next line.
     pub(crate) fn position(&self) -> Position {
         self.position
     }
 
-    /// Goes on from a position where these files, or the same ones, once were.
+    /// Continues at a position that an earlier run over the same files reached.
     pub(crate) fn go_to(&mut self, position: Position) -> Result<(), Failure> {
         self.lines = None;
         self.position = position;
@@ -130,7 +131,7 @@ impl LineFiles {
     }
 
     fn would_wait(&self) -> bool {
-        // A file on disk never keeps anybody waiting for long.
+        // Regular files never block for long; only pipes do.
         self.bytes.is_none() && self.lines.as_ref().is_none_or(Lines::would_wait)
     }
 }
@@ -140,12 +141,12 @@ impl Input {
         Self::Named { files: files.into_iter(), read: 0 }
     }
 
-    /// Lines of some files; an error if one of them is not there.
+    /// JSON lines of some files; fails if one of them does not exist.
     pub(crate) fn lines(paths: Vec<PathBuf>) -> Result<Self, Failure> {
         LineFiles::new(paths).map(Self::Lines)
     }
 
-    /// The same, of which only some fields matter.
+    /// Restricts the input to the columns that hold these fields.
     pub(crate) fn of_fields(mut self, fields: &Fields) -> Self {
         if let Self::Lines(lines) = &mut self {
             lines.columns = fields.names().map(str::to_owned).to_vec();
@@ -186,7 +187,7 @@ impl Input {
         }
     }
 
-    /// Where the next line is, if these are lines.
+    /// Position of the next line; `None` if the input is not lines.
     pub(crate) fn position(&self) -> Option<Position> {
         match self {
             Self::Lines(lines) => Some(lines.position()),
@@ -194,7 +195,7 @@ impl Input {
         }
     }
 
-    /// Whether the next document may have to be waited for.
+    /// Whether reading the next document may block.
     pub(crate) fn would_wait(&self) -> bool {
         match self {
             Self::Lines(lines) => lines.would_wait(),
@@ -202,8 +203,8 @@ impl Input {
         }
     }
 
-    /// What is counted by [`Input::reached`], and how much there is in all. Counting the files
-    /// of a folder is a walk of its own, so it is done only if somebody sees the result.
+    /// The unit that [`Input::reached`] counts, and the total. Counting the files of a folder is a
+    /// walk of its own, so the total is computed only if a progress bar shows it.
     pub(crate) fn size(&self) -> (Unit, Option<u64>) {
         match self {
             Self::Walk(files) => (Unit::Documents, Progress::is_visible().then(|| files.count())),
@@ -214,7 +215,7 @@ impl Input {
         }
     }
 
-    /// How much was read.
+    /// Units read so far.
     pub(crate) fn reached(&self) -> u64 {
         match self {
             Self::Walk(files) => files.files_read(),
@@ -225,23 +226,24 @@ impl Input {
     }
 }
 
-/// Refuses sets from a table for an index that takes something else.
+/// Refuses sets from a table if the index holds texts or external signatures.
 pub(crate) fn check_takes_sets(params: &Params) -> Result<(), Failure> {
     if params.shingles() == Shingles::Items && !matches!(params.scheme(), Scheme::External(_)) {
         return Ok(());
     }
     Err(Failure::new(
-        "the index takes no sets of items, which the rows of --transactions are",
+        "--transactions gives sets of items, but the index holds no sets",
         "use another index, with `--shingles items`",
     ))
 }
 
-/// Where the documents that are read again have their keys and their content.
+/// The fields of key and content in the lines that are read again (`--from-key-field`,
+/// `--from-field`).
 pub(crate) fn fields_again(given: &ExactGiven, params: &Params) -> Result<Fields, Failure> {
     if let Scheme::External(_) = params.scheme() {
         return Err(Failure::new(
-            format!("signatures of {} are made elsewhere", params.scheme()),
-            "compare the documents where they are made: --exact cannot",
+            format!("{} signatures come from another program", params.scheme()),
+            "drop --exact: only the program that made the signatures can compare the documents",
         ));
     }
     let key = given.from_key_field.as_deref().unwrap_or("id");
@@ -250,53 +252,60 @@ pub(crate) fn fields_again(given: &ExactGiven, params: &Params) -> Result<Fields
     }
     if given.from.is_empty() {
         return Err(Failure::new(
-            "the index holds sets of items, which are no files",
-            "say where they are: --from FILE.jsonl",
+            "the index holds sets of items, which cannot be read from files",
+            "give the lines that they were added from: --from FILE.jsonl",
         ));
     }
     Ok(Fields::items(key, given.from_field.as_deref().unwrap_or("items")))
 }
 
-/// The fields to read in lines for an index of such parameters. An error where the index takes
-/// one kind of thing and the input is another: every document would be refused.
+/// The fields to read in each line for an index with these parameters. Fails if the index holds
+/// another kind of content than the input: every document would be refused.
 pub(crate) fn fields(given: &LinesGiven, params: &Params) -> Result<Fields, Failure> {
     let named = [&given.key_field, &given.text_field, &given.items_field, &given.rows_field];
-    // The parser lets this pass where --jsonl could not be given anyway, beside a path.
+    // clap cannot reject this case: beside a PATH, `--jsonl` is not allowed, so `requires` does not
+    // apply.
     if given.jsonl.is_empty() && named.into_iter().any(Option::is_some) {
-        return Err(Failure::new("only the lines of --jsonl have fields", ""));
+        return Err(Failure::new(
+            "options for fields apply to --jsonl only; add --jsonl FILE or drop them",
+            "",
+        ));
     }
     let key = given.key_field.as_deref().unwrap_or("id");
     if let Scheme::External(_) = params.scheme() {
         if given.jsonl.is_empty() || given.text_field.is_some() || given.items_field.is_some() {
             return Err(Failure::new(
                 format!(
-                    "the index takes signatures made elsewhere ({}), and can make none of texts \
+                    "the index holds signatures from another program ({}) and accepts no texts \
                      or items",
                     params.scheme()
                 ),
-                "give it their rows with --jsonl FILE --rows-field NAME, or use another index",
+                "give signature rows with --jsonl FILE --rows-field NAME, or use another index",
             ));
         }
         return Ok(Fields::rows(key, given.rows_field.as_deref().unwrap_or("rows")));
     }
     if given.rows_field.is_some() {
         return Err(Failure::new(
-            format!("the index makes its signatures itself (scheme {})", params.scheme()),
-            "create one for signatures made elsewhere: `--scheme external:NAME --hashes K`",
+            format!(
+                "the index computes its signatures itself (scheme {}) and accepts no rows",
+                params.scheme()
+            ),
+            "create an index for rows with `--scheme external:NAME --hashes K`",
         ));
     }
     let shingles = params.shingles();
     let items = shingles == Shingles::Items;
     if given.items_field.is_some() && !items {
         return Err(Failure::new(
-            format!("the index compares texts by {shingles}, and --items-field gives it sets"),
+            format!("--items-field gives sets, but the index compares texts by {shingles}"),
             "use --text-field, or another index with `--shingles items`",
         ));
     }
     if items && (given.jsonl.is_empty() || given.text_field.is_some()) {
         return Err(Failure::new(
             "the index compares sets of items, not texts",
-            "give it sets with --jsonl FILE --items-field NAME, or use another index",
+            "give sets with --jsonl FILE --items-field NAME, or use another index",
         ));
     }
     Ok(if items {

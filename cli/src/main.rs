@@ -1,6 +1,6 @@
-//! The command-line tool `nearkin`: runs one command and turns its end into an exit status.
+//! The command-line tool `nearkin`: runs one command and turns its result into an exit status.
 //!
-//! Knows no command's details, and prints only through `output`.
+//! This module knows no details of any command, and prints only through `output`.
 
 mod add;
 mod added;
@@ -87,12 +87,12 @@ fn main() -> ExitCode {
     });
     match ended {
         Ok(ended) => ExitCode::from(ended as u8),
-        // The reader of our output has seen enough (`nearkin pairs | head`).
+        // The reader of our output has closed the pipe, as `nearkin pairs | head` does.
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
             let status = if failure.is_interruption() { interrupt::STATUS } else { 2 };
-            // What was found before the failure is printed before its message. If even that
-            // fails, the message is still the more useful one.
+            // Results found before the failure are printed before its message. If even that fails,
+            // the message is still more useful than an error about printing.
             let _ = output.flush();
             output::error(&failure);
             ExitCode::from(status)

@@ -1,6 +1,6 @@
-//! `nearkin create`, `stats`, `verify` and `compact`: an index as a whole.
+//! `nearkin create`, `stats`, `verify` and `compact`: commands on a whole index.
 //!
-//! Knows how its state is printed, not what it holds.
+//! This module prints the state of an index. It does not know the documents.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::opened;
 use crate::output::{self, Output, counted, grouped};
 use crate::progress::{Progress, Unit};
 
-/// All parameters but the seed, which may be secret.
+/// All parameters except the seed, which may be secret.
 #[derive(Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one field of the JSON object")]
 pub(crate) struct ParamsObject {
@@ -82,7 +82,7 @@ pub(crate) fn create(args: &Create, output: &mut Output) -> Result<Ended, Failur
 #[derive(Serialize)]
 struct StatsObject {
     documents: u64,
-    /// In an index of passages, the passages of all documents.
+    /// In an index of passages: the number of passages of all texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     passages_stored: Option<u64>,
     dead: u64,
@@ -99,7 +99,7 @@ struct StatsObject {
     params: ParamsObject,
 }
 
-/// How many documents there are; of an index of passages, texts and their passages.
+/// The number of documents; for an index of passages, the numbers of texts and passages.
 fn documents(stored: u64, texts: Option<u64>, params: &Params) -> String {
     match (texts, params.passages()) {
         (Some(texts), Some(windows)) => {
@@ -165,7 +165,7 @@ pub(crate) fn stats(args: &Stats, output: &mut Output) -> Result<Ended, Failure>
     Ok(Ended::Well)
 }
 
-/// What opening had to mend.
+/// Describes what recovery did when the index was opened.
 fn recovered(stats: &nearkin::Stats) -> String {
     let found = &stats.recovery;
     if found.changes_replayed == 0 && found.bytes_cut == 0 && found.files_swept == 0 {
@@ -179,7 +179,7 @@ fn recovered(stats: &nearkin::Stats) -> String {
     )
 }
 
-/// The versions texts are read by, and those of the index's creation if they are others.
+/// The Unicode version in use, and the version at creation if they differ.
 fn unicode(stats: &nearkin::Stats) -> String {
     if stats.unicode == stats.unicode_created {
         return stats.unicode.clone();
@@ -187,7 +187,7 @@ fn unicode(stats: &nearkin::Stats) -> String {
     format!("{} (created with {})", stats.unicode, stats.unicode_created)
 }
 
-/// Shingles and what is done to a text before.
+/// Describes shingles and normalisation.
 fn shingles(params: &Params) -> String {
     if let Scheme::External(maker) = params.scheme() {
         return format!("made elsewhere ({maker})");
@@ -198,7 +198,7 @@ fn shingles(params: &Params) -> String {
         text.push_str(" without ");
         text.push_str(&counted(stop, "stop word"));
     }
-    // Items are taken as they are unless they are folded.
+    // Items are never normalised unless folding was requested.
     if params.shingles() != Shingles::Items || matches!(params.normalise(), Normalise::Fold(_)) {
         text.push_str(", ");
         text.push_str(&params.normalise().to_string());
@@ -212,14 +212,14 @@ fn shingles(params: &Params) -> String {
     text
 }
 
-/// How surely a query at the index's threshold returns documents of some similarities.
+/// The chance of returning documents of a few similarities, for a query at the index's threshold.
 fn chances(params: &Params) -> String {
     let threshold = params.threshold();
     let mut chances = Vec::new();
     for step in [0.0, 0.05, 0.1, 0.2] {
         let similarity = threshold + step;
         if similarity <= 1.0 {
-            // Rounded down: nothing is found for certain.
+            // Rounded down, so that 100 % never appears.
             let chance = (1000.0 * params.expected_recall(similarity, threshold)).floor() / 10.0;
             chances.push(format!("{chance:.1} % at similarity {similarity:.2}"));
         }
@@ -227,7 +227,7 @@ fn chances(params: &Params) -> String {
     chances.join(", ")
 }
 
-/// Prints names and values below each other.
+/// Prints names and values as two columns.
 fn print_rows(rows: &[(&str, String)], output: &mut Output) -> Result<(), Failure> {
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     rows.iter().try_for_each(|(name, value)| output.line(format_args!("{name:<width$}  {value}")))
@@ -245,7 +245,7 @@ pub(crate) fn verify(args: &Verify, output: &mut Output) -> Result<Ended, Failur
     interrupt::listen();
     let verified = match check(&args.index) {
         Ok(verified) => verified,
-        // Damage that nothing can be read behind is damage found all the same.
+        // The damage prevents reading further; report it as damage, not as an error.
         Err(error) if error.kind() == ErrorKind::Corrupt => {
             VerifiedObject { ok: false, documents: 0, problems: vec![failure::with_causes(&error)] }
         }
@@ -253,9 +253,9 @@ pub(crate) fn verify(args: &Verify, output: &mut Output) -> Result<Ended, Failur
             let is_other = error.kind() == ErrorKind::Mismatch;
             let failure = opened::not_opened(error);
             if is_other {
-                return Err(failure.advise("run the command again: it checks that one"));
+                return Err(failure.advise("run the command again to check the new index"));
             }
-            let again = "not all was checked; run the command again to the end";
+            let again = "the check is incomplete; run the command again";
             return Err(failure.advise_if_interrupted(again));
         }
     };
@@ -275,8 +275,8 @@ pub(crate) fn verify(args: &Verify, output: &mut Output) -> Result<Ended, Failur
     output.flush()?;
     let problems = counted(verified.problems.len() as u64, "problem");
     output::note(format!(
-        "{problems}: what no compaction mends, restore from a backup, or save what can be read \
-         with `nearkin salvage`"
+        "{problems}: if `nearkin compact` does not repair it, restore the index from a backup, \
+         or save what can be read with `nearkin salvage`"
     ));
     Ok(Ended::Amiss)
 }
@@ -315,7 +315,7 @@ pub(crate) fn compact(args: &Compact, output: &mut Output) -> Result<Ended, Fail
     drop(progress);
     let after = index.stats()?;
     opened::close(ended, || index.close()).map_err(|failure| {
-        let again = "the index is as it was; run the command again to compact it";
+        let again = "the index is unchanged; run the command again to compact it";
         failure.advise_if_interrupted(again)
     })?;
     if output.json() {

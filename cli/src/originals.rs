@@ -93,7 +93,7 @@ impl Drop for Scratch {
 fn unpacking(name: &str, error: &io::Error) -> Failure {
     Failure::new(
         format!("cannot unpack {name} to {}: {error}", std::env::temp_dir().display()),
-        "name a folder with more room in the environment's TMPDIR, or unpack it before",
+        "set TMPDIR to a folder with more free space, or unpack it before",
     )
 }
 

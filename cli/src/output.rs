@@ -1,7 +1,7 @@
-//! Printing: results on stdout, as text for people or as JSON lines; notes on stderr.
+//! Printing: results go to stdout, as text or as JSON lines; notes go to stderr.
 //!
-//! No other module writes to either. Nothing here panics on a closed stream, as `println!` would:
-//! hence no print macro anywhere in the tool.
+//! No other module writes to either stream. `println!` panics on a closed stream; this module
+//! returns an error instead, so no print macro is used anywhere in the tool.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -12,11 +12,11 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
-/// Where results go.
+/// Writer of results to stdout.
 pub(crate) struct Output {
     stdout: BufWriter<io::Stdout>,
     json: bool,
-    /// Columns of the terminal, if that is where results go.
+    /// Columns of the terminal; `None` if stdout is no terminal.
     width: Option<usize>,
 }
 
@@ -27,17 +27,17 @@ impl Output {
         Self { stdout: BufWriter::with_capacity(64 << 10, io::stdout()), json, width }
     }
 
-    /// How many columns a line may take; none where nobody sees lines: in files and pipes.
+    /// The number of columns a line may take; `None` (no limit) for files and pipes.
     pub(crate) fn width(&self) -> Option<usize> {
         self.width
     }
 
-    /// Whether `--json` was given: then print with [`Output::object`] only.
+    /// Whether `--json` was given: then only [`Output::object`] may print.
     pub(crate) fn json(&self) -> bool {
         self.json
     }
 
-    /// Prints one line for people.
+    /// Prints one line of text.
     pub(crate) fn line(&mut self, line: impl Display) -> Result<(), Failure> {
         writeln!(self.stdout, "{line}").map_err(|error| Failure::printing(&error))
     }
@@ -50,25 +50,26 @@ impl Output {
             .map_err(|error| Failure::printing(&error))
     }
 
-    /// Prints bytes as they are.
+    /// Prints raw bytes.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.stdout.write_all(bytes).map_err(|error| Failure::printing(&error))
     }
 
-    /// Hands over what was printed so far to whoever reads it.
+    /// Flushes buffered results to stdout.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         self.stdout.flush().map_err(|error| Failure::printing(&error))
     }
 }
 
-/// How much is told on stderr.
+/// Verbosity of stderr.
 static LEVEL: AtomicU8 = AtomicU8::new(NORMAL);
 
 const QUIET: u8 = 0;
 const NORMAL: u8 = 1;
 const VERBOSE: u8 = 2;
 
-/// From now on tells nothing but errors, or all there is to tell.
+/// Sets the verbosity: `quiet` prints errors only, `verbose` names every skipped, added or removed
+/// document.
 pub(crate) fn set_level(quiet: bool, verbose: bool) {
     let level = if quiet {
         QUIET
@@ -88,13 +89,13 @@ pub(crate) fn is_verbose() -> bool {
     LEVEL.load(Ordering::Relaxed) == VERBOSE
 }
 
-/// Tells the user why a command failed.
+/// Prints why a command failed.
 pub(crate) fn error(text: impl Display) {
-    // If stderr is closed, nobody reads.
+    // If stderr is closed, there is nowhere left to report to.
     let _ = writeln!(io::stderr(), "nearkin: {text}");
 }
 
-/// Tells the user something on stderr. With a progress bar on the terminal, use
+/// Prints a note to stderr. While a progress bar is on the terminal, use
 /// [`Progress::note`](crate::progress::Progress::note) instead.
 pub(crate) fn note(text: impl Display) {
     if !is_quiet() {
@@ -102,13 +103,13 @@ pub(crate) fn note(text: impl Display) {
     }
 }
 
-/// The same on a line of its own, whatever stands on the terminal's.
+/// Prints a note on a new line: the cursor may stand behind `^C` or a progress bar.
 pub(crate) fn note_below(text: impl Display) {
-    // If stderr is closed, nobody reads.
+    // If stderr is closed, there is nowhere left to report to.
     let _ = writeln!(io::stderr(), "\nnearkin: {text}");
 }
 
-/// Says so if not all matches (or whatever they are) are shown, and what shows them.
+/// Notes that `--limit` has cut the results, and that a larger limit shows all.
 pub(crate) fn note_limit(shown: u64, found: u64, what: &str) {
     if found > shown {
         let (shown, all) = (grouped(shown), grouped(found));
@@ -116,15 +117,15 @@ pub(crate) fn note_limit(shown: u64, found: u64, what: &str) {
     }
 }
 
-/// A key in JSON: its bytes as UTF-8, what is not UTF-8 replaced by U+FFFD.
+/// A key for JSON: UTF-8, with invalid bytes replaced by U+FFFD.
 pub(crate) fn lossy(key: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(key)
 }
 
-/// A key for people: as [`lossy`], and what would break a table's lines, command the terminal or
-/// turn the order of what is shown around is escaped.
+/// A key for the terminal: as [`lossy`], with control characters and bidirectional marks escaped.
+/// They could break a table, run terminal commands or reorder the visible text.
 pub(crate) fn visible(key: &[u8]) -> String {
-    // Most keys: a byte each, and nothing to escape.
+    // Fast path: printable ASCII needs no escapes.
     if key.iter().all(|byte| matches!(byte, b' '..=b'~')) {
         return lossy(key).into_owned();
     }
@@ -139,8 +140,8 @@ pub(crate) fn visible(key: &[u8]) -> String {
     text
 }
 
-/// Whether a character moves others instead of showing itself: the marks, embeddings, overrides
-/// and isolates of bidirectional text, and Unicode's own ends of lines and paragraphs.
+/// Whether a character changes the layout of others: bidirectional marks, embeddings, overrides and
+/// isolates, and Unicode's line and paragraph separators.
 fn is_layout(character: char) -> bool {
     matches!(
         character,
@@ -148,7 +149,7 @@ fn is_layout(character: char) -> bool {
     )
 }
 
-/// A number with its thousands apart: 1,061,040.
+/// A number with thousands separators: 1,061,040.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
@@ -167,7 +168,7 @@ pub(crate) fn counted(number: u64, singular: &str) -> String {
     format!("{} {singular}{plural}", grouped(number))
 }
 
-/// Bytes in the largest binary unit that leaves one digit and more before the point.
+/// A byte count in the largest binary unit that leaves at least one digit before the point.
 pub(crate) fn bytes(number: u64) -> String {
     let mut size = number as f64;
     let mut unit = "bytes";

@@ -1,6 +1,6 @@
-//! `nearkin pairs`: what in an index is like what.
+//! `nearkin pairs`: prints all pairs of similar documents.
 //!
-//! Knows how they are printed and sorted, not how they are found.
+//! This module prints and sorts. The library finds the pairs.
 
 use std::cmp::Reverse;
 
@@ -82,9 +82,9 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
     Ok(Ended::Well)
 }
 
-/// Nothing was written, so there is nothing to go on with.
+/// Pairs are only printed, nothing is stored: an interrupted run starts again from the beginning.
 pub(crate) fn unfinished(failure: Failure) -> Failure {
-    failure.advise_if_interrupted("not all was found; run the command again to the end")
+    failure.advise_if_interrupted("the results are incomplete; run the command again")
 }
 
 #[derive(Serialize)]
@@ -104,7 +104,7 @@ struct CollapsedObject<'a> {
     b_count: u64,
 }
 
-/// Pairs with the documents of one signature taken together.
+/// Prints pairs with documents of equal signatures merged into one crowd.
 fn collapsed(
     args: &Pairs,
     index: &Reader,
@@ -184,17 +184,17 @@ fn print_collapsed(
     }
 }
 
-/// How much one contains of the other, as a cell of a table.
+/// The estimated containment, as a table cell.
 pub(crate) fn contained(told: Option<Containment>) -> String {
     told.map_or_else(String::new, |told| {
         format!("{:.2}+-{:.2}", told.estimate, told.standard_error)
     })
 }
 
-/// Prints pairs as they come.
+/// Prints each pair as soon as it is found.
 struct Printer<'a> {
     index: &'a Reader,
-    /// Where the documents are that pairs are verified by, if they are.
+    /// With `--exact`: where to read the documents again.
     originals: Option<&'a Originals>,
     verified: Alike,
     rows: Rows,

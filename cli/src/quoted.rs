@@ -1,23 +1,23 @@
-//! Quotations as they are shown: the words around a place, in one line of bearable length.
+//! Formats quotations: the words at a byte range of a text, on one line of limited length.
 //!
-//! Pure. Knows texts and ranges of bytes.
+//! Pure: works on texts and byte ranges only.
 
 use std::ops::Range;
 
-/// Most characters of a quotation in a line.
+/// Maximum characters of a quotation on one line.
 const SHOWN_MAX: usize = 400;
-/// Words by which the begin and the end of a quotation are found in a longer text.
+/// Words at either end of a quotation that locate it in a longer text.
 const ANCHOR: usize = 3;
 
-/// The text at a range of bytes; `None` where there is none, as when it has changed.
+/// The text at a byte range; `None` if the range does not fit, as when the text has changed.
 pub(crate) fn at<'a>(text: &'a str, range: &Range<u64>) -> Option<&'a str> {
     let begin = usize::try_from(range.start).ok()?;
     let end = usize::try_from(range.end).ok()?;
     text.get(begin..end)
 }
 
-/// The part of a stored text that holds a quotation, without what windows add on both sides, as far
-/// as its first and last words are found there.
+/// Narrows a stored text to the quoted part. Windows add words on both sides; the first and last
+/// words of the quotation show where it begins and ends.
 pub(crate) fn part<'a>(stored: &'a str, quoted: &str) -> &'a str {
     let wanted: Vec<String> = words(quoted).map(|(_, word)| plain(word)).collect();
     if wanted.len() < ANCHOR {
@@ -37,7 +37,7 @@ pub(crate) fn part<'a>(stored: &'a str, quoted: &str) -> &'a str {
     }
 }
 
-/// A text in one line; of a long one the begin and the end.
+/// Puts a text on one line; of a long text it keeps the beginning and the end.
 pub(crate) fn line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let count = line.chars().count();
@@ -49,13 +49,13 @@ pub(crate) fn line(text: &str) -> String {
     format!("{begin} [...] {end}")
 }
 
-/// What stands between white space, with its begin.
+/// Words between white space, each with its byte offset.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let offset = |word: &str| word.as_ptr().addr() - text.as_ptr().addr();
     text.split_whitespace().map(move |word| (offset(word), word))
 }
 
-/// A word without case and punctuation.
+/// A word in lower case, without punctuation.
 fn plain(word: &str) -> String {
     word.chars().filter(|char| char.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

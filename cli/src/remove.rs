@@ -1,6 +1,6 @@
-//! `nearkin remove`: documents out, by their keys, what these begin with, or their age.
+//! `nearkin remove`: removes documents by key, key prefix or age.
 //!
-//! Knows where keys come from and what is said of missing ones.
+//! This module reads the keys and reports missing ones.
 
 use std::path::Path;
 
@@ -19,16 +19,16 @@ use crate::output::{Output, counted, grouped, visible};
 use crate::progress::{Progress, Unit};
 use crate::raw::{KEY_BYTES_MAX, PASSAGE_KEY_BYTES_MAX, key_of};
 
-/// Keys of one batch: with the longest keys about 4 MiB.
+/// Keys per batch; with keys of maximum length a batch is about 4 MiB.
 const BATCH_KEYS: usize = 1_000;
 
 pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
     if let Some(prefix) = args.prefix {
         if prefix.is_empty() {
-            // A variable of the shell that is not set, most likely.
+            // Most likely the prefix came from an unset shell variable.
             return Err(Failure::new(
                 "an empty --prefix would remove every document",
-                "give what the keys begin with; to begin anew, remove the folder of the index",
+                "give a prefix; to start over, delete the folder of the index",
             ));
         }
         let remove = |index: &Index| index.remove_prefix(prefix.as_encoded_bytes());
@@ -39,7 +39,7 @@ pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
         return remove_at_once(&args.index, "remove --before", remove, output);
     }
     interrupt::listen();
-    // Before the index is opened: a file that is not there changes nothing.
+    // Checked before the index is opened: a missing file must change nothing.
     let bytes = args.from.as_deref().map(files::length).transpose()?.flatten();
     let from = args.from.as_deref().map(files::open).transpose()?;
     let index = opened::to_change(&args.index)?;
@@ -74,14 +74,14 @@ pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
     Ok(if counts.missing == 0 { Ended::Well } else { Ended::Amiss })
 }
 
-/// Removes what the library finds by itself.
+/// Removes by prefix or age; the library finds the documents.
 fn remove_at_once(
     dir: &Path,
     command: &str,
     remove: impl FnOnce(&Index) -> nearkin::Result<u64>,
     output: &mut Output,
 ) -> Result<Ended, Failure> {
-    let advice = "what was removed by now stays removed; run the same command again for the rest";
+    let advice = "removals so far are stored; run the same command again for the rest";
     interrupt::end_at_once(advice.to_owned());
     let index = opened::to_change(dir)?;
     opened::check_of_documents(index.params(), command)?;
@@ -95,14 +95,14 @@ fn remove_at_once(
     Ok(Ended::Well)
 }
 
-/// What became of the keys.
+/// Counts of a run: removed and missing keys.
 #[derive(Debug, Default, Serialize)]
 struct Counts {
     removed: u64,
     missing: u64,
 }
 
-/// What keys are removed from.
+/// The kind of index that keys are removed from.
 enum Target {
     Documents(Index),
     Passages(PassageIndex),
@@ -122,10 +122,10 @@ impl Target {
                 let batch = keys.iter().fold(Batch::new(), Batch::remove);
                 Ok(index.write(batch)?.outcomes)
             }
-            // A change each.
+            // Each text is a change of its own.
             Self::Passages(index) => {
                 let remove = |key: &Vec<u8>| match key.len() {
-                    // Longer ones no text can have.
+                    // No text can have a longer key.
                     0..=PASSAGE_KEY_BYTES_MAX => index.remove(key),
                     _ => Ok(Outcome::Missing),
                 };
@@ -163,7 +163,7 @@ impl Removing<'_> {
             interrupt::check()?;
             self.progress.reached(lines.bytes_read());
             match raw.body {
-                // Lines may end as on Windows; a key that ends in CR can be given as an argument.
+                // Lines may end in CR LF. A key that itself ends in CR can be given as an argument.
                 Ok(mut line) => {
                     line.truncate(line.strip_suffix(b"\r").unwrap_or(&line).len());
                     self.key(line)?;
@@ -178,7 +178,7 @@ impl Removing<'_> {
         if (1..=KEY_BYTES_MAX).contains(&key.len()) {
             self.keys.push(key);
         } else {
-            // No document can have it, and the library would refuse the whole batch.
+            // No document can have such a key, and the library would refuse the whole batch.
             self.missing(format!("no key has {}", counted(key.len() as u64, "byte")));
         }
         if self.keys.len() < BATCH_KEYS {
@@ -196,8 +196,8 @@ impl Removing<'_> {
         for (key, outcome) in keys.iter().zip(self.index.remove(&keys)?) {
             match outcome {
                 Outcome::Removed => self.counts.removed += 1,
-                // The last one of equal keys removes the document, the others find it gone: the
-                // same counts as one after the other, whatever the size of a batch.
+                // Of equal keys in a batch, the last removes the document and the others count as
+                // missing. The counts are thus the same for every batch size.
                 Outcome::Superseded => self.missing(format!("{} is named twice", visible(key))),
                 _ => {
                     let advice = self.advice(key)?;
@@ -208,7 +208,7 @@ impl Removing<'_> {
         Ok(())
     }
 
-    /// A key that a path would have had, if that is what was meant.
+    /// Suggests the key that a path was stored under, if the argument looks like a path.
     fn advice(&self, key: &[u8]) -> Result<String, Failure> {
         let Ok(path) = std::str::from_utf8(key) else { return Ok(String::new()) };
         let cleaned = key_of(Path::new(path));

@@ -1,7 +1,7 @@
-//! Texts of so few different shingles that others of their kind look like copies: named, counted,
-//! and what to do about them.
+//! Warnings about repetitive texts: they have so few distinct shingles that unrelated texts of the
+//! same kind look like copies.
 //!
-//! Knows what is said. The library judges (`Variety::is_too_small`).
+//! The library judges (`Variety::is_too_small`); this module names, counts and advises.
 
 use nearkin::{Params, Shingles, Variety};
 
@@ -9,10 +9,10 @@ use crate::output::{self, counted, grouped, visible};
 use crate::progress::Progress;
 use crate::raw::Origin;
 
-/// Repetitive texts that are named without `--verbose`.
+/// Repetitive texts named without `--verbose`.
 const NAMED_MAX: u64 = 5;
 
-/// What was seen of such texts in a run.
+/// Repetitive texts of a run, counted.
 #[derive(Debug, Default)]
 pub(crate) struct Repetitive {
     count: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Repetitive {
 }
 
 impl Repetitive {
-    /// Counts a text, and names the first ones.
+    /// Counts a text, and names it if it is among the first.
     pub(crate) fn add(&mut self, name: &[u8], variety: Variety, progress: &Progress) {
         self.count += 1;
         if self.named < NAMED_MAX || output::is_verbose() {
@@ -29,7 +29,7 @@ impl Repetitive {
         }
     }
 
-    /// The same for those of the lines of a chunk.
+    /// Counts the repetitive texts among the lines of a chunk, and names the first ones.
     pub(crate) fn add_lines<'a>(
         &mut self,
         lines: impl Iterator<Item = (&'a Origin, Variety)>,
@@ -47,7 +47,7 @@ impl Repetitive {
     }
 }
 
-/// What a text repeats, in a few words.
+/// Describes the repetition in a few words.
 fn told(variety: Variety) -> String {
     format!(
         "{}, only {} different",
@@ -56,22 +56,21 @@ fn told(variety: Variety) -> String {
     )
 }
 
-/// Says at the end of a run how many there were, and what to do.
+/// Prints at the end of a run how many repetitive texts there were, and what to do.
 pub(crate) fn advise(count: u64, params: &Params) {
     if count == 0 {
         return;
     }
     let texts = counted(count, "text");
-    let (verb, they) = if count == 1 { ("repeats", "it says") } else { ("repeat", "they say") };
+    let verb = if count == 1 { "repeats" } else { "repeat" };
     output::note(format!(
-        "warning: {texts} {verb} few different shingles again and again: texts of this kind are \
-         taken for copies whatever {they}; compare them in an index of longer shingles \
-         (--shingles {}) or with --bag",
+        "warning: {texts} {verb} few distinct shingles, so unrelated texts of this kind look like \
+         copies; use an index with longer shingles (--shingles {}) or with --bag",
         longer(params.shingles())
     ));
 }
 
-/// Shingles of three times as many units.
+/// Suggests shingles three times as long.
 fn longer(shingles: Shingles) -> String {
     match shingles {
         Shingles::Words(units) => Shingles::Words((units * 3).min(64)),

@@ -1,8 +1,8 @@
-//! How many rows of two signatures are equal: what the library's similarity is made of.
+//! The number of equal rows of two signatures, from which the library estimates similarity.
 
 use nearkin::{Params, Signature};
 
-/// Compares signatures of one index.
+/// Compares signatures of one index by their rows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EqualRows {
     lane_bytes: usize,

@@ -1,6 +1,7 @@
-//! Rows of key and item, in any order, into sets: sorted, in bounded memory, with files.
+//! External sort of (key, item) rows into sets, in bounded memory with temporary files.
 //!
-//! Knows bytes, not tables and not documents. A set comes out once, in the order of the keys.
+//! This module works on bytes; it knows neither tables nor documents. Each set is returned once, in
+//! key order.
 
 #![expect(clippy::disallowed_types, reason = "temporary files of its own, never the index's")]
 
@@ -13,17 +14,17 @@ use std::path::PathBuf;
 use crate::failure::Failure;
 use crate::raw::{DOCUMENT_BYTES_MAX, Reason};
 
-/// Memory for rows before they go to a file.
+/// Rows are sorted and written to a run file when they exceed this size.
 const ROWS_BYTES_MAX: usize = 128 << 20;
 
-/// Rows in memory: their bytes one after the other, and where each lies.
+/// Rows in memory: their bytes in one buffer, and the place of each.
 #[derive(Debug, Default)]
 struct Rows {
     bytes: Vec<u8>,
     places: Vec<Place>,
 }
 
-/// Where a row lies: its key, and right behind it its item.
+/// The place of a row in the buffer: its key, directly followed by its item.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     begin: u32,
@@ -43,7 +44,7 @@ impl Rows {
     }
 
     fn push(&mut self, key: &[u8], item: &[u8]) {
-        // Far below 4 GiB: see `ROWS_BYTES_MAX` and the length of a row.
+        // Cannot overflow: `ROWS_BYTES_MAX` plus the longest row is far below 4 GiB.
         let end = |bytes: &Vec<u8>| u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let begin = end(&self.bytes);
         self.bytes.extend_from_slice(key);
@@ -59,14 +60,14 @@ impl Rows {
     }
 }
 
-/// Takes rows in.
+/// Collects and sorts rows.
 pub(crate) struct Grouping {
     rows: Rows,
     rows_bytes_max: usize,
     folder: Option<Folder>,
 }
 
-/// A folder for sorted runs of rows, gone when this is dropped.
+/// A temporary folder of sorted runs, deleted on drop.
 struct Folder {
     path: PathBuf,
     runs: u64,
@@ -106,7 +107,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left of it lies among temporary files.
+        // If this fails, the rest stays in the system's temporary folder.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
@@ -114,7 +115,7 @@ impl Drop for Folder {
 fn failed(error: &io::Error) -> Failure {
     Failure::new(
         format!("cannot sort rows in {}: {error}", std::env::temp_dir().display()),
-        "name a folder with more room in the environment's TMPDIR",
+        "set TMPDIR to a folder with more free space",
     )
 }
 
@@ -147,7 +148,7 @@ impl Grouping {
         Ok(())
     }
 
-    /// The sets of all rows.
+    /// Ends the input and returns the sets.
     pub(crate) fn finish(mut self) -> Result<Sets, Failure> {
         self.rows.sort();
         let mut runs = vec![Run::Rows { rows: self.rows, next: 0 }];
@@ -167,7 +168,7 @@ impl Grouping {
     }
 }
 
-/// Sorted rows, one after the other.
+/// Sorted rows, in memory or in a file.
 enum Run {
     Rows { rows: Rows, next: usize },
     File(BufReader<File>),
@@ -204,28 +205,28 @@ impl Run {
     }
 }
 
-/// The first row that is left of a run, and the run's number.
+/// The first remaining row of a run and the number of the run, for the merge heap.
 type Head = Reverse<(Vec<u8>, Vec<u8>, usize)>;
 
-/// A set: its key, and its items as [`pack`] does it.
+/// A set: its key, and its items as encoded by [`pack`].
 pub(crate) type PackedSet = (Vec<u8>, Result<Vec<u8>, Reason>);
 
-/// Gives sets out.
+/// Merges the sorted runs and returns set after set.
 pub(crate) struct Sets {
     runs: Vec<Run>,
     heads: BinaryHeap<Head>,
-    /// Kept until the runs have been read.
+    /// Held so that the run files exist until they have been read.
     _folder: Option<Folder>,
     returned: u64,
 }
 
 impl Sets {
-    /// How many sets were given out.
+    /// The number of sets returned so far.
     pub(crate) fn returned(&self) -> u64 {
         self.returned
     }
 
-    /// The next set; an item occurs as often as there were rows.
+    /// The next set; an item is repeated once per row.
     pub(crate) fn next(&mut self) -> Result<Option<PackedSet>, Failure> {
         let Some(Reverse((key, ..))) = self.heads.peek() else { return Ok(None) };
         let key = key.clone();
@@ -249,13 +250,13 @@ impl Sets {
     }
 }
 
-/// Adds an item: its length and its bytes.
+/// Appends an item to a packed set: length, then bytes.
 fn pack(item: &[u8], packed: &mut Vec<u8>) {
     packed.extend_from_slice(&u32::try_from(item.len()).unwrap_or(u32::MAX).to_le_bytes());
     packed.extend_from_slice(item);
 }
 
-/// The items of a set.
+/// The items of a packed set.
 pub(crate) fn unpack(mut packed: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let (length, rest) = packed.split_first_chunk::<4>()?;
@@ -280,7 +281,7 @@ mod tests {
         found
     }
 
-    /// 20,000 rows in no order, with as little memory as makes no, a few and many files.
+    /// 20,000 rows in random order, with memory limits that need no file, a few and many files.
     #[test]
     fn sets_are_the_same_with_and_without_files() {
         let mut expected: BTreeMap<String, Vec<String>> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! What a run passes over: named, counted, and held against how much there was. An input of which
-//! most lines are of no use was not what it was taken for, and must not look like success.
+//! Skipped documents of a run: named, counted and compared with the total. If most lines are
+//! unusable, the options do not fit the input, and the run must not look like a success.
 
 use std::collections::BTreeMap;
 
@@ -10,44 +10,44 @@ use crate::output::{self, counted, grouped};
 use crate::progress::Progress;
 use crate::raw::{self, Origin, Reason, Skipped};
 
-/// After so many lines of which none is of use, no more is read.
+/// The run stops when the first 1,000 lines are all unusable.
 const GIVE_UP: u64 = 1_000;
 
-/// Skipped inputs named per kind without `--verbose`.
+/// Skipped documents named per kind of reason without `--verbose`.
 const NAMED_MAX: u64 = 5;
 
-/// What was passed over so far.
+/// Counts of what was skipped so far.
 #[derive(Debug, Default)]
 pub(crate) struct Skips {
     lenient: bool,
     lines: Lines,
-    /// By the kind of reason: all of them, and those that were named.
+    /// Per kind of reason: how many were skipped, and how many of them were named.
     kinds: BTreeMap<&'static str, (u64, u64)>,
 }
 
-/// Lines that were read, and of them those that were of no use.
+/// Counts of lines: read, skipped, malformed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Lines {
     pub(crate) read: u64,
     pub(crate) skipped: u64,
-    /// Skipped because they are not as they should be: not what is empty or too large.
+    /// Skipped because the line is malformed; empty and too large documents do not count.
     pub(crate) bad: u64,
 }
 
 impl Lines {
-    /// Whether so many are of no use that the command was told wrongly what they are.
+    /// Whether so many lines are unusable that the options must be wrong.
     fn are_wrong(self) -> bool {
         self.read > 0 && (self.skipped == self.read || self.bad > self.read / 2)
     }
 }
 
 impl Skips {
-    /// With `lenient`, any number of lines may be of no use.
+    /// `lenient`: accept any number of unusable lines.
     pub(crate) fn new(lenient: bool) -> Self {
         Self { lenient, ..Self::default() }
     }
 
-    /// Counts a chunk. An error if nothing was of use so far, and enough was seen.
+    /// Counts a chunk. Fails if enough lines were read and all of them are malformed.
     pub(crate) fn count<T>(
         &mut self,
         chunk: &[Result<T, Skipped>],
@@ -63,7 +63,7 @@ impl Skips {
         if lines.read >= GIVE_UP && lines.bad == lines.read { self.judge(reading) } else { Ok(()) }
     }
 
-    /// Names what was skipped, or counts it to be told at the end.
+    /// Names the skipped documents, or counts those beyond the limit for [`Skips::finish`].
     pub(crate) fn note(&mut self, skipped: &[Skipped], progress: &Progress) {
         for run in raw::runs(skipped) {
             let (all, named) = self.kinds.entry(run[0].reason.kind()).or_default();
@@ -75,7 +75,7 @@ impl Skips {
         }
     }
 
-    /// Tells how many more there were than those that were named.
+    /// Prints how many more were skipped than were named.
     pub(crate) fn finish(&mut self) {
         for (kind, (all, named)) in std::mem::take(&mut self.kinds) {
             if all > named {
@@ -85,7 +85,7 @@ impl Skips {
         }
     }
 
-    /// At the end of an input: an error if most of its lines were of no use.
+    /// At the end of the input: fails if most lines were unusable.
     pub(crate) fn judge(&self, reading: &Reading) -> Result<(), Failure> {
         judge(self.lines, self.lenient, reading, Spelling::Lines)
     }
@@ -99,7 +99,7 @@ fn is_bad(skipped: &Skipped) -> bool {
     matches!(skipped.reason, Reason::BadLine(_) | Reason::BadKey(_))
 }
 
-/// An error if most lines were of no use; it says what they have instead.
+/// Fails if most lines were unusable; the advice lists the fields that the lines do have.
 pub(crate) fn judge(
     lines: Lines,
     lenient: bool,
@@ -128,8 +128,8 @@ pub(crate) fn judge(
         advice.push('\n');
     }
     advice.push_str(match spelling {
-        Spelling::Lines => "if that is meant, --lenient passes over any number of lines",
-        Spelling::From => "these must be the lines that the documents were added from",
+        Spelling::Lines => "give --lenient to skip any number of lines",
+        Spelling::From => "give the same files that the documents were added from",
     });
     Err(Failure::new(message, advice).of_wrong_input())
 }

@@ -1,5 +1,5 @@
-//! Files that were named as texts and hold many documents: lines of JSON, a table, Parquet. As one
-//! text they would be of no use, and look like success.
+//! Detects files that hold many documents (JSON lines, tables, Parquet) but were given as texts.
+//! Indexed as one text, such a file would be useless, and the command would seem to succeed.
 
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
@@ -12,22 +12,22 @@ use crate::guess::{Guess, Spelling};
 use crate::lines::Fields;
 use crate::source;
 
-/// How much of a file is looked at.
+/// Bytes inspected at the beginning of a file.
 const HEAD_BYTES: u64 = 64 << 10;
 
-/// A table whose name does not say so has at least so many rows and columns.
+/// Minimum rows and columns of a table in a file without .csv or .tsv in its name.
 const ROWS_MIN: usize = 5;
 const COLUMNS_MIN: usize = 3;
 
-/// What a file holds instead of one text.
+/// The content of a file that is not one text.
 enum Seen {
     JsonLines(Guess),
     Table(String),
     Parquet,
 }
 
-/// Refuses files that hold many documents, unless they are meant as one text each. Not those that
-/// lie in folders: nobody named them.
+/// Refuses files that hold many documents, unless `as_text`. Files found inside folders are not
+/// checked: the user did not name them.
 pub(crate) fn check_are_texts(paths: &[PathBuf], as_text: bool) -> Result<(), Failure> {
     if as_text {
         return Ok(());
@@ -40,8 +40,8 @@ pub(crate) fn check_are_texts(paths: &[PathBuf], as_text: bool) -> Result<(), Fa
             Some(Seen::Table(columns)) => (
                 "a table",
                 format!(
-                    " (its columns are {columns}; name two by --key-field and \
-                 --text-field), --transactions {name} if each row is an item of a set"
+                    " --key-field COLUMN --text-field COLUMN (columns: {columns}), as \
+                     --transactions {name} if each row is an item of a set"
                 ),
             ),
             Some(Seen::JsonLines(guess)) => {
@@ -51,13 +51,14 @@ pub(crate) fn check_are_texts(paths: &[PathBuf], as_text: bool) -> Result<(), Fa
         };
         return Err(Failure::new(
             format!("{name} holds many documents, not one text: it is {what}"),
-            format!("give it as --jsonl {name}{more}; --as-text takes it as one text all the same"),
+            format!("give it as --jsonl {name}{more}, or add --as-text to index it as one text"),
         ));
     }
     Ok(())
 }
 
-/// What a file holds, if it is not one text. What cannot be read is somebody else's to tell.
+/// Detects the content of a file; `None` for a text. Files that cannot be read are reported later,
+/// when they are read as documents.
 fn look(path: &Path) -> Option<Seen> {
     // A pipe can be read only once.
     if !fs::metadata(path).ok()?.is_file() {
@@ -84,7 +85,8 @@ fn ends_in(name: &str, endings: &[&str]) -> bool {
     endings.iter().any(|ending| plain.unwrap_or(name).ends_with(ending))
 }
 
-/// Two objects on lines of their own; one is enough where the name says what it is.
+/// Detects JSON lines: two objects on lines of their own. One object is enough if the file name
+/// says JSON lines.
 fn json_lines(head: &[u8], name: &str) -> Option<Seen> {
     let fields = Fields::text("id", "text");
     let lines = || head.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
@@ -94,7 +96,7 @@ fn json_lines(head: &[u8], name: &str) -> Option<Seen> {
     second.unwrap_or(is_named).then_some(Seen::JsonLines(guess))
 }
 
-/// Rows of as many cells as the first, whose cells could be names.
+/// Detects a table: rows with as many cells as the first, whose cells look like column names.
 fn table(head: &[u8], name: &str) -> Option<Seen> {
     let is_named = ends_in(name, &[".csv", ".tsv", ".tab"]);
     let delimiters: &[u8] = match is_named {

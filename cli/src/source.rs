@@ -1,9 +1,9 @@
-//! A file of lines as it lies on disk, or comes from stdin: plain, packed by gzip or Zstandard
-//! (told by its first bytes, whatever its name), or the rows of a Parquet file, or of a table whose
-//! name ends in .csv or .tsv, as lines of JSON.
+//! Opens a file of lines, or stdin. The file may be plain, compressed by gzip or Zstandard, or
+//! Parquet (detected by the first bytes, not the name), or a table (detected by .csv or .tsv). Rows
+//! of tables and of Parquet files become JSON lines.
 //!
-//! Knows packing, not what stands on a line. Memory stays bounded, whatever the data claims: gzip
-//! needs 32 KiB, Zstandard the window of a frame, of which more than 128 MiB are refused.
+//! This module knows file formats, not the content of lines. Memory is bounded whatever the data
+//! claims: gzip needs 32 KiB, Zstandard one frame window, and windows above 128 MiB are refused.
 
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
@@ -36,24 +36,24 @@ pub(crate) use rows::{column_names, not_for_json};
 pub(crate) use rows_copy::{RowCopy, check_same_columns};
 pub(crate) use table::Table;
 
-/// What a decoder reads at once.
+/// Read size of a decoder.
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// An opened file of lines.
 pub(crate) struct Source {
-    /// For messages: the file's name, or stdin.
+    /// For messages: the file name, or "stdin".
     pub(crate) name: String,
-    /// The lines, unpacked.
+    /// The uncompressed lines.
     pub(crate) reader: Box<dyn Read>,
-    /// How many bytes of the file were taken so far, packed as they are.
+    /// Bytes of the stored file consumed so far (compressed files count compressed).
     pub(crate) taken: Arc<AtomicU64>,
-    /// Whether the lines are the very bytes of a file, which can be read from any place.
+    /// Whether the lines are the file's own bytes, so that reading can start at any offset.
     pub(crate) plain: bool,
-    /// See [`Stdin::ends_ahead`]; none for other inputs and for packed ones.
+    /// See [`Stdin::ends_ahead`]; `None` for other inputs and for compressed ones.
     pub(crate) ends_ahead: Option<Arc<AtomicUsize>>,
 }
 
-/// How the content of a file is packed.
+/// How a file is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Packing {
     None,
@@ -63,18 +63,18 @@ enum Packing {
 }
 
 impl Packing {
-    /// By the first bytes, up to four; no line of JSON begins like any of these.
+    /// Detects the compression from up to four bytes; a JSON line begins with none of these.
     fn of(head: &[u8]) -> Self {
         match head {
             [0x1f, 0x8b, ..] => Self::Gzip,
-            // A frame, or a skippable one before it.
+            // A Zstandard frame, or a skippable frame before it.
             [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Self::Zstandard,
             b"PAR1" => Self::Parquet,
             _ => Self::None,
         }
     }
 
-    /// Whether the bytes may be the first of more that say how the rest is packed.
+    /// Whether these bytes may be the prefix of a magic number, so that more must be read.
     fn may_follow(head: &[u8]) -> bool {
         head.len() < 4
             && Self::of(head) == Self::None
@@ -93,7 +93,7 @@ impl Packing {
             }
     }
 
-    /// What the ending of a name promises.
+    /// The compression that the file name suggests.
     fn promised(path: &Path) -> Self {
         let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
         match ending.as_deref().and_then(std::ffi::OsStr::to_str) {
@@ -114,17 +114,17 @@ impl Packing {
     }
 }
 
-/// What the lines of a file are.
+/// How a file of lines is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Lines,
-    /// Rows of a table, by its name.
+    /// A table, detected by the file name.
     Table,
-    /// Rows of a Parquet file, by its first bytes.
+    /// A Parquet file, detected by its first bytes.
     Parquet,
 }
 
-/// What the lines of a file are; an error if it cannot be read.
+/// Detects how a file of lines is stored; fails if it cannot be read.
 pub(crate) fn kind(path: &Path) -> Result<Kind, Failure> {
     if path.as_os_str() == STDIN {
         return Ok(Kind::Lines);
@@ -138,15 +138,15 @@ pub(crate) fn kind(path: &Path) -> Result<Kind, Failure> {
     })
 }
 
-/// The rows of a table as they are.
+/// Opens a table for reading its rows unchanged.
 pub(crate) fn open_table(path: &Path) -> Result<Table<Box<dyn Read>>, Failure> {
     let failed = |error: io::Error| Failure::reading(path, &error);
     let (reader, _) = unpacked(File::open(path).map_err(failed)?).map_err(failed)?;
     Table::open(path, reader).map_err(failed)
 }
 
-/// Opens a file of lines, or stdin for `-`: rows of a table are lines of JSON. `columns` are those
-/// wanted of a Parquet file; if there are none, all that JSON can hold are.
+/// Opens a file of lines, or stdin for `-`; table rows become JSON lines. `columns` selects columns
+/// of a Parquet file; empty: all that JSON can hold.
 pub(crate) fn open(path: &Path, columns: &[&str]) -> Result<Source, Failure> {
     let mut source = open_as_it_is(path, columns)?;
     if path.as_os_str() != STDIN && table::is_one(path) {
@@ -157,7 +157,7 @@ pub(crate) fn open(path: &Path, columns: &[&str]) -> Result<Source, Failure> {
     Ok(source)
 }
 
-/// The same, but that a table is read as it is.
+/// As [`open`], but a table keeps its own format.
 pub(crate) fn open_as_it_is(path: &Path, columns: &[&str]) -> Result<Source, Failure> {
     let taken = Arc::new(AtomicU64::new(0));
     if path.as_os_str() == STDIN {
@@ -170,10 +170,10 @@ pub(crate) fn open_as_it_is(path: &Path, columns: &[&str]) -> Result<Source, Fai
         if packing == Packing::Parquet {
             return Err(Failure::new(
                 "stdin is a Parquet file",
-                "name the file: it is not a stream",
+                "give the file by name: Parquet needs random access",
             ));
         }
-        // The number of lines in a packed block is not known before it is unpacked.
+        // The number of lines in a compressed block is unknown before it is decompressed.
         let ends_ahead = (packing == Packing::None).then_some(ends_ahead);
         return Ok(Source { name: "stdin".to_owned(), reader, taken, plain: false, ends_ahead });
     }
@@ -185,9 +185,9 @@ pub(crate) fn open_as_it_is(path: &Path, columns: &[&str]) -> Result<Source, Fai
     if promised != Packing::None && promised != packing {
         let what = promised.name();
         return Err(Failure::new(
-            format!("{name} is not what its name says: its first bytes are not those of {what}"),
-            "was it cut short or unpacked already? Its content is told by its first bytes: under \
-             another name it is read as it is",
+            format!("{name} is no {what} file, despite its name"),
+            "if it is truncated, restore it; if it is not compressed, remove the ending from its \
+             name",
         ));
     }
     let plain = packing == Packing::None;
@@ -199,8 +199,8 @@ pub(crate) fn open_as_it_is(path: &Path, columns: &[&str]) -> Result<Source, Fai
     Ok(Source { name, reader, taken, plain, ends_ahead: None })
 }
 
-/// The same from byte `at` of the lines on: at once where they are plain, else by unpacking what
-/// lies before.
+/// As [`open`], but starts at byte `at` of the lines: plain files seek, others decompress and
+/// discard everything before.
 pub(crate) fn open_at(path: &Path, columns: &[&str], at: u64) -> Result<Source, Failure> {
     let mut source = open(path, columns)?;
     if at == 0 {
@@ -219,13 +219,13 @@ pub(crate) fn open_at(path: &Path, columns: &[&str], at: u64) -> Result<Source, 
     if passed < at {
         return Err(Failure::new(
             format!("{} ends before byte {at} of its lines", path.display()),
-            "it has changed since it was read first: run the command again",
+            "it changed while it was read; run the command again",
         ));
     }
     Ok(source)
 }
 
-/// Unpacks what is packed.
+/// Decompresses the data if it is compressed.
 fn unpacked(mut packed: impl Read + 'static) -> io::Result<(Box<dyn Read>, Packing)> {
     let mut head = Vec::with_capacity(4);
     while Packing::may_follow(&head) {
@@ -253,10 +253,10 @@ fn unpacked(mut packed: impl Read + 'static) -> io::Result<(Box<dyn Read>, Packi
     })
 }
 
-/// All members of gzip data. flate2's own reader of several takes what is behind them for one
-/// that is cut short, if it is short.
+/// Reads all members of a gzip file. `flate2::MultiGzDecoder` reports short trailing bytes as a
+/// truncated member.
 struct Members<R> {
-    /// None at the end.
+    /// `None` at the end.
     member: Option<GzDecoder<R>>,
 }
 
@@ -279,7 +279,7 @@ impl<R: BufRead> Read for Members<R> {
     }
 }
 
-/// Counts what is taken of a file.
+/// Counts the bytes read from a file.
 struct Counted<R> {
     inner: R,
     taken: Arc<AtomicU64>,
@@ -293,7 +293,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Says of what is wrong with packed data what it means.
+/// Translates errors of the decoders into messages for the user.
 struct Unpacked<R> {
     inner: R,
     packing: Packing,
@@ -310,13 +310,13 @@ fn explained(error: &io::Error, packing: Packing) -> io::Error {
     let said = error.to_string();
     let message = match error.kind() {
         io::ErrorKind::Interrupted => said,
-        io::ErrorKind::UnexpectedEof => format!("the {name} data is cut short"),
-        _ if said.contains("incomplete frame") => format!("the {name} data is cut short"),
+        io::ErrorKind::UnexpectedEof => format!("the {name} data is truncated"),
+        _ if said.contains("incomplete frame") => format!("the {name} data is truncated"),
         _ if said.contains("invalid gzip header") || said.contains("Unknown frame descriptor") => {
-            format!("there is something else behind the {name} data")
+            format!("extra bytes follow the {name} data")
         }
         _ if said.contains("too much memory") => {
-            format!("the {name} data needs more than 128 MiB of memory; unpack it before")
+            format!("the {name} data needs more than 128 MiB of memory; decompress it first")
         }
         _ if error.raw_os_error().is_some() => said,
         _ => format!("the {name} data is damaged: {said}"),

@@ -1,6 +1,6 @@
-//! The rows of a CSV file: two cells of each, a key and an item.
+//! Reads (key, item) pairs from the rows of a CSV file.
 //!
-//! Knows CSV. Does not know what becomes of the rows.
+//! This module knows CSV. It does not know what the rows are used for.
 
 use std::path::Path;
 
@@ -14,8 +14,8 @@ use crate::progress::{Progress, Unit};
 use crate::raw::DOCUMENT_BYTES_MAX;
 use crate::sets::{Grouping, Sets};
 
-/// The sets that the rows of a table make, and how many rows were of no use.
-/// More than half of them are an error, unless that is accepted.
+/// Groups the rows of a table into sets; also returns the number of unusable rows. Fails if more
+/// than half of the rows are unusable, unless `lenient`.
 pub(crate) fn read(path: &Path, given: &TableGiven, lenient: bool) -> Result<(Sets, u64), Failure> {
     let bytes = files::length(path)?;
     let (name, reader) = files::open(path)?;
@@ -51,7 +51,7 @@ pub(crate) fn read(path: &Path, given: &TableGiven, lenient: bool) -> Result<(Se
             let line = record.position().map_or(0, csv::Position::line);
             return Err(Failure::new(
                 format!("the row at line {line} of {name} is too large"),
-                "is there a quotation mark that nothing closes?",
+                "check for an unclosed quotation mark",
             ));
         }
         match (cell(&record, key), cell(&record, item)) {
@@ -70,13 +70,12 @@ pub(crate) fn read(path: &Path, given: &TableGiven, lenient: bool) -> Result<(Se
         let (unfit, rows) = (output::grouped(unfit), output::counted(rows, "row"));
         return Err(Failure::new(
             format!("{unfit} of {rows} of {name} have no key or no item"),
-            "are these the columns (--columns), and is that the delimiter (--delimiter)? \
-             --lenient passes over any number of rows",
+            "check --columns and --delimiter, or give --lenient to skip any number of such rows",
         ));
     }
     if let Some(line) = first_unfit {
         progress.note(format!(
-            "passed over {} of {name} without key or item, the first at line {line}",
+            "skipped {} of {name} without key or item, the first at line {line}",
             output::counted(unfit, "row")
         ));
     }
@@ -91,7 +90,7 @@ fn usual_delimiter(path: &Path) -> u8 {
     }
 }
 
-/// A cell that can be a key or an item: text that is not empty.
+/// A cell that can be a key or an item: non-empty UTF-8.
 fn cell(record: &ByteRecord, place: usize) -> Option<&[u8]> {
     let cell = record.get(place)?;
     (!cell.is_empty() && std::str::from_utf8(cell).is_ok()).then_some(cell)
@@ -102,7 +101,7 @@ fn named(header: &ByteRecord, wanted: &str, name: &str) -> Result<usize, Failure
         let columns: Vec<_> = header.iter().map(output::visible).collect();
         Failure::new(
             format!("{name} has no column {wanted:?}; its first line is {}", columns.join(", ")),
-            "where the first line names no columns, give their numbers: --columns 1,2",
+            "give column names from that line, or column numbers: --columns 1,2",
         )
     })
 }

@@ -82,7 +82,7 @@ pub(crate) fn import(args: &Import, output: &mut Output) -> Result<Ended, Failur
         if counts.is_none() && !failure.is_interruption() {
             return failure;
         }
-        failure.after(&format!("before that, safe in the index: {counts}"))
+        failure.after(&format!("stored before that: {counts}"))
     })?;
     if output.json() {
         output.object(&counts)?;

@@ -15,8 +15,8 @@ pub(crate) enum Reader {}
 
 fn missing(path: &Path) -> Failure {
     Failure::new(
-        format!("{}: this nearkin was built without Parquet", path.display()),
-        "use a .jsonl file, or build it with the feature `parquet`",
+        format!("{}: this build of nearkin has no Parquet support", path.display()),
+        "use a .jsonl file, or build nearkin with the feature `parquet`",
     )
 }
 

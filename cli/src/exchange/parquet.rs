@@ -271,7 +271,7 @@ impl Reader {
 }
 
 fn unfit(name: &str) -> ParquetError {
-    ParquetError::General(format!("the column {name:?} is of another type"))
+    ParquetError::General(format!("the column {name:?} has an unsupported type"))
 }
 
 /// The next values of a column, of which none may be missing.

@@ -1,4 +1,5 @@
-//! Rows of Parquet files, where the tool was built without it: says so.
+//! Placeholder for Parquet support in builds without it; each function returns an error that says
+//! so.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -7,7 +8,7 @@ use std::sync::atomic::AtomicU64;
 
 use crate::failure::Failure;
 
-/// There are none.
+/// Uninhabited: this build cannot open Parquet files.
 pub(crate) enum Rows {}
 
 impl Rows {
@@ -18,17 +19,17 @@ impl Rows {
 
 fn not_built(path: &Path) -> Failure {
     Failure::new(
-        format!("{}: this nearkin was built without Parquet", path.display()),
-        "use a .jsonl file, or build it with the feature `parquet`",
+        format!("{}: this build of nearkin has no Parquet support", path.display()),
+        "use a .jsonl file, or build nearkin with the feature `parquet`",
     )
 }
 
-/// None that could be read.
+/// Fails: this build cannot read Parquet.
 pub(crate) fn column_names(path: &Path) -> Result<Vec<String>, Failure> {
     Err(not_built(path))
 }
 
-/// None that could be read.
+/// Fails: this build cannot read Parquet.
 pub(crate) fn not_for_json(path: &Path) -> Result<Vec<String>, Failure> {
     Err(not_built(path))
 }

@@ -1,4 +1,4 @@
-//! Copying rows of Parquet files, where the tool was built without it: there are none.
+//! Placeholder for copying Parquet rows in builds without Parquet support.
 
 use std::io::Write;
 use std::marker::PhantomData;
@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// There is none.
+/// A row group; never constructed in this build.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Group {
     pub(crate) rows: u64,
 }
 
-/// There is none.
+/// A copy of Parquet rows; never constructed in this build.
 pub(crate) struct RowCopy<W: Write + Send>(PhantomData<W>);
 
 fn not_built(path: &Path) -> Failure {
     Failure::new(
-        format!("{}: this nearkin was built without Parquet", path.display()),
+        format!("{}: this build of nearkin has no Parquet support", path.display()),
         "name a .jsonl file, or build it with the feature `parquet`",
     )
 }

@@ -1,7 +1,7 @@
-//! The rows of a Parquet file as lines of JSON: an object of the wanted columns for each.
+//! Reads the rows of a Parquet file as JSON lines, one object of the selected columns per row.
 //!
-//! Reads one row group after the other, and of it some rows at a time: memory is a page of each
-//! column and these rows.
+//! Row groups are read one by one, a few rows at a time. Memory: one page per column plus these
+//! rows.
 
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
@@ -22,37 +22,38 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// Rows read at once.
+/// Rows decoded at a time.
 const READ_ROWS: usize = 256;
 
-/// The rows of a file.
+/// Iterator state over the rows of a file.
 pub(crate) struct Rows {
     file: SerializedFileReader<File>,
     columns: Vec<Column>,
-    /// The row group that is read after this one.
+    /// The next row group to read.
     group_next: usize,
-    /// Readers of the current row group, in the order of `columns`; empty between row groups.
+    /// Column readers of the current row group, in the order of `columns`; empty between row
+    /// groups.
     readers: Vec<ColumnReader>,
-    /// Lines, and how many of their bytes were given out.
+    /// Encoded lines; `given` of their bytes have been returned.
     text: Vec<u8>,
     given: usize,
     taken: Arc<AtomicU64>,
 }
 
-/// A column that lines of JSON can hold.
+/// A column that JSON lines can hold.
 #[derive(Debug)]
 struct Column {
     name: String,
     place: usize,
     unsigned: bool,
-    /// The greatest definition level: at it there is a value.
+    /// Maximum definition level: a value is present.
     present: i16,
-    /// For a list: from which definition level on there is an item, if only a missing one.
+    /// For a list: the definition level from which on an item exists, possibly null.
     item: Option<i16>,
 }
 
 impl Column {
-    /// None where values are neither text, numbers, truth values nor lists of these.
+    /// `None` for columns that are not text, numbers, booleans, or lists of these.
     fn of(leaf: &ColumnDescriptor, place: usize) -> Option<Self> {
         let parts = leaf.path().parts();
         let (levels, present) = (leaf.max_rep_level(), leaf.max_def_level());
@@ -79,7 +80,7 @@ impl Column {
     }
 }
 
-/// The columns that are wanted and can be had, in the order of the file.
+/// The selected columns that JSON can hold, in file order.
 fn columns(
     schema: &SchemaDescriptor,
     wanted: &[&str],
@@ -94,7 +95,7 @@ fn columns(
             let names: Vec<_> = leaves.keys().copied().collect();
             return Err(Failure::new(
                 format!("{} has no column {name:?}, only {}", path.display(), names.join(", ")),
-                "say which are meant: --key-field NAME --text-field NAME",
+                "name the columns: --key-field NAME --text-field NAME",
             ));
         }
     }
@@ -104,14 +105,14 @@ fn columns(
         if !wanted.is_empty() && !wanted.contains(&name) {
             continue;
         }
-        // A column of several leaves is a structure or a map.
+        // A column with several leaves is a struct or a map.
         match Column::of(leaf, place).filter(|_| leaves[name] == 1) {
             Some(column) => found.push(column),
             None if wanted.is_empty() => {}
             None => {
                 return Err(Failure::new(
-                    format!("the column {name:?} of {} is of another type", path.display()),
-                    "text, integers and lists of these can be read",
+                    format!("the column {name:?} of {} has an unsupported type", path.display()),
+                    "use a column of text, integers or lists of these",
                 ));
             }
         }
@@ -125,15 +126,15 @@ fn file_of(path: &Path) -> Result<SerializedFileReader<File>, Failure> {
         .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display()), ""))
 }
 
-/// The names of the columns of a file.
+/// The column names of a file.
 pub(crate) fn column_names(path: &Path) -> Result<Vec<String>, Failure> {
     let file = file_of(path)?;
     let fields = file.metadata().file_metadata().schema_descr().root_schema().get_fields();
     Ok(fields.iter().map(|field| field.name().to_owned()).collect())
 }
 
-/// The columns of a file that would not survive as JSON: structures, maps, nested lists, and what
-/// is more than text, a number or a truth value, such as a time or a decimal.
+/// Columns that JSON cannot represent faithfully: structs, maps, nested lists, and logical types
+/// beyond text, numbers and booleans, such as timestamps and decimals.
 pub(crate) fn not_for_json(path: &Path) -> Result<Vec<String>, Failure> {
     let file = file_of(path)?;
     let schema = file.metadata().file_metadata().schema_descr();
@@ -153,11 +154,11 @@ pub(crate) fn not_for_json(path: &Path) -> Result<Vec<String>, Failure> {
     Ok(found)
 }
 
-/// What is wrong with a file, in words that say what to do.
+/// Explains a Parquet error and says what to do.
 pub(crate) fn explained(error: &ParquetError) -> String {
     match error.to_string() {
         said if said.contains("Disabled feature") => format!(
-            "its columns are packed by {}; Snappy, Zstandard, gzip and none can be read",
+            "its columns are compressed with {}; rewrite it with Snappy, Zstandard, gzip or none",
             said.rsplit(' ').next().unwrap_or_default()
         ),
         said => said,
@@ -177,7 +178,7 @@ impl Rows {
         Ok(Self { file, columns, group_next: 0, readers, text, given: 0, taken })
     }
 
-    /// Makes lines of the next rows; false at the end.
+    /// Encodes the next rows as lines; false at the end.
     fn fill(&mut self) -> Result<bool, ParquetError> {
         self.text.clear();
         self.given = 0;
@@ -211,7 +212,7 @@ impl Rows {
         Ok(true)
     }
 
-    /// Makes a line of the next value of each column.
+    /// Encodes one line from the next value of each column.
     fn line(&mut self, values: &mut [std::vec::IntoIter<Value>]) -> Result<(), ParquetError> {
         let failed = |error: serde_json::Error| ParquetError::General(error.to_string());
         for (at, (column, values)) in self.columns.iter().zip(values).enumerate() {
@@ -226,7 +227,7 @@ impl Rows {
 }
 
 impl Column {
-    /// Whether a line of JSON holds what the column means.
+    /// Whether JSON represents this column faithfully.
     fn is_of_json(&self, leaf: &ColumnDescriptor) -> bool {
         let converted = leaf.converted_type();
         let number = matches!(
@@ -249,7 +250,7 @@ impl Column {
         }
     }
 
-    /// The next rows' values: null where there is none.
+    /// The values of the next rows; null where a value is missing.
     fn values(&self, reader: &mut ColumnReader) -> Result<Vec<Value>, ParquetError> {
         let text = |bytes: &[u8]| std::str::from_utf8(bytes).map_or(Value::Null, Value::from);
         match reader {
@@ -268,9 +269,10 @@ impl Column {
             ColumnReader::BoolColumnReader(column) => self.read(column, |v| Value::from(*v)),
             ColumnReader::FloatColumnReader(column) => self.read(column, |v| Value::from(*v)),
             ColumnReader::DoubleColumnReader(column) => self.read(column, |v| Value::from(*v)),
-            ColumnReader::Int96ColumnReader(_) => {
-                Err(ParquetError::General(format!("the column {:?} is of another type", self.name)))
-            }
+            ColumnReader::Int96ColumnReader(_) => Err(ParquetError::General(format!(
+                "the column {:?} has an unsupported type",
+                self.name
+            ))),
         }
     }
 
@@ -346,7 +348,7 @@ mod tests {
         texts.iter().map(|text| ByteArray::from(*text)).collect()
     }
 
-    /// Two row groups of three rows each, of all kinds of columns.
+    /// Writes two row groups of three rows each, with all supported column types.
     fn write(path: &Path) {
         let schema = "message m {
             required binary id (UTF8);

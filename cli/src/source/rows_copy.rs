@@ -1,7 +1,7 @@
-//! Copies rows of Parquet files to another one: whole, whatever the types of their columns.
+//! Copies selected rows of Parquet files to another file, for any column types.
 //!
-//! Works column by column on values and levels as they are stored. What a list, a map, a structure
-//! or a timestamp means is in the schema, which is copied, too: so nothing has to be understood.
+//! Works on stored values and levels, column by column. The schema, which is copied too, defines
+//! lists, maps, structs and timestamps, so this code needs not interpret them.
 
 #![expect(clippy::disallowed_types, reason = "reads and writes the user's files")]
 
@@ -26,7 +26,7 @@ use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use super::rows::explained;
 use crate::failure::Failure;
 
-/// Rows read at once.
+/// Rows copied at a time.
 const READ_ROWS: usize = 1_024;
 
 /// A row group of an input file.
@@ -37,16 +37,17 @@ pub(crate) struct Group {
     pub(crate) rows: u64,
 }
 
-/// A file that is being written.
+/// A Parquet file being written.
 pub(crate) struct RowCopy<W: Write + Send> {
     files: Vec<PathBuf>,
     out: PathBuf,
     writer: SerializedFileWriter<W>,
     groups: Vec<Group>,
-    /// Row groups, and which of their rows are to be written together.
+    /// Row groups not yet written, and which of their rows to keep. Small groups are written as
+    /// one.
     pending: Vec<(Group, Vec<bool>)>,
     pending_rows: u64,
-    /// The most rows of a row group: those of the largest one that was read.
+    /// Maximum rows of an output row group: the size of the largest input row group.
     rows_max: u64,
 }
 
@@ -59,7 +60,7 @@ fn open(path: &Path) -> Result<SerializedFileReader<File>, Failure> {
     SerializedFileReader::new(file).map_err(|error| reading(path, &error))
 }
 
-/// Refuses files whose rows do not fit into one.
+/// Fails if the files have different schemas.
 pub(crate) fn check_same_columns(files: &[PathBuf]) -> Result<(), Failure> {
     let mut first = None;
     for path in files {
@@ -69,8 +70,7 @@ pub(crate) fn check_same_columns(files: &[PathBuf]) -> Result<(), Failure> {
         if first.get_fields() != schema.get_fields() {
             return Err(Failure::new(
                 format!("{} and {} have different columns", of.display(), path.display()),
-                "write them to two files, one after the other: the second run with --index, or \
-                 to lines of JSON",
+                "write lines of JSON instead (--out OUT.jsonl), or deduplicate in two runs",
             ));
         }
     }
@@ -78,7 +78,7 @@ pub(crate) fn check_same_columns(files: &[PathBuf]) -> Result<(), Failure> {
 }
 
 impl<W: Write + Send> RowCopy<W> {
-    /// Begins a file with the schema and the metadata of the first of others.
+    /// Starts a file with the schema and metadata of the first input file.
     pub(crate) fn new(files: &[PathBuf], out: &Path, to: W) -> Result<Self, Failure> {
         let (mut groups, mut schema) = (Vec::new(), None);
         for (file, path) in files.iter().enumerate() {
@@ -114,12 +114,12 @@ impl<W: Write + Send> RowCopy<W> {
         Ok(Self { files, out, writer, groups, pending, pending_rows: 0, rows_max })
     }
 
-    /// All row groups, in order.
+    /// The row groups of all files, in order.
     pub(crate) fn groups(&self) -> Vec<Group> {
         self.groups.clone()
     }
 
-    /// Copies the rows of the next row group that are marked.
+    /// Adds the marked rows of the next row group.
     pub(crate) fn keep(&mut self, group: Group, keep: Vec<bool>) -> Result<(), Failure> {
         let rows = keep.iter().filter(|keep| **keep).count() as u64;
         if self.pending_rows + rows > self.rows_max {
@@ -132,7 +132,7 @@ impl<W: Write + Send> RowCopy<W> {
         Ok(())
     }
 
-    /// Ends the file.
+    /// Writes the remaining rows and closes the file.
     pub(crate) fn finish(mut self) -> Result<W, Failure> {
         self.flush()?;
         let Self { writer, out, .. } = self;
@@ -184,7 +184,7 @@ impl<W: Write + Send> RowCopy<W> {
 fn writing(path: &Path, error: &ParquetError) -> Failure {
     Failure::new(
         format!("cannot write {}: {error}", path.display()),
-        "remove the cause and run the command again: it goes on where it was",
+        "fix the cause and run the command again: it continues where it stopped",
     )
 }
 
@@ -207,7 +207,7 @@ fn copy_column(
     }
 }
 
-/// Copies the values and levels of the rows that are marked.
+/// Copies values and levels of the marked rows.
 fn copy<T: DataType>(
     mut from: ColumnReaderImpl<T>,
     to: &mut ColumnWriterImpl<'_, T>,
@@ -240,7 +240,7 @@ fn copy<T: DataType>(
                 0 => values.next(),
                 _ => (defined[level] == present).then(|| values.next()).flatten(),
             };
-            // A row begins where a level is not repeated; the first one always does.
+            // A row starts at repetition level 0. `next` is the row's number, counted from 1.
             if next == 0 || !keep.get(next - 1).copied().unwrap_or(false) {
                 continue;
             }
@@ -298,7 +298,7 @@ mod tests {
         ByteArray::from(format!("r{row}").as_str())
     }
 
-    /// A file with columns of all kinds, in row groups of other sizes than are read at once.
+    /// Writes a file with columns of all types. Its row groups are not multiples of `READ_ROWS`.
     fn write(path: &Path, first: i64) {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(::parquet::basic::ZstdLevel::default()))
@@ -333,7 +333,7 @@ mod tests {
         column::<Int96Type>(group, &olds, (&[], &[]));
         let lats: Vec<_> = present.iter().map(|row| *row as f64 / 7.0).collect();
         column::<DoubleType>(group, &lats, (&some, &[]));
-        // 0: no place, 1: a place without a name, 2: with one.
+        // Definition level 0: no place; 1: a place without a name; 2: a place with a name.
         let placed = all(&|row| i16::try_from(row % 3).unwrap());
         let names: Vec<_> =
             rows.iter().filter(|row| **row % 3 == 2).map(|row| bytes(*row)).collect();
@@ -343,7 +343,7 @@ mod tests {
     fn lists(group: &mut SerializedRowGroupWriter<'_, File>, rows: &[i64]) {
         let (mut values, mut defined, mut repeated) = (vec![], vec![], vec![]);
         for row in rows {
-            // null, [], [null], [[]], [[row, null], [row]], in turns.
+            // null, [], [null], [[]], [[row, null], [row]], in turn.
             let (add, levels): (&[i32], &[(i16, i16)]) = match row % 5 {
                 0 => (&[], &[(0, 0)]),
                 1 => (&[], &[(1, 0)]),

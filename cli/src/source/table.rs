@@ -1,8 +1,8 @@
-//! A table (CSV) as lines: each row an object of the cells under the names of the first row, or as
-//! the bytes that it is.
+//! Reads a CSV table: each row as a JSON object under the names in the first row, or as its raw
+//! bytes.
 //!
-//! Knows quotes and delimiters. Memory is a row, of which more than the largest document are
-//! refused.
+//! This module knows quotes and delimiters. Memory is bounded by one row; rows above the maximum
+//! document size are refused.
 
 use std::collections::HashSet;
 use std::io::{self, Cursor, Read};
@@ -13,18 +13,18 @@ use csv::ByteRecord;
 
 use crate::raw::DOCUMENT_BYTES_MAX;
 
-/// How much is looked at to tell the delimiter of a file whose name does not.
+/// Bytes inspected to detect the delimiter if the file name does not tell it.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// The packed endings that a table's name may have behind its own.
+/// Compression suffixes that may follow .csv or .tsv.
 const PACKED: [&str; 3] = [".gz", ".zst", ".zstd"];
 
-/// Whether a name is that of a table.
+/// Whether the file name is that of a table.
 pub(crate) fn is_one(path: &Path) -> bool {
     ending(path).is_some()
 }
 
-/// Whether a name is that of a table with tabs, if it is one of a table.
+/// The delimiter by file name: true for tabs, false for another one; `None` if it is no table.
 fn ending(path: &Path) -> Option<bool> {
     let name = path.file_name()?.to_str()?.to_ascii_lowercase();
     let name = PACKED.iter().find_map(|packed| name.strip_suffix(packed)).unwrap_or(&name);
@@ -35,14 +35,14 @@ fn ending(path: &Path) -> Option<bool> {
     }
 }
 
-/// The bytes that were read and belong to no row yet, and how many came before them.
+/// Bytes read ahead that belong to no row yet, and how many bytes came before them.
 #[derive(Default)]
 struct Ahead {
     bytes: Vec<u8>,
     before: u64,
 }
 
-/// Keeps what is read until it is known which row it belongs to.
+/// A reader that keeps the bytes it returned until their row is known.
 struct Kept<R> {
     inner: R,
     ahead: Arc<Mutex<Ahead>>,
@@ -55,20 +55,20 @@ impl<R: Read> Read for Kept<R> {
         ahead.bytes.extend_from_slice(&buffer[..count]);
         if ahead.bytes.len() > DOCUMENT_BYTES_MAX + (1 << 20) {
             return Err(io::Error::other(
-                "a row is larger than 64 MiB: is there a quotation mark that nothing closes?",
+                "a row is larger than 64 MiB: check for an unclosed quotation mark",
             ));
         }
         Ok(count)
     }
 }
 
-/// The rows of a table, one after the other.
+/// The rows of a table, one by one.
 pub(crate) struct Table<R> {
     reader: csv::Reader<Kept<io::Chain<Cursor<Vec<u8>>, R>>>,
     ahead: Arc<Mutex<Ahead>>,
-    /// The first row: as it is, and the names in it, each once.
+    /// The first row: its raw bytes, and the column names, each unique.
     pub(crate) header: Vec<u8>,
-    /// Whether its lines end in a carriage return and a line feed.
+    /// Whether lines end in CR LF.
     pub(crate) ends_in_return: bool,
     names: Vec<String>,
     record: ByteRecord,
@@ -102,7 +102,7 @@ impl<R: Read> Table<R> {
         Ok(table)
     }
 
-    /// The next row as it is, without its end. None at the end of the table.
+    /// The next row as raw bytes without line end; `None` at the end of the table.
     pub(crate) fn raw_row(&mut self) -> io::Result<Option<Vec<u8>>> {
         if !self.reader.read_byte_record(&mut self.record).map_err(io::Error::other)? {
             return Ok(None);
@@ -111,7 +111,7 @@ impl<R: Read> Table<R> {
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         let count = usize::try_from(end.saturating_sub(ahead.before)).unwrap_or(usize::MAX);
         let count = count.min(ahead.bytes.len());
-        // Blank lines and half of a line's end may come before.
+        // Blank lines, or the LF of a CR LF, may come first.
         let row = &ahead.bytes[..count];
         // The row ends before the line feed.
         self.ends_in_return |= row.ends_with(b"\r");
@@ -123,7 +123,7 @@ impl<R: Read> Table<R> {
         Ok(Some(row))
     }
 
-    /// The next row as a line of JSON with its end.
+    /// Appends the next row as a JSON line with its line end.
     fn line(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
         if self.raw_row()?.is_none() {
             return Ok(false);
@@ -140,7 +140,7 @@ impl<R: Read> Table<R> {
             line.push(b':');
             match std::str::from_utf8(cell) {
                 Ok(cell) => serde_json::to_writer(&mut *line, cell)?,
-                // No JSON, and refused as that, with the place.
+                // This line is no JSON: the parser will refuse it and name its position.
                 Err(_) => {
                     line.push(b'"');
                     line.extend(cell.iter().filter(|byte| !b"\r\n".contains(byte)));
@@ -153,14 +153,14 @@ impl<R: Read> Table<R> {
     }
 }
 
-/// What stands most often in the first line of what may stand between cells.
+/// The candidate delimiter that occurs most often in the first line.
 fn delimiter(head: &[u8]) -> u8 {
     let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let count = |delimiter: u8| line.split(|byte| *byte == delimiter).count();
     [b',', b';', b'\t'].into_iter().rev().max_by_key(|one| count(*one)).unwrap_or(b',')
 }
 
-/// The names of columns, each once: a second `a` is `a 2`.
+/// Column names made unique: a second `a` becomes `a 2`.
 fn names_of(record: &ByteRecord) -> Vec<String> {
     let mut taken = HashSet::new();
     let mut names = Vec::new();
@@ -176,10 +176,10 @@ fn names_of(record: &ByteRecord) -> Vec<String> {
     names
 }
 
-/// The rows of a table as lines of JSON.
+/// The rows of a table as JSON lines.
 pub(crate) struct TableLines<R> {
     table: Table<R>,
-    /// A line, and how many of its bytes were given out.
+    /// The current line; `given` of its bytes have been returned.
     line: Vec<u8>,
     given: usize,
 }
