@@ -1,7 +1,7 @@
-//! How far a long run has come, in a small file: so that the next one goes on from there.
+//! Small checkpoint files, from which a long run continues after an interruption.
 //!
-//! Knows how such a file is written, and what tells whether an input is still the same. Does not
-//! know what is in it.
+//! This module writes checkpoints and recognises unchanged input files. It does not know the
+//! content of a checkpoint.
 
 #![expect(
     clippy::disallowed_types,
@@ -21,22 +21,23 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::failure::Failure;
 use crate::raw::STDIN;
 
-/// How much of an input is hashed.
+/// Bytes hashed at the beginning of an input file.
 const HEAD_BYTES: u64 = 64 << 10;
 
-/// What tells whether a file is still the one that was read.
+/// Identifies the state of an input file, to detect changes between runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InputFile {
     pub(crate) path: PathBuf,
     bytes: u64,
-    /// Nanoseconds since 1970; 0 where the file system does not say.
+    /// Modification time in nanoseconds since 1970; 0 if the file system has none.
     modified: u128,
     /// Hash of its first 64 KiB.
     head: u64,
 }
 
 impl InputFile {
-    /// None of what cannot be read twice: stdin, a pipe. An error if it cannot be read.
+    /// Returns `None` for input that cannot be read twice (stdin, pipes); fails if the file cannot
+    /// be read.
     pub(crate) fn of(path: &Path) -> Result<Option<Self>, Failure> {
         if path.as_os_str() == STDIN {
             return Ok(None);
@@ -58,20 +59,21 @@ impl InputFile {
         }))
     }
 
-    /// All of some files; none if one of them cannot be read twice.
+    /// Identifies all files; `None` if one of them cannot be read twice.
     pub(crate) fn all(paths: &[PathBuf]) -> Result<Option<Vec<Self>>, Failure> {
         paths.iter().map(|path| Self::of(path)).collect()
     }
 }
 
-/// Which folder notes are kept in, not only where: it may be moved, and another take its place.
+/// A folder of checkpoints with its identity: the folder may be moved and another one take its
+/// path.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NoteFolder {
     path: PathBuf,
     pub(crate) identity: Identity,
 }
 
-/// Device and inode; none where the system has no such numbers.
+/// Device and inode; `None` on systems without them.
 pub(crate) type Identity = Option<(u64, u64)>;
 
 impl NoteFolder {
@@ -79,7 +81,8 @@ impl NoteFolder {
         Self { path: path.to_path_buf(), identity: identity_of(path) }
     }
 
-    /// Whether its path still leads there. If not, what has that name is somebody else's.
+    /// Whether the path still leads to the same folder. If not, the folder there belongs to
+    /// somebody else.
     pub(crate) fn is_there(&self) -> bool {
         identity_of(&self.path) == self.identity
     }
@@ -100,8 +103,8 @@ fn identity_of(_: &Path) -> Identity {
     None
 }
 
-/// Writes what a run has come to. Whoever reads it finds this, or what was there before: a file
-/// half written does not carry its own hash. `synced`: it also survives a power cut.
+/// Writes a checkpoint atomically: a reader finds either this state or the previous one, because a
+/// half-written file fails its hash check. `synced`: the checkpoint also survives power loss.
 pub(crate) fn store(path: &Path, state: &impl Serialize, synced: bool) -> Result<(), Failure> {
     let line = serde_json::to_string(state).map_err(|error| writing(path, &error.into()))?;
     let write = || {
@@ -118,7 +121,7 @@ pub(crate) fn store(path: &Path, state: &impl Serialize, synced: bool) -> Result
     write().map_err(|error| writing(path, &error))
 }
 
-/// What was stored; none if there is no file, or none that is whole and of this kind.
+/// Reads a checkpoint; `None` if the file is missing, torn or of another kind.
 pub(crate) fn load<T: DeserializeOwned>(path: &Path) -> Option<T> {
     let text = fs::read_to_string(path).ok()?;
     let (line, hash) = text.strip_suffix('\n')?.rsplit_once('\n')?;
@@ -128,17 +131,17 @@ pub(crate) fn load<T: DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_str(line).ok()
 }
 
-/// Removes the file, if it is there, so that not even a power cut brings it back.
+/// Deletes a checkpoint durably: even power loss does not bring it back.
 pub(crate) fn remove(path: &Path) {
     if fs::remove_file(path).is_ok() {
-        // What a failure means is seen by whoever next writes to the folder.
+        // If the sync fails, the next write to the folder reports it.
         let _ = sync_folder(path);
     }
 }
 
-/// Makes durable which files there are beside this one.
+/// Syncs the folder of a path, so that created and deleted names are durable.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
-    // Other systems cannot open folders, and need not.
+    // Other systems cannot open folders, and need no such sync.
     if !cfg!(unix) {
         return Ok(());
     }

@@ -1,6 +1,6 @@
-//! `nearkin clusters`: groups of documents that are connected by being like each other.
+//! `nearkin clusters`: prints groups of documents connected by similar pairs.
 //!
-//! Knows how they are printed and sorted, not how they are found.
+//! This module prints and sorts. The library finds the clusters.
 
 use std::cmp::Reverse;
 
@@ -21,21 +21,21 @@ use crate::progress::{Progress, Unit};
 use crate::row_count::EqualRows;
 use crate::time::{DAY_MS, day};
 
-/// A cluster that came on more days is summed up.
+/// A cluster whose documents were added on more days shows a summary of the days.
 const DAYS_SHOWN_MAX: usize = 4;
 
-/// One document of a cluster, which is named by its representative.
+/// A document of a cluster; the key of the representative identifies the cluster.
 #[derive(Serialize)]
 struct ClusterObject<'a> {
     cluster: &'a str,
     key: &'a str,
-    /// To the representative.
+    /// Similarity to the representative.
     similarity: f64,
-    /// When it was added or last replaced, in milliseconds UTC.
+    /// Time of insertion or last replacement, in milliseconds UTC.
     time: u64,
 }
 
-/// A cluster, and how similar each document is to the representative.
+/// A cluster with the similarity of each document to the representative.
 struct Measured {
     cluster: Cluster,
     similarities: Vec<f64>,
@@ -48,14 +48,15 @@ impl Measured {
         let first = signatures.next().transpose()?.flatten();
         let mut similarities = vec![1.0];
         for signature in signatures {
-            // A snapshot holds what it listed.
+            // The snapshot contains every document of its clusters, so a signature is only missing
+            // by a bug.
             let rows = first.as_ref().zip(signature?.as_ref()).map(|(a, b)| equal.between(a, b));
             similarities.push(index.params().similarity(rows.unwrap_or(0)));
         }
         Ok(Self { cluster, similarities })
     }
 
-    /// The mean similarity of the other documents to the representative.
+    /// Mean similarity of the other documents to the representative.
     fn mean(&self) -> f64 {
         let others = &self.similarities[1..];
         others.iter().sum::<f64>() / others.len().max(1) as f64
@@ -114,7 +115,7 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
     Ok(Ended::Well)
 }
 
-/// The first ones, as they are to be sorted; equal ones by their keys.
+/// The first `limit` clusters in the requested order; ties are ordered by key.
 fn in_order(
     index: &Reader,
     args: &Clusters,
@@ -132,15 +133,15 @@ fn in_order(
     });
     let mut measured = measured.collect::<Result<Vec<_>, _>>()?;
     if args.sort == Some(Order::Similarity) {
-        // Stable: of equally similar ones the largest stays first.
+        // The sort is stable: equally similar clusters stay ordered by size.
         measured.sort_by(|one, other| other.mean().total_cmp(&one.mean()));
         measured.truncate(limit);
     }
     Ok(measured)
 }
 
-/// For people a block: the representative with size and growth, below it the others, each with its
-/// similarity to the representative, and a blank line.
+/// Prints a cluster as a text block: the representative with size and dates, then each other
+/// document with its similarity to the representative, then a blank line.
 fn print(measured: &Measured, output: &mut Output) -> Result<(), Failure> {
     let Measured { cluster, similarities } = measured;
     let mut documents = cluster.keys.iter().zip(similarities);
@@ -161,7 +162,7 @@ fn print(measured: &Measured, output: &mut Output) -> Result<(), Failure> {
     output.line("")
 }
 
-/// How many documents a cluster has, and when they came.
+/// The size of a cluster, and the days on which its documents were added.
 fn growth(cluster: &Cluster) -> String {
     let size = counted(cluster.size(), "document");
     let days = cluster.growth(DAY_MS);

@@ -1,6 +1,6 @@
-//! `nearkin backup` and `salvage`: a second index made of a first.
+//! `nearkin backup` and `salvage`: make a second index from an existing one.
 //!
-//! Knows what is said of them, not how they are made.
+//! This module prints the results. The library does the copying.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::interrupt;
 use crate::opened;
 use crate::output::{self, Output, counted};
 
-/// What to do with a copy that was not finished.
+/// What to do with an unfinished copy.
 fn again(folder: &Path) -> String {
     format!("remove {}, which is not whole, and run the command again", folder.display())
 }

@@ -1,9 +1,9 @@
-//! How a command that worked ended.
+//! The exit status of a successful command.
 
-/// How a command that worked ended: the process's exit status (2 is an error).
+/// The exit status of a successful command (errors have status 2).
 pub(crate) enum Ended {
-    /// Done as asked; also when nothing matched.
+    /// Success, also if nothing matched.
     Well = 0,
-    /// Done, and what was looked at is not as it should be: damage found, a key missing.
+    /// The command ran, but found damage or a missing key.
     Amiss = 1,
 }

@@ -1,6 +1,5 @@
-//! Files and folders as documents: walking in a fixed order and reading with bounded memory.
-//!
-//! Knows paths, not texts.
+//! Files and folders as documents: walks folders in a fixed order and reads files in bounded
+//! memory.
 
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
@@ -15,14 +14,15 @@ use crate::failure::Failure;
 use crate::raw::{self, DOCUMENT_BYTES_MAX, Origin, Raw, Reason, STDIN};
 use crate::source;
 
-/// What a file is called until it is whole: a name that nobody else gives, for it is overwritten.
+/// Name of an output file until it is complete. The tool overwrites this name, so it must not be
+/// one that users choose.
 pub(crate) fn unfinished(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".nearkin-tmp");
     PathBuf::from(name)
 }
 
-/// Whether two paths are one file, which need not be there yet.
+/// Whether two paths name one file; the file need not exist.
 pub(crate) fn are_same(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().ok();
     one == other
@@ -30,30 +30,30 @@ pub(crate) fn are_same(one: &Path, other: &Path) -> bool {
         || place(one).is_some_and(|one| place(other) == Some(one))
 }
 
-/// Whether a file, which need not be there yet, lies in a folder or below.
+/// Whether a path lies inside a folder; the file need not exist.
 pub(crate) fn lies_in(path: &Path, folder: &Path) -> bool {
     let folder = folder.canonicalize();
     folder.is_ok_and(|folder| place(path).is_some_and(|path| path.starts_with(folder)))
 }
 
-/// A path whose folder has all links resolved.
+/// A path with all links in its parent folder resolved.
 fn place(path: &Path) -> Option<PathBuf> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     Some(folder.unwrap_or(Path::new(".")).canonicalize().ok()?.join(path.file_name()?))
 }
 
-/// Every file of some paths, one after the other, folders in the order of their names.
+/// Iterates over all files of some paths, one by one; folders in the order of names.
 pub(crate) struct Files {
     roots: vec::IntoIter<PathBuf>,
     walk: Option<walkdir::IntoIter>,
-    /// The index, which may lie in a folder that is added to it.
+    /// The index folder, which is skipped if it lies inside a folder to add.
     index: Option<PathBuf>,
     read: u64,
 }
 
 impl Files {
-    /// Checks that all paths exist before anything is done with the first: one that does not is
-    /// a slip of the hand, and better known before an index is made of the others.
+    /// Checks that all paths exist before anything is done: a mistyped path must not leave an index
+    /// of the other paths.
     pub(crate) fn new(roots: Vec<PathBuf>) -> Result<Self, Failure> {
         for root in &roots {
             fs::metadata(root).map_err(|error| Failure::reading(root, &error))?;
@@ -61,14 +61,15 @@ impl Files {
         Ok(Self { roots: roots.into_iter(), walk: None, index: None, read: 0 })
     }
 
-    /// Passes over the folder `index`.
+    /// Skips the folder `index`.
     pub(crate) fn except(mut self, index: &Path) -> Self {
-        // If it cannot be resolved it is not there, and nothing needs to be passed over.
+        // If the path cannot be resolved, the folder does not exist and nothing needs to be
+        // skipped.
         self.index = fs::canonicalize(index).ok();
         self
     }
 
-    /// How many files there will be: another walk, without reading any.
+    /// The number of files, found by a walk that reads none of them.
     pub(crate) fn count(&self) -> u64 {
         let counting =
             Self { roots: self.roots.clone(), walk: None, index: self.index.clone(), read: 0 };
@@ -80,7 +81,7 @@ impl Files {
         self.read
     }
 
-    /// The next file, and the name it goes by.
+    /// The next file, with the name that serves as its key.
     pub(crate) fn next(&mut self) -> Option<Raw> {
         let (path, file) = self.next_entry()?;
         self.read += 1;
@@ -118,7 +119,7 @@ impl Files {
                 continue;
             }
             let file = if entry.depth() == 0 || entry.file_type().is_file() {
-                // What the user named is read whatever it is, for instance a pipe.
+                // A path given by the user is always read, even a pipe.
                 Ok(())
             } else if entry.file_type().is_symlink() {
                 Err(Reason::NotAFile("a symbolic link"))
@@ -130,24 +131,24 @@ impl Files {
     }
 }
 
-/// Without the path, which stands before it.
+/// The message without the path, which the caller prints in front of it.
 fn message_of(error: &walkdir::Error) -> String {
     error.io_error().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 fn is_folder(entry: &DirEntry) -> bool {
-    // A link that the user named is followed; walkdir reports it as a link all the same.
+    // walkdir follows a link given as root but still reports it as a link.
     entry.file_type().is_dir() || (entry.depth() == 0 && entry.path().is_dir())
 }
 
-/// Whether a folder is `index`, which is canonical. The names are compared first, since
-/// resolving a path costs system calls; a root may have any name.
+/// Whether a folder is `index` (a canonical path). Names are compared first, since resolving a path
+/// costs system calls; a root may have any name.
 fn is_same(entry: &DirEntry, index: &Path) -> bool {
     (entry.depth() == 0 || Some(entry.file_name()) == index.file_name())
         && fs::canonicalize(entry.path()).is_ok_and(|path| path == index)
 }
 
-/// Reads one whole file, unless it is too large.
+/// Reads a whole file, up to the maximum document size.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Reason> {
     let unreadable = |error: std::io::Error| Reason::Unreadable(error.to_string());
     let file = File::open(path).map_err(unreadable)?;
@@ -156,20 +157,20 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Reason> {
         return Err(Reason::TooLarge);
     }
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
-    // The length is 0 for a pipe, and a file may grow while it is read.
+    // Do not trust the length: it is 0 for a pipe, and a file may grow while it is read.
     file.take(DOCUMENT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() > DOCUMENT_BYTES_MAX { Err(Reason::TooLarge) } else { Ok(bytes) }
 }
 
-/// Opens a file of lines, or stdin for `-`, unpacking what is packed: a name for messages, and
+/// Opens a file of lines, or stdin for `-`, and decompresses it; returns a name for messages and
 /// the reader.
 pub(crate) fn open(path: &Path) -> Result<(String, Box<dyn Read>), Failure> {
     let source = source::open_as_it_is(path, &[])?;
     Ok((source.name, source.reader))
 }
 
-/// How many bytes a file of lines has, if that is known before it is read. An error if it is not
-/// there. Does not open it: a pipe can be opened only once.
+/// Size of a file of lines, if known in advance; fails if the file does not exist. Does not open
+/// the file: a pipe can be opened only once.
 pub(crate) fn length(path: &Path) -> Result<Option<u64>, Failure> {
     if path.as_os_str() == STDIN {
         return Ok(None);

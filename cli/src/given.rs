@@ -1,6 +1,6 @@
-//! The parameters on the command line: those for a new index, or a check of an existing one.
+//! Options for index parameters: they create a new index, or are checked against an existing one.
 //!
-//! Knows the options' names. Does not know what the parameters mean; the library does.
+//! This module knows option names. The library interprets the parameters.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,10 +10,11 @@ use nearkin::{Normalise, Params, ParamsBuilder, Preset, Scheme, Shingles, Window
 use crate::failure::Failure;
 use crate::files;
 
-/// What a new index is made for if nothing was given: the library's.
+/// Default threshold of a new index; the same as the library's.
 const THRESHOLD_DEFAULT: f64 = 0.7;
 
-/// The same of an index of passages: they are seldom cut at the same words.
+/// Default threshold of an index of passages. It is lower because quotations rarely start at window
+/// boundaries.
 const THRESHOLD_OF_PASSAGES: f64 = 0.5;
 
 /// What the user gave; the rest is the default for a new index, and whatever it has for an
@@ -111,7 +112,7 @@ pub(crate) struct Given {
     seed: Option<u64>,
 }
 
-/// The words of a stop list, each once, in order.
+/// The words of a stop list, sorted and unique.
 #[derive(Debug, Clone)]
 struct StopWords(BTreeSet<String>);
 
@@ -125,14 +126,14 @@ impl StopWords {
 }
 
 impl Given {
-    /// The same with these shingles, if none were given.
+    /// Sets the shingles, unless they were given.
     pub(crate) fn or_shingles(mut self, shingles: Shingles) -> Self {
         self.shingles.get_or_insert(shingles);
         self
     }
 
-    /// The same, for this similarity if it is below what a new index is made for and none was
-    /// given.
+    /// Lowers the threshold to this similarity, unless one was given or the default is already
+    /// lower.
     pub(crate) fn or_threshold_below_default(mut self, similarity: f64) -> Self {
         if self.threshold().is_none() && similarity > 0.0 && similarity < THRESHOLD_DEFAULT {
             self.threshold = Some(similarity);
@@ -140,22 +141,22 @@ impl Given {
         self
     }
 
-    /// The similarity that was given.
+    /// The given threshold, also one from a preset.
     pub(crate) fn threshold(&self) -> Option<f64> {
         self.filled().threshold
     }
 
-    /// The same, but not that of a preset.
+    /// The given threshold, but not one from a preset.
     pub(crate) fn own_threshold(&self) -> Option<f64> {
         self.threshold
     }
 
-    /// Whether bands are given, not to be chosen.
+    /// Whether bands were given explicitly.
     pub(crate) fn names_bands(&self) -> bool {
         self.bands.is_some()
     }
 
-    /// The same with what a preset stands for in place of what was not given.
+    /// Fills options that were not given with the values of the preset.
     fn filled(&self) -> Self {
         let mut filled = self.clone();
         let Some(Ok(params)) = self.preset.map(|preset| Params::preset(preset).build()) else {
@@ -170,7 +171,7 @@ impl Given {
         filled
     }
 
-    /// The same for another similarity.
+    /// Sets the threshold.
     pub(crate) fn with_threshold(mut self, threshold: f64) -> Self {
         self.threshold = Some(threshold);
         self
@@ -185,8 +186,8 @@ impl Given {
         Ok(given.apply(builder).build()?)
     }
 
-    /// The parameters of an index, with what was given instead of its own. Bands are chosen anew
-    /// if what they were chosen for is given, and they are not.
+    /// The parameters of an index, changed by the given options. If an option that determines the
+    /// bands was given, and the bands were not, the bands are chosen again.
     pub(crate) fn changed(&self, params: &Params) -> Result<Params, Failure> {
         let (given, mut builder) = (self.filled(), params.to_builder());
         if given.threshold.is_some() || given.recall.is_some() || given.hashes.is_some() {
@@ -244,9 +245,9 @@ impl Given {
         builder
     }
 
-    /// How what was given differs from what an index has: one phrase for each option. Only what
-    /// was given is compared, and as it was given: building whole parameters of it could fail on
-    /// a mixture (bands given for more hashes than the index has) that nobody asked for.
+    /// The differences between the given options and an index, one phrase per option. Each given
+    /// option is compared on its own. Building complete parameters from the options could fail on
+    /// combinations that nobody requested, such as given bands that exceed the index's hashes.
     pub(crate) fn differences(&self, params: &Params) -> Vec<String> {
         let mut found = Vec::new();
         if self.preset.is_some() {
@@ -285,7 +286,7 @@ impl Given {
             found.push(format!("--stop names other words than the {here} of the index"));
         }
         if self.seed.is_some_and(|seed| seed != params.seed()) {
-            // Without its value: it may be secret.
+            // The message omits the value: it may be secret.
             found.push("--seed is another one than the index has".to_owned());
         }
         found

@@ -1,32 +1,33 @@
-//! Which fields a line has, and which of them may be meant where one is missing.
+//! Lists the fields of a line, and guesses which of them hold key and text if the named ones are
+//! missing.
 //!
-//! Only ever suggests: nothing is read from a field that nobody named.
+//! Guesses only appear in messages: no field is read unless the user named it.
 
 use serde_json::{Map, Value};
 
 use crate::lines::{Fields, Kind};
 
-/// Usual names of keys and of texts, the most usual first.
+/// Common names of key and text fields, most common first.
 const KEYS: [&str; 9] =
     ["id", "_id", "key", "uuid", "guid", "doc_id", "document_id", "url", "name"];
 const TEXTS: [&str; 9] =
     ["text", "content", "body", "abstract", "description", "message", "article", "code", "title"];
 
-/// No more fields than these are named.
+/// Maximum number of fields listed.
 const NAMED_MAX: usize = 20;
 
-/// What a line has.
+/// The fields of a line, and guesses for the missing ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Guess {
-    /// Its fields.
+    /// All field names.
     fields: Vec<String>,
-    /// A field that may be the key, where that is missing.
+    /// A likely key field, if the named one is missing.
     key: Option<String>,
-    /// One that may be the content, where that is missing, and what it then is.
+    /// A likely content field, if the named one is missing, and the kind of its content.
     content: Option<(Kind, String)>,
 }
 
-/// How a command spells its options.
+/// The option names that a command uses for fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spelling {
     /// `--key-field`, `--text-field`, ...
@@ -36,7 +37,8 @@ pub(crate) enum Spelling {
 }
 
 impl Guess {
-    /// What a line has, if it is an object; `fields` are those that were looked for.
+    /// Inspects a line; `None` if it is no JSON object. `fields` are the names that were looked
+    /// for.
     pub(crate) fn of(fields: &Fields, line: &[u8]) -> Option<Self> {
         let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         let object: Map<String, Value> = serde_json::from_slice(line).ok()?;
@@ -68,7 +70,7 @@ fn is_list(value: &Value) -> bool {
     value.as_array().is_some_and(|items| !items.is_empty() && items.iter().all(fits))
 }
 
-/// A usual name of a text; or the longest one.
+/// The likely text field: one with a common name, else the longest string.
 fn text(object: &Map<String, Value>, key: &str) -> Option<String> {
     let length = |name: &str| object.get(name).and_then(Value::as_str).map(str::len);
     let usual = TEXTS.into_iter().find(|name| *name != key && length(name).is_some());
@@ -77,7 +79,7 @@ fn text(object: &Map<String, Value>, key: &str) -> Option<String> {
     usual.map(str::to_owned).or_else(longest)
 }
 
-/// A usual name of a key; or the first one that can be one.
+/// The likely key field: one with a common name, else the first that can be a key.
 fn key_of(object: &Map<String, Value>, content: &str) -> Option<String> {
     let fits = |name: &str| {
         let value = object.get(name);
@@ -88,7 +90,7 @@ fn key_of(object: &Map<String, Value>, content: &str) -> Option<String> {
 }
 
 impl Guess {
-    /// The fields, as a list.
+    /// The field names as a list.
     pub(crate) fn fields(&self) -> String {
         let mut named: Vec<_> = self.fields.iter().take(NAMED_MAX).map(String::as_str).collect();
         if self.fields.len() > NAMED_MAX {
@@ -97,7 +99,7 @@ impl Guess {
         if named.is_empty() { "none".to_owned() } else { named.join(", ") }
     }
 
-    /// The options that name what may be meant; empty if nothing is missing, or nothing fits.
+    /// The options that select the guessed fields; empty without a guess.
     pub(crate) fn options(&self, spelling: Spelling) -> String {
         let (of_key, of_content) = match (spelling, &self.content) {
             (Spelling::From, _) => ("--from-key-field", "--from-field"),

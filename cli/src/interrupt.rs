@@ -1,7 +1,7 @@
-//! Ctrl-C and SIGTERM: the first says that a command shall end soon, a second ends it at once.
+//! Ctrl-C and SIGTERM: the first signal asks the command to stop soon, the second ends the process.
 //!
-//! The one place that hears signals, but for `serve`, whose end is its own. Knows nothing of what
-//! is in work: whoever works asks [`came`] between two steps.
+//! All signal handling is here, except for `serve`, which has its own shutdown. Long operations
+//! call [`came`] between steps.
 
 use std::io::{self, Cursor, IsTerminal as _, Read};
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use crate::failure::Failure;
 use crate::output;
 use crate::raw;
 
-/// The exit status of a command that a signal ended: that of a shell for SIGINT.
+/// Exit status after a signal: the one that shells use for SIGINT.
 pub(crate) const STATUS: u8 = 130;
 
-/// What stdin is read by.
+/// Block size for reading stdin.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// How often somebody who waits for stdin looks whether a signal came.
+/// Polling interval for signals while waiting for stdin.
 const PAUSE: Duration = Duration::from_millis(50);
 
 static CAME: AtomicBool = AtomicBool::new(false);
 
-/// From now on the first signal only sets what [`came`] says. For commands that ask it; all others
-/// end as the system ends them.
+/// From now on, the first signal only sets the flag of [`came`]. Only for commands that check it;
+/// signals end all others by default.
 pub(crate) fn listen() {
     on_signal(|| {
         if CAME.swap(true, Ordering::Relaxed) {
@@ -37,8 +37,8 @@ pub(crate) fn listen() {
     });
 }
 
-/// From now on a signal ends the command at once, after it has said what to do next. For what
-/// cannot be broken off.
+/// From now on, a signal ends the process at once, after printing the advice. For operations that
+/// cannot be cancelled.
 pub(crate) fn end_at_once(advice: String) {
     on_signal(move || {
         say(&format!("interrupted\n  {advice}"));
@@ -46,39 +46,39 @@ pub(crate) fn end_at_once(advice: String) {
     });
 }
 
-/// Whether the command shall end.
+/// Whether a signal has arrived.
 pub(crate) fn came() -> bool {
     CAME.load(Ordering::Relaxed)
 }
 
-/// An interruption if it shall.
+/// Fails if a signal has arrived.
 pub(crate) fn check() -> Result<(), Failure> {
     if came() { Err(Failure::interrupted()) } else { Ok(()) }
 }
 
 fn on_signal(heard: impl FnMut() + Send + 'static) {
-    // It fails where a signal is ignored, as under nohup and in the background of a script: that
-    // stays so. A command that hears nothing is ended by the system, and that is safe, too.
+    // This fails where the parent ignores the signal (nohup, background jobs of a script), and
+    // ignoring it is then right. Without a handler the system ends the process, which is safe too.
     let _ = ctrlc::try_set_handler(heard);
 }
 
 fn say(text: &str) {
     if io::stderr().is_terminal() {
-        // The terminal has put `^C`, and maybe a bar, on this line.
+        // The terminal has printed `^C`, and perhaps a progress bar, on the current line.
         output::note_below(text);
     } else {
         output::note(text);
     }
 }
 
-/// How many blocks are read ahead: as much as a chunk of documents takes.
+/// Blocks of stdin to read ahead: as much as a chunk of documents holds.
 const BLOCKS_AHEAD: usize = 64;
 
-/// Stdin, which ends when a signal comes: else a command would wait for the next line first.
+/// Stdin that reports end of file after a signal; a plain read would block until the next line.
 pub(crate) struct Stdin {
     blocks: Receiver<io::Result<Vec<u8>>>,
     block: Cursor<Vec<u8>>,
-    /// How many of the blocks that were read ahead have the end of a line.
+    /// How many of the blocks read ahead contain a line end.
     ends_ahead: Arc<AtomicUsize>,
 }
 
@@ -87,12 +87,12 @@ impl Stdin {
         let (sender, blocks) = sync_channel(BLOCKS_AHEAD);
         let ends_ahead = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&ends_ahead);
-        // It is never waited for: nobody can end its reading but the end of the process.
+        // The thread is never joined: only the end of the process can interrupt its read.
         thread::Builder::new().spawn(move || read_stdin(&sender, &counted))?;
         Ok(Self { blocks, block: Cursor::default(), ends_ahead })
     }
 
-    /// A count that is not 0 as long as the end of a line was read and not yet taken.
+    /// A counter that is not 0 while a line end has been read ahead but not consumed.
     pub(crate) fn ends_ahead(&self) -> Arc<AtomicUsize> {
         Arc::clone(&self.ends_ahead)
     }

@@ -1,6 +1,6 @@
-//! JSON lines: reading them with bounded memory, and finding key and content in one.
+//! JSON lines: reads them in bounded memory, and extracts key and content.
 //!
-//! Knows JSON, not signatures.
+//! This module knows JSON, not signatures.
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::Path;
@@ -14,16 +14,16 @@ use crate::failure::Failure;
 use crate::raw::{DOCUMENT_BYTES_MAX, Origin, Raw, Reason, has_line};
 use crate::source;
 
-/// A document's content.
+/// The content of a document.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     Text(String),
     Items(Vec<String>),
-    /// The rows of a signature made elsewhere.
+    /// Rows of a signature computed by another program.
     Rows(Vec<u64>),
 }
 
-/// What the lines of a file hold beside the key.
+/// The kind of content that lines hold beside the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Kind {
     Text,
@@ -31,13 +31,13 @@ pub(crate) enum Kind {
     Rows,
 }
 
-/// The names of the fields that matter.
+/// The names of the fields to read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fields {
     key: String,
     content: String,
     kind: Kind,
-    /// Without a key, or with one that is no key, a line has the empty one.
+    /// A line without a key, or with an invalid key, gets the empty key.
     key_optional: bool,
 }
 
@@ -58,12 +58,12 @@ impl Fields {
         Self { key: key.to_owned(), content: content.to_owned(), kind, key_optional: false }
     }
 
-    /// The same, but that lines need no key.
+    /// Makes the key optional.
     pub(crate) fn with_key_optional(self) -> Self {
         Self { key_optional: true, ..self }
     }
 
-    /// Whether lines need no key, and any string is one.
+    /// Whether the key is optional; then any string is accepted as key.
     pub(crate) fn is_key_optional(&self) -> bool {
         self.key_optional
     }
@@ -72,19 +72,19 @@ impl Fields {
         self.kind
     }
 
-    /// The fields that are read.
+    /// The names of the fields that are read.
     pub(crate) fn names(&self) -> [&str; 2] {
         [&self.key, &self.content]
     }
 
-    /// Key and content of a line, or what is wrong with it.
+    /// Extracts key and content of a line, or explains the error.
     pub(crate) fn parse(&self, line: &[u8]) -> Result<(Vec<u8>, Content), String> {
-        // Some programs begin a file with a byte order mark.
+        // Some programs start a file with a byte order mark.
         let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         let mut object: Map<String, Value> =
             serde_json::from_slice(line).map_err(|error| not_an_object(&error))?;
         let name = &self.content;
-        // One field may be both.
+        // Key and content may be the same field.
         let key =
             if self.key == *name { object.get(name).cloned() } else { object.remove(&self.key) };
         let key = match key {
@@ -132,11 +132,11 @@ impl Fields {
     }
 }
 
-/// What is said of a number that has lost its last digits: as a key it could be another one's.
+/// Message for a number that lost digits in parsing: as a key it could equal another key.
 const TOO_LARGE: &str =
     "too large for an integer (-2^63 to 2^64 - 1 can be read); write it as a string";
 
-/// Whether a number lies where the parser no longer tells integers from fractions.
+/// Whether a number is in the range where the parser no longer tells integers from fractions.
 fn is_beyond_integers(number: &Number) -> bool {
     number.as_f64().is_some_and(|value| !(-TWO_TO_63..2.0 * TWO_TO_63).contains(&value))
 }
@@ -145,7 +145,7 @@ fn is_beyond_integers(number: &Number) -> bool {
 const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 
 fn not_an_object(error: &serde_json::Error) -> String {
-    // The line is always 1 of 1; our own number is the one that helps.
+    // serde_json sees one line only and always says "line 1"; the caller adds the real line number.
     let message = error.to_string();
     let message = message.split(" at line ").next().unwrap_or_default();
     if error.is_data() {
@@ -155,17 +155,17 @@ fn not_an_object(error: &serde_json::Error) -> String {
     }
 }
 
-/// Reads line after line; a line too long is passed over without being held.
+/// Reads line after line; a line that is too long is skipped without being stored.
 pub(crate) struct Lines {
     reader: BufReader<Box<dyn Read>>,
-    /// For messages: the file's name, or stdin.
+    /// For messages: the file name, or "stdin".
     name: Arc<str>,
     bytes_max: usize,
     number: u64,
     bytes_read: u64,
-    /// For a file that may be packed, bytes read of the file itself.
+    /// For a file that may be compressed: bytes read of the stored file.
     taken: Option<Arc<AtomicU64>>,
-    /// For stdin, not 0 while lines beyond the current buffer have been read.
+    /// For stdin: not 0 while lines beyond the current buffer have been read.
     ends_ahead: Option<Arc<AtomicUsize>>,
 }
 
@@ -180,8 +180,8 @@ impl Lines {
         Self { reader, name: name.into(), bytes_max, number: 0, bytes_read: 0, taken, ends_ahead }
     }
 
-    /// Opens a file, packed or not, to read it from line `number` and byte `at` on, both counted
-    /// from 0 and of the lines as they are unpacked; `columns` are those wanted of Parquet.
+    /// Opens a file at line `number` and byte `at`, both counted from 0 in the uncompressed lines;
+    /// `columns` selects columns of a Parquet file.
     pub(crate) fn open_at(
         path: &Path,
         columns: &[&str],
@@ -195,33 +195,33 @@ impl Lines {
         Ok(lines)
     }
 
-    /// The same under another name.
+    /// Changes the name used in messages.
     pub(crate) fn named(self, name: &str) -> Self {
         Self { name: name.into(), ..self }
     }
 
-    /// Bytes read so far, unpacked.
+    /// Uncompressed bytes read so far.
     pub(crate) fn bytes_read(&self) -> u64 {
         self.bytes_read
     }
 
-    /// Lines read so far, blank ones included.
+    /// Lines read so far, including blank ones.
     pub(crate) fn lines_read(&self) -> u64 {
         self.number
     }
 
-    /// Bytes read so far as they lie in the file.
+    /// Stored (possibly compressed) bytes read so far.
     pub(crate) fn bytes_taken(&self) -> u64 {
         self.taken.as_ref().map_or(self.bytes_read, |taken| taken.load(Ordering::Relaxed))
     }
 
-    /// Whether no whole line is at hand, so that the next one may have to be waited for.
+    /// Whether no complete line is buffered, so that reading the next one may block.
     pub(crate) fn would_wait(&self) -> bool {
         let none_ahead = |ahead: &Arc<AtomicUsize>| ahead.load(Ordering::Relaxed) == 0;
         !has_line(self.reader.buffer()) && self.ends_ahead.as_ref().is_none_or(none_ahead)
     }
 
-    /// The next line that is not blank, without its end.
+    /// The next line that is not blank, without its line end.
     pub(crate) fn next(&mut self) -> Result<Option<Raw>, Failure> {
         while let Some(body) = self.line()? {
             self.number += 1;
@@ -248,7 +248,8 @@ impl Lines {
                     ));
                 }
             };
-            // The fastest search for a byte that the standard library has: it cannot fail.
+            // `skip_until` uses the fastest byte search of the standard library. Reading from a
+            // slice cannot fail.
             let used = (&mut &*buffer).skip_until(b'\n').unwrap_or(buffer.len());
             let (part, is_end) = match buffer[..used].strip_suffix(b"\n") {
                 Some(line) => (line, true),

@@ -1,6 +1,6 @@
-//! `nearkin completions` and `man`: the command line as other programs want to know it.
+//! `nearkin completions` and `man`: shell completion scripts and manual pages.
 //!
-//! Both are made of the same definition as the help, so they cannot say anything else.
+//! Both are generated from the same definition as the help, so they always agree with it.
 
 #![expect(clippy::disallowed_methods, reason = "writes the user's files, never the index's")]
 
@@ -17,7 +17,7 @@ use crate::exchange::writing;
 use crate::failure::Failure;
 use crate::output::{Output, counted};
 
-/// The name that is completed.
+/// The name of the command to complete.
 const NAME: &str = "nearkin";
 
 pub(crate) fn completions(args: &Completions, output: &mut Output) -> Result<Ended, Failure> {
@@ -55,7 +55,7 @@ pub(crate) fn man(args: &Man, output: &mut Output) -> Result<Ended, Failure> {
     Ok(Ended::Well)
 }
 
-/// With all that clap adds to it.
+/// The complete clap command, including what clap adds (help, version).
 fn command() -> Command {
     let mut command = Args::command().disable_help_subcommand(true);
     command.build();
@@ -71,7 +71,7 @@ fn page(command: &Command) -> Result<Vec<u8>, Failure> {
     let name = name_of(command);
     let mut whole = String::with_capacity(2 * page.len());
     for line in page.lines() {
-        // The library's has no place for a date that is not there.
+        // clap_mangen always prints a date field; replace the line.
         if line.starts_with(".TH ") {
             let (name, version) = (name.to_uppercase(), env!("CARGO_PKG_VERSION"));
             let title = format!(".TH \"{name}\" 1 \"\" \"nearkin {version}\" \"Nearkin\"");
@@ -94,7 +94,7 @@ fn name_of(command: &Command) -> &str {
     command.get_display_name().unwrap_or(command.get_name())
 }
 
-/// What stands behind a command's help: titles, and below each lines that stay as they are.
+/// Formats the text after a command's options: titles, each followed by preformatted lines.
 fn sections(text: &str) -> String {
     let mut page = String::new();
     for line in text.lines() {

@@ -1,6 +1,6 @@
-//! Opening the index that the command line names, and what to say when it is not there.
+//! Opens the index named on the command line, or explains why that fails.
 //!
-//! Knows the commands' first argument and no other.
+//! This module knows only the INDEX argument of a command.
 
 use std::path::Path;
 
@@ -13,20 +13,20 @@ use crate::failure::Failure;
 use crate::given::Given;
 use crate::output;
 
-/// The least chance of being found that is no cause for a warning.
+/// Warn if the chance of finding a match is below this.
 const FOUND_MIN: f64 = 0.9;
 
-/// Opens an index to read: writes nothing, and others may read it meanwhile.
+/// Opens an index read-only; other processes may use it meanwhile.
 pub(crate) fn to_read(dir: &Path) -> Result<Reader, Failure> {
     Reader::open(dir, Options::default()).map_err(not_opened)
 }
 
-/// Opens an index that must exist to change it.
+/// Opens an existing index for writing.
 pub(crate) fn to_change(dir: &Path) -> Result<Index, Failure> {
     Index::open(dir, Options::default()).map_err(not_opened)
 }
 
-/// Options of an index whose documents live so long.
+/// Options for an index with this TTL.
 fn options(ttl: Option<Duration>) -> Options {
     match ttl {
         Some(ttl) => Options::default().ttl(ttl),
@@ -34,8 +34,8 @@ fn options(ttl: Option<Duration>) -> Options {
     }
 }
 
-/// Closes an index after all was done, or as much as there was before a signal. Not after another
-/// failure: closing would only fail again, and loses nothing by being left out.
+/// Closes an index after success or after a signal. After other failures it is dropped instead:
+/// closing would only fail again, and dropping loses nothing.
 pub(crate) fn close<E>(
     ended: Result<(), Failure>,
     close: impl FnOnce() -> Result<(), E>,
@@ -45,7 +45,7 @@ where
 {
     match ended {
         Err(failure) if !failure.is_interruption() => Err(failure),
-        // A flush that fails has lost nothing, either: the documents are in the WAL.
+        // A failed flush loses nothing: the documents are in the WAL.
         ended => {
             close()?;
             ended
@@ -53,8 +53,8 @@ where
     }
 }
 
-/// Runs a command that may create an index; if it fails with nothing in the new index, the index is
-/// removed again. An interruption is no failure: the same command goes on.
+/// Runs a command that may create an index. If the command fails and the new index is empty, the
+/// index is deleted again. An interruption keeps it, because the same command will continue.
 pub(crate) fn leaving_nothing<T>(
     dir: &Path,
     command: impl FnOnce() -> Result<T, Failure>,
@@ -69,7 +69,7 @@ pub(crate) fn leaving_nothing<T>(
     })
 }
 
-/// Removes an index that holds nothing, while its lock is held; whether it is gone.
+/// Deletes an empty index under its lock; returns whether it is gone.
 fn remove_if_empty(dir: &Path, had_folder: bool) -> bool {
     let Ok(index) = Index::open(dir, Options::default()) else { return false };
     if !index.is_empty() || std::fs::remove_dir_all(dir).is_err() {
@@ -79,7 +79,7 @@ fn remove_if_empty(dir: &Path, had_folder: bool) -> bool {
     !had_folder || std::fs::create_dir(dir).is_ok()
 }
 
-/// Removes what is older than that, however much it is; how many documents.
+/// Removes all documents older than the TTL; returns their number.
 pub(crate) fn expire(index: &Index, ttl: Option<Duration>) -> Result<u64, Failure> {
     let Some(ttl) = ttl else { return Ok(0) };
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -87,25 +87,25 @@ pub(crate) fn expire(index: &Index, ttl: Option<Duration>) -> Result<u64, Failur
     Ok(index.remove_before(limit)?)
 }
 
-/// Opens an index that must exist to change it for a long time, over which documents expire.
+/// Opens an existing index for a long-running writer with a TTL.
 #[cfg(feature = "serve")]
 pub(crate) fn to_serve(dir: &Path, ttl: Option<Duration>) -> Result<Index, Failure> {
     Index::open(dir, options(ttl)).map_err(not_opened)
 }
 
-/// Whether there is an index; an error if there is something else.
+/// Whether an index exists; an error if the folder holds something else.
 pub(crate) fn exists(dir: &Path) -> Result<bool, Failure> {
     Index::exists(dir).map_err(not_opened)
 }
 
-/// Opens an index to add to it, after comparing the parameters given with its own.
+/// Opens an index for adding, after checking the given parameters against its own.
 pub(crate) fn to_add(dir: &Path, given: &Given, ttl: Option<Duration>) -> Result<Index, Failure> {
     let index = Index::open(dir, options(ttl)).map_err(not_opened)?;
     check_given(index.params(), dir, given)?;
     Ok(index)
 }
 
-/// Refuses parameters that are others than those of an index.
+/// Fails if the given parameters differ from those of the index.
 pub(crate) fn check_given(params: &Params, dir: &Path, given: &Given) -> Result<(), Failure> {
     let differences = given.differences(params);
     if differences.is_empty() {
@@ -124,7 +124,7 @@ pub(crate) fn check_given(params: &Params, dir: &Path, given: &Given) -> Result<
     Err(Failure::new(format!("{name} has other parameters: {}", differences.join("; ")), advice))
 }
 
-/// Creates an index and warns of what its parameters cost.
+/// Creates an index and warns if its parameters are costly.
 pub(crate) fn create(dir: &Path, params: &Params, ttl: Option<Duration>) -> Result<Index, Failure> {
     if exists(dir)? {
         return Err(Failure::new(
@@ -139,10 +139,10 @@ pub(crate) fn create(dir: &Path, params: &Params, ttl: Option<Duration>) -> Resu
     Ok(Index::create(dir, params, options(ttl))?)
 }
 
-/// The parameters that matter most, in one line.
+/// The most important parameters in one line.
 pub(crate) fn describe(params: &Params) -> String {
     let what = match params.scheme() {
-        // Its shingles are the maker's affair.
+        // Another program made the shingles; there is nothing to describe.
         Scheme::External(_) => params.scheme().to_string(),
         _ => params.shingles().to_string(),
     };
@@ -158,13 +158,15 @@ pub(crate) fn describe(params: &Params) -> String {
     )
 }
 
-/// Warns when more than a tenth of the pairs at the threshold asked for are missed, or half of them
-/// at the index's own. At zero the best of what there is is wanted, and no more.
+/// Warns if an explicit threshold misses more than a tenth of the pairs, or the index's own
+/// threshold misses half of them. A threshold of zero asks for the best available candidates and
+/// gets no warning.
 pub(crate) fn warn_if_missed(params: &Params, threshold: Option<f64>) {
     let own = params.threshold();
     let Some(threshold) = threshold.filter(|threshold| *threshold > 0.0) else { return };
     let chance = params.candidate_probability(threshold);
-    // Bands that were chosen to find less of it were chosen.
+    // At its own threshold the index finds what its bands were chosen for, so only a chance below
+    // one half is worth a warning.
     if chance < if threshold < own { FOUND_MIN } else { 0.5 } {
         output::note(format!(
             "warning: this index, made for similarities of {own} and above, misses {:.0} % of the \
@@ -175,8 +177,8 @@ pub(crate) fn warn_if_missed(params: &Params, threshold: Option<f64>) {
     }
 }
 
-/// What makes two documents alike: what was given, or the index's own threshold. Warns where the
-/// index finds few of them.
+/// The likeness to search for: as given, or the index's own threshold. Warns if the index finds few
+/// such documents.
 pub(crate) fn likeness(
     params: &Params,
     threshold: Option<f64>,
@@ -190,7 +192,7 @@ pub(crate) fn likeness(
     Likeness::of(params.threshold(), threshold, contained, exact)
 }
 
-/// Says how often the index finds what is contained to this extent in a document twice as long.
+/// Warns with the chance of finding a text that is contained in one twice as long.
 pub(crate) fn warn_if_contained_are_missed(params: &Params, contained: f64) {
     let similarity = Params::similarity_of_contained(contained, 2.0);
     let chance = params.candidate_probability(similarity);
@@ -204,7 +206,8 @@ pub(crate) fn warn_if_contained_are_missed(params: &Params, contained: f64) {
     }
 }
 
-/// Says of an index of passages how short a quotation it does not find, and what does.
+/// For an index of passages: prints the length below which quotations are missed, and which
+/// settings would find them.
 pub(crate) fn note_quotation_words(params: &Params, threshold: f64) {
     let Some(windows) = params.passages() else { return };
     let Some(words) = params.quotation_words(threshold) else {
@@ -223,14 +226,14 @@ pub(crate) fn note_quotation_words(params: &Params, threshold: f64) {
     ));
 }
 
-/// The same with windows half as long, half as far apart.
+/// The same parameters with windows of half the length and half the stride.
 fn halved(params: &Params, windows: Windows) -> Option<Params> {
     let half = |words: usize| u32::try_from(words / 2).ok();
     let smaller = Windows::new(half(windows.window())?, half(windows.stride())?).ok()?;
     params.to_builder().passages(smaller).build().ok()
 }
 
-/// Refuses an index of passages where only one of documents makes sense.
+/// Fails if an index of passages is given to a command for documents.
 pub(crate) fn check_of_documents(params: &Params, what: &str) -> Result<(), Failure> {
     match params.passages() {
         None => Ok(()),
@@ -241,7 +244,7 @@ pub(crate) fn check_of_documents(params: &Params, what: &str) -> Result<(), Fail
     }
 }
 
-/// Why a second index could not be made.
+/// Explains why an index could not be created.
 pub(crate) fn not_made(error: Error) -> Failure {
     let is_there = matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Exists);
     let failure = Failure::from(error);

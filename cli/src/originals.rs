@@ -1,6 +1,7 @@
-//! Where the documents of an index can be read again: files by their paths, lines by their keys.
+//! Reads the documents of an index again from where they came: files by their paths, lines by their
+//! keys.
 //!
-//! Knows how to find a document by its key, not what is done with it.
+//! This module finds a document by its key. It does not know what the document is used for.
 
 #![expect(
     clippy::disallowed_types,
@@ -26,46 +27,46 @@ use crate::raw::{self, Origin, Raw};
 use crate::skips;
 use crate::source::{self, Source};
 
-/// Documents kept at hand: pairs name the same ones again and again.
+/// Size of the cache of documents: pairs name the same documents repeatedly.
 const KEPT_MAX: usize = 1_024;
 
-/// The documents of an index, to be read again.
+/// The documents of an index, in their files.
 pub(crate) struct Originals {
     reading: Reading,
     files: Vec<PathBuf>,
-    /// Where the line of each key is. The last one counts, as it does for `add`.
+    /// Place of the line with each key. The last line of a key counts, as for `add`.
     lines: HashMap<Vec<u8>, Place>,
     kept: Mutex<HashMap<Vec<u8>, Option<Arc<Original>>>>,
-    /// Kept as long as `files` names them.
+    /// Held because `files` contains the paths of these temporary files.
     _scratch: Vec<Scratch>,
 }
 
-/// Where a line is.
+/// The place of a line.
 #[derive(Debug, Clone, Copy)]
 struct Place {
-    /// The number of its file.
+    /// Index of its file in `files`.
     file: u32,
-    /// Its length, with its end; `u32::MAX` stands for more.
+    /// Length including the line end; `u32::MAX` means "longer than that".
     bytes: u32,
     at: u64,
 }
 
-/// The text of a stored document, as it is found now.
+/// The current text of a stored document.
 pub(crate) enum TextNow {
-    /// Still the one that was indexed.
+    /// The text that was indexed.
     Text(String),
-    /// Another text has the key now.
+    /// The key has another text now.
     Changed,
     Missing,
 }
 
-/// A file among the temporary ones, gone when this is dropped.
+/// A temporary file, deleted on drop.
 struct Scratch {
     path: PathBuf,
 }
 
 impl Scratch {
-    /// The lines of a source, unpacked.
+    /// Copies the uncompressed lines of a source to a temporary file.
     fn of(mut source: Source) -> Result<Self, Failure> {
         let base = std::env::temp_dir();
         let (scratch, mut file) = (0_u32..)
@@ -85,7 +86,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What is left of it lies among temporary files.
+        // If this fails, the file stays in the system's temporary folder.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -98,8 +99,8 @@ fn unpacking(name: &str, error: &io::Error) -> Failure {
 }
 
 impl Originals {
-    /// Looks through the files of lines, if there are any: takes a key and 24 bytes for each.
-    /// What is packed is unpacked to a file among the temporary ones, to be read from any place.
+    /// Scans the files of lines, if there are any, and remembers each key with 24 bytes. Compressed
+    /// files are copied to a temporary file first, so that lines can be read at any offset.
     pub(crate) fn new(reading: Reading, given: &ExactGiven) -> Result<Self, Failure> {
         let (mut lines, mut files, mut scratch) = (HashMap::new(), Vec::new(), Vec::new());
         for (number, path) in given.from.iter().enumerate() {
@@ -137,7 +138,7 @@ impl Originals {
         Ok(Self { reading, files, lines, kept: Mutex::default(), _scratch: scratch })
     }
 
-    /// The document with a key; none if it cannot be read, or no longer be compared.
+    /// The document with a key; `None` if it cannot be read or has no comparable content any more.
     pub(crate) fn fetch(&self, key: &[u8]) -> Option<Original> {
         let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = kept().get(key) {
@@ -152,16 +153,16 @@ impl Originals {
         original.as_deref().cloned()
     }
 
-    /// The signature that the document with a key has now, and its text: of a set its items,
-    /// sorted, one a line. None as with [`Originals::fetch`].
+    /// The current signature and text of the document with a key; a set shows its items, sorted,
+    /// one per line. `None` as for [`Originals::fetch`].
     pub(crate) fn text(&self, key: &[u8]) -> Option<(Signature, String)> {
         let (name, signature, text) = self.reading.signed_text(self.raw(key)?).ok()?;
         (name == key).then_some((signature, text))
     }
 
-    /// The text of a document, if it is still the one that was indexed. Without that check a page
-    /// would show any file that bears the name of a document: the writer of the document must
-    /// have had the text.
+    /// The text of a document, if it is still the indexed text. The check is a safeguard: without
+    /// it, anyone who can insert a document named like a file could see that file's content on the
+    /// page.
     pub(crate) fn text_now(&self, snapshot: &Snapshot, key: &[u8]) -> nearkin::Result<TextNow> {
         let Some((signature, text)) = self.text(key) else { return Ok(TextNow::Missing) };
         let is_other = |stored: Signature| {
@@ -172,7 +173,7 @@ impl Originals {
         Ok(if changed { TextNow::Changed } else { TextNow::Text(text) })
     }
 
-    /// How many bytes the file or the line of a document has, read or not.
+    /// Size of the file or line of a document, without reading it.
     pub(crate) fn bytes(&self, key: &[u8]) -> Option<u64> {
         if self.files.is_empty() {
             return fs::metadata(raw::path_of(key))
@@ -191,7 +192,7 @@ impl Originals {
     fn raw(&self, key: &[u8]) -> Option<Raw> {
         if self.files.is_empty() {
             let path = raw::path_of(key);
-            // A pipe would be waited for, without end.
+            // Reading a pipe could block forever.
             if !fs::metadata(&path).is_ok_and(|data| data.is_file()) {
                 return None;
             }
@@ -204,11 +205,11 @@ impl Originals {
 }
 
 fn open(path: &Path, at: u64) -> Result<Lines, Failure> {
-    // Numbers of lines are not said here.
+    // The line number does not matter here.
     Lines::open_at(path, &[], (0, at))
 }
 
-/// What was found, as a cell of a table.
+/// An exact similarity as a table cell.
 pub(crate) fn cell(exact: Exact) -> String {
     match exact {
         Exact::Similarity(similarity) | Exact::Contained(Overlap { similarity, .. }) => {
@@ -216,12 +217,12 @@ pub(crate) fn cell(exact: Exact) -> String {
         }
         Exact::Stale => "stale".to_owned(),
         Exact::Missing => "missing".to_owned(),
-        // Such a row is not printed; and no other kind is known here.
+        // Such a row is not printed; the enum may also grow.
         _ => "-".to_owned(),
     }
 }
 
-/// How much one contains of the other, as a cell of a table.
+/// An exact containment as a table cell.
 pub(crate) fn contained_cell(exact: Option<Exact>) -> String {
     match exact {
         Some(Exact::Contained(overlap)) => format!("{:.3}", overlap.containment),
@@ -229,13 +230,13 @@ pub(crate) fn contained_cell(exact: Option<Exact>) -> String {
     }
 }
 
-/// What was found, as fields of an object.
+/// Fields of a JSON object for an exact comparison.
 #[derive(Debug, Default, serde::Serialize)]
 pub(crate) struct ExactFields {
-    /// The Jaccard similarity of the documents themselves.
+    /// The exact Jaccard similarity of the documents.
     #[serde(skip_serializing_if = "Option::is_none")]
     exact: Option<f64>,
-    /// How much of the smaller one the larger one contains, if that was asked for.
+    /// Exact containment of the smaller document in the larger one, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     exact_contained: Option<f64>,
     /// A document has changed since it was indexed.

@@ -1,6 +1,6 @@
-//! `nearkin add` and `query` on an index of passages: which texts quote which.
+//! `nearkin add` and `query` for an index of passages: which texts quote which.
 //!
-//! Knows how the answer is printed. Does not know how texts are cut.
+//! This module prints the answers. The library cuts texts into passages.
 
 use nearkin::passages::{
     Contained, PassageAnswer, PassageIndex, PassageMatch, PassageView, Prepared,
@@ -24,10 +24,11 @@ use crate::raw::{self, Raw, Skipped};
 use crate::skips::Skips;
 use crate::sniff;
 
-/// Well below the 16 MiB that the library takes by default, unless one text has more.
+/// Well below the 16 MiB that the library accepts by default; only a single long text may exceed
+/// it.
 const BATCH_BYTES_MAX: usize = 4 << 20;
 
-/// What an adding run keeps account of.
+/// Counters and checkpoints of an adding run.
 pub(crate) struct Adding<'a> {
     pub(crate) counts: &'a mut Counts,
     pub(crate) skips: &'a mut Skips,
@@ -102,21 +103,21 @@ struct TextObject<'a> {
     passages: Vec<PassageObject>,
 }
 
-/// Bytes: begin, and end before which it ends.
+/// Byte range of a passage: begin (inclusive) and end (exclusive).
 #[derive(Serialize)]
 struct PassageObject {
     query: [u64; 2],
     stored: [u64; 2],
     words: u64,
     similarity: f64,
-    /// With `--show`: the words of the query, and those of the stored text if it can be read.
+    /// With `--show`: the quoted words in the query, and in the stored text if it can be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     query_text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stored_text: Option<String>,
 }
 
-/// A text that was asked about.
+/// A text used as query.
 struct AskedText<'a> {
     name: &'a [u8],
     text: &'a str,
@@ -124,9 +125,10 @@ struct AskedText<'a> {
 
 /// How answers are printed.
 struct Printing<'a> {
-    /// Queries are answered each under its name, and without a word where nothing was found.
+    /// Several queries: each answer is printed under the query's name, and empty answers are
+    /// omitted.
     many: bool,
-    /// With `--show`: where stored texts are read again.
+    /// With `--show`: where to read stored texts again.
     originals: Option<&'a Originals>,
 }
 
@@ -182,8 +184,8 @@ pub(crate) fn query(index: &Reader, args: Query, output: &mut Output) -> Result<
     Ok(ended)
 }
 
-/// Asks for every text of the input; `lines` are answered each under its name, and those that
-/// cannot be read are no failure.
+/// Queries by every text of the input. With `lines`, answers are printed under the names of the
+/// queries, and unreadable lines are no error.
 fn by_content(
     reading: &Reading,
     mut input: Input,
@@ -300,7 +302,7 @@ impl Printing<'_> {
         Ok(())
     }
 
-    /// With `--show`: the words of the query, and those of the stored text if it can be read.
+    /// With `--show`: the quoted words in the query, and in the stored text if it can be read.
     fn words(
         &self,
         asked: &AskedText<'_>,

@@ -1,6 +1,6 @@
-//! Reading, working and writing at the same time, in bounded memory and in order.
+//! A pipeline of reader, workers and sink, in bounded memory and in input order.
 //!
-//! Knows chunks of documents; not what the work or the writing is.
+//! It moves chunks of documents and does not know what the work or the sink does.
 
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, ScopedJoinHandle};
@@ -15,29 +15,28 @@ use crate::raw::{Origin, Raw};
 use crate::threads;
 use crate::window::{Closing, Window};
 
-/// A chunk ends at the first document that reaches one of these. At most five chunks are about
-/// at once: being read, waiting, worked on, waiting, and being written. Of large documents there
-/// are fewer: see [`Window`].
+/// A chunk ends when it reaches one of these limits. At most five chunks exist at a time: one each
+/// in the reader, the workers and the sink, and one in each queue. [`Window`] allows fewer if
+/// documents are large.
 const CHUNK_BYTES: usize = 4 << 20;
 const CHUNK_DOCUMENTS: usize = 4_096;
 
-/// When a chunk is handed on.
+/// When the reader hands a chunk to the workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// When it is full: fewest and largest writes.
+    /// When it is full, for few and large writes.
     Full,
-    /// Also when the next line would have to be waited for: somebody may be waiting for the
-    /// answer before writing it.
+    /// Also when reading the next line would block: an interactive client may send the next line
+    /// only after the answer.
     Prompt,
 }
 
-/// Some documents, or what became of them, and where the input was behind them.
+/// Documents or their results, and the input position behind them.
 type Chunk<T> = (Vec<T>, Option<Position>);
 
-/// Runs `work` on every document of `input`, on all cores, and hands the results to `sink`,
-/// chunk by chunk, in the order of the input. If reading fails, what was read before reaches
-/// `sink` all the same; if `sink` fails, reading ends. A signal ends it after the chunks that are
-/// in work.
+/// Runs `work` on every document of `input`, on all cores, and passes the results to `sink` chunk
+/// by chunk, in input order. If reading fails, `sink` still gets everything read before; if `sink`
+/// fails, reading stops. After a signal, the chunks in progress are finished and reading stops.
 pub(crate) fn run<T: Send>(
     input: &mut Input,
     pace: Pace,
@@ -48,7 +47,7 @@ pub(crate) fn run<T: Send>(
     run_with_positions(input, pace, progress, work, |chunk, _| sink(chunk))
 }
 
-/// The same; `sink` also gets where the input was behind each chunk, if it is one of lines.
+/// As [`run`], but `sink` also gets the input position behind each chunk, if the input is lines.
 pub(crate) fn run_with_positions<T: Send>(
     input: &mut Input,
     pace: Pace,
@@ -83,14 +82,14 @@ pub(crate) fn run_with_positions<T: Send>(
             results.into_iter().try_for_each(|(chunk, position)| sink(chunk, position))
         })?;
         let read = feed(input, pace, progress, (&to_work, window));
-        // Hanging up is how the other threads learn that this was all.
+        // Closing the channels tells the other threads that the input has ended.
         drop(to_work);
         let sketched = end(worker);
         end(writer).and(read).and(sketched)
     })
 }
 
-/// Reads all documents into chunks, until there are no more or nobody takes them.
+/// Reads documents into chunks until the input ends or the receiver is gone.
 fn feed(
     input: &mut Input,
     pace: Pace,
@@ -102,19 +101,20 @@ fn feed(
     loop {
         let position = input.position();
         let next = input.next();
-        // Before a line that stdin was cut in is taken for one.
+        // Checked before the document is used: a signal may have cut the last line of stdin.
         interrupt::check()?;
         let raw = match next {
             Ok(Some(raw)) => raw,
             ended => {
-                // Nobody takes it only if the sink failed, and then that is the error.
+                // Sending fails only if the sink has failed, and that error is reported.
                 let _ = to_work.send((chunk, position));
                 return ended.map(|_| ());
             }
         };
         progress.reached(input.reached());
         let more = bytes_of(&raw);
-        // What waits in the chunk would never be done.
+        // Hand over the chunk before blocking: its own documents fill the window, so it must be
+        // worked on first.
         if !chunk.is_empty() && window.is_full_for(more) {
             if to_work.send((std::mem::take(&mut chunk), position)).is_err() {
                 return Ok(());
@@ -143,7 +143,7 @@ fn bytes_of(raw: &Raw) -> usize {
     name + raw.body.as_ref().map_or(0, Vec::len)
 }
 
-/// Waits for a thread; if it panicked, so does this one.
+/// Joins a thread and propagates its panic.
 fn end<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
@@ -207,7 +207,7 @@ mod tests {
         assert!(input.next().unwrap().is_some(), "it was read to the end");
     }
 
-    /// Gives some lines, then fails.
+    /// A reader that returns some lines and then fails.
     struct Failing(Cursor<Vec<u8>>);
 
     impl Read for Failing {

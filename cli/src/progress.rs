@@ -1,6 +1,6 @@
-//! The progress bar: on a terminal only, and only of what takes longer than a second.
+//! The progress bar: only on a terminal, and only for work that takes longer than a second.
 //!
-//! Knows how far something is, not what it is. Uses no colours, so `NO_COLOR` changes nothing.
+//! The bar uses no colours, so `NO_COLOR` changes nothing.
 
 use std::fmt;
 use std::io::{self, IsTerminal as _};
@@ -13,17 +13,17 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use crate::interrupt;
 use crate::output;
 
-/// What takes less time shows nothing.
+/// Work shorter than this shows no bar.
 const SILENT: Duration = Duration::from_secs(1);
 
-/// What is counted.
+/// The unit of the counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     Bytes,
     Documents,
 }
 
-/// One bar; it is gone from the terminal when this is dropped.
+/// A progress bar; it disappears from the terminal on drop.
 pub(crate) struct Progress {
     bar: ProgressBar,
     started: Instant,
@@ -31,7 +31,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Starts to count; `doing` stands before the bar.
+    /// Starts a bar; `doing` is the text in front of it.
     pub(crate) fn start(doing: &'static str, unit: Unit, total: Option<u64>) -> Self {
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
         let template = match (unit, total) {
@@ -47,7 +47,7 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template(template) {
             let style =
                 style.with_key("rate", |state: &ProgressState, text: &mut dyn fmt::Write| {
-                    // A bar without its rate is still a bar.
+                    // On an error the bar merely lacks its rate.
                     let _ = write!(text, "{:.0}/s", state.per_sec());
                 });
             bar.set_style(style.progress_chars("=> "));
@@ -56,8 +56,7 @@ impl Progress {
         Self { bar, started: Instant::now(), shown: AtomicBool::new(false) }
     }
 
-    /// One that never shows: for results that appear on the same terminal, one after the other,
-    /// and would be torn apart by a bar.
+    /// A bar that stays hidden if results go to the same terminal: the bar would tear them apart.
     pub(crate) fn unless_results_are_on_the_terminal(
         doing: &'static str,
         unit: Unit,
@@ -68,7 +67,7 @@ impl Progress {
         progress
     }
 
-    /// Whether anybody can see a bar: work that only serves it can be left out otherwise.
+    /// Whether a bar can be visible. If not, work that only serves the bar is skipped.
     pub(crate) fn is_visible() -> bool {
         io::stderr().is_terminal() && !output::is_quiet()
     }
@@ -79,12 +78,12 @@ impl Progress {
             && !output::is_quiet()
             && !self.shown.swap(true, Ordering::Relaxed)
         {
-            // Draws nothing if stderr is no terminal.
+            // The target draws nothing if stderr is no terminal.
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
     }
 
-    /// A callback for the library's long operations, which a signal breaks off.
+    /// A progress callback for long operations of the library; it cancels them after a signal.
     pub(crate) fn callback(&self) -> impl FnMut(nearkin::Progress) -> ControlFlow<()> + '_ {
         |progress| {
             self.bar.set_length(progress.total);
@@ -93,7 +92,7 @@ impl Progress {
         }
     }
 
-    /// Tells the user something above the bar.
+    /// Prints a note above the bar.
     pub(crate) fn note(&self, text: impl fmt::Display) {
         self.bar.suspend(|| output::note(text));
     }

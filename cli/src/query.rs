@@ -1,6 +1,7 @@
-//! `nearkin query`: what is like a file, a text, a stored document, or each line of a file.
+//! `nearkin query`: finds documents similar to a file, a text, a stored document, or each line of a
+//! file.
 //!
-//! Knows how answers are printed. Does not know how documents are read.
+//! This module prints answers. Reading documents is the task of `input`.
 
 use nearkin::{Answer, ErrorKind, Exact, Match, Original, Reader, Signature};
 use serde::Serialize;
@@ -26,7 +27,7 @@ mod tally;
 
 use tally::Tally;
 
-/// Where nothing is like what was asked for, so many candidates are named that come next.
+/// If nothing matches, this many of the nearest candidates are named.
 const NEAREST_MAX: usize = 3;
 
 pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
@@ -78,10 +79,10 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
     by_content(&asking, &reading, input, output)
 }
 
-/// What is the same for all queries of one command.
+/// Settings shared by all queries of a command.
 struct Asking<'a> {
     index: &'a Reader,
-    /// Where the documents are that matches are verified by, if they are.
+    /// With `--exact`: where to read matched documents again.
     originals: Option<&'a Originals>,
     likeness: Likeness,
     limit: usize,
@@ -92,7 +93,7 @@ struct Asking<'a> {
 
 impl Asking<'_> {
     fn run(&self, query: nearkin::Query<'_>) -> nearkin::Result<Answer> {
-        // What is verified may be less: the limit comes after that.
+        // Exact verification may drop matches, so the limit applies after it.
         let limit = if self.likeness.is_decided_later { usize::MAX } else { self.limit };
         let query = query.limit(limit).alike(self.likeness.sought);
         let query = match self.candidates_max {
@@ -102,7 +103,7 @@ impl Asking<'_> {
         query.run()
     }
 
-    /// Verifies an answer, if that is wanted, by the document that was asked for.
+    /// Verifies an answer against the queried document, if `--exact` was given.
     fn verified(&self, answer: Answer, asked: Option<&Original>) -> nearkin::Result<Verified> {
         let (Some(originals), Some(asked)) = (self.originals, asked) else {
             return Ok(Verified { answer, exact: None });
@@ -114,7 +115,7 @@ impl Asking<'_> {
         })
     }
 
-    /// Verifies as many matches as are to be printed, and leaves out what is below.
+    /// Verifies as many matches as will be printed, and drops those below the threshold.
     fn verified_by(
         &self,
         mut answer: Answer,
@@ -139,7 +140,7 @@ impl Asking<'_> {
         Ok(Verified { answer, exact: Some(all_exact) })
     }
 
-    /// The same for a document that is stored.
+    /// Verifies the answer to a query by key.
     fn verified_by_key(&self, answer: Answer, key: &[u8]) -> nearkin::Result<Verified> {
         let Some(originals) = self.originals else { return Ok(Verified { answer, exact: None }) };
         let snapshot = self.index.snapshot();
@@ -151,20 +152,20 @@ impl Asking<'_> {
         self.verified_by(answer, |matches| matches.iter().map(one).collect())
     }
 
-    /// The least similarity of what is printed.
+    /// The minimum similarity of printed matches.
     fn threshold(&self) -> f64 {
         self.likeness.threshold
     }
 }
 
-/// An answer, and of each match what the documents themselves say, if that was asked for.
+/// An answer, with the exact similarity of each match if `--exact` was given.
 struct Verified {
     answer: Answer,
     exact: Option<Vec<Exact>>,
 }
 
 impl Verified {
-    /// Each match, and what its document says.
+    /// Each match with its exact similarity.
     fn matches(&self) -> impl Iterator<Item = (&Match, Option<Exact>)> {
         let exact = |at: usize| self.exact.as_ref().and_then(|all| all.get(at).copied());
         self.answer.matches.iter().enumerate().map(move |(at, found)| (found, exact(at)))
@@ -204,8 +205,8 @@ fn by_text(asking: &Asking<'_>, text: &str, output: &mut Output) -> Result<Ended
     print_one(asking, b"text", (&asking.verified(answer, Some(&asked))?, &nearest), output)
 }
 
-/// Prints the answer to the only query of a command. `again` is the query, to be asked once more if
-/// nothing was found.
+/// Prints the answer to the only query of a command. `again` repeats the query, to find the nearest
+/// candidates if nothing matched.
 fn print_one<'i>(
     asking: &Asking<'_>,
     name: &[u8],
@@ -237,7 +238,7 @@ fn print_one<'i>(
     Ok(Ended::Well)
 }
 
-/// The answer as a table, for people.
+/// Prints an answer as a table.
 fn print_table(
     asking: &Asking<'_>,
     verified: &Verified,
@@ -295,7 +296,7 @@ fn print_table(
     }
 }
 
-/// Names the candidates that come next, below the threshold.
+/// Names the nearest candidates below the threshold.
 fn note_nearest(asking: &Asking<'_>, query: nearkin::Query<'_>) -> Result<(), Failure> {
     let query = query.threshold(0.0).limit(NEAREST_MAX);
     let answer = match asking.candidates_max {
@@ -353,7 +354,7 @@ fn by_content(
     tally.report(asking.threshold(), output)
 }
 
-/// One file is asked like one text: its matches make a table, without its name.
+/// A query by a single file; its matches form a table without the file's name.
 fn by_file(
     asking: &Asking<'_>,
     reading: &Reading,
@@ -366,7 +367,7 @@ fn by_file(
     print_one(asking, &name, (&asked.answer(asking)?, &again), output)
 }
 
-/// What is asked for: with its text if that is compared, too.
+/// The content of a query, with its text if exact comparison needs it.
 enum Asked {
     Estimate(Signature),
     Exact(Original),
@@ -396,7 +397,7 @@ fn sketched(asking: &Asking<'_>, reading: &Reading, raw: Raw) -> Result<(Vec<u8>
     }
 }
 
-/// A query's name and its answer, or why it could not be asked.
+/// The name of a query with its answer, or the reason why it was skipped.
 type Answered = Result<(Vec<u8>, Verified), Skipped>;
 
 fn answer(asking: &Asking<'_>, reading: &Reading, raw: Raw) -> nearkin::Result<Answered> {
@@ -445,8 +446,8 @@ fn cells(found: &Match) -> [String; 3] {
     [similarity, format!("+-{:.3}", found.standard_error), visible(&found.key)]
 }
 
-/// Prints the answer to one of many queries: its name, and below it the matches. Nothing where
-/// nothing matched.
+/// Prints the answer to one of many queries: its name, then its matches. Prints nothing without
+/// matches.
 fn print_block(name: &[u8], answer: &Verified, output: &mut Output) -> Result<(), Failure> {
     if output.json() {
         return print_objects(name, answer, output);

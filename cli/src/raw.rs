@@ -1,6 +1,6 @@
-//! A document as it was read, where it was found, and why one is skipped.
+//! A document as read, where it was found, and why it may be skipped.
 //!
-//! Plain types that all who read documents share; knows nobody who reads, and no signature.
+//! Plain types shared by all modules that read documents. No signatures here.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use crate::output;
 /// The path that stands for stdin.
 pub(crate) const STDIN: &str = "-";
 
-/// A larger file or line is skipped, so that memory stays bounded: sketching takes up to ten
-/// times a document's size.
+/// A larger file or line is skipped to bound memory: sketching takes up to ten times a document's
+/// size.
 pub(crate) const DOCUMENT_BYTES_MAX: usize = 64 << 20;
 
-/// The library's limit, checked here so that one bad key does not refuse a whole batch.
+/// The library's limit on keys, checked early so that one bad key does not fail a whole batch.
 pub(crate) const KEY_BYTES_MAX: usize = 4_096;
 
-/// The same for an index of passages.
+/// The limit on keys in an index of passages.
 pub(crate) const PASSAGE_KEY_BYTES_MAX: usize = KEY_BYTES_MAX - 4;
 
-/// Whether a line ends in these bytes that is not blank: those are passed over, and what follows
-/// them may have to be waited for.
+/// Whether the bytes contain the end of a line that is not blank. Blank lines are skipped, and
+/// reading the line after them may block.
 pub(crate) fn has_line(bytes: &[u8]) -> bool {
     let end = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
     !bytes[..end].trim_ascii_start().is_empty()
@@ -31,22 +31,22 @@ pub(crate) fn has_line(bytes: &[u8]) -> bool {
 /// Where a document was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// A file, and the name it goes by: a key, or the name of a query.
+    /// A file, and its name: the key, or the name of a query.
     File { path: PathBuf, name: Vec<u8> },
     /// A line of JSON, counted from 1 in each file.
     Line { file: Arc<str>, number: u64 },
-    /// A set of the rows of a table.
+    /// A set grouped from table rows.
     Set { key: Vec<u8> },
 }
 
-/// A document as read: its bytes, or why there are none.
+/// A document as read: its bytes, or the reason why there are none.
 #[derive(Debug)]
 pub(crate) struct Raw {
     pub(crate) origin: Origin,
     pub(crate) body: Result<Vec<u8>, Reason>,
 }
 
-/// A document that cannot be indexed; the others are.
+/// A document that cannot be indexed; the run continues with the others.
 #[derive(Debug)]
 pub(crate) struct Skipped {
     pub(crate) origin: Origin,
@@ -56,29 +56,29 @@ pub(crate) struct Skipped {
 /// Why a document is skipped, in the words of the summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// Not text: by what it is told.
+    /// Not text; names the evidence.
     Binary(String),
-    /// A format that this build, or any, does not read.
+    /// A file format that this build, or every build, does not read.
     Format(String),
-    /// A parser that failed, was given up, or could not be started: the next time it may succeed.
+    /// A parser failed, hit its limits or could not be started; a retry may succeed.
     Failed(String),
-    /// Nothing that could be compared.
+    /// The document has no content to compare.
     Empty,
-    /// The operating system's words.
+    /// The message of the operating system.
     Unreadable(String),
     TooLarge,
     /// A link or a device inside a folder.
     NotAFile(&'static str),
-    /// Not the JSON that was expected.
+    /// The line is not the expected JSON.
     BadLine(String),
-    /// A key that the index cannot hold.
+    /// The index cannot hold such a key.
     BadKey(String),
-    /// `nearkin mirror` found a document under this key that it does not own.
+    /// `nearkin mirror` found a document of another owner under this key.
     Taken,
 }
 
 impl Reason {
-    /// What kind of reason it is, to count by.
+    /// The kind of reason, for counting.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Binary(_) => "binary",
@@ -100,7 +100,7 @@ impl Reason {
             Self::TooLarge => format!("more than {}", output::bytes(DOCUMENT_BYTES_MAX as u64)),
             Self::NotAFile(what) => (*what).to_owned(),
             Self::Taken => "its document has a payload of somebody's own, and stays".to_owned(),
-            // It may quote what was read.
+            // The detail may quote untrusted input.
             Self::BadLine(detail) | Self::Format(detail) | Self::Failed(detail) => {
                 output::visible(detail.as_bytes())
             }
@@ -117,7 +117,7 @@ impl std::fmt::Display for Skipped {
     }
 }
 
-/// The documents of a chunk up to the first that is skipped, if that is an error; and the error.
+/// With `strict`: the documents before the first skipped one, and the error for that one.
 pub(crate) fn strictly<T>(
     strict: bool,
     mut chunk: Vec<Result<T, Skipped>>,
@@ -129,7 +129,7 @@ pub(crate) fn strictly<T>(
     (chunk, skipped.map_or(Ok(()), |one| Err(stopped_at(&one))))
 }
 
-/// That a document is skipped, as an error.
+/// The error of `--strict` for a skipped document.
 pub(crate) fn stopped_at(skipped: &Skipped) -> Failure {
     Failure::new(
         skipped.to_string().replacen("skipped", "--strict: stopped at", 1),
@@ -137,14 +137,14 @@ pub(crate) fn stopped_at(skipped: &Skipped) -> Failure {
     )
 }
 
-/// Skipped documents of which one note says all: one each, and runs of lines with the same fault,
-/// since a field named wrongly makes every line of a file bad.
+/// Groups skipped documents for messages: consecutive lines with the same fault share a note,
+/// because one wrong field name makes every line of a file bad.
 pub(crate) fn runs(skipped: &[Skipped]) -> impl Iterator<Item = &[Skipped]> {
     skipped
         .chunk_by(|one, next| one.reason == next.reason && is_next_line(&one.origin, &next.origin))
 }
 
-/// What to say of such a run.
+/// The note for such a group.
 pub(crate) fn note(run: &[Skipped]) -> String {
     let (first, last) = (&run[0], &run[run.len() - 1]);
     let what = match (&first.origin, &last.origin) {
@@ -167,8 +167,8 @@ fn is_next_line(one: &Origin, next: &Origin) -> bool {
     }
 }
 
-/// The key of a file: its path without `.`, empty parts and `folder/..`, with `/` between parts.
-/// Lexical: asks no file system, so links do not matter and the key depends on the words alone.
+/// The key of a file: its path without `.`, empty parts and `folder/..`, with `/` as separator.
+/// Purely lexical: links are not resolved, so the key depends on the given words alone.
 pub(crate) fn key_of(path: &Path) -> Vec<u8> {
     let mut parts: Vec<&[u8]> = Vec::new();
     let mut root: Vec<u8> = Vec::new();
@@ -181,7 +181,7 @@ pub(crate) fn key_of(path: &Path) -> Vec<u8> {
                 Some(&last) if last != b".." => {
                     parts.pop();
                 }
-                // Above the root is the root; above where we are is `..`.
+                // The parent of the root is the root; the parent of the current directory is `..`.
                 _ if root.is_empty() => parts.push(b".."),
                 _ => {}
             },
@@ -192,7 +192,7 @@ pub(crate) fn key_of(path: &Path) -> Vec<u8> {
     root
 }
 
-/// The path that a key stands for.
+/// The path of the file with this key.
 pub(crate) fn path_of(key: &[u8]) -> PathBuf {
     #[cfg(unix)]
     {

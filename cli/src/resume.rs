@@ -1,8 +1,9 @@
-//! How far `nearkin add` has come in files of lines: a note in the index's folder, so that the
-//! same command goes on there after it was interrupted.
+//! Checkpoints of `nearkin add` for files of lines: a small file in the index folder, from which
+//! the same command continues after an interruption.
 //!
-//! Written only after what it counts is durable, so it never runs ahead of the index; lost or
-//! torn, lines are read again, which changes nothing. The engine knows nothing of it.
+//! The checkpoint is written only after the lines it covers are durable, so it never runs ahead of
+//! the index. If it is lost or torn, lines are read again, which changes nothing. The library
+//! ignores the file.
 
 use std::path::{Path, PathBuf};
 
@@ -15,29 +16,29 @@ use crate::input::{Input, Position};
 use crate::lines::Fields;
 use crate::output::{self, grouped};
 
-/// The note's name in the folder of the index.
+/// Name of the checkpoint in the index folder.
 const NAME: &str = "adding";
 
-/// Notes of another version are no notes.
+/// Checkpoints of other versions are ignored.
 const VERSION: u32 = 2;
 
-/// Where a run over some files is.
+/// A checkpoint of a run over some files.
 #[derive(Serialize, Deserialize)]
 struct Note {
     version: u32,
-    /// Identity of the index and of its folder: another index, or a copy, may take the place
-    /// of either while a run goes on.
+    /// Identity of the index and of its folder: during the run, another index or a copy may take
+    /// its place.
     index: [u8; 16],
     folder: Identity,
     files: Vec<InputFile>,
     fields: Fields,
     position: Position,
-    /// The last change that was durable by then: an index that has gone back to an older state
-    /// does not hold what was read before the position.
+    /// The last durable change at the checkpoint. An index restored to an older state lacks lines
+    /// before the position, so the checkpoint does not apply to it.
     change: u64,
 }
 
-/// Keeps the note of one run.
+/// Reads and writes the checkpoint of one run.
 pub(crate) struct Resume {
     folder: NoteFolder,
     files: Vec<InputFile>,
@@ -45,8 +46,8 @@ pub(crate) struct Resume {
 }
 
 impl Resume {
-    /// Looks for the note of a run over the same files, and lets `input` go on from there. None
-    /// where there can be no note: not lines, or from where they cannot be read twice.
+    /// Looks for a checkpoint of the same files and moves `input` to its position. Returns `None`
+    /// if the input supports no checkpoints: it is not lines, or cannot be read twice.
     pub(crate) fn find(
         dir: &Path,
         paths: &[PathBuf],
@@ -83,7 +84,7 @@ impl Resume {
         Ok(files.map(|files| Self { folder, files, fields: fields.clone() }))
     }
 
-    /// Notes that all before a position is durable.
+    /// Records that everything before a position is durable.
     pub(crate) fn reached(&self, position: Option<Position>, index: &Index) {
         let Some(position) = position else { return };
         let note = Note {
@@ -96,12 +97,12 @@ impl Resume {
             change: index.durable_change(),
         };
         if self.folder.is_there() {
-            // Without it the next run reads more, no worse.
+            // Without a checkpoint the next run only reads more lines.
             let _ = checkpoint::store(&self.folder.file(NAME), &note, false);
         }
     }
 
-    /// The run has come to its end: it is not to be gone on with.
+    /// Deletes the checkpoint: the run is complete.
     pub(crate) fn finish(&self) {
         if self.folder.is_there() {
             checkpoint::remove(&self.folder.file(NAME));

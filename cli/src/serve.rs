@@ -1,6 +1,6 @@
-//! `nearkin serve`: the index behind HTTP, for programs in other languages and for browsers.
+//! `nearkin serve`: serves the index over HTTP to other programs and to browsers.
 //!
-//! Knows how the server starts and stops. `serve/routes.rs` has all it answers to.
+//! This module starts and stops the server. `serve/routes.rs` lists the routes.
 
 mod answers;
 mod asking;
@@ -44,18 +44,18 @@ use crate::output::{self, Output, counted, grouped};
 use door::Door;
 use shared::{Limits, Shared};
 
-/// How long answers may take to reach those who asked, once all are made.
+/// Time for sending the last answers after all requests are done.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Threads that work on requests; what finds none waits. The allocator keeps a few pages of every
-/// size for each: with one for every request that is let in, 64, that was most of the server's
-/// memory, and it took an hour to fill. Enough for their writes to share a sync.
+/// Threads that run requests; a request that finds none waits for its turn. The allocator keeps a
+/// few pages of each size per thread: with 64 threads, one per admitted request, they made up most
+/// of the server's memory. 16 writers are enough to share a sync.
 const THREADS_MAX: usize = 16;
 
-/// How often it is looked whether all is done.
+/// Polling interval while waiting for the last requests.
 const TICK: Duration = Duration::from_millis(20);
 
-/// The server at work.
+/// The task that runs the server.
 type Server = JoinHandle<io::Result<()>>;
 
 #[derive(Serialize)]
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
     let mut shared = Shared::new(index, title, limits, token, args.listen.ip().is_loopback());
     shared.originals = originals;
     let shared = Arc::new(shared);
-    // Without any it would panic; with few it does what it can.
+    // rayon panics if it cannot start a thread; fail with a message instead.
     crate::threads::check()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .max_blocking_threads(limits.requests_max.min(THREADS_MAX))
@@ -126,7 +126,7 @@ pub(crate) fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
     Ok(Ended::Well)
 }
 
-/// Where texts can be read again, if clients may.
+/// Access to the original texts, if clients may read them.
 fn originals(args: &Serve, index: &Index) -> Result<Option<Originals>, Failure> {
     if !args.texts {
         return Ok(None);
@@ -136,7 +136,7 @@ fn originals(args: &Serve, index: &Index) -> Result<Option<Originals>, Failure> 
     Originals::new(Reading::new(index.sketcher(), fields), &given).map(Some)
 }
 
-/// Answers until a signal comes, and then finishes what runs.
+/// Serves requests until a signal arrives, then finishes the running ones.
 async fn serve(
     listen: SocketAddr,
     shared: &Arc<Shared>,
@@ -148,7 +148,7 @@ async fn serve(
             "choose another address or port with --listen; port 0 takes a free one",
         )
     };
-    // Before anybody is told that it listens: a signal must not be missed.
+    // Installed before the address is printed, so that no signal is missed.
     let mut signals = Signals::new().map_err(refused)?;
     let listener = TcpListener::bind(listen).await.map_err(refused)?;
     let listening = listener.local_addr().map_err(refused)?;
@@ -157,7 +157,7 @@ async fn serve(
     let (stop, stopping) = oneshot::channel::<()>();
     let server = axum::serve(Door::new(listener, patience), routes);
     let server = server.with_graceful_shutdown(async move {
-        // An error is the sender gone, and then it is time, too.
+        // An error means that the sender is gone, which also means: stop.
         let _ = stopping.await;
     });
     let server = tokio::spawn(async move { server.await });
@@ -181,8 +181,8 @@ async fn serve(
     ended
 }
 
-/// Waits for the server's end, but for no connection that only begins to ask, and for no request
-/// longer than one may take.
+/// Waits until the server has ended; not for connections that are only sending a request, and no
+/// longer than the maximum time of a request.
 async fn finished(shared: &Shared, server: Server) -> Result<(), Failure> {
     let end = Instant::now() + shared.limits.timeout + GRACE;
     let mut busy = Instant::now();
@@ -201,14 +201,14 @@ async fn finished(shared: &Shared, server: Server) -> Result<(), Failure> {
         if working || shared.metrics.running() > 0 {
             busy = now;
         }
-        // The last answers are on their way for a moment after they are made.
+        // Answers need a moment to be sent after they are made.
         if now >= end || now - busy >= GRACE {
             return Ok(());
         }
     }
 }
 
-/// SIGINT and SIGTERM; where there is no such thing, Ctrl-C.
+/// SIGINT and SIGTERM; on systems without them, Ctrl-C.
 struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,

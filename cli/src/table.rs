@@ -1,42 +1,44 @@
-//! A table that is printed while it is still being made.
+//! Prints a table row by row, before all rows are known.
 //!
-//! By hand: `comfy-table` 8.0.1 holds all rows until the last is there, 1.6 GB for a million pairs,
-//! and wraps long cells over several lines, which `cut`, `sort` and `awk` cannot read.
+//! Own code, because `comfy-table` 8.0.1 holds all rows until the last one is known (1.6 GB for a
+//! million pairs) and wraps long cells over several lines, which `cut`, `sort` and `awk` cannot
+//! read.
 //!
-//! Knows columns and their widths, not what they mean. On a terminal no row is wider than it: long
-//! cells are cut in the middle. Anywhere else everything is printed whole.
+//! This module knows columns and widths, not their meaning. On a terminal no row is wider than the
+//! screen: long cells are shortened in the middle. In files and pipes everything is printed in
+//! full.
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// Rows that are held back to find how wide the columns are; later rows may stick out.
+/// Rows buffered to determine the column widths; later rows may be wider.
 const ROWS_HELD_MAX: usize = 200;
 
-/// Off the terminal a wider cell does not push all others to the right, only those of its own row.
+/// Without a terminal: a cell wider than this shifts only its own row.
 const WIDTH_MAX: usize = 60;
 
-/// What a cell is never cut below.
+/// Cells are never shortened below this width.
 const WIDTH_MIN: usize = 8;
 
-/// Between two columns.
+/// Separator between columns.
 const GAP: &str = "  ";
 
-/// Stands for what was cut out.
+/// Replaces the part cut out of a cell.
 const CUT: &str = "...";
 
-/// A column's title, and whether its cells are numbers, which stand at the right.
+/// A column's title, and the alignment of its cells.
 pub(crate) type Column = (&'static str, Align);
 
-/// The side at which a column's cells stand. Those at the right are never cut.
+/// Alignment of a column. Right-aligned cells (numbers) are never shortened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
     Left,
     Right,
 }
 
-/// Prints nothing at all, not even titles, when there is no row.
+/// A table of N columns. Without rows it prints nothing, not even titles.
 pub(crate) struct Table<const N: usize> {
     columns: [Column; N],
     widths: [usize; N],
@@ -66,7 +68,7 @@ impl<const N: usize> Table<N> {
         if self.held.len() == ROWS_HELD_MAX { self.release(output) } else { Ok(()) }
     }
 
-    /// Prints what is still held back.
+    /// Prints the buffered rows.
     pub(crate) fn finish(mut self, output: &mut Output) -> Result<(), Failure> {
         if self.printing || self.held.is_empty() { Ok(()) } else { self.release(output) }
     }
@@ -81,7 +83,7 @@ impl<const N: usize> Table<N> {
         Ok(())
     }
 
-    /// The widths that make a row fit: the widest of those that may be cut give way.
+    /// Column widths that fit the screen: the widest column that may be shortened is reduced first.
     fn fitting(&self, mut widths: [usize; N], room: Option<usize>) -> [usize; N] {
         let Some(room) = room else { return widths };
         let gaps = GAP.len() * N.saturating_sub(1);
@@ -118,7 +120,7 @@ impl<const N: usize> Table<N> {
     }
 }
 
-/// A text without its middle, in so many columns of a terminal: names differ at both ends.
+/// Shortens a text in the middle to a display width, because names differ at both ends.
 fn cut(text: &str, width: usize) -> String {
     let half = width.saturating_sub(CUT.len()) / 2;
     let mut used = 0;
@@ -131,7 +133,7 @@ fn cut(text: &str, width: usize) -> String {
     let mut used = 0;
     let tail: Vec<char> =
         text.chars().rev().take_while(|one| fits(&mut used, room, *one)).collect();
-    // A mark without its letter would stand on the last dot.
+    // A combining mark without its letter would attach to the last dot.
     let tail = tail.into_iter().rev().skip_while(|one| one.width() == Some(0));
     head + CUT + &tail.collect::<String>()
 }
@@ -155,7 +157,7 @@ mod tests {
         let wide = "\u{6f22}".repeat(20);
         assert_eq!(cut(&wide, 12).width(), 11, "half of one cannot be shown");
         assert_eq!(cut(&wide, 11).width(), 11);
-        // A letter and its accent stay together.
+        // A letter and its combining accent stay together.
         let accents = "e\u{301}".repeat(20);
         for width in 8..20 {
             let cut = cut(&accents, width);

@@ -1,4 +1,4 @@
-//! Starts threads where a refusal by the system can still be told as an error.
+//! Starts threads, and reports a refusal by the system as an error instead of a panic.
 
 use std::error::Error as _;
 use std::fmt::Display;
@@ -7,27 +7,28 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use crate::failure::Failure;
 
-/// Starts the pool that rayon works in, which would panic later if it could not. Costs nothing
-/// once it has started.
+/// Starts rayon's global pool, which would otherwise panic at first use if threads are refused.
+/// Does nothing once the pool runs.
 pub(crate) fn start_pool() -> Result<(), Failure> {
     static STARTED: OnceLock<Result<(), String>> = OnceLock::new();
     let start = || match rayon::ThreadPoolBuilder::new().build_global() {
-        // Without a cause it is there already.
+        // An error without a source means that the pool already runs.
         Err(error) if error.source().is_some() => Err(error.to_string()),
         _ => Ok(()),
     };
     STARTED.get_or_init(start).clone().map_err(refused)
 }
 
-/// Starts a thread and lets it end: what starts one next and would panic, or say nothing, can.
+/// Starts and joins one thread, as a test before calling a library that would panic, or stay
+/// silent, if it cannot start threads.
 pub(crate) fn check() -> Result<(), Failure> {
     let thread = Builder::new().spawn(|| ()).map_err(refused)?;
-    // It does nothing that could panic.
+    // The thread does nothing that could panic.
     let _ = thread.join();
     Ok(())
 }
 
-/// Starts a thread of a scope.
+/// Spawns a scoped thread.
 pub(crate) fn scoped<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() -> T + Send + 'scope,
@@ -35,7 +36,7 @@ pub(crate) fn scoped<'scope, T: Send + 'scope>(
     Builder::new().spawn_scoped(scope, work).map_err(refused)
 }
 
-/// The system has refused a thread.
+/// The error for a refused thread.
 pub(crate) fn refused(error: impl Display) -> Failure {
     Failure::new(
         format!("cannot start a thread: {error}"),

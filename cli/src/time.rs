@@ -1,11 +1,11 @@
-//! Times on the command line. Knows the calendar, no clock.
+//! Parses and prints times for the command line. Uses the calendar, never the clock.
 
 use std::time::Duration;
 
 /// Milliseconds in a day.
 pub(crate) const DAY_MS: u64 = 86_400_000;
 
-/// Reads a time: a day or a second in UTC, or milliseconds since 1970.
+/// Parses a time: a day or a second in UTC, or milliseconds since 1970.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
     if let Ok(ms) = text.parse() {
         return Ok(ms);
@@ -15,7 +15,7 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
     })
 }
 
-/// Reads a length of time: a number and s, m, h, d or w, as 90d.
+/// Parses a duration: a number with s, m, h, d or w, such as 90d.
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
     let wrong = || "must be a number and a unit: 90d (days), or with s, m, h, w".to_owned();
     let (number, unit) = text.split_at_checked(text.len().wrapping_sub(1)).ok_or_else(wrong)?;
@@ -31,10 +31,10 @@ pub(crate) fn span(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs(number.saturating_mul(seconds)))
 }
 
-/// The day of a time, in UTC: 2024-12-31.
+/// Formats a time as a day in UTC: 2024-12-31.
 pub(crate) fn day(ms: u64) -> String {
-    // Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": years from March on, in
-    // eras of 400 years.
+    // Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": years start in March, in eras
+    // of 400 years.
     let days = ms / DAY_MS + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);
     let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -62,7 +62,7 @@ fn parse_date(text: &str) -> Option<u64> {
     Some(days * DAY_MS + ((hour * 60 + minute) * 60 + second) * 1_000)
 }
 
-/// Three numbers of so many digits.
+/// Three numbers with these digit counts.
 fn fields(text: &str, between: char, digits: [usize; 3]) -> Option<[u64; 3]> {
     let mut parts = text.split(between);
     let mut fields = [0; 3];

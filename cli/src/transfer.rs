@@ -1,6 +1,6 @@
-//! `nearkin export`, `import` and `rebuild`: documents from one place to another, as they are.
+//! `nearkin export`, `import` and `rebuild`: move documents between indexes and files, unchanged.
 //!
-//! Knows what is counted and said, not how files or indexes hold documents.
+//! This module counts and reports. File formats are in `exchange`.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::opened;
 use crate::output::{self, Output, counted, grouped};
 use crate::progress::{Progress, Unit};
 
-/// Well below the 16 MiB that the library takes by default.
+/// Well below the 16 MiB that the library accepts by default.
 const BATCH_BYTES_MAX: usize = 4 << 20;
 
 #[derive(Serialize)]
@@ -46,7 +46,7 @@ pub(crate) fn export(args: &Export, output: &mut Output) -> Result<Ended, Failur
     drop(progress);
     let exported = &args.out.display().to_string();
     if args.out.as_os_str() == "-" {
-        // Nothing that a reader of the lines would stumble over.
+        // Printed to stderr, so that stdout has nothing but lines.
         output::note(format!("{} exported", counted(documents, "document")));
     } else if output.json() {
         output.object(&ExportedObject { exported, documents })?;
@@ -56,11 +56,11 @@ pub(crate) fn export(args: &Export, output: &mut Output) -> Result<Ended, Failur
     Ok(Ended::Well)
 }
 
-/// What became of documents that came from elsewhere.
+/// Counts of imported documents.
 #[derive(Debug, Default, Serialize)]
 struct Counts {
     inserted: u64,
-    /// Including those replaced by a later document of the same source.
+    /// Includes documents replaced by a later document of the same source.
     replaced: u64,
     unchanged: u64,
 }
@@ -94,7 +94,7 @@ pub(crate) fn import(args: &Import, output: &mut Output) -> Result<Ended, Failur
 
 struct Importing<'a> {
     dir: &'a Path,
-    /// None until the first source says with which parameters to create it.
+    /// `None` until the first source determines the parameters.
     index: Option<Index>,
     counts: Counts,
 }
@@ -153,7 +153,7 @@ impl Importing<'_> {
                 progress.reached(documents);
             }
         };
-        // What was read before a failure is written all the same.
+        // Documents read before a failure are still written.
         self.counts.write(index, batch)?;
         read?;
         match header.documents() {
@@ -171,7 +171,7 @@ impl Importing<'_> {
     }
 }
 
-/// The index to import into: opened, or created with the parameters of what is imported.
+/// Opens the target index, or creates it with the parameters of the source.
 fn open<'a>(
     index: &'a mut Option<Index>,
     dir: &Path,
@@ -201,7 +201,7 @@ fn open<'a>(
 }
 
 impl Counts {
-    /// Whether nothing was done.
+    /// Whether nothing was changed.
     fn is_none(&self) -> bool {
         self.inserted + self.replaced + self.unchanged == 0
     }

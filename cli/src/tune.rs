@@ -1,6 +1,6 @@
-//! `nearkin tune`: which bands to choose, by the numbers and by documents.
+//! `nearkin tune`: compares band settings, in theory and on sample documents, and recommends one.
 //!
-//! Knows how choices are shown and which one is recommended. Changes no index.
+//! This module shows the choices. It changes no index.
 
 mod advice;
 mod advised;
@@ -35,10 +35,10 @@ use choices::Choice;
 use plot::Curve;
 use sample::{Agreement, Costs, Reservoir, Sample};
 
-/// More others compared with each document than this make queries slow.
+/// A choice that compares each document with more others than this makes queries slow.
 const COMPARED_MAX: f64 = 1_000.0;
 
-/// How many of a hundred known pairs may lie below a threshold that is chosen for them.
+/// When the threshold is derived from known pairs: how many of a hundred may lie below it.
 const BELOW: usize = 5;
 
 pub(crate) fn run(args: &Tune, output: &mut Output) -> Result<Ended, Failure> {
@@ -99,7 +99,7 @@ fn input_of(args: &Tune) -> Result<Option<Input>, Failure> {
     }
 }
 
-/// Pairs of keys, one a line.
+/// Reads pairs of keys, one per line.
 fn known_pairs(path: &Path) -> Result<Vec<sample::Pair>, Failure> {
     let (name, reader) = files::open(path)?;
     let mut lines = Lines::new(&name, reader);
@@ -125,7 +125,7 @@ fn known_pairs(path: &Path) -> Result<Vec<sample::Pair>, Failure> {
     Ok(pairs)
 }
 
-/// Reads the documents and keeps some of them, all that are named in pairs among them.
+/// Reads the documents and keeps a sample, which includes all documents of the known pairs.
 fn read(
     args: &Tune,
     params: &Params,
@@ -133,7 +133,7 @@ fn read(
     known: &[sample::Pair],
 ) -> Result<(Sample, Vec<Looks>), Failure> {
     let named: HashSet<&[u8]> = known.iter().flat_map(|(a, b)| [&**a, &**b]).collect();
-    // Rows of 8 bits are the high bytes of those of 16.
+    // 8-bit rows are the high bytes of 16-bit rows, so one sketch serves both.
     let wide = params.to_builder().lane_bits(16).build()?;
     let reading = Reading::new(Sketcher::new(&wide), input::fields(&args.lines, &wide)?);
     let (unit, total) = input.size();
@@ -175,8 +175,7 @@ fn read(
     Ok((sample, looks))
 }
 
-/// Parameters for pairs that are known: those given, at the threshold that most pairs reach if
-/// none was given.
+/// Parameters for known pairs: as given; without a threshold, one that most pairs reach.
 fn for_known(
     args: &Tune,
     params: Params,
@@ -227,17 +226,17 @@ struct Sampled {
 }
 
 impl Sampled {
-    /// Other documents compared with each, of the sample.
+    /// Average number of comparisons per sample document.
     fn each(&self, at: usize) -> f64 {
         self.costs.each[at].compared as f64 / self.costs.queries as f64
     }
 
-    /// The same among a million documents of the kind.
+    /// The same average, extrapolated to a million documents.
     fn per_million(&self, compared: u64) -> f64 {
         compared as f64 / self.costs.pairs as f64 * 1e6
     }
 
-    /// The share of the known pairs that are returned.
+    /// The fraction of the known pairs that a choice returns.
     fn known_found(&self, choice: &Choice) -> Option<f64> {
         let bar = choice.params.equal_rows_min(choice.params.threshold());
         let found = self
@@ -261,10 +260,10 @@ struct ChoiceObject {
     lane_bits: u32,
     hashes: usize,
     recommended: bool,
-    /// The chance that a pair is compared whose similarity is the threshold, and half of it.
+    /// Probability that a pair at the threshold is compared.
     compared_at_threshold: f64,
     compared_at_half: f64,
-    /// The chance that a pair 0.1 above the threshold is returned.
+    /// Probability that a pair 0.1 above the threshold is returned.
     returned_above: f64,
     bytes_per_document: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -280,8 +279,7 @@ struct ChoiceObject {
 }
 
 impl Findings {
-    /// The rule's choice, unless longer bands find as many of the known pairs as are wanted: then
-    /// the longest of these.
+    /// The rule's choice; or, if longer bands find enough of the known pairs, the longest of these.
     fn recommended(&self) -> usize {
         let default = self.choices.iter().position(|choice| choice.is_default).unwrap_or(0);
         let Some(sampled) = &self.sampled else { return default };
@@ -291,7 +289,7 @@ impl Findings {
         (0..default).find(|at| found(*at).is_some_and(|found| found >= enough)).unwrap_or(default)
     }
 
-    /// How many others of the sample are near-copies of a document, on average.
+    /// Average number of near-duplicates per sample document.
     fn copies(&self, recommended: usize) -> Option<f64> {
         let costs = &self.sampled.as_ref()?.costs;
         let cost = costs.each[recommended];
@@ -399,7 +397,7 @@ impl Findings {
         Ok(())
     }
 
-    /// Warns of what the user would find out later.
+    /// Prints warnings about the recommended choice.
     fn advise(&self, recommended: usize) {
         let Some(sampled) = &self.sampled else {
             output::note(
@@ -427,7 +425,7 @@ impl Findings {
     }
 }
 
-/// A chance in percent, never rounded up to certainty.
+/// A probability in percent, rounded down so that it never shows 100 %.
 fn percent(chance: f64) -> String {
     let text = format!("{:.1} %", 100.0 * chance);
     if text == "100.0 %" && chance < 1.0 { "> 99.9 %".to_owned() } else { text }
@@ -440,7 +438,7 @@ fn rate(rate: f64) -> String {
     if rate > 0.0 && rate < 10.0 { format!("{rate:.1}") } else { grouped(whole) }
 }
 
-/// The options that create an index of these parameters.
+/// The command-line options that create an index with these parameters.
 fn options(params: &Params) -> String {
     let standard = Params::for_threshold(params.threshold()).build();
     let mut options = vec![format!("--threshold {}", params.threshold())];

@@ -1,18 +1,18 @@
-//! What the pages of the report and of the server share: one look, one script for texts side by
-//! side. Plain text of CSS and JavaScript.
+//! CSS and JavaScript shared by the pages of the report and of the server: one look, and one script
+//! that shows two texts side by side.
 
-/// The look of all pages.
+/// The style of all pages.
 pub(crate) const STYLE: &str = include_str!("web/style.css");
-/// Elements, numbers, times, keys, the theme.
+/// JavaScript helpers: elements, numbers, times, keys, the theme.
 pub(crate) const BASE: &str = include_str!("web/base.js");
-/// Two texts: jsdiff, which words differ, and how that is shown. Needs [`BASE`].
+/// JavaScript for two texts: jsdiff, word differences, and their display. Needs [`BASE`].
 pub(crate) const TEXTS: [&str; 3] = [
     include_str!("web/vendor/jsdiff-8.0.4.min.js"),
     include_str!("web/words.js"),
     include_str!("web/beside.js"),
 ];
 
-/// Scripts as one: in strict mode, and one function, so that nothing of it is global.
+/// Joins scripts into one function in strict mode, so that nothing becomes global.
 pub(crate) fn script(parts: &[&str]) -> String {
     ["(() => {\n\"use strict\";\n", &parts.concat(), "})();\n"].concat()
 }

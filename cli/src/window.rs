@@ -1,21 +1,21 @@
-//! How many bytes of documents are in work at the same time: the reader waits for the workers.
+//! A limit on the bytes of documents in progress: the reader blocks until the workers catch up.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// More bytes than these are in work only if they are one document.
+/// The limit; only a single document may exceed it.
 const BYTES_MAX: usize = 32 << 20;
 
 /// Smaller documents are not counted: their number is bounded anyway.
 const COUNTED: usize = 64 << 10;
 
-/// Bytes in work, and whether anybody works.
+/// Bytes in progress, and whether the workers still run.
 #[derive(Debug, Default)]
 struct State {
     bytes: usize,
     closed: bool,
 }
 
-/// A bound of the bytes in work.
+/// A limit on the bytes in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     state: Mutex<State>,
@@ -23,12 +23,12 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Whether a document of so many bytes would have to wait.
+    /// Whether a document of this size would have to wait.
     pub(crate) fn is_full_for(&self, bytes: usize) -> bool {
         bytes >= COUNTED && is_full_for(&self.lock(), bytes)
     }
 
-    /// Waits until a document fits.
+    /// Blocks until a document of this size fits.
     pub(crate) fn enter(&self, bytes: usize) {
         if bytes < COUNTED {
             return;
@@ -37,7 +37,7 @@ impl Window {
         fits.unwrap_or_else(PoisonError::into_inner).bytes += bytes;
     }
 
-    /// A document is done.
+    /// Releases the bytes of a finished document.
     pub(crate) fn leave(&self, bytes: usize) {
         if bytes < COUNTED {
             return;
@@ -46,7 +46,7 @@ impl Window {
         self.changed.notify_all();
     }
 
-    /// From now on nobody works, and nothing waits.
+    /// Lifts the limit: the workers are gone, and the reader must not block forever.
     fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
@@ -61,7 +61,7 @@ fn is_full_for(state: &State, bytes: usize) -> bool {
     !state.closed && state.bytes > 0 && state.bytes.saturating_add(bytes) > BYTES_MAX
 }
 
-/// Closes a window when the worker ends, however it does.
+/// Closes a window on drop, also when the worker panics.
 pub(crate) struct Closing<'a>(pub(crate) &'a Window);
 
 impl Drop for Closing<'_> {
@@ -87,7 +87,7 @@ mod tests {
             scope.spawn(|| {
                 window.enter(COUNTED);
                 done.send(()).unwrap();
-                // Beside the small one it does not fit.
+                // Blocks: it does not fit beside the small document.
                 window.enter(BYTES_MAX);
                 done.send(()).unwrap();
             });

@@ -1,4 +1,4 @@
-//! What stands before the documents: the parameters, and how many follow.
+//! The header of an export: parameters, and the number of documents.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 
-/// What the header begins with, so that other files are told apart.
+/// First field of the header; identifies an export.
 const MAGIC: &str = "export";
-/// The version that is written, and the only one that is read.
+/// The version written, and the only one read.
 const VERSION: u32 = 1;
 
-/// What stands before the documents.
+/// The header of an export.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Header {
     nearkin: String,
     version: u32,
-    /// How many documents follow; who takes some out leaves it out.
+    /// The number of documents; programs that filter an export omit it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     documents: Option<u64>,
-    /// Numbers as text, so that no reader rounds them.
+    /// Numbers are stored as text, so that JSON parsers cannot round them.
     parameters: BTreeMap<String, String>,
 }
 
@@ -45,7 +45,8 @@ impl Header {
         ];
         let stop: Vec<&str> = params.stop_words().collect();
         let stop = (!stop.is_empty()).then(|| ("stop", stop.join("\n")));
-        // Left out where the booleans say it, so that what is older reads the file.
+        // Omitted where the older booleans express the same, so that older versions can read the
+        // file.
         let fold = matches!(params.normalise(), Normalise::Fold(_));
         let fold = fold.then(|| ("normalise", params.normalise().to_string()));
         let pairs = pairs.into_iter().chain(stop).chain(fold);
@@ -77,12 +78,12 @@ impl Header {
         serde_json::to_string(self).map_err(|error| Failure::new(error.to_string(), ""))
     }
 
-    /// How many documents there should be.
+    /// The expected number of documents, if known.
     pub(crate) fn documents(&self) -> Option<u64> {
         self.documents
     }
 
-    /// The parameters, exactly: they must have the id that the header says.
+    /// The exact parameters; they must match the id in the header.
     pub(crate) fn params(&self, name: &str) -> Result<Params, Failure> {
         let normalise = if self.parameters.contains_key("normalise") {
             self.value("normalise", name)?

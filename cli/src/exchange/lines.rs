@@ -1,6 +1,6 @@
-//! An export as lines of JSON: the header, then one object a document.
+//! An export as JSON lines: the header, then one object per document.
 //!
-//! Bytes that are not UTF-8 stand in hexadecimal digits under another name.
+//! Bytes that are not UTF-8 are stored as hexadecimal digits in a second field.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -15,10 +15,10 @@ use crate::files;
 use crate::lines::Lines;
 use crate::raw::Origin;
 
-/// A document as it stands on a line.
+/// A document as stored on a line.
 #[derive(Serialize, Deserialize)]
 struct Line {
-    /// Either this, or `key_hex` where the key is not UTF-8.
+    /// Exactly one of `key` and `key_hex` is present; `key_hex` if the key is not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,16 +26,16 @@ struct Line {
     /// Milliseconds UTC.
     time: u64,
     shingle_count: u32,
-    /// The rows as stored, in hexadecimal digits.
+    /// The stored rows, in hexadecimal digits.
     signature: String,
-    /// Either this, or `payload_hex`, or none of them where there is no payload.
+    /// At most one of `payload` and `payload_hex` is present; none without a payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     payload: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     payload_hex: Option<String>,
 }
 
-/// Bytes as text, or else as digits.
+/// Bytes as text if they are UTF-8, else as hexadecimal digits.
 fn text_or_hex(bytes: Vec<u8>) -> (Option<String>, Option<String>) {
     match String::from_utf8(bytes) {
         Ok(text) => (Some(text), None),
@@ -96,7 +96,7 @@ impl Line {
     }
 }
 
-/// Writes lines.
+/// Writes an export as lines.
 pub(crate) struct Writer {
     out: BufWriter<Out>,
 }
@@ -157,7 +157,7 @@ impl Writer {
         match self.out.into_inner() {
             Ok(Out::File(target)) => target.finish(),
             Ok(Out::Stdout(_)) => Ok(()),
-            // It was flushed: nothing is left that could fail.
+            // The buffer was flushed, so the error has no unwritten data.
             Err(error) => Err(Failure::printing(error.error())),
         }
     }
@@ -170,7 +170,7 @@ impl Writer {
     }
 }
 
-/// Reads lines.
+/// Reads an export from lines.
 pub(crate) struct Reader {
     lines: Lines,
 }

@@ -1,4 +1,4 @@
-//! Parquet, where the tool was built without it: says so.
+//! Placeholder for Parquet exports in builds without Parquet; creating or opening one is an error.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use nearkin::{Document, Params};
 use super::header::Header;
 use crate::failure::Failure;
 
-/// There is none.
+/// Uninhabited in this build.
 pub(crate) enum Writer {}
 
-/// There is none.
+/// Uninhabited in this build.
 pub(crate) enum Reader {}
 
 fn missing(path: &Path) -> Failure {

@@ -1,7 +1,7 @@
-//! An export as a Parquet file: a column each, and the header as metadata under `nearkin`.
+//! An export as a Parquet file: one column per field, and the header as file metadata `nearkin`.
 //!
-//! Reads what other programs wrote of it again, too: columns by their names, optional ones as
-//! long as nothing is missing.
+//! Also reads files rewritten by other programs: columns are found by name, and optional columns
+//! are accepted as long as no value is missing.
 
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
@@ -30,15 +30,14 @@ use crate::failure::{self, Failure};
 use crate::files;
 use crate::output::counted;
 
-/// The header's name among the file's metadata.
+/// Metadata key of the header.
 const HEADER: &str = "nearkin";
-/// The columns, in the order in which they are written.
+/// The columns in file order.
 const COLUMNS: [&str; 5] = ["key", "time", "shingle_count", "payload", "signature"];
-/// A row group ends at the first document that reaches one of these: few of them, in bounded
-/// memory.
+/// A row group ends when it reaches one of these limits: few groups, in bounded memory.
 const GROUP_BYTES: usize = 32 << 20;
 const GROUP_DOCUMENTS: usize = 100_000;
-/// Documents read at once.
+/// Documents decoded at a time.
 const READ_DOCUMENTS: usize = 4_096;
 
 fn failed(path: &Path, doing: &str, error: &ParquetError) -> Failure {
@@ -72,14 +71,14 @@ impl Writer {
                 HEADER.to_owned(),
                 header.to_json()?,
             )]));
-        // Neither repeats, and nobody looks for their least values.
+        // Values hardly repeat and are never filtered: no dictionary, no min/max statistics.
         for column in ["key", "payload", "signature"] {
             let column = ColumnPath::from(column);
             properties = properties
                 .set_column_dictionary_enabled(column.clone(), false)
                 .set_column_statistics_enabled(column, EnabledStatistics::None);
         }
-        // What a hash of random rows is compressed to is longer than it.
+        // Hash values do not compress.
         let signature = ColumnPath::from("signature");
         let properties =
             properties.set_column_compression(signature, Compression::UNCOMPRESSED).build();
@@ -138,7 +137,7 @@ impl Writer {
     }
 }
 
-/// The columns of a row group, one after the other.
+/// The columns of a row group, written one after the other.
 struct Columns<'a, 'b> {
     rows: &'a mut ::parquet::file::writer::SerializedRowGroupWriter<'b, Target>,
 }
@@ -153,20 +152,20 @@ impl Columns<'_, '_> {
     }
 }
 
-/// Reads a file, some documents at a time.
+/// Reads a file, a batch of documents at a time.
 pub(crate) struct Reader {
     file: SerializedFileReader<File>,
     path: std::path::PathBuf,
-    /// Where the columns are in the file.
+    /// Positions of the columns in the file.
     places: [usize; 5],
-    /// The row group that is read after this one.
+    /// The next row group to read.
     group_next: usize,
     columns: Option<Vec<ColumnReader>>,
     read: std::vec::IntoIter<Row>,
     documents: u64,
 }
 
-/// A document but for its parameters.
+/// A document without its parameters.
 struct Row {
     key: Vec<u8>,
     time: u64,
@@ -226,7 +225,7 @@ impl Reader {
         Ok(Some(Document::new(key, signature).with_payload(payload).with_time(time)))
     }
 
-    /// The next documents; none at the end.
+    /// The next documents; `None` at the end.
     fn some(&mut self) -> Result<Option<Vec<Row>>, ParquetError> {
         let Some(columns) = &mut self.columns else {
             if self.group_next >= self.file.num_row_groups() {
@@ -274,7 +273,7 @@ fn unfit(name: &str) -> ParquetError {
     ParquetError::General(format!("the column {name:?} has an unsupported type"))
 }
 
-/// The next values of a column, of which none may be missing.
+/// The next values of a column; a missing value is an error.
 fn values<T: DataType>(
     column: &mut ColumnReaderImpl<T>,
     name: &str,

@@ -1,4 +1,4 @@
-//! A file that has its name only once it is whole.
+//! An output file that gets its name only when it is complete.
 
 #![expect(
     clippy::disallowed_types,
@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use crate::failure::Failure;
 use crate::files;
 
-/// Where an export goes. Dropped before it is finished, it leaves nothing behind.
+/// The file of an export. If it is dropped unfinished, the partial file is deleted.
 pub(crate) struct Target {
     file: File,
     path: PathBuf,
-    /// None where the file is written under its own name: a pipe or a device.
+    /// `None` for pipes and devices, which are written directly.
     tmp: Option<PathBuf>,
 }
 
@@ -59,13 +59,13 @@ impl Write for Target {
 impl Drop for Target {
     fn drop(&mut self) {
         if let Some(tmp) = &self.tmp {
-            // If that fails, too, the name says what it is.
+            // If deleting fails too, the file's name shows that it is unfinished.
             let _ = fs::remove_file(tmp);
         }
     }
 }
 
-/// The operating system refused to write what the user named.
+/// An I/O error while writing a path that the user gave.
 pub(crate) fn writing(path: &Path, error: &io::Error) -> Failure {
     Failure::writing(path, error)
 }

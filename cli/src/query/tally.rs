@@ -1,4 +1,4 @@
-//! What is said after many queries.
+//! The summary after many queries.
 
 use std::path::PathBuf;
 
@@ -13,17 +13,17 @@ fn queries(count: u64) -> String {
     if count == 1 { "1 query".to_owned() } else { grouped(count) + " queries" }
 }
 
-/// What is said after many queries.
+/// Counts for the summary.
 #[derive(Default)]
 pub(super) struct Tally {
     queries: u64,
-    /// With a match at least.
+    /// Queries with at least one match.
     answered: u64,
-    /// With more matches than the limit.
+    /// Queries with more matches than `--limit`.
     cut: u64,
-    /// With candidates that were not compared.
+    /// Queries that did not compare all candidates.
     incomplete: u64,
-    /// The most matches of any.
+    /// The largest number of matches of a query.
     found_max: u64,
     skipped: u64,
     files_failed: Vec<PathBuf>,
@@ -47,7 +47,7 @@ impl Tally {
         }
     }
 
-    /// Says how many were asked and answered, at this threshold.
+    /// Prints how many queries were made and answered.
     pub(super) fn report(self, threshold: f64, output: &Output) -> Result<Ended, Failure> {
         if self.incomplete > 0 {
             output::note(format!(
@@ -73,7 +73,7 @@ impl Tally {
         }
         match self.files_failed.len() {
             0 => Ok(Ended::Well),
-            // The user named them, so their answers are missing.
+            // The user named these files, so their missing answers are an error.
             failed => Err(Failure::new(
                 format!("{} could not be read", counted(failed as u64, "file")),
                 "the other queries were answered",

@@ -1,51 +1,52 @@
-//! Which preset texts call for, by what they look like: advice, not an answer.
+//! Recommends a preset from the look of sample texts. Advice only.
 //!
-//! Pure. Knows texts and names of presets, no bands and no signatures.
+//! Pure: knows texts and names of presets, no bands and no signatures.
 
 use nearkin::Preset;
 
-/// Bytes of a text that are looked at: its begin says enough.
+/// Bytes inspected per text; the beginning is enough.
 const LOOKED_AT: usize = 16 << 10;
-/// A line that ends so, or begins indented and has one of these, is like program text.
+/// Line ends typical of program text. An indented line with a symbol of [`CODE_SYMBOLS`] also
+/// counts.
 const CODE_ENDS: [char; 6] = ['{', '}', ';', ',', ')', ':'];
-/// Fewest lines by which a text is judged to be program text.
+/// Minimum number of lines for recognising program text.
 const CODE_LINES_MIN: usize = 5;
-/// Characters of the grammar of programs: in code, one in a hundred or more.
+/// Symbols of programming languages: at least five in a hundred characters of code.
 const CODE_SYMBOLS: [char; 12] = ['{', '}', '(', ')', '[', ']', ';', '=', '<', '>', '_', '&'];
 
-/// What one text looks like.
+/// Measurements of one text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Looks {
     words: u32,
-    /// Words as readers of scans make them: `l1ke`, `mAde`, `w|th`.
+    /// Words with typical OCR errors: `l1ke`, `mAde`, `w|th`.
     odd: u32,
     lines: u32,
-    /// Lines that end with a hyphen behind a letter.
+    /// Lines that end with a letter and a hyphen.
     hyphens: u32,
     code: bool,
 }
 
-/// What texts look like, in numbers.
+/// Measurements over all texts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Measured {
     pub(super) texts: usize,
-    /// Words of the text in the middle; a tenth of the texts have fewer, more than these.
+    /// Words per text: median, 10th and 90th percentile.
     pub(super) words: u32,
     pub(super) words_of_tenth: u32,
     pub(super) words_of_last_tenth: u32,
-    /// Shares, 0 to 1: of texts like program text, of odd words, of lines that end with a hyphen.
+    /// Fractions, 0 to 1: texts that look like code, words with OCR errors, hyphenated line ends.
     pub(super) code: f64,
     pub(super) odd: f64,
     pub(super) hyphens: f64,
 }
 
-/// What is recommended.
+/// The recommendation.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Advice {
     pub(super) preset: Preset,
-    /// The measured quantity that decided.
+    /// The measurement that decided it.
     pub(super) because: String,
-    /// What speaks for another preset, or against saying anything.
+    /// Reasons for another preset, or for doubt.
     pub(super) unsure: Option<String>,
 }
 
@@ -63,7 +64,7 @@ impl Looks {
             looked_at.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
         let hyphens = lines.iter().filter(|line| ends_with_hyphen(line)).count();
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        // Odd words of the part, carried over to the whole.
+        // Extrapolates OCR errors from the inspected part to the whole text.
         let odd = u64::from(odd) * u64::from(all) / u64::from(words.max(1));
         Self {
             words: all,
@@ -75,13 +76,13 @@ impl Looks {
     }
 }
 
-/// Whether letters of a word have among them what does not belong there: a digit between letters, a
-/// capital behind a small letter, a stroke or the like.
+/// Whether a word shows an OCR error: a digit between letters, a capital after a small letter, a
+/// vertical bar or the like.
 fn is_odd(word: &str) -> bool {
     let word = word.trim_matches(|char: char| !char.is_alphanumeric());
     let chars: Vec<char> = word.chars().collect();
     let letters = chars.iter().filter(|char| char.is_alphabetic()).count();
-    // Numbers of parts and versions, names of variables and addresses are as they should be.
+    // Part numbers, versions, identifiers and addresses are no OCR errors.
     if letters * 4 < chars.len() * 3 || word.contains(['_', '/', '.', '@', ':', '=', '(', '-']) {
         return false;
     }
@@ -98,8 +99,8 @@ fn ends_with_hyphen(line: &str) -> bool {
     chars.next() == Some('-') && chars.next().is_some_and(char::is_alphabetic)
 }
 
-/// Whether half of the lines end as those of programs do, or are indented and have a sign of their
-/// grammar; and one character in twenty is such a sign.
+/// Whether a text is code: half of the lines end like code, or are indented and contain a symbol;
+/// and at least one character in twenty is a symbol.
 fn is_code(lines: &[&str]) -> bool {
     if lines.len() < CODE_LINES_MIN {
         return false;
@@ -116,14 +117,14 @@ fn is_code(lines: &[&str]) -> bool {
 }
 
 impl Measured {
-    /// `None` of no text.
+    /// `None` without texts.
     pub(super) fn of(looks: &[Looks]) -> Option<Self> {
         let mut words: Vec<u32> = looks.iter().map(|one| one.words).collect();
         words.sort_unstable();
         let at = |part: usize| words.get((words.len() - 1) * part / 10).copied();
         let sum = |of: fn(&Looks) -> u32| looks.iter().map(|one| u64::from(of(one))).sum::<u64>();
         let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
-        // Program text has words of its own.
+        // The measurements of words are meaningless for code.
         let prose = looks.iter().filter(|one| !one.code);
         let (odd, of) = prose
             .fold((0, 0), |(odd, of), one| (odd + u64::from(one.odd), of + u64::from(one.words)));
@@ -142,7 +143,7 @@ impl Measured {
         })
     }
 
-    /// The first that applies, in this order.
+    /// The first rule that applies decides.
     pub(super) fn advice(&self) -> Advice {
         let percent = |share: f64| format!("{:.1} %", 100.0 * share);
         let (preset, because) = if self.code >= 0.5 {
@@ -164,7 +165,7 @@ impl Measured {
         Advice { preset, because, unsure: self.doubt(preset) }
     }
 
-    /// What is close to the other side of a limit.
+    /// Describes a measurement close to a limit.
     fn doubt(&self, preset: Preset) -> Option<String> {
         let percent = |share: f64| format!("{:.1} %", 100.0 * share);
         if self.texts < 30 {
@@ -236,7 +237,7 @@ mod tests {
     fn words_as_people_write_them_are_not_odd() {
         for word in ["MacDonald's", "e-mail", "3rd", "(2nd)", "v1.2", "foo_bar2baz", "NASA", "h2o"]
         {
-            // One capital inside a name is rare enough to be let through.
+            // A name with one inner capital is rare enough to be accepted.
             assert!(word == "MacDonald's" || !is_odd(word), "{word}");
         }
         for word in ["br1ght", "Apr|l", "toWn", "\"th!s\""] {

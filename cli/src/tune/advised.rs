@@ -1,4 +1,4 @@
-//! How the advice is told: what was measured, what follows from it, and how sure that is.
+//! Prints the recommended preset: the measurements, the conclusion and its certainty.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use crate::output::{Output, grouped};
 struct AdviceObject<'a> {
     preset: &'a str,
     because: &'a str,
-    /// Why it may be another one; not there if nothing speaks for that.
+    /// Why another preset may fit; `None` if nothing speaks for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     unsure: Option<&'a str>,
     texts: usize,
@@ -24,10 +24,10 @@ struct AdviceObject<'a> {
     near_copies_per_text: Option<f64>,
 }
 
-/// Texts of so many words are also asked for quotations.
+/// Median length, in words, from which quotations are mentioned too.
 const LONG: u32 = 3_000;
 
-/// Prints what the texts look like, and the preset for them.
+/// Prints the measurements of the texts and the preset for them.
 pub(super) fn print(
     measured: &Measured,
     copies: Option<f64>,

@@ -1,39 +1,39 @@
-//! The bands worth considering for a threshold, and what follows from their numbers alone.
-//!
-//! Pure. Knows no documents.
+//! The band settings worth considering for a threshold, and their properties without documents.
+//! Pure.
 
 use nearkin::Params;
 
 use crate::failure::Failure;
 
-/// How many more and how many fewer rows a band may have than the rule's choice.
+/// How far the rows per band may differ from the rule's choice.
 const ROWS_AROUND: usize = 2;
 
-/// Bytes of a document in one bucket table, and beside its signature, key and payload
+/// Bytes per document in one bucket table, and per document beside signature, key and payload
 /// (`docs/FILE_FORMAT.md`).
 const ENTRY_BYTES: f64 = 6.2;
 const FIXED_BYTES: f64 = 20.0;
 
-/// Parameters that might be chosen.
+/// A candidate setting of the parameters.
 #[derive(Debug, Clone)]
 pub(super) struct Choice {
     pub(super) params: Params,
-    /// Whether the rule takes it: the longest bands that find enough, and no more than that takes.
+    /// Whether the library's rule chooses it: the longest bands that find enough, and the fewest
+    /// such bands.
     pub(super) is_default: bool,
 }
 
 impl Choice {
-    /// The chance that a pair of this similarity is compared.
+    /// Probability that a pair of this similarity is compared.
     pub(super) fn compared(&self, similarity: f64) -> f64 {
         self.params.candidate_probability(similarity)
     }
 
-    /// The chance that a pair of this similarity is returned at the threshold.
+    /// Probability that a pair of this similarity is returned at the threshold.
     pub(super) fn returned(&self, similarity: f64) -> f64 {
         self.params.expected_recall(similarity, self.params.threshold())
     }
 
-    /// Bytes on disk a document, its key and payload aside.
+    /// Bytes on disk per document, without key and payload.
     pub(super) fn bytes_per_document(&self) -> f64 {
         let tables = self.params.bands() as f64 + 1.0;
         self.params.signature_bytes() as f64 + ENTRY_BYTES * tables + FIXED_BYTES
@@ -45,8 +45,8 @@ impl Choice {
     }
 }
 
-/// The rule's choice with longer and shorter bands beside it, longest first. For each length the
-/// fewest bands that find enough, or as many as there are hashes for.
+/// The rule's choice, and longer and shorter bands around it, longest first. Each length has the
+/// fewest bands that find enough, or as many as the hashes allow.
 pub(super) fn around(params: &Params) -> Result<Vec<Choice>, Failure> {
     let chosen = params.rows_per_band();
     let (threshold, enough) = (params.threshold(), params.recall_target());
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn bytes_are_those_of_an_index() {
-        // 253 were measured (docs/BENCHMARKS.md).
+        // docs/BENCHMARKS.md: 253 bytes were measured.
         let params = Params::for_threshold(0.7).bands(16, 8).build().unwrap();
         let bytes = Choice { params, is_default: true }.bytes_per_document();
         assert!((252.0..255.0).contains(&bytes), "{bytes}");

@@ -1,25 +1,23 @@
-//! S-curves as text for the terminal and as a picture.
-//!
-//! Pure: knows curves and axes, not what they are of.
+//! Draws S-curves as text for the terminal and as SVG. Pure.
 
 use std::fmt::Write as _;
 
-/// Size of the plot on the terminal: points across, lines from 0 to 1.
+/// Size of the plot on the terminal: columns for the x axis, lines for 0 to 1.
 const COLUMNS: usize = 61;
 const LINES: usize = 13;
 
-/// Tell the curves of a picture apart that do not stand out.
+/// Dash patterns that distinguish the curves without emphasis.
 const DASHES: [&str; 5] = ["2 3", "6 3", "12 4", "8 3 2 3", "none"];
 
-/// Chances over similarities, both from 0 to 1.
+/// Probability over similarity, both from 0 to 1.
 pub(super) struct Curve<'a> {
     pub(super) name: String,
     pub(super) chance: Box<dyn Fn(f64) -> f64 + 'a>,
-    /// The one that is recommended: stands out.
+    /// Emphasised: the recommended curve.
     pub(super) strong: bool,
 }
 
-/// The plot as lines: the last curve lies on top. Each is drawn with its mark.
+/// The plot as lines; each curve is drawn with its mark, the last one on top.
 pub(super) fn lines(curves: &[(char, &Curve<'_>)], threshold: f64) -> Vec<String> {
     let mut cells = vec![[' '; COLUMNS]; LINES];
     let last = (COLUMNS - 1) as f64;
@@ -48,14 +46,14 @@ pub(super) fn lines(curves: &[(char, &Curve<'_>)], threshold: f64) -> Vec<String
     lines.push(format!("{} +{}", " ".repeat(6), "-".repeat(COLUMNS)));
     let mut ticks = String::new();
     for tick in 0..=5 {
-        // A `String` takes everything.
+        // Writing to a `String` cannot fail.
         let _ = write!(ticks, "{:<12.1}", f64::from(tick) / 5.0);
     }
     lines.push(format!("{} {}", " ".repeat(6), ticks.trim_end()));
     lines
 }
 
-/// The curves as an SVG picture: dark on light or light on dark, as its reader prefers.
+/// The curves as SVG; the colours follow the reader's light or dark scheme.
 pub(super) fn svg(title: &str, curves: &[Curve<'_>], threshold: f64) -> String {
     let (left, top, width, height) = (64.0, 48.0, 560.0, 320.0);
     let x = |similarity: f64| left + width * similarity;
@@ -102,7 +100,7 @@ pub(super) fn svg(title: &str, curves: &[Curve<'_>], threshold: f64) -> String {
         let mut path = String::new();
         for (step, point) in points.enumerate() {
             let letter = if step == 0 { 'M' } else { 'L' };
-            // A `String` takes everything.
+            // Writing to a `String` cannot fail.
             let _ = write!(path, "{letter}{:.1} {:.1}", x(point), y((curve.chance)(point)));
         }
         let line = 70.0 + 24.0 * at as f64;

@@ -1,8 +1,8 @@
-//! What bands come to on documents: how many others each is compared with, and how many of the
-//! pairs that are known to be duplicates.
+//! Measures band settings on sample documents: how many comparisons each document causes, and how
+//! many known duplicates are found.
 //!
-//! Compares signatures row by row, every document asked about with every other one: no bucket
-//! tables, so it can be wrong about nothing that these could be.
+//! Signatures are compared by brute force, each query with all documents. No bucket table is
+//! involved, so errors in tables cannot affect the result.
 
 use std::collections::HashMap;
 
@@ -14,15 +14,15 @@ use super::choices::Choice;
 /// Documents that are compared with all others.
 const QUERIES_MAX: usize = 500;
 
-/// The documents: signatures with rows of 16 bits, whose high bytes are the rows of 8 bits.
+/// The sample: signatures with 16-bit rows, whose high bytes are the 8-bit rows.
 #[derive(Debug, Default)]
 pub(super) struct Sample {
     rows: Vec<Vec<u16>>,
     places: HashMap<Vec<u8>, usize>,
 }
 
-/// A uniform sample of fixed size (Vitter, "Random sampling with a reservoir", algorithm R); the
-/// same one in each run.
+/// A uniform sample of fixed size (Vitter, "Random sampling with a reservoir", algorithm R);
+/// deterministic, so that each run has the same sample.
 pub(super) struct Reservoir {
     pub(super) documents: Vec<(Vec<u8>, Signature)>,
     most: usize,
@@ -40,7 +40,7 @@ impl Reservoir {
         if self.documents.len() < self.most {
             return self.documents.push((key, signature));
         }
-        // Knuth's MMIX generator; the high bits are the good ones.
+        // Knuth's MMIX generator; its high bits are the most random ones.
         self.random = self
             .random
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -52,25 +52,25 @@ impl Reservoir {
     }
 }
 
-/// Two keys.
+/// Keys of a pair.
 pub(super) type Pair = (Vec<u8>, Vec<u8>);
 
-/// What one choice comes to.
+/// The cost of one choice on the sample.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Cost {
     /// Pairs of a query and another document that are compared.
     pub(super) compared: u64,
-    /// Compared pairs that do not reach the threshold.
+    /// Compared pairs below the threshold.
     pub(super) in_vain: u64,
 }
 
-/// What the choices come to.
+/// The costs of all choices.
 #[derive(Debug, Default)]
 pub(super) struct Costs {
     pub(super) queries: u64,
-    /// Pairs of a query and another document.
+    /// All pairs of a query and another document.
     pub(super) pairs: u64,
-    /// In order of the choices.
+    /// In the order of the choices.
     pub(super) each: Vec<Cost>,
 }
 
@@ -79,7 +79,7 @@ impl Sample {
         self.rows.len()
     }
 
-    /// Adds a document, or puts it in the place of the one with this key.
+    /// Adds a document, or replaces the one with the same key.
     pub(super) fn add(&mut self, key: Vec<u8>, signature: &Signature) {
         let rows = signature.as_bytes().as_chunks().0.iter().map(|row| u16::from_le_bytes(*row));
         let rows = rows.collect();
@@ -92,7 +92,7 @@ impl Sample {
         }
     }
 
-    /// Compares some documents, evenly chosen, with all others.
+    /// Compares evenly spaced documents with all others.
     pub(super) fn costs(&self, choices: &[Choice]) -> Costs {
         let count = self.rows.len();
         let queries = count.min(QUERIES_MAX);
@@ -124,7 +124,7 @@ impl Sample {
         Costs { queries: queries as u64, pairs, each: costs }
     }
 
-    /// The agreements of those pairs whose documents are in the sample.
+    /// The agreements of the pairs whose documents are in the sample.
     pub(super) fn agreements(&self, pairs: &[Pair]) -> Vec<Agreement> {
         let rows = |key: &Vec<u8>| self.places.get(key).map(|place| &self.rows[*place]);
         let known = pairs.iter().filter_map(|(a, b)| Some((rows(a)?, rows(b)?)));
@@ -132,13 +132,13 @@ impl Sample {
     }
 }
 
-/// The least equal rows that reach each choice's threshold.
+/// The minimum number of equal rows that reaches each choice's threshold.
 fn bars(choices: &[Choice]) -> Vec<u32> {
     let bar = |choice: &Choice| choice.params.equal_rows_min(choice.params.threshold());
     choices.iter().map(bar).collect()
 }
 
-/// Which rows of two signatures are equal: a bit each, whole and in their high bytes.
+/// Which rows of two signatures are equal, one bit per row: whole rows, and their high bytes.
 #[derive(Debug, Clone)]
 pub(super) struct Agreement {
     whole: Vec<u64>,
@@ -167,7 +167,7 @@ impl Agreement {
     pub(super) fn shares_a_band(&self, choice: &Choice) -> bool {
         let words = self.of_choice(choice);
         let rows = choice.params.rows_per_band();
-        // Most pairs of documents have nothing in common.
+        // Fast exit: most pairs have nothing in common.
         if (self.equal_rows(choice) as usize) < rows {
             return false;
         }
