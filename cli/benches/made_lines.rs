@@ -1,16 +1,16 @@
-//! Lines of JSON with texts that look like English, among them near-copies and copies of earlier
-//! ones: an input for `nearkin add` and `nearkin dedup` of any size, the same on every machine.
+//! Generates JSON lines with texts that resemble English, including near-duplicates and copies of
+//! earlier lines: deterministic input of any size for `nearkin add` and `nearkin dedup`.
 //!
-//! `cargo bench --bench made_lines -- LINES [WORDS] > made.jsonl`. A line has about
-//! WORDS words (default 80). Of 100 lines some 15 are near-copies (one word in 40 is another), 5
-//! are copies, and one is of a crowd of equal texts.
+//! `cargo bench --bench made_lines -- LINES [WORDS] > made.jsonl`. A line has about WORDS words
+//! (default 80). Of 100 lines about 15 are near-duplicates (one word in 40 replaced), 5 are copies,
+//! and one belongs to a crowd of equal texts.
 
 use std::io::{self, BufWriter, Write};
 
-/// Words that differ; the n-th is about 1/n as usual as the first, as in English.
+/// Size of the vocabulary. Word n is about 1/n as frequent as the first, as in English (Zipf).
 const WORDS: u64 = 30_000;
 
-/// A generator of numbers: splitmix64.
+/// A random number generator: splitmix64.
 struct Numbers(u64);
 
 impl Numbers {
@@ -27,7 +27,7 @@ impl Numbers {
     }
 }
 
-/// Adds a word, made of its number.
+/// Appends the word with this number.
 fn push_word(text: &mut String, mut word: u64) {
     const BEGINS: [&str; 16] =
         ["b", "c", "d", "f", "g", "h", "l", "m", "n", "p", "r", "s", "t", "th", "st", "w"];
@@ -42,7 +42,7 @@ fn push_word(text: &mut String, mut word: u64) {
     }
 }
 
-/// The text with a number; with `noise` some of its words are others.
+/// Appends the text with this number; `noise` seeds the replacement of some words.
 fn text(number: u64, words: u64, noise: Option<u64>, out: &mut String) {
     let mut numbers = Numbers(number.wrapping_mul(0x2545_f491_4f6c_dd1d));
     let mut noise = noise.map(Numbers);
@@ -51,7 +51,7 @@ fn text(number: u64, words: u64, noise: Option<u64>, out: &mut String) {
         if at > 0 {
             out.push_str(if numbers.below(12) == 0 { ", " } else { " " });
         }
-        // The product of two is the nearer to zero the more usual it is.
+        // The product of two uniform numbers approximates Zipf's law: small products are frequent.
         let (one, other) = (numbers.below(WORDS), numbers.below(WORDS));
         let other_word = noise.as_mut().and_then(|noise| {
             let word = noise.below(WORDS);

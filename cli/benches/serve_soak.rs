@@ -1,13 +1,13 @@
-//! Soaks a running `nearkin serve` with a bounded, mixed load, and watches its memory and files.
+//! Soak test: sends a bounded, mixed load to a running `nearkin serve`, and watches its memory and
+//! files.
 //!
 //! `cargo bench --bench serve_soak -- 127.0.0.1:7878 --minutes 60 --pid PID --dir INDEX`
 //!
-//! Each connection owns a fixed range of keys, which it inserts, replaces, removes, asks for and
-//! admits again and again: the set of live documents is bounded, so whatever grows is a leak. Once
-//! a minute it prints what it saw; at the end it compares the last sixth of the time with the
-//! second one (of an hour: the last ten minutes with minutes 10 to 20), and ends with status 1 if
-//! a request failed, or memory or the number of files grew above 1.1 times what it was. Talks to
-//! loopback only.
+//! Each connection owns a fixed range of keys, which it inserts, replaces, removes, queries and
+//! admits repeatedly. The set of live documents is thus bounded, and any growth is a leak. The
+//! program prints a line per minute. At the end it compares the last sixth of the run with the
+//! second sixth (in an hour: minutes 50 to 60 with 10 to 20). It exits with status 1 if a request
+//! failed, or if memory or the number of files grew above 1.1 times. Connects to loopback only.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -23,21 +23,21 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Keys of each connection.
+/// Number of keys per connection.
 const KEYS: u64 = 5_000;
 
-/// Operations of a batch.
+/// Operations per batch.
 const BATCH: u64 = 50;
 
-/// Growth that is no leak.
+/// Growth beyond this factor counts as a leak.
 const GROWTH_MAX: f64 = 1.1;
 
-/// What the command line says.
+/// Command-line arguments.
 struct Args {
     address: SocketAddr,
     minutes: f64,
     connections: u64,
-    /// Requests a second of all connections together; 0: as fast as they go.
+    /// Requests per second over all connections; 0: no limit.
     rate: f64,
     pid: Option<u32>,
     dir: Option<PathBuf>,
@@ -68,7 +68,7 @@ fn args() -> Result<Args, String> {
     Ok(args)
 }
 
-/// Numbers that only look random.
+/// A pseudo-random number generator.
 struct Random(u64);
 
 impl Random {
@@ -79,7 +79,8 @@ impl Random {
         self.0 % end
     }
 
-    /// 20 to 200 words of a few thousand, and now and then of a family of near-duplicates.
+    /// 20 to 200 words from a vocabulary of a few thousand; sometimes a near-duplicate from a
+    /// family.
     fn text(&mut self) -> String {
         if self.below(4) > 0 {
             let words = 20 + self.below(180);
@@ -95,13 +96,13 @@ impl Random {
     }
 }
 
-/// What is counted between two reports.
+/// Counts between two reports.
 #[derive(Default)]
 struct Counts {
     requests: AtomicU64,
     errors: AtomicU64,
     micros: Mutex<Vec<u32>>,
-    /// The first error, in full.
+    /// The complete first error.
     first: Mutex<Option<String>>,
 }
 
@@ -147,7 +148,7 @@ impl Client {
     }
 }
 
-/// One request of the mix, and the statuses that are no error.
+/// A request of the mix, and the statuses that are no error.
 fn request(random: &mut Random, owner: u64) -> (&'static str, String, String, &'static [u16]) {
     let key = format!("{owner}-{}", random.below(KEYS));
     let document = format!("/v1/documents/{key}");
@@ -184,7 +185,7 @@ fn request(random: &mut Random, owner: u64) -> (&'static str, String, String, &'
     }
 }
 
-/// Asks until it is time to stop.
+/// Sends requests until told to stop.
 fn soak(args: &Args, owner: u64, counts: &Counts, stop: &AtomicBool) {
     let mut random = Random(owner * 7_919 + 88_172_645_463_325_252);
     let mut client = None;
@@ -221,7 +222,7 @@ fn soak(args: &Args, owner: u64, counts: &Counts, stop: &AtomicBool) {
     }
 }
 
-/// What the server takes at one time.
+/// Resources of the server at one time.
 #[derive(Debug, Clone, Copy, Default)]
 struct Taken {
     rss_kib: u64,
@@ -254,7 +255,7 @@ fn count(dir: &Path, taken: &mut Taken) {
                 taken.files += 1;
                 taken.bytes += data.len();
             }
-            // Gone meanwhile.
+            // The file was deleted meanwhile.
             Err(_) => {}
         }
     }
@@ -296,10 +297,10 @@ fn report(args: &Args, counts: &Counts, samples: &mut Vec<(f64, Taken)>) -> u64 
     errors
 }
 
-/// One of the numbers.
+/// Selects a resource.
 type Field = fn(&Taken) -> u64;
 
-/// The mean of what was taken between two times, in minutes.
+/// Mean of the samples between two times, in minutes.
 fn mean(samples: &[(f64, Taken)], from: f64, to: f64, field: Field) -> f64 {
     let of: Vec<f64> = samples
         .iter()

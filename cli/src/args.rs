@@ -1,14 +1,14 @@
-//! The command line: every command, option and line of help.
+//! The command line: all commands, options and help texts.
 //!
-//! Knows spelling and ranges, not what a command does. Each command's help ends in examples; all
-//! of them are run by `cli/tests/cli.rs`.
+//! This module knows spelling and ranges of options, not what commands do. Each command's help ends
+//! with examples; `cli/tests/cli.rs` runs all of them.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Parser, Subcommand};
 
-use crate::given::Given;
+use crate::params_args::Given;
 use crate::time;
 
 mod admit;
@@ -43,34 +43,34 @@ pub(crate) use tune::Tune;
 pub(crate) use values::Order;
 use values::{order, similarity};
 
-/// Finds near-duplicates: an index on disk of the MinHash signatures of documents.
+/// Finds near-duplicates with an on-disk index of MinHash signatures
 ///
-/// INDEX is a folder that nearkin makes and keeps. Results go to stdout, everything else to
-/// stderr. Exit status: 0 done (also when nothing matched), 1 `verify` or `salvage` found damage
-/// or a key to remove was missing, 2 error, 130 ended by Ctrl-C or SIGTERM: run the same command
-/// again (`serve` and `mirror --watch`, which run until they are stopped, end with 0).
+/// INDEX is a folder that nearkin creates and manages. Results go to stdout, everything else to
+/// stderr. Exit status: 0 success (also if nothing matched), 1 `verify` or `salvage` found damage,
+/// or a key to remove was missing, 2 error, 130 stopped by Ctrl-C or SIGTERM: run the same command
+/// again to continue. `serve` and `mirror --watch` run until they are stopped and then exit with 0.
 #[derive(Debug, Parser)]
 #[command(name = "nearkin", version, max_term_width = 100)]
 #[command(after_help = "Start with:\n  nearkin dups docs\n  nearkin add my.nearkin docs\n  \
     nearkin pairs my.nearkin --sort\n  nearkin report my.nearkin --out report.html\n\n\
     `nearkin COMMAND --help` has examples of each.")]
 pub(crate) struct Args {
-    /// Print one JSON object a line instead of text for people
+    /// Print one JSON object per line instead of text
     ///
-    /// Keys are bytes; what is not UTF-8 in them is printed as U+FFFD, here as in the tables.
+    /// Keys are bytes; what is not UTF-8 is printed as U+FFFD, here and in tables.
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// Print results and errors, and nothing else
+    /// Print only results and errors
     #[arg(long, short, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
 
-    /// Name every file and line that is skipped, added or removed, however many they are
+    /// Name every file and line that is skipped, added or removed
     #[arg(long, short, global = true)]
     pub(crate) verbose: bool,
 
-    /// Read PDF by a program that gets the file on stdin and prints the text, such as pdftotext;
-    /// give the same in every run, or the files are read again
+    /// Read PDF with this program, which gets the file on stdin and prints the text, such as
+    /// pdftotext; use the same program in every run, or all PDF files are read again
     #[arg(long, global = true, value_name = "COMMAND", help_heading = "Formats")]
     pub(crate) pdf_command: Option<OsString>,
 
@@ -78,7 +78,7 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
-/// In the order of the help: what brings documents in, what asks, what keeps an index.
+/// In the order of the help: commands that add, that query, that manage an index.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Add(Add),
@@ -112,26 +112,25 @@ pub(crate) enum Command {
     after_help = "Example:\n  nearkin create code.nearkin --threshold 0.8 --shingles tokens:5"
 )]
 pub(crate) struct Create {
-    /// Folder of the index; must not exist, or be empty
+    /// Folder of the index; must be new or empty
     pub(crate) index: PathBuf,
 
     #[command(flatten)]
     pub(crate) given: Given,
 }
 
-/// Add documents: files, folders, lines of JSON, or sets from the rows of a table
+/// Add documents: files, folders, JSON lines, or sets from table rows
 ///
-/// Creates the index if there is none. A file is a document, whose key is its path as given,
-/// without `./`, `//` and `..`, and with `/` between folders; a folder stands for all files in
-/// it. Symbolic links inside folders are not followed. HTML, PDF and e-mail are read as the text
-/// they hold, old encodings are guessed (docs/MIRROR.md says how). What is binary (a NUL byte in
-/// the first 8 KiB), empty, unreadable or above 64 MiB is skipped, counted and named, and so is a
-/// line that is no JSON object, lacks a field or is nested more than 127 deep. Integers from
-/// -2^63 to 2^64 - 1 can be read, larger ones as strings. Adding a key again replaces its
-/// document.
+/// Creates the index if there is none. A file is one document. Its key is its path as given,
+/// without `./`, `//` and `..`, and with `/` between folders. A folder stands for all files in it;
+/// symbolic links inside are not followed. From HTML, PDF and e-mail the text is extracted, and old
+/// encodings are detected (docs/MIRROR.md). Skipped, counted and named are files that are binary (a
+/// NUL byte in the first 8 KiB), empty, unreadable or above 64 MiB, and lines that are no JSON
+/// object, lack a field or are nested more than 127 deep. Integers from -2^63 to 2^64 - 1 are read;
+/// write larger ones as strings. Adding a key again replaces its document.
 ///
-/// Documents are written in batches, each of them whole and safe on disk before the next. After
-/// an interruption run the same command again: what is there already costs no writing.
+/// Documents are written in batches; each batch is durable before the next one. After an
+/// interruption run the same command again: it skips what is already stored.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "nearkin add [OPTIONS] <INDEX> <PATH>...\n       \
     nearkin add [OPTIONS] <INDEX> --jsonl <FILE>\n       \
@@ -163,15 +162,15 @@ pub(crate) struct Add {
     pub(crate) given: Given,
 }
 
-/// Find the documents like a file, a text, stored documents, or each line of a file
+/// Find documents similar to a file, a text, stored documents, or each line of a file
 ///
-/// A query by content finds every such document, also one stored under the same name. A query
-/// by key never finds the key itself; one by several keys gives one answer, in which a document
-/// counts with the most similar of them. Most similar first; equal ones by key. With
-/// `--threshold 0` these are the most similar candidates, however similar they are.
+/// A query by content also finds a document that is stored under the same name. A query by key
+/// never returns the key itself. A query by several keys gives one answer, in which each match
+/// counts with its highest similarity. Matches are ordered by similarity, equal ones by key.
+/// `--threshold 0` lists the most similar candidates, however low their similarity.
 ///
-/// `--jsonl` asks for each line, on all cores, and answers in the order of the lines: so an
-/// archive says which of its documents each new one is like, before or without adding it.
+/// `--jsonl` queries by each line, on all cores, and answers in the order of the lines: use it to
+/// compare new documents with an archive before or without adding them.
 #[derive(Debug, clap::Args)]
 #[command(group = ArgGroup::new("what").required(true).args([
     "files", "text", "key", "keys", "jsonl",
@@ -189,20 +188,20 @@ pub(crate) struct Query {
     /// Folder of the index
     pub(crate) index: PathBuf,
 
-    /// Files to find the like of
+    /// Files to compare with the index
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Find the like of this text
+    /// Find documents similar to this text
     #[arg(long)]
     pub(crate) text: Option<String>,
 
-    /// Find the like of the document with this key
+    /// Find documents similar to the one with this key
     #[arg(long)]
     pub(crate) key: Option<OsString>,
 
-    /// Find what is like any of the documents with these keys, apart from these; between commas,
-    /// or the option repeated
+    /// Find documents similar to any of these keys, without these keys themselves; separate keys by
+    /// commas, or repeat the option
     #[arg(long, value_name = "KEY,KEY...", value_delimiter = ',')]
     pub(crate) keys: Vec<OsString>,
 
@@ -212,33 +211,33 @@ pub(crate) struct Query {
     #[command(flatten)]
     pub(crate) exact: ExactGiven,
 
-    /// In an index of passages: print the quoted words, those of the query and, if it can be read
-    /// again (a file by its path, a line with --from), of the stored text
+    /// In an index of passages: print the quoted words of the query, and of the stored text if it
+    /// can be read again (a file by its path, a line with --from)
     #[arg(long, group = "read_again")]
     pub(crate) show: bool,
 
-    /// Least similarity to print, 0 to 1 or in percent [default: the index's own]
+    /// Minimum similarity of a match, 0 to 1 or in percent [default: the index's own]
     #[arg(long, short, value_name = "T", value_parser = similarity)]
     pub(crate) threshold: Option<f64>,
 
     #[command(flatten)]
     pub(crate) contained: ContainedGiven,
 
-    /// Most candidates to compare with each query: bounds its time where crowds are stored, and
-    /// says so if matches may be missing [default: all]
+    /// Maximum candidates to compare per query: bounds the time where very many documents are
+    /// similar; a note says so if matches may be missing [default: all]
     #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) max_candidates: Option<usize>,
 
-    /// Most matches to print for each query
+    /// Maximum matches to print per query
     #[arg(long, short = 'n', value_name = "N", default_value_t = 10)]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) limit: usize,
 }
 
-/// Remove documents by their keys, by what their keys begin with, or by their age
+/// Remove documents by key, by key prefix, or by age
 ///
-/// Exit status 1 if a key was missing; the others are removed all the same.
+/// Missing keys give exit status 1; the other documents are removed all the same.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "nearkin remove [OPTIONS] <INDEX> <KEY>... [--from <FILE>]\n       \
     nearkin remove [OPTIONS] <INDEX> --prefix <PREFIX>\n       \
@@ -255,22 +254,22 @@ pub(crate) struct Remove {
     #[arg(value_name = "KEY", required_unless_present_any = ["from", "prefix", "before"])]
     pub(crate) keys: Vec<OsString>,
 
-    /// Read more keys from FILE, one a line; `-` is stdin
+    /// Read more keys from FILE, one per line; `-` is stdin
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
 
-    /// Remove every document whose key begins with PREFIX
+    /// Remove every document whose key starts with PREFIX
     #[arg(long, value_name = "PREFIX", conflicts_with_all = ["keys", "from"])]
     pub(crate) prefix: Option<OsString>,
 
-    /// Remove what was added, or last replaced, before TIME: a day (2024-12-31) or a second
+    /// Remove documents added or last replaced before TIME: a day (2024-12-31) or a second
     /// (2024-12-31T23:59:59Z) in UTC, or milliseconds since 1970
     #[arg(long, value_name = "TIME", value_parser = time::parse)]
     #[arg(conflicts_with_all = ["keys", "from", "prefix"])]
     pub(crate) before: Option<u64>,
 }
 
-/// Print all pairs of documents like each other
+/// Print all pairs of similar documents
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  nearkin pairs my.nearkin --threshold 0.8 --sort\n  \
     nearkin pairs my.nearkin --exact --at-least 0.7\n  \
@@ -279,24 +278,24 @@ pub(crate) struct Pairs {
     /// Folder of the index
     pub(crate) index: PathBuf,
 
-    /// Least similarity to print, 0 to 1 or in percent [default: the index's own]
+    /// Minimum similarity of a pair, 0 to 1 or in percent [default: the index's own]
     #[arg(long, short, value_name = "T", value_parser = similarity)]
     pub(crate) threshold: Option<f64>,
 
     #[command(flatten)]
     pub(crate) contained: ContainedGiven,
 
-    /// Most similar pairs first, equal ones by their keys
+    /// Print the most similar pairs first, equal ones by key
     ///
-    /// Holds all pairs in memory: about 100 bytes and two keys each. Without it pairs come in no
-    /// particular order, as they are found, and memory stays small.
+    /// Holds all pairs in memory, about 100 bytes plus two keys each. Without this option pairs are
+    /// printed as they are found, in no particular order, and memory stays small.
     #[arg(long)]
     pub(crate) sort: bool,
 
-    /// Report documents with the same signature once, as a crowd with its smallest key and their
-    /// number, not as pairs; other pairs are then of crowds
+    /// Merge documents with equal signatures into one crowd, printed as its smallest key and its
+    /// size; other pairs are then pairs of crowds
     ///
-    /// Without it n copies are n (n - 1) / 2 pairs. Takes 4 bytes of memory for each document.
+    /// Without it, n copies make n (n - 1) / 2 pairs. Takes 4 bytes of memory per document.
     #[arg(long, conflicts_with = "exact")]
     pub(crate) collapse: bool,
 
@@ -304,13 +303,13 @@ pub(crate) struct Pairs {
     pub(crate) exact: ExactGiven,
 }
 
-/// Print groups of documents that pairs connect
+/// Print clusters: groups of documents connected by similar pairs
 ///
-/// A group begins with its representative, the smallest key, the number of its documents and the
-/// days on which they were added or last replaced; with `--json` each has its time, in
-/// milliseconds UTC. Before each other document stands how similar it is to the representative.
-/// Two documents of a group need not be like each other: a chain of others may lead from one to
-/// the other.
+/// Each group starts with its representative (the document with the smallest key), its size, and
+/// the days on which documents were added or last replaced; `--json` has the time of each document
+/// in milliseconds UTC. The other documents follow, each with its similarity to the representative.
+/// Two documents of a group need not be similar to each other: a chain of similar documents may
+/// connect them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  nearkin clusters my.nearkin --threshold 0.9\n  \
     nearkin clusters my.nearkin --sort size --limit 10")]
@@ -318,7 +317,7 @@ pub(crate) struct Clusters {
     /// Folder of the index
     pub(crate) index: PathBuf,
 
-    /// Least similarity that connects two documents, 0 to 1 [default: the index's own]
+    /// Minimum similarity that connects two documents, 0 to 1 [default: the index's own]
     #[arg(long, short, value_name = "T", value_parser = similarity)]
     pub(crate) threshold: Option<f64>,
 
@@ -328,12 +327,12 @@ pub(crate) struct Clusters {
     #[command(flatten)]
     pub(crate) exact: ExactGiven,
 
-    /// Largest groups first, or those first whose documents are most alike; without it they come as
+    /// Sort groups by size or by mean similarity, highest first; without it groups are printed as
     /// they are found. Holds all keys of groups in memory
     #[arg(long, value_name = "BY", value_parser = order())]
     pub(crate) sort: Option<Order>,
 
-    /// Most groups to print [default: all]
+    /// Maximum groups to print [default: all]
     #[arg(long, short = 'n', value_name = "N")]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) limit: Option<usize>,
@@ -347,9 +346,9 @@ pub(crate) struct Stats {
     pub(crate) index: PathBuf,
 }
 
-/// Read a whole index and check it
+/// Check a whole index for damage
 ///
-/// Exit status 1 if there is damage; each damaged place is named.
+/// Prints each damaged place. Exit status 1 if there is damage.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  nearkin verify my.nearkin")]
 pub(crate) struct Verify {
@@ -357,7 +356,7 @@ pub(crate) struct Verify {
     pub(crate) index: PathBuf,
 }
 
-/// Merge the files of an index into one and free the space of dead documents
+/// Merge the files of an index into one, and free the space of dead documents
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  nearkin compact my.nearkin\n  \
     nearkin compact my.nearkin --ttl 90d")]
@@ -371,32 +370,31 @@ pub(crate) struct Compact {
 
 /// Copy an index to a new folder
 ///
-/// As it is now, also while others write to it. The files are given a second name there where
-/// that is possible (they never change), and copied where not. A hard link shares its bytes:
-/// damage to one is damage to both, so let a backup program carry the folder elsewhere.
+/// Copies the current state, even while others write. Index files never change, so they are
+/// hard-linked where possible and copied elsewhere. Damage to a hard-linked file affects both
+/// folders: let a backup program copy the new folder to another disk.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  nearkin backup my.nearkin monday.nearkin")]
 pub(crate) struct Backup {
     /// Folder of the index
     pub(crate) index: PathBuf,
 
-    /// Folder of the copy; must not exist, or be empty
+    /// Folder of the copy; must be new or empty
     pub(crate) folder: PathBuf,
 }
 
-/// Copy everything that can still be read of a damaged index to a new one
+/// Copy everything readable from a damaged index to a new one
 ///
-/// The damaged index is left as it is. What is lost is counted and named; where removals were
-/// lost, removed documents may return, and that is counted too. Parameters are needed only if the
-/// index has lost both its catalog and the copy of its parameters. Exit status 1 if anything was
-/// damaged.
+/// The damaged index is not changed. Losses are counted and named. If removals were lost, removed
+/// documents may return; these are counted too. Parameters are needed only if the index has lost
+/// its catalog and the copy of its parameters. Exit status 1 if anything was damaged.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  nearkin salvage my.nearkin saved.nearkin")]
 pub(crate) struct Salvage {
     /// Folder of the damaged index
     pub(crate) index: PathBuf,
 
-    /// Folder of the new index; must not exist, or be empty
+    /// Folder of the new index; must be new or empty
     pub(crate) out: PathBuf,
 
     #[command(flatten)]

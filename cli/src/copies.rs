@@ -16,12 +16,12 @@ use crate::output::{self, Output, counted};
 
 /// What to do with an unfinished copy.
 fn again(folder: &Path) -> String {
-    format!("remove {}, which is not whole, and run the command again", folder.display())
+    format!("delete {}, which is incomplete, and run the command again", folder.display())
 }
 
 fn not_salvaged(error: Error, index: &Path) -> Failure {
     if error.kind() == ErrorKind::Corrupt {
-        let advice = format!("is {} the folder of an index, with its files?", index.display());
+        let advice = format!("check that {} is the folder of an index", index.display());
         return Failure::from(error).advise(&advice);
     }
     opened::not_made(error)
@@ -82,7 +82,7 @@ pub(crate) fn salvage(args: &Salvage, output: &mut Output) -> Result<Ended, Fail
         }
         if report.documents_doubtful > 0 {
             output.line(format_args!(
-                "{} in doubt: removed or replaced ones among them may have returned",
+                "{} uncertain: removed or replaced documents among them may have returned",
                 counted(report.documents_doubtful, "document")
             ))?;
         }

@@ -151,7 +151,7 @@ fn advice_on_writing(kind: io::ErrorKind) -> &'static str {
             "check its permissions, or choose another place"
         }
         io::ErrorKind::NotFound => "create its folder first, or choose another place",
-        io::ErrorKind::IsADirectory => "it is a folder; name a file in it",
+        io::ErrorKind::IsADirectory => "it is a folder; give a file in it",
         io::ErrorKind::AlreadyExists => "a file has that name: choose another",
         _ => "",
     }

@@ -177,7 +177,7 @@ pub(crate) fn length(path: &Path) -> Result<Option<u64>, Failure> {
     }
     let metadata = fs::metadata(path).map_err(|error| Failure::reading(path, &error))?;
     if metadata.is_dir() {
-        return Err(Failure::new(format!("{} is a folder", path.display()), "name a file in it"));
+        return Err(Failure::new(format!("{} is a folder", path.display()), "give a file in it"));
     }
     Ok(metadata.is_file().then_some(metadata.len()))
 }

@@ -30,10 +30,10 @@ static CAME: AtomicBool = AtomicBool::new(false);
 pub(crate) fn listen() {
     on_signal(|| {
         if CAME.swap(true, Ordering::Relaxed) {
-            say("ended at once; what was written is safe, and the same command goes on from there");
+            say("exited at once; stored documents are safe, and the same command continues");
             std::process::exit(i32::from(STATUS));
         }
-        say("stopping after what is in work; once more ends it at once");
+        say("stopping after the work in progress; a second signal exits at once");
     });
 }
 

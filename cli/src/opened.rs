@@ -10,8 +10,8 @@ use nearkin::{Error, ErrorKind, Index, Options, Params, Reader, Scheme, Windows}
 
 use crate::args::{ContainedGiven, ExactGiven, Likeness};
 use crate::failure::Failure;
-use crate::given::Given;
 use crate::output;
+use crate::params_args::Given;
 
 /// Warn if the chance of finding a match is below this.
 const FOUND_MIN: f64 = 0.9;
@@ -63,7 +63,8 @@ pub(crate) fn leaving_nothing<T>(
     let had_folder = dir.exists();
     command().map_err(|failure| {
         if is_new && !failure.is_interruption() && remove_if_empty(dir, had_folder) {
-            return failure.after(&format!("{} was not kept: nothing was in it", dir.display()));
+            return failure
+                .after(&format!("the new, empty index {} was deleted again", dir.display()));
         }
         failure
     })
@@ -115,20 +116,19 @@ pub(crate) fn check_given(params: &Params, dir: &Path, given: &Given) -> Result<
     let advice =
         match given.threshold().filter(|asked| asked.to_bits() != params.threshold().to_bits()) {
             Some(threshold) => format!(
-                "leave the option out to add with the index's own; for another threshold, `nearkin \
+                "drop the option to use the index's own; for another threshold, `nearkin \
              rebuild {name} NEW --threshold {threshold}` makes an index of the same documents"
             ),
-            None => "leave the options out to add with the index's own, or create another index"
-                .to_owned(),
+            None => "drop these options to use the index's own, or create another index".to_owned(),
         };
-    Err(Failure::new(format!("{name} has other parameters: {}", differences.join("; ")), advice))
+    Err(Failure::new(format!("{name} has different settings: {}", differences.join("; ")), advice))
 }
 
 /// Creates an index and warns if its parameters are costly.
 pub(crate) fn create(dir: &Path, params: &Params, ttl: Option<Duration>) -> Result<Index, Failure> {
     if exists(dir)? {
         return Err(Failure::new(
-            format!("there is an index at {} already", dir.display()),
+            format!("{} already holds an index", dir.display()),
             "add to it with `nearkin add`, or choose another folder",
         ));
     }
@@ -198,9 +198,9 @@ pub(crate) fn warn_if_contained_are_missed(params: &Params, contained: f64) {
     let chance = params.candidate_probability(similarity);
     if chance < FOUND_MIN {
         output::note(format!(
-            "warning: a document that has {contained} of one half as long is similar to it to \
-             {similarity:.2}, which this index finds with a chance of {chance:.2}; build one with \
-             --threshold {:.1}",
+            "warning: this index misses about {:.0} % of texts contained to {contained} in one \
+             twice as long (similarity {similarity:.2}); create one with --threshold {:.1}",
+            100.0 * (1.0 - chance),
             (similarity - 0.1).max(0.1)
         ));
     }
@@ -212,8 +212,8 @@ pub(crate) fn note_quotation_words(params: &Params, threshold: f64) {
     let Some(windows) = params.passages() else { return };
     let Some(words) = params.quotation_words(threshold) else {
         return output::note(format!(
-            "warning: windows of {windows} miss quotations of every length at {threshold}; make an \
-             index of a lower --threshold"
+            "warning: windows of {windows} miss quotations of every length at {threshold}; create \
+             an index with a lower --threshold"
         ));
     };
     let smaller = halved(params, windows).and_then(|smaller| {
@@ -238,7 +238,7 @@ pub(crate) fn check_of_documents(params: &Params, what: &str) -> Result<(), Fail
     match params.passages() {
         None => Ok(()),
         Some(windows) => Err(Failure::new(
-            format!("the index is of passages ({windows}), and {what} needs one of documents"),
+            format!("{what} needs an index of documents, but this one holds passages ({windows})"),
             "add the texts to another index, created without --passages",
         )),
     }
@@ -248,11 +248,7 @@ pub(crate) fn check_of_documents(params: &Params, what: &str) -> Result<(), Fail
 pub(crate) fn not_made(error: Error) -> Failure {
     let is_there = matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Exists);
     let failure = Failure::from(error);
-    if is_there {
-        failure.advise("the new folder must not be there yet, or be empty: choose another name")
-    } else {
-        failure
-    }
+    if is_there { failure.advise("choose a new or empty folder") } else { failure }
 }
 
 /// Why an index could not be opened, and what to do.
@@ -263,10 +259,9 @@ pub(crate) fn not_opened(error: Error) -> Failure {
         ErrorKind::NotFound => {
             failure.advise("create it with `nearkin create INDEX` or `nearkin add INDEX PATH...`")
         }
-        ErrorKind::Invalid => failure.advise(
-            "the first argument must be the index, as in `nearkin add INDEX PATH...`; was it \
-             forgotten?",
-        ),
+        ErrorKind::Invalid => {
+            failure.advise("give the index as first argument, as in `nearkin add INDEX PATH...`")
+        }
         _ => failure,
     }
 }

@@ -93,8 +93,8 @@ impl Drop for Scratch {
 
 fn unpacking(name: &str, error: &io::Error) -> Failure {
     Failure::new(
-        format!("cannot unpack {name} to {}: {error}", std::env::temp_dir().display()),
-        "set TMPDIR to a folder with more free space, or unpack it before",
+        format!("cannot decompress {name} to {}: {error}", std::env::temp_dir().display()),
+        "set TMPDIR to a folder with more free space, or decompress it first",
     )
 }
 
@@ -106,8 +106,8 @@ impl Originals {
         for (number, path) in given.from.iter().enumerate() {
             if files::length(path)?.is_none() {
                 return Err(Failure::new(
-                    format!("{} cannot be read twice", path.display()),
-                    "--from needs a file on disk",
+                    format!("{} is no regular file, so it cannot be read twice", path.display()),
+                    "save it to a file, and give that with --from",
                 ));
             }
             let source = source::open(path, &reading.columns())?;

@@ -226,7 +226,7 @@ fn by_content(
     let missed = asked - answered;
     if printing.many {
         output::note(format!(
-            "{} asked, {} of them quoted somewhere, {} skipped",
+            "{} asked, {} with quotations, {} skipped",
             counted(asked, "text"),
             grouped(answered),
             grouped(failed)
@@ -237,7 +237,7 @@ fn by_content(
         0 => Ok((Ended::Well, missed)),
         _ => Err(Failure::new(
             format!("{} could not be read", counted(failed, "file")),
-            "the other queries were answered",
+            "check these files; the other queries were answered",
         )),
     }
 }
@@ -295,7 +295,8 @@ impl Printing<'_> {
             let line = |text: String| visible(quoted::line(&text).as_bytes());
             if let Some(own) = own {
                 output.line(format_args!("    asked:  {}", line(own)))?;
-                let other = other.map_or_else(|| "cannot be read, or has changed".to_owned(), line);
+                let other = other
+                    .map_or_else(|| "not readable, or changed since it was added".to_owned(), line);
                 output.line(format_args!("    stored: {other}"))?;
             }
         }

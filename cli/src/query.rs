@@ -37,7 +37,7 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
     }
     if args.show {
         return Err(Failure::new(
-            "--show prints quotations, and the index is of documents",
+            "--show needs an index of passages, but this one holds documents",
             "add the texts to an index of passages: `nearkin add NEW PATH... --for quotes`",
         ));
     }
@@ -175,14 +175,14 @@ impl Verified {
 fn by_keys(asking: &Asking<'_>, keys: &[&[u8]], output: &mut Output) -> Result<Ended, Failure> {
     if let (Some(_), [_, _, ..]) = (asking.originals, keys) {
         return Err(Failure::new(
-            "several documents as one query have no exact similarity",
-            "ask for one --key at a time, or without --exact",
+            "--exact cannot compare several documents as one query",
+            "give one --key at a time, or drop --exact",
         ));
     }
     let answer = asking.run(asking.index.query_keys(keys)).map_err(|error| match error.kind() {
         ErrorKind::NoSuchKey => Failure::new(
             failure::with_causes(&error),
-            "a file's key is its path as it was given to `nearkin add`, without `./`",
+            "check the key; the key of a file is its path as given to `nearkin add`, without `./`",
         ),
         _ => Failure::from(error),
     })?;
@@ -222,9 +222,11 @@ fn print_one<'i>(
     output.flush()?;
     if answer.matches.is_empty() {
         match asking.likeness.contained {
-            Some(contained) => output::note(format!("nothing of which one contains {contained}")),
+            Some(contained) => {
+                output::note(format!("no document with containment {contained} or more"))
+            }
             None => {
-                output::note(format!("nothing of similarity {} and above", asking.threshold()));
+                output::note(format!("no document of similarity {} or more", asking.threshold()));
             }
         }
         if answer.found == 0 && !output.json() && !output::is_quiet() {
@@ -305,7 +307,7 @@ fn note_nearest(asking: &Asking<'_>, query: nearkin::Query<'_>) -> Result<(), Fa
     };
     for found in answer.matches.iter().filter(|found| found.similarity < asking.threshold()) {
         let key = visible(&found.key);
-        output::note(format!("below the threshold: {:.3}  {key}", found.similarity));
+        output::note(format!("nearest below the threshold: {:.3}  {key}", found.similarity));
     }
     Ok(())
 }
@@ -409,8 +411,8 @@ fn answer(asking: &Asking<'_>, reading: &Reading, raw: Raw) -> nearkin::Result<A
 
 fn not_asked(skipped: &Skipped) -> Failure {
     Failure::new(
-        skipped.to_string().replacen("skipped", "cannot ask for the like of", 1),
-        "a file is asked with; --key takes a stored document, --text a text",
+        skipped.to_string().replacen("skipped", "cannot read", 1),
+        "give a file, --key KEY or --text TEXT",
     )
 }
 

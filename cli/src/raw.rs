@@ -133,7 +133,7 @@ pub(crate) fn strictly<T>(
 pub(crate) fn stopped_at(skipped: &Skipped) -> Failure {
     Failure::new(
         skipped.to_string().replacen("skipped", "--strict: stopped at", 1),
-        "mend or remove the line, or leave out --strict to pass over such lines",
+        "fix or remove the line, or drop --strict to skip such lines",
     )
 }
 

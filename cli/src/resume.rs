@@ -75,8 +75,8 @@ impl Resume {
                 }
             } else if same && named(&note.files) == named(files) {
                 output::note(
-                    "the input or the index has changed since the run that was interrupted: \
-                     starting from the beginning",
+                    "the input or the index has changed since the interrupted run: starting from \
+                     the beginning",
                 );
             }
         }

@@ -3,17 +3,17 @@
 //! This module starts and stops the server. `serve/routes.rs` lists the routes.
 
 mod answers;
-mod asking;
 mod base64;
 mod bodies;
 mod description;
 mod documents;
-mod door;
+mod error_response;
 mod guard;
+mod listener;
 mod metrics;
 mod page;
 mod paths;
-mod refused;
+mod query_handlers;
 mod report;
 mod routes;
 mod shared;
@@ -41,7 +41,7 @@ use crate::input;
 use crate::opened;
 use crate::originals::Originals;
 use crate::output::{self, Output, counted, grouped};
-use door::Door;
+use listener::LimitedListener;
 use shared::{Limits, Shared};
 
 /// Time for sending the last answers after all requests are done.
@@ -74,9 +74,9 @@ pub(crate) fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
     let token = token::given(args.token_file.as_deref())?;
     if token.is_none() && !args.listen.ip().is_loopback() {
         return Err(Failure::new(
-            format!("other machines can reach {}, so requests must bring a token", args.listen),
-            "put one of 16 characters or more into a file, readable by you alone, and name it with \
-             --token-file; or listen on 127.0.0.1",
+            format!("{} is reachable from other machines, which requires a token", args.listen),
+            "write a token of at least 16 characters to a file that only you can read, and give it \
+             with --token-file; or listen on 127.0.0.1",
         ));
     }
     let index = opened::to_serve(&args.index, args.ttl.ttl)?;
@@ -103,8 +103,8 @@ pub(crate) fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
     let requests = shared.metrics.requests();
     let Some(shared) = Arc::into_inner(shared) else {
         return Err(Failure::new(
-            "a request did not end in its time, so the index is left without being closed",
-            "nothing acknowledged is lost: the next start replays the log",
+            "a request exceeded its time, so the index was not closed",
+            "acknowledged writes are safe: the next start replays the log",
         ));
     };
     let index = shared.index;
@@ -145,7 +145,7 @@ async fn serve(
     let refused = |error: io::Error| {
         Failure::new(
             format!("cannot listen on {listen}: {error}"),
-            "choose another address or port with --listen; port 0 takes a free one",
+            "choose another address or port with --listen; port 0 picks a free one",
         )
     };
     // Installed before the address is printed, so that no signal is missed.
@@ -155,7 +155,7 @@ async fn serve(
     let patience = shared.limits.timeout;
     let routes = routes::router(shared);
     let (stop, stopping) = oneshot::channel::<()>();
-    let server = axum::serve(Door::new(listener, patience), routes);
+    let server = axum::serve(LimitedListener::new(listener, patience), routes);
     let server = server.with_graceful_shutdown(async move {
         // An error means that the sender is gone, which also means: stop.
         let _ = stopping.await;
@@ -169,10 +169,12 @@ async fn serve(
     }
     output.flush()?;
     signals.next().await;
-    output::note("stopping: finishing what runs (a second signal ends at once)");
+    output::note("stopping: finishing running requests (a second signal exits at once)");
     let hurry = tokio::spawn(async move {
         signals.next().await;
-        output::note("ended at once: nothing acknowledged is lost, the next start replays the log");
+        output::note(
+            "exited at once: acknowledged writes are safe, the next start replays the log",
+        );
         std::process::exit(2)
     });
     drop(stop);

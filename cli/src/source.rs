@@ -375,12 +375,12 @@ mod tests {
                 let (_, text, error) = read(whole[..end].to_vec());
                 assert!(text.starts_with("one\n"), "{end}");
                 let error = error.unwrap();
-                assert!(error.contains("is cut short"), "{end}: {error}");
+                assert!(error.contains("is truncated"), "{end}: {error}");
             }
             let garbage = [pack("one\n"), b"garbage".to_vec()].concat();
             let (_, text, error) = read(garbage);
             assert_eq!(text, "one\n");
-            assert!(error.as_ref().unwrap().contains("something else behind"), "{error:?}");
+            assert!(error.as_ref().unwrap().contains("extra bytes follow"), "{error:?}");
         }
     }
 

@@ -40,7 +40,7 @@ pub(crate) fn scoped<'scope, T: Send + 'scope>(
 pub(crate) fn refused(error: impl Display) -> Failure {
     Failure::new(
         format!("cannot start a thread: {error}"),
-        "the system allows no more threads or memory: see `ulimit -u` and `ulimit -v`, or set \
+        "raise the limits of threads and memory (`ulimit -u`, `ulimit -v`), or set \
          RAYON_NUM_THREADS=1",
     )
 }

@@ -35,7 +35,7 @@ pub(crate) fn export(args: &Export, output: &mut Output) -> Result<Ended, Failur
     let mut documents = 0;
     for document in index.iter() {
         interrupt::check().map_err(|failure| {
-            let again = "nothing was left behind; run the command again to the end";
+            let again = "no file was written; run the command again";
             failure.advise_if_interrupted(again)
         })?;
         writer.write(document?)?;
@@ -109,15 +109,15 @@ impl Importing<'_> {
         if same.is_some_and(|(source, dir)| source == dir) {
             let source = source.display();
             return Err(Failure::new(
-                format!("{source} would be imported into itself"),
-                "name another index, or a file that `nearkin export` wrote",
+                format!("cannot import {source} into itself"),
+                "give another index, or a file that `nearkin export` wrote",
             ));
         }
         let from = opened::to_read(source).map_err(|failure| {
             let name = source.display();
             failure.advise(&format!(
-                "a source is an index or a file that `nearkin export` wrote; `nearkin add INDEX \
-                 {name}` adds the files of a folder"
+                "give an index or a file that `nearkin export` wrote; to add the files of a \
+                 folder, use `nearkin add INDEX {name}`"
             ))
         })?;
         opened::check_of_documents(from.params(), "import")?;
@@ -163,8 +163,8 @@ impl Importing<'_> {
                     counted(documents, "document"),
                     grouped(expected)
                 ),
-                "it was cut short; if lines were taken out on purpose, take \"documents\" out of \
-                 the first line, too",
+                "the file is truncated: export again; if you removed lines on purpose, remove \
+                 \"documents\" from the first line too",
             )),
             _ => Ok(()),
         }
@@ -195,7 +195,7 @@ fn open<'a>(
     }
     let message = differences.join("; ").replace(" asked", " there");
     Err(Failure::new(
-        format!("the signatures of {} are of other parameters: {message}", source.display()),
+        format!("{} has different settings: {message}", source.display()),
         "import it into another index",
     ))
 }
@@ -241,7 +241,7 @@ pub(crate) fn rebuild(args: &Rebuild, output: &mut Output) -> Result<Ended, Fail
         &mut progress.callback(),
     )
     .map_err(|error| {
-        let again = format!("remove {} and run the command again", args.out.display());
+        let again = format!("delete {} and run the command again", args.out.display());
         not_rebuilt(error).advise_if_interrupted(&again)
     })?;
     drop(progress);

@@ -47,8 +47,8 @@ pub(crate) fn run(args: &Tune, output: &mut Output) -> Result<Ended, Failure> {
     let input = input_of(args)?;
     if args.known.is_some() && input.is_none() {
         return Err(Failure::new(
-            "--known names pairs of documents, and there are none",
-            "give them, too: `nearkin tune docs --known FILE`, or --jsonl FILE",
+            "--known needs documents, but none are given",
+            "add paths or --jsonl FILE: `nearkin tune docs --known FILE`",
         ));
     }
     let known = args.known.as_deref().map(known_pairs).transpose()?.unwrap_or_default();
@@ -169,7 +169,7 @@ fn read(
     if sample.len() < 2 {
         return Err(Failure::new(
             format!("{} to look at", counted(sample.len() as u64, "document")),
-            "give at least two, better thousands, of those that will be indexed",
+            "give at least two documents, better thousands, of the kind to be indexed",
         ));
     }
     Ok((sample, looks))
@@ -185,7 +185,7 @@ fn for_known(
     if agreements.is_empty() {
         return Err(Failure::new(
             format!("none of the {} of --known has both documents", counted(named as u64, "pair")),
-            "its lines name documents by their keys: for files their paths as given",
+            "use document keys in FILE; the key of a file is its path as given",
         ));
     }
     if agreements.len() < named {
@@ -205,16 +205,16 @@ fn for_known(
     let part = |part: usize| similarities[(similarities.len() - 1) * part / 100];
     let threshold = ((part(BELOW) * 20.0).floor() / 20.0).clamp(0.05, 1.0);
     output::note(format!(
-        "threshold {threshold}: of your pairs {BELOW} % are less similar than {:.2}, a quarter \
-         than {:.2}, half of them than {:.2}",
+        "threshold {threshold}, from your pairs: {BELOW} % are below {:.2}, a quarter below {:.2}, \
+         half below {:.2}",
         part(BELOW),
         part(25),
         part(50)
     ));
     args.given.clone().with_threshold(threshold).params().map_err(|failure| {
         failure.advise(
-            "your pairs have little in common by these shingles: try others (words:1, chars:5), \
-             leave out the pairs that are not alike, or give a --threshold",
+            "your pairs share few of these shingles: try words:1 or chars:5, remove dissimilar \
+             pairs, or give a --threshold",
         )
     })
 }
@@ -381,16 +381,16 @@ impl Findings {
         }
         table.finish(output)?;
         output.line(
-            "at it, at half: chance that a pair of that similarity, of half of it, is compared",
+            "at it, at half: chance that a pair at the threshold, or at half of it, is compared",
         )?;
         if let Some(sampled) = &self.sampled {
             output.line(format_args!(
-                "compared: others that each of {} was compared with, of {}",
+                "compared: average number of documents compared with each of {}, of {}",
                 counted(sampled.costs.queries, "document"),
                 grouped(sampled.documents)
             ))?;
             output.line(format_args!(
-                "per million: of a million such documents; in vain: of these, less similar than {}",
+                "per million: the same for a million such documents; in vain: of these, below {}",
                 self.choices[recommended].params.threshold()
             ))?;
         }
@@ -401,23 +401,23 @@ impl Findings {
     fn advise(&self, recommended: usize) {
         let Some(sampled) = &self.sampled else {
             output::note(
-                "how many others a document is compared with depends on the texts: name some, as \
-                 in `nearkin tune docs`",
+                "the number of comparisons per document depends on the texts: give some, as in \
+                 `nearkin tune docs`",
             );
             return;
         };
         let per_million = sampled.per_million(sampled.costs.each[recommended].in_vain);
         if per_million > COMPARED_MAX {
             output::note(format!(
-                "warning: among a million such documents each would be compared with {} that are \
-                 not like it; longer shingles (words:3 for texts, not chars:5), a stop list, or a \
-                 higher --threshold avoid that",
+                "warning: each of a million such documents would be compared with {} dissimilar \
+                 ones; use longer shingles (words:3 for texts, not chars:5), a stop list, or a \
+                 higher --threshold",
                 rate(per_million)
             ));
         }
         if sampled.costs.pairs < 1_000_000 {
             output::note(format!(
-                "{} are few: rates below {} per million cannot be told from none",
+                "only {} sampled: rates below {} per million cannot be measured",
                 counted(sampled.documents, "document"),
                 rate(1e6 / sampled.costs.pairs as f64)
             ));

@@ -254,7 +254,11 @@ fn an_index_that_is_not_there_is_status_2_and_what_to_do() {
 fn a_forgotten_index_is_an_error_and_changes_nothing() {
     let scratch = Scratch::with_licences();
     let before = fs::read_dir(scratch.path("docs")).unwrap().count();
-    scratch.run("add docs docs/MIT.txt").ends_with(2).says(&["docs", "INDEX", "forgotten"]);
+    scratch.run("add docs docs/MIT.txt").ends_with(2).says(&[
+        "docs",
+        "INDEX",
+        "give the index as first argument",
+    ]);
     scratch.run("add docs/MIT.txt docs/ISC.txt").ends_with(2).says(&["docs/MIT.txt", "INDEX"]);
     scratch.run("create docs").ends_with(2).says(&["docs"]);
     scratch.run("query docs docs/MIT.txt").ends_with(2).says(&["docs"]);

@@ -1,4 +1,4 @@
-//! The command that adds what is not there yet.
+//! Arguments of `nearkin admit`.
 
 use std::path::PathBuf;
 
@@ -7,16 +7,15 @@ use nearkin::Keep;
 use super::lines::LinesGiven;
 use super::ttl::TtlGiven;
 use super::values::{keep, similarity};
-use crate::given::Given;
+use crate::params_args::Given;
 
-/// Add documents, but turn away those that are too much like a stored one
+/// Add documents, but reject duplicates of stored ones
 ///
-/// Decides on one document after the other, in the order given, each with those before it in the
-/// index, and prints a line for each: `admitted` (`replaced` if its key had another document),
-/// `unchanged`, or `rejected` with the stored documents that it is a duplicate of. A document is
-/// no duplicate of the one of its own key. All else is as with `nearkin add`; what was printed is
-/// safe on disk, and so is what a rejected document was compared with. Exit status 0 also if
-/// documents were rejected.
+/// Decides on each document in turn, with the previous ones already in the index, and prints a line
+/// per document: `admitted` (`replaced` if its key had another document), `unchanged`, or
+/// `rejected` with the stored duplicates. A document is no duplicate of the one under its own key.
+/// Everything else works as in `nearkin add`. What was printed is durable, and so is what a
+/// rejected document was compared with. Rejections do not change the exit status.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "nearkin admit [OPTIONS] <INDEX> <PATH>...\n       \
     nearkin admit [OPTIONS] <INDEX> --jsonl <FILE>")]
@@ -32,32 +31,31 @@ pub(crate) struct Admit {
     #[arg(value_name = "PATH", required_unless_present = "jsonl", conflicts_with = "jsonl")]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Least similarity to a stored document that makes a document a duplicate, 0 to 1 [default:
-    /// 0.9, with --contained 0]
+    /// Minimum similarity to a stored document that makes a duplicate, 0 to 1 [default: 0.9, with
+    /// --contained 0]
     #[arg(long, value_name = "T", value_parser = similarity)]
     pub(crate) reject: Option<f64>,
 
-    /// Duplicates are documents of which the larger one contains at least so much of the smaller
-    /// one, 0 to 1 or in percent, as far as signatures tell
+    /// Reject by estimated containment: a duplicate contains at least this share of the smaller
+    /// document, 0 to 1 or in percent
     ///
-    /// Half of a document is similar to the whole to 0.5 only: a new index is built to find that.
-    /// Documents that share boilerplate are mistaken for parts of each other: nothing here reads
-    /// the stored documents again.
+    /// Half of a document has a similarity of only 0.5 to the whole; a new index is built to find
+    /// such pairs. Documents that share boilerplate may be mistaken for parts of each other,
+    /// because only signatures are compared.
     #[arg(long, value_name = "C", value_parser = similarity)]
     pub(crate) contained: Option<f64>,
 
-    /// Least similarity of the documents named beside an admitted one as related to it, 0 to the
-    /// value of --reject [default: none are]; a new index is built for it unless --threshold is
-    /// given
+    /// Minimum similarity of documents named as related to an admitted one, 0 to the value of
+    /// --reject [default: none are named]; a new index is built for it unless --threshold is given
     #[arg(long, value_name = "T", value_parser = similarity)]
     pub(crate) relate: Option<f64>,
 
-    /// What stays of a document and its duplicates: the first, the newest (all duplicates are
-    /// removed), or the longest (the new one if it has more shingles than each of them)
+    /// Which of a document and its duplicates to keep: the first, the newest (all duplicates are
+    /// removed), or the longest (the new one if it has more shingles than each duplicate)
     #[arg(long, value_name = "WHICH", default_value = "first", value_parser = keep())]
     pub(crate) keep: Keep,
 
-    /// Most duplicates or related documents to name for each
+    /// Maximum duplicates or related documents to name per document
     #[arg(long, short = 'n', value_name = "N", default_value_t = 10)]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) limit: usize,

@@ -1,43 +1,43 @@
-//! How much one document must contain of the other, for commands that compare documents.
+//! Options about containment, for commands that compare documents.
 
 use nearkin::Alike;
 
 use super::lines::ExactGiven;
 use super::values::similarity;
 
-/// How much of the smaller of two documents the larger one must contain.
+/// Minimum containment of the smaller of two documents in the larger one.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub(crate) struct ContainedGiven {
-    /// Find documents of which the larger one contains at least so much of the smaller one, 0 to 1
-    /// or in percent, as far as signatures tell (with --exact, by the documents themselves); then
-    /// --threshold is 0 unless it is given
+    /// Find documents by containment: the larger one contains at least this share of the smaller
+    /// one, 0 to 1 or in percent, as estimated from signatures (with --exact: measured on the
+    /// documents); --threshold is then 0 unless given
     ///
-    /// Half of a document is similar to the whole to 0.5 only, and so is one with as much
-    /// boilerplate around it. The index must have been made for such similarities: with
-    /// --threshold 0.4, for instance.
+    /// Half of a document has a similarity of only 0.5 to the whole, and so has a document with as
+    /// much boilerplate around it. The index must have been created for such similarities, for
+    /// example with --threshold 0.4.
     #[arg(long, value_name = "C", value_parser = similarity)]
     pub(crate) contained: Option<f64>,
 }
 
-/// What makes documents alike, of all options that say so.
+/// The likeness that the options define together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Likeness {
-    /// What is looked for in the index.
+    /// The likeness that the index search uses.
     pub(crate) sought: Alike,
-    /// What the documents themselves must reach, with `--exact`.
+    /// The likeness that the documents themselves must reach, with `--exact`.
     pub(crate) verified: Alike,
-    /// The same without regard to where a threshold is: what connects clusters.
+    /// The likeness that connects clusters, independent of `--at-least`.
     pub(crate) connecting: Alike,
-    /// Whether less than all that is found may reach that.
+    /// Whether the exact comparison may drop matches that the index found.
     pub(crate) is_decided_later: bool,
-    /// The least similarity of what is printed.
+    /// Minimum similarity of what is printed.
     pub(crate) threshold: f64,
-    /// What must be contained.
+    /// Minimum containment.
     pub(crate) contained: Option<f64>,
 }
 
 impl Likeness {
-    /// The likeness that the options ask for; `own` is the threshold of the index.
+    /// Combines the options; `own` is the threshold of the index.
     pub(crate) fn of(
         own: f64,
         threshold: Option<f64>,
@@ -54,7 +54,8 @@ impl Likeness {
         };
         let is_decided_later = is_exact && (contained.is_some() || at_least.is_some());
         let sought = match (threshold, contained) {
-            // Given by hand: from there, whatever the documents must reach.
+            // An explicit threshold decides where the search starts, whatever the documents must
+            // reach.
             (Some(threshold), None) => Alike::similar(threshold),
             _ if is_decided_later => alike.for_verification(),
             _ => alike,

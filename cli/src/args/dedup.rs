@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use nearkin::Keep;
 
 use super::values::{keep, similarity};
-use crate::given::Given;
+use crate::params_args::Given;
 
 /// Copy lines of JSON, or rows, without near-duplicates of each other, or of what an index holds
 ///

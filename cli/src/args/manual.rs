@@ -1,13 +1,13 @@
-//! The commands that say how the tool is used: to a shell, and to `man`.
+//! Arguments of `nearkin completions` and `man`.
 
 use std::path::PathBuf;
 
 use clap_complete::Shell;
 
-/// Print a script that lets a shell complete nearkin's commands and options
+/// Print a completion script for a shell
 ///
-/// Write it to the file that the shell reads, and start the shell again; as it is made for this
-/// version, do so again after an update.
+/// Save it where the shell looks for it, and restart the shell. The script fits this version:
+/// repeat this after an update.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Where it goes:\n  \
     bash        ~/.local/share/bash-completion/completions/nearkin\n  \
@@ -18,19 +18,19 @@ use clap_complete::Shell;
     Examples:\n  nearkin completions bash\n  nearkin completions zsh\n  \
     nearkin completions fish")]
 pub(crate) struct Completions {
-    /// The shell
+    /// Shell to print the script for
     #[arg(value_enum)]
     pub(crate) shell: Shell,
 }
 
-/// Print the manual page, or write one for each command to a folder
+/// Print the manual page, or write one page per command to a folder
 ///
-/// `nearkin man | man -l -` shows it. With --out ~/.local/share/man/man1 the pages are where `man
-/// nearkin` and `man nearkin-add` look.
+/// `nearkin man | man -l -` shows it. After `--out ~/.local/share/man/man1`, `man nearkin` and `man
+/// nearkin-add` find the pages.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  nearkin man\n  nearkin man --out man1")]
 pub(crate) struct Man {
-    /// Folder to write nearkin.1, nearkin-add.1 and all others to; made if it is not there
+    /// Folder for nearkin.1, nearkin-add.1 and all other pages; created if needed
     #[arg(long, short, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::given::Given;
+use crate::params_args::Given;
 
 /// Make an index follow a folder: add what is new, replace what changed, remove what is gone
 ///

@@ -1,4 +1,4 @@
-//! The command that answers other programs over HTTP.
+//! Arguments of `nearkin serve`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,16 +9,16 @@ use clap::value_parser;
 use super::lines::ExactGiven;
 use super::ttl::TtlGiven;
 
-/// Answer programs and browsers over HTTP, until it is told to stop
+/// Serve an index over HTTP to programs and browsers, until stopped
 ///
-/// JSON in and out, described by itself at /openapi.json and with examples in docs/SERVE.md; a page
-/// for people at /. Prints the address it listens on. The server is the index's writer: other
-/// commands may read the index meanwhile, not change it. SIGINT (Ctrl-C) and SIGTERM stop it: it
-/// finishes what runs, closes the index and ends with status 0.
+/// The API uses JSON; /openapi.json describes it, docs/SERVE.md has examples, and / is a page for
+/// people. Prints the address it listens on. The server is the writer of the index: other commands
+/// can read the index meanwhile, not change it. SIGINT (Ctrl-C) or SIGTERM stop it: it finishes
+/// running requests, closes the index and exits with status 0.
 ///
-/// An address that other machines can reach needs a token, which every request then brings: as
-/// `Authorization: Bearer TOKEN`, or in a browser as the password of any user. It comes from
-/// --token-file or from the environment variable NEARKIN_TOKEN.
+/// An address that other machines can reach needs a token, which every request must contain: as
+/// `Authorization: Bearer TOKEN`, or in a browser as the password of any user. Set it with
+/// --token-file or the environment variable NEARKIN_TOKEN.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  nearkin serve my.nearkin\n  \
     nearkin serve my.nearkin --listen 8080 --requests-max 16\n  \
@@ -27,39 +27,38 @@ pub(crate) struct Serve {
     /// Folder of the index; must exist
     pub(crate) index: PathBuf,
 
-    /// Where to listen: a port of this machine (8080), a name or an address and a port
-    /// (localhost:8080, 0.0.0.0:8080); port 0 takes a free one
+    /// Address to listen on: a port of this machine (8080), or a name or address with a port
+    /// (localhost:8080, 0.0.0.0:8080); port 0 picks a free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7878")]
     #[arg(value_parser = super::values::listen)]
     pub(crate) listen: SocketAddr,
 
-    /// File that holds the token requests must bring, 16 characters and more
+    /// File with the token that requests must contain, at least 16 characters
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
 
-    /// Most bytes of one request's body; a larger one is refused with status 413
+    /// Maximum bytes of a request body; larger ones get status 413
     #[arg(long, value_name = "N", default_value_t = 8 << 20)]
     #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1024..=256 << 20))]
     pub(crate) body_bytes_max: usize,
 
-    /// Most seconds that a request may take; then it is answered with status 504
+    /// Maximum seconds per request; then it gets status 504
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     #[arg(value_parser = value_parser!(u64).range(1..=3600))]
     pub(crate) timeout: u64,
 
-    /// Most requests that are worked on at once; others are answered with status 503
+    /// Maximum concurrent requests; others get status 503
     #[arg(long, value_name = "N", default_value_t = 64)]
     #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub(crate) requests_max: usize,
 
-    /// Let clients read the texts of stored documents again, for the page to show two side by
-    /// side: files whose keys are their paths, unless --from says otherwise. A text is given only
-    /// if it still has the stored signature
+    /// Let clients read the texts of stored documents, so that the page can show two side by side:
+    /// from files whose keys are their paths, or from --from. A text is returned only if it still
+    /// has the stored signature
     #[arg(long)]
     pub(crate) texts: bool,
 
-    /// Find the texts in this file of JSON lines, by their keys; read once at the start; may be
-    /// repeated
+    /// Read texts from this file of JSON lines, by key; scanned once at the start; may be repeated
     #[arg(long, value_name = "FILE", requires = "texts")]
     pub(crate) from: Vec<PathBuf>,
 
@@ -76,7 +75,7 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
-    /// Where the documents are, as `--exact` says it.
+    /// The sources of the texts, as options of `--exact`.
     pub(crate) fn originals(&self) -> ExactGiven {
         ExactGiven {
             exact: true,

@@ -1,4 +1,4 @@
-//! Sets as the rows of a table.
+//! Options for sets from table rows.
 
 use std::path::PathBuf;
 
@@ -6,27 +6,27 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Sets as rows of a table")]
 pub(crate) struct TableGiven {
-    /// Read sets from the rows of a CSV file, a row for each item of a set, in any order; `-` is
-    /// stdin. A new index then has `--shingles items`
+    /// Read sets from a CSV file, which has one row per item of a set, in any order; `-` is stdin.
+    /// A new index then has `--shingles items`
     ///
-    /// Rows are sorted, 128 MiB of them at a time, with the help of temporary files.
+    /// Rows are sorted in blocks of 128 MiB, with temporary files.
     #[arg(long, value_name = "FILE", requires = "columns", conflicts_with = "jsonl")]
     pub(crate) transactions: Option<PathBuf>,
 
-    /// The column of the set's key and that of the item, by their names in the first line; or by
-    /// their numbers from 1, and then the first line is a row like the others
+    /// Columns of the set's key and of the item: names from the first line, or numbers from 1; with
+    /// numbers, the first line is data
     #[arg(long, value_name = "KEY,ITEM", requires = "transactions", value_parser = columns)]
     pub(crate) columns: Option<Columns>,
 
-    /// With numbers for columns: pass over the first line
+    /// With column numbers: skip the first line
     #[arg(long, requires = "transactions")]
     pub(crate) header: bool,
 
-    /// Exchange the two: items become the keys, and the sets they are in their items
+    /// Swap the columns: items become the keys of sets
     #[arg(long, requires = "transactions")]
     pub(crate) transpose: bool,
 
-    /// What stands between cells, a character or `tab` [default: tab for .tsv, else a comma]
+    /// Delimiter between cells, a character or `tab` [default: tab for .tsv, else a comma]
     #[arg(long, value_name = "C", requires = "transactions", value_parser = delimiter)]
     pub(crate) delimiter: Option<u8>,
 }
@@ -35,12 +35,12 @@ pub(crate) struct TableGiven {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Columns {
     Names(String, String),
-    /// Counted from 0.
+    /// Numbers of the columns, counted from 0.
     Places(usize, usize),
 }
 
 fn columns(text: &str) -> Result<Columns, String> {
-    let wrong = || "must be two columns with a comma between, as in user,film or 1,2".to_owned();
+    let wrong = || "must be two columns separated by a comma: user,film or 1,2".to_owned();
     let (key, item) = text.split_once(',').ok_or_else(wrong)?;
     if key.is_empty() || item.is_empty() || item.contains(',') {
         return Err(wrong());

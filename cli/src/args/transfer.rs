@@ -1,31 +1,31 @@
-//! The commands that carry documents from one index to another, or to a file and back.
+//! Arguments of `nearkin export`, `import` and `rebuild`.
 
 use std::path::PathBuf;
 
-use crate::given::Given;
+use crate::params_args::Given;
 
 /// Write all documents of an index to a file: JSON lines, or Parquet
 ///
-/// The ending of FILE says which: .jsonl or .parquet; `-` is JSON lines to stdout. What is
-/// written is keys, payloads, times, shingle counts and signatures, as they are, and the
-/// parameters, seed included: `nearkin import` makes the same index of it. docs/COOKBOOK.md has
-/// the columns.
+/// The ending of FILE selects the format: .jsonl or .parquet; `-` is JSON lines to stdout. An
+/// export holds keys, payloads, times, shingle counts and signatures, unchanged, and the parameters
+/// with the seed, so that `nearkin import` can make an equal index. docs/COOKBOOK.md lists the
+/// columns.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  nearkin export my.nearkin --out my.jsonl")]
 pub(crate) struct Export {
     /// Folder of the index
     pub(crate) index: PathBuf,
 
-    /// File to write; one of that name is replaced once all is written
+    /// File to write; an existing file is replaced once the new one is complete
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: PathBuf,
 }
 
-/// Add the documents of other indexes, or of files that `export` wrote, as they are
+/// Add the documents of other indexes, or of files that `export` wrote, unchanged
 ///
-/// Creates the index with the parameters of the first SOURCE if there is none; else signatures
-/// must be of the same parameters, whatever the bands and the threshold. A document replaces one
-/// with its key. After an interruption run the same command again.
+/// Creates the index with the parameters of the first SOURCE if there is none. Otherwise the
+/// signatures must have the same parameters; bands and threshold may differ. A document replaces
+/// the one with its key. After an interruption run the same command again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  nearkin import copy.nearkin my.jsonl\n  \
     nearkin import all.nearkin my.nearkin copy.nearkin")]
@@ -38,18 +38,18 @@ pub(crate) struct Import {
     pub(crate) sources: Vec<PathBuf>,
 }
 
-/// Make a new index of the signatures of another, for another threshold
+/// Make a new index from the signatures of another one, for another threshold
 ///
-/// Only --threshold, --recall, --bands with --rows-per-band, and --lane-bits 8 change something:
-/// signatures are kept and cut into other bands. Everything else needs the texts; add them to a new
-/// index.
+/// Signatures are kept and cut into other bands, so only --threshold, --recall, --bands with
+/// --rows-per-band, and --lane-bits 8 can change. Everything else needs the texts: add them to a
+/// new index.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  nearkin rebuild my.nearkin low.nearkin --threshold 0.5")]
 pub(crate) struct Rebuild {
-    /// Folder of the index; it stays as it is
+    /// Folder of the index; it is not changed
     pub(crate) index: PathBuf,
 
-    /// Folder of the new index; must not exist, or be empty
+    /// Folder of the new index; must be new or empty
     pub(crate) out: PathBuf,
 
     #[command(flatten)]

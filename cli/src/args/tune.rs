@@ -1,17 +1,17 @@
-//! `nearkin tune`.
+//! Arguments of `nearkin tune`.
 
 use std::path::PathBuf;
 
 use super::lines::LinesGiven;
-use crate::given::Given;
+use crate::params_args::Given;
 
-/// Show what bands cost and find, for a threshold or on documents of your own
+/// Show the cost and recall of band settings, for a threshold or on your own documents
 ///
-/// Creates nothing. Without documents it says what follows from the numbers alone: the chance that
-/// two documents are compared, for each similarity (the S-curve), and bytes a document. With
-/// documents it also counts how many others each is compared with, which depends on nothing but
-/// the texts; and with --known, how many of the pairs that you consider duplicates are found. It
-/// recommends one choice and prints the command that creates such an index.
+/// Creates nothing. Without documents it shows what follows from the parameters: the probability
+/// that two documents are compared, by similarity (the S-curve), and bytes per document. With
+/// documents it also counts how many others each document is compared with; only the texts
+/// determine that. With --known it counts how many of your known duplicates are found. It
+/// recommends one setting and prints the command that creates such an index.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "nearkin tune [OPTIONS] [PATH]...\n       \
     nearkin tune [OPTIONS] --jsonl <FILE> [--known <FILE>]")]
@@ -26,18 +26,18 @@ pub(crate) struct Tune {
     #[command(flatten)]
     pub(crate) lines: LinesGiven,
 
-    /// Pairs of keys that you consider duplicates, two on a line with a tab between; further
-    /// columns are ignored. Without --threshold it is chosen so that most of them reach it
+    /// Pairs of keys that you consider duplicates, two per line with a tab between; further columns
+    /// are ignored. Without --threshold, one is chosen that most of these pairs reach
     #[arg(long, value_name = "FILE")]
     pub(crate) known: Option<PathBuf>,
 
-    /// Most documents to look at, chosen at random (the same ones each time), beside those of
-    /// --known
+    /// Maximum documents to sample, chosen at random (the same ones each time), in addition to
+    /// those of --known
     #[arg(long, value_name = "N", default_value_t = 20_000)]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(2..=1_000_000))]
     pub(crate) sample: usize,
 
-    /// Write the S-curves to this file, as a picture
+    /// Write the S-curves to this file as SVG
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
 

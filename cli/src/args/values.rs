@@ -1,39 +1,39 @@
-//! Values that options of several commands take.
+//! Parsers for option values that several commands share.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use nearkin::Keep;
 
-/// Reads a similarity to compare with: 0 to 1, or in percent.
+/// Parses a similarity: 0 to 1, or in percent.
 pub(crate) fn similarity(text: &str) -> Result<f64, String> {
     match share(text) {
-        // Minus zero is zero, and is shown as it.
+        // Minus zero is shown as zero.
         Ok(value) if (0.0..=1.0).contains(&value) => Ok(value.abs()),
-        _ => Err("must be a number from 0 to 1, or as much in percent: 0.8 or 80%".to_owned()),
+        _ => Err("must be a number from 0 to 1, or a percentage: 0.8 or 80%".to_owned()),
     }
 }
 
-/// Reads a number, or one in percent: 80% is 0.8. Its range is somebody else's affair.
+/// Parses a number, or one in percent: 80% is 0.8. The caller checks the range.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
-    let wrong = || "must be a number, or one in percent: 0.8 or 80%".to_owned();
+    let wrong = || "must be a number or a percentage: 0.8 or 80%".to_owned();
     let Some(percent) = text.strip_suffix('%') else {
         return text.parse().map_err(|_| wrong());
     };
-    // By its digits, so that 55% is the number that is written 0.55.
+    // Parsed from its digits, so that 55% equals 0.55 exactly.
     let number: f64 = percent.trim_end().parse().map_err(|_| wrong())?;
     let hundredth = format!("{number}e-2");
     hundredth.parse().map_err(|_| wrong())
 }
 
-/// Which clusters come first.
+/// Sort order of clusters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     Size,
     Similarity,
 }
 
-/// Reads which clusters come first; shells complete it.
+/// Parses the sort order of clusters; shells complete it.
 pub(super) fn order() -> impl TypedValueParser<Value = Order> {
     PossibleValuesParser::new(["size", "similarity"]).map(|name| match name.as_str() {
         "size" => Order::Size,
@@ -41,7 +41,7 @@ pub(super) fn order() -> impl TypedValueParser<Value = Order> {
     })
 }
 
-/// Reads where to listen: an address and a port, a name and a port, or a port of this machine.
+/// Parses the address to listen on: address and port, name and port, or a port of this machine.
 pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.trim_start_matches(':').parse::<u16>() {
         return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
@@ -54,7 +54,7 @@ pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
     fourth.or(found.first()).copied().ok_or_else(|| "no machine has this name".to_owned())
 }
 
-/// Which of a document and its duplicates stays; shells complete it.
+/// Parses which of a document and its duplicates to keep; shells complete it.
 pub(super) fn keep() -> impl TypedValueParser<Value = Keep> {
     PossibleValuesParser::new(["first", "newest", "longest"]).map(|name| match name.as_str() {
         "newest" => Keep::Newest,

@@ -10,10 +10,10 @@ use super::format::{self, Format};
 use crate::args::{Dedup, LinesGiven};
 use crate::failure::Failure;
 use crate::files;
-use crate::given::Given;
 use crate::input;
 use crate::lines::Fields;
 use crate::opened;
+use crate::params_args::Given;
 use crate::raw;
 
 /// What a run was asked for, looked up and checked.

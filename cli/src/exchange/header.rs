@@ -64,12 +64,17 @@ impl Header {
         match header {
             Some(header) if header.nearkin == MAGIC && header.version == VERSION => Ok(header),
             Some(header) if header.nearkin == MAGIC => Err(Failure::new(
-                format!("{name} is an export of version {}", header.version),
+                format!(
+                    "{name} has export version {}, which this version cannot read",
+                    header.version
+                ),
                 "use a newer version of nearkin",
             )),
             _ => Err(Failure::new(
-                format!("{name} does not begin as `nearkin export` writes it"),
-                "documents to be sketched are added with `nearkin add INDEX --jsonl FILE`",
+                format!(
+                    "{name} is no export: its first line is not the header of `nearkin export`"
+                ),
+                "to add texts or items, use `nearkin add INDEX --jsonl FILE`",
             )),
         }
     }
@@ -111,8 +116,8 @@ impl Header {
             return Ok(params);
         }
         Err(Failure::new(
-            format!("{name}: the parameters are not those of the id {id}"),
-            "it was changed, or a newer version of nearkin wrote it",
+            format!("{name}: the parameters do not match their id {id}"),
+            "export again, or use a newer version of nearkin if that wrote the file",
         ))
     }
 
@@ -156,7 +161,7 @@ mod tests {
         let json = Header::new(&params, 7).to_json().unwrap();
         let changed = json.replace("\"hashes\":\"128\"", "\"hashes\":\"129\"");
         let header = Header::parse(changed.as_bytes(), "f").unwrap();
-        assert!(header.params("f").unwrap_err().to_string().contains("not those of the id"));
+        assert!(header.params("f").unwrap_err().to_string().contains("do not match their id"));
         let newer = json.replace("\"version\":1", "\"version\":2");
         assert!(Header::parse(newer.as_bytes(), "f").unwrap_err().to_string().contains("newer"));
         for other in ["{}", "", "{\"id\":1,\"text\":\"a\"}", "[1]"] {

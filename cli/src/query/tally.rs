@@ -51,20 +51,20 @@ impl Tally {
     pub(super) fn report(self, threshold: f64, output: &Output) -> Result<Ended, Failure> {
         if self.incomplete > 0 {
             output::note(format!(
-                "of {} not all candidates were compared: matches may be missing",
+                "for {} not all candidates were compared: matches may be missing",
                 queries(self.incomplete)
             ));
         }
         if self.cut > 0 {
             output::note(format!(
-                "of {} not all matches are shown; --limit {} shows all",
+                "for {} not all matches are shown; --limit {} shows all",
                 queries(self.cut),
                 self.found_max
             ));
         }
         if !output.json() || self.skipped > 0 {
             output::note(format!(
-                "{} asked, {} with something of similarity {} and above, {} skipped",
+                "{} asked, {} with matches of similarity {} or more, {} skipped",
                 grouped(self.queries),
                 grouped(self.answered),
                 threshold,
@@ -76,7 +76,7 @@ impl Tally {
             // The user named these files, so their missing answers are an error.
             failed => Err(Failure::new(
                 format!("{} could not be read", counted(failed as u64, "file")),
-                "the other queries were answered",
+                "check these files; the other queries were answered",
             )),
         }
     }

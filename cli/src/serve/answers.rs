@@ -1,4 +1,4 @@
-//! What answers carry: plain data that becomes JSON. `description.rs` describes it.
+//! Response bodies: plain data that becomes JSON. `description.rs` describes the types.
 
 use nearkin::{Match, Outcome};
 use serde::Serialize;
@@ -11,30 +11,30 @@ use super::bodies::Blob;
 pub(super) struct Stored {
     pub(super) key: Blob,
     pub(super) payload: Blob,
-    /// When it was inserted or last replaced, in milliseconds UTC.
+    /// Time of insertion or last replacement, in milliseconds UTC.
     pub(super) time: u64,
-    /// Shingles; 0 for signatures made elsewhere.
+    /// Number of shingles; 0 for signatures made elsewhere.
     pub(super) shingle_count: u32,
 }
 
-/// The text of a stored document, read again.
+/// The text of a stored document, read again from its source.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Text)]
 pub(super) struct TextRead {
     pub(super) key: Blob,
-    /// The text; for a set, its items, sorted, one a line.
+    /// The text; for a set, its items, sorted, one per line.
     pub(super) text: String,
 }
 
-/// What became of one document.
+/// The result of writing one document.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Written {
     pub(super) outcome: Word,
-    /// The number of the change; where nothing had to be written, of the one that was looked at.
+    /// Number of the change; if nothing was written, of the change that was examined.
     pub(super) change: u64,
 }
 
-/// What became of a batch.
+/// The result of a batch.
 #[derive(Serialize, ToSchema)]
 pub(super) struct BatchWritten {
     /// In the order of the operations.
@@ -42,17 +42,17 @@ pub(super) struct BatchWritten {
     pub(super) change: u64,
 }
 
-/// A document similar to the one asked for.
+/// A document similar to the query.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Match)]
 pub(super) struct Found {
     key: Blob,
-    /// The estimate of the Jaccard similarity.
+    /// Estimated Jaccard similarity.
     #[schema(minimum = 0, maximum = 1)]
     similarity: f64,
-    /// The standard error of that estimate.
+    /// Standard error of the estimate.
     standard_error: f64,
-    /// Equal rows of the two signatures, by which matches are ordered.
+    /// Number of equal rows of the two signatures; matches are ordered by it.
     equal_rows: u32,
     /// Milliseconds UTC.
     time: u64,
@@ -66,40 +66,40 @@ pub(super) struct Found {
 #[schema(as = Answer)]
 pub(super) struct Answered {
     pub(super) matches: Vec<Found>,
-    /// How many reach the threshold, the limit aside.
+    /// Number of matches at or above the threshold, before the limit.
     pub(super) found: u64,
-    /// The one that was used.
+    /// The threshold that was applied.
     #[schema(minimum = 0, maximum = 1)]
     pub(super) threshold: f64,
-    /// The chance that a document of exactly the threshold's similarity is among them.
+    /// Probability that a document exactly at the threshold is among the matches.
     #[schema(minimum = 0, maximum = 1)]
     pub(super) expected_recall: f64,
     /// Whether all candidates were compared.
     pub(super) complete: bool,
-    /// The last change the answer takes into account.
+    /// Number of the last change that the answer reflects.
     pub(super) change: u64,
-    /// If the index was built for higher thresholds.
+    /// Present if the index was built for higher thresholds.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) warning: Option<String>,
 }
 
-/// What was decided on a newcomer.
+/// The decision on a new document.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Admission)]
 pub(super) struct Admitted {
     pub(super) decision: Decided,
-    /// What it was rejected for.
+    /// The duplicates that caused a rejection.
     pub(super) duplicates: Vec<Found>,
-    /// Less similar documents, if they were asked for.
+    /// Less similar documents, if `relate` was given.
     pub(super) related: Vec<Found>,
-    /// The duplicates that it replaced.
+    /// The duplicates that the document replaced.
     pub(super) removed: Vec<Found>,
-    /// The change whose state it was decided on.
+    /// The decision was made on the state after this change.
     pub(super) change: u64,
 }
 
-/// `replaced` and `unchanged` are admitted: the key had a document before.
+/// `replaced` and `unchanged` count as admitted: the key had a document before.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Decision)]
@@ -110,8 +110,8 @@ pub(super) enum Decided {
     Rejected,
 }
 
-/// `superseded`: a later operation of the batch has the same key. `other`: one that this version
-/// has no name for.
+/// `superseded`: a later operation of the batch has the same key. `other`: an outcome that this
+/// version has no name for.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Outcome)]
@@ -125,7 +125,7 @@ pub(super) enum Word {
     Other,
 }
 
-/// Matches as they are answered, with their payloads if that was asked for.
+/// Converts matches; includes payloads if requested.
 pub(super) fn found(matches: Vec<Match>, payloads: bool) -> Vec<Found> {
     let found = |found: Match| Found {
         key: Blob(found.key),
@@ -138,7 +138,7 @@ pub(super) fn found(matches: Vec<Match>, payloads: bool) -> Vec<Found> {
     matches.into_iter().map(found).collect()
 }
 
-/// An outcome in a word.
+/// One word for an outcome.
 pub(super) fn word(outcome: Outcome) -> Word {
     match outcome {
         Outcome::Inserted => Word::Inserted,

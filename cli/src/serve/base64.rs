@@ -1,4 +1,4 @@
-//! Base64 with padding, as JSON carries bytes and browsers carry passwords. Pure.
+//! Base64 with padding, for bytes in JSON and passwords in HTTP headers. Pure.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,7 +7,7 @@ pub(super) fn encode(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// The bytes; none if it is not base64 as [`encode`] makes it.
+/// Decodes canonical base64, exactly as [`encode`] writes it; `None` for anything else.
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text).ok()
 }

@@ -1,4 +1,4 @@
-//! What requests carry: JSON read into plain data, with every unknown field refused.
+//! Request bodies: JSON parsed into plain data. Unknown fields are errors.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,45 +18,46 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::base64;
-use super::refused::Refused;
+use super::error_response::ErrorResponse;
 use super::shared::Shared;
 
-/// A body that says it is JSON, within the limit; not read yet, which takes time.
+/// A body of type JSON within the size limit, not parsed yet, because parsing takes time.
 pub(super) struct Body {
     bytes: Bytes,
-    /// Its share of the memory for all bodies.
+    /// The body's share of the memory for all bodies.
     _room: OwnedSemaphorePermit,
 }
 
 impl Body {
-    pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, Refused> {
+    pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, ErrorResponse> {
         serde_json::from_slice(&self.bytes).map_err(|error| {
             let mut message = format!("the body: {error}");
-            // In words of JSON, not of Rust.
+            // Replaces names of Rust types in serde's message.
             for (of_rust, of_json) in
                 [("usize", "an integer from 0"), ("u64", "an integer from 0"), ("f64", "a number")]
             {
                 let expected = format!("expected {of_json}");
                 message = message.replace(&format!("expected {of_rust}"), &expected);
             }
-            Refused::invalid(message)
+            ErrorResponse::invalid(message)
         })
     }
 }
 
 impl FromRequest<Arc<Shared>> for Body {
-    type Rejection = Refused;
+    type Rejection = ErrorResponse;
 
-    async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, Refused> {
+    async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, ErrorResponse> {
         let headers = request.headers();
         let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let kind = kind.and_then(|value| value.split(';').next()).unwrap_or_default();
-        // Also what keeps other sites' forms out.
+        // Requiring JSON also blocks forms from other sites: browsers cannot send this type without
+        // CORS.
         if !kind.trim().eq_ignore_ascii_case("application/json") {
-            return Err(Refused::new(
+            return Err(ErrorResponse::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "content_type",
-                "the body is not said to be JSON",
+                "the body is not declared as JSON",
             )
             .advise("send the header `Content-Type: application/json`"));
         }
@@ -71,23 +72,23 @@ impl FromRequest<Arc<Shared>> for Body {
             Bytes::from_request(request, shared).await.map_err(|rejection| {
                 match rejection.status() {
                     StatusCode::PAYLOAD_TOO_LARGE => too_large(most),
-                    _ => Refused::invalid(format!("the body: {rejection}")),
+                    _ => ErrorResponse::invalid(format!("the body: {rejection}")),
                 }
             })?;
         Ok(Self { bytes, _room: room })
     }
 }
 
-fn too_large(most: usize) -> Refused {
-    Refused::new(
+fn too_large(most: usize) -> ErrorResponse {
+    ErrorResponse::new(
         StatusCode::PAYLOAD_TOO_LARGE,
         "too_large",
         format!("the body has more than {most} bytes"),
     )
-    .advise("send less at once, or start the server with a larger --body-bytes-max")
+    .advise("send smaller bodies, or start the server with a larger --body-bytes-max")
 }
 
-/// Bytes in JSON: a string, or what is not UTF-8 as `{"base64": "..."}`.
+/// Bytes in JSON: a string, or `{"base64": "..."}` if they are not UTF-8.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Blob(pub(super) Vec<u8>);
 
@@ -150,7 +151,7 @@ impl<'de> Visitor<'de> for BlobVisitor {
     }
 }
 
-/// An item of a set: a string, or an integer as its digits.
+/// An item of a set: a string, or an integer, which stands for its digits.
 #[derive(Debug)]
 pub(super) struct Item(String);
 
@@ -198,21 +199,21 @@ impl Visitor<'_> for ItemVisitor {
     }
 }
 
-/// What a signature is made of: exactly one of the three.
+/// Computes a signature from exactly one of the three contents.
 pub(super) fn signature(
     sketcher: &Sketcher,
     text: Option<&str>,
     items: Option<&[Item]>,
     rows: Option<&[u64]>,
-) -> Result<Signature, Refused> {
+) -> Result<Signature, ErrorResponse> {
     Ok(match (text, items, rows) {
         (Some(text), None, None) => sketcher.text(text)?,
         (None, Some(items), None) => sketcher.items(items)?,
-        // How many shingles they come from is not said.
+        // The number of shingles behind external rows is unknown.
         (None, None, Some(rows)) => sketcher.rows(rows, 0)?,
         _ => {
-            return Err(Refused::invalid(
-                "one of `text`, `items` and `rows` is needed, and no more",
+            return Err(ErrorResponse::invalid(
+                "exactly one of `text`, `items` and `rows` is needed",
             ));
         }
     })
@@ -229,16 +230,16 @@ pub(super) struct Put {
     pub(super) items: Option<Vec<Item>>,
     /// For an index of signatures made elsewhere (`--scheme external:NAME`).
     pub(super) rows: Option<Vec<u64>>,
-    /// Without it a stored payload stays; an empty one clears it.
+    /// If omitted, a stored payload stays; an empty payload clears it.
     pub(super) payload: Option<Blob>,
 }
 
-/// Several operations as one change.
+/// Several operations, applied as one change.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Batch)]
 pub(super) struct Operations {
-    /// Those on one key count in their order; the outcome of the last is that of all. At most 16
+    /// Operations on the same key apply in order; the outcome of the last one counts. At most 16
     /// MiB of keys, payloads and signatures.
     pub(super) operations: Vec<Operation>,
 }
@@ -252,7 +253,7 @@ pub(super) enum Operation {
     Remove(Remove),
 }
 
-/// A payload for a stored document.
+/// Sets the payload of a stored document.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SetPayload {
@@ -271,7 +272,7 @@ pub(super) struct Insert {
     pub(super) items: Option<Vec<Item>>,
     /// For an index of signatures made elsewhere (`--scheme external:NAME`).
     pub(super) rows: Option<Vec<u64>>,
-    /// Without it a stored payload stays; an empty one clears it.
+    /// If omitted, a stored payload stays; an empty payload clears it.
     pub(super) payload: Option<Blob>,
 }
 
@@ -293,24 +294,25 @@ pub(super) struct Query {
     /// For an index of signatures made elsewhere (`--scheme external:NAME`).
     pub(super) rows: Option<Vec<u64>>,
     pub(super) key: Option<Blob>,
-    /// One answer for all, in which a document counts with the most similar of them.
+    /// Documents queried together: one answer, in which each match counts with its highest
+    /// similarity.
     pub(super) keys: Option<Vec<Blob>>,
-    /// Least similarity returned. Default: the index's own.
+    /// Minimum similarity of a match. Default: the index's own threshold.
     #[schema(minimum = 0, maximum = 1)]
     pub(super) threshold: Option<f64>,
-    /// Most matches to return.
+    /// Maximum number of matches.
     #[schema(minimum = 1, maximum = 1000, default = 10)]
     pub(super) limit: Option<usize>,
-    /// Most candidates compared, to bound the time where very many documents are similar; then
-    /// `complete` may be false. Default: all.
+    /// Maximum number of candidates compared; bounds the time where very many documents are
+    /// similar. `complete` may then be false. Default: no limit.
     pub(super) max_candidates: Option<usize>,
-    /// Whether matches have their payloads.
+    /// Whether to return the payloads of matches.
     #[serde(default)]
     #[schema(default = false)]
     pub(super) payloads: bool,
 }
 
-/// A document to insert unless a stored one is too similar.
+/// Inserts a document unless a stored one is too similar.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Admit {
@@ -321,28 +323,28 @@ pub(super) struct Admit {
     pub(super) items: Option<Vec<Item>>,
     /// For an index of signatures made elsewhere (`--scheme external:NAME`).
     pub(super) rows: Option<Vec<u64>>,
-    /// Without it a stored payload stays; an empty one clears it.
+    /// If omitted, a stored payload stays; an empty payload clears it.
     pub(super) payload: Option<Blob>,
-    /// Least similarity to a stored document of another key that makes a duplicate.
+    /// Minimum similarity to a stored document, of another key, that makes a duplicate.
     #[schema(minimum = 0, maximum = 1, default = 0.9)]
     pub(super) reject: Option<f64>,
-    /// Least similarity of what is named as related to what is admitted; not above `reject`.
-    /// Default: none is named.
+    /// Minimum similarity of documents returned as related to the admitted one; at most `reject`.
+    /// Default: none are returned.
     #[schema(minimum = 0, maximum = 1)]
     pub(super) relate: Option<f64>,
     #[serde(default)]
     pub(super) keep: Keep,
-    /// Most matches to return.
+    /// Maximum number of matches.
     #[schema(minimum = 1, maximum = 1000, default = 10)]
     pub(super) limit: Option<usize>,
-    /// Whether matches have their payloads.
+    /// Whether to return the payloads of matches.
     #[serde(default)]
     #[schema(default = false)]
     pub(super) payloads: bool,
 }
 
-/// What stays of a document and its duplicates, by default the `first`; `longest`: the new one if
-/// it has more shingles than each of them.
+/// Which of a document and its duplicates is kept; default `first`. `longest`: the new one if it
+/// has more shingles than each duplicate.
 #[derive(Debug, Clone, Copy, Deserialize, Default, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Keep {

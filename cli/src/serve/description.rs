@@ -1,5 +1,5 @@
-//! The OpenAPI document: made of the table of routes, and of the types that requests and answers
-//! have, so that it cannot say something else than these.
+//! The OpenAPI document, generated from the route table and from the types of requests and answers,
+//! so that it always agrees with the code.
 
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -7,36 +7,36 @@ use utoipa::openapi::{RefOr, Schema};
 
 use super::answers::{Admitted, Answered, BatchWritten, Stored, TextRead, Written};
 use super::bodies::{Admit, Operations, Put, Query};
+use super::error_response::{ErrorObject, ErrorResponse, KINDS};
 use super::paths;
-use super::refused::{ErrorObject, KINDS, Refused};
 use super::state::{HealthObject, StatsObject};
 
-/// What a route is for and what it takes and answers, beside errors.
+/// Describes a route: its purpose, input and answers.
 pub(super) struct Operation {
     pub(super) method: &'static str,
-    /// As the router spells it.
+    /// In the router's syntax.
     pub(super) path: &'static str,
     pub(super) id: &'static str,
     pub(super) summary: &'static str,
-    /// The name of the type of its body.
+    /// Name of the body's type.
     pub(super) body: Option<&'static str>,
     pub(super) answers: &'static [Answer],
-    /// The statuses of its errors.
+    /// Groups of error statuses.
     pub(super) errors: &'static [&'static [u16]],
 }
 
-/// A status, what it means, and what comes with it.
+/// An answer: status, meaning, content.
 pub(super) type Answer = (u16, &'static str, Content);
 
 pub(super) enum Content {
-    /// JSON of the type with this name.
+    /// JSON of the named type.
     Json(&'static str),
-    /// Something else, by its media type.
+    /// Other content, by media type.
     Media(&'static str),
 }
 
-/// Errors of every route, of those that want a token, that work on the index, that have a key in
-/// the path, that have a body, and that write.
+/// Error statuses: of every route; of routes that need a token, work on the index, have a key in
+/// the path, have a body, or write.
 pub(super) const ANY: &[u16] = &[403];
 pub(super) const TOKEN: &[u16] = &[401];
 pub(super) const INDEX: &[u16] = &[500, 503, 504];
@@ -47,7 +47,7 @@ pub(super) const BODY: &[u16] = &[400, 413, 415];
 pub(super) const TOO_LARGE: &[u16] = &[413];
 pub(super) const WRITE: &[u16] = &[507];
 
-/// Errors by status: a name, and what they mean.
+/// Errors by status: name and meaning.
 const ERRORS: [(u16, &str, &str); 11] = [
     (400, "BadRequest", "`invalid` (the message says what), or `empty` (nothing to compare)"),
     (401, "Token", "`token`: missing or wrong token"),
@@ -62,15 +62,15 @@ const ERRORS: [(u16, &str, &str); 11] = [
         "`io`, `corrupt`, `unknown` (may or may not be stored), `unsupported`, `internal`",
     ),
     (503, "Busy", "`busy`: too much at once, try again; `poisoned`: restart the server"),
-    (504, "Late", "`timeout`: a write may still be done; asking again does no harm"),
+    (504, "Late", "`timeout`: a write may still complete; repeating it is safe"),
     (507, "Full", "`disk_full`: nothing was written"),
 ];
 
-/// The document as text.
-pub(super) fn openapi(operations: &[Operation]) -> Result<String, Refused> {
-    document(operations)
-        .and_then(|document| serde_json::to_string_pretty(&document))
-        .map_err(|error| Refused::internal(format!("the description cannot be made: {error}")))
+/// The document as JSON text.
+pub(super) fn openapi(operations: &[Operation]) -> Result<String, ErrorResponse> {
+    document(operations).and_then(|document| serde_json::to_string_pretty(&document)).map_err(
+        |error| ErrorResponse::internal(format!("the description cannot be made: {error}")),
+    )
 }
 
 pub(super) fn document(operations: &[Operation]) -> serde_json::Result<Value> {
@@ -109,7 +109,7 @@ pub(super) fn document(operations: &[Operation]) -> serde_json::Result<Value> {
     }))
 }
 
-/// What all methods of a path share.
+/// Fields shared by all methods of a path.
 fn item_of(path: &str) -> Value {
     if !path.contains("{key}") {
         return json!({});
@@ -181,13 +181,13 @@ fn schemas() -> serde_json::Result<Value> {
     for (name, schema) in all {
         schemas[name] = serde_json::to_value(schema)?;
     }
-    // What the types do not say: exactly one of these fields.
+    // A constraint that the types cannot express: exactly one of these fields.
     let contents = ["text", "items", "rows"];
     for name in ["Document", "Insert", "Admit"] {
         schemas[name]["oneOf"] = one_of(&contents);
     }
     schemas["Query"]["oneOf"] = one_of(&["text", "items", "rows", "key", "keys"]);
-    // An operation has one name, not several.
+    // Each operation has exactly one name.
     if let Some(choices) = schemas["Operation"]["oneOf"].as_array_mut() {
         for choice in choices {
             choice["additionalProperties"] = json!(false);
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// What clients were made for: fields, those that are needed, and their bounds.
+    /// Clients depend on the fields, on which are required, and on their bounds.
     #[test]
     fn types_are_described_as_they_are_read_and_written() {
         let schemas = schemas().unwrap();

@@ -1,6 +1,6 @@
-//! Documents by their keys, and batches of them.
+//! Handlers for documents by key, and for batches.
 //!
-//! Each write is one call of the engine, which shares a sync among those that wait for one.
+//! Each write is one call of the library, which syncs waiting writes as a group.
 
 use std::sync::Arc;
 
@@ -11,30 +11,32 @@ use nearkin::{Batch, Edit, Outcome, Signature};
 
 use super::answers::{self, BatchWritten, Stored, Written};
 use super::bodies::{self, Blob, Body, Operation, Operations, Put};
-use super::refused::Refused;
+use super::error_response::ErrorResponse;
 use super::shared::Shared;
 
-/// Where the path of a document begins.
+/// Path prefix of documents.
 const PREFIX: &str = "/v1/documents/";
 
 /// The key in the path of a document.
-fn key_of(uri: &Uri) -> Result<Vec<u8>, Refused> {
+fn key_of(uri: &Uri) -> Result<Vec<u8>, ErrorResponse> {
     key_after(PREFIX, uri)
 }
 
-/// The key in a path behind its beginning: any bytes, those behind a `%` by their two digits.
-pub(super) fn key_after(prefix: &str, uri: &Uri) -> Result<Vec<u8>, Refused> {
+/// The percent-decoded key behind a path prefix; any bytes are allowed.
+pub(super) fn key_after(prefix: &str, uri: &Uri) -> Result<Vec<u8>, ErrorResponse> {
     let text = uri.path().strip_prefix(prefix).unwrap_or_default().as_bytes();
     let mut key = Vec::with_capacity(text.len());
     let mut at = 0;
     while let Some(&byte) = text.get(at) {
         if byte == b'%' {
             let digits = text.get(at + 1..at + 3);
-            // A sign is read as part of a number.
+            // `from_str_radix` would accept a sign.
             let digits = digits.filter(|two| two.iter().all(u8::is_ascii_hexdigit));
             let digits = digits.and_then(|two| std::str::from_utf8(two).ok());
             let Some(value) = digits.and_then(|two| u8::from_str_radix(two, 16).ok()) else {
-                return Err(Refused::invalid("the path holds a % without two digits behind it"));
+                return Err(ErrorResponse::invalid(
+                    "the path has a % that is not followed by two hexadecimal digits",
+                ));
             };
             key.push(value);
             at += 3;
@@ -46,7 +48,7 @@ pub(super) fn key_after(prefix: &str, uri: &Uri) -> Result<Vec<u8>, Refused> {
     Ok(key)
 }
 
-/// An insert; without a payload the stored one stays.
+/// An insert; without a payload, the stored one stays.
 fn insert<'a>(key: &'a [u8], signature: &'a Signature, payload: Option<&'a Blob>) -> Edit<'a> {
     let edit = Edit::insert(key, signature);
     match payload {
@@ -59,7 +61,7 @@ pub(super) async fn put(
     State(shared): State<Arc<Shared>>,
     uri: Uri,
     body: Body,
-) -> Result<(StatusCode, Json<Written>), Refused> {
+) -> Result<(StatusCode, Json<Written>), ErrorResponse> {
     let key = key_of(&uri)?;
     let work = move |shared: &Shared| {
         let Put { text, items, rows, payload } = body.read()?;
@@ -82,11 +84,11 @@ pub(super) async fn put(
 pub(super) async fn get(
     State(shared): State<Arc<Shared>>,
     uri: Uri,
-) -> Result<Json<Stored>, Refused> {
+) -> Result<Json<Stored>, ErrorResponse> {
     let key = key_of(&uri)?;
     let work = move |shared: &Shared| {
         let Some(document) = shared.index.get(&key)? else {
-            return Err(Refused::unknown_key(&key));
+            return Err(ErrorResponse::unknown_key(&key));
         };
         let shingle_count = document.signature.shingle_count();
         let (key, payload) = (Blob(document.key), Blob(document.payload));
@@ -98,12 +100,12 @@ pub(super) async fn get(
 pub(super) async fn delete(
     State(shared): State<Arc<Shared>>,
     uri: Uri,
-) -> Result<Json<Written>, Refused> {
+) -> Result<Json<Written>, ErrorResponse> {
     let key = key_of(&uri)?;
     let work = move |shared: &Shared| {
         let written = shared.index.write(Batch::new().remove(&key))?;
         if written.outcomes.first() == Some(&Outcome::Missing) {
-            return Err(Refused::unknown_key(&key));
+            return Err(ErrorResponse::unknown_key(&key));
         }
         let outcome = answers::word(Outcome::Removed);
         Ok(Json(Written { outcome, change: written.change }))
@@ -114,7 +116,7 @@ pub(super) async fn delete(
 pub(super) async fn batch(
     State(shared): State<Arc<Shared>>,
     body: Body,
-) -> Result<Json<BatchWritten>, Refused> {
+) -> Result<Json<BatchWritten>, ErrorResponse> {
     let work = move |shared: &Shared| {
         let Operations { operations } = body.read()?;
         let mut batch = Batch::new();

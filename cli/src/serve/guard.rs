@@ -1,9 +1,9 @@
-//! What every request passes: who may ask, how long it may take, what is counted, and what every
-//! answer tells a browser.
+//! Middleware of every request: access checks, time limit, metrics and security headers.
 //!
-//! A browser on this machine runs the scripts of strangers, and they reach loopback. So the name it
-//! asks for must be one of loopback (a stranger's name can be made to point here), and what another
-//! site's page sends is refused; without CORS headers it could not read an answer anyway.
+//! Scripts of foreign sites run in the browser of this machine and can reach loopback. The `Host`
+//! header must therefore name loopback, because a foreign DNS name can be pointed here (DNS
+//! rebinding), and cross-site requests are refused. Without CORS headers a foreign script could not
+//! read an answer either.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,12 +13,12 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::error_response::ErrorResponse;
 use super::metrics::Route;
 use super::paths;
-use super::refused::Refused;
 use super::shared::Shared;
 
-/// Counts a request, and answers it if it may be asked and does not take too long.
+/// Checks a request, runs it within the time limit, and counts it.
 pub(super) async fn guard(
     State(shared): State<Arc<Shared>>,
     request: Request,
@@ -51,17 +51,18 @@ pub(super) async fn guard(
     response
 }
 
-fn too_late(shared: &Shared) -> Refused {
+fn too_late(shared: &Shared) -> ErrorResponse {
     let seconds = shared.limits.timeout.as_secs();
-    Refused::new(
+    ErrorResponse::new(
         StatusCode::GATEWAY_TIMEOUT,
         "timeout",
-        format!("the request was not done within {seconds} s"),
+        format!("the request took longer than {seconds} s"),
     )
-    .advise("a write may still be done: ask for it again, which does no harm")
+    .advise("a write may still complete; repeating it is safe")
 }
 
-/// Methods are counted by name; names that somebody makes up, together.
+/// The method's name for metrics; unknown methods share one name, so that clients cannot create
+/// counters.
 fn method_name(method: &Method) -> &'static str {
     [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::DELETE, Method::OPTIONS]
         .iter()
@@ -70,40 +71,38 @@ fn method_name(method: &Method) -> &'static str {
         .unwrap_or("other")
 }
 
-fn check(shared: &Shared, request: &Request, path: &str) -> Result<(), Refused> {
+fn check(shared: &Shared, request: &Request, path: &str) -> Result<(), ErrorResponse> {
     let headers = request.headers();
     let host = host(headers, request.uri());
     if shared.loopback && !host.is_some_and(is_loopback_name) {
-        return Err(Refused::new(
+        return Err(ErrorResponse::new(
             StatusCode::FORBIDDEN,
             "host",
-            "the Host header names no loopback address, and this server is for this machine",
+            "the Host header is not a loopback address, and this server is local",
         )
-        .advise("ask for 127.0.0.1, [::1] or localhost"));
+        .advise("use 127.0.0.1, [::1] or localhost"));
     }
     if is_of_another_site(headers, host) && !(request.method() == Method::GET && path == "/") {
-        let message = "the page of another site asks, which this server does not serve";
-        return Err(Refused::new(StatusCode::FORBIDDEN, "origin", message));
+        let message = "cross-site requests are refused";
+        return Err(ErrorResponse::new(StatusCode::FORBIDDEN, "origin", message));
     }
     // A health check needs no token.
     let open = path == "/health";
     match &shared.token {
-        Some(token) if !open && !token.is_in(headers) => Err(Refused::new(
-            StatusCode::UNAUTHORIZED,
-            "token",
-            "the request brings no token, or another one",
-        )
-        .advise("send the header `Authorization: Bearer TOKEN`")),
+        Some(token) if !open && !token.is_in(headers) => {
+            Err(ErrorResponse::new(StatusCode::UNAUTHORIZED, "token", "missing or wrong token")
+                .advise("send the header `Authorization: Bearer TOKEN`"))
+        }
         _ => Ok(()),
     }
 }
 
-/// What the request says it asks: host and port.
+/// The host and port that the request names.
 fn host<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<&'a str> {
     let mut given = headers.get_all(header::HOST).iter();
     match (given.next(), given.next()) {
         (Some(host), None) => host.to_str().ok(),
-        // Two of them mean two things to two readers.
+        // A request with two hosts is ambiguous.
         (Some(_), Some(_)) => None,
         (None, _) => uri.authority().map(axum::http::uri::Authority::as_str),
     }
@@ -118,7 +117,7 @@ fn is_loopback_name(host: &str) -> bool {
         },
         None => host.split_at(host.find(':').unwrap_or(host.len())),
     };
-    // Whatever else stands behind the name makes it another one.
+    // Anything but a port behind the name makes it another name.
     let digits = port.strip_prefix(':').unwrap_or(port);
     if !digits.bytes().all(|byte| byte.is_ascii_digit())
         || digits.len() == port.len() && !port.is_empty()
@@ -131,7 +130,7 @@ fn is_loopback_name(host: &str) -> bool {
     name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Whether a browser says that a page of another site sends this.
+/// Whether the browser says that a page of another site sent the request.
 fn is_of_another_site(headers: &HeaderMap, host: Option<&str>) -> bool {
     let is_own_site = |site: &str| site == "same-origin" || site == "none";
     let is_own_origin = |origin: &str| {
@@ -142,8 +141,8 @@ fn is_of_another_site(headers: &HeaderMap, host: Option<&str>) -> bool {
         || !is_missing_or(headers, "origin", is_own_origin)
 }
 
-/// Whether a header is missing, or has one value, which is as it should be. No browser sends two,
-/// and another reader might take the other one.
+/// Whether a header is missing, or has exactly one acceptable value. Browsers never send two, and
+/// other software might use the second one.
 fn is_missing_or(headers: &HeaderMap, name: &str, is_right: impl Fn(&str) -> bool) -> bool {
     let mut given = headers.get_all(name).iter();
     match (given.next(), given.next()) {
@@ -200,7 +199,7 @@ mod tests {
             assert!(is("origin", other), "{other}");
         }
         assert!(!is("origin", "http://127.0.0.1:7878"));
-        // Repeated, whatever they say.
+        // Repeated headers are refused, whatever their values.
         let (site, origin) = ("sec-fetch-site", "origin");
         for (name, first, second) in [
             (site, "same-origin", "cross-site"),

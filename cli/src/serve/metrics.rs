@@ -1,4 +1,4 @@
-//! Counts of requests and their times, and how Prometheus reads them. Knows text, not the index.
+//! Request counters and latency histograms in Prometheus' text format. Does not know the index.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Upper ends of the histogram's buckets, in seconds.
+/// Upper bounds of the histogram buckets, in seconds.
 const BUCKETS: [f64; 13] =
     [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5, 10.0];
 
-/// What was asked for.
+/// Labels of a counter: method and route.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Route {
     pub(super) method: &'static str,
@@ -21,12 +21,12 @@ pub(super) struct Route {
 #[derive(Debug, Default)]
 struct Series {
     statuses: BTreeMap<u16, u64>,
-    /// Not cumulated: of each bucket alone, and what is above the last.
+    /// Not cumulative: one count per bucket, plus one above the last bound.
     buckets: [u64; BUCKETS.len() + 1],
     seconds: f64,
 }
 
-/// Counts of requests.
+/// All request counters.
 #[derive(Debug, Default)]
 pub(super) struct Metrics {
     routes: Mutex<BTreeMap<Route, Series>>,
@@ -34,7 +34,7 @@ pub(super) struct Metrics {
     running: AtomicI64,
 }
 
-/// A request that runs.
+/// A running request; counted until it is dropped.
 pub(super) struct Running<'a>(&'a AtomicI64);
 
 impl Drop for Running<'_> {
@@ -44,13 +44,13 @@ impl Drop for Running<'_> {
 }
 
 impl Metrics {
-    /// Counts a request as running until the guard goes.
+    /// Counts a request as running until the guard is dropped.
     pub(super) fn start(&self) -> Running<'_> {
         self.running.fetch_add(1, Ordering::Relaxed);
         Running(&self.running)
     }
 
-    /// Counts a request that was answered.
+    /// Counts an answered request.
     pub(super) fn count(&self, route: Route, status: u16, took: Duration) {
         self.requests.fetch_add(1, Ordering::Relaxed);
         let seconds = took.as_secs_f64();
@@ -71,11 +71,11 @@ impl Metrics {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Route, Series>> {
-        // Counts stay counts, whatever became of the thread.
+        // Counters stay valid even if a thread panicked while it held the lock.
         self.routes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All of it in Prometheus' text format.
+    /// Prints all counters in Prometheus' text format.
     pub(super) fn print(&self, text: &mut Text) {
         let routes = self.lock();
         text.head("nearkin_requests_total", "counter", "Requests answered.");
@@ -107,13 +107,13 @@ impl Metrics {
     }
 }
 
-/// Text in Prometheus' format.
+/// A buffer of text in Prometheus' format.
 #[derive(Debug, Default)]
 pub(super) struct Text(String);
 
 impl Text {
     fn head(&mut self, name: &str, kind: &str, help: &str) {
-        // Writing to a string cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 
@@ -121,7 +121,7 @@ impl Text {
         let _ = writeln!(self.0, "{name}{{{labels}}} {value}");
     }
 
-    /// A metric of one value.
+    /// Prints a metric with a single value.
     pub(super) fn one(
         &mut self,
         name: &str,

@@ -1,4 +1,4 @@
-//! The server, where the tool was built without it: says so.
+//! Placeholder for `serve` in builds without the server; running it is an error.
 
 use crate::args::Serve;
 use crate::ended::Ended;
@@ -7,10 +7,7 @@ use crate::output::Output;
 
 pub(crate) fn run(args: &Serve, _: &mut Output) -> Result<Ended, Failure> {
     Err(Failure::new(
-        format!(
-            "{} is not served: this nearkin was built without the server",
-            args.index.display()
-        ),
-        "build it with the feature `serve`",
+        format!("cannot serve {}: this build of nearkin has no server", args.index.display()),
+        "build nearkin with the feature `serve`",
     ))
 }

@@ -1,4 +1,4 @@
-//! The pages at `/` and `/api`.
+//! Handlers of the pages `/` and `/api`.
 
 use std::hash::{BuildHasher as _, RandomState};
 
@@ -21,19 +21,19 @@ fn api_script() -> String {
 }
 
 pub(super) async fn page() -> impl IntoResponse {
-    // axum calls only what is async.
+    // axum requires an async handler; clippy requires an await in it.
     std::future::ready(()).await;
     filled(PAGE, &page_script())
 }
 
 pub(super) async fn api() -> impl IntoResponse {
-    // axum calls only what is async.
+    // axum requires an async handler; clippy requires an await in it.
     std::future::ready(()).await;
     filled(API, &api_script())
 }
 
-/// A page and its policy. Its own script and style run, and nothing else: they carry a word that
-/// nobody could know before.
+/// Fills in a page and its content security policy. A random nonce allows only the page's own
+/// script and style.
 fn filled(template: &str, script: &str) -> impl IntoResponse + use<> {
     let nonce = format!("{:016x}{:016x}", random(), random());
     let policy = format!(
@@ -50,7 +50,7 @@ fn filled(template: &str, script: &str) -> impl IntoResponse + use<> {
     (headers, page.replace("@STYLE@", &style).replace("@SCRIPT@", script))
 }
 
-/// 64 bits with keys from the operating system's generator.
+/// 64 random bits: the hasher's keys come from the system's generator.
 fn random() -> u64 {
     RandomState::new().hash_one(0)
 }

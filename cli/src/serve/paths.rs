@@ -1,17 +1,17 @@
-//! Paths as the router spells them, and as they are described to people.
+//! Paths of the API: as the router spells them, and as the documentation does.
 
-/// A document's path as axum spells it: a key may hold slashes.
+/// Path of a document in axum's syntax; the wildcard allows slashes in keys.
 pub(super) const DOCUMENT: &str = "/v1/documents/{*key}";
 
-/// The same as it is described.
+/// The same path for the documentation.
 const DOCUMENT_DESCRIBED: &str = "/v1/documents/{key}";
 
-/// A text's path, likewise.
+/// Path of a text, in axum's syntax.
 pub(super) const TEXT: &str = "/v1/texts/{*key}";
 
 const TEXT_DESCRIBED: &str = "/v1/texts/{key}";
 
-/// A path of the table as it is described to people.
+/// Converts a router path for the documentation.
 pub(super) fn described(path: &str) -> &str {
     match path {
         DOCUMENT => DOCUMENT_DESCRIBED,

@@ -1,4 +1,4 @@
-//! `/report`: the report of the whole index as a page.
+//! Handler of `/report`: the report of the whole index as a page.
 
 use std::sync::Arc;
 
@@ -6,25 +6,25 @@ use axum::extract::State;
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::IntoResponse;
 
-use super::refused::Refused;
+use super::error_response::ErrorResponse;
 use super::shared::Shared;
 use crate::report::{self, Asked, Made};
 
-/// Clusters on the page, the largest ones: a megabyte or two.
+/// Maximum number of clusters on the page (the largest ones): a megabyte or two.
 const CLUSTERS_MAX: usize = 1_000;
 
-/// The page, made where it may block. It brings its own policy for what may run in it.
+/// The page, made on a thread that may block. The page has its own content security policy.
 pub(super) async fn report(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
     let made = shared.work(page).await?;
     let headers: [(HeaderName, &str); 2] = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (header::CONTENT_SECURITY_POLICY, "frame-ancestors 'none'"),
     ];
-    Ok::<_, Refused>((headers, made))
+    Ok::<_, ErrorResponse>((headers, made))
 }
 
-/// With texts only where clients may read them.
-fn page(shared: &Shared) -> Result<String, Refused> {
+/// Includes texts only if clients may read them.
+fn page(shared: &Shared) -> Result<String, ErrorResponse> {
     let snapshot = shared.index.snapshot();
     let asked = Asked {
         title: shared.title.clone(),
@@ -35,7 +35,7 @@ fn page(shared: &Shared) -> Result<String, Refused> {
     let Made { html, .. } =
         report::make(&snapshot, &asked, shared.originals.as_ref()).map_err(|failure| {
             let status = StatusCode::INTERNAL_SERVER_ERROR;
-            Refused::new(status, "internal", failure.to_string().replacen("error: ", "", 1))
+            ErrorResponse::new(status, "internal", failure.to_string().replacen("error: ", "", 1))
                 .advise("`nearkin verify INDEX` lists damage, if there is any")
         })?;
     Ok(html)

@@ -1,4 +1,4 @@
-//! Everything the server answers to: one table, which is also what its description is made of.
+//! The table of all routes. The OpenAPI description is generated from it.
 
 use std::sync::Arc;
 
@@ -12,19 +12,18 @@ use super::description::Content::{Json, Media};
 use super::description::{
     ANY, BODY, CHANGED, INDEX, KEY, Operation, TOKEN, TOO_LARGE, UNKNOWN_KEY, WRITE,
 };
+use super::error_response::ErrorResponse;
 use super::paths::{DOCUMENT, TEXT};
-use super::refused::Refused;
 use super::shared::Shared;
-use super::{asking, description, documents, guard, page, report, state, texts};
+use super::{description, documents, guard, page, query_handlers, report, state, texts};
 
-/// What answers, and what that is, its method and path among it.
+/// A route: its handler and its description.
 struct Route {
     answer: MethodRouter<Arc<Shared>>,
     operation: Operation,
 }
 
-/// A route: its method and path, what answers, its id and summary, its answers and errors, and the
-/// type of its body.
+/// Builds a route from method, path, handler, id, summary, answers, errors and type of the body.
 macro_rules! route {
     ($method:ident $path:expr, $answer:expr, $id:literal, $summary:literal, [$($given:expr),*],
      [$($errors:expr),*] $(, $body:literal)?) => {
@@ -43,10 +42,10 @@ macro_rules! route {
     };
 }
 
-/// Pages and states: what only reads.
+/// Pages and server state: routes that only read.
 fn pages() -> Vec<Route> {
     vec![
-        route!(get "/", page::page, "page", "A page for people: a search, and the live state",
+        route!(get "/", page::page, "page", "A page with a search and the live state",
             [(200, "HTML", Media("text/html"))], [ANY, TOKEN]),
         route!(get "/api", page::api, "api", "The description of the API as a page",
             [(200, "HTML", Media("text/html"))], [ANY, TOKEN]),
@@ -55,9 +54,9 @@ fn pages() -> Vec<Route> {
         route!(get "/report", report::report, "report", "The report of the whole index, as a page",
             [(200, "HTML", Media("text/html"))], [ANY, TOKEN, INDEX]),
         route!(get "/health", state::health, "health",
-            "Whether the server lives and can write; needs no token",
+            "Whether the server runs and can write; needs no token",
             [(200, "It does", Json("Health")),
-             (503, "A sync failed: it answers, but writes nothing more", Json("Health"))], [ANY]),
+             (503, "A sync failed: queries work, writes are refused", Json("Health"))], [ANY]),
         route!(get "/metrics", state::metrics, "metrics",
             "Counts, times and sizes for Prometheus",
             [(200, "Prometheus' text format", Media("text/plain"))], [ANY, TOKEN, INDEX]),
@@ -67,20 +66,20 @@ fn pages() -> Vec<Route> {
     ]
 }
 
-/// What programs ask for.
+/// The API for programs.
 fn programs() -> Vec<Route> {
     vec![
         route!(put DOCUMENT, documents::put, "putDocument",
-            "Insert a document, or replace the one with this key; durable when it is answered",
+            "Insert a document, or replace the one with this key; durable when answered",
             [(200, "Replaced, or unchanged: the same signature and payload were there",
                 Json("Written")),
              (201, "The key was new", Json("Written"))],
             [ANY, TOKEN, BODY, INDEX, WRITE], "Document"),
         route!(get DOCUMENT, documents::get, "getDocument",
-            "What is stored under this key; the text itself is not",
+            "The document with this key, without its text",
             [(200, "The document", Json("Stored"))], [ANY, TOKEN, KEY, UNKNOWN_KEY, INDEX]),
         route!(delete DOCUMENT, documents::delete, "deleteDocument",
-            "Remove a document; durable when it is answered",
+            "Remove a document; durable when answered",
             [(200, "Removed", Json("Written"))], [ANY, TOKEN, KEY, UNKNOWN_KEY, INDEX, WRITE]),
         route!(get TEXT, texts::get, "getText",
             "The text of a stored document, read again from where it came from; with --texts",
@@ -89,12 +88,12 @@ fn programs() -> Vec<Route> {
         route!(post "/v1/batch", documents::batch, "batch",
             "Insert and remove several documents as one change: all of them or none, one sync",
             [(200, "Done", Json("BatchWritten"))], [ANY, TOKEN, BODY, INDEX, WRITE], "Batch"),
-        route!(post "/v1/query", asking::query, "query",
-            "What is similar to a text, a set, a signature, or stored documents?",
+        route!(post "/v1/query", query_handlers::query, "query",
+            "Find documents similar to a text, a set, a signature, or stored documents",
             [(200, "The matches, most similar first, equal ones by key", Json("Answer"))],
             [ANY, TOKEN, BODY, UNKNOWN_KEY, INDEX], "Query"),
-        route!(post "/v1/admit", asking::admit, "admit",
-            "Insert a document unless a stored one is too similar: decided and done in one step",
+        route!(post "/v1/admit", query_handlers::admit, "admit",
+            "Insert a document unless a stored one is too similar: one atomic step",
             [(200, "Decided; a rejection is an answer, not an error", Json("Admission"))],
             [ANY, TOKEN, BODY, INDEX, WRITE], "Admit"),
     ]
@@ -108,8 +107,8 @@ fn operations() -> Vec<Operation> {
     routes().into_iter().map(|route| route.operation).collect()
 }
 
-async fn openapi() -> Result<impl IntoResponse, Refused> {
-    // axum calls only what is async.
+async fn openapi() -> Result<impl IntoResponse, ErrorResponse> {
+    // axum requires an async handler; clippy requires an await in it.
     std::future::ready(()).await;
     let described = description::openapi(&operations())?;
     Ok(([(header::CONTENT_TYPE, "application/json")], described))
@@ -122,13 +121,13 @@ pub(super) fn router(shared: &Arc<Shared>) -> Router {
     }
     router
         .fallback(|| async {
-            Refused::new(StatusCode::NOT_FOUND, "no_route", "there is nothing at this path")
-                .advise("/openapi.json lists all there is")
+            ErrorResponse::new(StatusCode::NOT_FOUND, "no_route", "no such path")
+                .advise("/openapi.json lists all paths and methods")
         })
         .method_not_allowed_fallback(|| async {
-            let message = "this path does not take this method";
-            Refused::new(StatusCode::METHOD_NOT_ALLOWED, "method", message)
-                .advise("/openapi.json lists all there is")
+            let message = "this path has no such method";
+            ErrorResponse::new(StatusCode::METHOD_NOT_ALLOWED, "method", message)
+                .advise("/openapi.json lists all paths and methods")
         })
         .layer(DefaultBodyLimit::max(shared.limits.body_bytes_max))
         .layer(axum::middleware::from_fn_with_state(Arc::clone(shared), guard::guard))
@@ -166,7 +165,7 @@ mod tests {
         assert_eq!(found.len(), 14);
     }
 
-    /// Every `$ref` of the description leads somewhere.
+    /// Every `$ref` of the description can be resolved.
     #[test]
     fn no_reference_of_the_description_is_broken() {
         fn walk(value: &Value, all: &Value, count: &mut usize) {

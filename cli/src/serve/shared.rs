@@ -1,4 +1,5 @@
-//! What all requests share: the index, the limits, the counts; and the way to work on the index.
+//! State shared by all requests: the index, limits and counters; and the pool that runs work on the
+//! index.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,18 +10,18 @@ use axum::http::StatusCode;
 use nearkin::{Index, Sketcher};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::error_response::ErrorResponse;
 use super::metrics::Metrics;
-use super::refused::Refused;
 use super::token::Token;
 use crate::originals::Originals;
 
-/// Bodies of the largest size that are held in memory at once; more of the smaller ones.
+/// Memory for request bodies, in bodies of maximum size; more bodies fit if they are smaller.
 const BODIES_MAX: usize = 16;
 
-/// Thresholds whose expected recall is remembered.
+/// Size of the cache of expected recalls by threshold.
 const RECALLS_MAX: usize = 64;
 
-/// What a request may take.
+/// Limits of a request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub(super) body_bytes_max: usize,
@@ -28,23 +29,24 @@ pub(super) struct Limits {
     pub(super) timeout: Duration,
 }
 
-/// What all requests share.
+/// State shared by all requests.
 pub(super) struct Shared {
     pub(super) index: Index,
-    /// The index's name, for people.
+    /// Name of the index, for display.
     pub(super) title: String,
-    /// Where texts of documents can be read again, if clients may.
+    /// Access to the original texts, if clients may read them.
     pub(super) originals: Option<Originals>,
     pub(super) sketcher: Sketcher,
     pub(super) limits: Limits,
     pub(super) token: Option<Token>,
-    /// Whether only this machine can ask: then a browser is the way in for others.
+    /// Whether the server listens on loopback only. Then the local browser is the way in for
+    /// attackers.
     pub(super) loopback: bool,
     pub(super) metrics: Metrics,
     pub(super) began: Instant,
     poisoned: AtomicBool,
     places: Arc<Semaphore>,
-    /// In KiB.
+    /// Free memory for bodies, in KiB.
     room: Arc<Semaphore>,
     recalls: Mutex<HashMap<u64, f64>>,
 }
@@ -75,54 +77,55 @@ impl Shared {
         }
     }
 
-    /// Works on the index where it may block: the engine reads and syncs files. Bounded: whoever
-    /// finds no place is refused at once.
+    /// Runs work on the index on a thread that may block, because the library reads and syncs
+    /// files. The number of workers is bounded; without a free place the request is refused at
+    /// once.
     ///
-    /// The place is held until the work is done, also if nobody waits for it any more.
+    /// The place is held until the work is done, even if the client has gone.
     pub(super) async fn work<T: Send + 'static>(
         self: Arc<Self>,
-        work: impl FnOnce(&Self) -> Result<T, Refused> + Send + 'static,
-    ) -> Result<T, Refused> {
+        work: impl FnOnce(&Self) -> Result<T, ErrorResponse> + Send + 'static,
+    ) -> Result<T, ErrorResponse> {
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
-            return Err(Refused::busy("too many requests at once"));
+            return Err(ErrorResponse::busy("too many requests at once"));
         };
         let worked = tokio::task::spawn_blocking(move || {
             let done = work(&self);
-            if done.as_ref().is_err_and(Refused::is_poison) {
+            if done.as_ref().is_err_and(ErrorResponse::is_poison) {
                 self.poisoned.store(true, Ordering::Relaxed);
             }
-            // Before the place, so that the index is free when all places are.
+            // Dropped before the place, so that the index is unused once all places are free.
             drop(self);
             drop(place);
             done
         });
         worked.await.unwrap_or_else(|_| {
             let status = StatusCode::INTERNAL_SERVER_ERROR;
-            Err(Refused::new(status, "internal", "the work on this request broke off")
-                .advise("look at the server's stderr"))
+            Err(ErrorResponse::new(status, "internal", "the request failed inside the server")
+                .advise("see the server's stderr"))
         })
     }
 
-    /// Room for a body of at most so many bytes.
-    pub(super) fn room(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Refused> {
+    /// Reserves memory for a body of at most this size.
+    pub(super) fn room(&self, bytes: usize) -> Result<OwnedSemaphorePermit, ErrorResponse> {
         let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX);
         Arc::clone(&self.room)
             .try_acquire_many_owned(kib)
-            .map_err(|_| Refused::busy("too many bytes of requests at once"))
+            .map_err(|_| ErrorResponse::busy("too many bytes of request bodies at once"))
     }
 
-    /// Whether anything works on the index.
+    /// Whether any work on the index is running.
     pub(super) fn is_working(&self) -> bool {
         self.places.available_permits() < self.limits.requests_max
     }
 
-    /// Whether a sync has failed, so that nothing is written any more.
+    /// Whether a failed sync has ended all writing.
     pub(super) fn is_poisoned(&self) -> bool {
         self.poisoned.load(Ordering::Relaxed)
     }
 
-    /// The chance that a document of exactly this similarity is returned at this threshold. It
-    /// costs more than the query, and always comes to the same.
+    /// Probability that a document of exactly this similarity is returned at this threshold.
+    /// Cached: computing it costs more than the query, and the result never changes.
     pub(super) fn expected_recall(&self, threshold: f64) -> f64 {
         let recalls = || self.recalls.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = recalls().get(&threshold.to_bits()) {

@@ -1,4 +1,4 @@
-//! How the index and the server are: for programs, for Prometheus, and for whoever watches.
+//! Handlers for the state of index and server: JSON, Prometheus metrics, health.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use nearkin::Stats;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::error_response::ErrorResponse;
 use super::metrics::Text;
-use super::refused::Refused;
 use super::shared::Shared;
 use crate::maintain::ParamsObject;
 
@@ -21,27 +21,27 @@ use crate::maintain::ParamsObject;
 pub(super) struct StatsObject {
     /// Live documents.
     documents: u64,
-    /// Dead ones that still take space.
+    /// Dead documents that still take space.
     dead: u64,
     segments: u64,
-    /// Documents that no segment holds yet.
+    /// Documents in the memtable, not yet in a segment.
     memtable_documents: u64,
-    /// Memory that these take.
+    /// Memory of the memtable.
     memtable_bytes: u64,
     /// Bytes of all files of the index.
     bytes_on_disk: u64,
     /// The last change that queries see.
     change: u64,
-    /// The last one that survives power loss.
+    /// The last change that survives power loss.
     durable_change: u64,
-    /// Older states that are still held.
+    /// Older states held by snapshots.
     snapshots_pinning: u64,
-    /// What the last maintenance said, if it failed.
+    /// Error of the last maintenance, if it failed.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     maintenance_failure: Option<String>,
     unicode: String,
-    /// The parameters of the index, but its seed.
+    /// Parameters of the index, except the seed.
     #[schema(value_type = Object)]
     params: ParamsObject,
     #[schema(inline)]
@@ -50,7 +50,7 @@ pub(super) struct StatsObject {
 
 #[derive(Serialize, ToSchema)]
 struct ServerObject {
-    /// The name of the index's folder.
+    /// Name of the index folder.
     index: String,
     /// Whether `/v1/texts/{key}` reads texts.
     texts: bool,
@@ -63,11 +63,13 @@ struct ServerObject {
     timeout_seconds: u64,
 }
 
-pub(super) async fn stats(State(shared): State<Arc<Shared>>) -> Result<Json<StatsObject>, Refused> {
+pub(super) async fn stats(
+    State(shared): State<Arc<Shared>>,
+) -> Result<Json<StatsObject>, ErrorResponse> {
     shared.work(|shared| Ok(Json(stats_of(shared)?))).await
 }
 
-fn stats_of(shared: &Shared) -> Result<StatsObject, Refused> {
+fn stats_of(shared: &Shared) -> Result<StatsObject, ErrorResponse> {
     let stats = shared.index.stats()?;
     Ok(StatsObject {
         documents: stats.documents,
@@ -96,7 +98,7 @@ fn stats_of(shared: &Shared) -> Result<StatsObject, Refused> {
     })
 }
 
-/// Whether the server lives and can write.
+/// Whether the server runs and can write.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Health)]
 pub(super) struct HealthObject {
@@ -113,13 +115,13 @@ enum Status {
     Poisoned,
 }
 
-/// Touches no file, so that it answers however busy the disk is.
+/// Touches no file, so that it answers even if the disk is busy.
 pub(super) async fn health(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
-    // axum calls only what is async.
+    // axum requires an async handler; clippy requires an await in it.
     std::future::ready(()).await;
     if shared.is_poisoned() {
         let advice = Some(
-            "it answers queries but writes nothing (a sync failed, or the folder or its lock file \
+            "queries work, but writes are refused (a sync failed, or the folder or its lock file \
              was removed); restart it",
         );
         return (
@@ -132,7 +134,7 @@ pub(super) async fn health(State(shared): State<Arc<Shared>>) -> impl IntoRespon
 
 pub(super) async fn metrics(
     State(shared): State<Arc<Shared>>,
-) -> Result<impl IntoResponse, Refused> {
+) -> Result<impl IntoResponse, ErrorResponse> {
     let work = |shared: &Shared| {
         let stats = shared.index.stats()?;
         let mut text = Text::default();

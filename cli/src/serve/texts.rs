@@ -1,4 +1,4 @@
-//! Texts of stored documents, read again from where they came from.
+//! Handler for the texts of stored documents, which are read again from their sources.
 
 use std::sync::Arc;
 
@@ -9,34 +9,35 @@ use axum::http::{StatusCode, Uri};
 use super::answers::TextRead;
 use super::bodies::Blob;
 use super::documents::key_after;
-use super::refused::Refused;
+use super::error_response::ErrorResponse;
 use super::shared::Shared;
 use crate::originals::TextNow;
 
-/// Where the path of a text begins.
+/// Path prefix of texts.
 const PREFIX: &str = "/v1/texts/";
 
-/// Bytes of a text that is answered, at most.
+/// Maximum size of a text in an answer.
 const TEXT_BYTES_MAX: usize = 4 << 20;
 
 pub(super) async fn get(
     State(shared): State<Arc<Shared>>,
     uri: Uri,
-) -> Result<Json<TextRead>, Refused> {
+) -> Result<Json<TextRead>, ErrorResponse> {
     let key = key_after(PREFIX, &uri)?;
     shared.work(move |shared| read(shared, key)).await
 }
 
-fn read(shared: &Shared, key: Vec<u8>) -> Result<Json<TextRead>, Refused> {
+fn read(shared: &Shared, key: Vec<u8>) -> Result<Json<TextRead>, ErrorResponse> {
     let Some(originals) = &shared.originals else {
         let message = "this server does not read texts";
-        return Err(Refused::new(StatusCode::NOT_FOUND, "no_text", message)
-            .advise("start it with --texts, and with --from FILE.jsonl if they are in lines"));
+        return Err(ErrorResponse::new(StatusCode::NOT_FOUND, "no_text", message).advise(
+            "start it with --texts, and with --from FILE.jsonl if the texts are in JSON lines",
+        ));
     };
     let snapshot = shared.index.snapshot();
-    // First: a file that is no document is not even opened.
+    // Checked first: a file that is no document must not even be opened.
     if snapshot.signature(&key)?.is_none() {
-        return Err(Refused::unknown_key(&key));
+        return Err(ErrorResponse::unknown_key(&key));
     }
     let name = String::from_utf8_lossy(&key).into_owned();
     match originals.text_now(&snapshot, &key)? {
@@ -45,17 +46,17 @@ fn read(shared: &Shared, key: Vec<u8>) -> Result<Json<TextRead>, Refused> {
         }
         TextNow::Text(text) => {
             let message = format!("the text of {name:?} has {} bytes", text.len());
-            Err(Refused::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
-                .advise("`nearkin report` compares longer ones"))
+            Err(ErrorResponse::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
+                .advise("use `nearkin report` for longer texts"))
         }
         TextNow::Changed => {
             let message = format!("the text of {name:?} has changed since it was added");
-            Err(Refused::new(StatusCode::CONFLICT, "changed", message)
-                .advise("add it again to compare it"))
+            Err(ErrorResponse::new(StatusCode::CONFLICT, "changed", message)
+                .advise("add the document again"))
         }
         TextNow::Missing => {
-            let message = format!("the text of {name:?} was not found where --texts looks");
-            Err(Refused::new(StatusCode::NOT_FOUND, "no_text", message)
+            let message = format!("the text of {name:?} was not found");
+            Err(ErrorResponse::new(StatusCode::NOT_FOUND, "no_text", message)
                 .advise("start the server in the folder of the keys, or with --from FILE.jsonl"))
         }
     }

@@ -1,6 +1,6 @@
-//! The token that requests must bring: where it comes from, and whether one is it.
+//! The access token: where it comes from, and how a request is checked.
 //!
-//! It is never an argument, which everybody on the machine could read.
+//! The token is never a command-line argument, because every user of the machine can read those.
 
 use std::fs;
 use std::hint::black_box;
@@ -12,15 +12,15 @@ use super::base64;
 use crate::failure::Failure;
 use crate::output;
 
-/// A shorter one could be guessed.
+/// A shorter token could be guessed.
 const TOKEN_BYTES_MIN: usize = 16;
 
 const VARIABLE: &str = "NEARKIN_TOKEN";
 
-/// What requests must bring.
+/// The token that requests must contain.
 pub(super) struct Token(Vec<u8>);
 
-/// The token of the file, or else of the environment, if there is one.
+/// The token from the file, or else from the environment, if there is one.
 pub(super) fn given(file: Option<&Path>) -> Result<Option<Token>, Failure> {
     let (text, source) = match file {
         Some(path) => {
@@ -35,13 +35,13 @@ pub(super) fn given(file: Option<&Path>) -> Result<Option<Token>, Failure> {
         },
     };
     let token = text.trim();
-    let advice = "make one with `openssl rand -hex 16`";
+    let advice = "create one with `openssl rand -hex 16`";
     if token.len() < TOKEN_BYTES_MIN {
         let short = format!("the token in {source} has fewer than {TOKEN_BYTES_MIN} characters");
         return Err(Failure::new(short, advice));
     }
     if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let odd = format!("the token in {source} holds blanks, or what is not ASCII");
+        let odd = format!("the token in {source} has blanks or characters outside ASCII");
         return Err(Failure::new(odd, advice));
     }
     Ok(Some(Token(token.as_bytes().to_vec())))
@@ -53,7 +53,7 @@ fn warn_if_others_read(path: &Path) {
     let others = fs::metadata(path).is_ok_and(|data| data.permissions().mode() & 0o077 != 0);
     if others {
         let path = path.display();
-        output::note(format!("warning: others can read {path}; `chmod 600 {path}` forbids it"));
+        output::note(format!("warning: other users can read {path}; run `chmod 600 {path}`"));
     }
 }
 
@@ -61,7 +61,7 @@ fn warn_if_others_read(path: &Path) {
 fn warn_if_others_read(_: &Path) {}
 
 impl Token {
-    /// Whether a request brings it: as a bearer, or as the password of any user.
+    /// Whether a request contains the token: as bearer token, or as the password of any user.
     pub(super) fn is_in(&self, headers: &HeaderMap) -> bool {
         let Some(value) = headers.get(header::AUTHORIZATION) else { return false };
         let Some((scheme, given)) = value.to_str().ok().and_then(|value| value.split_once(' '))
@@ -80,7 +80,7 @@ impl Token {
         false
     }
 
-    /// In a time that depends on the length of what is given alone.
+    /// Compares in time that depends only on the length of the given token.
     fn is(&self, given: &[u8]) -> bool {
         let mut differences = usize::from(given.len() != self.0.len());
         for (byte, own) in given.iter().zip(self.0.iter().cycle()) {

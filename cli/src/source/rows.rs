@@ -407,6 +407,6 @@ mod tests {
             rows.err().unwrap().to_string()
         };
         assert!(wrong("typo").contains("no column \"typo\", only deep, id, items"));
-        assert!(wrong("deep").contains("another type"));
+        assert!(wrong("deep").contains("an unsupported type"));
     }
 }

@@ -152,10 +152,10 @@ impl Measured {
             (Preset::Short, format!("half of the texts have {} words or fewer", self.words))
         } else if self.odd >= 0.01 {
             let odd = percent(self.odd);
-            (Preset::Archive, format!("{odd} of the words look like reading errors"))
+            (Preset::Archive, format!("{odd} of the words look like OCR errors"))
         } else {
             let because = format!(
-                "texts of {} words and more, {} of the words odd, {} of the lines cut by hyphens",
+                "texts of {} words and more, {} of the words odd, {} of the lines hyphenated",
                 self.words_of_tenth,
                 percent(self.odd),
                 percent(self.hyphens)

@@ -62,7 +62,7 @@ pub(super) fn print(
     ))?;
     output.line(format_args!("  like program text: {}", percent(code)))?;
     output.line(format_args!("  odd words (br1ght, toWn), as in scans: {}", percent(odd)))?;
-    output.line(format_args!("  lines cut by a hyphen: {}", percent(hyphens)))?;
+    output.line(format_args!("  line ends with a hyphen: {}", percent(hyphens)))?;
     if let Some(copies) = copies {
         output.line(format_args!("  near-copies: {copies:.2} others for each text"))?;
     }

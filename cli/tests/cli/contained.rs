@@ -116,7 +116,7 @@ fn a_part_of_a_stored_document_is_turned_away() {
     assert!(rows[1]["duplicates"][0]["contained"].as_f64().unwrap() > 0.8, "{}", rows[1]);
     scratch.run("create narrow --threshold 0.9").ends_with(0);
     let narrow = scratch.run("admit narrow --jsonl in.jsonl --contained 0.8").ends_with(0);
-    narrow.says(&["warning: a document that has 0.8 of one half as long"]);
+    narrow.says(&["of texts contained to 0.8 in one twice as long"]);
     scratch.run("admit ix --jsonl in.jsonl --reject 0.5 --relate 0.6").ends_with(2);
 }
 
@@ -126,5 +126,5 @@ fn an_index_that_finds_few_of_them_says_so() {
     scratch.write("docs/whole.txt", words(0, 400));
     scratch.run("add ix docs --shingles words:1 --threshold 0.9").ends_with(0);
     let told = scratch.run("pairs ix --contained 0.8").ends_with(0).stderr;
-    assert!(told.contains("warning") && told.contains("build one with --threshold 0.3"), "{told}");
+    assert!(told.contains("warning") && told.contains("create one with --threshold 0.3"), "{told}");
 }

@@ -53,18 +53,18 @@ fn bash_completes_commands_options_and_values() {
 fn errors_say_what_to_do_next() {
     let scratch = Scratch::with_licences();
     for (arguments, words) in [
-        ("add i nope", "is the name right"),
-        ("add i --jsonl nope", "is the name right"),
-        ("query i nope", "--key takes a stored document"),
-        ("report i --out nope/r.html", "make its folder first"),
-        ("report i --out docs", "name a file"),
-        ("export i --out x.txt", "give it one of these"),
-        ("export i --out nope/x.jsonl", "make its folder first"),
+        ("add i nope", "check the path"),
+        ("add i --jsonl nope", "check the path"),
+        ("query i nope", "give a file, --key KEY or --text TEXT"),
+        ("report i --out nope/r.html", "create its folder first"),
+        ("report i --out docs", "give a file"),
+        ("export i --out x.txt", "give a file name that ends in"),
+        ("export i --out nope/x.jsonl", "create its folder first"),
         ("import x docs", "nearkin add INDEX docs"),
-        ("import i i", "name another index"),
-        ("backup i docs", "choose another name"),
-        ("rebuild i i", "choose another name"),
-        ("salvage docs x", "is docs the folder of an index"),
+        ("import i i", "give another index"),
+        ("backup i docs", "choose a new or empty folder"),
+        ("rebuild i i", "choose a new or empty folder"),
+        ("salvage docs x", "check that docs is the folder of an index"),
         ("man --out docs/MIT.txt", "choose another"),
     ] {
         let ran = scratch.run(arguments).ends_with(2).says(&[words]);

@@ -70,7 +70,7 @@ fn damaged_packing_names_file_and_line_and_loses_nothing_before() {
         scratch.write(&name("false"), "{}\n");
         for (kind, said) in [("cut", "is cut short"), ("more", "something else behind")] {
             let ran = scratch.run(&format!("add {kind}{at} --jsonl {}", name(kind))).ends_with(2);
-            ran.says(&[said, &name(kind), "after line ", "safe in the index: 300 documents"]);
+            ran.says(&[said, &name(kind), "after line ", "stored before that: 300 documents"]);
             let stats = scratch.run(&format!("stats {kind}{at} --json")).ends_with(0);
             assert_eq!(stats.objects()[0]["documents"], 300);
         }
@@ -85,7 +85,7 @@ fn strictly_the_first_bad_line_is_an_error_and_what_came_before_is_done() {
     scratch
         .run("add i --jsonl l --strict")
         .ends_with(2)
-        .says(&["--strict: stopped at l line 2: bad line", "safe in the index: 1 document"]);
+        .says(&["--strict: stopped at l line 2: bad line", "stored before that: 1 document"]);
     let ran = scratch.run("query i --jsonl l --strict --json").ends_with(2).says(&["l line 2"]);
     assert_eq!(ran.objects().len(), 1);
     let ran = scratch.run("admit j --jsonl l --strict --json").ends_with(2).says(&["l line 2"]);

@@ -47,7 +47,7 @@ fn a_query_by_key_does_not_find_the_key() {
 fn no_match_is_status_0_and_said() {
     let scratch = Scratch::with_licences();
     for arguments in ["query i --text nothing", "query i --json --text nothing"] {
-        let ran = scratch.run(arguments).ends_with(0).says(&["nothing of similarity 0.7"]);
+        let ran = scratch.run(arguments).ends_with(0).says(&["no document of similarity 0.7"]);
         assert_eq!(ran.stdout, "");
     }
 }
@@ -86,7 +86,7 @@ fn many_files_make_a_block_each() {
     assert_eq!(blocks.len(), 2, "{}", ran.stdout);
     assert!(blocks[0].starts_with("docs/MIT.txt\n  1.000"), "{}", ran.stdout);
     assert!(blocks[1].starts_with("docs/Zlib.txt\n  1.000"), "{}", ran.stdout);
-    ran.says(&["3 asked, 2 with something"]);
+    ran.says(&["3 asked, 2 with matches"]);
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn what_comes_next_below_the_threshold_is_named_and_marked() {
     let scratch = Scratch::with_licences();
     let ran = scratch.run("query i --key docs/MIT.txt -t 99%").ends_with(0);
     assert_eq!(ran.stdout, "");
-    let ran = ran.says(&["nothing of similarity 0.99 and above", "below the threshold: 0."]);
+    let ran = ran.says(&["no document of similarity 0.99 or more", "below the threshold: 0."]);
     assert!(ran.stderr.contains("docs/Xnet.txt") && !ran.stderr.contains("MIT.txt"));
     let quiet = scratch.run("query i --key docs/MIT.txt -t 99% -q").ends_with(0);
     assert_eq!((quiet.stdout, quiet.stderr), (String::new(), String::new()));
@@ -220,7 +220,7 @@ fn what_comes_next_below_the_threshold_is_named_and_marked() {
 fn another_threshold_names_rebuild() {
     let scratch = Scratch::with_licences();
     let ran = scratch.run("add i docs --threshold 50%").ends_with(2);
-    ran.says(&["--threshold 0.5 was given", "nearkin rebuild i NEW --threshold 0.5"]);
+    ran.says(&["--threshold is 0.5, but the index has", "nearkin rebuild i NEW --threshold 0.5"]);
     let ran = scratch.run("add i docs --bag").ends_with(2);
     assert!(!ran.stderr.contains("rebuild"), "{}", ran.stderr);
 }

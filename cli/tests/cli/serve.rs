@@ -20,7 +20,7 @@ use http::Server;
 fn an_address_for_others_needs_a_token() {
     let scratch = Scratch::with_licences();
     let ran = scratch.run("serve i --listen 0.0.0.0:0").ends_with(2);
-    ran.says(&["must bring a token", "--token-file", "127.0.0.1"]);
+    ran.says(&["requires a token", "--token-file", "127.0.0.1"]);
     scratch.write("short", "secret\n");
     let ran = scratch.run("serve i --listen 0.0.0.0:0 --token-file short").ends_with(2);
     ran.says(&["fewer than 16 characters"]);

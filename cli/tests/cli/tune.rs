@@ -51,7 +51,7 @@ fn known_pairs_choose_the_threshold_and_are_counted() {
     assert!((0.7..=0.9).contains(&threshold), "{threshold}");
     assert!(one["known_found"].as_f64().unwrap() > 0.9, "{one}");
     assert_eq!(one["sampled"], 350);
-    ran.says(&["of your pairs 5 % are less similar than"]);
+    ran.says(&["from your pairs: 5 % are below"]);
     // What it counted is what an index of these parameters returns.
     let given = format!(
         "add i --jsonl docs.jsonl --threshold {threshold} --bands {} --rows-per-band {}",
@@ -86,7 +86,7 @@ fn what_is_wrong_is_said() {
     scratch.run("tune --threshold 0.01").ends_with(2).says(&["0.01"]);
     scratch.run("tune docs --svg no/such/folder.svg").ends_with(2).says(&["no/such/folder.svg"]);
     let ran = scratch.run("tune docs --svg curve.svg").ends_with(0);
-    ran.says(&["5 documents are few"]);
+    ran.says(&["only 5 documents sampled"]);
     let picture = fs::read_to_string(scratch.path("curve.svg")).unwrap();
     assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"), "{picture}");
     assert_eq!(picture.matches("class=\"strong\"").count(), 3, "curve, legend, threshold");

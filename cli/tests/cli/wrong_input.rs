@@ -58,7 +58,7 @@ fn most_lines_of_no_use_are_an_error_unless_that_is_accepted() {
     let scratch = Scratch::new();
     scratch.write("l.jsonl", lines("body", 3) + &lines("text", 2));
     let ran = scratch.run("add i --jsonl l.jsonl").ends_with(2);
-    ran.says(&["3 of 5 lines could not be used", "safe in the index: 2 documents", "--lenient"]);
+    ran.says(&["3 of 5 lines could not be used", "stored before that: 2 documents", "--lenient"]);
     assert_eq!(scratch.run("stats i --json").objects()[0]["documents"], 2);
     scratch.run("add i --jsonl l.jsonl --lenient").ends_with(0);
     scratch.run("dedup l.jsonl --out out.jsonl").ends_with(2).says(&["3 of 5 lines"]);
@@ -91,7 +91,7 @@ fn a_command_that_fails_leaves_no_index_behind_and_takes_none_away() {
     scratch.run("create i").ends_with(0);
     for index in ["new", "folder", "i"] {
         let ran = scratch.run(&format!("add {index} --jsonl l.jsonl")).ends_with(2);
-        assert_eq!(ran.stderr.contains("was not kept"), index != "i", "{}", ran.stderr);
+        assert_eq!(ran.stderr.contains("was deleted again"), index != "i", "{}", ran.stderr);
         scratch.run(&format!("add {index} --jsonl l.jsonl --items-field x")).ends_with(2);
         scratch.run(&format!("mirror {index} nowhere")).ends_with(2);
         scratch.run(&format!("import {index} l.jsonl")).ends_with(2);

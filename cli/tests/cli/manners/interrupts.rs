@@ -78,9 +78,9 @@ fn a_signal_ends_add_while_it_waits_for_stdin() {
         drop(stdin);
         reader.join().unwrap().unwrap();
         assert!(!ran.stderr.contains("error") && !ran.stderr.contains("half"), "{}", ran.stderr);
-        let ran = ran.says(&["stopping", "interrupted\n", "safe in the index: ", "same command"]);
+        let ran = ran.says(&["stopping", "interrupted\n", "stored before that: ", "same command"]);
         let stored = scratch.count("i");
-        let told = ran.stderr.split("safe in the index: ").nth(1).unwrap();
+        let told = ran.stderr.split("stored before that: ").nth(1).unwrap();
         let told: String = told.chars().take_while(|one| *one != ' ').collect();
         assert_eq!(told.replace(',', "").parse(), Ok(stored), "{}", ran.stderr);
         scratch.run("verify i").ends_with(0);
@@ -110,7 +110,7 @@ fn a_second_signal_ends_at_once() {
     }
     let ran = Ran::new(child.wait_with_output().unwrap()).ends_with(INTERRUPTED);
     drop(stdin);
-    assert!(ran.stderr.contains("ended at once"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("exited at once"), "{}", ran.stderr);
     scratch.run("verify i").ends_with(0);
     scratch.run("add i --jsonl l.jsonl").ends_with(0);
     assert_eq!(scratch.count("i"), 40_000);

@@ -102,7 +102,7 @@ fn a_signal_ends_it_well_and_what_runs_is_finished() {
         assert_eq!(written["outcomes"].as_array().unwrap().len(), 20_000);
         let ran = server.ends().ends_with(0);
         assert!(ran.stdout.contains("stopped: ") && ran.stdout.contains("20,005 documents"));
-        ran.says(&["stopping: finishing what runs"]);
+        ran.says(&["stopping: finishing running requests"]);
         // It was closed: there is nothing to replay.
         let stats = scratch.run("stats i --json").ends_with(0).objects();
         assert_eq!(stats[0]["documents"], 20_005);

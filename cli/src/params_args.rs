@@ -17,29 +17,29 @@ const THRESHOLD_DEFAULT: f64 = 0.7;
 /// boundaries.
 const THRESHOLD_OF_PASSAGES: f64 = 0.5;
 
-/// What the user gave; the rest is the default for a new index, and whatever it has for an
-/// existing one.
+/// Options that were given; the others keep the default of a new index, or the value of an existing
+/// one.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Parameters of a new index")]
 #[expect(clippy::struct_excessive_bools, reason = "each is one option of the command line")]
 pub(crate) struct Given {
-    /// What the texts are: documents, archive (scans), training, short, code, or quotes
+    /// Kind of texts: documents, archive (scans), training, short, code, or quotes
     ///
     /// Each stands for shingles, normalisation and threshold that were measured to find edited
-    /// copies of such texts: docs/TUNING.md has the table. What is given besides goes before.
+    /// copies of such texts (table in docs/TUNING.md). Other options override it.
     #[arg(long = "for", value_name = "TEXTS")]
     #[arg(value_parser = |text: &str| text.parse::<Preset>())]
     preset: Option<Preset>,
 
-    /// Least similarity to find, above 0, at most 1 [default: 0.7]
+    /// Minimum similarity to find, above 0, at most 1 [default: 0.7]
     #[arg(long, short, value_name = "T", value_parser = crate::args::values::share)]
     threshold: Option<f64>,
 
-    /// Chance that a pair at the threshold is compared at all [default: 0.95]
+    /// Probability that a pair at the threshold is compared [default: 0.95]
     #[arg(long, value_name = "P")]
     recall: Option<f64>,
 
-    /// Rows of a signature, 16 to 1024: more are more exact and larger [default: 128]
+    /// Rows of a signature, 16 to 1024: more rows are more exact and take more space [default: 128]
     #[arg(long, value_name = "K")]
     hashes: Option<usize>,
 
@@ -51,22 +51,22 @@ pub(crate) struct Given {
     #[arg(long, value_name = "R", requires = "bands")]
     rows_per_band: Option<usize>,
 
-    /// What is compared: words:N, tokens:N (between white space), chars:N, lines:N, or items
+    /// Units to compare: words:N, tokens:N (separated by white space), chars:N, lines:N, or items
     /// [default: words:3]
     #[arg(long, value_name = "S", value_parser = |text: &str| text.parse::<Shingles>())]
     shingles: Option<Shingles>,
 
-    /// Find quotations: cut texts into passages of WINDOW words, one every STRIDE
+    /// Find quotations: cut texts into passages of WINDOW words, one every STRIDE words
     ///
-    /// As 50:25, which `--for quotes` has. What `nearkin query` then says is which texts hold parts
-    /// of the one asked for, where, and how much of it. The default threshold is then 0.5.
+    /// For example 50:25, the value of `--for quotes`. `nearkin query` then prints which texts
+    /// contain parts of the query, where, and how much of it. The default threshold is then 0.5.
     #[arg(long, value_name = "WINDOW:STRIDE")]
     #[arg(value_parser = |text: &str| text.parse::<Windows>())]
     passages: Option<Windows>,
 
-    /// Compare texts without the words in FILE, for shingles of words: those that all texts have
+    /// Ignore the words in FILE, for shingles of words: words that occur in every text
     ///
-    /// They are stored with the index. Lines that begin with # are comments.
+    /// The words are stored with the index. Lines that begin with # are comments.
     #[arg(long, value_name = "FILE", value_parser = StopWords::read)]
     stop: Option<StopWords>,
 
@@ -74,40 +74,40 @@ pub(crate) struct Given {
     #[arg(long)]
     bag: bool,
 
-    /// What makes texts equal before they are compared: none, lower, nfc, case (lower and nfc), or
-    /// fold [default: fold; items are taken as they are]
+    /// Normalisation before comparison: none, lower, nfc, case (lower and nfc), or fold [default:
+    /// fold; none for items]
     ///
-    /// fold makes texts equal that people call the same: curly and straight quotes, ligatures,
-    /// full-width letters, soft hyphens, accents written either way. Options follow it, each after
-    /// a comma: diacritics leaves accents and vowel points out; dehyphenate joins words that were
-    /// parted at line ends; turkish keeps the dotless i apart. As fold,diacritics,dehyphenate.
+    /// fold equates spellings that readers consider the same: curly and straight quotes, ligatures,
+    /// full-width letters, soft hyphens, composed and decomposed accents. Options follow after
+    /// commas: diacritics drops accents and vowel points; dehyphenate joins words split at line
+    /// ends; turkish keeps the dotless i. Example: fold,diacritics,dehyphenate.
     #[arg(long, value_name = "N", value_parser = |text: &str| text.parse::<Normalise>())]
     normalise: Option<Normalise>,
 
-    /// Tell upper case from lower case: --normalise nfc
+    /// Distinguish upper and lower case: --normalise nfc
     #[arg(long, conflicts_with = "normalise")]
     keep_case: bool,
 
-    /// Tell white space from other white space
+    /// Distinguish kinds of white space
     #[arg(long)]
     keep_space: bool,
 
-    /// Leave Unicode's normalisation form C out: --normalise lower
+    /// Skip Unicode normalisation form C: --normalise lower
     #[arg(long, conflicts_with = "normalise")]
     no_nfc: bool,
 
-    /// Bits that a row is stored in, 8 or 16 [default: 8, or 16 for bands of two rows]; of rows
-    /// made elsewhere also 32 or 64, which keep them whole
+    /// Bits stored per row, 8 or 16 [default: 8, or 16 for bands of two rows]; for rows made
+    /// elsewhere also 32 or 64, which store them unchanged
     #[arg(long, value_name = "BITS")]
     lane_bits: Option<u32>,
 
-    /// How signatures are made, fast or textbook; or external:NAME for signatures made elsewhere,
-    /// whose rows are added [default: fast]
+    /// Signature scheme, fast or textbook; or external:NAME for signatures made elsewhere, whose
+    /// rows are added [default: fast]
     #[arg(long, value_name = "S", value_parser = |text: &str| text.parse::<Scheme>())]
     scheme: Option<Scheme>,
 
-    /// Seed of all hashes; keep it secret from whoever could profit by colliding texts
-    /// [default: 0]
+    /// Seed of all hashes; keep it secret if somebody could profit from colliding texts [default:
+    /// 0]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 }
@@ -276,18 +276,18 @@ impl Given {
             ("no-nfc", self.no_nfc, params.no_nfc()),
         ] {
             if given && !here {
-                found.push(format!("--{option} was given, the index was created without"));
+                found.push(format!("--{option} was given, but the index was created without it"));
             }
         }
         if let Some(StopWords(words)) = &self.stop
             && !words.iter().map(String::as_str).eq(params.stop_words())
         {
             let here = params.stop_words().count();
-            found.push(format!("--stop names other words than the {here} of the index"));
+            found.push(format!("--stop has other words than the {here} of the index"));
         }
         if self.seed.is_some_and(|seed| seed != params.seed()) {
             // The message omits the value: it may be secret.
-            found.push("--seed is another one than the index has".to_owned());
+            found.push("--seed differs from the seed of the index".to_owned());
         }
         found
     }
@@ -302,7 +302,7 @@ fn different<T: PartialEq + std::fmt::Display>(
     if let Some(given) = given
         && given != *here
     {
-        found.push(format!("--{option} {given} was given, the index has {here}"));
+        found.push(format!("--{option} is {given}, but the index has {here}"));
     }
 }
 
@@ -368,7 +368,7 @@ mod tests {
         };
         let found = other.differences(&here);
         assert_eq!(found.len(), 5, "{found:?}");
-        assert_eq!(found[2], "--shingles words:3 was given, the index has chars:5");
+        assert_eq!(found[2], "--shingles is words:3, but the index has chars:5");
         assert!(!found[4].contains('7'), "a seed may be secret");
     }
 }

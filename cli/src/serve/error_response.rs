@@ -1,4 +1,4 @@
-//! Why a request was not done: a status, a kind for programs, and what to do for people.
+//! Error responses: a status, a kind for programs, and a message with advice for people.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use crate::failure;
 
-/// Every kind of error.
+/// All kinds of errors.
 pub(super) const KINDS: [&str; 26] = [
     "invalid",
     "empty",
@@ -41,17 +41,17 @@ pub(super) const KINDS: [&str; 26] = [
     "method",
 ];
 
-/// A request that was not done.
+/// The error response of a request.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct ErrorResponse {
     status: StatusCode,
     kind: &'static str,
     message: String,
-    /// What to do; empty where the message says it.
+    /// What to do; empty if the message is enough.
     advice: &'static str,
 }
 
-impl Refused {
+impl ErrorResponse {
     pub(super) fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {
         debug_assert!(KINDS.contains(&kind), "{kind} is not described");
         Self { status, kind, message: message.into(), advice: "" }
@@ -67,7 +67,7 @@ impl Refused {
 
     pub(super) fn busy(what: &str) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", what)
-            .advise("try again in a moment; --requests-max says how many are worked on at once")
+            .advise("try again in a moment; --requests-max sets the maximum of concurrent requests")
     }
 
     pub(super) fn unknown_key(key: &[u8]) -> Self {
@@ -80,32 +80,32 @@ impl Refused {
         self
     }
 
-    /// Says in front of the message which part of the request it is about.
+    /// Prefixes the message with the part of the request it is about.
     pub(super) fn of(mut self, part: &str) -> Self {
         self.message = format!("{part}: {}", self.message);
         self
     }
 
-    /// Whether the index takes no writes any more.
+    /// Whether the index refuses all further writes.
     pub(super) fn is_poison(&self) -> bool {
         ["poisoned", "unknown", "closed"].contains(&self.kind)
     }
 }
 
-/// Whether the operating system said that there is no space, and not something else.
+/// Whether the cause is a full disk.
 fn is_full(error: &Error) -> bool {
     let kind = error.io_kind();
     matches!(kind, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
 }
 
-impl From<Error> for Refused {
+impl From<Error> for ErrorResponse {
     fn from(error: Error) -> Self {
         let (status, kind, advice) = match error.kind() {
             ErrorKind::Invalid => (StatusCode::BAD_REQUEST, "invalid", ""),
             ErrorKind::Empty => (
                 StatusCode::BAD_REQUEST,
                 "empty",
-                "leave the document out; one of its key that is stored stays as it is",
+                "omit the document; a stored one with its key is unchanged",
             ),
             ErrorKind::NotFound | ErrorKind::NoSuchKey => (StatusCode::NOT_FOUND, "not_found", ""),
             ErrorKind::Mismatch => {
@@ -126,22 +126,22 @@ impl From<Error> for Refused {
             ErrorKind::Io if is_full(&error) => (
                 StatusCode::INSUFFICIENT_STORAGE,
                 "disk_full",
-                "nothing was written: make room, or remove documents, which still works",
+                "nothing was written: free disk space, or remove documents, which still works",
             ),
             ErrorKind::Io => (
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "io",
-                "nothing was written: remove the cause and try again",
+                "nothing was written: fix the cause and try again",
             ),
             ErrorKind::Unknown => (
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "unknown",
-                "it may or may not be stored: restart the server, look, and ask again",
+                "it may or may not be stored: restart the server, check, and repeat the request",
             ),
             ErrorKind::Poisoned => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "poisoned",
-                "a sync failed before, so nothing is written any more: restart the server",
+                "an earlier sync failed, so all writes are refused: restart the server",
             ),
             ErrorKind::Closed => (
                 StatusCode::SERVICE_UNAVAILABLE,
@@ -150,13 +150,13 @@ impl From<Error> for Refused {
                  written any more: restart the server",
             ),
             ErrorKind::Cancelled => (StatusCode::SERVICE_UNAVAILABLE, "cancelled", "try again"),
-            _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal", "look at the server's stderr"),
+            _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal", "see the server's stderr"),
         };
         Self { status, kind, message: failure::with_causes(&error), advice }
     }
 }
 
-/// A request that was not done, and what to do.
+/// An error response: kind, message and advice.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Error)]
 pub(super) struct ErrorObject {
@@ -166,7 +166,7 @@ pub(super) struct ErrorObject {
 
 #[derive(Serialize, ToSchema)]
 struct Inner {
-    /// For programs: each kind asks for another reaction.
+    /// For programs: each kind calls for another reaction.
     kind: &'static str,
     message: String,
     /// What to do next.
@@ -174,7 +174,7 @@ struct Inner {
     advice: &'static str,
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for ErrorResponse {
     fn into_response(self) -> Response {
         let Self { status, kind, message, advice } = self;
         let mut response =
@@ -184,7 +184,7 @@ impl IntoResponse for Refused {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         if status == StatusCode::UNAUTHORIZED {
-            // A browser then asks for it, and brings it from then on.
+            // A browser then asks for the password and sends it with every later request.
             let ask = HeaderValue::from_static("Basic realm=\"nearkin\", charset=\"UTF-8\"");
             headers.insert(header::WWW_AUTHENTICATE, ask);
         }

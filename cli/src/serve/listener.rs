@@ -1,6 +1,7 @@
-//! Connections: how many there may be, and how long one may keep its place without progress.
+//! Limits on connections: their number, and how long one may stay without progress. Protects
+//! against clients that send one byte now and then (slowloris).
 //!
-//! Knows sockets, not HTTP. Against clients that send a byte now and then, for ever.
+//! This module knows sockets, not HTTP.
 
 use std::future::{Future as _, pending};
 use std::io;
@@ -16,45 +17,46 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
-/// Most connections at once; those that come after wait with the operating system.
+/// Maximum number of open connections; further ones wait in the listen backlog of the system.
 const CONNECTIONS_MAX: usize = 1024;
 
-/// What a request may take beyond its time, so that it is told that the time is over.
+/// Extra time beyond a request's timeout, so that the timeout answer can still be sent.
 const MARGIN: Duration = Duration::from_secs(5);
 
-/// Where connections come in.
-pub(super) struct Door {
+/// Accepts connections up to the limit.
+pub(super) struct LimitedListener {
     listener: TcpListener,
     places: Arc<Semaphore>,
     patience: Duration,
 }
 
-impl Door {
-    /// `timeout` is what a request may take.
+impl LimitedListener {
+    /// `timeout` is the maximum time of a request.
     pub(super) fn new(listener: TcpListener, timeout: Duration) -> Self {
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         Self { listener, places, patience: timeout + MARGIN }
     }
 }
 
-impl Listener for Door {
-    type Io = Guarded;
+impl Listener for LimitedListener {
+    type Io = DeadlineStream;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Guarded, SocketAddr) {
+    async fn accept(&mut self) -> (DeadlineStream, SocketAddr) {
         let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
-            // Nobody closes it.
+            // Unreachable: nothing closes the semaphore.
             return pending().await;
         };
         loop {
             match self.listener.accept().await {
                 Ok((stream, peer)) => {
-                    // Answers are small and written at once. Without it they only come later.
+                    // Answers are small and complete when written. If this fails, they only arrive
+                    // later.
                     let _ = stream.set_nodelay(true);
-                    return (Guarded::new(stream, place, self.patience), peer);
+                    return (DeadlineStream::new(stream, place, self.patience), peer);
                 }
                 Err(error) if is_of_one_connection(&error) => {}
-                // Most often too many open files: some are closed soon.
+                // Usually too many open files: wait until some are closed.
                 Err(_) => sleep(Duration::from_millis(100)).await,
             }
         }
@@ -74,44 +76,45 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     )
 }
 
-/// A connection that is broken off if, for too long, no request came, or a request that came
-/// has got no answer: because the rest of it is missing, or nobody takes the answer.
-pub(super) struct Guarded {
+/// A connection with a deadline. It is dropped if for too long no request arrived, or a request got
+/// no answer: its remainder is missing, or the client does not read.
+pub(super) struct DeadlineStream {
     stream: TcpStream,
     patience: Duration,
     deadline: Instant,
-    /// Never later than the deadline: that is moved much more often.
-    alarm: Pin<Box<Sleep>>,
+    /// Fires at or before the deadline, and is then set again: moving the deadline with every
+    /// request is cheaper than resetting the timer.
+    timer: Pin<Box<Sleep>>,
     /// Whether something was read since the last write.
-    asked: bool,
+    request_began: bool,
     _place: OwnedSemaphorePermit,
 }
 
-impl Guarded {
+impl DeadlineStream {
     fn new(stream: TcpStream, place: OwnedSemaphorePermit, patience: Duration) -> Self {
         let deadline = Instant::now() + patience;
-        let alarm = Box::pin(sleep_until(deadline));
-        Self { stream, patience, deadline, alarm, asked: false, _place: place }
+        let timer = Box::pin(sleep_until(deadline));
+        Self { stream, patience, deadline, timer, request_began: false, _place: place }
     }
 
-    fn renew(&mut self, asked: bool) {
-        self.asked = asked;
+    fn renew(&mut self, request_began: bool) {
+        self.request_began = request_began;
         self.deadline = Instant::now() + self.patience;
     }
 
-    /// What a read or write that has to wait comes to: an error once the time is over.
+    /// For a read or write that is pending: fails once the deadline has passed.
     fn wait<T>(&mut self, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         loop {
-            ready!(self.alarm.as_mut().poll(context));
+            ready!(self.timer.as_mut().poll(context));
             if Instant::now() >= self.deadline {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
             }
-            self.alarm.as_mut().reset(self.deadline);
+            self.timer.as_mut().reset(self.deadline);
         }
     }
 }
 
-impl AsyncRead for Guarded {
+impl AsyncRead for DeadlineStream {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -122,8 +125,8 @@ impl AsyncRead for Guarded {
         match Pin::new(&mut this.stream).poll_read(context, buffer) {
             Poll::Pending => this.wait(context),
             read @ Poll::Ready(_) => {
-                // The first bytes of a request start its clock, later ones do not.
-                if !this.asked && buffer.filled().len() > before {
+                // Only the first bytes of a request start its clock.
+                if !this.request_began && buffer.filled().len() > before {
                     this.renew(true);
                 }
                 read
@@ -132,7 +135,7 @@ impl AsyncRead for Guarded {
     }
 }
 
-impl AsyncWrite for Guarded {
+impl AsyncWrite for DeadlineStream {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,

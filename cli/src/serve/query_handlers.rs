@@ -1,4 +1,5 @@
-//! Queries, and admitting. Knows how they are asked and answered, not how they are decided.
+//! Handlers for queries and for admitting documents. The library decides; this module converts
+//! requests and answers.
 
 use std::sync::Arc;
 
@@ -8,35 +9,35 @@ use nearkin::{Decision, Newcomer, Outcome};
 
 use super::answers::{self, Admitted, Answered, Decided};
 use super::bodies::{self, Admit, Body, Query};
-use super::refused::Refused;
+use super::error_response::ErrorResponse;
 use super::shared::Shared;
 
-/// Matches in an answer, unless another number is asked for.
+/// Default number of matches in an answer.
 const LIMIT_DEFAULT: usize = 10;
 
-/// The most that may be asked for: it bounds what an answer takes.
+/// Maximum number of matches; it bounds the size of an answer.
 const LIMIT_MAX: usize = 1_000;
 
-/// The least similarity that rejects, unless another one is given; as of `nearkin admit`.
+/// Default similarity for rejection, as in `nearkin admit`.
 const REJECT_DEFAULT: f64 = 0.9;
 
-fn limit(given: Option<usize>) -> Result<usize, Refused> {
+fn limit(given: Option<usize>) -> Result<usize, ErrorResponse> {
     match given.unwrap_or(LIMIT_DEFAULT) {
         limit @ 1..=LIMIT_MAX => Ok(limit),
-        other => {
-            Err(Refused::invalid(format!("`limit` must be from 1 to {LIMIT_MAX}, not {other}")))
-        }
+        other => Err(ErrorResponse::invalid(format!(
+            "`limit` must be from 1 to {LIMIT_MAX}, not {other}"
+        ))),
     }
 }
 
 pub(super) async fn query(
     State(shared): State<Arc<Shared>>,
     body: Body,
-) -> Result<Json<Answered>, Refused> {
+) -> Result<Json<Answered>, ErrorResponse> {
     shared.work(move |shared| answer(shared, &body.read()?)).await
 }
 
-fn answer(shared: &Shared, asked: &Query) -> Result<Json<Answered>, Refused> {
+fn answer(shared: &Shared, asked: &Query) -> Result<Json<Answered>, ErrorResponse> {
     let Query { text, items, rows, key, keys, threshold, max_candidates, .. } = asked;
     let limit = limit(asked.limit)?;
     let run = |query: nearkin::Query<'_>| {
@@ -59,18 +60,18 @@ fn answer(shared: &Shared, asked: &Query) -> Result<Json<Answered>, Refused> {
             run(shared.index.query(&signature))?
         }
         _ => {
-            return Err(Refused::invalid(
-                "one of `text`, `items`, `rows`, `key` and `keys` is needed, and no more",
+            return Err(ErrorResponse::invalid(
+                "exactly one of `text`, `items`, `rows`, `key` and `keys` is needed",
             ));
         }
     };
     let params = shared.index.params();
     let warning = answer.is_unlikely(params).then(|| {
         format!(
-            "a document of similarity {} is found with a chance of only {:.2}: the index was built \
-             for {} and above",
+            "this query misses about {:.0} % of matches at similarity {}: the index was built for \
+             {} and above",
+            100.0 * (1.0 - params.candidate_probability(answer.threshold)),
             answer.threshold,
-            params.candidate_probability(answer.threshold),
             params.threshold()
         )
     });
@@ -88,11 +89,11 @@ fn answer(shared: &Shared, asked: &Query) -> Result<Json<Answered>, Refused> {
 pub(super) async fn admit(
     State(shared): State<Arc<Shared>>,
     body: Body,
-) -> Result<Json<Admitted>, Refused> {
+) -> Result<Json<Admitted>, ErrorResponse> {
     shared.work(move |shared| decide(shared, &body.read()?)).await
 }
 
-fn decide(shared: &Shared, asked: &Admit) -> Result<Json<Admitted>, Refused> {
+fn decide(shared: &Shared, asked: &Admit) -> Result<Json<Admitted>, ErrorResponse> {
     let Admit { key, text, items, rows, payload, payloads, .. } = asked;
     let (text, items, rows) = (text.as_deref(), items.as_deref(), rows.as_deref());
     let signature = bodies::signature(&shared.sketcher, text, items, rows)?;
