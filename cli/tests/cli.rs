@@ -1,6 +1,7 @@
-//! Tests of the real `nearkin` binary: what it prints where, and with which exit status.
+//! Tests of the real `nearkin` binary: output, streams and exit status.
 //!
-//! Knows the command line only. The library makes what no command makes (`sharded.rs`).
+//! The tests use the command line only. What no command can create is made with the library
+//! (`sharded.rs`).
 
 #![expect(
     clippy::unwrap_used,
@@ -70,7 +71,7 @@ mod tune;
 #[path = "cli/wrong_input.rs"]
 mod wrong_input;
 
-/// A scratch folder, gone at the end of the test, in which commands are run.
+/// A scratch folder in which commands run; deleted at the end of the test.
 struct Scratch {
     dir: tempfile::TempDir,
 }
@@ -80,7 +81,7 @@ impl Scratch {
         Self { dir: tempfile::tempdir().unwrap() }
     }
 
-    /// One with the index `i` of a few licence texts, by file.
+    /// A scratch folder with an index `i` of a few licence texts.
     fn with_licences() -> Self {
         let scratch = Self::new();
         for name in ["MIT", "JSON", "Xnet", "ISC", "Zlib"] {
@@ -104,14 +105,14 @@ impl Scratch {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nearkin"));
         command.args(arguments).current_dir(self.dir.path());
         command.env("XDG_CACHE_HOME", self.dir.path().join(".cache"));
-        // What a person has set must not change what is expected here.
+        // Variables of the developer's environment must not change the results.
         for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "NEARKIN_TOKEN"] {
             command.env_remove(name);
         }
         command
     }
 
-    /// Runs `nearkin` with arguments that have no blanks.
+    /// Runs `nearkin`; arguments are split at blanks.
     fn run(&self, arguments: &str) -> Ran {
         self.run_split(&arguments.split(' ').collect::<Vec<_>>())
     }
@@ -133,7 +134,7 @@ impl Scratch {
     }
 }
 
-/// What a run of the tool left behind.
+/// The result of a run.
 struct Ran {
     status: i32,
     stdout: String,
@@ -155,7 +156,7 @@ impl Ran {
         self
     }
 
-    /// stderr holds each of these.
+    /// Checks that stderr contains each of these strings.
     #[track_caller]
     fn says(self, words: &[&str]) -> Self {
         for words in words {
@@ -164,33 +165,33 @@ impl Ran {
         self
     }
 
-    /// stdout, one JSON object a line.
+    /// Parses stdout as one JSON object per line.
     #[track_caller]
     fn objects(&self) -> Vec<Value> {
         self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// The names of all fields of the first JSON object, in order.
+    /// The field names of the first JSON object, in order.
     #[track_caller]
     fn fields(&self) -> Vec<String> {
         self.objects()[0].as_object().unwrap().keys().cloned().collect()
     }
 }
 
-/// Sends a signal, by the shell: not every system has a program for it.
+/// Sends a signal with the shell's `kill`, because not every system has a program for it.
 #[cfg(unix)]
 fn signal(process: u32, name: &str) {
     let command = format!("kill {name} {process}");
     assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success());
 }
 
-/// Whether commands that are started here hear signals: where one is ignored, as under nohup or in
-/// the background of a script, they listen to none, and some never end.
+/// Whether child processes react to signals. Where a signal is ignored (nohup, background jobs of a
+/// script), commands install no handler, and some would never end.
 #[cfg(unix)]
 #[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
 fn signals_are_heard() -> bool {
     const HANGUP_AND_INTERRUPT: u64 = 0b11;
-    // Where there is no such file, they are.
+    // Systems without this file ignore no signals.
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.map_or(0, |mask| u64::from_str_radix(mask.trim(), 16).unwrap());
@@ -206,7 +207,7 @@ fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data").join(name)
 }
 
-/// Documents with the same text and the keys 0, 1, 2, ...
+/// Documents with equal texts and the keys 0, 1, 2, ...
 fn equal_lines(count: usize) -> String {
     let line = |id| format!("{{\"id\":{id},\"text\":\"all of the same\"}}\n");
     (0..count).map(line).collect::<Vec<_>>().concat()
@@ -270,7 +271,7 @@ fn a_forgotten_index_is_an_error_and_changes_nothing() {
 fn a_closed_pipe_is_success() {
     use std::io::Read as _;
     let scratch = Scratch::new();
-    // Far more pairs than a pipe holds.
+    // More pairs than fit into a pipe buffer.
     scratch.run_with_stdin("add i --jsonl -", equal_lines(600).as_bytes()).ends_with(0);
     for arguments in [["pairs", "i"], ["clusters", "i"], ["pairs", "--json"]] {
         let mut arguments = arguments.to_vec();

@@ -1,19 +1,19 @@
-//! The index that follows a folder.
+//! Arguments of `nearkin mirror`.
 
 use std::path::PathBuf;
 
 use crate::params_args::Given;
 
-/// Make an index follow a folder: add what is new, replace what changed, remove what is gone
+/// Make an index follow a folder: add new files, replace changed ones, remove deleted ones
 ///
-/// Creates the index if there is none. Prints a line for each file that made a difference, and
-/// what it is a near-duplicate of at the index's threshold: documents that were there, and files
-/// before it. A file that has not changed (size and times) is not read. Left out are names that
-/// begin with a dot, and what .gitignore, .ignore and .nearkinignore exclude. Only documents that
-/// this command put there, from this folder, are ever removed.
+/// Creates the index if there is none. Prints a line per changed file, and its near-duplicates at
+/// the index's threshold among stored documents and files before it. Unchanged files (same size and
+/// times) are not read. Skipped are names that begin with a dot, and what .gitignore, .ignore and
+/// .nearkinignore exclude. Only documents that this command added from this folder are ever
+/// removed.
 ///
-/// May be killed at any time: run it again, and it goes on. docs/MIRROR.md says which formats are
-/// read, what counts as changed, and how to run it every night.
+/// May be killed at any time: run it again to continue. docs/MIRROR.md says which formats are read,
+/// what counts as changed, and how to run it every night.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  nearkin mirror all.nearkin docs\n  \
     nearkin mirror all.nearkin docs --dry-run\n  \
@@ -23,32 +23,32 @@ pub(crate) struct Mirror {
     /// Folder of the index
     pub(crate) index: PathBuf,
 
-    /// The folder to follow; keys are paths as given, so give it the same way every time
+    /// Folder to follow; keys are paths as given, so give it the same way every time
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
 
-    /// Print what would be done, and change nothing
+    /// Print what would change, and change nothing
     #[arg(long, conflicts_with = "watch")]
     pub(crate) dry_run: bool,
 
-    /// Go on with what the file system reports, until Ctrl-C
+    /// Keep following file system events, until Ctrl-C
     #[arg(long)]
     pub(crate) watch: bool,
 
-    /// Take files and folders whose names begin with a dot, too (never .git)
+    /// Include files and folders whose names begin with a dot (never .git)
     #[arg(long)]
     pub(crate) hidden: bool,
 
-    /// Take what .gitignore, .ignore and .nearkinignore exclude, too
+    /// Include what .gitignore, .ignore and .nearkinignore exclude
     #[arg(long)]
     pub(crate) no_ignore: bool,
 
-    /// Do what is refused for safety: remove all documents of a folder that is empty or not
-    /// there, or take another folder of the same name for the one that was mirrored before
+    /// Allow what is refused for safety: remove all documents of an empty or missing folder, or
+    /// follow another folder under a name used before
     #[arg(long)]
     pub(crate) force: bool,
 
-    /// Most near-duplicates to name for each document; 0 looks for none
+    /// Maximum near-duplicates to name per document; 0 searches for none
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) limit: usize,
 

@@ -1,19 +1,19 @@
-//! The page for a browser.
+//! Arguments of `nearkin report`.
 
 use std::path::PathBuf;
 
 use super::lines::ExactGiven;
 
-/// Write a page for a browser: how much of an index is near-duplicated, and what
+/// Write an HTML page about the near-duplicates of an index
 ///
-/// One file without links to anything else: the share that could go, the clusters, largest first
-/// and searchable, any two documents of a cluster side by side with the differing words marked,
-/// how similar the pairs are, what the index finds at this threshold, and how it grew. Its size
-/// is bounded: it shows the largest clusters, up to 30 documents of each, and about 6 MiB of
-/// texts, and says what it leaves out.
+/// A single file without external links: how much is redundant, the clusters (largest first,
+/// searchable), any two documents of a cluster side by side with their differences marked, the
+/// similarities of pairs, what the index finds at this threshold, and its growth. The size is
+/// bounded: the page has the largest clusters, up to 30 documents of each, and about 6 MiB of
+/// texts, and says what it omits.
 ///
 /// Texts are read again from files, whose keys are their paths, or from `--from`. A text is shown
-/// only if it still has the signature that is stored: one that has changed is named as changed.
+/// only if it still has the stored signature; others are marked as changed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  nearkin report my.nearkin --out report.html\n  \
     nearkin report papers.nearkin --from papers.jsonl --out papers.html\n  \
@@ -22,21 +22,21 @@ pub(crate) struct Report {
     /// Folder of the index
     pub(crate) index: PathBuf,
 
-    /// File to write; what is there is replaced once the new one is whole
+    /// File to write; an existing file is replaced once the new one is complete
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: PathBuf,
 
-    /// Least similarity that connects two documents, 0 to 1 [default: the index's own]
+    /// Minimum similarity that connects two documents, 0 to 1 [default: the index's own]
     #[arg(long, short, value_name = "T", value_parser = super::values::similarity)]
     pub(crate) threshold: Option<f64>,
 
-    /// Most clusters to show, the largest, 1 to 10,000; above 1,000 fewer documents of each
+    /// Maximum clusters to show, 1 to 10,000, largest first; above 1,000, fewer documents of each
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=10_000))]
     pub(crate) clusters: usize,
 
-    /// Find the texts in this file of JSON lines, by their keys [default: files, whose keys are
-    /// paths]; may be repeated
+    /// Read texts from this file of JSON lines, by key [default: from files, whose keys are paths];
+    /// may be repeated
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Vec<PathBuf>,
 
@@ -48,17 +48,17 @@ pub(crate) struct Report {
     #[arg(long, value_name = "NAME", requires = "from")]
     pub(crate) from_field: Option<String>,
 
-    /// Leave the texts out: for a page that others may see
+    /// Omit the texts, for a page to share
     #[arg(long, conflicts_with = "from")]
     pub(crate) no_texts: bool,
 
-    /// Title of the page [default: the name of the folder]
+    /// Title of the page [default: name of the folder]
     #[arg(long)]
     pub(crate) title: Option<String>,
 }
 
 impl Report {
-    /// Where the documents are, as `--exact` says it.
+    /// The sources of the texts, as options of `--exact`.
     pub(crate) fn originals(&self) -> ExactGiven {
         ExactGiven {
             exact: true,

@@ -1,9 +1,10 @@
-//! What must be true of every page in every state: readable, named, as wide as the window.
+//! Checks that apply to every page in every state: contrast, accessible names, no horizontal
+//! overflow.
 
 use crate::devtools::Browser;
 use serde_json::json;
 
-/// The contrast of all text that is shown (WCAG 2.2, 1.4.3), as a list of what is below.
+/// Lists all visible text whose contrast is too low (WCAG 2.2, 1.4.3).
 const CONTRASTS: &str = r#"(() => {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const rgb = (colour) => {
@@ -37,7 +38,7 @@ const CONTRASTS: &str = r#"(() => {
   return bad;
 })()"#;
 
-/// Checks the page as it stands.
+/// Checks the page in its current state.
 #[track_caller]
 pub(crate) fn page(browser: &mut Browser) {
     assert_eq!(browser.value(CONTRASTS), json!([]), "contrast");
@@ -50,7 +51,7 @@ pub(crate) fn page(browser: &mut Browser) {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-/// What a screen reader would come to and could not name.
+/// Focusable elements without an accessible name.
 fn unnamed(browser: &mut Browser) -> Vec<String> {
     let tree = browser.call("Accessibility.getFullAXTree", &json!({}));
     let roles = [
@@ -73,7 +74,7 @@ fn unnamed(browser: &mut Browser) -> Vec<String> {
         node["ignored"] != true && roles.contains(&node["role"]["value"].as_str().unwrap_or(""))
     });
     let nameless = asked.filter(|node| node["name"]["value"].as_str().unwrap_or("").is_empty());
-    // The group of a `details` is named by its summary, which stands inside.
+    // A `details` group takes its name from the `summary` inside it.
     let nameless = nameless.filter(|node| node["role"]["value"] != "group");
     nameless.map(std::string::ToString::to_string).collect()
 }

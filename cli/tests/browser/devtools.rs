@@ -1,7 +1,7 @@
-//! A headless Chromium, driven through a pipe: its DevTools protocol needs no library for that.
+//! Drives headless Chromium over a pipe with its DevTools protocol, without a library.
 //!
-//! Knows the protocol, not the pages. Messages are JSON with a zero byte at the end, on the file
-//! descriptors 3 (to it) and 4 (from it); a shell puts our pipes there.
+//! This module knows the protocol, not the pages. Messages are JSON followed by a zero byte, on
+//! file descriptors 3 (to Chromium) and 4 (from it); a shell connects them.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-/// Nothing takes longer, even on a slow machine.
+/// Timeout of every step, generous for slow machines.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Where there may be a browser, unless `NEARKIN_CHROMIUM` names one.
+/// Names of the browser's program, unless `NEARKIN_CHROMIUM` gives one.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
 /// A browser with one page open.
@@ -26,14 +26,14 @@ pub(crate) struct Browser {
     from: Receiver<Value>,
     session: String,
     number: u64,
-    /// All that happened: exceptions, messages on the console, requests.
+    /// Everything that happened: exceptions, console messages, requests.
     events: Vec<Value>,
-    /// Where the page came from, if from a server.
+    /// The server's address, if the page came from a server.
     server: Option<String>,
     _profile: tempfile::TempDir,
 }
 
-/// The browser of this machine.
+/// Finds the browser's program.
 fn program() -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("NEARKIN_CHROMIUM") {
         return Some(PathBuf::from(path));
@@ -41,7 +41,7 @@ fn program() -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     let folders: Vec<_> = std::env::split_paths(&folders).collect();
     let paths = NAMES.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
-    // Some are only there to say how the browser is installed.
+    // Some packages install a stub that only explains how to get the browser.
     let runs = |path: &PathBuf| {
         let said = Command::new(path).arg("--version").stdin(Stdio::null()).output();
         path.is_file() && said.is_ok_and(|said| said.status.success())
@@ -50,8 +50,8 @@ fn program() -> Option<PathBuf> {
 }
 
 impl Browser {
-    /// Starts one; none if there is none on this machine, which is said on stderr even where the
-    /// test harness keeps what tests print.
+    /// Starts a browser. Without one it returns `None` and prints that to stderr directly, so that
+    /// the test harness cannot hide it.
     pub(crate) fn start() -> Option<Self> {
         let Some(program) = program() else {
             let what = "SKIPPED: no Chromium on this machine (NEARKIN_CHROMIUM names one), so that \
@@ -60,8 +60,8 @@ impl Browser {
             return None;
         };
         let profile = tempfile::tempdir().unwrap();
-        // It only opens files that the tests made: no need for its sandbox, which containers
-        // often cannot give.
+        // The sandbox is off: containers often forbid it, and the browser only opens files made by
+        // the tests.
         let mut child = Command::new("sh")
             .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 >/dev/null 2>&1"])
             .arg(program)
@@ -99,7 +99,7 @@ impl Browser {
         Some(browser)
     }
 
-    /// Asks for something and waits for the answer.
+    /// Calls a method of the protocol and waits for its result.
     #[track_caller]
     pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
         self.number += 1;
@@ -118,7 +118,7 @@ impl Browser {
         }
     }
 
-    /// The value of an expression of JavaScript, awaited.
+    /// Evaluates JavaScript and awaits the result.
     #[track_caller]
     pub(crate) fn value(&mut self, expression: &str) -> Value {
         let params = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
@@ -127,14 +127,14 @@ impl Browser {
         answer["result"]["value"].take()
     }
 
-    /// The same, as text.
+    /// Evaluates JavaScript to text.
     #[track_caller]
     pub(crate) fn text(&mut self, expression: &str) -> String {
         let value = self.value(expression);
         value.as_str().unwrap_or_else(|| panic!("{expression}: {value}")).to_owned()
     }
 
-    /// The text that an element shows.
+    /// The visible text of an element.
     #[track_caller]
     pub(crate) fn shown(&mut self, selector: &str) -> String {
         self.text(&format!("document.querySelector({}).innerText", json!(selector)))
@@ -158,13 +158,13 @@ impl Browser {
         panic!("never: {expression}");
     }
 
-    /// Opens a file in a window of this size, as systems that prefer a theme do.
+    /// Opens a file with this window size and preferred colour scheme.
     #[track_caller]
     pub(crate) fn open(&mut self, path: &Path, size: (u32, u32), theme: &str) {
         self.visit(&format!("file://{}", path.display()), size, theme);
     }
 
-    /// Opens an address; a page may ask its own server.
+    /// Opens an address; requests to its own server are allowed.
     #[track_caller]
     pub(crate) fn visit(&mut self, url: &str, size: (u32, u32), theme: &str) {
         self.events.clear();
@@ -184,7 +184,7 @@ impl Browser {
         self.call("Emulation.setDeviceMetricsOverride", &size);
     }
 
-    /// Presses a key, as a person does: whatever has the focus gets it.
+    /// Presses a key; it goes to the focused element.
     pub(crate) fn press(&mut self, key: &str) {
         let text = match key {
             "Enter" => "\r",
@@ -214,9 +214,9 @@ impl Browser {
         word.chars().for_each(|letter| self.press(&letter.to_string()));
     }
 
-    /// Everything that a page must not do: errors, messages, and requests beyond itself.
+    /// Everything a page must not do: errors, console messages, requests to other hosts.
     pub(crate) fn complaints(&mut self) -> Vec<String> {
-        // What happened before this answer is heard before it.
+        // A round trip: all earlier events have arrived before its answer.
         self.value("1");
         let complaint = |event: &Value| {
             let params = &event["params"];
@@ -235,7 +235,7 @@ impl Browser {
         self.events.iter().filter_map(complaint).collect()
     }
 
-    /// A picture of the window, as PNG.
+    /// A screenshot of the window as PNG.
     pub(crate) fn picture(&mut self) -> Vec<u8> {
         let shot = self.call("Page.captureScreenshot", &json!({"format": "png"}));
         STANDARD.decode(shot["data"].as_str().unwrap()).unwrap()
@@ -244,7 +244,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It may be gone already.
+        // The process may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

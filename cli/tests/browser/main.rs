@@ -1,6 +1,6 @@
-//! Pages in a real browser: what a person sees, presses and reads, and that nothing else happens.
+//! Tests of the pages in a real browser: content, keyboard, and no requests to other hosts.
 //!
-//! Skipped, loudly, where there is no Chromium.
+//! Without Chromium the tests are skipped, with a message.
 
 #![cfg(unix)]
 #![expect(

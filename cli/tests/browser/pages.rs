@@ -1,4 +1,4 @@
-//! Reports to look at, made by the real tool.
+//! Sample reports for the browser tests, made by the real tool.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// A scratch folder, gone at the end of the test, in which commands are run.
+/// A scratch folder in which commands run; deleted at the end of the test.
 pub(crate) struct Scratch {
     dir: tempfile::TempDir,
 }
@@ -20,13 +20,13 @@ impl Scratch {
         self.dir.path().join(name)
     }
 
-    /// Writes objects as lines.
+    /// Writes objects as JSON lines.
     pub(crate) fn lines(&self, name: &str, lines: &[Value]) {
         let lines: Vec<_> = lines.iter().map(|line| format!("{line}\n")).collect();
         fs::write(self.path(name), lines.concat()).unwrap();
     }
 
-    /// Runs `nearkin` with arguments that have no blanks.
+    /// Runs `nearkin`; arguments are split at blanks.
     #[track_caller]
     pub(crate) fn run(&self, arguments: &str) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nearkin"));
@@ -35,8 +35,8 @@ impl Scratch {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// The committed corpora, as if they had been added over a year and a half: the page
-    /// `report.html`.
+    /// The page `report.html` of the committed corpora, added with times spread over a year and a
+    /// half.
     pub(crate) fn archive(&self) -> PathBuf {
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data");
         for name in ["spdx.jsonl", "pydocs.jsonl"] {
@@ -48,7 +48,7 @@ impl Scratch {
         let mut lines: Vec<Value> =
             lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         for (at, line) in lines.iter_mut().enumerate().skip(1) {
-            // The same every time: within 550 days, more and more of them a day.
+            // Deterministic times within 550 days, growing denser.
             let scattered = (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44;
             let share = (scattered << 20).isqrt();
             let ms = 1_672_531_200_000 + ((550 * 86_400_000 * share) >> 20);

@@ -1,4 +1,4 @@
-//! `nearkin report`: its page.
+//! Browser tests of the page of `nearkin report`.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn a_person_filters_opens_and_compares() {
     assert_eq!(browser.text("document.title"), "archive - near-duplicates");
     assert!(browser.shown("#lead").contains("could go"), "{}", browser.shown("#lead"));
     assert_eq!(browser.count("figure"), 3);
-    // By the keyboard alone: skip what is known, search, walk, open.
+    // Keyboard only: skip link, search, move through the list, open.
     browser.press("Tab");
     assert_eq!(browser.text(FOCUS), "skip");
     let ring = "getComputedStyle(document.activeElement).outlineStyle";
@@ -45,7 +45,7 @@ fn a_person_filters_opens_and_compares() {
     browser.press("Escape");
     assert_eq!(browser.text(FOCUS), "row");
     assert_eq!(browser.value("document.getElementById('cluster').hidden"), true);
-    // What is found nowhere is said.
+    // A search without results says so.
     browser.press("/");
     browser.write(" no such key");
     browser.wait_for("document.querySelector('.empty') !== null");
@@ -61,7 +61,7 @@ fn any_two_of_a_cluster_are_compared() {
     browser.value("document.querySelector('button.row').click()");
     let members = browser.count("#members tbody tr");
     assert!(members > 5, "{members}");
-    // Each pair of the largest cluster: the words that are not marked are the same on both sides.
+    // In each pair of the largest cluster, the unmarked words are equal on both sides.
     let sound = r#"(() => {
       const bad = [];
       const [left, right] = ["left", "right"].map((id) => document.getElementById(id));
@@ -83,7 +83,7 @@ fn any_two_of_a_cluster_are_compared() {
       return bad;
     })()"#;
     assert_eq!(browser.value(sound), json!([]));
-    // A button in the list does it, too, and takes the reader to it.
+    // A button in the list opens a document too, and scrolls to it.
     browser.value("document.querySelectorAll('#members button')[3].click()");
     assert_eq!(browser.value("document.getElementById('right').value"), "3");
     assert_eq!(browser.text("document.activeElement.tagName"), "H4");
@@ -140,7 +140,7 @@ fn a_page_fits_a_phone() {
     browser.open(&page, PHONE, "light");
     browser.value("document.querySelector('button.row').click()");
     checks::page(&mut browser);
-    // Charts are drawn again for another width.
+    // Charts are redrawn when the width changes.
     let box_of = |browser: &mut Browser| {
         browser.text("document.querySelector('#curve svg').getAttribute('viewBox')")
     };
@@ -199,7 +199,7 @@ fn pages_of_little_say_so() {
     assert!(browser.shown("#lead").contains("None of 1 document"));
     no_dead_links(&mut browser);
     checks::page(&mut browser);
-    // A threshold that the index was not built for is told.
+    // The page warns about a threshold below the one the index was built for.
     let page = scratch.archive();
     browser.open(&page, WINDOW, "light");
     assert_eq!(browser.count(".warning"), 0);
@@ -214,7 +214,7 @@ fn pages_of_little_say_so() {
     browser.value("document.getElementById('details').open = true");
     assert!(browser.shown("#similarity").contains("equal signatures"));
     checks::page(&mut browser);
-    // Sets, whose texts are their items.
+    // Sets are shown as lists of items.
     let cart = |id: u32, items: &[&str]| json!({"id": id, "items": items});
     let carts =
         [cart(1, &["green tea", "milk", "rye", "salt"]), cart(2, &["green tea", "milk", "rye"])];
@@ -233,7 +233,7 @@ fn pages_of_little_say_so() {
     checks::page(&mut browser);
 }
 
-/// What the button for a CSV saves.
+/// The content of the CSV file that the button saves.
 #[track_caller]
 fn saved(browser: &mut Browser) -> String {
     browser.value(
@@ -245,7 +245,7 @@ fn saved(browser: &mut Browser) -> String {
     browser.text("window.saved")
 }
 
-/// Every link of the page leads to a part that is shown.
+/// Every internal link leads to a visible element.
 #[track_caller]
 fn no_dead_links(browser: &mut Browser) {
     let dead = r#"[...document.querySelectorAll("nav a")].map((link) => link.hash)
@@ -272,7 +272,7 @@ fn texts_that_differ_too_much_to_align_are_marked_all_the_same() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-/// `count` lines of ten words, all different.
+/// `count` lines of ten different words.
 fn lines_of(count: usize) -> Vec<String> {
     let line = |at: usize| (0..10).map(|word| format!("w{at}x{word}")).collect::<Vec<_>>();
     (0..count).map(|at| line(at).join(" ")).collect()
@@ -282,12 +282,13 @@ fn lines_of(count: usize) -> Vec<String> {
 fn whole_texts_are_compared_and_what_is_cut_is_no_difference() {
     let Some(mut browser) = Browser::start() else { return };
     let scratch = Scratch::new();
-    // Longer than what was once shown. A block moves everything behind it; the last line differs.
+    // Longer than an earlier limit of the page. An inserted block moves everything after it; the
+    // last line differs.
     let one = lines_of(2_000);
     let mut other = one.clone();
     other.splice(3..3, lines_of(2_300).split_off(2_000));
     other.push("the end is another".to_owned());
-    // Longer than what a page has of one text: what is cut off is not compared.
+    // Longer than the page's limit per text: the part beyond the limit is not compared.
     let huge = lines_of(20_000);
     let mut shifted = huge.clone();
     shifted.splice(3..3, (0..50).map(|at| format!("shifted by {at}")));
@@ -307,7 +308,7 @@ fn whole_texts_are_compared_and_what_is_cut_is_no_difference() {
     let pair = browser.shown("#pair");
     assert!(pair.contains("what lies behind is not compared"), "{pair}");
     assert!(pair.contains("0 words only on the left, 150 only on the right"), "{pair}");
-    // Everything can be looked at, a part at a time.
+    // A long text can be read completely, part by part.
     browser.value("document.getElementById('fold').click()");
     let drawn = browser.count("#pair tbody tr");
     browser.value("document.querySelector('#pair button.more').click()");
@@ -327,20 +328,20 @@ fn clusters_are_stepped_through_and_downloaded() {
     browser.value("document.getElementById('next').click()");
     assert!(browser.shown(".steps").contains("Cluster 2 of 176"), "{}", browser.shown(".steps"));
     assert_eq!(browser.text(FOCUS), "next");
-    // Beyond the part of the list that is drawn.
+    // A row beyond the part of the list that is drawn.
     browser.value("for (let at = 0; at < 60; at += 1) document.getElementById('next').click()");
     assert!(browser.shown(".steps").contains("Cluster 62 of 176"), "{}", browser.shown(".steps"));
     assert_eq!(browser.count("tr.current button.row"), 1);
     browser.value("for (let at = 0; at < 61; at += 1) document.getElementById('previous').click()");
     assert_eq!(browser.shown("#cluster-title"), first);
-    // The bytes of a cluster order the list, too.
+    // The list can also be sorted by bytes.
     let bytes = "document.querySelector('.clusters tbody td:nth-child(3)').textContent";
     browser.value(
         "(() => { const order = document.getElementById('order'); order.value = 'free'; \
          order.dispatchEvent(new Event('change')); })()",
     );
     assert!(browser.text(bytes).ends_with("KiB"), "{}", browser.text(bytes));
-    // The table that is saved holds a line for each document, with quotes doubled.
+    // The saved table has a line per document, with doubled quotes.
     let saved = saved(&mut browser);
     let lines: Vec<_> = saved.split_terminator("\r\n").collect();
     assert_eq!(lines.len(), 402, "a head and 401 documents");
@@ -365,7 +366,7 @@ fn long_keys_show_both_ends_and_texts_are_stacked_on_a_phone() {
     browser.open(&scratch.path("a.html"), PHONE, "light");
     browser.value("document.querySelector('button.row').click()");
     checks::page(&mut browser);
-    // The end of the key is inside the row.
+    // The end of a long key stays inside its row.
     let inside = r#"(() => {
       const [row, end] = ["button.row", "button.row .key span:last-child"]
         .map((name) => document.querySelector(name).getBoundingClientRect());
@@ -375,7 +376,7 @@ fn long_keys_show_both_ends_and_texts_are_stacked_on_a_phone() {
     assert!(browser.text("document.querySelector('button.row').textContent").ends_with("one.txt"));
     let option = browser.text("document.querySelector('#left option').textContent");
     assert!(option.contains("...") && option.ends_with("/one.txt"), "{option}");
-    // One below the other, as wide as the page; what is equal stands there once.
+    // Stacked view: both texts at full width, common parts shown once.
     let stacked = r#"(() => {
       const [left, right] = [".left", ".right"]
         .map((name) => document.querySelector(".differs " + name).getBoundingClientRect());
@@ -405,7 +406,7 @@ fn labels_of_the_growth_never_meet() {
     scratch.run("export first --out all.jsonl");
     let all = fs::read_to_string(scratch.path("all.jsonl")).unwrap();
     let all: Vec<Value> = all.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    // Seconds, minutes, hours, days, and long spans of days.
+    // Seconds, minutes, hours, days, and many days.
     for (number, last) in
         [9_000_u64, 590_000, 30_000_000, 1_000_000_000, 40_000_000_000].into_iter().enumerate()
     {
@@ -427,7 +428,7 @@ fn labels_of_the_growth_never_meet() {
     }
 }
 
-/// Pictures for the documents, if `NEARKIN_PICTURES` names a folder for them.
+/// Saves screenshots for the documentation to the folder in `NEARKIN_PICTURES`.
 #[test]
 fn pictures() {
     let Some(folder) = std::env::var_os("NEARKIN_PICTURES").filter(|folder| !folder.is_empty())

@@ -1,4 +1,4 @@
-//! `nearkin serve`: its pages.
+//! Browser tests of the pages of `nearkin serve`.
 
 use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
@@ -40,13 +40,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may be gone already.
+        // The process may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// An index `i` of two near-duplicates and one other document, and their lines.
+/// An index `i` with two near-duplicates and one unrelated document, and their lines.
 fn documents() -> Scratch {
     let scratch = Scratch::new();
     let words: Vec<_> = (0..60).map(|word| format!("word{word}")).collect();
@@ -63,7 +63,7 @@ fn documents() -> Scratch {
     scratch
 }
 
-/// Searches by what is in the page's fields.
+/// Starts a search with the current field values.
 #[track_caller]
 fn find(browser: &mut Browser) {
     browser.value("document.getElementById('said').textContent = ''");
@@ -87,7 +87,7 @@ fn a_person_searches_and_compares_two_texts() {
          body: {} }}).then((answer) => answer.status)",
         json!(payload.to_string())
     ));
-    // The search is the first thing there.
+    // The search comes first on the page.
     let top = |browser: &mut Browser, id: &str| {
         let top = format!("document.getElementById('{id}').getBoundingClientRect().top");
         browser.value(&top).as_f64().unwrap()
@@ -110,7 +110,7 @@ fn a_person_searches_and_compares_two_texts() {
     checks::page(&mut browser);
     browser.resize(PHONE);
     checks::page(&mut browser);
-    // By a key both texts are read by the server.
+    // A search by key: the server reads both texts.
     browser.value("document.getElementById('by-key').click()");
     browser.value("document.getElementById('key').value = 'letters/two.txt'");
     find(&mut browser);
@@ -136,7 +136,7 @@ fn without_texts_there_is_no_button_and_the_theme_is_the_systems() {
     assert_eq!(browser.count(".hits tbody tr"), 1);
     assert_eq!(browser.count(".hits button"), 0);
     checks::page(&mut browser);
-    // The report of the server and its page look alike.
+    // The server's report has the same style as its start page.
     let look = "(() => { const { backgroundColor, color, fontFamily } = \
                 getComputedStyle(document.body); \
                 return [backgroundColor, color, fontFamily, \

@@ -1,4 +1,4 @@
-//! `nearkin add`: what goes in, under which key, and what is skipped.
+//! `nearkin add`: documents, their keys, and what is skipped.
 
 use super::*;
 
@@ -37,7 +37,7 @@ fn keys_are_cleaned_paths() {
         (pair["a"].as_str(), pair["b"].as_str()),
         (Some("docs/b.txt"), Some("docs/sub/a.txt"))
     );
-    // The same files under other spellings are the same documents.
+    // Other spellings of the same paths are the same documents.
     let ran = scratch.run("add i docs --json").ends_with(0);
     assert_eq!(ran.objects()[0]["unchanged"], 2);
 }
@@ -66,7 +66,7 @@ fn files_that_are_no_text_are_named_and_counted() {
         "skipped docs/blank: empty",
         "skipped docs/nul: binary (a NUL byte at 2)",
     ]);
-    // Not UTF-8, and text all the same.
+    // Text that is not UTF-8.
     assert!(ran.stdout.contains("2 documents inserted"), "{}", ran.stdout);
     assert!(ran.stdout.contains("3 skipped (1 binary, 2 empty)"), "{}", ran.stdout);
 }
@@ -75,7 +75,7 @@ fn files_that_are_no_text_are_named_and_counted() {
 fn a_file_larger_than_a_document_may_be_is_not_read() {
     let scratch = Scratch::new();
     scratch.write("a.txt", "some words of text");
-    // Sparse: takes no space, and would take long to read.
+    // A sparse file: takes no space, but would take long to read.
     fs::OpenOptions::new()
         .create(true)
         .truncate(true)
@@ -94,7 +94,7 @@ fn files_that_cannot_be_read_are_named_and_counted() {
     let scratch = Scratch::new();
     scratch.write("docs/a.txt", "some words of text");
     std::os::unix::fs::symlink("a.txt", scratch.path("docs/link")).unwrap();
-    // Cannot be read from its beginning, not even by root.
+    // Unreadable from its beginning, even by root.
     let ran = scratch.run("add i /proc/self/mem docs").ends_with(0);
     let ran = ran.says(&["/proc/self/mem: unreadable", "docs/link: not a file (a symbolic link)"]);
     assert!(ran.stdout.contains("(1 not a file, 1 unreadable)"), "{}", ran.stdout);
@@ -179,7 +179,7 @@ fn items_are_sets_of_strings_and_integers() {
     assert!(ran.stdout.contains("2 documents inserted"), "{}", ran.stdout);
     let pairs = scratch.run("pairs i --json").ends_with(0);
     assert_eq!(pairs.objects()[0]["similarity"], 1.0, "1 is the same item as \"1\"");
-    // The field needs no naming for an index of items; texts do not fit it.
+    // An index of items needs no field name; texts do not fit it.
     scratch.run("add i --jsonl sets").ends_with(0);
     scratch.run("add i sets").ends_with(2).says(&["--jsonl sets --items-field items"]);
     scratch.run("add i sets --as-text").ends_with(2).says(&["sets of items"]);
@@ -217,7 +217,7 @@ fn an_index_that_is_written_to_can_be_looked_at_and_not_changed() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // It says so when it has made the index, and then it waits for lines.
+    // The message appears when the index is created, before any line is read.
     let mut said = String::new();
     BufReader::new(writing.stderr.take().unwrap()).read_line(&mut said).unwrap();
     assert!(said.contains("created i"), "{said}");
@@ -225,7 +225,7 @@ fn an_index_that_is_written_to_can_be_looked_at_and_not_changed() {
         scratch.run(arguments).ends_with(2);
     }
     scratch.run("remove i a").says(&["wait"]);
-    // To look at it is no reason to wait.
+    // Only detecting the format must not block on a pipe.
     let looks =
         ["stats i", "pairs i", "clusters i", "verify i", "query i --text words", "backup i copy"];
     for arguments in looks {
@@ -258,7 +258,7 @@ fn texts_are_compared_without_the_words_of_a_stop_list() {
     let ran = scratch.run(add).ends_with(0).says(&["skipped c.txt: empty"]);
     assert!(ran.stdout.starts_with("2 documents inserted"), "{}", ran.stdout);
     assert_eq!(scratch.run("pairs i --json").ends_with(0).objects()[0]["similarity"], 1.0);
-    // Stored: nobody has to name it again, and another one is refused.
+    // The stop list is stored: later commands need not name it, and another one is refused.
     let ran = scratch.run_split(&["query", "i", "--json", "--text", "of house, dog and cat"]);
     assert_eq!(ran.ends_with(0).objects()[0]["similarity"], 1.0);
     assert_eq!(scratch.run("stats i --json").objects()[0]["stop_words"], 3);

@@ -1,4 +1,4 @@
-//! `nearkin admit`: what is let in, what is turned away, and what is said of it.
+//! `nearkin admit`: which documents are admitted or rejected, and the output.
 
 use super::*;
 use std::io::{BufRead as _, BufReader};
@@ -10,7 +10,7 @@ fn line(key: &str, text: &str) -> String {
     format!("{{\"id\":\"{key}\",\"text\":\"{text}\"}}\n")
 }
 
-/// Two copies, one that is alike, and another.
+/// Two copies, a similar document, and an unrelated one.
 fn stream() -> String {
     let alike = FOX.replace("wood", "night");
     [line("a", FOX), line("b", FOX), line("c", &alike), line("d", "words of another kind")].concat()
@@ -29,7 +29,7 @@ fn a_line_says_what_was_decided_on_each_document_in_order() {
     let counts = "3 documents admitted, 0 replaced, 0 unchanged, 1 rejected, 0 skipped";
     let ran = ran.says(&["created i: threshold 0.3", counts]);
     assert!(!ran.stderr.contains("warning"), "{}", ran.stderr);
-    // Again: what is there stays, and what is a duplicate is one still.
+    // A second run: stored documents are unchanged, duplicates are still rejected.
     let ran = scratch.run_with_stdin(command, stream().as_bytes()).ends_with(0);
     assert!(ran.stdout.starts_with("unchanged  a"), "{}", ran.stdout);
     ran.says(&["0 documents admitted, 0 replaced, 3 unchanged, 1 rejected"]);
@@ -92,7 +92,7 @@ fn a_relation_closer_than_a_duplicate_is_refused() {
     assert!(!scratch.path("i").exists());
 }
 
-/// A program that sends a line and waits for its decision gets it, even if a blank line follows.
+/// A program that sends a line and waits gets the decision, even if a blank line follows.
 #[test]
 fn a_line_is_decided_on_before_the_next_one_comes() {
     let scratch = Scratch::new();

@@ -1,4 +1,4 @@
-//! Documents of which one contains the other.
+//! Tests of `--contained`.
 
 use super::*;
 
@@ -39,7 +39,7 @@ fn a_half_is_found_by_what_contains_it() {
     assert!(!told.stdout.contains("docs/other.txt"), "{}", told.stdout);
 }
 
-/// Texts of which the larger one has from 0.7 to 0.9 of the smaller one: the documents decide.
+/// The larger text contains 0.7 to 0.9 of the smaller one; the exact comparison decides.
 #[test]
 fn what_is_contained_is_verified_by_the_documents() {
     let scratch = Scratch::new();
@@ -66,7 +66,7 @@ fn what_is_contained_is_verified_by_the_documents() {
         let name = row["key"].as_str().unwrap().trim_start_matches("docs/");
         name.trim_end_matches(".txt").parse::<f64>().unwrap() / 200.0
     };
-    // The estimate claims some that are below, and misses some that are not.
+    // The estimates include some documents below the limit and miss some above it.
     assert!(estimated.iter().any(|row| share(row) < 0.8), "{estimated:?}");
     assert!(estimated.iter().filter(|row| share(row) >= 0.8).count() < 20);
     assert_eq!(exact.len(), 20);

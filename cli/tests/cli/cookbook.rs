@@ -1,8 +1,8 @@
-//! The commands in `docs/COOKBOOK.md`: they work, and print what the page says.
+//! All commands in `docs/COOKBOOK.md` work and print what the page shows.
 
 use super::*;
 
-/// A fenced block: what stands behind the fence, and the lines inside.
+/// A fenced block: its info string and its lines.
 struct Block<'a> {
     info: &'a str,
     lines: Vec<&'a str>,
@@ -20,7 +20,7 @@ fn blocks(page: &str) -> Vec<Block<'_>> {
     blocks
 }
 
-/// Files are written, commands run, in the order of the page and in one folder.
+/// Writes the page's files and runs its commands in order, in one folder.
 #[test]
 fn every_session_prints_what_the_cookbook_says() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/COOKBOOK.md");

@@ -1,8 +1,8 @@
-//! Verifying by the documents themselves.
+//! Tests of `--exact`.
 
 use super::*;
 
-/// Words that share all but the last ones.
+/// The words `from` to `to` as a text; overlapping ranges make similar texts.
 fn words(from: u32, to: u32) -> String {
     (from..to).map(|word| format!("word{word}")).collect::<Vec<_>>().join(" ")
 }
@@ -29,12 +29,12 @@ fn files_are_read_again_and_what_changed_is_stale() {
     assert_eq!(exact_of(&rows, "docs/b.txt")["exact"], 0.9);
     assert_eq!(exact_of(&rows, "docs/c.txt")["exact"], 0.8);
     assert_eq!(exact_of(&rows, "docs/d.txt")["exact"], 0.95);
-    // By content, and by text: the same.
+    // By file and by text: equal results.
     let out = scratch.run("query ix docs/a.txt --exact --json --at-least 0.85").ends_with(0).stdout;
     let rows = objects(&out);
     assert_eq!(rows.len(), 3, "{rows:?}");
     assert_eq!(exact_of(&rows, "docs/a.txt")["exact"], 1.0);
-    // One changes, one goes.
+    // One file changes, another is deleted.
     scratch.write("docs/b.txt", words(0, 91));
     fs::remove_file(scratch.path("docs/c.txt")).unwrap();
     let out = scratch.run("query ix --key docs/a.txt --exact --json").ends_with(0).stdout;
@@ -49,7 +49,7 @@ fn files_are_read_again_and_what_changed_is_stale() {
     assert!(d.is_some_and(|line| line.trim_start().starts_with("0.950")), "{table}");
 }
 
-/// A word more in a long text most often leaves its signature as it is.
+/// One more word in a long text often leaves its signature unchanged.
 #[test]
 fn a_text_with_the_same_signature_and_more_words_is_stale() {
     let scratch = Scratch::new();
@@ -73,7 +73,7 @@ fn a_text_with_the_same_signature_and_more_words_is_stale() {
     scratch.run("report ix --out r.html").ends_with(0).says(&["changed"]);
 }
 
-/// Pairs of exactly 0.7, of which the estimates of half are below.
+/// Pairs of exactly 0.7, about half of them with estimates below.
 #[test]
 fn at_least_looks_from_three_standard_errors_below() {
     let scratch = Scratch::new();
@@ -96,7 +96,7 @@ fn at_least_looks_from_three_standard_errors_below() {
     assert!(found.count() >= 59);
 }
 
-/// Each pair of exactly 0.7 is a cluster, whatever the estimate.
+/// Each pair of exactly 0.7 is a cluster, whatever its estimate.
 #[test]
 fn clusters_are_connected_by_what_the_documents_are() {
     let scratch = Scratch::new();

@@ -3,13 +3,13 @@
 use super::*;
 use std::fmt::Write as _;
 
-/// What an index holds, as lines of an export; the first is the header.
+/// The content of an index as lines of an export; the first line is the header.
 fn exported(scratch: &Scratch, index: &str) -> String {
     let arguments = format!("export {index} --out -");
     scratch.run(&arguments).ends_with(0).stdout
 }
 
-/// An index `i` with keys and payloads of all kinds, made by an import.
+/// Imports an index `i` with keys and payloads of all kinds.
 fn with_all_kinds() -> (Scratch, String) {
     let scratch = Scratch::with_licences();
     let lines = exported(&scratch, "i");
@@ -101,7 +101,7 @@ fn an_export_that_was_cut_short_is_an_error_and_says_what_arrived() {
     scratch.write("half.jsonl", &lines[..lines.len() - 30]);
     let ran = scratch.run("import k half.jsonl").ends_with(2);
     ran.says(&["half.jsonl line 6: ", "4 documents inserted"]);
-    // Lines taken out on purpose.
+    // Lines removed on purpose.
     let header = cut[0].replace("\"documents\":5,", "");
     scratch.write("some.jsonl", format!("{header}\n{}\n", cut[2]));
     let ran = scratch.run("import l some.jsonl").ends_with(0);
@@ -157,7 +157,7 @@ fn signatures_made_elsewhere_are_added_by_their_rows() {
     scratch.write("q", line("q", rows(4)));
     let found = scratch.run("query i --jsonl q --rows-field rows --json").ends_with(0).objects();
     assert_eq!((&found[0]["key"], &found[0]["similarity"]), (&"b".into(), &1.0.into()));
-    // Nothing can be made of a text.
+    // A text cannot become a signature in such an index.
     scratch.write("text", "some words of text");
     let elsewhere = ["made elsewhere (external:maker-1)", "--rows-field"];
     scratch.run("add i text").ends_with(2).says(&elsewhere);
@@ -166,7 +166,7 @@ fn signatures_made_elsewhere_are_added_by_their_rows() {
     scratch.run("add i --jsonl q --text-field rows").ends_with(2).says(&elsewhere);
     scratch.run("add j --jsonl q --rows-field rows").ends_with(2).says(&["external:NAME"]);
     assert!(!scratch.path("j").exists());
-    // Two makers do not mix.
+    // Signatures of two different schemes cannot be mixed.
     scratch.run(&create.replace("create i", "create k").replace("maker-1", "maker-2")).ends_with(0);
     let ran = scratch.run("import k i").ends_with(2);
     ran.says(&["scheme: external:maker-2 here, external:maker-1 there"]);
@@ -177,7 +177,7 @@ fn signatures_made_elsewhere_are_added_by_their_rows() {
         .says(&["external:a"]);
 }
 
-/// Another program reads the file, finds what is in it, and what it writes of it is read.
+/// Another program reads the export, and its rewritten file can be imported.
 #[cfg(feature = "parquet")]
 #[test]
 fn pyarrow_reads_the_export_and_its_copy_is_imported() {

@@ -1,8 +1,8 @@
-//! The examples in the help: every command has one, and every one of them works.
+//! Every command has examples in its help, and all of them work.
 
 use super::*;
 
-/// In an order in which each finds what it needs.
+/// Ordered so that each example finds what earlier ones created.
 const COMMANDS: [&str; 22] = [
     "create",
     "add",
@@ -51,7 +51,7 @@ fn every_example_works() {
             scratch.run_split(&words(example)).ends_with(0);
         }
     }
-    // And the one that everybody sees first.
+    // The example of the top-level help too.
     let scratch = Scratch::new();
     scratch.write("docs/a.txt", licence("MIT"));
     let help = scratch.run("--help").ends_with(0).stdout;
@@ -64,7 +64,7 @@ fn every_example_works() {
     }
 }
 
-/// Splits as a shell does, as far as the examples need it: blanks, and double quotes.
+/// Splits a line like a shell, as far as the examples need it: blanks and double quotes.
 fn words(line: &str) -> Vec<&str> {
     let mut words = Vec::new();
     for (at, part) in line.split('"').enumerate() {

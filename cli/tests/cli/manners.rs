@@ -1,5 +1,4 @@
-//! How the tool behaves beside its work: shells and `man` know it, a signal ends it well, and
-//! what it prints suits where it goes.
+//! General behaviour: shell completion, manual pages, signals, and output for terminals and pipes.
 
 use super::*;
 
@@ -9,12 +8,12 @@ mod interrupts;
 #[path = "manners/terminal.rs"]
 mod terminal;
 
-/// Whether a program that a test would like to ask is installed.
+/// Whether a program needed by a test is installed.
 fn is_there(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok() || Path::new(program).exists()
 }
 
-/// Runs a program in the scratch folder; what it printed.
+/// Runs a program in the scratch folder and returns its output.
 #[track_caller]
 fn ran(scratch: &Scratch, program: &str, arguments: &[&str]) -> String {
     let mut command = Command::new(program);
@@ -48,7 +47,7 @@ fn bash_completes_commands_options_and_values() {
     assert_eq!(complete("nearkin admit i --keep n"), "newest");
 }
 
-/// Each names what to do, and not what would be wrong there.
+/// Each error gives the advice that fits it.
 #[test]
 fn errors_say_what_to_do_next() {
     let scratch = Scratch::with_licences();
@@ -106,7 +105,7 @@ fn the_pages_of_the_manual_are_whole() {
         let path = entry.unwrap().path();
         let path = path.to_str().unwrap();
         if is_there("/usr/bin/mandoc") {
-            // Beside style, only the date is missing: a page says of which version it is.
+            // The only accepted lint message: pages have a version instead of a date.
             ran(&scratch, "mandoc", &["-T", "lint", "-W", "error", path]);
         }
         if is_there("/usr/bin/man") && is_there("/usr/bin/groff") {

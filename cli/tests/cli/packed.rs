@@ -1,4 +1,4 @@
-//! Lines that are packed, damaged, or rows of Parquet; and adding that goes on where it was.
+//! Compressed, damaged and Parquet input; and resuming an interrupted `add`.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn lines(count: usize) -> String {
     (0..count).map(line).collect()
 }
 
-/// Packs as `nearkin dedup` does: several members or frames.
+/// Compresses like `nearkin dedup`: several members or frames.
 fn pack(scratch: &Scratch, plain: &str, packed: &str) {
     let arguments = format!("dedup {plain} --out {packed} --threshold 1 --hashes 512");
     scratch.run(&arguments).ends_with(0);
@@ -30,7 +30,7 @@ fn packed_lines_are_read_wherever_lines_are() {
         pack(&scratch, "l.jsonl", packed);
         let bytes = fs::read(scratch.path(packed)).unwrap();
         let index = format!("i-{packed}");
-        // Whatever the name, and twice the same: several members.
+        // Any file name, and the data twice: several members.
         scratch.write("unnamed", [bytes.clone(), bytes.clone()].concat());
         let ran = scratch.run(&format!("add {index} --jsonl unnamed --json")).ends_with(0);
         assert_eq!(inserted(&ran), 300);
@@ -64,7 +64,7 @@ fn damaged_packing_names_file_and_line_and_loses_nothing_before() {
         let bytes = fs::read(scratch.path(packed)).unwrap();
         let whole = bytes.len();
         let name = |kind: &str| format!("{kind}-{packed}");
-        // A sound member, and half of one.
+        // One complete member and a truncated one.
         scratch.write(&name("cut"), [&bytes[..], &bytes[..whole / 2]].concat());
         scratch.write(&name("more"), [&bytes[..], b"garbage"].concat());
         scratch.write(&name("false"), "{}\n");
@@ -132,7 +132,7 @@ fn columns_of_parquet_may_be_packed() {
     scratch.run(&refused).ends_with(2).says(&["brotli", "Zstandard"]);
 }
 
-/// Adds a file, killed once some of it is noted as done; the number of documents then.
+/// Runs `add`, kills it after its first checkpoint, and returns the number of documents stored.
 fn killed(scratch: &Scratch, file: &str) {
     let mut command = scratch.command(&["add", "i", "--jsonl", file]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -158,7 +158,7 @@ fn adding_goes_on_where_it_was_killed() {
             scratch.write(file, zstd::encode_all(all.as_bytes(), 1).unwrap());
         }
         killed(&scratch, file);
-        // Commands that only read the index ignore the note.
+        // Commands that only read the index ignore the checkpoint.
         for arguments in ["verify i", "stats i", "backup i copy", "stats copy"] {
             scratch.run(arguments).ends_with(0);
         }
@@ -175,7 +175,7 @@ fn adding_goes_on_where_it_was_killed() {
             fs::remove_dir_all(scratch.path(folder)).unwrap();
         }
     }
-    // A file that was finished is added again.
+    // A file that was completed is added again.
     killed(&scratch, "l.jsonl");
     fs::remove_dir_all(scratch.path("i")).unwrap();
     scratch.run("add i --jsonl l.jsonl").ends_with(0);
@@ -198,7 +198,7 @@ fn a_file_or_an_index_that_changed_is_added_from_the_beginning() {
     let unchanged = ran.objects()[0]["unchanged"].as_u64().unwrap();
     assert_eq!(inserted(&ran) + unchanged, 60_001);
     assert!(unchanged > 0);
-    // An older state of the index, with the note of the newer one beside it.
+    // An older state of the index beside a newer checkpoint.
     fs::remove_dir_all(scratch.path("i")).unwrap();
     scratch.run("backup empty i").ends_with(0);
     killed(&scratch, "l.jsonl");
@@ -206,10 +206,10 @@ fn a_file_or_an_index_that_changed_is_added_from_the_beginning() {
     let ran = scratch.run("add empty --jsonl l.jsonl --json").ends_with(0);
     let ran = ran.says(&["has changed", "from the beginning"]);
     assert_eq!(inserted(&ran), 60_001);
-    // Other fields, other lines: nothing to go on with.
+    // Other fields or other lines: the checkpoint does not apply.
     let ran = scratch.run("add i --jsonl l.jsonl --text-field id --json").ends_with(0);
     assert!(!ran.stderr.contains("resuming"), "{}", ran.stderr);
-    // The note is no reason to take an index that lost its catalog for something else.
+    // An index that lost its catalog is still recognised beside a checkpoint.
     fs::copy(scratch.path("empty/parameters"), scratch.path("i/adding")).unwrap();
     fs::remove_file(scratch.path("i/catalog.redb")).unwrap();
     scratch.run("add i --jsonl l.jsonl").ends_with(2).says(&["lost its catalog"]);

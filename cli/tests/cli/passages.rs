@@ -31,7 +31,7 @@ fn a_quotation_is_found_with_its_place() {
     let stats: Value = serde_json::from_str(&stats).unwrap();
     assert_eq!((&stats["documents"], &stats["passages"]), (&2.into(), &"40:20".into()));
     scratch.run("stats i").ends_with(0);
-    // Lines are answered each under its name, and bad ones are no failure.
+    // Each line is answered under its name; malformed lines are no error.
     let line = |id: &str, text: &str| format!("{{\"id\":\"{id}\",\"text\":\"{text}\"}}\n");
     let lines = line("none", &words(5_000, 5_100)) + "garbage\n" + &line("some", &words(100, 200));
     scratch.write("q.jsonl", lines);
@@ -53,7 +53,7 @@ fn a_quotation_is_found_with_its_place() {
 fn the_threshold_of_the_index_holds_where_none_is_given() {
     let scratch = Scratch::new();
     scratch.write("texts/a.txt", words(0, 40));
-    // 24 shingles are the same, of 52 in all: similarity 0.46.
+    // 24 of 52 shingles are common: similarity 0.46.
     scratch.write("q.txt", words(14, 54));
     scratch.run("add low texts --passages 40:20 --threshold 0.4 --hashes 512").ends_with(0);
     scratch.run("add high texts --passages 40:20 --threshold 0.9 --hashes 512").ends_with(0);
@@ -107,20 +107,20 @@ fn quoted_words_are_shown_from_both_sides() {
     let stored = shown.lines().find_map(|line| line.trim().strip_prefix("stored:")).unwrap();
     assert!(asked.contains("GRINDS AT THE MILL OF THE VALLEY"), "{shown}");
     assert!(stored.contains("grinds at the mill of the valley"), "{shown}");
-    // Nothing more than that, but for a word or two at the edges.
+    // No more than the quotation, except for a word or two at its ends.
     assert!(!asked.contains("w50") && !asked.contains("w605"), "{shown}");
     assert!(!stored.contains("w90") && !stored.contains("w105"), "{shown}");
     let found = scratch.run("query i q.txt --show --json").ends_with(0).objects();
     let text = |field: &str| found[0]["passages"][0][field].as_str().unwrap().to_owned();
     assert!(text("query_text").contains("MEASURE OF EVERY"), "{found:?}");
     assert!(text("stored_text").contains("measure of every"), "{found:?}");
-    // Lines are read again where --from says, and only then.
+    // Lines are read again only if --from names their file.
     let shown = scratch.run("query lines q.txt --show --from law.jsonl").ends_with(0).stdout;
     assert!(shown.contains("stored:  grinds at") || shown.contains("stored: "), "{shown}");
     assert!(shown.contains("measure of every"), "{shown}");
     let shown = scratch.run("query lines q.txt --show").ends_with(0).stdout;
     assert!(shown.contains("stored: cannot be read"), "{shown}");
-    // Without --show no words, and none of documents.
+    // Without --show no words are printed, and an index of documents has none.
     assert!(!scratch.run("query i q.txt").ends_with(0).stdout.contains("GRINDS"));
     scratch.run("add d texts").ends_with(0);
     scratch.run("query d q.txt --show").ends_with(2).says(&["of documents", "--for quotes"]);
@@ -137,10 +137,10 @@ fn what_the_windows_cannot_find_is_said() {
     scratch.run("add i texts").ends_with(0);
     let missed = scratch.run_split(&["query", "i", "--text", &words(900, 930)]).ends_with(0);
     missed.says(&["no text holds passages", "need a smaller window than 200:100"]);
-    // Where all is found nothing is missed.
+    // No warning where nothing is missed.
     let found = scratch.run("query i texts/a.txt").ends_with(0);
     assert!(!found.stderr.contains("smaller window"), "{}", found.stderr);
-    // The number is true: quotations that long are found, much shorter ones are not.
+    // The stated length holds: quotations of that length are found, much shorter ones are not.
     let needed = said.split("quotations under ").nth(1).unwrap().split(' ').next().unwrap();
     let needed: u32 = needed.parse().unwrap();
     let (mut found, mut short) = (0, 0);

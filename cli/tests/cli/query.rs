@@ -1,4 +1,4 @@
-//! `nearkin query`, `pairs` and `clusters`: what is found and how it is printed.
+//! `nearkin query`, `pairs` and `clusters`: results and their output.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn a_file_is_asked_by_its_content() {
     let ran = scratch.run("query i docs/MIT.txt").ends_with(0);
     let lines: Vec<_> = ran.stdout.lines().collect();
     assert!(lines[0].split_whitespace().eq(["similarity", "error", "key"]), "{}", ran.stdout);
-    // Itself first, and then what is like it.
+    // The document itself comes first, then similar ones.
     assert!(lines[1].contains("1.000") && lines[1].ends_with("docs/MIT.txt"), "{}", ran.stdout);
     assert!(lines[2].ends_with("docs/JSON.txt"), "{}", ran.stdout);
     assert_eq!(ran.stderr, "");
@@ -116,7 +116,7 @@ fn lines_are_answered_as_they_come() {
     for (id, name) in [("a", "ISC"), ("b", "Zlib")] {
         let line = serde_json::json!({ "id": id, "text": licence(name) });
         writeln!(stdin, "{line}").unwrap();
-        // Waits for ever if the tool does.
+        // Blocks forever if the tool does not answer before the next line.
         let mut answer = String::new();
         stdout.read_line(&mut answer).unwrap();
         let answer: Value = serde_json::from_str(&answer).unwrap();
@@ -269,7 +269,7 @@ fn several_keys_are_one_query() {
     assert!(
         objects.iter().all(|one| one["key"] != "docs/MIT.txt" && one["key"] != "docs/JSON.txt")
     );
-    // The best of what each of them says.
+    // The highest similarity over all keys.
     let of = |key| {
         let ran = scratch.run(&format!("query i --key docs/{key}.txt --threshold 0.3 --json"));
         let objects = ran.ends_with(0).objects();

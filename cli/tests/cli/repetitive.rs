@@ -1,8 +1,9 @@
-//! Texts of so few different shingles that others of their kind look like copies.
+//! Tests of warnings about texts with so few distinct shingles that unrelated ones look like
+//! copies.
 
 use super::*;
 
-/// Numbers below five, in another order for each seed.
+/// Random digits below five, from a seed.
 fn digits(seed: u64, count: usize) -> String {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut next = || {
@@ -33,11 +34,11 @@ fn dedup_marks_counts_and_names_them_and_says_what_to_do() {
         "--shingles words:9",
         "--bag",
     ]);
-    // The tables are not copies of each other, and were taken for such: that is marked.
+    // The tables are no copies of each other but were dropped as such; the entry is marked.
     let dropped = fs::read_to_string(scratch.path("out.jsonl.dropped.jsonl")).unwrap();
     assert_eq!(dropped.lines().count(), 7);
     assert!(dropped.lines().all(|line| line.contains("\"repetitive\":true")), "{dropped}");
-    // What is advised helps.
+    // Following the advice solves the problem.
     let ran = scratch.run("dedup in.jsonl --out o9.jsonl --shingles words:9 --json").ends_with(0);
     let told: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((&told["dropped"], &told["repetitive"]), (&0.into(), &1.into()), "spam stays so");

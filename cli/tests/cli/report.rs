@@ -1,8 +1,8 @@
-//! `nearkin report`: what is in the page. How it looks and behaves: `cli/tests/browser`.
+//! `nearkin report`: the data in the page. `cli/tests/browser` tests its look and behaviour.
 
 use super::*;
 
-/// The data of a page.
+/// The data embedded in a page.
 #[track_caller]
 fn data_of(page: &str) -> Value {
     let (_, rest) = page.split_once("id=\"data\">").unwrap();
@@ -16,7 +16,7 @@ impl Scratch {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// Runs `nearkin report` and reads what the page shows.
+    /// Runs `nearkin report` and returns the data of the page.
     #[track_caller]
     fn report(&self, arguments: &str) -> Value {
         self.run(&format!("report {arguments} --out r.html")).ends_with(0);
@@ -24,7 +24,7 @@ impl Scratch {
     }
 }
 
-/// A hundred words with the last ones changed.
+/// A hundred words; the last `changed` ones differ.
 fn words(changed: usize) -> String {
     let word = |at: usize| format!("word{}", if at < 100 - changed { at } else { at + 1_000 });
     (0..100).map(word).collect::<Vec<_>>().join(" ")
@@ -67,7 +67,7 @@ fn a_page_says_what_is_there() {
     {
         assert_eq!(object[field], expected, "{field}");
     }
-    // The bytes of b and c: a stays.
+    // The bytes of b and c; a is kept.
     let free: u64 =
         ["b", "c"].iter().map(|name| scratch.page(&format!("docs/{name}.txt")).len() as u64).sum();
     assert_eq!((&object["bytes_free"], &object["bytes_known"]), (&free.into(), &2.into()));
@@ -126,7 +126,7 @@ fn hostile_keys_stay_data() {
     let folder = scratch.path("docs");
     fs::create_dir(&folder).unwrap();
     for key in keys {
-        // `</` in a name is a folder and a file.
+        // A path with `</` in it: a folder and a file.
         let path = folder.join(std::ffi::OsStr::from_bytes(key));
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, words(0)).unwrap();
@@ -170,7 +170,7 @@ fn texts_that_are_not_the_indexed_ones_are_not_shown() {
         scratch.write(&format!("docs/{name}.txt"), words(0));
     }
     scratch.run("add i docs").ends_with(0);
-    // Another text under the name: it may be anything, also what nobody meant to show.
+    // Another text under the same name must not be shown: it may be secret.
     scratch.write("docs/b.txt", "a secret that only bears the name of a document");
     fs::remove_file(scratch.path("docs/c.txt")).unwrap();
     let ran = scratch.run("report i --out r.html").ends_with(0);
@@ -192,7 +192,7 @@ fn texts_that_are_not_the_indexed_ones_are_not_shown() {
 #[test]
 fn lines_hold_texts_and_only_very_long_ones_are_cut() {
     let scratch = Scratch::new();
-    // Cut inside a letter of two bytes, if nobody takes care.
+    // Would be cut inside a two-byte character without care.
     let long = format!("x{}", "\u{e9}t\u{e9} ".repeat(200_000));
     let whole = &long[..long.floor_char_boundary(1_000_000)];
     let line = |id: u32, body: &str| serde_json::json!({"n": id, "body": body}).to_string() + "\n";

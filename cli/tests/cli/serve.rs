@@ -1,4 +1,4 @@
-//! `nearkin serve`: the real server, asked over real sockets.
+//! `nearkin serve`: tests against a real server over sockets.
 
 use super::*;
 
@@ -38,7 +38,7 @@ fn what_cannot_be_served_is_said_at_the_start() {
     scratch.run("create other").ends_with(0);
     let ran = scratch.run(&format!("serve other --listen {taken}")).ends_with(2);
     ran.says(&["cannot listen on", "port 0"]);
-    // It is the writer, and readers do not mind.
+    // The server is the writer: other writers are refused, readers work.
     scratch.run("remove i docs/MIT.txt").ends_with(2);
     scratch.run("query i --key docs/MIT.txt").ends_with(0);
     server.stop();
@@ -56,7 +56,7 @@ fn the_examples_of_the_help_work() {
         examples.lines().filter_map(|line| line.strip_prefix("  nearkin serve ")).collect();
     assert_eq!(examples.len(), 3);
     for example in examples {
-        // Fixed ports may be taken on the machine that tests.
+        // Fixed ports may be in use on this machine.
         let mut words: Vec<_> = example.split(' ').collect();
         match words.iter().position(|word| *word == "--listen") {
             Some(at) if words[at + 1].starts_with("0.0.0.0") => words[at + 1] = "0.0.0.0:0",

@@ -1,13 +1,13 @@
-//! A sharded index is read by every command that reads, and by no other.
+//! All reading commands accept a sharded index; all others refuse it.
 
 use super::*;
 use nearkin::shards::{Adopt, Shards, seal, shard_of};
 use nearkin::{Document, Options, Reader};
 
-/// How many shards the index `s` has.
+/// Number of shards of the index `s`.
 const SHARDS: u32 = 3;
 
-/// The index `i` of lines, and the same documents in the sharded index `s`.
+/// An index `i`, and a sharded index `s` with the same documents.
 fn both() -> Scratch {
     let scratch = Scratch::new();
     scratch.write("l", similar_lines(40));
@@ -32,7 +32,7 @@ fn both() -> Scratch {
     scratch
 }
 
-/// Lines in groups of four that differ in a word or two.
+/// Lines in groups of four that differ in one or two words.
 fn similar_lines(count: usize) -> String {
     let words = |group: usize| (0..60).map(|at| format!("g{group}w{at}")).collect::<Vec<_>>();
     let line = |at: usize| {

@@ -1,4 +1,4 @@
-//! `nearkin create`, `remove`, `stats`, `verify` and `compact`: the index as a whole.
+//! `nearkin create`, `remove`, `stats`, `verify` and `compact`.
 
 use super::*;
 
@@ -60,8 +60,8 @@ fn documents_are_removed_by_what_their_keys_begin_with() {
     assert_eq!(ran.stdout, "4 documents removed\n");
 }
 
-/// The tool itself has no payloads to give: it leaves those that are there, and an import brings
-/// its own, also if there is none.
+/// The tool cannot set payloads: adding keeps the stored payload, and an import sets its own, even
+/// an empty one.
 #[test]
 fn payloads_stay_when_texts_are_added_again() {
     let scratch = Scratch::with_licences();
@@ -98,7 +98,7 @@ fn documents_expire_by_their_time_to_live() {
     let ran = scratch.run("compact i --ttl 1d --json").ends_with(0);
     let object = &ran.objects()[0];
     assert_eq!((&object["expired"], &object["documents"]), (&0.into(), &5.into()));
-    // The same documents, but of long ago.
+    // The same documents with old times.
     scratch.run("export i --out new.jsonl").ends_with(0);
     let aged = fs::read_to_string(scratch.path("new.jsonl")).unwrap();
     let aged = aged.lines().map(|line| {

@@ -1,4 +1,4 @@
-//! One system call at a time: what the tool adds and compacts is there, and what fails is said.
+//! Fails one system call at a time: the tool reports it, and what it acknowledged is stored.
 
 use super::*;
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ fn command(scratch: &Scratch, arguments: &str) -> Command {
     scratch.command(&arguments.split(' ').collect::<Vec<_>>())
 }
 
-/// An index of one batch, and the lines of another.
+/// An index of one batch, and the lines of a second one.
 fn prepared() -> Scratch {
     let scratch = Scratch::new();
     for (name, begin) in [("one", 0), ("two", LINES)] {
@@ -69,7 +69,7 @@ fn a_fault_at_any_system_call_of_the_tool_is_said_and_loses_nothing() {
         let scratch = prepared();
         let before = documents(&scratch);
         let traced = command(&scratch, arguments);
-        // It names the index by a path from where it is run.
+        // The path of the index is relative to the working directory.
         let log = scratch.path("log");
         let all = cases(&traced, Path::new("i.nearkin"), &log);
         assert!(all.len() > 50, "only {} cases: the calls were not recognised", all.len());

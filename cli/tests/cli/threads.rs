@@ -1,9 +1,8 @@
-//! Threads that the system refuses: an error that says so, and no panic.
+//! If the system refuses threads, the tool reports an error and does not panic.
 
 use super::*;
 
-/// Runs a command to which the system gives no thread: each of them asks for a stack that no
-/// address space holds.
+/// Runs a command that cannot start threads: the stack size is set larger than the address space.
 #[track_caller]
 fn refused(scratch: &Scratch, arguments: &str, stdin: &[u8]) {
     let arguments: Vec<_> = arguments.split(' ').collect();
@@ -15,7 +14,7 @@ fn refused(scratch: &Scratch, arguments: &str, stdin: &[u8]) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // It may have ended before.
+    // The command may have exited already.
     let _ = child.stdin.take().unwrap().write_all(stdin);
     let ran = Ran::new(child.wait_with_output().unwrap()).ends_with(2);
     assert!(ran.stderr.contains("cannot start"), "{}", ran.stderr);
@@ -45,7 +44,7 @@ fn threads_that_cannot_be_started_are_an_error() {
     }
     #[cfg(feature = "serve")]
     refused(&scratch, "serve i --listen 127.0.0.1:0", b"");
-    // What needs none goes on.
+    // A command that needs no threads works.
     let mut alone = scratch.command(&["stats", "i"]);
     alone.env("RUST_MIN_STACK", (1_u64 << 50).to_string());
     Ran::new(alone.output().unwrap()).ends_with(0);

@@ -1,4 +1,4 @@
-//! `nearkin add --transactions`: sets from the rows of tables, and their dual.
+//! `nearkin add --transactions`: sets from table rows, and the transposed sets.
 
 use super::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 const SEEN: &str = "when,user,film\n1,ann,Alien\n2,bob,Heat\n3,ann,Brazil\n4,cid,Alien\n\
     5,ann,Casino\n6,cid,\"Brazil\"\n7,bob,Drive\n8,cid,Casino\n9,ann,Alien\n10,,Heat\n11,bob\n";
 
-/// The pairs of an index: keys and similarity.
+/// The pairs of an index with their similarities.
 fn pairs(scratch: &Scratch, index: &str, threshold: f64) -> BTreeMap<(String, String), f64> {
     let arguments = format!("pairs {index} --json --threshold {threshold}");
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -32,7 +32,7 @@ fn rows_become_sets_in_whatever_order_they_come() {
     assert_eq!(found.into_iter().collect::<Vec<_>>(), [(("ann".into(), "cid".into()), 1.0)]);
     let ran = scratch.run(&format!("{add} --json")).ends_with(0);
     assert_eq!(ran.objects()[0]["unchanged"], 3);
-    // The same sets as lines, and the same rows under other names and numbers.
+    // The same sets as JSON lines, and the same rows with other column names and numbers.
     let lines = "{\"id\":\"ann\",\"items\":[\"Casino\",\"Alien\",\"Brazil\"]}\n\
         {\"id\":\"bob\",\"items\":[\"Drive\",\"Heat\"]}\n";
     let ran = scratch.run_with_stdin("add users --jsonl - --json", lines.as_bytes()).ends_with(0);
@@ -105,10 +105,10 @@ fn a_table_that_does_not_fit_is_refused_before_anything_is_made() {
     assert!(!scratch.path("new").exists());
 }
 
-/// Sets by their keys; items are strings.
+/// Sets of strings by key.
 type Sets = BTreeMap<String, BTreeSet<String>>;
 
-/// The sets of a corpus, if the corpora are there.
+/// The sets of a corpus; `None` if the corpora are not installed.
 #[expect(clippy::print_stdout, reason = "a skipped test must say so")]
 fn corpus(name: &str) -> Option<Sets> {
     let folder = std::env::var_os("NEARKIN_DATA").map(PathBuf::from);
@@ -127,7 +127,7 @@ fn corpus(name: &str) -> Option<Sets> {
     Some(lines.lines().map(set).collect())
 }
 
-/// The rows of all sets, not in their order: those of one key are far apart.
+/// All rows in shuffled order, so that rows of one key are far apart.
 fn table(sets: &Sets) -> String {
     let mut rows: Vec<(usize, &str, &str)> = Vec::new();
     for (key, items) in sets {
@@ -151,8 +151,8 @@ fn dual(sets: &Sets) -> Sets {
     dual
 }
 
-/// All pairs with exactly this Jaccard similarity and more, of sets that share an item that not
-/// everybody has: by brute force over the sets of each item.
+/// All pairs with at least this exact Jaccard similarity that share an item which not every set
+/// has. Brute force over the sets of each item.
 fn exact(sets: &Sets, least: f64) -> BTreeMap<(String, String), f64> {
     let all: Vec<_> = sets.iter().collect();
     let mut holders: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -182,8 +182,8 @@ fn exact(sets: &Sets, least: f64) -> BTreeMap<(String, String), f64> {
     pairs
 }
 
-/// Every estimate is within five standard errors of the exact value, and of the pairs that are
-/// two above the threshold as many are found as promised.
+/// Every estimate is within five standard errors of the exact value. Of the pairs two standard
+/// errors above the threshold, at least the promised fraction is found.
 #[expect(clippy::print_stdout, reason = "figures are for people")]
 fn compare(found: &BTreeMap<(String, String), f64>, sets: &Sets, threshold: f64, what: &str) {
     let error = |jaccard: f64| (jaccard * (1.0 - jaccard) / 128.0).sqrt();
@@ -216,7 +216,7 @@ fn check(name: &str, sets: &Sets, threshold: f64) {
 #[test]
 fn packages_by_their_dependencies_and_the_other_way_round() {
     let Some(sets) = corpus("debian_depends") else { return };
-    // A part: whole it takes minutes where the tool is not optimised.
+    // An eighth of the corpus: all of it takes minutes in a debug build.
     let some = sets.into_iter().enumerate().filter(|(at, _)| at % 8 == 0).map(|(_, set)| set);
     check("debian_depends", &some.collect(), 0.6);
 }

@@ -1,17 +1,17 @@
-//! Pairs of real texts, compared with the exact Jaccard similarity of all of them.
+//! Compares the pairs found in real texts with the exact Jaccard similarity of all pairs.
 //!
-//! The seed is fixed, so these numbers are the same on every machine; the bounds are what was
-//! measured, with a little room. A query filters by its estimate, so of pairs just at the
-//! threshold about half are found, and of those two standard errors above it nearly all.
+//! The seed is fixed, so the numbers are the same on every machine; the bounds are the measured
+//! values with a small margin. A query filters by its estimate: about half of the pairs exactly at
+//! the threshold are found, and nearly all pairs two standard errors above it.
 
 use super::*;
 
 use std::collections::BTreeMap;
 
-/// Pairs and their similarity.
+/// Pairs with their similarity.
 type Pairs = BTreeMap<(String, String), f64>;
 
-/// All pairs of exact similarity 0.5 and more.
+/// All pairs with an exact similarity of at least 0.5.
 fn exact(name: &str) -> Pairs {
     let lines = fs::read_to_string(data(name)).unwrap();
     let pair = |line: &str| {
@@ -23,7 +23,7 @@ fn exact(name: &str) -> Pairs {
     lines.lines().map(pair).collect()
 }
 
-/// All pairs that the tool finds.
+/// All pairs found by the tool.
 fn found(corpus: &str, shingles: &str, threshold: &str) -> Pairs {
     let scratch = Scratch::new();
     let corpus = data(corpus);
@@ -38,17 +38,17 @@ fn found(corpus: &str, shingles: &str, threshold: &str) -> Pairs {
         .collect()
 }
 
-/// What is expected of one corpus.
+/// Expectations for one corpus.
 struct Case {
     corpus: &'static str,
     shingles: &'static str,
     exact: &'static str,
     threshold: f64,
-    /// How many of the pairs at the threshold and above may be missed.
+    /// Maximum number of missed pairs at or above the threshold.
     missed_max: usize,
-    /// How many may be found that are not there: all of them within 0.15 of the threshold.
+    /// Maximum number of found pairs below the threshold; all lie within 0.15 of it.
     excess_max: usize,
-    /// The mean of |estimate - exact|.
+    /// Mean absolute error of the estimate.
     error_max: f64,
 }
 
@@ -64,7 +64,7 @@ fn check(case: &Case) {
     let similarity = |pair| all.get(pair).copied().unwrap_or(0.0);
     let excess = found.keys().filter(|pair| similarity(*pair) < threshold).count();
     assert!(excess <= case.excess_max, "{label}: {excess} in excess");
-    // Pairs below 0.5 are not in the file, so only the higher thresholds can be checked so.
+    // The file has no pairs below 0.5, so this check needs a higher threshold.
     let far = found.keys().filter(|pair| similarity(*pair) < threshold - 0.15).count();
     assert!(threshold < 0.65 || far == 0, "{label}: {far} far below the threshold");
     let errors: Vec<f64> = found
@@ -142,6 +142,6 @@ fn every_page_finds_its_other_version() {
         let has = |a: &str, b: &str| found.contains(&(a.to_owned(), b.to_owned()));
         has(old, new) && has(new, old) && has(old, old) && has(new, new)
     });
-    // The rest were rewritten between the versions.
+    // The other pages were rewritten between the versions.
     assert!(both.count() >= 150, "of {}", pages.len());
 }

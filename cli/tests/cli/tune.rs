@@ -1,4 +1,4 @@
-//! `nearkin tune`: what it says of bands is what an index then does.
+//! `nearkin tune`: its predictions agree with real indexes.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn the_recommendation_without_documents_is_the_rule() {
     assert!(ran.stdout.contains("\n>  13 x 7 "), "{}", ran.stdout);
     assert!(ran.stdout.ends_with("nearkin create my.nearkin --threshold 0.8\n"), "{}", ran.stdout);
     ran.says(&["nearkin tune docs"]);
-    // Its last line works as it stands.
+    // The recommended command works unchanged.
     scratch.run("create my.nearkin --threshold 0.8").ends_with(0);
     let ran = scratch.run("tune --threshold 0.5 --bands 32 --rows-per-band 3").ends_with(0);
     assert!(ran.stdout.contains("--bands 32 --rows-per-band 3"), "{}", ran.stdout);
@@ -33,7 +33,7 @@ fn known_pairs_choose_the_threshold_and_are_counted() {
     let scratch = Scratch::new();
     fs::copy(data("pydocs.jsonl"), scratch.path("docs.jsonl")).unwrap();
     let labels = fs::read_to_string(data("pydocs.labels.tsv")).unwrap();
-    // Those that are really alike: the same page in two versions that changed little.
+    // True duplicates: the same page in two versions with few changes.
     let exact = fs::read_to_string(data("pydocs.word3.tsv")).unwrap();
     let alike: Vec<(String, String)> = exact
         .lines()
@@ -52,7 +52,7 @@ fn known_pairs_choose_the_threshold_and_are_counted() {
     assert!(one["known_found"].as_f64().unwrap() > 0.9, "{one}");
     assert_eq!(one["sampled"], 350);
     ran.says(&["from your pairs: 5 % are below"]);
-    // What it counted is what an index of these parameters returns.
+    // The measured cost equals what an index with these parameters does.
     let given = format!(
         "add i --jsonl docs.jsonl --threshold {threshold} --bands {} --rows-per-band {}",
         one["bands"], one["rows_per_band"]
@@ -111,13 +111,13 @@ fn a_preset_is_recommended_by_what_the_texts_look_like() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let ran = scratch.run_split(&["tune", source.to_str().unwrap()]).ends_with(0);
     assert!(ran.stdout.contains("--for code, because"), "{}", ran.stdout);
-    // Few texts say little, and that is said.
+    // With few texts the advice says that it is uncertain.
     let licences = Scratch::with_licences();
     let ran = licences.run("tune docs").ends_with(0);
     assert!(ran.stdout.contains("unsure: 5 texts are too few"), "{}", ran.stdout);
 }
 
-/// The file of a corpus, if the corpora are there.
+/// A file of a corpus; `None` if the corpora are not installed.
 #[expect(clippy::print_stdout, reason = "a skipped test must say so")]
 fn corpus(name: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("NEARKIN_DATA").map(PathBuf::from);

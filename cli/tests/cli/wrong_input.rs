@@ -1,4 +1,4 @@
-//! An input that is not what it was taken for: never success, and nothing is left behind.
+//! Input of another format than the options say: an error, and no index is left behind.
 
 use super::*;
 
@@ -72,10 +72,10 @@ fn most_lines_of_no_use_are_an_error_unless_that_is_accepted() {
     assert_eq!((bytes("kept"), bytes("skipped")), (2, 3));
     let ran = scratch.run("dedup l.jsonl --out out.jsonl --lenient").ends_with(0);
     assert!(ran.stdout.contains("saved: 0 bytes of "), "{}", ran.stdout);
-    // As many as half of them are not most of them.
+    // Exactly half of the lines unusable is still accepted.
     scratch.write("l.jsonl", lines("body", 2) + &lines("text", 2));
     scratch.run("add i --jsonl l.jsonl").ends_with(0);
-    // Input without a single usable line is not read to its end.
+    // Without any usable line, reading stops early.
     scratch.write("l.jsonl", lines("body", 9_000) + &lines("text", 9_000));
     let ran = scratch.run("add new --jsonl l.jsonl").ends_with(2).says(&["none of 4,096 lines"]);
     assert!(!ran.stderr.contains("8,000"), "{}", ran.stderr);
@@ -123,7 +123,7 @@ fn many_documents_in_one_file_are_not_taken_for_one_text() {
     assert!(!scratch.path("new").exists());
     let ran = scratch.run("add new l.jsonl --as-text").ends_with(0);
     assert!(ran.stdout.starts_with("1 document inserted"), "{}", ran.stdout);
-    // What lies in a folder was not named.
+    // Files inside a folder are not checked, because the user did not name them.
     scratch.write("folder/l.jsonl", lines("body", 3));
     scratch.run("add new folder").ends_with(0);
 }

@@ -1,8 +1,8 @@
-//! `dedup --exact` and `--contained` against brute force.
+//! `dedup --exact` and `--contained`, compared with brute force.
 
 use super::*;
 
-/// Texts of one form, of which some are copies, halves, or joined: words by their numbers.
+/// Texts with a common template; some are copies, halves, or concatenations. Words are numbers.
 fn texts(count: u64) -> Vec<Vec<u64>> {
     let mut state = 11_u64;
     let mut random = move |below: u64| {
@@ -14,7 +14,7 @@ fn texts(count: u64) -> Vec<Vec<u64>> {
         let own: Vec<u64> = (0..40 + random(30)).map(|word| at * 1_000 + word).collect();
         let other =
             texts.get(usize::try_from(random(at.max(1))).unwrap()).cloned().unwrap_or_default();
-        // A form that all share takes about two thirds of a text.
+        // The common template is about two thirds of a text.
         let form = 1_000_000_000..1_000_000_090;
         texts.push(match random(6) {
             0 if at > 0 => {
@@ -32,7 +32,8 @@ fn texts(count: u64) -> Vec<Vec<u64>> {
     texts
 }
 
-/// The definition: in order, what is alike enough one kept before goes, for the most similar.
+/// The definition: in order, drop each document that is similar enough to a kept one; name the most
+/// similar.
 fn decided(
     texts: &[Vec<u64>],
     order: &[usize],
@@ -80,7 +81,7 @@ fn exactly_what_is_like_a_kept_one_is_dropped() {
     let mut longest = first.clone();
     let distinct = |at: usize| texts[at].iter().collect::<BTreeSet<_>>().len();
     longest.sort_by_key(|at| std::cmp::Reverse(distinct(*at)));
-    // Bands of a row each: whatever shares a word is looked at.
+    // Bands of one row: every pair with a common word is compared.
     let how =
         "--shingles words:1 --hashes 256 --bands 256 --rows-per-band 1 --lane-bits 16 --exact";
     let similar: &dyn Fn(f64, f64) -> bool = &|similarity, _| similarity >= 0.7;

@@ -1,4 +1,4 @@
-//! What goes through `nearkin dedup` comes out as it went in: rows of tables and of Parquet files.
+//! `nearkin dedup` preserves rows of tables and of Parquet files.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn rows_of_a_table_stay_as_they_are() {
     assert_eq!((count("read"), count("kept"), count("skipped")), (5, 3, 1));
     let dropped = objects(&text(&scratch, "out.csv.dropped.jsonl"));
     assert_eq!((&dropped[0]["line"], &dropped[0]["of_key"]), (&2.into(), &"1".into()));
-    // To stdout, packed, of two files, and as lines of JSON.
+    // To stdout, compressed, from two files, and as JSON lines.
     let ran = scratch.run("dedup in.csv --out -").ends_with(0).says(&["5 lines read, 3 kept"]);
     assert_eq!(ran.stdout, expected);
     scratch.run("dedup in.csv in.csv --out two.csv.gz").ends_with(0);
@@ -32,7 +32,7 @@ fn rows_of_a_table_stay_as_they_are() {
     let lines = objects(&text(&scratch, "out.jsonl"));
     assert_eq!(lines[0]["text"], "one text, of \"many\" words\r\nthat go on");
     assert_eq!(lines[0]["note"], " kept ");
-    // Tables are read wherever lines are.
+    // Tables can be read wherever JSON lines can.
     let ran = scratch.run("add i --jsonl in.csv --json").ends_with(0);
     assert_eq!(ran.objects()[0]["inserted"], 4);
     let names: Vec<_> = fs::read_dir(scratch.path("")).unwrap().collect();
@@ -59,14 +59,14 @@ fn what_an_output_cannot_hold_is_refused() {
         ran.says(&[said]);
     }
     assert_eq!(fs::read_dir(scratch.path("")).unwrap().count(), 3);
-    // A name that says nothing is that of lines, if the input is.
+    // An output name without a known ending means JSON lines, if the input is JSON lines.
     scratch.run("dedup in.jsonl --out out.dat").ends_with(0);
     let ran =
         scratch.run_with_stdin("dedup - --out -", b"{\"text\":\"a b c\"}\n{\"text\":\"a b c\"}");
     assert_eq!(ran.ends_with(0).stdout, "{\"text\":\"a b c\"}\n");
 }
 
-/// pyarrow writes a file with columns of every type, and finds the kept rows equal.
+/// pyarrow writes a file with columns of every type and finds the kept rows equal.
 #[cfg(feature = "parquet")]
 #[test]
 fn columns_of_every_type_pass_through() {

@@ -1,5 +1,5 @@
-//! Ctrl-C and SIGTERM in the middle: what is there is whole, the user is told how far it came and
-//! what to do, and the same command goes on.
+//! Ctrl-C and SIGTERM in the middle of commands: the index is intact, the message says how far the
+//! command came, and the same command continues.
 #![cfg(unix)]
 
 use std::process::Child;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::*;
 
-/// The status of a command that a signal ended.
+/// Exit status after a signal.
 const INTERRUPTED: i32 = 130;
 
 fn lines(count: usize) -> String {
@@ -24,10 +24,10 @@ impl Scratch {
         command.spawn().unwrap()
     }
 
-    /// Runs a command and interrupts it after some time. None if that was before it could hear.
+    /// Runs a command and interrupts it after a delay; `None` if it had no handler yet.
     fn interrupted_after(&self, arguments: &str, delay: Duration) -> Option<Ran> {
         let mut command = self.command(&arguments.split(' ').collect::<Vec<_>>());
-        // Not a pipe: a full one would keep it from its end.
+        // Not a pipe: a full one would block the command.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let child = command.spawn().unwrap();
         thread::sleep(delay);
@@ -41,7 +41,7 @@ impl Scratch {
         if stats.status == 0 { stats.objects()[0]["documents"].as_u64().unwrap() } else { 0 }
     }
 
-    /// Keys and signatures of all documents; not the times, which are of the run.
+    /// Keys and signatures of all documents, without times, which depend on the run.
     fn content(&self, index: &str) -> Vec<String> {
         let exported = self.run(&format!("export {index} --out -")).ends_with(0);
         let documents = exported.objects().into_iter().skip(1);
@@ -52,7 +52,7 @@ impl Scratch {
     }
 }
 
-/// Deterministic: it waits for the next line, which never comes.
+/// Deterministic: the command waits for a line that never comes.
 #[test]
 fn a_signal_ends_add_while_it_waits_for_stdin() {
     if !signals_are_heard() {
@@ -64,7 +64,7 @@ fn a_signal_ends_add_while_it_waits_for_stdin() {
         let scratch = Scratch::new();
         let text = lines(10_000);
         let mut child = scratch.start(arguments);
-        // `admit` prints: no lock may be held for that.
+        // `admit` prints while it works; it must not hold a lock meanwhile.
         let mut stdout = child.stdout.take().unwrap();
         let reader = thread::spawn(move || std::io::copy(&mut stdout, &mut std::io::sink()));
         let mut stdin = child.stdin.take().unwrap();
@@ -97,14 +97,15 @@ fn a_second_signal_ends_at_once() {
     let scratch = Scratch::new();
     scratch.write("l.jsonl", lines(40_000));
     let mut child = scratch.start("add i --jsonl -");
-    // More is to come, so that it cannot be done before the signals.
+    // More input follows, so the command cannot finish before the signals.
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(&fs::read(scratch.path("l.jsonl")).unwrap()).unwrap();
     while scratch.count("i") == 0 {
         assert!(child.try_wait().unwrap().is_none(), "it waits for more");
         thread::sleep(Duration::from_millis(2));
     }
-    // Held, so that it hears both together: one of them alone has it end well.
+    // Stopped while both signals are sent, so that they arrive together; a single one ends the
+    // command regularly.
     for name in ["-STOP", "-INT", "-TERM", "-CONT"] {
         signal(child.id(), name);
     }
@@ -116,8 +117,8 @@ fn a_second_signal_ends_at_once() {
     assert_eq!(scratch.count("i"), 40_000);
 }
 
-/// A command that is interrupted again and again, each time a little later, and run to its end,
-/// leaves what it leaves undisturbed. Returns how often it was interrupted.
+/// Interrupts a command repeatedly, each time a little later, then runs it to the end. The result
+/// equals that of an undisturbed run. Returns the number of interruptions.
 fn disturbed(scratch: &Scratch, arguments: &str, index: Option<&str>) -> usize {
     let mut interrupted = 0;
     let mut delay = Duration::from_millis(8);
@@ -172,7 +173,7 @@ fn writers_that_are_interrupted_go_on_as_if_undisturbed() {
             assert!(disturbed == whole, "{arguments}");
         }
     }
-    // What is removed already is missing the next time, so the status is 1.
+    // Keys removed before the interruption are missing in the next run, so its status is 1.
     let again = scratch.interrupted_after("remove i --from keys", Duration::from_millis(15));
     if let Some(ran) = again.filter(|ran| ran.status == INTERRUPTED) {
         ran.says(&["before that: ", "documents removed", "same command"]);

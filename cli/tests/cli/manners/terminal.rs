@@ -1,10 +1,10 @@
-//! On a terminal, and off it: colours, widths, and nothing of either in pipes.
+//! Output on a terminal and in pipes: colours and widths.
 
 use super::*;
 
 const ESCAPE: char = '\u{1b}';
 
-/// What a command prints on a terminal of so many columns; none where no test can have one.
+/// Output of a command on a terminal of this width; `None` where no pseudo-terminal is available.
 fn on_a_terminal(scratch: &Scratch, columns: usize, arguments: &str) -> Option<String> {
     if !is_there("script") {
         return None;
@@ -14,7 +14,7 @@ fn on_a_terminal(scratch: &Scratch, columns: usize, arguments: &str) -> Option<S
     let mut command = Command::new("script");
     command.args(["-qec", &line, "/dev/null"]).current_dir(scratch.dir.path());
     command.stdin(Stdio::null()).env("TERM", "xterm");
-    // What decides about colours besides: where CI is set, even a dumb terminal gets them.
+    // Other variables decide about colours too: with CI set, even a dumb terminal gets them.
     for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
         command.env_remove(name);
     }
@@ -42,7 +42,7 @@ fn only_help_and_errors_of_a_terminal_are_coloured() {
             assert_eq!(help.contains(ESCAPE), name == "X", "{name}={value}: {help}");
         }
     }
-    // Colours that are asked for are printed; results have none even so.
+    // Forced colours appear in the help; results never have any.
     assert!(piped("--help", "CLICOLOR_FORCE", "1").contains(ESCAPE));
     for arguments in results {
         assert!(!piped(arguments, "CLICOLOR_FORCE", "1").contains(ESCAPE), "{arguments}");
@@ -56,7 +56,7 @@ fn only_help_and_errors_of_a_terminal_are_coloured() {
 fn tables_fit_the_terminal_and_are_whole_elsewhere() {
     let scratch = Scratch::new();
     let folder = format!("docs/{}", "a-long-name-".repeat(8));
-    // Letters that take two columns each.
+    // Characters that are two columns wide.
     let names = ["first", "second", &"\u{6f22}".repeat(40), &"e\u{301}".repeat(60)];
     for name in names {
         scratch.write(&format!("{folder}/{name}.txt"), licence("MIT"));
@@ -84,7 +84,7 @@ fn tables_fit_the_terminal_and_are_whole_elsewhere() {
             if columns < 200 {
                 assert!(rows[1..].iter().all(|row| row.contains("...")), "{shown}");
             }
-            // Every row has as many columns as the titles: nothing runs into its neighbour.
+            // Every row has as many cells as the title row: no cell runs into the next one.
             let cells = rows[0].split_whitespace().count();
             let of_row = |row: &str| row.split("  ").filter(|cell| !cell.is_empty()).count();
             assert!(rows[1..].iter().all(|row| of_row(row) == cells), "{shown}");
@@ -92,7 +92,7 @@ fn tables_fit_the_terminal_and_are_whole_elsewhere() {
     }
 }
 
-/// Columns on a terminal, as far as these tests use letters.
+/// Display width, for the characters in these tests.
 fn width(text: &str) -> usize {
     let of = |one| match one {
         '\u{301}' => 0,
@@ -122,12 +122,12 @@ fn help_fits_forty_columns() {
     }
 }
 
-/// The bar moves on the terminal's last line, and is gone at the end.
+/// The bar is drawn on the last line of the terminal and removed at the end.
 #[test]
 fn a_bar_is_only_where_it_can_be_seen() {
     let scratch = Scratch::new();
     let line = "{\"id\":1,\"text\":\"a b c d\"}";
-    // However long it takes to start, some come after the first second of it.
+    // More lines follow, so that some arrive after the first second however slow the start is.
     let again = format!("; sleep 0.3; echo '{line}'").repeat(7);
     scratch.run("create i").ends_with(0);
     let wait = format!("echo '{line}'; sleep 1.2; echo '{line}'{again}");

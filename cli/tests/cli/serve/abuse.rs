@@ -1,4 +1,4 @@
-//! What the server refuses, and what it survives.
+//! Requests that the server must refuse, and abuse that it must survive.
 
 use std::time::{Duration, Instant};
 
@@ -44,7 +44,8 @@ fn garbage_is_refused_with_what_is_wrong() {
     client.ask("PUT", "/v1/documents/", Some(&json!({"text": "a"}))).fails(404, "no_route");
     let payload = json!({"text": "a", "payload": "p".repeat(65_537)});
     client.ask("PUT", "/v1/documents/a", Some(&payload)).fails(400, "invalid");
-    // Not HTTP, not UTF-8, not JSON: a status or a closed connection, and the next one is served.
+    // Not HTTP, not UTF-8, not JSON: the server sends an error or closes the connection, and serves
+    // the next client.
     for garbage in
         [&b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"[..], b"GET\r\n\r\n", b"\0\0\r\n"]
     {
@@ -72,13 +73,13 @@ fn a_body_that_is_too_large_is_refused_and_not_held() {
     let large = json!({"text": "x ".repeat(50_001)});
     let answer = server.ask("POST", "/v1/query", Some(&large));
     assert!(answer.fails(413, "too_large").text().contains("100000"));
-    // In parts, whose sum nobody said.
+    // Chunked: the total size is not announced.
     let mut client = server.connect();
     let head = "POST /v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
     client.send(format!("{head}Transfer-Encoding: chunked\r\n\r\n").as_bytes()).unwrap();
     let part = format!("8000\r\n{}\r\n", " ".repeat(0x8000));
     for _ in 0..10 {
-        // It may have answered and closed already.
+        // The server may have answered and closed the connection already.
         if client.send(part.as_bytes()).is_err() {
             break;
         }
@@ -125,7 +126,7 @@ fn a_page_of_a_stranger_cannot_ask() {
     let own = format!("Origin: http://{}\r\nSec-Fetch-Site: same-origin\r\n", server.address);
     let answer = client.ask_with("POST", "/v1/query", &own, Some(&query)).has(200);
     assert!(!answer.head.to_lowercase().contains("access-control"), "{}", answer.head);
-    // What a form of another site can send without asking first.
+    // Content types that a form of another site can send without a preflight request.
     for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
         let header = format!("Content-Type: {kind}\r\nContent-Length: 2\r\n\r\n{{}}");
         let request = format!("POST /v1/batch HTTP/1.1\r\nHost: localhost\r\n{header}");
@@ -198,7 +199,7 @@ fn slow_clients_are_dropped_and_hold_nobody_up() {
         let sent_at = Instant::now();
         let answer = server.ask("POST", "/v1/query", Some(&query));
         asked += 1;
-        // A machine that is busy may stop for a moment: not most of the time.
+        // A busy machine may stall for a moment, but not most of the time.
         if answer.status == 504 || sent_at.elapsed() >= Duration::from_secs(1) {
             held_up += 1;
         } else {

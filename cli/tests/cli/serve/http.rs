@@ -1,4 +1,4 @@
-//! A server under test, and as much of an HTTP client as it takes.
+//! A server under test, and a minimal HTTP client.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Ran, Scratch};
 
-/// A running server; killed if it was not stopped.
+/// A running server; killed on drop if it was not stopped.
 pub(super) struct Server {
     child: Option<Child>,
     pub(super) address: SocketAddr,
@@ -36,7 +36,7 @@ impl Server {
             .spawn()
             .unwrap();
         let mut line = String::new();
-        // Byte by byte, so that what comes after is left for the end.
+        // Read byte by byte, so that later output stays in the pipe.
         let stdout = child.stdout.as_mut().unwrap();
         let mut byte = [0];
         while !line.ends_with('\n') && stdout.read(&mut byte).unwrap() == 1 {
@@ -56,7 +56,7 @@ impl Server {
         Client::new(self.address)
     }
 
-    /// One request on a connection of its own.
+    /// Sends one request on a new connection.
     pub(super) fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
         self.connect().ask(method, path, body)
     }
@@ -66,7 +66,7 @@ impl Server {
         crate::signal(self.child.as_ref().unwrap().id(), signal);
     }
 
-    /// Stops it as a person would, and checks that it says so and ends well.
+    /// Stops the server with a signal, and checks its message and exit status.
     #[cfg(unix)]
     pub(super) fn stop(self) -> Ran {
         self.signal("-TERM");
@@ -78,7 +78,7 @@ impl Server {
         self.child().kill().unwrap();
     }
 
-    /// Waits for its end, for so long as a test may take.
+    /// Waits until the server exits, with the timeout of a test.
     pub(super) fn ends(mut self) -> Ran {
         let mut child = self.child.take().unwrap();
         let began = Instant::now();
@@ -99,7 +99,7 @@ impl Drop for Server {
     }
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: u16,
@@ -120,7 +120,7 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// It is an error of this status and kind, and says so in JSON.
+    /// Checks that the response is a JSON error with this status and kind.
     #[track_caller]
     pub(super) fn fails(self, status: u16, kind: &str) -> Self {
         let answer = self.has(status);
@@ -135,7 +135,7 @@ impl Answer {
     }
 }
 
-/// A connection that is kept.
+/// A persistent connection.
 pub(super) struct Client {
     stream: BufReader<TcpStream>,
     host: String,
@@ -157,7 +157,7 @@ impl Client {
         self.ask_with(method, path, "", body)
     }
 
-    /// With more headers, each with its end of line.
+    /// Sends a request with extra headers, each with its line end.
     pub(super) fn ask_with(
         &mut self,
         method: &str,
@@ -179,7 +179,7 @@ impl Client {
         self.answer().unwrap()
     }
 
-    /// Reads an answer; an error if the connection ends before it.
+    /// Reads a response; fails if the connection ends first.
     pub(super) fn answer(&mut self) -> std::io::Result<Answer> {
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {

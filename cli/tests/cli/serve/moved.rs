@@ -1,11 +1,12 @@
-//! The folder of a server is moved, and another index made in its place; or it is removed.
+//! The folder of a running server is moved and another index is created at its path, or the folder
+//! is deleted.
 
 use serde_json::json;
 
 use super::http::Server;
 use super::{Scratch, fs, licence};
 
-/// What the server does after its folder was moved; then it is stopped, which flushes.
+/// Actions of the server after the move; then it is stopped, which flushes.
 const ACTS: [&str; 3] = ["flush", "write", "remove"];
 
 fn lines(name: &str, count: usize) -> String {
@@ -22,7 +23,7 @@ fn documents(scratch: &Scratch, index: &str) -> u64 {
     stats.objects()[0]["documents"].as_u64().unwrap()
 }
 
-/// `serve`, `mv`, `add`, in the 36 ways in which an earlier version damaged the second index.
+/// `serve`, `mv`, `add`, in the 36 variants with which an earlier version damaged the second index.
 fn move_in_36_ways(scratch: &Scratch) {
     scratch.write("first.jsonl", lines("first", 5));
     scratch.write("later.jsonl", lines("later", 3));

@@ -1,4 +1,4 @@
-//! Every route, asked as it is meant.
+//! Every route with valid requests.
 
 use serde_json::json;
 
@@ -31,7 +31,7 @@ fn a_document_is_put_got_replaced_and_removed() {
     assert_eq!(client.ask("PUT", path, Some(&other)).has(200).json()["outcome"], "replaced");
     let empty = json!({"text": " - "});
     client.ask("PUT", path, Some(&empty)).fails(400, "empty");
-    // Only who says so changes a payload.
+    // A payload changes only if the request has one.
     let payload = |client: &mut super::http::Client| {
         client.ask("GET", path, None).has(200).json()["payload"].clone()
     };
@@ -152,7 +152,7 @@ fn state_health_metrics_page_and_description() {
     let nonce = policy.split("'nonce-").nth(1).unwrap().split('\'').next().unwrap();
     assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"));
     assert!(page.text().contains(&format!("<script nonce=\"{nonce}\">")));
-    // Nothing from elsewhere.
+    // The page loads nothing from other hosts.
     for elsewhere in ["http://", "https://", "src=", "@import", "url("] {
         assert!(!page.text().contains(elsewhere), "{elsewhere}");
     }
@@ -218,7 +218,7 @@ fn texts_are_read_only_if_asked_for_and_only_those_of_documents() {
     let mut client = server.connect();
     let read = client.ask("GET", "/v1/texts/docs/MIT.txt", None).has(200).json();
     assert_eq!((&read["key"], &read["text"]), (&json!("docs/MIT.txt"), &json!(licence("MIT"))));
-    // A file that is no document, and a document that is another file now.
+    // A file that is no document, and a document whose file has changed.
     scratch.write("secret.txt", "a secret that nobody added");
     client.ask("GET", "/v1/texts/secret.txt", None).fails(404, "not_found");
     let claimed = json!({"text": "what somebody adds under the name of a file"});

@@ -1,4 +1,4 @@
-//! How the server ends: when it is told to, and when it is not asked.
+//! Shutdown of the server, on a signal and otherwise.
 #![cfg(unix)]
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -64,7 +64,7 @@ fn nothing_acknowledged_is_lost_by_a_kill() {
         }
         stored += count;
     }
-    // At most one of each writer was under way.
+    // At most one write per connection was unfinished.
     let documents = client.ask("GET", "/v1/stats", None).has(200).json()["documents"].clone();
     assert!((stored..=stored + 6).contains(&documents.as_u64().unwrap()), "{stored} {documents}");
     server.stop();
@@ -90,7 +90,7 @@ fn a_signal_ends_it_well_and_what_runs_is_finished() {
         );
         client.send(request.as_bytes()).unwrap();
         client.send(body.as_bytes()).unwrap();
-        // So that it was read, and is worked on.
+        // Wait until the request was read and is being processed.
         let mut other = server.connect();
         let runs = || {
             let metrics = other.ask("GET", "/metrics", None).has(200).text();
@@ -103,7 +103,7 @@ fn a_signal_ends_it_well_and_what_runs_is_finished() {
         let ran = server.ends().ends_with(0);
         assert!(ran.stdout.contains("stopped: ") && ran.stdout.contains("20,005 documents"));
         ran.says(&["stopping: finishing running requests"]);
-        // It was closed: there is nothing to replay.
+        // The index was closed: no changes to replay.
         let stats = scratch.run("stats i --json").ends_with(0).objects();
         assert_eq!(stats[0]["documents"], 20_005);
         assert_eq!(stats[0]["memtable_documents"], 0);
