@@ -412,7 +412,7 @@ fn answer(asking: &Asking<'_>, reading: &Reading, raw: Raw) -> nearkin::Result<A
 fn not_asked(skipped: &Skipped) -> Failure {
     Failure::new(
         skipped.to_string().replacen("skipped", "cannot read", 1),
-        "give a file, --key KEY or --text TEXT",
+        "give a file with text in it, --key KEY of a stored document, or --text TEXT",
     )
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The limit; only a single document may exceed it.
+/// More bytes than these are in work only if they are one document.
 const BYTES_MAX: usize = 32 << 20;
 
 /// Smaller documents are not counted: their number is bounded anyway.

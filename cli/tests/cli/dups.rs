@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A text of sufficient length, with a few unique words at the end.
+/// Text enough to be compared, with some words of its own at the end.
 fn text(number: usize, others: usize) -> String {
     let word = |at: usize| format!("w{} ", number * 1_000 + at);
     (0..200).map(word).chain((0..others).map(|at| format!("o{at} "))).collect()
@@ -50,7 +50,7 @@ fn copies_and_near_copies_are_told_apart() {
     let ran = scratch.run("dups d").ends_with(0);
     assert!(ran.stdout.starts_with("exact  2 files, 97.7 KiB could be freed\n  d/a.png\n"));
     ran.says(&["7 files looked at, 2 empty, 1 hard links", "2 exact copies in 2 groups"]);
-    // With the index of the first run, from another folder, and after a change.
+    // By the index of the first run, from elsewhere, and after a change.
     let mut command = scratch.command(&["dups", ".", "--json"]);
     let ran = Ran::new(command.current_dir(scratch.path("d")).output().unwrap()).ends_with(0);
     assert!(ran.stdout.contains("\"one more\""), "{}", ran.stdout);
@@ -62,7 +62,7 @@ fn copies_and_near_copies_are_told_apart() {
     assert_eq!(dups(&scratch, "d --exact").0, expected[..2]);
     assert_eq!(dups(&scratch, "d --exact -n 1").0, expected[..1]);
     assert!(dups(&scratch, "d --hidden").0[1].contains("d/.hidden"));
-    // Deleting the cache changes no result.
+    // The cache is only a cache.
     let cache = scratch.path(".cache/nearkin/dups");
     for entry in fs::read_dir(&cache).unwrap() {
         fs::write(entry.unwrap().path().join("catalog.redb"), "garbage").unwrap();
@@ -89,7 +89,7 @@ fn the_script_removes_copies_when_somebody_runs_it_and_not_before() {
     scratch.run("dups d --script clean.sh").ends_with(0).says(&["read it before you run it"]);
     scratch.run("dups d --script link.sh --link").ends_with(0);
     assert_eq!(count(&scratch), before, "the script was run");
-    // A file that has changed is no copy any more.
+    // What has changed since is no copy any more.
     scratch.write("d/one copy", text(1, 0).replace("w1007", "w1008"));
     let run = |script: &str| {
         let mut command = Command::new("sh");

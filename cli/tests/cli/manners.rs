@@ -54,7 +54,7 @@ fn errors_say_what_to_do_next() {
     for (arguments, words) in [
         ("add i nope", "check the path"),
         ("add i --jsonl nope", "check the path"),
-        ("query i nope", "give a file, --key KEY or --text TEXT"),
+        ("query i nope", "--key KEY of a stored document"),
         ("report i --out nope/r.html", "create its folder first"),
         ("report i --out docs", "give a file"),
         ("export i --out x.txt", "give a file name that ends in"),
