@@ -1,8 +1,8 @@
-//! `nearkin dedup`: lines of JSON without near-duplicates. See docs/DEDUP.md.
+//! `nearkin dedup`: copies JSON lines or rows without near-duplicates. See docs/DEDUP.md.
 //!
-//! Three passes, each of which goes on where it was after an interruption: read (every line's
-//! signature into a ledger), decide (in order of preference), write. This is the story of a run;
-//! the passes know how.
+//! A run has three passes, each of which continues after an interruption: read (every line's
+//! signature into a ledger), decide (in order of preference), write. This module is the sequence of
+//! a run; the submodules implement the passes.
 
 #![expect(clippy::disallowed_types, reason = "reads what was written, never the index's files")]
 
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
     let mut work = Work::open(&asked)?;
     if let Err(failure) = passes(&asked, &mut work) {
         if failure.is_of_wrong_input() {
-            // There is nothing to go on with.
+            // A run to stdout cannot be continued, so its work folder is deleted.
             work.finish()?;
             return Err(failure);
         }
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
     report(&counts, &asked, output)
 }
 
-/// Hands over what was written; nothing else goes to the same place.
+/// Copies the finished output to stdout; nothing else is printed there.
 fn to_stdout(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<Ended, Failure> {
     let failed = |error: io::Error| Failure::reading(&asked.out, &error);
     let mut file = File::open(&asked.out).map_err(failed)?;
@@ -85,7 +85,7 @@ fn to_stdout(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<
     Ok(Ended::Well)
 }
 
-/// What is still to be done of the three.
+/// Runs the passes that are not done yet.
 fn passes(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
     if work.state.stage == Stage::Read {
         read::run(asked, work)?;
@@ -103,7 +103,7 @@ fn passes(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How far a run has come that ends too early.
+/// Progress of an interrupted run.
 fn reached(work: &Work) -> String {
     let read = counted(work.state.counts.read, "line");
     let done = grouped(work.state.done);
@@ -170,7 +170,7 @@ fn report(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<End
     let share = 100.0 * saved as f64 / counts.bytes_read.max(1) as f64;
     let of = output::bytes(counts.bytes_read);
     let size = match asked.format {
-        // How many bytes a row takes cannot be told: it is packed with others.
+        // The size of a single Parquet row is unknown: rows are compressed together.
         Format::Parquet => format!("size: {} of {of}", output::bytes(counts.bytes_kept)),
         _ => format!("saved: {} of {of} ({share:.1} %)", output::bytes(saved)),
     };

@@ -1,4 +1,4 @@
-//! What a run was asked for: files that can be read and written, and parameters that fit.
+//! The request of a run: checked input and output files, and matching parameters.
 
 use std::fs;
 use std::io;
@@ -16,19 +16,19 @@ use crate::opened;
 use crate::params_args::Given;
 use crate::raw;
 
-/// What a run was asked for, looked up and checked.
+/// The checked request of a run.
 pub(super) struct Asked<'a> {
     pub(super) args: &'a Dedup,
-    /// The file to write: of stdout one among the temporary ones.
+    /// The file to write; for stdout, a temporary file.
     pub(super) out: PathBuf,
     pub(super) dropped: PathBuf,
     pub(super) format: Format,
-    /// Where that is, if it is not to stay.
+    /// The folder of that temporary file.
     pub(super) scratch: Option<Scratch>,
     pub(super) archive: Option<Reader>,
-    /// Those of the index of what is kept.
+    /// Parameters of the index of kept documents.
     pub(super) params: Params,
-    /// What makes a duplicate.
+    /// The likeness that makes a duplicate.
     pub(super) alike: Alike,
     pub(super) fields: Fields,
 }
@@ -72,7 +72,7 @@ impl<'a> Asked<'a> {
         Ok(Self { args, out, dropped, format, scratch, archive, params, alike, fields })
     }
 
-    /// An input file's name.
+    /// Name of an input file, for messages.
     pub(super) fn name(&self, file: u32) -> String {
         match self.args.files.get(file as usize) {
             Some(path) if path.as_os_str() == raw::STDIN => "stdin".to_owned(),
@@ -82,7 +82,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// A folder among the temporary ones, gone when this is dropped.
+/// A temporary folder, deleted on drop.
 pub(super) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -101,13 +101,13 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What is left of it lies among temporary files.
+        // If this fails, the rest stays in the system's temporary folder.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// Those of the archive, with what was given instead, or of a new index; and what makes a
-/// duplicate.
+/// Parameters: those of the archive (`--index`) or of a new index, changed by the given options.
+/// Also the likeness that makes a duplicate.
 fn params(args: &Dedup, archive: Option<&Reader>) -> Result<(Params, Alike), Failure> {
     if args.exact && archive.is_some() {
         return Err(Failure::new(
@@ -167,7 +167,7 @@ fn params(args: &Dedup, archive: Option<&Reader>) -> Result<(Params, Alike), Fai
 
 fn check_out(path: &Path, args: &Dedup) -> Result<(), Failure> {
     let name = path.display();
-    // Until it is whole it has another name, and what has that one is lost.
+    // The output is written under a temporary name, and an existing file of that name is lost.
     let tmp = files::unfinished(path);
     let is_written = |input: &&PathBuf| [path, &tmp].iter().any(|out| files::are_same(input, out));
     if let Some(input) = args.files.iter().find(is_written) {

@@ -1,37 +1,37 @@
-//! What became of the lines, in numbers.
+//! Counts of a run.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What became of the lines.
+/// Counts of lines and bytes by outcome.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Counts {
-    /// Lines, without blank ones.
+    /// Lines read, without blank ones.
     pub(super) read: u64,
     pub(super) kept: u64,
-    /// Like a kept one.
+    /// Dropped for a kept line.
     pub(super) dropped: u64,
-    /// Like a document of the index.
+    /// Dropped for a document of the index.
     pub(super) dropped_for_index: u64,
     pub(super) skipped: u64,
     pub(super) kinds: BTreeMap<String, u64>,
     pub(super) bytes_read: u64,
     pub(super) bytes_kept: u64,
-    /// Texts of so few different shingles that others of their kind look like copies.
+    /// Texts with so few distinct shingles that unrelated ones look like copies.
     #[serde(default)]
     pub(super) repetitive: u64,
-    /// Lines that could not be compared.
+    /// Bytes of lines that could not be compared.
     pub(super) bytes_skipped: u64,
 }
 
 impl Counts {
-    /// Lines that are not as they should be: not those that are empty or too large.
+    /// Malformed lines; empty and too large ones do not count.
     pub(super) fn bad(&self) -> u64 {
         ["bad line", "bad key"].into_iter().filter_map(|kind| self.kinds.get(kind)).sum()
     }
 
-    /// Bytes of the lines that were dropped, as plain lines.
+    /// Uncompressed bytes of the dropped lines.
     pub(super) fn bytes_saved(&self) -> u64 {
         self.bytes_read.saturating_sub(self.bytes_kept + self.bytes_skipped)
     }

@@ -1,7 +1,8 @@
-//! The second pass: documents in order of preference, each dropped if it is like one kept before.
+//! The second pass: visits documents in order of preference and drops each that is similar to a
+//! kept one.
 //!
-//! Those kept are in an index under their ranks, so that of equally similar ones the most
-//! preferred is named, and what was decided after the last checkpoint can be taken back.
+//! The kept documents are in an index under their ranks as keys. Of equally similar ones, the most
+//! preferred is therefore named, and decisions after the last checkpoint can be undone.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::progress::{Progress, Unit};
 /// Documents that a core looks up at a time.
 const TOGETHER: usize = 128;
 
-/// Removes in one batch.
+/// Removals per batch.
 const REMOVES: usize = 10_000;
 
 pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
@@ -75,7 +76,7 @@ fn take_back(work: &Work) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Big-endian, so that keys are in order of the ranks.
+/// Big-endian, so that key order is rank order.
 #[expect(clippy::big_endian_bytes, reason = "the order of keys is that of their bytes")]
 fn key_of(rank: u64) -> [u8; 8] {
     rank.to_be_bytes()
@@ -106,7 +107,7 @@ fn decide(
     let mut kept = Batch::new();
     let mut verdicts = vec![Verdict::None; numbers.len()];
     for ((rank, signature), found) in documents.iter().zip(found) {
-        // On a tie the stored document, which was kept before.
+        // On a tie the stored document wins: it was kept earlier.
         let like = match (found, fresh.like(signature)) {
             (Some(stored), Some(fresh)) if fresh.1 > stored.1 => Some(fresh),
             (stored, fresh) => stored.or(fresh),
@@ -126,10 +127,10 @@ fn decide(
     Ok(Decided { numbers, verdicts })
 }
 
-/// A rank, and how many rows are equal.
+/// A rank, and the number of equal rows.
 type Like = (u64, u32);
 
-/// Finds, for each document, the most similar one that earlier chunks kept; on all cores.
+/// For each document, finds the most similar one kept by earlier chunks; on all cores.
 fn stored(
     asked: &Asked<'_>,
     work: &Work,
@@ -148,14 +149,14 @@ fn stored(
     Ok(found?.concat())
 }
 
-/// Those kept in this chunk, which the index does not hold yet: found by the same law, which is
-/// that a band is equal and enough rows are.
+/// Documents kept in this chunk and not yet in the index. They are found by the rule of the index:
+/// an equal band, and enough equal rows.
 struct Fresh<'a> {
     ranks: Vec<u64>,
     signatures: Vec<&'a Signature>,
-    /// By the number of a band and its bytes: who had it last.
+    /// The latest document with each band, by band number and bytes.
     bands: HashMap<(usize, &'a [u8]), usize, RandomState>,
-    /// For each band of each document, the earlier document with the same band.
+    /// For each band of each document, the previous document with the same band.
     before: Vec<Option<usize>>,
     band_bytes: usize,
     band_count: usize,
@@ -192,7 +193,7 @@ impl<'a> Fresh<'a> {
         self.signatures.push(signature);
     }
 
-    /// The most similar one, of equally similar ones the first.
+    /// The most similar document; of equally similar ones the first.
     fn like(&self, signature: &'a Signature) -> Option<Like> {
         let mut best: Option<Like> = None;
         for band in self.bands(signature) {

@@ -1,7 +1,7 @@
-//! The second pass with `--exact`: documents are decided on by their shingles, which the first pass
-//! has put into the ledger.
+//! The second pass with `--exact`: compares documents by the shingles that the first pass stored in
+//! the ledger.
 //!
-//! The library decides; here is where it gets documents from.
+//! The library decides; this module supplies the documents.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use super::order::{CHUNK, Decided, Order};
 use super::work::Work;
 use crate::failure::Failure;
 
-/// Shingles of documents that are decided on together take about so much memory.
+/// Approximate memory for the shingles of documents decided together.
 const SHINGLES_MAX: u64 = 4 << 20;
 
-/// Decides on documents by their shingles.
+/// Decides documents by their shingles.
 pub(super) struct Exactly<'a> {
     dedup: Dedup<'a>,
 }
@@ -26,7 +26,7 @@ impl<'a> Exactly<'a> {
         Ok(Self { dedup: Dedup::new(kept, asked.alike)? })
     }
 
-    /// Decides on the next few ranks: their lines, and the verdicts.
+    /// Decides the next few ranks; returns their lines and verdicts.
     pub(super) fn decide(
         &mut self,
         work: &Work,

@@ -1,4 +1,4 @@
-//! What OUT is: by its name, and only if all that the inputs hold can stand in it.
+//! The format of OUT: chosen by its name, and checked to hold everything in the inputs.
 
 use std::path::{Path, PathBuf};
 
@@ -6,24 +6,25 @@ use crate::failure::Failure;
 use crate::raw::STDIN;
 use crate::source::{self, Kind};
 
-/// What OUT is.
+/// The format of OUT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
-    /// Lines of JSON: those of the input, or made of rows.
+    /// JSON lines: copied from the input, or made from rows.
     Lines,
-    /// A table: rows of tables, byte for byte.
+    /// A table: rows of input tables, byte for byte.
     Table,
-    /// Rows of Parquet files, whatever their columns.
+    /// Parquet: rows of Parquet files with any column types.
     Parquet,
 }
 
-/// Endings of lines of JSON; other ones are taken for such a file if the inputs are.
+/// File name endings of JSON lines. Unknown endings also mean JSON lines, if the inputs are JSON
+/// lines.
 const OF_LINES: [&str; 5] = ["jsonl", "ndjson", "ldjson", "json", "txt"];
 
-/// Endings of what is not written.
+/// Endings of formats that cannot be written.
 const OF_OTHERS: [&str; 7] = ["arrow", "feather", "orc", "avro", "xlsx", "xls", "ods"];
 
-/// What OUT is; an error if it cannot hold the inputs.
+/// Chooses the format of OUT; fails if it cannot hold the inputs.
 pub(super) fn of(out: &Path, files: &[PathBuf]) -> Result<Format, Failure> {
     let kinds = files.iter().map(|path| source::kind(path)).collect::<Result<Vec<_>, _>>()?;
     let other = |kind: Kind| kinds.iter().position(|found| *found != kind).map(|at| &files[at]);
@@ -109,7 +110,7 @@ fn check_same_header(files: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The ending of a name, and whether the file is packed beside that.
+/// The ending of a file name without the compression suffix, and whether there was one.
 fn ending(path: &Path) -> (String, bool) {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let plain = [".gz", ".zst", ".zstd"].iter().find_map(|packed| name.strip_suffix(packed));

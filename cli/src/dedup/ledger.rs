@@ -1,7 +1,7 @@
-//! What is known of every line of the input, in two files of the work folder: entries of one
-//! length, and the texts that they point at (keys, and why a line was skipped).
+//! The ledger: one fixed-size entry per input line, and a file of the texts that entries point to
+//! (keys, reasons for skipping).
 //!
-//! Entries are appended in the order of the input and read in any. Knows no indexes.
+//! Entries are appended in input order and read in any order. No indexes here.
 
 #![expect(clippy::disallowed_types, reason = "writes the work folder of a run, never an index")]
 
@@ -11,48 +11,48 @@ use std::path::Path;
 
 /// Bytes of an entry before its signature.
 const HEAD_BYTES: usize = 40;
-/// Set in the kind of a text of few different shingles.
+/// Flag in the kind: a text with few distinct shingles.
 const REPETITIVE: u32 = 1 << 8;
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A document, to be decided on.
+    /// A document still to be decided.
     Document,
-    /// One that is like a document of the archive.
+    /// A document that is similar to one of the archive.
     Archived,
-    /// Nothing that could be compared.
+    /// A line that cannot be compared.
     Skipped,
 }
 
-/// What is known of a line.
+/// An entry: everything known about a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) kind: Kind,
-    /// Whether it has so few different shingles that others of its kind look like copies.
+    /// Whether the text has so few distinct shingles that unrelated ones look like copies.
     pub(super) repetitive: bool,
-    /// Which input file, and which line of it, counted from 1.
+    /// Input file and line number, counted from 1.
     pub(super) file: u32,
     pub(super) line: u64,
     pub(super) shingles: u32,
-    /// With the document of the archive.
+    /// Rows equal to those of the archive's document.
     pub(super) equal_rows: u32,
-    /// Its key; of a skipped line the kind of reason.
+    /// The key; for a skipped line, the kind of reason.
     pub(super) key: Text,
-    /// The key of the document in the archive; of a skipped line the reason.
+    /// The key of the archive's document; for a skipped line, the reason.
     pub(super) other: Text,
     /// The signature of a document; zeros for other lines.
     pub(super) signature: Vec<u8>,
 }
 
-/// Where a text lies among the texts.
+/// Place of a text in the file of texts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Text {
     begin: u64,
     bytes: u32,
 }
 
-/// A number's bytes in an entry, little-endian.
+/// Reads a little-endian number of an entry.
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
     bytes[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
@@ -105,20 +105,20 @@ impl Entry {
     }
 }
 
-/// The two files.
+/// The two files of the ledger.
 pub(super) struct Ledger {
     entries: BufWriter<File>,
     texts: BufWriter<File>,
     signature_bytes: usize,
-    /// How many entries there are, and bytes of texts.
+    /// The number of entries, and the bytes of texts.
     pub(super) count: u64,
     pub(super) texts_bytes: u64,
     buffer: Vec<u8>,
 }
 
 impl Ledger {
-    /// Opens the files in a folder, or makes them, and cuts off what lies behind `count` entries
-    /// and `texts_bytes` of texts. None if there is less.
+    /// Opens or creates the files in a folder, and truncates them to `count` entries and
+    /// `texts_bytes` of texts. `None` if they are shorter.
     pub(super) fn open(
         folder: &Path,
         signature_bytes: usize,
@@ -134,8 +134,8 @@ impl Ledger {
         Ok(Some(Self { entries, texts, signature_bytes, count, texts_bytes, buffer }))
     }
 
-    /// Appends an entry; where its texts lie is filled in. Hashes of its shingles, if they are
-    /// wanted again, lie behind the texts: as many as the entry counts.
+    /// Appends an entry and fills in the places of its texts. Hashes of shingles, if given, follow
+    /// the texts; the entry has their number.
     pub(super) fn push(
         &mut self,
         mut entry: Entry,
@@ -157,20 +157,20 @@ impl Ledger {
         self.entries.write_all(&self.buffer)
     }
 
-    /// Hands all that was appended over to the operating system; before anything is read.
+    /// Flushes everything to the operating system; required before reading.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.entries.flush()?;
         self.texts.flush()
     }
 
-    /// Makes durable what was appended.
+    /// Makes all appended data durable.
     pub(super) fn sync(&mut self) -> io::Result<()> {
         self.flush()?;
         self.texts.get_ref().sync_data()?;
         self.entries.get_ref().sync_data()
     }
 
-    /// Some entries, by their numbers; in one go if they lie side by side.
+    /// Reads entries by number; adjacent ones in a single read.
     pub(super) fn entries(&self, numbers: &[u64]) -> io::Result<Vec<Entry>> {
         let bytes = HEAD_BYTES + self.signature_bytes;
         let mut found = Vec::with_capacity(numbers.len());
@@ -186,20 +186,20 @@ impl Ledger {
         Ok(found)
     }
 
-    /// The hashes of the shingles of a document that was appended with them.
+    /// The shingle hashes stored with a document.
     pub(super) fn shingles(&self, entry: &Entry) -> io::Result<Vec<u64>> {
         let begin = entry.other.begin + u64::from(entry.other.bytes);
         let bytes = read_at(self.texts.get_ref(), begin, entry.shingles as usize * 8)?;
         Ok(bytes.chunks_exact(8).map(|bytes| u64_at(bytes, 0)).collect())
     }
 
-    /// A text.
+    /// Reads a text.
     pub(super) fn text(&self, text: Text) -> io::Result<Vec<u8>> {
         read_at(self.texts.get_ref(), text.begin, text.bytes as usize)
     }
 }
 
-/// Cuts numbers into runs that rise by one, or fall by one.
+/// Splits numbers into runs that rise or fall by one.
 pub(super) fn runs(numbers: &[u64]) -> impl Iterator<Item = &[u64]> {
     let mut rest = numbers;
     std::iter::from_fn(move || {
@@ -223,7 +223,7 @@ fn open_cut(path: &Path, bytes: u64) -> io::Result<Option<File>> {
     Ok(Some(file))
 }
 
-/// Leaves the place where is read or written next as it is, or not: nobody appends any more.
+/// May move the file position: nothing is appended at this stage.
 fn read_at(file: &File, at: u64, bytes: usize) -> io::Result<Vec<u8>> {
     let mut block = vec![0; bytes];
     #[cfg(unix)]
@@ -238,21 +238,21 @@ fn read_at(file: &File, at: u64, bytes: usize) -> io::Result<Vec<u8>> {
     Ok(block)
 }
 
-/// What was decided on a document.
+/// The decision on a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Not a document, or not decided on.
+    /// Not a document, or not decided yet.
     None,
     Kept,
-    /// Dropped: like the kept document with the number `of`, by `equal` equal rows, or with
-    /// `--exact` by `equal` shared shingles.
+    /// Dropped as duplicate of the kept document number `of`, with `equal` equal rows; with
+    /// `--exact`, `equal` common shingles.
     Dropped {
         of: u64,
         equal: u32,
     },
 }
 
-/// Bytes of a verdict.
+/// Bytes of a stored verdict.
 pub(super) const VERDICT_BYTES: u64 = 16;
 
 impl Verdict {
@@ -274,13 +274,13 @@ impl Verdict {
     }
 }
 
-/// The verdicts on all lines, by their numbers.
+/// The verdicts on all lines, by line number.
 pub(super) struct Verdicts {
     file: File,
 }
 
 impl Verdicts {
-    /// Opens the file in a folder, or makes it; of so many lines.
+    /// Opens or creates the file in a folder, for this many lines.
     pub(super) fn open(folder: &Path, lines: u64) -> io::Result<Self> {
         let path = folder.join("verdicts");
         let file =
@@ -309,7 +309,7 @@ impl Verdicts {
         self.file.sync_data()
     }
 
-    /// All verdicts from one on.
+    /// Reads all verdicts from a number on.
     pub(super) fn read_from(mut self, number: u64) -> io::Result<io::BufReader<File>> {
         self.file.seek(SeekFrom::Start(number * VERDICT_BYTES))?;
         Ok(io::BufReader::with_capacity(256 << 10, self.file))

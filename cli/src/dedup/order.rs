@@ -1,4 +1,4 @@
-//! The order in which documents are decided on, and what is decided on some of them.
+//! The order of decisions, and the decisions on a range of ranks.
 
 use nearkin::Keep;
 
@@ -6,21 +6,22 @@ use super::ledger::{Kind, Verdict};
 use super::work::Work;
 use crate::failure::Failure;
 
-/// Documents decided on together.
+/// Documents decided together.
 pub(super) const CHUNK: u64 = 4_096;
 
-/// What was decided on the lines of some ranks.
+/// The decisions on the lines of a range of ranks.
 pub(super) struct Decided {
     pub(super) numbers: Vec<u64>,
     pub(super) verdicts: Vec<Verdict>,
 }
 
-/// Which line has which rank.
+/// Maps ranks to lines.
 pub(super) enum Order {
     First,
-    /// From the last line to the first, of this many.
+    /// From the last line to the first; the number of lines.
     Newest(u64),
-    /// Lines from the longest document to the shortest: shingles, counted down, above the line.
+    /// From the longest document to the shortest. Each value has the inverted shingle count in its
+    /// high bits and the line in its low bits.
     Longest(Vec<u64>),
 }
 
@@ -53,7 +54,7 @@ impl Order {
         }
     }
 
-    /// How many ranks there are of so many lines.
+    /// The number of ranks for this many lines.
     pub(super) fn ranks(&self, lines: u64) -> u64 {
         match self {
             Self::First | Self::Newest(_) => lines,

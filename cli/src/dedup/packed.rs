@@ -1,5 +1,5 @@
-//! A file that is written in blocks, each packed by itself, so that it can be cut between two of
-//! them and gone on with, and is the same byte for byte as if it had not been.
+//! An output file of independently compressed blocks. It can be truncated between blocks and
+//! continued, and is then byte for byte the same as without the interruption.
 
 #![expect(
     clippy::disallowed_types,
@@ -17,20 +17,21 @@ use crate::checkpoint;
 use crate::failure::Failure;
 use crate::files;
 
-/// A block ends at the first line that reaches this: large enough to be packed well.
+/// A block ends at the first line that reaches this size, which is large enough for good
+/// compression.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Blocks packed together, on all cores.
+/// Blocks compressed in parallel.
 const BLOCKS: usize = 8;
 
-/// A file that gets its name when it is whole.
+/// A file that gets its name when it is complete.
 pub(super) struct Packed {
     file: File,
     path: PathBuf,
     packing: Packing,
-    /// Those that are not written yet; all but the last are full.
+    /// Blocks not written yet; all but the last are full.
     blocks: Vec<Vec<u8>>,
-    /// Bytes of the file, without these.
+    /// Bytes of the file on disk.
     pub(super) bytes: u64,
 }
 
@@ -64,8 +65,7 @@ fn writing(path: &Path, error: &io::Error) -> Failure {
 }
 
 impl Packed {
-    /// Opens what was written of a file, and cuts off what lies behind `bytes`. None if there is
-    /// less.
+    /// Opens a partial file and truncates it to `bytes`. `None` if it is shorter.
     pub(super) fn open(path: &Path, bytes: u64) -> Result<Option<Self>, Failure> {
         let failed = |error: io::Error| writing(path, &error);
         let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
@@ -85,7 +85,7 @@ impl Packed {
         Ok(Some(Self { file, path: path.to_owned(), packing, blocks: Vec::new(), bytes }))
     }
 
-    /// Writes a line without its end, and its end.
+    /// Appends a line and a line end.
     pub(super) fn line(&mut self, line: &[u8]) -> Result<(), Failure> {
         let Some(block) = self.blocks.last_mut().filter(|block| block.len() < BLOCK_BYTES) else {
             if self.blocks.len() == BLOCKS {
@@ -96,11 +96,11 @@ impl Packed {
         };
         block.extend_from_slice(line);
         block.push(b'\n');
-        // A few long lines are as much as many short ones.
+        // Compare bytes, not blocks: a few long lines take as much memory as many short ones.
         if block.len() < BLOCKS * BLOCK_BYTES { Ok(()) } else { self.end_block() }
     }
 
-    /// Ends the block: what comes next does not depend on what was before.
+    /// Ends the block, so that later data does not depend on earlier data.
     pub(super) fn end_block(&mut self) -> Result<(), Failure> {
         let blocks = std::mem::take(&mut self.blocks);
         let packing = self.packing;
@@ -116,12 +116,13 @@ impl Packed {
         write().map_err(|error| writing(&self.path, &error))
     }
 
-    /// Makes durable what was written.
+    /// Makes everything written durable.
     pub(super) fn sync(&self) -> Result<(), Failure> {
         self.file.sync_data().map_err(|error| writing(&self.path, &error))
     }
 
-    /// Ends the file. A packed one without content is one empty block: no bytes are no such file.
+    /// Completes the file. A compressed file without content gets one empty block, because zero
+    /// bytes are no valid gzip or Zstandard file.
     pub(super) fn finish(mut self) -> Result<(), Failure> {
         if self.bytes == 0 && self.blocks.is_empty() {
             self.blocks.push(Vec::new());
@@ -131,7 +132,7 @@ impl Packed {
     }
 }
 
-/// Gives a finished file its name, unless it has it already.
+/// Renames a finished file to its name, unless that was done before.
 pub(super) fn publish(path: &Path) -> Result<(), Failure> {
     let renamed = match fs::rename(files::unfinished(path), path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && path.exists() => Ok(()),
@@ -140,8 +141,8 @@ pub(super) fn publish(path: &Path) -> Result<(), Failure> {
     renamed.and_then(|()| checkpoint::sync_folder(path)).map_err(|error| writing(path, &error))
 }
 
-/// Removes what was written of a file that is not to be gone on with.
+/// Deletes a partial file that will not be continued.
 pub(super) fn discard(path: &Path) {
-    // If that fails, opening it cuts it.
+    // If deleting fails, the next run truncates the file when it opens it.
     let _ = fs::remove_file(files::unfinished(path));
 }

@@ -1,6 +1,7 @@
-//! The first pass: every line's key and signature into the ledger, on all cores.
+//! The first pass: stores key and signature of every line in the ledger, on all cores.
 //!
-//! What is like a document of the archive is told apart here: no order matters to that.
+//! Documents similar to one of the archive are marked here already, because that does not depend on
+//! the order.
 
 #![expect(clippy::disallowed_types, reason = "copies stdin to the work folder")]
 
@@ -26,21 +27,21 @@ use crate::repetitive::Repetitive;
 use crate::skips::{self, Lines, Skips};
 use crate::source;
 
-/// A line that is a document.
+/// A line with a document.
 struct Read {
     origin: Origin,
     key: Vec<u8>,
     signature: Signature,
-    /// With `--exact`, the hashes of its shingles.
+    /// With `--exact`: hashes of the shingles.
     shingles: Vec<u64>,
     /// The most similar document of the archive, and the number of equal rows.
     like: Option<(Vec<u8>, u32)>,
-    /// Set for a repetitive text: so few different shingles that other such texts look like copies.
+    /// Set for a repetitive text: so few distinct shingles that unrelated ones look like copies.
     few: Option<Variety>,
 }
 
 impl Read {
-    /// Where it is and how varied, if it is one of few different shingles.
+    /// Origin and variety of a repetitive text.
     fn few(&self) -> Option<(&Origin, Variety)> {
         Some((&self.origin, self.few?))
     }
@@ -84,7 +85,7 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
     work.enter(Stage::Decide)
 }
 
-/// The input as it can be read twice: stdin as a copy of it.
+/// The input in a form that can be read twice: stdin is copied to a file.
 pub(super) fn input(asked: &Asked<'_>, work: &Work) -> Result<LineFiles, Failure> {
     let copy = work.stdin();
     if asked.args.files.iter().any(|path| path.as_os_str() == STDIN) && !copy.exists() {
@@ -95,7 +96,7 @@ pub(super) fn input(asked: &Asked<'_>, work: &Work) -> Result<LineFiles, Failure
     }
     let lines = LineFiles::new(asked.args.files.clone())?.with_stdin_in(copy);
     match (asked.format, asked.args.files.first()) {
-        // The rows are copied as they are: of columns only what is compared needs to be read.
+        // Rows are copied as stored, so reading needs only the compared columns.
         (Format::Parquet, Some(first)) => {
             let there = source::column_names(first)?;
             let [key, content] = asked.fields.names();
@@ -107,7 +108,7 @@ pub(super) fn input(asked: &Asked<'_>, work: &Work) -> Result<LineFiles, Failure
     }
 }
 
-/// Reads a line, and looks for it in the archive.
+/// Sketches a line and looks it up in the archive.
 fn read(asked: &Asked<'_>, reading: &Reading, raw: Raw) -> nearkin::Result<Result<Read, Skipped>> {
     let origin = raw.origin.clone();
     let read = if asked.args.exact {
@@ -183,12 +184,12 @@ fn push(asked: &Asked<'_>, work: &mut Work, document: Read) -> io::Result<()> {
     work.ledger.push(entry, (&key, &other), &shingles)
 }
 
-/// Which file a line is of, and which line: behind the one before.
+/// The file and line number of an entry, which follow those of the previous entry.
 fn place(asked: &Asked<'_>, work: &mut Work, origin: &Origin) -> (u32, u64) {
     let Origin::Line { file: name, number } = origin else { return (0, 0) };
     let (file, line) = &mut work.state.place;
     let is_of = |file: u32| asked.name(file) == **name;
-    // A file named twice begins again.
+    // A file given twice: line numbers start again.
     if !is_of(*file) || number <= line {
         *file += 1;
         while (*file as usize) < asked.args.files.len() && !is_of(*file) {
@@ -214,7 +215,7 @@ fn entry(kind: Kind, (file, line): (u32, u64)) -> Entry {
     }
 }
 
-/// Makes all before a position durable, if it is time, or must be.
+/// Stores a checkpoint at a position if one is due, or if `now` is set.
 fn checkpoint(work: &mut Work, position: Position, now: bool) -> Result<(), Failure> {
     work.state.position = position;
     if !now && !work.is_due() {

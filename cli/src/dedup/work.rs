@@ -1,6 +1,6 @@
-//! The folder beside OUT where a run keeps what it has come to.
+//! The work folder beside OUT, in which a run keeps its state for continuing after an interruption.
 //!
-//! Knows which files are in it and when they may be gone on with.
+//! This module knows the files of the folder, and when a run may continue from them.
 
 #![expect(
     clippy::disallowed_types,
@@ -28,22 +28,23 @@ use crate::lines::Fields;
 use crate::output;
 use crate::raw::STDIN;
 
-/// What is lost at most to an interruption, but for what a sync takes.
+/// Time between checkpoints: the maximum work lost to an interruption, apart from the time of a
+/// sync.
 const BETWEEN_CHECKPOINTS: Duration = Duration::from_millis(500);
 
-/// The file whose lock says that a run works in the folder.
+/// The lock file that marks the folder as in use.
 const LOCK: &str = "lock";
 
-/// What a run does; a run that does something else starts from the beginning.
+/// Identifies a run; a run with another plan starts from the beginning.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Plan {
     pub(super) version: u32,
-    /// None if they cannot be read twice.
+    /// Input files; `None` if they cannot be read twice.
     pub(super) files: Option<Vec<InputFile>>,
     pub(super) fields: Fields,
-    /// Their id.
+    /// Id of the parameters.
     pub(super) params: String,
-    /// What makes a duplicate, and whether by the documents themselves.
+    /// The likeness that makes a duplicate, and whether it is compared exactly.
     pub(super) alike: String,
     pub(super) exact: bool,
     pub(super) keep: String,
@@ -52,7 +53,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// What a run that was asked for this is about.
+    /// The plan of a request.
     pub(super) fn of(asked: &Asked<'_>) -> Result<Self, Failure> {
         let archive = match (&asked.args.index, &asked.archive) {
             (Some(path), Some(archive)) => Some(Archive::of(path, archive)?),
@@ -72,7 +73,7 @@ impl Plan {
     }
 }
 
-/// Which state of which index: another one gives other answers.
+/// Identity and state of the archive: another state gives other results.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Archive {
     path: PathBuf,
@@ -87,7 +88,7 @@ impl Archive {
     }
 }
 
-/// What tells whether inputs have changed; an error if stdin is named more than once.
+/// Identifies the input files, to detect changes; fails if stdin is given more than once.
 pub(super) fn input_files(paths: &[PathBuf]) -> Result<Option<Vec<InputFile>>, Failure> {
     if paths.iter().filter(|path| path.as_os_str() == STDIN).count() > 1 {
         return Err(Failure::new("stdin (`-`) can be read only once", ""));
@@ -95,29 +96,29 @@ pub(super) fn input_files(paths: &[PathBuf]) -> Result<Option<Vec<InputFile>>, F
     InputFile::all(paths)
 }
 
-/// What is being done.
+/// The current pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Stage {
     Read,
     Decide,
     Write,
-    /// Files only have to be given their names.
+    /// The files are complete and only need their names.
     Publish,
 }
 
-/// How far the run has come.
+/// Progress of the run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct State {
     plan: Plan,
     pub(super) stage: Stage,
     pub(super) counts: Counts,
-    /// In the input: of reading, then of writing.
+    /// Position in the input, of the reading pass and then of the writing pass.
     pub(super) position: Position,
     /// File and line of the last entry.
     pub(super) place: (u32, u64),
     /// Entries of the ledger, and bytes of its texts.
     pub(super) ledger: (u64, u64),
-    /// Ranks that are decided on, or lines that are written.
+    /// Ranks decided, or lines written.
     pub(super) done: u64,
     /// Bytes of OUT and of DROPPED.
     pub(super) out_bytes: u64,
@@ -144,21 +145,21 @@ impl State {
 pub(super) struct Work {
     pub(super) folder: PathBuf,
     pub(super) state: State,
-    /// The documents that are kept, by their ranks.
+    /// The index of kept documents, with ranks as keys.
     pub(super) kept: Arc<Index>,
     pub(super) ledger: Ledger,
     stored: Instant,
-    /// Held from before anything in the folder is read or removed: it keeps a second run out.
+    /// Taken before anything in the folder is read or deleted; keeps a second run out.
     lock: File,
 }
 
 fn options() -> Options {
-    // Made durable at checkpoints.
+    // Synced explicitly at checkpoints.
     Options::default().durability(Durability::OsBuffer)
 }
 
 impl Work {
-    /// Opens the folder of an interrupted run of the same plan, or begins one.
+    /// Opens the folder of an interrupted run with the same plan, or starts a new run.
     pub(super) fn open(asked: &Asked<'_>) -> Result<Self, Failure> {
         let mut folder = asked.out.as_os_str().to_owned();
         folder.push(".nearkin-work");
@@ -198,24 +199,24 @@ impl Work {
         Ok(Self { folder, state, kept, ledger, stored, lock })
     }
 
-    /// Whether the run does this; not if the input has changed since.
+    /// Whether the stored run has this plan; false if the input has changed.
     pub(super) fn is_of(&self, plan: &Plan) -> bool {
         self.state.plan == *plan
     }
 
-    /// Whether it is time for a checkpoint.
+    /// Whether a checkpoint is due.
     pub(super) fn is_due(&self) -> bool {
         self.stored.elapsed() >= BETWEEN_CHECKPOINTS
     }
 
-    /// Makes the state durable; what it speaks of must be.
+    /// Stores the state durably; the files it refers to must be durable already.
     pub(super) fn store(&mut self) -> Result<(), Failure> {
         checkpoint::store(&self.folder.join("state"), &self.state, true)?;
         self.stored = Instant::now();
         Ok(())
     }
 
-    /// Goes on to another stage.
+    /// Starts another pass.
     pub(super) fn enter(&mut self, stage: Stage) -> Result<(), Failure> {
         self.state.stage = stage;
         self.state.position = Position::default();
@@ -223,7 +224,7 @@ impl Work {
         self.store()
     }
 
-    /// Where stdin is copied to, to be read twice.
+    /// The copy of stdin, which allows reading it twice.
     pub(super) fn stdin(&self) -> PathBuf {
         self.folder.join("stdin")
     }
@@ -232,17 +233,18 @@ impl Work {
         working(&self.folder, error)
     }
 
-    /// Removes the folder.
+    /// Deletes the folder.
     pub(super) fn finish(self) -> Result<Counts, Failure> {
         let Self { folder, state, kept, ledger, lock, .. } = self;
         drop((kept, ledger));
         let removed = empty(&folder).and_then(|()| {
-            // Held until its name is gone. Where an open file keeps its name, it is let go before.
+            // On Unix the lock is held until its name is gone. Other systems cannot delete an open
+            // file, so there it is released first.
             let held = cfg!(unix).then_some(lock);
             fs::remove_file(folder.join(LOCK))?;
             drop(held);
             match fs::remove_dir(&folder) {
-                // Somebody has begun the next run there.
+                // Another run has started in the folder.
                 Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
                 removed => removed,
@@ -253,7 +255,7 @@ impl Work {
     }
 }
 
-/// Makes the folder if there is none, and takes its lock. None if another run has it.
+/// Creates the folder if needed and takes its lock. `None` if another run holds it.
 fn lock(folder: &Path) -> io::Result<Option<File>> {
     loop {
         match fs::create_dir(folder) {
@@ -263,14 +265,15 @@ fn lock(folder: &Path) -> io::Result<Option<File>> {
         let path = folder.join(LOCK);
         let mut options = File::options();
         let lock = match options.write(true).create(true).truncate(false).open(&path) {
-            // The run that had it has come to its end between the two.
+            // The previous run deleted the folder between the two calls: try again.
             Err(error) if error.kind() == io::ErrorKind::NotFound && !is_dangling(folder) => {
                 continue;
             }
             opened => opened?,
         };
         match lock.try_lock() {
-            // Nor may it be a file that this run has removed meanwhile.
+            // The locked file must still be the one at the path: the previous run may have deleted
+            // it meanwhile.
             Ok(()) if is_at(&lock, &path)? => return Ok(Some(lock)),
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
@@ -279,12 +282,12 @@ fn lock(folder: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Whether something of this name is there that leads nowhere.
+/// Whether the path is a dangling link.
 fn is_dangling(folder: &Path) -> bool {
     fs::symlink_metadata(folder).is_ok() && !folder.exists()
 }
 
-/// Whether an open file is the one that has this name.
+/// Whether an open file is the one at this path.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;
@@ -296,13 +299,13 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// An open file keeps its name there.
+/// An open file cannot lose its name on this system.
 #[cfg(not(unix))]
 fn is_at(_: &File, _: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Removes all that is in the folder, but the lock.
+/// Deletes everything in the folder except the lock.
 fn empty(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

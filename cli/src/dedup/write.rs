@@ -1,4 +1,5 @@
-//! The third pass: the input once more, its kept lines to OUT, and why others are not there.
+//! The third pass: reads the input again, writes kept lines to OUT and reasons for the others to
+//! DROPPED.
 
 use std::io::{BufReader, Read as _};
 
@@ -17,35 +18,35 @@ use crate::output::lossy;
 use crate::progress::{Progress, Unit};
 use crate::raw::Reason;
 
-/// A checkpoint is behind the first line that reaches so many bytes of the input: by the input
-/// alone, so that packed files are the same whether a run was interrupted or not.
+/// A checkpoint follows the first line that completes this many input bytes. The positions depend
+/// on the input alone, so compressed output is identical with and without interruptions.
 const BETWEEN_CHECKPOINTS: u64 = 16 << 20;
 
-/// A line that was dropped.
+/// An entry of DROPPED for a dropped line.
 #[derive(Serialize)]
 struct DroppedObject<'a> {
     key: Option<&'a str>,
     file: &'a str,
     line: u64,
-    /// What it is like: its key, and of the input where it is.
+    /// The document it duplicates: its key, and its place if it is in the input.
     of_key: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     of_file: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     of_line: Option<u64>,
-    /// With `--exact` that of the shingles, else the estimate.
+    /// The exact similarity with `--exact`, else the estimate.
     similarity: f64,
-    /// Where `--contained` asks for it: how much of the smaller one the larger one contains.
+    /// With `--contained`: containment of the smaller document in the larger one.
     #[serde(skip_serializing_if = "Option::is_none")]
     contained: Option<f64>,
-    /// Whether that is a document of the index.
+    /// Whether the other document is in the index.
     in_index: bool,
-    /// It has so few different shingles that others of its kind look like copies.
+    /// The text has so few distinct shingles that unrelated ones look like copies.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     repetitive: bool,
 }
 
-/// A line that could not be compared.
+/// An entry of DROPPED for a line that could not be compared.
 #[derive(Serialize)]
 struct SkippedObject<'a> {
     file: &'a str,
@@ -71,7 +72,7 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
         }
         let line = match &raw.body {
             Ok(line) => line.as_slice(),
-            // It was passed over without being held.
+            // The line was skipped without being stored.
             Err(Reason::TooLarge) => &[],
             Err(_) => return Err(changed()),
         };
@@ -89,7 +90,7 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
     end(asked, work, Some(out), dropped)
 }
 
-/// Ends both files, once all was written.
+/// Completes both files.
 pub(super) fn end(
     asked: &Asked<'_>,
     work: &mut Work,
@@ -105,7 +106,7 @@ pub(super) fn end(
     work.store()
 }
 
-/// The two files as of the last checkpoint; from the beginning if there is less of them.
+/// Opens both files at the last checkpoint; starts over if one is shorter.
 fn open(asked: &Asked<'_>, work: &mut Work) -> Result<(Packed, Packed), Failure> {
     let state = &mut work.state;
     for _ in 0..2 {
@@ -158,7 +159,7 @@ pub(super) fn write(
     Ok(bytes)
 }
 
-/// Why the line that is next was dropped, as JSON, and what it is.
+/// The reason why the next line was dropped, as JSON, and its kind.
 pub(super) fn why(
     asked: &Asked<'_>,
     work: &Work,
@@ -207,13 +208,13 @@ pub(super) fn why(
     Ok((kind, object))
 }
 
-/// A key; none of a line without one.
+/// A key; `None` for a line without one.
 fn text(key: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
     (!key.is_empty()).then(|| lossy(key))
 }
 
-/// The similarity of a document and what it is like, and how much is contained if that was asked
-/// for: of equal rows, or with `--exact` of shared shingles.
+/// Similarity to the other document, and containment if requested: from equal rows, or with
+/// `--exact` from common shingles.
 fn told(asked: &Asked<'_>, equal: u32, counts: (u32, u32)) -> (f64, Option<f64>) {
     let (similarity, contained) = if asked.args.exact {
         let overlap = Overlap::of(equal as usize, counts.0 as usize, counts.1 as usize);
@@ -225,7 +226,7 @@ fn told(asked: &Asked<'_>, equal: u32, counts: (u32, u32)) -> (f64, Option<f64>)
     (similarity, contained.filter(|_| asked.args.contained.is_some()))
 }
 
-/// Makes durable what was written.
+/// Makes both files durable and stores the state.
 fn checkpoint(
     work: &mut Work,
     lines: &LineFiles,

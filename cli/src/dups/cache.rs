@@ -1,4 +1,4 @@
-//! Where the signatures of files are kept between two runs.
+//! The cache of file signatures between runs.
 
 use std::env;
 use std::fs;
@@ -12,27 +12,27 @@ use crate::args::Dups;
 use crate::failure::Failure;
 use crate::output;
 
-/// A folder that is gone when this is dropped.
+/// A temporary folder, deleted on drop.
 pub(super) struct Scratch(PathBuf);
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What is left of it lies among temporary files.
+        // If this fails, the rest stays in the system's temporary folder.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// An index, where it lies, and whether it stays there.
+/// An index, its folder, and whether the folder is kept.
 pub(super) struct Cached {
     pub(super) index: Index,
     pub(super) place: PathBuf,
     pub(super) _scratch: Option<Scratch>,
 }
 
-/// The index of these folders: that of the run before, or a new one. Where the cache folder cannot
-/// be written to, or another run uses the index, one that is gone at the end.
+/// Opens the index of these folders, or creates it. If the cache folder is not writable, or another
+/// run uses the index, a temporary index is used instead.
 pub(super) fn open(args: &Dups, folders: &[&Path]) -> Result<Cached, Failure> {
-    // Bands are never built for so little that everything is compared with everything.
+    // Bands for a lower threshold would compare everything with everything.
     let params = Params::for_threshold(args.threshold.clamp(0.1, 1.0)).build()?;
     if !args.no_cache
         && let Some(folder) = folder()
@@ -55,7 +55,7 @@ fn cached(path: &Path, params: &Params) -> Result<Index, Failure> {
         made.map_err(|error| Failure::writing(folder, &error))?;
     }
     match Index::open_or_create(path, params, Options::default()) {
-        // It is only a cache: one that is damaged is made anew, but not one that is in use.
+        // A damaged cache is rebuilt, but not one that is in use.
         Err(error) if error.kind() == ErrorKind::Corrupt => {
             fs::remove_dir_all(path).map_err(|error: io::Error| Failure::writing(path, &error))?;
             Ok(Index::create(path, params, Options::default())?)
@@ -64,7 +64,7 @@ fn cached(path: &Path, params: &Params) -> Result<Index, Failure> {
     }
 }
 
-/// A name for what an index is about.
+/// File name of the index, from everything it depends on.
 fn name(params: &Params, folders: &[&Path], hidden: bool) -> String {
     let mut about = params.id().to_le_bytes().to_vec();
     about.push(u8::from(hidden));
@@ -76,7 +76,7 @@ fn name(params: &Params, folders: &[&Path], hidden: bool) -> String {
     format!("{:032x}.nearkin", xxh3_128(&about))
 }
 
-/// The user's folder for what can be made anew.
+/// The user's cache folder.
 fn folder() -> Option<PathBuf> {
     let named = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = named("XDG_CACHE_HOME").or_else(|| {

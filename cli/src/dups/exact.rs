@@ -1,4 +1,4 @@
-//! Files with the same bytes: by their sizes, then their beginnings, then all of them.
+//! Files with equal bytes: compared by size, then by their first bytes, then completely.
 
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
@@ -17,12 +17,12 @@ use crate::interrupt;
 use crate::output;
 use crate::progress::{Progress, Unit};
 
-/// What is compared first.
+/// Bytes compared first.
 const HEAD_BYTES: u64 = 16 << 10;
 
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// Groups of files with the same bytes, by their places; a file that cannot be read is in none.
+/// Groups of files with equal bytes, by position in `files`; unreadable files are in no group.
 pub(super) fn groups(files: &Files) -> Result<Vec<Vec<usize>>, Failure> {
     let mut sizes: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for (at, file) in files.all.iter().enumerate() {
@@ -39,7 +39,7 @@ pub(super) fn groups(files: &Files) -> Result<Vec<Vec<usize>>, Failure> {
     Ok(found)
 }
 
-/// Groups of files of the same size whose first bytes are the same.
+/// Groups of files of equal size whose first bytes are equal.
 fn same(files: &Files, candidates: &[usize], most: u64) -> Result<Vec<Vec<usize>>, Failure> {
     let progress = Progress::start("comparing", Unit::Documents, Some(candidates.len() as u64));
     let done = AtomicU64::new(0);

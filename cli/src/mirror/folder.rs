@@ -1,6 +1,6 @@
-//! The folder that is followed: its spelling, which keys lie in it, and where it truly is.
+//! The followed folder: its spelling, the keys in it, and its resolved path.
 //!
-//! Knows names, and no file's content.
+//! This module knows names, not the content of files.
 
 use std::fs;
 use std::io;
@@ -16,12 +16,12 @@ use crate::raw::key_of;
 pub(crate) struct Folder {
     pub(crate) path: PathBuf,
     key: Vec<u8>,
-    /// With all links resolved; none if it is not there.
+    /// The path with all links resolved; `None` if the folder does not exist.
     canonical: Option<PathBuf>,
 }
 
 impl Folder {
-    /// An error if it is something else, or cannot be looked at.
+    /// Fails if the path is no folder, or cannot be examined.
     pub(crate) fn new(path: &Path) -> Result<Self, Failure> {
         let canonical = match fs::canonicalize(path) {
             Ok(canonical) => Some(canonical),
@@ -41,7 +41,7 @@ impl Folder {
         self.canonical.is_some()
     }
 
-    /// The key without the folder's own, if it lies in it.
+    /// The part of a key below the folder; `None` for keys elsewhere.
     fn inside<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]> {
         let rest = match self.key.as_slice() {
             b"" => key,
@@ -56,13 +56,13 @@ impl Folder {
         self.inside(key).is_some()
     }
 
-    /// A hash of where the file with a key truly is; the same under every spelling of the folder.
-    /// None if the folder is not there or the key lies elsewhere.
+    /// A hash of the resolved path of a key's file; equal under every spelling of the folder.
+    /// `None` if the folder does not exist or the key lies elsewhere.
     pub(crate) fn place(&self, key: &[u8]) -> Option<u64> {
         Some(place(self.canonical.as_ref()?, self.inside(key)?))
     }
 
-    /// Whether a key that does not lie in the folder, as spelled, names a file that does.
+    /// Whether a key outside the folder, as spelled, names a file inside it.
     pub(crate) fn holds_under_another_name(&self, key: &[u8], place_of_key: u64) -> bool {
         let Some(canonical) = &self.canonical else { return false };
         let starts =
@@ -71,7 +71,7 @@ impl Folder {
         ends.any(|end| !end.is_empty() && place(canonical, end) == place_of_key)
     }
 
-    /// A path that the system names, in the spelling of the folder.
+    /// Converts a path reported by the system to the spelling of the folder.
     #[cfg(feature = "watch")]
     pub(crate) fn spelled(&self, path: &Path) -> Option<PathBuf> {
         if path.starts_with(&self.path) {
@@ -88,7 +88,8 @@ fn place(folder: &Path, rest: &[u8]) -> u64 {
     xxh3_64(&[folder, b"/", rest].concat())
 }
 
-/// A name for a key in sets of keys: two of a billion keys share one with a chance of 10^-21.
+/// A 128-bit hash of a key, for sets of keys. Among a billion keys the chance of a collision is
+/// 10^-21.
 pub(crate) fn mark(key: &[u8]) -> u128 {
     xxh3_128(key)
 }

@@ -1,6 +1,6 @@
-//! What is remembered of a file: the payload of its document.
+//! The state of a file when its document was made, stored as the document's payload.
 //!
-//! Pure: bytes and numbers, no file system but its metadata.
+//! Pure: bytes and numbers; uses no file system except metadata.
 
 use std::fs::Metadata;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,25 +8,25 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use nearkin::Signature;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// What payloads begin with that `mirror` wrote, and those of before, which say nothing of the
+/// Magic numbers of payloads: the current version, and an earlier one without a hash of the
 /// signature.
 const MAGIC: [u8; 4] = *b"NKM2";
 const MAGIC_BEFORE: [u8; 4] = *b"NKM1";
 
-/// A modification this recent may be followed by another one that leaves the time as it is: some
-/// file systems count in steps of 2 s, and clocks of network drives differ.
+/// A second modification within this time may leave the modification time unchanged: some file
+/// systems have steps of 2 s, and clocks of network drives differ.
 const MODIFIED_STEP_NS: i64 = 2_000_000_000;
 
-/// The same of the change time, which no program can set: steps are those of the system's clock.
+/// The same for the change time, which no program can set; its steps are those of the system clock.
 const CHANGED_STEP_NS: i64 = 100_000_000;
 
-/// What the file system says of a file, without reading it.
+/// File metadata, read without opening the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) bytes: u64,
     /// Nanoseconds since 1970.
     modified_ns: i64,
-    /// When the inode changed; 0 where there is no such thing.
+    /// Time of the inode's last change; 0 on systems without it.
     changed_ns: i64,
 }
 
@@ -36,7 +36,7 @@ impl Stat {
         Self { bytes: metadata.len(), modified_ns, changed_ns: changed_ns(metadata) }
     }
 
-    /// Whether a change after `now_ns` is sure to show.
+    /// Whether any change after `now_ns` would alter the metadata.
     pub(crate) fn is_settled(&self, now_ns: i64) -> bool {
         self.modified_ns < now_ns.saturating_sub(MODIFIED_STEP_NS)
             && self.changed_ns < now_ns.saturating_sub(CHANGED_STEP_NS)
@@ -51,12 +51,12 @@ impl Stat {
     }
 }
 
-/// The clock, in nanoseconds since 1970.
+/// The current time in nanoseconds since 1970.
 pub(crate) fn now_ns() -> i64 {
     nanoseconds(SystemTime::now())
 }
 
-/// The clock, in seconds since 1970.
+/// The current time in seconds since 1970.
 pub(crate) fn now_s() -> u64 {
     u64::try_from(now_ns() / 1_000_000_000).unwrap_or(0)
 }
@@ -79,24 +79,24 @@ fn changed_ns(_: &Metadata) -> i64 {
     0
 }
 
-/// A file as it was when its document was made.
+/// State of a file when its document was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Memo {
     pub(crate) stat: Stat,
-    /// Whether a later change would have shown in `stat`: if not, the file is read again.
+    /// Whether a later change would alter `stat`; if not, the file is read again.
     pub(crate) settled: bool,
-    /// What made a text of it: see [`crate::texts::maker`].
+    /// Version of the text extraction: see [`crate::texts::maker`].
     pub(crate) maker: u16,
-    /// Hash of where it truly is, links resolved: see [`super::folder::Folder::place`].
+    /// Hash of the file's resolved path: see [`super::folder::Folder::place`].
     pub(crate) place: u64,
-    /// XXH3-128 of its bytes.
+    /// XXH3-128 of the file's bytes.
     pub(crate) content: u128,
-    /// Hash of the signature that was made of it. A payload stays when somebody else inserts
-    /// another text under the same key: then it says nothing of that text.
+    /// Hash of the document's signature. A payload survives when another program inserts another
+    /// text under the same key; the hash reveals that.
     pub(crate) signature: Option<u64>,
 }
 
-/// What a memo holds of a signature.
+/// The stored hash of a signature.
 pub(crate) fn hash(signature: &Signature) -> u64 {
     xxh3_64(signature.as_bytes())
 }
@@ -113,13 +113,13 @@ impl Memo {
         bytes
     }
 
-    /// Whether a document with this payload and this signature is what `mirror` put there. (What
-    /// was written before does not tell.)
+    /// Whether a document with this payload and signature was stored by `mirror`. (Payloads of the
+    /// earlier version cannot tell.)
     pub(crate) fn is_of(&self, signature: &Signature) -> bool {
         self.signature.is_none_or(|own| own == hash(signature))
     }
 
-    /// None of a payload that `mirror` did not write.
+    /// `None` for a payload that `mirror` did not write.
     pub(crate) fn decode(payload: &[u8]) -> Option<Self> {
         let (rest, signature) = match payload.strip_prefix(&MAGIC) {
             Some(rest) => {
@@ -142,7 +142,7 @@ impl Memo {
         };
         rest.is_empty().then_some(Self {
             stat,
-            // What does not tell is read again, and written so that it does.
+            // A payload without a signature hash: the file is read again and its payload rewritten.
             settled: *settled == 1 && signature.is_some(),
             maker: u16::from_le_bytes(*maker),
             place: u64::from_le_bytes(*place),
@@ -168,7 +168,7 @@ mod tests {
             assert_eq!(Memo::decode(&payload[..end]), None);
         }
         assert_eq!(Memo::decode(&[&payload[..], b"x"].concat()), None);
-        // A memo of an earlier version: files that it says nothing about are read again.
+        // A memo of the earlier version: its file is read again.
         let before = [&b"NKM1"[..], &payload[4..56]].concat();
         let read_again = Memo { settled: false, signature: None, ..memo };
         assert_eq!(Memo::decode(&before), Some(read_again));

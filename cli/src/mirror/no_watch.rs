@@ -1,4 +1,4 @@
-//! Watching, where the tool was built without it: says so.
+//! Placeholder for `--watch` in builds without it; using it is an error.
 
 use super::pass::Mirroring;
 use crate::args::Mirror;

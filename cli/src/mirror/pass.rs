@@ -1,6 +1,6 @@
-//! One pass: looks at the folder, or a part of it, and makes the index follow.
+//! One pass: scans the folder, or a part of it, and updates the index.
 //!
-//! Knows what a pass does, in which order, and what is said of it. Does not know when there is one.
+//! This module knows the steps of a pass and their output. `watch` decides when passes run.
 
 use nearkin::{Params, Snapshot};
 
@@ -26,7 +26,7 @@ pub(super) struct Mirroring<'a> {
 }
 
 impl Mirroring<'_> {
-    /// Makes the index follow what changed in a part of the folder.
+    /// Updates the index from a part of the folder.
     pub(super) fn pass(&mut self, scope: &Scope, output: &mut Output) -> Result<(), Failure> {
         let documents: Option<Snapshot> = self.store.documents();
         let planned = plan(documents.as_ref(), &self.folder, &self.rules, scope, &mut self.told)?;
@@ -49,7 +49,7 @@ impl Mirroring<'_> {
         }
         let all = scope.is_all() && ended.is_ok();
         if let Err(error) = self.told.write(all) {
-            // Only a cache: what it would have said is found out again.
+            // Only a cache: without it, skipped files are read again.
             output::note(format!("skipped files were not remembered: {error}"));
         }
         ended?;
@@ -76,7 +76,7 @@ pub(super) fn summarise(counts: &Counts, output: &mut Output) -> Result<(), Fail
     Ok(())
 }
 
-/// A folder that holds nothing is most often one whose disk is not there.
+/// An empty folder usually means that its disk is not mounted.
 pub(super) fn check_not_empty(planned: &Plan, folder: &Folder, force: bool) -> Result<(), Failure> {
     if force || planned.files > 0 || planned.gone.is_empty() {
         return Ok(());

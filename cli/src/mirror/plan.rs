@@ -1,6 +1,6 @@
-//! What is to be done: the folder as it is now, held against the documents of the index.
+//! Plans a pass: compares the folder with the documents of the index.
 //!
-//! Decides by names, sizes and times only; reads no file's content and writes nothing.
+//! Decides by names, sizes and times only; reads no file content and writes nothing.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -19,16 +19,16 @@ use crate::progress::{Progress, Unit};
 use crate::raw::{Origin, Reason, Skipped, key_of, path_of};
 use crate::texts;
 
-/// What the index has of a file.
+/// What the index has for a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Known {
     Nothing,
-    /// A document without a payload, of `nearkin add` most likely; or what somebody else has put in
-    /// the place of one of `mirror`, whose payload stayed.
+    /// A document without a payload, usually from `nearkin add`; or one that another program
+    /// inserted in place of ours, whose payload it kept.
     Others {
         time: u64,
     },
-    /// A document that `mirror` put there.
+    /// A document stored by `mirror`.
     Ours {
         memo: Memo,
         time: u64,
@@ -41,11 +41,11 @@ pub(crate) struct Planned {
     pub(crate) path: PathBuf,
     pub(crate) key: Vec<u8>,
     pub(crate) stat: Stat,
-    /// Whether a change after `stat` was taken is sure to show.
+    /// Whether any change after `stat` was taken would alter the metadata.
     pub(crate) settled: bool,
     pub(crate) place: u64,
     pub(crate) known: Known,
-    /// How often reading it has failed as it is.
+    /// How often reading the file in this state has failed.
     pub(crate) failures: u8,
 }
 
@@ -58,9 +58,9 @@ impl Planned {
 /// Why a file is not followed any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gone {
-    /// There is no such file.
+    /// The file does not exist.
     NoFile,
-    /// It is there, and an ignore rule or an option leaves it out.
+    /// The file exists, but an ignore rule or an option excludes it.
     Ignored,
 }
 
@@ -73,26 +73,26 @@ impl Gone {
     }
 }
 
-/// What is to be done.
+/// The plan of a pass.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) to_read: Vec<Planned>,
     /// Keys of documents whose files are not followed any more, and why.
     pub(crate) gone: Vec<(Vec<u8>, Gone)>,
     pub(crate) unchanged: u64,
-    /// Skipped already, by the kind of reason.
+    /// Files known to be unreadable from earlier runs, by kind of reason.
     pub(crate) skipped_before: BTreeMap<&'static str, u64>,
-    /// Skipped now, without being read.
+    /// Files skipped in this pass without being read.
     pub(crate) skipped: Vec<Skipped>,
-    /// Documents that stay although their files gave no text.
+    /// Documents kept although their files gave no text.
     pub(crate) kept: u64,
-    /// Files whose reading failed, and that are tried again later.
+    /// Files whose reading failed and whose retry is not due.
     pub(crate) waiting: u64,
-    /// Files that were seen.
+    /// Files found in the folder.
     pub(crate) files: u64,
 }
 
-/// Refuses to index a folder twice, or to take another one for it.
+/// Refuses to index a folder twice under two names, or to take another folder for it.
 pub(crate) fn check_folder(
     documents: &Snapshot,
     folder: &Folder,
@@ -106,7 +106,8 @@ pub(crate) fn check_folder(
         if folder.place(&key) == Some(memo.place) {
             continue;
         }
-        // Also of keys that lie in the folder: seen from `docs`, `docs/a` is `a`.
+        // Keys inside the folder are checked too: seen from within `docs`, the file `docs/a` is
+        // `a`.
         if folder.holds_under_another_name(&key, memo.place) {
             return Err(Failure::new(
                 format!("the index has files of {here} under another name: {}", visible(&key)),
@@ -129,7 +130,7 @@ pub(crate) fn check_folder(
     Ok(())
 }
 
-/// Looks at the folder and says what is to be done.
+/// Scans the folder and plans the changes.
 pub(crate) fn plan(
     documents: Option<&Snapshot>,
     folder: &Folder,
@@ -175,16 +176,16 @@ pub(crate) fn plan(
             None => plan.kept += 1,
         }
     }
-    // The order of an index is nobody's business.
+    // Sorted, because the order of an index is arbitrary.
     plan.gone.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
     Ok(plan)
 }
 
-/// Why a file was not met in the folder. None if nobody can know: its document stays.
+/// Why a file was not found in the folder; `None` if unknown, and then its document is kept.
 fn gone(key: &[u8]) -> Option<Gone> {
     match fs::symlink_metadata(path_of(key)) {
         Ok(there) if there.is_file() => Some(Gone::Ignored),
-        // Something else has its name.
+        // Something else has the name now.
         Ok(_) => Some(Gone::NoFile),
         Err(error) => match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Some(Gone::NoFile),
@@ -208,7 +209,7 @@ impl Planning<'_> {
         let settled = stat.is_settled(memo::now_ns());
         let place = self.folder.place(&key).unwrap_or_default();
         let document = match self.documents {
-            // A key that is too long has no document; that is said once it is read.
+            // A key that is too long has no document; reading the file reports that.
             Some(documents) => documents.get(&key)?,
             None => None,
         };
@@ -256,7 +257,7 @@ impl Planning<'_> {
         }
     }
 
-    /// What a file was skipped for before, if it is as it was.
+    /// Why a file was skipped in an earlier run, if it is unchanged.
     fn before(&mut self, mark: u128) -> Option<Before> {
         let before = self.told.before(mark, self.now)?;
         if let Before::Answer(kind) | Before::Waits(kind) = before {

@@ -1,4 +1,4 @@
-//! What is said of a run: a line for each difference, and the counts.
+//! Output of a run: a line per change, and the counts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,28 +10,28 @@ use crate::failure::Failure;
 use crate::output::{Output, counted, grouped, lossy, visible};
 use crate::raw::Skipped;
 
-/// What became of the files.
+/// Counts of files by outcome.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Counts {
     pub(crate) added: u64,
     pub(crate) replaced: u64,
     pub(crate) removed: u64,
-    /// Removed, and the file is still there: an ignore rule or an option leaves it out.
+    /// Documents removed although the file exists: an ignore rule or an option excludes it.
     pub(crate) ignored: u64,
     pub(crate) unchanged: u64,
     pub(crate) skipped: u64,
-    /// Documents that stay although their files could not be read.
+    /// Documents kept although their files could not be read.
     pub(crate) kept: u64,
-    /// Files whose reading failed, and that are tried again.
+    /// Files whose reading failed and will be tried again.
     pub(crate) waiting: u64,
     /// Files whose content was read.
     pub(crate) read: u64,
-    /// Added or replaced, and like another document.
+    /// Documents added or replaced that are similar to another one.
     pub(crate) near_duplicates: u64,
     pub(crate) dry_run: bool,
     #[serde(skip)]
     pub(crate) kinds: BTreeMap<&'static str, u64>,
-    /// Changes of each kind, to name no more of them than anybody reads.
+    /// Changes by kind, to limit how many are named.
     #[serde(skip)]
     pub(crate) changes: BTreeMap<&'static str, u64>,
 }
@@ -46,7 +46,7 @@ impl Counts {
         *self.kinds.entry(kind).or_default() += files;
     }
 
-    /// Whether anything is different from before.
+    /// Whether anything has changed.
     pub(crate) fn is_change(&self) -> bool {
         self.added + self.replaced + self.removed > 0
     }
@@ -104,7 +104,7 @@ struct ChangeObject<'a> {
     near_duplicate_of: Option<Vec<DuplicateObject>>,
 }
 
-/// Prints that a document was added or replaced, and what it is like.
+/// Prints that a document was added or replaced, and its near-duplicates.
 pub(crate) fn put(
     change: &str,
     key: &[u8],

@@ -1,6 +1,6 @@
-//! Where changes go: into the index, or, for `--dry-run`, into a scratch one that is thrown away.
+//! The target of changes: the index, or for `--dry-run` a scratch index that is thrown away.
 //!
-//! Knows which documents an answer may name, not what is said of them.
+//! This module knows which documents a near-duplicate message may name.
 
 use std::collections::HashSet;
 use std::fs;
@@ -11,22 +11,22 @@ use nearkin::{Batch, Durability, Index, Match, Options, Params, Signature, Snaps
 use super::folder::mark;
 use crate::failure::Failure;
 
-/// How much more is asked for when what was found may not be named.
+/// Factor by which the limit grows when too many results may not be named.
 const WIDER: usize = 16;
 
-/// An index that changes, or seems to.
+/// An index that is changed, or only seems to be.
 pub(crate) enum Store {
     Index(Index),
     Dry(Box<Dry>),
 }
 
-/// The index as it is, and beside it what would be added.
+/// The unchanged index, and beside it the documents that would be added.
 pub(crate) struct Dry {
     documents: Option<Snapshot>,
-    /// Keys of documents that would be gone or replaced.
+    /// Keys of documents that would be removed or replaced.
     gone: HashSet<u128>,
     added: Index,
-    /// Removed when this is dropped; after `added`.
+    /// Deleted on drop, after `added`.
     _scratch: Scratch,
 }
 
@@ -34,13 +34,13 @@ struct Scratch(PathBuf);
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What stays is in the system's folder for such things.
+        // If this fails, the rest stays in the system's temporary folder.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
 impl Store {
-    /// One that leaves the index as it is. `gone` names the documents that would be removed or
+    /// A store that leaves the index unchanged. `gone` lists the documents that would be removed or
     /// replaced.
     pub(crate) fn dry(
         documents: Option<Snapshot>,
@@ -54,7 +54,7 @@ impl Store {
         Ok(Self::Dry(Box::new(Dry { documents, gone, added, _scratch: scratch })))
     }
 
-    /// The documents that were there, to be compared with.
+    /// A snapshot of the stored documents.
     pub(crate) fn documents(&self) -> Option<Snapshot> {
         match self {
             Self::Index(index) => Some(index.snapshot()),
@@ -74,8 +74,8 @@ impl Store {
         Ok(())
     }
 
-    /// The documents most like one, without itself and those that may not be named; at most
-    /// `limit`, at the index's threshold.
+    /// The most similar documents, without the document itself and those that may not be named; at
+    /// most `limit`, at the index's threshold.
     pub(crate) fn like(
         &self,
         key: &[u8],
@@ -89,7 +89,7 @@ impl Store {
             Self::Dry(dry) => {
                 let mut found = best(&dry.added.snapshot(), signature, limit, named)?;
                 if let Some(documents) = &dry.documents {
-                    // Also those that are not named: there, what is to be replaced still is.
+                    // The unchanged index still contains the documents to be replaced: filter them.
                     let stays = |found: &Match| !dry.gone.contains(&mark(&found.key));
                     found.extend(best(documents, signature, limit, stays)?);
                 }
@@ -100,7 +100,7 @@ impl Store {
         }
     }
 
-    /// Makes all of it durable and reopening free of work.
+    /// Flushes and closes the index, so that reopening has nothing to replay.
     pub(crate) fn close(self) -> Result<(), Failure> {
         match self {
             Self::Index(index) => Ok(index.close()?),
@@ -109,7 +109,7 @@ impl Store {
     }
 }
 
-/// The first matches that a condition holds of, however many others come before them.
+/// The first matches that satisfy a condition; queries with growing limits until there are enough.
 fn best(
     documents: &Snapshot,
     signature: &Signature,

@@ -1,8 +1,8 @@
-//! What is remembered of files that gave no text: a cache in the index's folder.
+//! A cache of skipped files, in the index folder.
 //!
-//! What a file's bytes decide is an answer, and stays one until the file changes. A failure is
-//! none: it is only remembered when to try again. Lost, damaged or of another version the cache is
-//! empty, and those files are read once more.
+//! If a file's bytes have no text, that stays true until the file changes. A failure is different:
+//! only the time of the next attempt is stored. If the cache is lost, damaged or of another
+//! version, it counts as empty, and these files are read once more.
 
 #![expect(
     clippy::disallowed_types,
@@ -21,13 +21,13 @@ use super::memo::Stat;
 use crate::checkpoint::NoteFolder;
 use crate::texts;
 
-/// The name of the file.
+/// Name of the cache file.
 const NAME: &str = "mirror.skipped";
 
-/// What it begins with: magic and version.
+/// Magic number and version.
 const MAGIC: [u8; 8] = *b"NKSKIP\0\x02";
 
-/// The reasons that are remembered, by their kinds; a number is its place here.
+/// The kinds of reasons that are stored, as their position here.
 const KINDS: [&str; 7] =
     ["binary", "unread format", "empty", "too large", "not a file", "bad key", FAILED];
 
@@ -36,36 +36,36 @@ const FAILED: &str = "parser failed";
 
 const ENTRY_BYTES: usize = 8 + 16 + 1 + 1 + 8;
 
-/// After a first failure the next run tries again; after further ones it waits, first for so many
-/// seconds, then four times as long each time.
+/// Back-off after failures. The run after the first failure tries again at once; later attempts
+/// wait this many seconds, then four times as long each time.
 const WAIT_FIRST: u64 = 60;
 
-/// It never waits longer.
+/// Maximum wait.
 const WAIT_MAX: u64 = 24 * 60 * 60;
 
-/// What is known of a file in a state.
+/// The stored result for a file in a given state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
-    /// A place in [`KINDS`].
+    /// Index into [`KINDS`].
     kind: u8,
-    /// How often reading failed; 0 of an answer.
+    /// Number of failed attempts; 0 if the result is final.
     failures: u8,
-    /// When it is tried again, in seconds since 1970; 0 of an answer.
+    /// Time of the next attempt, in seconds since 1970; 0 if the result is final.
     again: u64,
 }
 
-/// What a file was skipped for before, if it is as it was.
+/// Why an unchanged file was skipped before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Before {
-    /// Its bytes have no text, for this kind of reason.
+    /// Final: its bytes have no text, for this kind of reason.
     Answer(&'static str),
-    /// Reading it failed, and it is not time yet to try again.
+    /// Reading failed, and the next attempt is not due.
     Waits(&'static str),
-    /// Reading it failed so often, and it is time to try again.
+    /// Reading failed this often, and the next attempt is due.
     TryAgain(u8),
 }
 
-/// The files without a document, each as it was when that was found.
+/// The cache: skipped files, each in the state in which it was skipped.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     index: NoteFolder,
@@ -74,12 +74,12 @@ pub(crate) struct Told {
     before: HashMap<u128, Entry>,
     /// Entries of this folder from this run.
     now: HashMap<u128, Entry>,
-    /// Entries of other folders, kept.
+    /// Entries of other folders, kept unchanged.
     others: Vec<(u64, u128, Entry)>,
 }
 
 impl Told {
-    /// Reads the cache of an index, for a folder by its key.
+    /// Reads the cache of an index, for the folder with this key.
     pub(crate) fn read(index: &Path, folder: &[u8]) -> Self {
         let folder = xxh3_64(folder);
         let mut told = Self { index: NoteFolder::of(index), folder, ..Self::default() };
@@ -94,7 +94,7 @@ impl Told {
         told
     }
 
-    /// What a file was skipped for before, if it is as it was; that is then still so.
+    /// Looks up why an unchanged file was skipped before, and keeps the entry for the next run.
     pub(crate) fn before(&mut self, mark: u128, now: u64) -> Option<Before> {
         let entry = *self.before.get(&mark).or_else(|| self.now.get(&mark))?;
         let kind = *KINDS.get(usize::from(entry.kind))?;
@@ -105,8 +105,8 @@ impl Told {
         Some(if kind == FAILED { Before::Waits(kind) } else { Before::Answer(kind) })
     }
 
-    /// The file is skipped, for this kind of reason; nothing else is remembered of a failure than
-    /// when to try again.
+    /// Records that a file is skipped for this kind of reason. For a failure only the time of the
+    /// next attempt is stored.
     pub(crate) fn tell(&mut self, mark: u128, kind: &str, failures_before: u8, now: u64) {
         let Some(at) = KINDS.iter().position(|known| *known == kind) else { return };
         let kind_of = u8::try_from(at).unwrap_or(u8::MAX);
@@ -118,14 +118,14 @@ impl Told {
         self.now.insert(mark, Entry { kind: kind_of, failures, again });
     }
 
-    /// Whether it is time to try a file again that could not be read.
+    /// Whether a retry of any failed file is due.
     #[cfg_attr(not(feature = "watch"), expect(dead_code, reason = "of --watch"))]
     pub(crate) fn is_time_to_try_again(&self, now: u64) -> bool {
         self.before.values().any(|entry| entry.failures > 0 && entry.again <= now)
     }
 
-    /// Writes what is so now; `all` if every file of the folder was looked at, so that what was
-    /// known before and is not any more can go.
+    /// Writes the cache. `all`: every file of the folder was visited, so entries from the last run
+    /// that were not confirmed are dropped.
     pub(crate) fn write(&mut self, all: bool) -> io::Result<()> {
         let known = std::mem::take(&mut self.before);
         let mut next = if all { HashMap::new() } else { known.clone() };
@@ -138,7 +138,7 @@ impl Told {
         let ours = self.before.iter().map(|(mark, entry)| (self.folder, *mark, *entry));
         let mut entries: Vec<_> = ours.chain(self.others.iter().copied()).collect();
         entries.sort_unstable_by_key(|(folder, mark, _)| (*folder, *mark));
-        // Without a sync: after a power cut a torn file is told by its checksum.
+        // Not synced: a checksum detects a file torn by power loss.
         let path = self.index.file(NAME);
         let tmp = path.with_extension("skipped.tmp");
         File::create(&tmp).and_then(|mut file| file.write_all(&encode(&entries)))?;
@@ -146,14 +146,14 @@ impl Told {
     }
 }
 
-/// A name for a file in a state: another size or time, or another way to read it, is another.
+/// A hash for a file in a state: size, times, place and version of the text extraction.
 pub(crate) fn mark(key: &[u8], place: u64, stat: &Stat) -> u128 {
     let maker = texts::maker().to_le_bytes();
     let parts = [&place.to_le_bytes()[..], &maker[..], &stat.encode(), key];
     xxh3_128(&parts.concat())
 }
 
-/// How many seconds pass after so many earlier failures and another one.
+/// Seconds to wait after a failure, given the number of earlier ones.
 fn wait(failures_before: u8) -> u64 {
     match failures_before {
         0 => 0,
@@ -173,7 +173,7 @@ fn encode(entries: &[(u64, u128, Entry)]) -> Vec<u8> {
     bytes
 }
 
-/// None unless it is whole.
+/// `None` unless the data is complete and valid.
 fn decode(bytes: &[u8]) -> Option<Vec<(u64, u128, Entry)>> {
     let (content, sum) = bytes.split_last_chunk()?;
     let entries = content.strip_prefix(&MAGIC)?;
@@ -257,7 +257,7 @@ mod tests {
             let before = told.before(1, now);
             assert_eq!(before, (failures > 0).then_some(Before::TryAgain(failures)));
             told.tell(1, FAILED, failures, now);
-            // Also where only a part of the folder was looked at.
+            // Alternates between full passes and passes over a part of the folder.
             told.write(failures % 2 == 0).unwrap();
             let mut told = Told::read(dir.path(), b"a");
             let began = now;

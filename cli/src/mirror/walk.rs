@@ -1,4 +1,4 @@
-//! What lies in the folder now, by the rules of what is left out. Reads no file but ignore files.
+//! Scans the folder, applying the ignore rules. Reads no files except ignore files.
 
 #![expect(clippy::disallowed_methods, reason = "reads the user's ignore files")]
 
@@ -15,27 +15,27 @@ use super::memo::Stat;
 use crate::output;
 use crate::raw::{Reason, key_of};
 
-/// The tool's own ignore file; its syntax is that of .gitignore.
+/// The tool's own ignore file, with the syntax of .gitignore.
 const IGNORE_FILE: &str = ".nearkinignore";
 
-/// The names of files that decide about others.
+/// Names of all ignore files.
 pub(crate) const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", IGNORE_FILE];
 
-/// What is left out.
+/// What to exclude.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
     pub(crate) hidden: bool,
     pub(crate) no_ignore: bool,
-    /// The index, which may lie in the folder; none if it is not there.
+    /// The index, which may be inside the folder; `None` if it does not exist.
     pub(crate) index: Option<PathBuf>,
 }
 
-/// Which part of the folder is looked at.
+/// The part of the folder to scan.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Scope {
     #[default]
     All,
-    /// These paths and all below them, in the spelling of the folder.
+    /// These paths and everything below, in the folder's spelling.
     #[cfg_attr(not(any(feature = "watch", test)), expect(dead_code, reason = "of --watch"))]
     Below(BTreeSet<PathBuf>),
 }
@@ -45,7 +45,7 @@ impl Scope {
         matches!(self, Self::All)
     }
 
-    /// Whether a path is looked at.
+    /// Whether a path is in the scope.
     fn holds(&self, path: &Path) -> bool {
         match self {
             Self::All => true,
@@ -53,7 +53,7 @@ impl Scope {
         }
     }
 
-    /// Whether a folder may hold a path that is looked at.
+    /// Whether a folder may contain a path in the scope.
     fn enters(&self, folder: &Path) -> bool {
         match self {
             Self::All => true,
@@ -63,7 +63,7 @@ impl Scope {
         }
     }
 
-    /// The same by keys.
+    /// The scope in terms of keys.
     pub(crate) fn keys(&self) -> KeyScope {
         KeyScope(match self {
             Self::All => None,
@@ -72,7 +72,7 @@ impl Scope {
     }
 }
 
-/// Which keys are looked at.
+/// The keys in the scope.
 pub(crate) struct KeyScope(Option<Vec<Vec<u8>>>);
 
 impl KeyScope {
@@ -81,35 +81,35 @@ impl KeyScope {
     }
 }
 
-/// Whether a key is `above` or a path below it.
+/// Whether a key is `above`, or a path below it.
 pub(crate) fn lies_below(key: &[u8], above: &[u8]) -> bool {
     above.is_empty()
         || key.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
 
-/// One thing that was found.
+/// A result of the scan.
 pub(crate) enum Found {
     File {
         path: PathBuf,
         stat: Stat,
     },
-    /// No file, but a link or a device.
+    /// No regular file: a link or a device.
     Other {
         path: PathBuf,
         stat: Stat,
         reason: Reason,
     },
-    /// What lies at or below this path could not be looked at.
+    /// This path, or what is below it, could not be scanned.
     Unlisted {
         path: PathBuf,
         why: String,
     },
 }
 
-/// Everything in the folder, in the order of names.
+/// Everything in the folder, in name order.
 pub(crate) fn walk(folder: &Folder, rules: &Rules, scope: &Scope) -> impl Iterator<Item = Found> {
     let root = folder.path.clone();
-    // Once a run, not with every event.
+    // Reported once per run, not with every event.
     let says_unread = !rules.no_ignore && scope.is_all();
     entries(folder, rules, scope).filter_map(move |entry| match entry {
         Ok(entry) => {
@@ -125,8 +125,8 @@ pub(crate) fn walk(folder: &Folder, rules: &Rules, scope: &Scope) -> impl Iterat
     })
 }
 
-/// What is wrong with the ignore files of a folder. The walk itself passes over what it cannot read
-/// of them without a word, and then takes what should be left out.
+/// Errors in the ignore files of a folder. The walker silently skips lines it cannot read, and
+/// would then include files that should be excluded.
 fn unread_rules(folder: &Path) -> Vec<String> {
     let wrong = |name: &str| {
         let path = folder.join(name);
@@ -178,7 +178,7 @@ fn entries(folder: &Folder, rules: &Rules, scope: &Scope) -> Walk {
     builder.build()
 }
 
-/// Whether a folder is the index, which is canonical. Names are compared first, since resolving a
+/// Whether a folder is the index (a canonical path). Names are compared first, since resolving a
 /// path costs system calls.
 fn is_index(entry: &DirEntry, index: &Path) -> bool {
     Some(entry.file_name()) == index.file_name()
@@ -205,12 +205,12 @@ fn found(entry: DirEntry) -> Option<Found> {
     })
 }
 
-/// What an error hides. A folder that has gone in the meantime hides nothing; the one that is
-/// followed hides everything, and so does an error of unknown place.
+/// What an error may hide. A folder deleted meanwhile hides nothing; an error of the root, or at an
+/// unknown place, may hide everything.
 fn unlisted(error: &ignore::Error, root: &Path) -> Option<Found> {
     let path = path_of(error).unwrap_or(root).to_path_buf();
     let gone = error.io_error().is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
-    // The system's words alone; the path is said before them.
+    // The system's message only; the caller prints the path before it.
     let code = error.io_error().and_then(io::Error::raw_os_error);
     let why = code
         .map_or_else(|| error.to_string(), |code| io::Error::from_raw_os_error(code).to_string());

@@ -1,6 +1,6 @@
-//! Going on with what the file system reports, until Ctrl-C.
+//! Follows file system events until Ctrl-C.
 //!
-//! Knows events, and that they may be lost: then everything is looked at again.
+//! Events may be lost; then the whole folder is scanned again.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -19,23 +19,24 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{self, Output};
 
-/// So long nothing must happen before what happened is looked at: programs write in parts.
+/// A pass starts after this much time without events, because programs write files in several
+/// steps.
 const QUIET: Duration = Duration::from_millis(500);
 
-/// Where it never is quiet, it is looked at all the same.
+/// A pass starts after this time even without a quiet period.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How often is looked whether there is something to do.
+/// Polling interval.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// With more changed paths than these, everything is looked at.
+/// With more changed paths than this, the whole folder is scanned.
 const PATHS_MAX: usize = 200;
 
-/// What happened since it was last looked at.
+/// Events since the last pass.
 #[derive(Debug, Default)]
 struct Happened {
     paths: BTreeSet<PathBuf>,
-    /// Some of it is not known.
+    /// Some events were lost.
     all: bool,
     first: Option<Instant>,
     last: Option<Instant>,
@@ -44,7 +45,7 @@ struct Happened {
 impl Happened {
     fn note(&mut self, event: notify::Result<Event>, folder: &Folder, index: Option<&PathBuf>) {
         let event = match event {
-            // Our own reading is such an event.
+            // Our own reading causes these events.
             Ok(event) if matches!(event.kind, EventKind::Access(_)) => return,
             Ok(event) => event,
             Err(_) => return self.everything(),
@@ -85,7 +86,7 @@ impl Happened {
         self.last = Some(now);
     }
 
-    /// What to look at now, if anything.
+    /// The scope of the next pass, if one is due.
     fn take_if_due(&mut self) -> Option<Scope> {
         let (first, last) = (self.first?, self.last?);
         if last.elapsed() < QUIET && first.elapsed() < PATIENCE {
@@ -96,27 +97,27 @@ impl Happened {
     }
 }
 
-/// Whether this build can watch: it can.
+/// Whether this build supports `--watch`: it does.
 #[expect(clippy::unnecessary_wraps, reason = "other builds cannot")]
 pub(super) fn check(_: &Mirror) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A run, and then whatever happens.
+/// Runs a pass over everything, then a pass after each batch of events.
 pub(super) fn watch(mirroring: &mut Mirroring<'_>, output: &mut Output) -> Result<(), Failure> {
     let happened = Arc::new(Mutex::new(Happened::default()));
     let folder = mirroring.folder.clone();
     let (path, shared) = (folder.path.clone(), Arc::clone(&happened));
     let index = mirroring.rules.index.as_ref().and_then(|index| folder.spelled(index));
-    // It would hear nothing, and not say so.
+    // Without a thread the watcher would silently receive nothing.
     crate::threads::check()?;
-    // Before the first run, so that nothing falls between the two.
+    // Started before the first pass, so that no change is missed in between.
     let mut watcher = notify::recommended_watcher(move |event| {
         lock(&shared).note(event, &folder, index.as_ref());
     })
     .map_err(|error| refused(&error))?;
     watcher.watch(&path, RecursiveMode::Recursive).map_err(|error| refused(&error))?;
-    // Not yet what was asked for: a signal here interrupts.
+    // The first pass may be interrupted by a signal; watching has not started yet.
     mirroring.pass(&Scope::All, output)?;
     output::note(format!("watching {}; Ctrl-C ends it", path.display()));
     let mut last = Instant::now();

@@ -1,13 +1,13 @@
-//! What a page is asked to show.
+//! The settings of a page.
 
-/// What a page is asked to show.
+/// The settings of a page.
 pub(crate) struct Asked {
-    /// Stands above the page and in the window's frame.
+    /// Title of the page and of the browser window.
     pub(crate) title: String,
-    /// The least similarity that connects two documents.
+    /// Minimum similarity that connects two documents.
     pub(crate) threshold: f64,
-    /// Most clusters to show.
+    /// Maximum number of clusters to show.
     pub(crate) clusters_max: usize,
-    /// When the page is made, in milliseconds UTC: the page says it.
+    /// Time shown on the page, in milliseconds UTC.
     pub(crate) made: u64,
 }

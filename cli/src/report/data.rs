@@ -1,30 +1,30 @@
-//! What a page shows, as its script reads it. Plain data.
+//! The data of a page, as read by its script. Plain data.
 
 use serde::Serialize;
 
 #[derive(Serialize)]
 pub(crate) struct Data {
     pub(super) title: String,
-    /// When the page was made, in milliseconds UTC, as all times here.
+    /// Time of the page in milliseconds UTC, like all times here.
     pub(super) made: u64,
-    /// The number of the last change that it takes into account.
+    /// Number of the last change that the page reflects.
     pub(super) change: u64,
-    /// The version of the tool.
+    /// Version of the tool.
     pub(super) version: &'static str,
-    /// The parameters in words.
+    /// Description of the parameters.
     pub(super) params: String,
-    /// Rows of a signature.
+    /// Rows per signature.
     pub(super) hashes: usize,
-    /// The chance that two rows are equal by accident.
+    /// Probability that two rows are equal by chance.
     pub(super) collision: f64,
-    /// The least similarity that connects two documents here, and the index's own.
+    /// Minimum similarity that connects two documents on this page, and the index's own.
     pub(crate) threshold: f64,
     pub(super) threshold_index: f64,
     pub(crate) totals: Totals,
     pub(crate) shown: Shown,
-    /// How many clusters and documents of them there are by size, in powers of two.
+    /// Histogram of cluster sizes, in powers of two.
     pub(super) sizes: Vec<Size>,
-    /// The largest, largest first; equal ones by key.
+    /// The largest clusters, largest first; equal ones by key.
     pub(crate) clusters: Vec<ClusterShown>,
     pub(super) texts: Vec<TextShown>,
     pub(crate) pairs: PairCounts,
@@ -33,47 +33,46 @@ pub(crate) struct Data {
     pub(super) folders: FoldersShown,
 }
 
-/// Counts of the whole index.
+/// Counts over the whole index.
 #[derive(Default, Serialize)]
 pub(crate) struct Totals {
     pub(crate) documents: u64,
     pub(crate) clusters: u64,
     /// Documents in clusters.
     pub(crate) clustered: u64,
-    /// Those of them that could go if one of each cluster stays.
+    /// Redundant documents: all in clusters except one per cluster.
     pub(crate) surplus: u64,
-    /// Those of the surplus that have the signature of another document.
+    /// Redundant documents with the same signature as another one.
     pub(crate) copies: u64,
-    /// Pairs at the threshold and above, as far as they were counted.
+    /// Pairs at or above the threshold, as far as counted.
     pub(crate) pairs: u64,
-    /// Bytes that could be freed, as far as they are known: those of `free_known` documents of
-    /// the surplus.
+    /// Bytes that removing redundant documents would free; known for `free_known` of them.
     pub(crate) free: u64,
     pub(crate) free_known: u64,
 }
 
-/// How much of it is on the page.
+/// How much of everything the page shows.
 #[derive(Default, Serialize)]
 pub(crate) struct Shown {
     pub(crate) documents: u64,
-    /// Documents with their text.
+    /// Documents shown with text.
     pub(crate) texts: u64,
-    /// Documents whose text is no longer the one that was indexed.
+    /// Documents whose text has changed since it was indexed.
     pub(crate) texts_changed: u64,
-    /// Documents that were not found.
+    /// Documents whose text was not found.
     pub(crate) texts_missing: u64,
-    /// Most documents shown of a cluster.
+    /// Maximum documents shown per cluster.
     pub(super) members_max: usize,
-    /// Bytes shown of one text, at most.
+    /// Maximum bytes shown per text.
     pub(super) text_bytes_max: usize,
-    /// Whether texts were looked for, and whether documents can have one at all.
+    /// Whether texts were requested, and whether documents can have texts.
     pub(super) texts_asked: bool,
     pub(super) texts_possible: bool,
-    /// Whether the documents are sets, whose texts are their items, one a line.
+    /// Whether documents are sets; their texts are items, one per line.
     pub(super) sets: bool,
 }
 
-/// Clusters of `low` to `high` documents.
+/// Clusters with `low` to `high` documents.
 #[derive(Serialize)]
 pub(super) struct Size {
     pub(super) low: u64,
@@ -87,16 +86,16 @@ pub(crate) struct ClusterShown {
     pub(super) size: u64,
     pub(super) first: u64,
     pub(super) last: u64,
-    /// The span of time that growth is counted by, in milliseconds.
+    /// Length of a bar in time, in milliseconds.
     pub(super) span: u64,
-    /// When a span with new documents began, and how many came.
+    /// Start of each bar with new documents, and their number.
     pub(super) growth: Vec<(u64, u64)>,
-    /// Bytes of all its documents but the first, where they are known.
+    /// Bytes of all documents but the first, where known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) free: Option<u64>,
-    /// In order of keys; the first is the representative. A sample where there are more.
+    /// Documents in key order; the first is the representative. A sample of large clusters.
     pub(super) documents: Vec<DocumentShown>,
-    /// The equal rows of documents 1 and 0, 2 and 0, 2 and 1, 3 and 0, ...
+    /// Equal rows of the pairs (1, 0), (2, 0), (2, 1), (3, 0), ...
     pub(super) rows: Vec<u32>,
 }
 
@@ -108,13 +107,13 @@ pub(super) struct DocumentShown {
     pub(super) text: TextState,
 }
 
-/// What became of a document's text.
+/// State of a document's text.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum TextState {
-    /// Not looked for: there is no place for more.
+    /// Not read: the page has no room for more.
     Unknown,
-    /// Its place among the texts.
+    /// Index into the list of texts.
     At(usize),
     Changed,
     Missing,
@@ -129,24 +128,25 @@ impl TextState {
 #[derive(Serialize)]
 pub(super) struct TextShown {
     pub(super) text: String,
-    /// Bytes of the whole text.
+    /// Size of the whole text.
     pub(super) bytes: usize,
-    /// Whether this is only its beginning.
+    /// Whether only the beginning is included.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) cut: bool,
 }
 
-/// How many pairs have how many equal rows.
+/// Histogram of pairs by equal rows.
 #[derive(Serialize)]
 pub(crate) struct PairCounts {
-    /// Equal rows of the first count. Below the threshold's they serve to show where it lies.
+    /// Number of equal rows of the first bar. Bars below the threshold show where it cuts the
+    /// distribution.
     pub(super) rows_first: u32,
-    /// The least that reaches the threshold.
+    /// Minimum equal rows that reach the threshold.
     pub(super) rows_min: u32,
     pub(super) counts: Vec<u64>,
-    /// The similarity of each count.
+    /// Similarity of each bar.
     pub(super) similarities: Vec<f64>,
-    /// Whether counting ended before all were seen.
+    /// Whether counting stopped before the last pair.
     pub(crate) cut: bool,
 }
 
@@ -154,47 +154,48 @@ pub(crate) struct PairCounts {
 pub(super) struct Curve {
     pub(super) bands: usize,
     pub(super) rows: usize,
-    /// By hundredths of similarity, from 0 to 1: the chance to be a candidate, and to be
-    /// returned at the threshold.
+    /// For each hundredth of similarity from 0 to 1: the probability of being a candidate, and of
+    /// being returned at the threshold.
     pub(super) points: Vec<(f64, f64)>,
-    /// The chances at exactly the threshold.
+    /// The probabilities exactly at the threshold.
     pub(super) candidate: f64,
     pub(super) returned: f64,
-    /// One standard error of the estimate there.
+    /// Standard error of the estimate at the threshold.
     pub(super) error: f64,
-    /// The threshold to ask for to catch nearly all pairs of this one, and the chance then.
+    /// The threshold that would return nearly all pairs of this similarity, and the probability
+    /// then.
     pub(super) safe: f64,
     pub(super) returned_safe: f64,
 }
 
-/// Documents by the time they were added.
+/// Documents by time of insertion.
 #[derive(Serialize)]
 pub(super) struct Growth {
-    /// In milliseconds.
+    /// Length of a bar, in milliseconds.
     pub(super) span: u64,
     pub(super) first: u64,
     pub(super) last: u64,
-    /// When a span began; documents of it; those of them that were not the first of their
-    /// cluster. Empty spans are left out.
+    /// Start of a bar; its documents; and how many of them were not the first of their cluster.
+    /// Empty bars are omitted.
     pub(super) spans: Vec<(u64, u64, u64)>,
 }
 
-/// Pairs of folders that share near-duplicates, those that share most first.
+/// Pairs of folders with common near-duplicates, most first.
 #[derive(Serialize)]
 pub(super) struct FoldersShown {
     pub(super) rows: Vec<FolderPair>,
-    /// Whether there are more.
+    /// Whether there are more pairs.
     pub(super) cut: bool,
 }
 
-/// Two folders, or one and itself.
+/// Two folders, or a folder and itself.
 #[derive(Serialize)]
 pub(super) struct FolderPair {
     pub(super) a: String,
     pub(super) b: String,
-    /// Clusters with documents of both.
+    /// Clusters with documents in both.
     pub(super) clusters: u64,
-    /// Documents of each that are in these clusters, and all that it has.
+    /// Documents of each folder in these clusters, and all documents of the folder.
     pub(super) documents_a: u64,
     pub(super) documents_b: u64,
     pub(super) all_a: u64,

@@ -1,7 +1,7 @@
-//! Which folders share near-duplicates, and how many.
+//! Counts the near-duplicates that folders have in common.
 //!
-//! Knows keys as paths with `/` between folders. Bounded: a cluster with very many folders counts
-//! with the largest of them, and no more than so many pairs of folders are kept.
+//! Keys are treated as paths with `/` between folders. Memory is bounded: a cluster with many
+//! folders counts only its largest ones, and the number of folder pairs is limited.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,14 +10,14 @@ use nearkin::Cluster;
 use super::data::{FolderPair, FoldersShown};
 use crate::output::visible;
 
-/// Folders of one cluster that are paired, those with the most documents in it.
+/// Folders per cluster that are paired: those with the most documents in it.
 const FOLDERS_OF_CLUSTER_MAX: usize = 32;
-/// Pairs of folders that are counted.
+/// Maximum number of folder pairs counted.
 const PAIRS_MAX: usize = 200_000;
-/// Pairs on the page, those that share most.
+/// Maximum number of folder pairs on the page, largest first.
 const ROWS_MAX: usize = 200;
 
-/// The folder of a key; empty where it has none.
+/// The folder of a key; empty for a key without one.
 fn folder_of(key: &[u8]) -> &[u8] {
     key.iter().rposition(|byte| *byte == b'/').map_or(b"", |end| &key[..end])
 }
@@ -25,15 +25,15 @@ fn folder_of(key: &[u8]) -> &[u8] {
 #[derive(Default)]
 struct Shared {
     clusters: u64,
-    /// Documents of the first and the second folder that have a near-duplicate in the other.
+    /// Documents of the first and of the second folder with a near-duplicate in the other.
     documents: [u64; 2],
 }
 
-/// Counts while all clusters, and then all documents, go by.
+/// Counters, fed with all clusters and then with all documents.
 #[derive(Default)]
 pub(super) struct Folders {
     numbers: HashMap<Vec<u8>, usize>,
-    /// All documents of a folder.
+    /// Number of documents per folder.
     documents: Vec<u64>,
     shared: HashMap<(usize, usize), Shared>,
     cut: bool,
@@ -57,7 +57,7 @@ impl Folders {
         }
         let mut counts: Vec<_> = counts.into_iter().collect();
         if counts.len() > FOLDERS_OF_CLUSTER_MAX {
-            // On a tie the smaller name, so that the page is the same each time.
+            // Ties are ordered by name, so that the page is deterministic.
             counts.sort_by(|one, other| other.1.cmp(&one.1).then(one.0.cmp(other.0)));
             counts.truncate(FOLDERS_OF_CLUSTER_MAX);
             counts.sort_unstable();
@@ -91,7 +91,7 @@ impl Folders {
         }
     }
 
-    /// What the page shows: nothing where there is only one folder.
+    /// The result for the page; empty if there is only one folder.
     pub(super) fn shown(self) -> FoldersShown {
         if self.numbers.len() < 2 {
             return FoldersShown { rows: Vec::new(), cut: false };

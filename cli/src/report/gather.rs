@@ -1,6 +1,6 @@
-//! From a snapshot to what its page shows.
+//! Collects the data of a page from a snapshot.
 //!
-//! Everything that is counted is counted whole; what is shown of it is bounded, here.
+//! Counts cover the whole index; the parts shown are bounded here.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -21,25 +21,25 @@ use crate::output::visible;
 use crate::progress::{Progress, Unit};
 use crate::row_count::EqualRows;
 
-/// Documents on a page, about; divided among its clusters.
+/// Approximate number of documents on a page, divided among its clusters.
 const DOCUMENTS_MAX: usize = 30_000;
-/// Documents shown of a cluster, at least and at most.
+/// Minimum and maximum number of documents shown per cluster.
 const MEMBERS_MIN: usize = 3;
 const MEMBERS_MAX: usize = 30;
-/// Characters shown of a key.
+/// Maximum characters shown of a key.
 const KEY_CHARACTERS_MAX: usize = 240;
-/// Pairs (or pairs of crowds) looked at: a crowd of many thousands that are alike, but none a
-/// copy of another, has too many.
+/// Maximum number of pairs (or pairs of crowds) visited: thousands of similar documents that are no
+/// exact copies have too many pairs.
 const PAIRS_MAX: u64 = 20_000_000;
-/// How far below the threshold pairs are counted, to show where it lies among them.
+/// Pairs this far below the threshold are counted too, to show where it cuts the distribution.
 const BELOW: f64 = 0.2;
-/// Bars of the growth of all and of a cluster.
+/// Maximum bars in the growth charts.
 const SPANS_MAX: u64 = 60;
 const CLUSTER_SPANS_MAX: u64 = 24;
 
 const SECOND_MS: u64 = 1_000;
 const DAY_MS: u64 = 86_400 * SECOND_MS;
-/// Spans of time that people reckon by.
+/// Bar lengths in common units of time.
 const SPANS_MS: [u64; 13] = [
     SECOND_MS,
     10 * SECOND_MS,
@@ -56,7 +56,7 @@ const SPANS_MS: [u64; 13] = [
     3_650 * DAY_MS,
 ];
 
-/// Looks through everything.
+/// Collects all data.
 pub(super) fn gather(
     snapshot: &Snapshot,
     asked: &Asked,
@@ -110,15 +110,15 @@ pub(super) fn gather(
     })
 }
 
-/// What a look through all clusters found.
+/// Result of visiting all clusters.
 #[derive(Default)]
 struct Found {
     totals: Totals,
-    /// The smallest of them on top.
+    /// A min-heap: the smallest candidate on top.
     largest: BinaryHeap<Reverse<Candidate>>,
-    /// Clusters and documents by the power of two of the size.
+    /// Clusters and documents by power of two of the size.
     sizes: Vec<(u64, u64)>,
-    /// The times of all documents that were not the first of their cluster.
+    /// Times of all documents that were not the first of their cluster.
     later: Vec<u64>,
     folders: Folders,
 }
@@ -135,11 +135,11 @@ struct Candidate {
     members: Members,
 }
 
-/// Keys and times of the documents that are shown.
+/// Keys and times of the documents shown.
 type Members = Vec<(Vec<u8>, u64)>;
 
 impl Ord for Candidate {
-    /// By size, and of equal ones the smaller key is the greater.
+    /// By size; of equal sizes, the smaller key ranks higher.
     fn cmp(&self, other: &Self) -> Ordering {
         self.size.cmp(&other.size).then_with(|| other.members.cmp(&self.members))
     }
@@ -177,7 +177,7 @@ fn clusters(
         *documents += size;
         let first = cluster.first_time();
         found.later.extend(&cluster.times);
-        // One of the first: it was no copy of anything when it came.
+        // One document of the cluster was the first, hence not redundant when it was added.
         if let Some(at) = found.later.iter().rposition(|time| *time == first) {
             found.later.swap_remove(at);
         }
@@ -192,7 +192,7 @@ fn clusters(
     Ok(())
 }
 
-/// Bytes of all documents of a cluster but the first; none where no document is found.
+/// Bytes of all documents of a cluster but the first; `None` if no document is found.
 fn free(cluster: &Cluster, originals: &Originals, totals: &mut Totals) -> Option<u64> {
     let bytes: Vec<u64> =
         cluster.keys.iter().skip(1).filter_map(|key| originals.bytes(key)).collect();
@@ -219,13 +219,13 @@ impl Candidate {
     }
 }
 
-/// Places among `count`: all, or `most` of them spread evenly, the first and the last included.
+/// Up to `most` positions below `count`, evenly spread, including first and last.
 fn sample(count: usize, most: usize) -> impl Iterator<Item = usize> {
     let shown = count.min(most);
     (0..shown).map(move |at| if shown == count { at } else { at * (count - 1) / (shown - 1) })
 }
 
-/// The shortest usual span of which no more than `spans_max` cover the time.
+/// The shortest bar length with which at most `spans_max` bars cover the time.
 fn span_ms(first: u64, last: u64, spans_max: u64) -> u64 {
     let few = |span: &u64| last / span - first / span < spans_max;
     SPANS_MS.into_iter().find(few).unwrap_or((last - first) / (spans_max - 1) + 1)
@@ -240,7 +240,7 @@ fn sizes(counts: &[(u64, u64)]) -> Vec<Size> {
     .collect()
 }
 
-/// A key as the page shows it: a very long one without its middle.
+/// A key for display; a very long one is shortened in the middle.
 fn key_shown(key: &[u8]) -> String {
     let text = visible(key);
     let count = text.chars().count();
@@ -263,7 +263,7 @@ fn shown(snapshot: &Snapshot, candidate: &Candidate) -> Result<ClusterShown, Fai
     let mut rows = Vec::with_capacity(members.len() * members.len() / 2);
     for (at, one) in signatures.iter().enumerate() {
         for other in &signatures[..at] {
-            // A snapshot still holds what it listed.
+            // The snapshot contains every document it listed, so both signatures exist.
             let (Some(one), Some(other)) = (one, other) else { continue };
             rows.push(equal.between(one, other));
         }
@@ -285,7 +285,7 @@ fn shown(snapshot: &Snapshot, candidate: &Candidate) -> Result<ClusterShown, Fai
     })
 }
 
-/// Counts pairs by their equal rows, those with equal signatures without looking at each.
+/// Counts pairs by equal rows; pairs of equal signatures are counted without visiting each.
 fn pairs(snapshot: &Snapshot, threshold: f64, totals: &mut Totals) -> Result<PairCounts, Failure> {
     let params = snapshot.params();
     let low = (threshold - BELOW).max(0.0);
@@ -375,7 +375,7 @@ fn curve(params: &Params, threshold: f64) -> Curve {
     }
 }
 
-/// To the five digits that anyone can see.
+/// Rounds to five digits, more than a chart can show.
 fn rounded(number: f64) -> f64 {
     (number * 1e5).round() / 1e5
 }

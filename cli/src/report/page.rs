@@ -1,7 +1,7 @@
-//! One file of HTML: the template with its style, script and data inside.
+//! Builds the page: one HTML file with its style, script and data.
 //!
-//! Knows nothing of what is shown. The browser is told to run this style and this script and to
-//! load nothing at all: a policy names them by their SHA-256, which a test reckons again.
+//! This module does not know the data. A content security policy allows only this style and script,
+//! by their SHA-256, and forbids all loading; a test computes the hashes again.
 
 use super::data::Data;
 use crate::failure::Failure;
@@ -28,11 +28,11 @@ fn script() -> String {
     web::script(&parts.concat())
 }
 
-/// The page that shows this.
+/// The HTML page of the data.
 pub(super) fn html(data: &Data) -> Result<String, Failure> {
     let json = serde_json::to_string(data)
         .map_err(|error| Failure::new(format!("the report cannot be written: {error}"), ""))?;
-    // The data comes last: what it holds is not looked through for places.
+    // The data is inserted last, so that placeholders inside it are not replaced.
     let mut page = TEMPLATE
         .replace("@STYLE_SHA256@", STYLE_SHA256)
         .replace("@SCRIPT_SHA256@", SCRIPT_SHA256)
@@ -43,8 +43,8 @@ pub(super) fn html(data: &Data) -> Result<String, Failure> {
     Ok(page)
 }
 
-/// JSON that may stand inside HTML: without what ends a script or begins a comment, and without
-/// the two characters that are ends of lines to a script, but not to JSON.
+/// JSON that is safe inside HTML: escapes what could end the script or start a comment, and the two
+/// characters that are line ends in JavaScript but not in JSON.
 fn harmless(json: &str) -> String {
     let mut text = String::with_capacity(json.len() + json.len() / 64);
     for character in json.chars() {
@@ -54,7 +54,7 @@ fn harmless(json: &str) -> String {
             '&' => text.push_str("\\u0026"),
             '\u{2028}' => text.push_str("\\u2028"),
             '\u{2029}' => text.push_str("\\u2029"),
-            // Outside strings JSON has none of these, so an escape is always inside one.
+            // These characters occur only inside JSON strings, so escaping them is always valid.
             other => text.push(other),
         }
     }

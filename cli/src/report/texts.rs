@@ -1,6 +1,6 @@
-//! The texts of the documents on a page, as far as there is place.
+//! Reads the texts of the documents on a page, within a size limit.
 //!
-//! Knows how much is read, not where texts lie.
+//! This module limits how much is read; it does not know where texts are stored.
 
 use std::collections::HashMap;
 
@@ -12,14 +12,14 @@ use crate::interrupt;
 use crate::originals::{Originals, TextNow};
 use crate::progress::{Progress, Unit};
 
-/// Bytes of one text in the page, at most. The page compares whole texts: what is cut here is not
-/// compared.
+/// Maximum bytes of a text on the page. The page compares texts as included: the part beyond the
+/// limit is not compared.
 pub(super) const TEXT_BYTES_MAX: usize = 1 << 20;
-/// Bytes of all texts, about.
+/// Approximate maximum of all texts.
 const TEXTS_BYTES_MAX: usize = 12 << 20;
 
-/// Reads texts: first two of each cluster, then a third of each, until there is no more place.
-/// Equal ones are kept once. `keys` are those of the documents of each cluster.
+/// Reads texts until the limit is reached: first two of each cluster, then a third of each, and so
+/// on. Equal texts are stored once. `keys` has the keys of each cluster's documents.
 pub(super) fn read(
     snapshot: &Snapshot,
     originals: &Originals,
@@ -62,7 +62,7 @@ pub(super) fn read(
 struct Texts {
     all: Vec<TextShown>,
     bytes: usize,
-    /// Where a text is among them, by what is shown of it and the length of the whole.
+    /// Position of a text by its shown part and its full length.
     places: HashMap<(String, usize), usize>,
 }
 
@@ -80,7 +80,7 @@ impl Texts {
         };
         let bytes = text.len();
         let most = TEXT_BYTES_MAX.min(bytes);
-        // A letter takes four bytes at most.
+        // A character has at most four bytes.
         let end =
             (0..4).map(|less| most.saturating_sub(less)).find(|at| text.is_char_boundary(*at));
         text.truncate(end.unwrap_or(0));

@@ -1,5 +1,5 @@
-//! The process that reads formats for another one: this tool, run again. Garbage in a file can at
-//! worst end this process, which holds nothing.
+//! The parser process: this program, started again to parse files. A malformed file can at worst
+//! crash this process, which holds no data.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,10 +15,10 @@ use super::wire::{Request, WORD, write_reply};
 use super::{html, limits, mail, office, pdf, rtf};
 use crate::raw::Reason;
 
-/// Nesting of a document takes stack. Address space, not memory: only what is used is taken.
+/// Nested documents need stack. This reserves address space; only what is used takes memory.
 const STACK_BYTES: usize = 64 << 20;
 
-/// Reads formats until there is nothing more to do, if that is what this process was started for.
+/// Parses files until the parent closes the pipe, if this process was started as a parser.
 pub(crate) fn if_asked() -> Option<ExitCode> {
     let mut arguments = env::args_os().skip(1);
     (arguments.next()?.to_str() == Some(WORD)).then(|| run(arguments.next(), PAUSE))
@@ -29,30 +29,30 @@ pub(super) fn run(pdf_command: Option<OsString>, pause: Duration) -> ExitCode {
         pdf::read_by(command);
     }
     if pdf::command().is_none() {
-        // Without it the process works as well.
+        // Without this thread parsing works as well.
         let _ = thread::Builder::new().spawn(move || end_if_it_hangs(pause));
     }
-    // Nobody sees what it would print, for which there may be no memory.
+    // Nobody reads a panic message, and there may be no memory for one.
     panic::set_hook(Box::new(|_| ()));
     let thread = thread::Builder::new().stack_size(STACK_BYTES).spawn(serve);
-    // What is wrong is seen by the other process: no reply comes.
+    // The parent notices any failure: no reply arrives.
     match thread.map(thread::JoinHandle::join) {
         Ok(Ok(Ok(()))) => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     }
 }
 
-/// Whether a parser runs.
+/// Whether a parser is running.
 static AT_WORK: AtomicBool = AtomicBool::new(false);
 
-/// How often it is looked at whether a parser makes any use of a processor, and after how many
-/// times that it did not it is taken for one that waits for itself.
+/// How often processor use is checked, and after how many checks without any use a parser counts as
+/// deadlocked.
 const PAUSE: Duration = Duration::from_secs(5);
 const PAUSES: u32 = 12;
 
-/// Ends this process if a parser waits for something that never comes: no limit of processor time
-/// would. On the busiest machine a parser that works gets a little of a processor in a minute. A
-/// program of the user's choice is waited for.
+/// Exits this process if a parser waits for something that never happens; limits on processor time
+/// do not catch that. Even on a busy machine a working parser gets some processor time in a minute.
+/// External programs (`--pdf-command`) are exempt.
 fn end_if_it_hangs(pause: Duration) {
     let (mut last, mut idle) = (None, 0);
     loop {
@@ -83,7 +83,7 @@ fn panicked(format: Format) -> Reason {
     failed(format.name(), "its parser panicked")
 }
 
-/// The text of a format that anybody can write garbage in: may panic, hang, take any memory.
+/// Parses a file of any format. The parser may panic, hang or exhaust memory on malformed input.
 fn parse(format: Format, bytes: Vec<u8>) -> Result<String, Reason> {
     match format {
         Format::Html => html::text(bytes),
@@ -97,7 +97,7 @@ fn parse(format: Format, bytes: Vec<u8>) -> Result<String, Reason> {
     }
 }
 
-/// What a parser does when it reads this.
+/// Simulated parser failures, for tests.
 #[cfg(test)]
 fn trial(bytes: &[u8]) -> Result<String, Reason> {
     match bytes {

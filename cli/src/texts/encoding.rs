@@ -1,21 +1,21 @@
-//! Bytes to characters: marks, UTF-16, UTF-8, and a guess for everything older.
+//! Decodes bytes to text: byte order marks, UTF-16, UTF-8, and a guess for older encodings.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
 use crate::raw::Reason;
 
-/// How much of a file is searched for what only binary files have.
+/// Bytes searched for signs of a binary file.
 const HEAD_BYTES: usize = 8 << 10;
 
-/// Fewer characters say nothing about what every other byte is.
+/// With fewer characters, NUL bytes at every other position prove nothing.
 const UNMARKED_MIN: usize = 8;
 
-/// What is not UTF-8 and has more control characters than one in so many is binary.
+/// Data that is not UTF-8 and has more control characters than one in this many is binary.
 const CONTROLS_ONE_IN: usize = 50;
 
-/// The text of a file that is not known to be more than text. `said` is the encoding that the
-/// file itself claims, if it does; a byte order mark is believed before it.
+/// Decodes a file of unknown encoding. `said` is the encoding that the file declares; a byte order
+/// mark overrides it.
 pub(crate) fn decode(bytes: Vec<u8>, said: Option<&'static Encoding>) -> Result<String, Reason> {
     if let Some((encoding, mark_bytes)) = Encoding::for_bom(&bytes) {
         return decode_as(encoding, &bytes[mark_bytes..]);
@@ -45,13 +45,13 @@ pub(crate) fn decode(bytes: Vec<u8>, said: Option<&'static Encoding>) -> Result<
     }
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
     detector.feed(&bytes, true);
-    // It is not UTF-8. A single bad byte must not lose the whole file.
+    // The data is not UTF-8. A single bad byte must not lose the whole file.
     let guess = detector.guess(None, Utf8Detection::Deny);
     let (text, _) = guess.decode_without_bom_handling(&bytes);
     Ok(text.into_owned())
 }
 
-/// The bytes must be good: a mark or a pattern of NUL bytes may be chance.
+/// All bytes must be valid: a mark or a pattern of NUL bytes may be chance.
 fn decode_as(encoding: &'static Encoding, bytes: &[u8]) -> Result<String, Reason> {
     match encoding.decode_without_bom_handling_and_without_replacement(bytes) {
         Some(text) if !text.contains('\0') => Ok(text.into_owned()),
@@ -59,7 +59,8 @@ fn decode_as(encoding: &'static Encoding, bytes: &[u8]) -> Result<String, Reason
     }
 }
 
-/// Which UTF-16 it is, if every other byte is mostly NUL and none of the others is.
+/// The byte order of UTF-16 without a mark: most bytes at even or at odd positions are NUL, and
+/// none of the others.
 fn unmarked_utf_16(head: &[u8]) -> Option<&'static Encoding> {
     let pairs = head.chunks_exact(2);
     let count = pairs.len();
@@ -75,7 +76,8 @@ fn unmarked_utf_16(head: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// A control character that no text in any encoding has; ESC begins the shifts of ISO-2022-JP.
+/// A control character that occurs in no text encoding. ESC is allowed: ISO-2022-JP uses it for
+/// shifts.
 fn is_odd_control(byte: u8) -> bool {
     byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b)
 }

@@ -1,4 +1,4 @@
-//! Which formats there are.
+//! The file formats that can be parsed.
 
 use crate::raw::Reason;
 
@@ -12,7 +12,7 @@ pub(super) enum Format {
     /// Word, PowerPoint, OpenDocument, EPUB, or another ZIP archive.
     Office,
     Rtf,
-    /// What its bytes name: a parser that hangs, breaks down and so on.
+    /// Tests only: the bytes name a failure to simulate, such as a hang or a crash.
     #[cfg(test)]
     Trial,
 }
@@ -30,7 +30,7 @@ impl Format {
         Self::Trial,
     ];
 
-    /// Its name in messages.
+    /// The format's name in messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Plain => "text",
@@ -45,7 +45,7 @@ impl Format {
     }
 }
 
-/// That a parser failed, and why.
+/// The reason for a failed parser.
 pub(super) fn failed(format: &str, why: impl std::fmt::Display) -> Reason {
     Reason::Failed(format!("{format}: {why}"))
 }

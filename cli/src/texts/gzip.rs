@@ -1,4 +1,4 @@
-//! A text that is packed by gzip, such as `notes.txt.gz`: unpacked, and then read as what it is.
+//! Files compressed by gzip, such as `notes.txt.gz`: decompressed, then parsed by content.
 
 use std::io::Read as _;
 
@@ -6,12 +6,12 @@ use flate2::read::MultiGzDecoder;
 
 use crate::raw::{DOCUMENT_BYTES_MAX, Reason};
 
-/// Whether bytes begin as gzip data does.
+/// Whether the bytes start like gzip data.
 pub(crate) fn is_one(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x1f\x8b\x08")
 }
 
-/// What is packed; no more than a document may have.
+/// Decompresses the data, up to the maximum document size.
 pub(crate) fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, Reason> {
     let mut unpacked = Vec::new();
     let reader = MultiGzDecoder::new(bytes);

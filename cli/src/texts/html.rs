@@ -1,14 +1,14 @@
-//! HTML as a person sees it: without tags, scripts, styles and the addresses of links.
+//! HTML as displayed: without tags, scripts, styles and link addresses.
 
 use encoding_rs::Encoding;
 
 use super::encoding;
 use crate::raw::Reason;
 
-/// Where an encoding is said, if it is: browsers look as far.
+/// Bytes searched for a declared encoding; browsers search as far.
 const HEAD_BYTES: usize = 1_024;
 
-/// Whether bytes begin as HTML does.
+/// Whether the bytes start like HTML.
 pub(crate) fn is_one(bytes: &[u8]) -> bool {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
     [&b"<!doctype html"[..], b"<html"].iter().any(|begin| {
@@ -22,7 +22,7 @@ pub(crate) fn text(bytes: Vec<u8>) -> Result<String, Reason> {
     parse(&encoding::decode(bytes, said)?)
 }
 
-/// The encoding that a page says it has.
+/// The encoding that a page declares.
 fn said(bytes: &[u8]) -> Option<&'static Encoding> {
     const WORD: &[u8] = b"charset=";
     let head = bytes.get(..HEAD_BYTES).unwrap_or(bytes).to_ascii_lowercase();
@@ -35,9 +35,9 @@ fn said(bytes: &[u8]) -> Option<&'static Encoding> {
 
 #[cfg(feature = "html")]
 fn parse(page: &str) -> Result<String, Reason> {
-    /// Wide enough for every line: where it is broken is no part of a text.
+    /// Wide enough for any line: the position of line breaks is not part of the text.
     const WIDTH: usize = 1 << 20;
-    /// A larger page is read without a tree of its elements.
+    /// Larger pages are parsed without building a tree.
     const LARGE_BYTES: usize = 256 << 10;
     if page.len() > LARGE_BYTES {
         return Ok(super::html_tokens::text(page));

@@ -1,5 +1,5 @@
-//! The text of a large page, in which no tree of elements is built: that would take fifty times
-//! the memory of the page.
+//! The text of a large HTML page, from its tokens: a tree would take fifty times the memory of the
+//! page.
 
 use std::cell::{Cell, RefCell};
 
@@ -10,17 +10,17 @@ use html5ever::tokenizer::{
     BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
 
-/// How much is taken apart at once.
+/// Bytes tokenized at a time.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Elements within a word or line; all others end one.
+/// Elements inside a word or line; all others end one.
 const INLINE: [&str; 37] = [
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em",
     "font", "i", "img", "ins", "kbd", "label", "mark", "nobr", "q", "rb", "ruby", "s", "samp",
     "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
 ];
 
-/// Elements whose content nobody sees.
+/// Elements whose content is not displayed.
 const UNSEEN: [&str; 5] = ["script", "style", "title", "template", "noframes"];
 
 /// The text of a page.
@@ -35,7 +35,7 @@ pub(super) fn text(page: &str) -> String {
         }
         let (piece, after) = rest.split_at(end);
         queue.push_back(StrTendril::from_slice(piece));
-        // It stops behind each script, for a browser to run it.
+        // The tokenizer pauses after each script, so that browsers can run it.
         while let TokenizerResult::Script(()) = tokenizer.feed(&queue) {}
         rest = after;
     }
@@ -46,7 +46,7 @@ pub(super) fn text(page: &str) -> String {
 #[derive(Default)]
 struct Sink {
     text: RefCell<String>,
-    /// The element whose end is waited for, since nobody sees what is in it.
+    /// The element being skipped because its content is not displayed.
     unseen: Cell<Option<&'static str>>,
 }
 

@@ -1,10 +1,10 @@
-//! Files that hold no text that is read, told by their first bytes: what they are.
+//! Recognises files without readable text by their first bytes, and names their format.
 
 use std::path::Path;
 
 use crate::raw::Reason;
 
-/// What begins as it does, and whether there is text in it all the same.
+/// First bytes, whether the format can contain text, and its name.
 const KNOWN: [(&[u8], bool, &str); 37] = [
     (b"\x89PNG\r\n\x1a\n", false, "a PNG picture"),
     (b"\xff\xd8\xff", false, "a JPEG picture"),
@@ -45,16 +45,16 @@ const KNOWN: [(&[u8], bool, &str); 37] = [
     (b"redb\x1a\x0a\xa9\x0d\x0a", false, "a redb database"),
 ];
 
-/// How much of a file is enough to tell.
+/// Bytes needed to recognise a format.
 pub(super) const HEAD_BYTES: usize = 512;
 
-/// Where a tape archive says that it is one.
+/// Offset of the magic number in a tar archive.
 const TAR_AT: usize = 257;
 
-/// What an Office file of before 2007 begins with.
+/// First bytes of Office files before 2007.
 const OFFICE_97: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
 
-/// Why a file is not read, if it is known what it is.
+/// Why a file is not read, if its format is recognised.
 pub(super) fn reason(path: &Path, bytes: &[u8]) -> Option<Reason> {
     let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
     let ending = ending.as_ref().and_then(|ending| ending.to_str()).unwrap_or_default();

@@ -1,18 +1,19 @@
-//! E-mail: one message, its subject and its text. Attachments are not read.
+//! E-mail messages: subject and text. Attachments are not read.
 
 use crate::raw::Reason;
 
-/// How much of a file is looked at to see whether it is a message.
+/// Bytes inspected to recognise a message.
 const HEAD_BYTES: usize = 4 << 10;
 
-/// Header lines that nothing but messages has; one of these must be there.
+/// Header lines that only messages have; at least one must be present.
 const OF_MAIL: [&str; 5] =
     ["message-id", "received", "return-path", "delivered-to", "mime-version"];
 
-/// Header lines that other files may have, too; one of these, or another of the others.
+/// Header lines that other files may have too; at least one of these, or a second one of the
+/// others, must be present.
 const OF_LETTERS: [&str; 5] = ["from", "to", "date", "subject", "cc"];
 
-/// Whether bytes begin as a message does: with header lines only, of which two tell.
+/// Whether the bytes start like a message: header lines only, at least two of them typical.
 pub(crate) fn is_one(bytes: &[u8]) -> bool {
     let head = bytes.get(..HEAD_BYTES).unwrap_or(bytes);
     let (mut of_mail, mut of_letters) = (0, 0);
@@ -50,7 +51,7 @@ pub(crate) fn text(bytes: &[u8]) -> Result<String, Reason> {
     Ok(text)
 }
 
-/// None in this build.
+/// Not supported in this build.
 #[cfg(not(feature = "mail"))]
 pub(crate) fn text(_: &[u8]) -> Result<String, Reason> {
     Err(super::not_built::not_built("e-mail", "mail"))

@@ -1,5 +1,5 @@
-//! PDF: its layer of text. Pictures of pages have none. Read by a package, or by a program of the
-//! user's choice.
+//! PDF: the text layer; scanned pages have none. Parsed by a library, or by a program that the user
+//! chooses.
 
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
@@ -11,27 +11,27 @@ use std::thread;
 use super::format::failed;
 use crate::raw::{DOCUMENT_BYTES_MAX, Reason};
 
-/// Readers accept some bytes before the header; most often there are none.
+/// PDF readers accept some bytes before the header, but usually there are none.
 const BEGIN: &[u8] = b"%PDF-";
 
-/// What pdftotext needs to be told, if nothing is.
+/// Arguments for pdftotext, if the user gives none.
 const OF_PDFTOTEXT: [&str; 5] = ["-q", "-enc", "UTF-8", "-", "-"];
 
-/// The program that reads PDF, if the user has named one.
+/// The user's program for PDF.
 static COMMAND: OnceLock<OsString> = OnceLock::new();
 
-/// Whether bytes begin as a PDF does.
+/// Whether the bytes start like a PDF.
 pub(crate) fn is_one(bytes: &[u8]) -> bool {
     bytes.starts_with(BEGIN)
 }
 
-/// From now on a program reads PDF: it gets the file on standard input, and prints the text.
+/// Uses a program for all PDF files: it gets the file on stdin and prints the text.
 pub(crate) fn read_by(command: OsString) {
-    // Once a process, before anything is read.
+    // Called once per process, before anything is read.
     let _ = COMMAND.set(command);
 }
 
-/// The program that reads PDF, if there is one.
+/// The user's program for PDF, if one was given.
 pub(super) fn command() -> Option<&'static OsString> {
     COMMAND.get()
 }
@@ -59,15 +59,16 @@ fn by_command(command: &str, bytes: &[u8]) -> Result<String, Reason> {
     let (input, output) = (child.stdin.take(), child.stdout.take());
     let mut text = Vec::new();
     let read = thread::scope(|scope| {
-        // At the same time, or the two would wait for each other. What it does not want to
-        // read is its own affair: it ends well or badly.
+        // Written by a thread while the output is read; otherwise both processes could block. A
+        // write error is ignored: the program may stop reading early, and its exit status decides.
         let write = move || input.map(|mut input| input.write_all(bytes));
         thread::Builder::new().spawn_scoped(scope, write)?;
         let most = DOCUMENT_BYTES_MAX as u64 + 1;
         output.map_or(Ok(0), |output| output.take(most).read_to_end(&mut text))
     });
     if text.len() > DOCUMENT_BYTES_MAX {
-        // It would wait for ever until the rest is read. If it has ended already, so much better.
+        // The program would block until its output is read. If it has exited already, killing it
+        // fails harmlessly.
         let _ = child.kill();
     }
     let ended = child.wait();
@@ -86,7 +87,7 @@ fn by_command(command: &str, bytes: &[u8]) -> Result<String, Reason> {
 fn built_in(bytes: Vec<u8>) -> Result<String, Reason> {
     use pdf_extract::{Document, PlainTextOutput, output_doc};
     let mut document = Document::load_mem(&bytes).map_err(|error| failed("PDF", error))?;
-    // The document has a copy of all that is needed.
+    // The parsed document has its own copy.
     drop(bytes);
     if document.is_encrypted() {
         document.decrypt("").map_err(|error| failed("PDF", error))?;
@@ -96,7 +97,7 @@ fn built_in(bytes: Vec<u8>) -> Result<String, Reason> {
     read.map(|()| text).map_err(|error| failed("PDF", error))
 }
 
-/// None in this build.
+/// Not supported in this build.
 #[cfg(not(feature = "pdf"))]
 fn built_in(_: Vec<u8>) -> Result<String, Reason> {
     Err(super::not_built::not_built("PDF", "pdf"))

@@ -1,11 +1,11 @@
-//! RTF: its text without formatting.
+//! RTF without its formatting.
 
 use crate::raw::Reason;
 
-/// What every such file begins with.
+/// First bytes of every RTF file.
 const BEGIN: &[u8] = b"{\\rtf";
 
-/// Whether bytes begin as RTF does.
+/// Whether the bytes start like RTF.
 pub(crate) fn is_one(bytes: &[u8]) -> bool {
     bytes.starts_with(BEGIN)
 }
@@ -13,7 +13,7 @@ pub(crate) fn is_one(bytes: &[u8]) -> bool {
 /// The text of a document.
 #[cfg(feature = "rtf")]
 pub(crate) fn text(bytes: Vec<u8>) -> Result<String, Reason> {
-    // Beyond ASCII there are only escapes; what is there all the same is of an old code page.
+    // RTF encodes other characters as escapes; raw bytes beyond ASCII come from an old code page.
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => error.into_bytes().into_iter().map(char::from).collect(),
@@ -24,11 +24,11 @@ pub(crate) fn text(bytes: Vec<u8>) -> Result<String, Reason> {
         .map_err(|error| super::format::failed("RTF", error))
 }
 
-/// Control words that end a word of the text.
+/// Control words that separate words of the text.
 #[cfg(feature = "rtf")]
 const SPACES: [&str; 7] = ["par", "line", "tab", "cell", "row", "sect", "page"];
 
-/// The same with white space where a line or a cell ends, which the parser leaves out.
+/// Inserts white space at line and cell ends, which the parser omits.
 #[cfg(feature = "rtf")]
 fn spaced(text: &str) -> String {
     let mut spaced = String::with_capacity(text.len() + text.len() / 16);
@@ -44,7 +44,7 @@ fn spaced(text: &str) -> String {
             spaced.push_str("  ");
             rest = behind.strip_prefix(' ').unwrap_or(behind);
         } else {
-            // A backslash behind a backslash is no control word.
+            // A backslash after a backslash is no control word.
             let escaped = usize::from(word.is_empty() && behind.starts_with('\\'));
             spaced.push_str(&after[..end + escaped]);
             rest = &behind[escaped..];
@@ -53,7 +53,7 @@ fn spaced(text: &str) -> String {
     spaced + rest
 }
 
-/// None in this build.
+/// Not supported in this build.
 #[cfg(not(feature = "rtf"))]
 pub(crate) fn text(_: Vec<u8>) -> Result<String, Reason> {
     Err(super::not_built::not_built("RTF", "rtf"))

@@ -1,19 +1,19 @@
-//! Parts of a ZIP archive, of which no more is unpacked than a document may have.
+//! Reads files of a ZIP archive, decompressing no more than the maximum document size in total.
 
 use std::io::{Cursor, Read as _};
 
 use zip::ZipArchive;
 
-/// An archive that was read.
+/// An open archive.
 pub(super) type Archive = ZipArchive<Cursor<Vec<u8>>>;
 
-/// A part of an archive, of which no more is read than is left.
+/// Reads a file of an archive, up to the remaining limit.
 pub(super) fn part(archive: &mut Archive, name: &str, left: &mut usize) -> Result<String, String> {
     let not_utf_8 = |_| format!("{name}: not UTF-8");
     String::from_utf8(bytes_of(archive, name, left)?).map_err(not_utf_8)
 }
 
-/// The same, of any bytes.
+/// Reads a file as bytes, up to the remaining limit.
 pub(super) fn bytes_of(
     archive: &mut Archive,
     name: &str,
