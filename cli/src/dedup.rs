@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
             return Err(failure);
         }
         let reached = reached(&work);
-        let go_on = if failure.is_interruption() { "" } else { ": the same command goes on there" };
+        let go_on = if failure.is_interruption() { "" } else { ": the same command continues" };
         return Err(failure.after(&format!("{reached}{go_on}")));
     }
     packed::publish(&asked.dropped)?;
@@ -112,7 +112,7 @@ fn reached(work: &Work) -> String {
         Stage::Decide => format!("all {read} read, {done} decided on"),
         Stage::Write | Stage::Publish => format!("all {read} decided on, {done} written"),
     };
-    format!("before that: {doing}; nothing is lost")
+    format!("before that: {doing}; all progress is stored")
 }
 
 #[derive(Serialize)]
@@ -159,10 +159,10 @@ fn report(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<End
     let mut rows = vec![
         (grouped(read), if read == 1 { "line read" } else { "lines read" }.to_owned()),
         (grouped(kept), format!("kept in {}", args.out.display())),
-        (grouped(dropped), "dropped: like a kept one".to_owned()),
+        (grouped(dropped), "dropped: similar to a kept one".to_owned()),
     ];
     if let Some(index) = &args.index {
-        let what = format!("dropped: like a document of {}", index.display());
+        let what = format!("dropped: similar to a document of {}", index.display());
         rows.push((grouped(dropped_for_index), what));
     }
     rows.push((grouped(skipped), of_what));
@@ -180,6 +180,6 @@ fn report(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<End
         output.line(format_args!("{number:>width$}  {what}"))?;
     }
     output.flush()?;
-    output::note(format!("why is in {}", dropped_file.display()));
+    output::note(format!("reasons are in {}", dropped_file.display()));
     Ok(Ended::Well)
 }

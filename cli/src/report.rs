@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Report, output: &mut Output) -> Result<Ended, Failure> 
     let mut target = Target::create(&args.out)?;
     let made = make(&index.snapshot(), &asked, originals.as_ref());
     let Made { html, data } = made.map_err(|failure| {
-        failure.advise_if_interrupted("nothing was written; run the command again to the end")
+        failure.advise_if_interrupted("no page was written; run the command again")
     })?;
     target.write_all(html.as_bytes()).map_err(|error| writing(&args.out, &error))?;
     target.finish()?;
@@ -187,10 +187,12 @@ fn say(args: &Report, data: &Data, length: u64, output: &mut Output) -> Result<(
         ));
     }
     if shown.texts == 0 && totals.clusters > 0 && !args.no_texts {
-        output::note("no text was found by its key; `--from FILE.jsonl` says where they are");
+        output::note(
+            "no text was found by its key; give the files of lines with `--from FILE.jsonl`",
+        );
     } else if shown.texts_changed > 0 {
         let texts = counted(shown.texts_changed, "text");
-        output::note(format!("{texts} changed since they were added, and are not shown"));
+        output::note(format!("{texts} changed since they were added and are not shown"));
     }
     Ok(())
 }

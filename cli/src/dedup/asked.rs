@@ -47,7 +47,7 @@ impl<'a> Asked<'a> {
             if files::length(path)?.is_none() && path.as_os_str() != raw::STDIN {
                 return Err(Failure::new(
                     format!("{} cannot be read twice", path.display()),
-                    "give a stream to stdin, and name it `-`",
+                    "give a regular file, or pipe the stream to stdin and give `-`",
                 ));
             }
         }
@@ -57,7 +57,10 @@ impl<'a> Asked<'a> {
         let [out_tmp, dropped_tmp] = [&out, &dropped].map(|path| files::unfinished(path));
         let pairs = [(&out, &dropped), (&out_tmp, &dropped), (&out, &dropped_tmp)];
         if pairs.iter().any(|(one, other)| files::are_same(one, other)) {
-            return Err(Failure::new("--out and --dropped are the same file", "name two files"));
+            return Err(Failure::new(
+                "--out and --dropped are the same file",
+                "give two different files",
+            ));
         }
         let archive = args.index.as_deref().map(opened::to_read).transpose()?;
         let (params, alike) = params(args, archive.as_ref())?;
@@ -111,8 +114,8 @@ impl Drop for Scratch {
 fn params(args: &Dedup, archive: Option<&Reader>) -> Result<(Params, Alike), Failure> {
     if args.exact && archive.is_some() {
         return Err(Failure::new(
-            "--exact compares documents, and an index holds none to be compared",
-            "leave --index out; or give the documents of the index as the first FILE",
+            "--exact compares documents, but --index holds only signatures",
+            "drop --index; or give the documents of the index as the first FILE",
         ));
     }
     let contained = args.contained.map(|contained| {
@@ -135,8 +138,8 @@ fn params(args: &Dedup, archive: Option<&Reader>) -> Result<(Params, Alike), Fai
             if !differences.is_empty() {
                 let differences = differences.join("; ");
                 return Err(Failure::new(
-                    format!("the index makes other signatures than asked for: {differences}"),
-                    "leave these options out, or --index",
+                    format!("the options do not fit the index: {differences}"),
+                    "drop these options, or drop --index",
                 ));
             }
             match args.contained {
@@ -152,7 +155,7 @@ fn params(args: &Dedup, archive: Option<&Reader>) -> Result<(Params, Alike), Fai
     if let Scheme::External(_) = params.scheme() {
         return Err(Failure::new(
             format!("signatures of {} are made elsewhere", params.scheme()),
-            "dedup reads texts or sets; use `nearkin admit` for rows",
+            "use `nearkin admit` for rows; dedup reads texts or sets",
         ));
     }
     let alike = contained.unwrap_or_else(|| params.threshold().into());
@@ -178,10 +181,7 @@ fn check_out(path: &Path, args: &Dedup) -> Result<(), Failure> {
         return Err(Failure::new(format!("{name} lies in the index"), "write to another folder"));
     }
     if path.exists() && !path.is_file() || path.as_os_str() == raw::STDIN {
-        return Err(Failure::new(
-            format!("{name} is no file"),
-            "name a regular file, which gets its name when it is whole",
-        ));
+        return Err(Failure::new(format!("{name} is no regular file"), "give a regular file"));
     }
     Ok(())
 }

@@ -34,8 +34,8 @@ pub(super) fn of(out: &Path, files: &[PathBuf]) -> Result<Format, Failure> {
         "parquet" | "pq" => {
             if is_packed {
                 return Err(Failure::new(
-                    format!("{name}: a Parquet file is packed within"),
-                    "name it .parquet",
+                    format!("{name}: Parquet is compressed internally"),
+                    "give a name that ends in .parquet",
                 ));
             }
             if let Some(other) = other(Kind::Parquet) {
@@ -59,8 +59,8 @@ pub(super) fn of(out: &Path, files: &[PathBuf]) -> Result<Format, Failure> {
             let is_of_lines = OF_LINES.contains(&ending) || out.as_os_str() == STDIN;
             if OF_OTHERS.contains(&ending) || (!is_of_lines && other(Kind::Lines).is_some()) {
                 return Err(Failure::new(
-                    format!("{name}: what is in such a file is not known"),
-                    "name it .jsonl, or as the input is: .csv, .tsv, .parquet",
+                    format!("{name}: unknown output format"),
+                    "use the ending .jsonl, or that of the input: .csv, .tsv, .parquet",
                 ));
             }
             for (path, _) in files.iter().zip(&kinds).filter(|(_, kind)| **kind == Kind::Parquet) {
@@ -79,18 +79,18 @@ fn check_as_json(path: &Path, out: &Path) -> Result<(), Failure> {
     let lost = lost.join(", ");
     Err(Failure::new(
         format!(
-            "lines of JSON, which {} is to be, cannot hold all columns of {}: {lost}",
+            "{} as lines of JSON cannot hold all columns of {}: {lost}",
             out.display(),
             path.display()
         ),
-        "name a .parquet file: --out OUT.parquet copies rows as they are",
+        "use --out OUT.parquet, which copies rows unchanged",
     ))
 }
 
 fn cannot_hold(out: &Path, input: &Path, what: &str) -> Failure {
     Failure::new(
-        format!("{} is to be {what}, and {} is not", out.display(), input.display()),
-        "rows are copied as they are: name OUT as the input is, or .jsonl",
+        format!("{} would be {what}, but {} is not", out.display(), input.display()),
+        "give OUT the ending of the input, or .jsonl",
     )
 }
 
@@ -103,7 +103,7 @@ fn check_same_header(files: &[PathBuf]) -> Result<(), Failure> {
         if *first != header {
             return Err(Failure::new(
                 format!("{} and {} have different columns", of.display(), path.display()),
-                "write them to two files, the second run with --index; or to lines of JSON",
+                "write lines of JSON instead (--out OUT.jsonl), or deduplicate in two runs",
             ));
         }
     }

@@ -60,7 +60,7 @@ impl Packing {
 fn writing(path: &Path, error: &io::Error) -> Failure {
     Failure::new(
         format!("cannot write {}: {error}", path.display()),
-        "remove the cause and run the command again: it goes on where it was",
+        "fix the cause and run the command again: it continues where it stopped",
     )
 }
 

@@ -91,7 +91,7 @@ impl Archive {
 /// Identifies the input files, to detect changes; fails if stdin is given more than once.
 pub(super) fn input_files(paths: &[PathBuf]) -> Result<Option<Vec<InputFile>>, Failure> {
     if paths.iter().filter(|path| path.as_os_str() == STDIN).count() > 1 {
-        return Err(Failure::new("stdin (`-`) can be read only once", ""));
+        return Err(Failure::new("stdin (`-`) is given more than once", "give it once"));
     }
     InputFile::all(paths)
 }
@@ -180,11 +180,11 @@ impl Work {
             let whole = || Ledger::open(&folder, signature_bytes, state.ledger).map_err(failed);
             match if same { whole()? } else { None } {
                 Some(ledger) => {
-                    output::note(format!("going on with the run in {}", folder.display()));
+                    output::note(format!("continuing the run in {}", folder.display()));
                     return Ok(Self { folder, state, kept, ledger, stored: Instant::now(), lock });
                 }
                 None => output::note(format!(
-                    "the run in {} was of other input or options: starting from the beginning",
+                    "the run in {} had other input or options: starting from the beginning",
                     folder.display()
                 )),
             }
@@ -192,7 +192,12 @@ impl Work {
         empty(&folder).map_err(failed)?;
         let kept = Arc::new(Index::create(folder.join("kept"), &asked.params, options())?);
         let ledger = Ledger::open(&folder, signature_bytes, (0, 0)).map_err(failed)?;
-        let Some(ledger) = ledger else { return Err(Failure::new("the ledger is gone", "")) };
+        let Some(ledger) = ledger else {
+            return Err(Failure::new(
+                "the ledger in the work folder is missing",
+                "run the command again",
+            ));
+        };
         packed::discard(&asked.out);
         packed::discard(&asked.dropped);
         let (state, stored) = (State::new(plan), Instant::now());
@@ -324,7 +329,7 @@ fn empty(folder: &Path) -> io::Result<()> {
 fn working(folder: &Path, error: &io::Error) -> Failure {
     Failure::new(
         format!("cannot work in {}: {error}", folder.display()),
-        "remove the cause and run the command again; without that folder it starts from the \
+        "fix the cause and run the command again; without that folder it starts from the \
          beginning",
     )
 }

@@ -133,7 +133,7 @@ fn next(verdicts: &mut BufReader<impl std::io::Read>, work: &Work) -> Result<Ver
 
 pub(super) fn changed() -> Failure {
     Failure::new(
-        "the input has changed while it was read",
+        "the input changed while it was read",
         "run the command again: it starts from the beginning",
     )
 }

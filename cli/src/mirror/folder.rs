@@ -31,7 +31,7 @@ impl Folder {
         if canonical.as_ref().is_some_and(|path| !path.is_dir()) {
             return Err(Failure::new(
                 format!("{} is not a folder", path.display()),
-                "name the folder that the index is to follow; `nearkin add` takes files",
+                "give the folder to follow; to add single files, use `nearkin add`",
             ));
         }
         Ok(Self { path: path.to_path_buf(), key: key_of(path), canonical })

@@ -15,7 +15,7 @@ pub(super) fn watch(_: &mut Mirroring<'_>, _: &mut Output) -> Result<(), Failure
 
 fn missing() -> Failure {
     Failure::new(
-        "this nearkin was built without --watch",
-        "run it again and again, as by cron, or build it with the feature `watch`",
+        "this build of nearkin has no --watch",
+        "run the command periodically (cron), or build nearkin with the feature `watch`",
     )
 }

@@ -50,7 +50,7 @@ impl Mirroring<'_> {
         let all = scope.is_all() && ended.is_ok();
         if let Err(error) = self.told.write(all) {
             // Only a cache: without it, skipped files are read again.
-            output::note(format!("skipped files were not remembered: {error}"));
+            output::note(format!("cannot write the cache of skipped files: {error}"));
         }
         ended?;
         if scope.is_all() || counts.is_change() {
@@ -85,15 +85,15 @@ pub(super) fn check_not_empty(planned: &Plan, folder: &Folder, force: bool) -> R
     if planned.gone.iter().any(|(_, why)| *why == Gone::Ignored) {
         return Err(Failure::new(
             format!(
-                "every file of {} is ignored, and the index has {documents} of it",
+                "every file of {} is ignored, but the index has {documents} from it",
                 folder.path.display()
             ),
-            "see its ignore files, and the options of earlier runs (--hidden, --no-ignore); if \
-             that is meant, --force removes the documents",
+            "check the ignore files and the options of earlier runs (--hidden, --no-ignore); to \
+             remove the documents, give --force",
         ));
     }
     Err(Failure::new(
-        format!("{} holds no file, and the index has {documents} of it", folder.path.display()),
-        "is a disk not mounted? If the files are gone for good, --force removes the documents",
+        format!("{} holds no file, but the index has {documents} from it", folder.path.display()),
+        "check that the disk is mounted; to remove the documents, give --force",
     ))
 }

@@ -111,8 +111,7 @@ pub(crate) fn check_folder(
         if folder.holds_under_another_name(&key, memo.place) {
             return Err(Failure::new(
                 format!("the index has files of {here} under another name: {}", visible(&key)),
-                "keys are paths as given: name the folder as it was named before, from the \
-                 same place",
+                "give the folder as in earlier runs, from the same current directory",
             ));
         }
         of_another += u64::from(folder.is_there() && folder.holds(&key));
@@ -123,8 +122,8 @@ pub(crate) fn check_folder(
                 "{here} is not the folder that {} of the index came from",
                 counted(of_another, "document")
             ),
-            "run it where it was run before, or give the whole path and another index; if the \
-             folder was moved, --force takes it for the same",
+            "run the command from the earlier current directory, or use another index; if the \
+             folder was moved, give --force",
         ));
     }
     Ok(())

@@ -136,12 +136,12 @@ fn unread_rules(folder: &Path) -> Vec<String> {
                 let valid = std::str::from_utf8(&bytes).err()?.valid_up_to();
                 let line = bytes[..valid].split(|byte| *byte == b'\n').count();
                 Some(format!(
-                    "warning: {name} is not UTF-8 at line {line}: what is below does not count"
+                    "warning: {name} is not UTF-8 at line {line}: rules from there on are ignored"
                 ))
             }
             Err(_) if !path.is_file() => None,
             Err(error) => {
-                Some(format!("warning: {name} cannot be read ({error}): no rule of it counts"))
+                Some(format!("warning: {name} cannot be read ({error}): its rules are ignored"))
             }
         }
     };

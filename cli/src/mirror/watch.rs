@@ -119,7 +119,7 @@ pub(super) fn watch(mirroring: &mut Mirroring<'_>, output: &mut Output) -> Resul
     watcher.watch(&path, RecursiveMode::Recursive).map_err(|error| refused(&error))?;
     // The first pass may be interrupted by a signal; watching has not started yet.
     mirroring.pass(&Scope::All, output)?;
-    output::note(format!("watching {}; Ctrl-C ends it", path.display()));
+    output::note(format!("watching {} (stop it with Ctrl-C)", path.display()));
     let mut last = Instant::now();
     while !interrupt::came() {
         thread::sleep(PAUSE);
@@ -135,13 +135,13 @@ pub(super) fn watch(mirroring: &mut Mirroring<'_>, output: &mut Output) -> Resul
             }
             if !path.is_dir() {
                 return Err(Failure::new(
-                    format!("{} is not there any more, and cannot be watched", path.display()),
-                    "its documents stay; run the command again once it is back",
+                    format!("cannot watch {}: the folder is gone", path.display()),
+                    "its documents are kept; run the command again once it is back",
                 ));
             }
         }
     }
-    output::note("stopped; the index holds all that was printed");
+    output::note("stopped; all printed changes are stored");
     Ok(())
 }
 
@@ -151,8 +151,8 @@ fn lock(happened: &Mutex<Happened>) -> MutexGuard<'_, Happened> {
 
 fn refused(error: &notify::Error) -> Failure {
     Failure::new(
-        format!("the folder cannot be watched: {error}"),
-        "on Linux each folder takes a watch: raise `sysctl fs.inotify.max_user_watches`, or run \
-         without --watch, as by cron",
+        format!("cannot watch the folder: {error}"),
+        "on Linux raise `sysctl fs.inotify.max_user_watches` (one watch per folder), or run \
+         without --watch, periodically",
     )
 }

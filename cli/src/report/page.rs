@@ -31,7 +31,7 @@ fn script() -> String {
 /// The HTML page of the data.
 pub(super) fn html(data: &Data) -> Result<String, Failure> {
     let json = serde_json::to_string(data)
-        .map_err(|error| Failure::new(format!("the report cannot be written: {error}"), ""))?;
+        .map_err(|error| Failure::new(format!("cannot create the page: {error}"), ""))?;
     // The data is inserted last, so that placeholders inside it are not replaced.
     let mut page = TEMPLATE
         .replace("@STYLE_SHA256@", STYLE_SHA256)

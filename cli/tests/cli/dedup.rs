@@ -47,7 +47,7 @@ fn what_is_dropped_is_said_with_what_it_is_like() {
     let ran = scratch.run("dedup in.jsonl in.jsonl --out out.jsonl").ends_with(0).says(&[
         "skipped in.jsonl line 4: bad line (not JSON",
         "skipped in.jsonl line 5: empty",
-        "why is in out.jsonl.dropped.jsonl",
+        "reasons are in out.jsonl.dropped.jsonl",
     ]);
     // Byte for byte, each with an end.
     assert_eq!(text(&scratch, "out.jsonl"), [a, b].concat());
@@ -74,7 +74,7 @@ fn what_is_dropped_is_said_with_what_it_is_like() {
         [
             "10  lines read",
             "2  kept in out.jsonl",
-            "4  dropped: like a kept one",
+            "4  dropped: similar to a kept one",
             "4  skipped: 2 bad line, 2 empty",
         ]
     );
@@ -240,7 +240,7 @@ fn a_run_of_other_input_or_options_starts_from_the_beginning() {
     let strict = "dedup in.jsonl --out out.jsonl --strict";
     scratch.run(strict).ends_with(2).says(&[
         "--strict: stopped at in.jsonl line 101: bad line (there is no \"text\")",
-        "the same command goes on",
+        "the same command continues",
     ]);
     assert!(!scratch.path("out.jsonl").exists(), "it is not there before it is whole");
     assert!(scratch.path("out.jsonl.nearkin-work").exists());
@@ -268,9 +268,9 @@ fn what_cannot_be_asked_for_is_refused_before_anything_is_made() {
         ("dedup in.jsonl --out ./in.jsonl", "is an input"),
         ("dedup in.jsonl --out o --dropped in.jsonl", "is an input"),
         ("dedup in.jsonl --out o --dropped o", "same file"),
-        ("dedup in.jsonl --out o --dropped -", "is no file"),
-        ("dedup in.jsonl --out i", "is no file"),
-        ("dedup - - --out o", "only once"),
+        ("dedup in.jsonl --out o --dropped -", "is no regular file"),
+        ("dedup in.jsonl --out i", "is no regular file"),
+        ("dedup - - --out o", "more than once"),
         ("dedup typo.jsonl --out o", "typo.jsonl"),
         ("dedup /dev/null --out o", "cannot be read twice"),
         ("dedup in.jsonl --out o --index typo", "typo"),

@@ -97,7 +97,7 @@ fn an_export_that_was_cut_short_is_an_error_and_says_what_arrived() {
     let cut: Vec<&str> = lines.lines().take(4).collect();
     scratch.write("cut.jsonl", cut.join("\n"));
     let ran = scratch.run("import j cut.jsonl").ends_with(2);
-    ran.says(&["holds 3 documents, its first line says 5", "3 documents inserted", "cut short"]);
+    ran.says(&["holds 3 documents, its first line says 5", "3 documents inserted", "truncated"]);
     scratch.write("half.jsonl", &lines[..lines.len() - 30]);
     let ran = scratch.run("import k half.jsonl").ends_with(2);
     ran.says(&["half.jsonl line 6: ", "4 documents inserted"]);

@@ -427,6 +427,6 @@ fn watching_ends_where_the_folder_does_and_is_not_kept_awake_by_its_index() {
     let ran = Ran::new(std::process::Output { stderr: told.into_bytes(), ..output }).ends_with(2);
     assert_eq!(ran.stdout, "added     d/a\n");
     assert_eq!(ran.stderr.matches("file read").count(), 1, "{}", ran.stderr);
-    ran.says(&["watching d", "not there any more"]);
+    ran.says(&["watching d", "the folder is gone"]);
     assert_eq!(scratch.documents("e/i").len(), 1);
 }

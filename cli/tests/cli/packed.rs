@@ -68,7 +68,7 @@ fn damaged_packing_names_file_and_line_and_loses_nothing_before() {
         scratch.write(&name("cut"), [&bytes[..], &bytes[..whole / 2]].concat());
         scratch.write(&name("more"), [&bytes[..], b"garbage"].concat());
         scratch.write(&name("false"), "{}\n");
-        for (kind, said) in [("cut", "is cut short"), ("more", "something else behind")] {
+        for (kind, said) in [("cut", "is truncated"), ("more", "extra bytes follow")] {
             let ran = scratch.run(&format!("add {kind}{at} --jsonl {}", name(kind))).ends_with(2);
             ran.says(&[said, &name(kind), "after line ", "stored before that: 300 documents"]);
             let stats = scratch.run(&format!("stats {kind}{at} --json")).ends_with(0);

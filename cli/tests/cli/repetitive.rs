@@ -30,7 +30,7 @@ fn dedup_marks_counts_and_names_them_and_says_what_to_do() {
     assert_eq!(ran.stderr.matches("repetitive: ").count(), 5, "the first ones: {}", ran.stderr);
     ran.says(&[
         "repetitive: in.jsonl line 2: 898 shingles, only 125 different",
-        "9 texts repeat few different shingles",
+        "9 texts repeat few distinct shingles",
         "--shingles words:9",
         "--bag",
     ]);

@@ -75,7 +75,7 @@ fn known_pairs_choose_the_threshold_and_are_counted() {
 fn what_is_wrong_is_said() {
     let scratch = Scratch::with_licences();
     scratch.write("known.tsv", "docs/MIT.txt\tnowhere\n");
-    scratch.run("tune --known known.tsv").ends_with(2).says(&["there are none", "tune docs"]);
+    scratch.run("tune --known known.tsv").ends_with(2).says(&["none are given", "tune docs"]);
     scratch.run("tune docs --known known.tsv").ends_with(2).says(&["none of the 1 pair"]);
     scratch.write("bad.tsv", "a\tb\nonly one\n");
     scratch.run("tune docs --known bad.tsv").ends_with(2).says(&["after 1 pair", "a tab between"]);
