@@ -46,7 +46,7 @@ pub(crate) use child::if_asked;
 pub(crate) use pdf::read_by as read_pdf_by;
 
 /// Raised whenever a file's text may come out differently: then everything is read again.
-const VERSION: u16 = 3;
+const VERSION: u16 = 4;
 
 /// What texts are made with: the same files give the same texts while this is equal.
 pub(crate) fn maker() -> u16 {

@@ -11,12 +11,27 @@ use super::html;
 use super::zipped::{self, Archive};
 use crate::raw::{DOCUMENT_BYTES_MAX, Reason};
 
-/// The text of all pages.
-pub(crate) fn text(mut archive: Archive) -> Result<String, Reason> {
+/// What makes an archive a book: it names the file that lists the pages.
+const CONTAINER: &str = "META-INF/container.xml";
+
+/// The folder of an archive that is a book; none of one that holds no book, or several.
+pub(super) fn folder(archive: &Archive) -> Option<String> {
+    if archive.index_for_name(CONTAINER).is_some() {
+        return Some(String::new());
+    }
+    let mut folders = archive.file_names().filter_map(Result::ok).filter_map(|name| {
+        let folder = name.strip_suffix(CONTAINER)?;
+        folder.ends_with('/').then(|| folder.to_owned())
+    });
+    folders.next().filter(|_| folders.next().is_none())
+}
+
+/// The text of all pages of the book in a folder of an archive.
+pub(super) fn text(mut archive: Archive, folder: &str) -> Result<String, Reason> {
     let failed = |what: String| super::format::failed("EPUB", what);
     let mut left = DOCUMENT_BYTES_MAX;
     let mut text = String::new();
-    for page in pages(&mut archive, &mut left).map_err(failed)? {
+    for page in pages(&mut archive, folder, &mut left).map_err(failed)? {
         let bytes = zipped::bytes_of(&mut archive, &page, &mut left).map_err(failed)?;
         text.push_str(&html::text(bytes)?);
         text.push('\n');
@@ -25,15 +40,15 @@ pub(crate) fn text(mut archive: Archive) -> Result<String, Reason> {
 }
 
 /// The names of the pages.
-fn pages(archive: &mut Archive, left: &mut usize) -> Result<Vec<String>, String> {
-    let container = zipped::part(archive, "META-INF/container.xml", left)?;
+fn pages(archive: &mut Archive, folder: &str, left: &mut usize) -> Result<Vec<String>, String> {
+    let container = zipped::part(archive, &format!("{folder}{CONTAINER}"), left)?;
     let mut root = None;
     elements(&container, |name, element| {
         if name == "rootfile" && root.is_none() {
             root = attribute(element, "full-path");
         }
     })?;
-    let root = root.ok_or("it names no root file")?;
+    let root = format!("{folder}{}", root.ok_or("it names no root file")?);
     let folder = root.rfind('/').map_or("", |end| &root[..=end]);
     let (mut hrefs, mut pages) = (HashMap::new(), Vec::new());
     elements(&zipped::part(archive, &root, left)?, |name, element| match name {

@@ -17,7 +17,8 @@ enum Kind {
     Word,
     Slides,
     OpenDocument,
-    Epub,
+    /// In this folder of the archive, mostly at its root.
+    Epub(String),
     /// Something that is not read, and what it is.
     Other(&'static str),
 }
@@ -31,14 +32,16 @@ impl Kind {
             (true, ..) => Self::Word,
             (_, true, ..) => Self::Slides,
             (_, _, true, _) => Self::Other("a spreadsheet (.xlsx): save its sheets as CSV"),
-            (.., "application/epub+zip") => Self::Epub,
+            (.., "application/epub+zip") => Self::Epub(String::new()),
             (.., "application/vnd.oasis.opendocument.spreadsheet") => {
                 Self::Other("a spreadsheet (.ods): save its sheets as CSV")
             }
             (.., kind) if kind.starts_with("application/vnd.oasis.opendocument.") => {
                 Self::OpenDocument
             }
-            _ => Self::Other("a ZIP archive: unpack it"),
+            // Not every program that packs books writes their kind, or puts them at the root.
+            _ => super::epub::folder(archive)
+                .map_or(Self::Other("a ZIP archive: unpack it"), Self::Epub),
         }
     }
 }
@@ -49,7 +52,7 @@ pub(crate) fn text(bytes: Vec<u8>) -> Result<String, Reason> {
     let mut archive = archive.map_err(|error| failed("ZIP", error))?;
     match Kind::of(&mut archive) {
         Kind::Other(what) => Err(Reason::Format(what.to_owned())),
-        Kind::Epub => super::epub::text(archive),
+        Kind::Epub(folder) => super::epub::text(archive, &folder),
         Kind::Word => word(&mut archive).map_err(|error| failed("Word", error)),
         Kind::Slides => slides(&mut archive).map_err(|error| failed("PowerPoint", error)),
         Kind::OpenDocument => {
@@ -72,9 +75,10 @@ fn open_document(archive: &mut Archive) -> Result<String, String> {
 
 const WORD: Text<'_> = Text {
     paragraphs: &["p", "tr"],
-    spaces: &["tab", "br", "cr", "tc"],
+    spaces: &["tab", "br", "cr", "tc", "txbxContent"],
     texts: &["t"],
-    skipped: &["del", "moveFrom"],
+    // A text box is there twice: as Word draws it now, and for Word before 2010.
+    skipped: &["del", "moveFrom", "Fallback"],
 };
 
 fn word(archive: &mut Archive) -> Result<String, String> {

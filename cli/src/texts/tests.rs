@@ -186,27 +186,67 @@ fn office_documents_are_what_a_person_reads() {
     }
 }
 
-#[cfg(all(feature = "office", feature = "html"))]
+#[cfg(feature = "office")]
 #[test]
-fn epub_is_read_in_the_order_of_its_pages() {
+fn a_text_box_is_read_once() {
+    let box_of = |text: &str| format!("<w:txbxContent><w:p><w:t>{text}</w:t></w:p></w:txbxContent>");
+    let word = format!(
+        "<w:document xmlns:w='x'><w:p><w:t>before</w:t><mc:AlternateContent xmlns:mc='y'>\
+         <mc:Choice>{}</mc:Choice><mc:Fallback>{}</mc:Fallback></mc:AlternateContent></w:p>\
+         <w:tbl><w:tr><w:tc><w:t>a cell</w:t></w:tc></w:tr></w:tbl></w:document>",
+        box_of("in a box"),
+        box_of("in a box")
+    );
+    assert_eq!(words("a.docx", &zip_of(&[("word/document.xml", &word)])), "before in a box a cell");
+}
+
+/// A book of two pages, packed so.
+#[cfg(all(feature = "office", feature = "html"))]
+fn book(kind: Option<&str>, folders: &[&str]) -> Vec<u8> {
     let page = |text: &str| format!("<html><head><title>t</title></head><p>{text}</p></html>");
-    let book = zip_of(&[
-        ("mimetype", "application/epub+zip"),
+    let pages = [
         (
             "META-INF/container.xml",
-            "<container><rootfiles><rootfile full-path='O/c.opf'/></rootfiles></container>",
+            "<container><rootfiles><rootfile full-path='O/c.opf'/></rootfiles></container>"
+                .to_owned(),
         ),
         (
             "O/c.opf",
             "<package><manifest><item id='b' href='b%20c.xhtml'/><item id='a' href='x/a.xhtml'/>\
              <item id='c' href='b%20c.xhtml#part'/><item id='n' href='nav.xhtml'/></manifest>\
-             <spine><itemref idref='a'/><itemref idref='c'/><itemref idref='b'/></spine></package>",
+             <spine><itemref idref='a'/><itemref idref='c'/><itemref idref='b'/></spine></package>"
+                .to_owned(),
         ),
-        ("O/b c.xhtml", &page("second")),
-        ("O/x/a.xhtml", &page("first")),
-        ("O/nav.xhtml", &page("no")),
-    ]);
+        ("O/b c.xhtml", page("second")),
+        ("O/x/a.xhtml", page("first")),
+        ("O/nav.xhtml", page("no")),
+    ];
+    let mut parts: Vec<(String, &str)> = Vec::new();
+    for folder in folders {
+        parts.extend(kind.map(|kind| (format!("{folder}mimetype"), kind)));
+        parts.extend(pages.iter().map(|(name, text)| (format!("{folder}{name}"), text.as_str())));
+    }
+    zip_of(&parts.iter().map(|(name, text)| (name.as_str(), *text)).collect::<Vec<_>>())
+}
+
+#[cfg(all(feature = "office", feature = "html"))]
+#[test]
+fn epub_is_read_in_the_order_of_its_pages() {
+    let book = book(Some("application/epub+zip"), &[""]);
     assert_eq!(words("a.epub", &book), "first second");
+}
+
+#[cfg(all(feature = "office", feature = "html"))]
+#[test]
+fn a_book_that_says_not_what_it_is_or_lies_in_a_folder_is_read() {
+    let kind = Some("application/epub+zip");
+    for (kind, folder) in [(None, ""), (None, "epub/"), (kind, "epub/"), (Some("no"), "")] {
+        assert_eq!(words("a.epub", &book(kind, &[folder])), "first second", "{kind:?} {folder}");
+    }
+    // Several books are an archive of books, and a file of a similar name is none.
+    assert!(detail("a.zip", &book(None, &["one/", "two/"])).contains("a ZIP archive"));
+    let other = zip_of(&[("a/NOT-META-INF/container.xml", "<x/>")]);
+    assert!(detail("a.zip", &other).contains("a ZIP archive"));
 }
 
 #[cfg(feature = "rtf")]
