@@ -27,14 +27,16 @@ pub(crate) fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
     crate::threads::start_pool()?;
     let folders = folders(args)?;
-    let files = files(args, &folders)?;
+    args.script.as_deref().map_or(Ok(()), script::check)?;
+    let mut files = files(args, &folders)?;
     let exact = exact::groups(&files)?;
     let groups = if args.exact {
         Groups::new(exact, Vec::new())
     } else {
         let paths: Vec<_> = folders.iter().map(|folder| folder.path.as_path()).collect();
         let Cached { index, place, _scratch } = cache::open(args, &paths)?;
-        let index = mirror::follow(index, &place, &paths, args.hidden)?;
+        let (index, skipped) = mirror::follow(index, &place, &paths, args.hidden)?;
+        files.skipped = skipped;
         let near = groups::near(&index, &files, &exact, args.threshold)?;
         index.close()?;
         Groups::new(exact, near)

@@ -5,6 +5,7 @@
 mod add;
 mod added;
 mod admit;
+mod allocator;
 mod args;
 mod checkpoint;
 mod clusters;
@@ -76,6 +77,9 @@ fn main() -> ExitCode {
         return ended;
     }
     let args = Args::parse();
+    if matches!(args.command, Command::Mirror(_) | Command::Dups(_)) {
+        allocator::give_back_at_once();
+    }
     if let Some(command) = args.pdf_command {
         texts::read_pdf_by(command);
     }

@@ -19,7 +19,7 @@ mod watch;
 #[cfg(not(feature = "watch"))]
 use no_watch as watch;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
@@ -93,14 +93,15 @@ fn rules(args: &Mirror) -> Rules {
     }
 }
 
-/// Makes an index follow folders without a word; what gives no text is left out.
+/// Makes an index follow folders, and counts what gives no text by the kind of reason.
 pub(crate) fn follow(
     index: Index,
     place: &Path,
     folders: &[&Path],
     hidden: bool,
-) -> Result<Index, Failure> {
+) -> Result<(Index, BTreeMap<&'static str, u64>), Failure> {
     let params = index.params().clone();
+    let mut skipped = BTreeMap::new();
     let rules = Rules { hidden, no_ignore: true, index: fs::canonicalize(place).ok() };
     let store = Store::Index(index);
     for path in folders {
@@ -117,11 +118,14 @@ pub(crate) fn follow(
             silent: true,
         };
         carry_out(run, planned, &params)?;
+        for (kind, files) in counts.kinds {
+            *skipped.entry(kind).or_default() += files;
+        }
         // Only a cache: what it would have said is found out again.
         let _ = told.write(true);
     }
     match store {
-        Store::Index(index) => Ok(index),
+        Store::Index(index) => Ok((index, skipped)),
         Store::Dry(_) => Err(Failure::new("the index was not changed", "")),
     }
 }

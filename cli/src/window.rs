@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// More bytes than these are in work only if they are one document.
-const BYTES_MAX: usize = 32 << 20;
+const BYTES_MAX: usize = 16 << 20;
 
 /// Smaller documents are not counted: their number is bounded anyway.
 const COUNTED: usize = 64 << 10;

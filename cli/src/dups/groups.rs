@@ -31,6 +31,8 @@ pub(super) struct Files {
     pub(super) empty: u64,
     /// Further names of files that were met before.
     pub(super) links: u64,
+    /// Files whose texts were not compared, by the kind of reason.
+    pub(super) skipped: BTreeMap<&'static str, u64>,
 }
 
 /// Some files, the one that stays first.

@@ -1,12 +1,34 @@
 //! A shell script that would remove copies, or replace them by hard links. It is never run here.
 
-use std::fs;
-use std::io::{self, BufWriter, Write};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read as _, Write};
 use std::path::Path;
 
 use super::groups::{Files, Group, Groups};
 use crate::exchange::Target;
 use crate::failure::Failure;
+
+/// How each script begins.
+const HEAD: &str = "#!/bin/sh\n# Written by `nearkin dups`: ";
+
+/// An error if another file than such a script would be replaced.
+pub(super) fn check(path: &Path) -> Result<(), Failure> {
+    if !path.is_file() {
+        return Ok(());
+    }
+    let mut head = vec![0; HEAD.len()];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    match read {
+        Ok(()) if head == HEAD.as_bytes() => Ok(()),
+        Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
+            Err(Failure::reading(path, &error))
+        }
+        _ => Err(Failure::new(
+            format!("{} is there, and no script of `nearkin dups`", path.display()),
+            "name another file for --script, or remove that one",
+        )),
+    }
+}
 
 pub(super) fn write(path: &Path, link: bool, groups: &Groups, all: &Files) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::writing(path, &error);
@@ -20,8 +42,7 @@ pub(super) fn write(path: &Path, link: bool, groups: &Groups, all: &Files) -> Re
 
 fn print(out: &mut impl Write, link: bool, groups: &Groups, all: &Files) -> io::Result<()> {
     let what = if link { "replaces copies by hard links" } else { "removes copies" };
-    writeln!(out, "#!/bin/sh")?;
-    writeln!(out, "# Written by `nearkin dups`: {what}. Read it before you run it.")?;
+    writeln!(out, "{HEAD}{what}. Read it before you run it.")?;
     writeln!(out, "# A copy is compared with the file that stays once more, byte for byte.")?;
     let change = if link { "ln -f -- \"$1\" \"$2\"" } else { "rm -- \"$2\"" };
     writeln!(out, "copy() {{\n  if cmp -s -- \"$1\" \"$2\"; then {change}")?;

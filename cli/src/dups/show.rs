@@ -1,5 +1,7 @@
 //! How groups are printed.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::groups::{Files, Group, Groups};
@@ -25,7 +27,7 @@ struct GroupObject<'a> {
 }
 
 #[derive(Serialize)]
-struct TotalsObject {
+struct TotalsObject<'a> {
     files: u64,
     exact_groups: u64,
     exact_copies: u64,
@@ -33,6 +35,8 @@ struct TotalsObject {
     near_groups: u64,
     near_copies: u64,
     near_bytes_freed: u64,
+    /// By the kind of reason: files whose texts were not compared.
+    texts_not_read: &'a BTreeMap<&'static str, u64>,
 }
 
 /// Files beside those that stay, and their bytes.
@@ -67,6 +71,7 @@ pub(super) fn show(
             near_groups: near.len() as u64,
             near_copies,
             near_bytes_freed: near_bytes,
+            texts_not_read: &files.skipped,
         })?;
     }
     output.flush()?;
@@ -84,16 +89,26 @@ pub(super) fn show(
     line(exact_copies, "exact copies", exact, exact_bytes);
     if !args.exact {
         line(near_copies, "near-copies", near, near_bytes);
+        let unread: u64 = files.skipped.values().sum();
+        if unread > 0 {
+            let kinds = files.skipped.iter().map(|(kind, n)| format!("{} {kind}", grouped(*n)));
+            let kinds = kinds.collect::<Vec<_>>().join(", ");
+            let unread = counted(unread, "file");
+            output::note(format!(
+                "{unread} not compared by text: {kinds} (--no-cache --verbose names them)"
+            ));
+        }
     }
     Ok(())
 }
 
 fn left_out(files: &Files) -> String {
     let mut text = String::new();
-    for (count, what) in [(files.empty, "empty"), (files.links, "hard links to them")] {
-        if count > 0 {
-            text.extend([", ", &grouped(count), " ", what]);
-        }
+    if files.empty > 0 {
+        text.extend([", ", &grouped(files.empty), " empty"]);
+    }
+    if files.links > 0 {
+        text.extend([", ", &counted(files.links, "more hard link"), " to one of them"]);
     }
     text
 }

@@ -75,7 +75,7 @@ pub(crate) struct Run<'a> {
     pub(crate) output: &'a mut Output,
     /// Most near-duplicates to name.
     pub(crate) limit: usize,
-    /// Nothing is told of any file.
+    /// Nothing is told of any file but, with `--verbose`, why it was skipped.
     pub(crate) silent: bool,
 }
 
@@ -98,7 +98,7 @@ impl Run<'_> {
             Unit::Documents,
             Some(to_read.len() as u64),
         );
-        if !self.silent {
+        if !self.silent || output::is_verbose() {
             skips.note(&skipped, &progress);
         }
         self.remove(&gone)?;
@@ -181,7 +181,7 @@ impl Run<'_> {
             }
         }
         self.store.write(&batch)?;
-        if !self.silent {
+        if !self.silent || output::is_verbose() {
             skips.note(&skipped, progress);
         }
         self.say(said, pending)

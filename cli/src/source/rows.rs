@@ -296,7 +296,9 @@ impl Column {
                 continue;
             };
             if repeated.get(at).is_none_or(|again| *again == 0) {
-                rows.push(Value::Array(Vec::new()));
+                // One level below an item the list is there and empty; further below there is none.
+                let is_there = *level >= item - 1;
+                rows.push(if is_there { Value::Array(Vec::new()) } else { Value::Null });
             }
             if *level >= item
                 && let Some(Value::Array(items)) = rows.last_mut()
@@ -394,7 +396,7 @@ mod tests {
         write(&path);
         let all = "{\"id\":\"a\",\"text\":\"one\",\"number\":1,\"items\":[\"x\",null],\
             \"plain\":[],\"share\":0.5}\n\
-            {\"id\":\"b\\n\",\"text\":null,\"number\":4294967295,\"items\":[],\"plain\":[-7,8],\
+            {\"id\":\"b\\n\",\"text\":null,\"number\":4294967295,\"items\":null,\"plain\":[-7,8],\
             \"share\":null}\n\
             {\"id\":\"c\",\"text\":\"two\",\"number\":3,\"items\":[],\"plain\":[9],\
             \"share\":2.0}\n";

@@ -1,8 +1,7 @@
 //! What a process that reads formats may take. On Unix the system holds it to that; what the
 //! system does not limit is not limited.
 
-/// The file itself, of `length` bytes, does not count: twice, since the buffer that it is read into
-/// grows.
+/// The file itself, of `length` bytes, does not count.
 #[cfg(unix)]
 pub(super) fn set(memory: u64, seconds: u64, length: u64) {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -16,7 +15,7 @@ pub(super) fn set(memory: u64, seconds: u64, length: u64) {
     let taken = processor_ms().unwrap_or(0) / 1_000;
     limit(Resource::Cpu, taken.saturating_add(seconds).saturating_add(1));
     if let Some(taken) = allocated() {
-        limit(Resource::Data, taken.saturating_add(memory).saturating_add(2 * length));
+        limit(Resource::Data, taken.saturating_add(memory).saturating_add(length));
     }
     limit(Resource::Core, 0);
 }

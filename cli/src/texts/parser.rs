@@ -23,8 +23,9 @@ const SECONDS: u64 = 30;
 const CLOCK_TIME_MAX: Option<Duration> =
     if cfg!(unix) { None } else { Some(Duration::from_secs(600)) };
 
-/// All that parsers may allocate at the same time, and one that is alone.
-const MEMORY_MAX: u64 = 192 << 20;
+/// All that parsers may allocate at the same time, and one that is alone: half of what a command
+/// may take.
+const MEMORY_MAX: u64 = 128 << 20;
 
 /// What a parser may allocate that reads a small file at the same time as others.
 const MEMORY_OF_SMALL: u64 = 8 << 20;
@@ -154,6 +155,8 @@ impl Process {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         // Its time and memory are those of one thread; what it does not use is no one's.
         command.env("RAYON_NUM_THREADS", "1").env("MIMALLOC_ARENA_RESERVE", "0");
+        let (option, at_once) = crate::allocator::OPTION;
+        command.env(option, at_once);
         // Out of memory, a backtrace would find none either, and wait for its own lock.
         command.env("RUST_BACKTRACE", "0").env_remove("RUST_LIB_BACKTRACE");
         // A signal from the terminal is for this process, which ends that one.

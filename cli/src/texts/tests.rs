@@ -189,7 +189,8 @@ fn office_documents_are_what_a_person_reads() {
 #[cfg(feature = "office")]
 #[test]
 fn a_text_box_is_read_once() {
-    let box_of = |text: &str| format!("<w:txbxContent><w:p><w:t>{text}</w:t></w:p></w:txbxContent>");
+    let box_of =
+        |text: &str| format!("<w:txbxContent><w:p><w:t>{text}</w:t></w:p></w:txbxContent>");
     let word = format!(
         "<w:document xmlns:w='x'><w:p><w:t>before</w:t><mc:AlternateContent xmlns:mc='y'>\
          <mc:Choice>{}</mc:Choice><mc:Fallback>{}</mc:Fallback></mc:AlternateContent></w:p>\

@@ -52,7 +52,9 @@ impl Request {
         let (memory, seconds) = (read_number(from)?, read_number(from)?);
         let length = read_number(from)?;
         limit(memory, seconds, length);
-        Ok(Some(Self { format, memory, seconds, bytes: read_bytes(from, length)? }))
+        // In one piece: a buffer that grows takes twice as much. The other process is no parser.
+        let bytes = Vec::with_capacity(usize::try_from(length.min(BYTES_MAX)).unwrap_or(0));
+        Ok(Some(Self { format, memory, seconds, bytes: read_bytes(from, length, bytes)? }))
     }
 }
 
@@ -78,7 +80,8 @@ pub(super) fn read_reply(from: &mut impl BufRead) -> io::Result<Result<String, R
     pass_over_to_mark(from)?;
     let kind = read_number(from)?;
     let length = read_number(from)?;
-    let text = String::from_utf8(read_bytes(from, length)?).map_err(|_| damaged("the text"))?;
+    let text = String::from_utf8(read_bytes(from, length, Vec::new())?)
+        .map_err(|_| damaged("the text"))?;
     Ok(match kind {
         0 => Ok(text),
         1 => Err(Reason::Binary(text)),
@@ -112,11 +115,10 @@ fn read_number(from: &mut impl Read) -> io::Result<u64> {
     Ok(u64::from_le_bytes(number))
 }
 
-fn read_bytes(from: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {
+fn read_bytes(from: &mut impl Read, length: u64, mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
     if length > BYTES_MAX {
         return Err(damaged("a length"));
     }
-    let mut bytes = Vec::new();
     let read = from.take(length).read_to_end(&mut bytes)?;
     if read as u64 == length { Ok(bytes) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }

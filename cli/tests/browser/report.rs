@@ -441,16 +441,21 @@ fn pictures() {
     };
     let scratch = Scratch::new();
     let page = scratch.archive();
-    browser.open(&page, (1_200, 1_000), "light");
+    browser.open(&page, (1_280, 1_000), "light");
     save(&mut browser, "report.png");
-    browser.value("document.getElementById('similarity').scrollIntoView({behavior: 'instant'})");
+    browser.value(
+        "for (const folded of document.querySelectorAll('details')) folded.open = true; \
+         document.getElementById('similarity').scrollIntoView({behavior: 'instant'})",
+    );
     save(&mut browser, "report-charts.png");
     let pair = "document.querySelectorAll('button.row')[4].click(); \
                 document.querySelector('#cluster').scrollIntoView({behavior: 'instant'})";
     browser.value(pair);
     save(&mut browser, "report-pair.png");
-    browser.open(&page, (1_200, 1_000), "dark");
+    browser.open(&page, (1_280, 1_000), "dark");
     save(&mut browser, "report-dark.png");
+    browser.open(&page, (390, 844), "dark");
+    save(&mut browser, "report-narrow-dark.png");
     browser.open(&page, (390, 844), "light");
     save(&mut browser, "report-narrow.png");
     browser.value(pair);

@@ -167,3 +167,31 @@ fn the_api_is_a_page_to_read() {
                 .filter((hash) => !document.getElementById(hash.slice(1)))";
     assert_eq!(browser.value(dead), json!([]));
 }
+
+/// For the documentation, where `NEARKIN_PICTURES` names a folder.
+#[test]
+fn pictures_of_the_page() {
+    let Some(folder) = std::env::var_os("NEARKIN_PICTURES").filter(|folder| !folder.is_empty())
+    else {
+        return;
+    };
+    let Some(mut browser) = Browser::start() else { return };
+    let scratch = documents();
+    let server = Server::start(&scratch, "i --texts --from all.jsonl");
+    for (name, window, theme) in [
+        ("serve.png", (1_280, 1_000), "light"),
+        ("serve-dark.png", (1_280, 1_000), "dark"),
+        ("serve-narrow.png", (390, 844), "light"),
+        ("serve-narrow-dark.png", (390, 844), "dark"),
+    ] {
+        browser.visit(&server.url, window, theme);
+        browser.wait_for("document.getElementById('title').textContent === 'i'");
+        browser.value("document.getElementById('by-key').click()");
+        browser.value("document.getElementById('key').value = 'letters/one.txt'");
+        find(&mut browser);
+        browser.value("document.querySelector('.hits button').click()");
+        browser.wait_for("document.querySelector('#pair table') !== null");
+        browser.value("scrollTo({top: 0, behavior: 'instant'})");
+        std::fs::write(std::path::Path::new(&folder).join(name), browser.picture()).unwrap();
+    }
+}

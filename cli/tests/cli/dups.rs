@@ -49,7 +49,7 @@ fn copies_and_near_copies_are_told_apart() {
     assert_eq!((&totals["exact_copies"], &totals["near_copies"]), (&2.into(), &1.into()));
     let ran = scratch.run("dups d").ends_with(0);
     assert!(ran.stdout.starts_with("exact  2 files, 97.7 KiB could be freed\n  d/a.png\n"));
-    ran.says(&["7 files looked at, 2 empty, 1 hard links", "2 exact copies in 2 groups"]);
+    ran.says(&["7 files looked at, 2 empty, 1 more hard link", "2 exact copies in 2 groups"]);
     // By the index of the first run, from elsewhere, and after a change.
     let mut command = scratch.command(&["dups", ".", "--json"]);
     let ran = Ran::new(command.current_dir(scratch.path("d")).output().unwrap()).ends_with(0);
@@ -124,4 +124,35 @@ fn against_a_folder_whose_files_stay() {
     let copies: Vec<_> = script.lines().filter(|line| line.starts_with("copy '")).collect();
     assert!(copies.len() == 1 && copies[0].ends_with("d/b.png'"), "{script}");
     scratch.run("dups d --against d/sub").ends_with(2).says(&["overlap"]);
+}
+
+#[test]
+fn files_that_are_not_compared_by_text_are_counted_and_named() {
+    let scratch = with_copies();
+    scratch.write("d/broken.txt.gz", b"\x1f\x8b\x08\0broken");
+    let expected = "6 files not compared by text: 3 binary, 2 empty, 1 parser failed";
+    scratch.run("dups d").ends_with(0).says(&[expected]);
+    // The same when it is remembered.
+    scratch.run("dups d").ends_with(0).says(&[expected]);
+    let ran = scratch.run("dups d --no-cache --verbose").ends_with(0);
+    ran.says(&["d/broken.txt.gz: parser failed", "b.png: binary"]);
+    let (_, totals) = dups(&scratch, "d");
+    assert_eq!(totals["texts_not_read"]["parser failed"], 1);
+    let ran = scratch.run("dups d --exact").ends_with(0);
+    assert!(!ran.stderr.contains("not compared by text"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_script_replaces_no_file_but_another_script() {
+    let scratch = with_copies();
+    for name in ["d/one", "d/empty 1"] {
+        let before = fs::read(scratch.path(name)).unwrap();
+        let mut command = scratch.command(&["dups", "d", "--script", name]);
+        let ran = Ran::new(command.output().unwrap()).ends_with(2);
+        ran.says(&["is there, and no script of `nearkin dups`", "name another file"]);
+        assert_eq!(fs::read(scratch.path(name)).unwrap(), before);
+    }
+    for _ in 0..2 {
+        scratch.run("dups d --script clean.sh").ends_with(0);
+    }
 }
