@@ -1,7 +1,6 @@
 //! Maintenance: one due step at a time, and who takes it.
 
 use crate::format::wal::{RecordBuilder, RecordKind};
-use crate::index::ahead::Ahead;
 use crate::index::core::Core;
 use crate::index::durable::Mark;
 use crate::index::event::Event;
@@ -10,6 +9,7 @@ use crate::index::options::{Durability, Maintenance, Options};
 #[cfg(not(all(shuttle, test)))]
 use crate::index::pool::Seat;
 use crate::index::read::Maintained;
+use crate::index::warm_up::WarmUp;
 use crate::sync::thread::{self, JoinHandle};
 use crate::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::wal::Reserve;
@@ -148,7 +148,7 @@ impl Background {
     pub(crate) fn start(core: &Arc<Core>) -> std::io::Result<Self> {
         let server = match core.options.maintenance {
             Maintenance::Inline => {
-                core.ask_for_directories(|_| true);
+                core.request_directories(|_| true);
                 Server::Writers
             }
             #[cfg(not(all(shuttle, test)))]
@@ -214,9 +214,9 @@ impl Drop for Background {
 }
 
 fn run(core: &Weak<Core>, patience: Duration) {
-    let mut ahead = Ahead::default();
+    let mut ahead = WarmUp::default();
     if let Some(core) = core.upgrade() {
-        core.ask_for_directories(|_| !core.alarm.stopping());
+        core.request_directories(|_| !core.alarm.stopping());
     }
     while let Some(core) = core.upgrade() {
         let walked = ahead.go_on(&core, patience);

@@ -3,7 +3,6 @@
 
 mod admit;
 mod adopt;
-mod ahead;
 mod batch;
 mod copy;
 mod core;
@@ -34,6 +33,7 @@ pub(crate) mod tests;
 pub(crate) mod tests;
 mod unwind;
 mod view;
+mod warm_up;
 mod write;
 
 pub use admit::{Admission, Admit, Decision, Keep, Newcomer};

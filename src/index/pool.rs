@@ -7,10 +7,10 @@
 //! A forked child has a copy of the pool but none of its threads, and the copy's lock may be held
 //! for ever. Each process therefore has a pool of its own, found without a lock.
 
-use crate::index::ahead::Ahead;
 use crate::index::core::Core;
 use crate::index::maintain::{TURN, patience};
 use crate::index::read::Maintained;
+use crate::index::warm_up::WarmUp;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::thread::{self, ThreadId};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -78,7 +78,7 @@ enum Phase {
 /// What a thread needs for a step of one index.
 struct Work {
     core: Weak<Core>,
-    ahead: Ahead,
+    ahead: WarmUp,
     patience: Duration,
     /// When maintenance looks after the index unasked.
     due: Instant,
@@ -116,7 +116,7 @@ impl Seat {
         state.next_number += 1;
         let work = Work {
             core: Arc::downgrade(core),
-            ahead: Ahead::default(),
+            ahead: WarmUp::default(),
             patience,
             due: now + patience,
             epoch: *state.epoch.get_or_insert(now),
@@ -352,7 +352,7 @@ impl Work {
 
     fn step_of(&mut self, core: &Core) -> Next {
         if !std::mem::replace(&mut self.has_asked, true) {
-            core.ask_for_directories(|_| !core.alarm.stopping());
+            core.request_directories(|_| !core.alarm.stopping());
             return Next::Ready;
         }
         let Some(was_rung) = core.alarm.take() else { return Next::Gone };

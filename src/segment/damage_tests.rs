@@ -1,6 +1,5 @@
 //! Tests of damage: an error or the exact answer, never a panic, never a wrong answer.
 
-use super::first_touch::FirstTouch;
 use super::forge::{footer_of, repair};
 use super::tests::{MODES, Model, Place, Random, problems, shape};
 use super::*;
@@ -356,12 +355,12 @@ fn read_in_every_way(open: &dyn Fn(ReadMode) -> Segment, block: usize, is_damage
         assert_eq!(read.map_err(corrupt).is_err(), is_damaged, "block {block}, {mode:?}");
     }
     let unchecked = open(ReadMode::Mmap);
-    unchecked.blocks.ask_first(at, 8, &mut FirstTouch::Take);
-    let mut noted = FirstTouch::of(usize::MAX);
-    unchecked.blocks.ask_first(at, 8, &mut noted);
-    unchecked.check_noted(&mut noted);
-    unchecked.check_ahead(block + 1, &mut Vec::new());
-    assert_eq!(unchecked.is_checked(block), !is_damaged, "block {block}");
+    unchecked.warm_up(block + 1);
+    assert_eq!(unchecked.is_verified(block), !is_damaged, "block {block}");
+    let unchecked = open(ReadMode::Mmap);
+    let check = unchecked.blocks.check_extents(std::iter::once((at + 8, 8)));
+    assert_eq!(check.map_err(corrupt).is_err(), is_damaged, "block {block}");
+    assert_eq!(unchecked.is_verified(block), !is_damaged, "block {block}");
 }
 
 #[test]

@@ -3,18 +3,16 @@
 //! Knows keys, signatures and bands as bytes. Knows nothing of the WAL, the memtable, the catalog
 //! or queries; `docs/FILE_FORMAT.md` says what the bytes are.
 
-mod ahead;
+mod block_check;
 mod blocks;
 mod builder;
-mod checked;
 #[cfg(test)]
 mod damage_tests;
 mod dead;
-mod ends;
-mod entries;
-mod first_touch;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod forge;
+mod header_footer;
+mod interpolation;
 mod look_up;
 mod read_mode;
 mod reader;
@@ -24,7 +22,6 @@ mod tables;
 mod tests;
 mod verify;
 mod walk;
-mod window;
 #[cfg(test)]
 mod write_tests;
 mod writer;
@@ -32,10 +29,8 @@ mod writer;
 pub(crate) use blocks::Listed;
 pub(crate) use builder::{Builder, Built};
 pub(crate) use dead::{Dead, Ranks, write_dead};
-pub(crate) use ends::describe;
-pub(crate) use entries::Entries;
-pub(crate) use first_touch::FirstTouch;
-pub(crate) use look_up::{LOOK_UPS_TOGETHER, LookUp, Tables};
+pub(crate) use header_footer::describe;
+pub(crate) use look_up::{Entries, LOOK_UPS_TOGETHER, LookUp, Tables};
 pub use read_mode::ReadMode;
 pub(crate) use reader::Segment;
 pub(crate) use tables::{Need, Rebuild, Run};

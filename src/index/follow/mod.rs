@@ -133,7 +133,7 @@ fn load(
     let (wal, floor) = (row.wal, row.floor);
     let mut core = open::assemble(storage, names, None, options, row);
     core.open_segments(known)?;
-    core.ask_for_directories(|live| known.iter().all(|known| known.number() != live.number()));
+    core.request_directories(|live| known.iter().all(|known| known.number() != live.number()));
     let tail = wal.map(|entry| core.open_tail(entry, floor)).transpose()?;
     let mut follower = Follower { catalog_hash, torn: false, tail };
     core.restart_group();

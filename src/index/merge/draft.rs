@@ -175,7 +175,7 @@ pub(crate) fn open_built(core: &Core, built: &Built) -> Result<LiveSegment> {
     if built.listed.length <= READ_BACK_BYTES_MAX {
         segment.read_back()?;
     } else {
-        segment.ask_for_directories();
+        segment.request_directories();
     }
     let entry = entry_of(built);
     Ok(LiveSegment { segment: Arc::new(segment), file, dead: None, entry })

@@ -276,9 +276,9 @@ impl Core {
     }
 
     /// Asks the disk for what the first queries will read of those segments that are `wanted`.
-    pub(crate) fn ask_for_directories(&self, wanted: impl Fn(&LiveSegment) -> bool) {
+    pub(crate) fn request_directories(&self, wanted: impl Fn(&LiveSegment) -> bool) {
         for live in self.state().segments.iter().filter(|live| wanted(live)) {
-            live.segment.ask_for_directories();
+            live.segment.request_directories();
         }
     }
 

@@ -40,7 +40,7 @@ pub(super) fn connect(
         }
         for (at, entry) in sweep.complete().iter().enumerate() {
             if let Some(ahead) = sweep.neighbour(at + AHEAD) {
-                snapshot.ask_for_signature(ahead);
+                snapshot.prefetch_signature(ahead);
             }
             if bucket.is_reached_by(*entry) || sweep.meets_next(at) {
                 bucket.meet(*entry, numbers, forest)?;
@@ -161,7 +161,7 @@ impl<'a> Bucket<'a> {
         let own = self.snapshot.signature_bytes(entry.place)?;
         for (at, member) in component.members.iter().enumerate() {
             if let Some(ahead) = component.members.get(at + AHEAD).filter(|_| at > 0) {
-                self.snapshot.ask_for_signature(ahead.place);
+                self.snapshot.prefetch_signature(ahead.place);
             }
             if member.key_last < entry.key_first {
                 continue;

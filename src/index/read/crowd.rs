@@ -58,7 +58,7 @@ impl Crowd<'_, '_> {
             }
             for (at, ordinal) in marked.iter().enumerate() {
                 if let Some(ahead) = marked.get(at + AHEAD) {
-                    segment.ask_for_signature(*ahead);
+                    segment.prefetch_signature(*ahead);
                 }
                 self.hold_against(*ordinal, &segment.signature(*ordinal)?);
             }

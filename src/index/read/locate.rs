@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::index::read::state::{Place, Snapshot};
-use crate::segment::{FirstTouch, LOOK_UPS_TOGETHER};
+use crate::segment::LOOK_UPS_TOGETHER;
 
 /// The places of the live documents that have the `wanted` ones of some keys, whose hashes are
 /// given.
@@ -34,16 +34,8 @@ pub(crate) fn locate_all<'k>(
         live.segment.look_up_all(table_of_keys, &hashes, &mut |nth, ordinal| {
             candidates.push((wanted[nth], ordinal));
         })?;
-        let first_touch = &mut FirstTouch::of(candidates.len());
         for part in candidates.chunks(LOOK_UPS_TOGETHER) {
-            for (_, ordinal) in part {
-                live.segment.ask_for_start(*ordinal, first_touch);
-            }
-            live.segment.check_noted(first_touch);
-            for (_, ordinal) in part {
-                live.segment.ask_for_key_of_many(*ordinal, first_touch)?;
-            }
-            live.segment.check_noted(first_touch);
+            live.segment.prefetch_keys(part.iter().map(|(_, ordinal)| *ordinal))?;
             for &(at, ordinal) in part {
                 let is_dead = live.is_dead(ordinal)?
                     || content.segment_death(live.number(), ordinal, before.visible);

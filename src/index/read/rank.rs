@@ -131,7 +131,7 @@ impl Snapshot {
         let (best, mut is_whole) = self.best(found, limit, stop)?;
         // One alone, too: the disk then gets to know all that reading it takes at once.
         for candidate in best.iter().take(AHEAD) {
-            self.ask_for_key(candidate.place)?;
+            self.prefetch_key(candidate.place)?;
         }
         let mut matches = Vec::with_capacity(best.len());
         for block in best.chunks(BLOCK) {
@@ -234,16 +234,16 @@ impl Snapshot {
             Some((&self.state.segments.get(place.source)?.segment, place.ordinal))
         };
         if let Some((segment, ordinal)) = of(at + 2 * AHEAD) {
-            segment.ask_for_document(ordinal);
+            segment.prefetch_document(ordinal);
         }
         if let Some((segment, ordinal)) = of(at + AHEAD) {
-            segment.ask_for_key_at_hand(ordinal);
+            segment.prefetch_key_if_verified(ordinal);
         }
     }
 
-    fn ask_for_key(&self, place: Place) -> Result<()> {
+    fn prefetch_key(&self, place: Place) -> Result<()> {
         match self.state.segments.get(place.source) {
-            Some(live) => live.segment.ask_for_key(place.ordinal),
+            Some(live) => live.segment.prefetch_key(place.ordinal),
             None => Ok(()),
         }
     }

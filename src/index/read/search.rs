@@ -9,7 +9,7 @@ use crate::index::read::crowd::{CROWD_MIN, Crowd};
 use crate::index::read::scratch::Scratch;
 use crate::index::read::state::{LiveSegment, Place, Snapshot, band_keys};
 use crate::index::read::terms::Stop;
-use crate::segment::{Entries, FirstTouch, LookUp, Segment, Tables};
+use crate::segment::{Entries, LookUp, Segment, Tables};
 use crate::sketch::{Agreement, first_shared_band};
 use crate::sync::Arc;
 use crate::{Params, Result};
@@ -229,19 +229,18 @@ impl<'a> Search<'a> {
         if look_ups.len() < count {
             look_ups.resize(count, LookUp::default());
         }
-        let touch = &mut FirstTouch::Take;
         let mut rest = &mut look_ups[..count];
         for keys in keys.chunks_exact(bands) {
             for live in segments {
                 let these = rest.split_off_mut(..bands).unwrap_or_default();
-                live.segment.look_up(Tables::Bands, keys, touch, these);
+                live.segment.look_up(Tables::Bands, keys, these);
             }
         }
         let mut rest = &mut look_ups[..count];
         for _ in probes.clone() {
             for live in segments {
                 let these = rest.split_off_mut(..bands).unwrap_or_default();
-                live.segment.find_groups(Tables::Bands, touch, these)?;
+                live.segment.find_groups(Tables::Bands, these)?;
             }
         }
         let mut rest = &look_ups[..count];
@@ -250,7 +249,7 @@ impl<'a> Search<'a> {
             for live in segments {
                 let first = count - rest.len();
                 let these = rest.split_off(..bands).unwrap_or_default();
-                live.segment.match_fingerprints(small(first), touch, these, matching)?;
+                live.segment.match_fingerprints(small(first), these, matching)?;
             }
         }
         if matching.is_empty() { Ok(()) } else { self.collect(asked, probes, sources) }
@@ -354,9 +353,9 @@ fn take_candidates(
         if candidates.len() == CANDIDATES_MAX {
             score(segments, asked, candidates, found)?;
         }
-        segment.ask_for_signature(ordinal);
+        segment.prefetch_signature(ordinal);
         if candidates.len() < PRESUMED_MAX {
-            segment.ask_for_document(ordinal);
+            segment.prefetch_document(ordinal);
         }
         candidates.push(Candidate { place, probe, first_band: band, last_band: band });
         guess = candidates.len();
@@ -388,9 +387,9 @@ fn score(
         let signature = segment.signature(place.ordinal)?;
         if let Some(equal_rows) = asked.score(probe, (first_band, last_band), &signature) {
             if nth < PRESUMED_MAX {
-                segment.ask_for_key_at_hand(place.ordinal);
+                segment.prefetch_key_if_verified(place.ordinal);
             } else {
-                segment.ask_for_document(place.ordinal);
+                segment.prefetch_document(place.ordinal);
             }
             found.push(Found { probe, place, equal_rows });
         }

@@ -222,10 +222,10 @@ impl Snapshot {
         self.state.memtable.read().segment_deaths().next().is_some()
     }
 
-    /// Asks the memory for a signature.
-    pub(crate) fn ask_for_signature(&self, place: Place) {
+    /// Prefetches a signature.
+    pub(crate) fn prefetch_signature(&self, place: Place) {
         if let Some(live) = self.state.segments.get(place.source) {
-            live.segment.ask_for_signature(place.ordinal);
+            live.segment.prefetch_signature(place.ordinal);
         }
     }
 

@@ -206,8 +206,8 @@ impl Sweep {
                     pairs[count] = (self.first, self.second);
                     count += 1;
                     self.second += 1;
-                    self.snapshot.ask_for_signature(entry.place);
-                    self.snapshot.ask_for_signature(self.entries[self.first].place);
+                    self.snapshot.prefetch_signature(entry.place);
+                    self.snapshot.prefetch_signature(self.entries[self.first].place);
                 }
                 _ => {
                     self.first += 1;

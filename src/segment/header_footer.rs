@@ -11,7 +11,7 @@ use crate::{Error, Result};
 use std::path::Path;
 
 /// Reads and checks footer, tail and header, in this order: the length proves the others.
-pub(super) fn read_ends(
+pub(super) fn read_header_and_footer(
     file: &dyn File,
     path: &Path,
     listed: &Listed,

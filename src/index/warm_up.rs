@@ -16,7 +16,7 @@ const STEPS_TOGETHER: usize = if cfg!(test) { 4 } else { 64 };
 
 /// Which blocks are left to be looked at.
 #[derive(Debug, Default)]
-pub(crate) struct Ahead {
+pub(crate) struct WarmUp {
     /// Not held: what a merge replaces meanwhile may go. With the file, which must not go while its
     /// segment is looked at.
     segments: Vec<(Weak<Segment>, Weak<HeldFile>)>,
@@ -24,10 +24,9 @@ pub(crate) struct Ahead {
     end: Option<usize>,
     /// The numbers of those that were there when it was last looked: each is gone through once.
     entered: Vec<u64>,
-    bytes: Vec<u8>,
 }
 
-impl Ahead {
+impl WarmUp {
     /// Goes on, also with what is new, until nothing is left, or somebody rings, or it is time for
     /// maintenance to look after the index unasked. Whether there was anything to do.
     pub(crate) fn go_on(&mut self, core: &Core, patience: Duration) -> bool {
@@ -49,7 +48,6 @@ impl Ahead {
                 return true;
             }
         }
-        self.bytes = Vec::new();
         true
     }
 
@@ -59,7 +57,6 @@ impl Ahead {
     pub(crate) fn go_on_briefly(&mut self, core: &Core) -> bool {
         self.enter_new(core);
         if self.segments.is_empty() {
-            self.bytes = Vec::new();
             return false;
         }
         for _ in 0..2 * STEPS_TOGETHER {
@@ -86,8 +83,8 @@ impl Ahead {
         // Held until the segment is let go.
         let file = file.upgrade();
         let left = segment.upgrade().filter(|_| file.is_some()).map_or(0, |segment| {
-            let end = self.end.unwrap_or_else(|| segment.blocks_ahead());
-            segment.check_ahead(end, &mut self.bytes)
+            let end = self.end.unwrap_or_else(|| segment.warm_up_end());
+            segment.warm_up(end)
         });
         self.end = Some(left);
         if left == 0 {
@@ -111,7 +108,7 @@ mod tests {
 
     /// Which blocks were checked.
     fn checked(segment: &Segment) -> Vec<bool> {
-        (0..segment.block_count()).map(|block| segment.is_checked(block)).collect()
+        (0..segment.block_count()).map(|block| segment.is_verified(block)).collect()
     }
 
     /// An index of two segments of several hundred blocks, with nobody who checks unasked.
@@ -147,7 +144,7 @@ mod tests {
     fn maintenance_goes_first_and_nothing_is_gone_through_twice() {
         let index = two_segments(&(Arc::new(Sim::new()) as Arc<dyn Storage>));
         let core = index.core();
-        let mut ahead = super::Ahead::default();
+        let mut ahead = super::WarmUp::default();
         core.alarm.ring();
         assert!(ahead.go_on(core, Duration::MAX));
         assert_eq!(count(&index), 0, "somebody had rung");
@@ -185,12 +182,11 @@ mod tests {
         let sim: Arc<dyn Storage> = Arc::new(Sim::new());
         // By hand, what is to be expected.
         let index = two_segments(&sim);
-        let mut bytes = Vec::new();
         let by_hand = |live: &Arc<LiveSegment>| {
             assert!(!checked(&live.segment).contains(&true));
-            let mut end = live.segment.blocks_ahead();
+            let mut end = live.segment.warm_up_end();
             while end > 0 {
-                end = live.segment.check_ahead(end, &mut bytes);
+                end = live.segment.warm_up(end);
             }
             checked(&live.segment)
         };

@@ -1,0 +1,255 @@
+//! The block checker: holds blocks of a body against their checksums, and notes which were right.
+//!
+//! Blocks are verified in the map once the system has brought them, which turns a disk that fails
+//! into an error and no signal, and leaves their pages in the page tables. Where the system cannot
+//! bring them, by read.
+
+use super::blocks::{Block, BlockFile};
+use crate::Result;
+use crate::format::blocks::BLOCK_BYTES;
+use crate::format::bytes::wide;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// Blocks verified at once.
+const BLOCKS_PER_CHECK: usize = if cfg!(test) { 5 } else { 64 };
+/// Blocks that a step of the warm-up looks at.
+const BLOCKS_PER_STEP: usize = 16;
+/// Blocks of the body that one block of the CRC table covers.
+const CRCS_PER_BLOCK: usize = BLOCK_BYTES / 4;
+
+/// Where a block that is checked may come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fetch {
+    /// From the disk, too. A block that cannot be read or is wrong is an error.
+    Wait,
+    /// From memory only. A block that is not resident or is wrong stays unverified, and the read
+    /// that needs it returns the error.
+    Resident,
+}
+
+/// Which blocks of a body were read and right, each at least once since opening.
+///
+/// All is relaxed: a bit, and that none is missing, says only that the bytes of an immutable file
+/// were right once.
+#[derive(Debug)]
+pub(super) struct VerifiedBlocks {
+    words: Vec<AtomicU64>,
+    /// How many blocks were not.
+    missing: AtomicUsize,
+}
+
+impl VerifiedBlocks {
+    pub(super) fn new(blocks: usize) -> Self {
+        let words = (0..blocks.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        Self { words, missing: AtomicUsize::new(blocks) }
+    }
+
+    /// Whether a block was verified. A block that the body does not have was not.
+    #[inline]
+    pub(super) fn has(&self, block: usize) -> bool {
+        let word = self.words.get(block / 64);
+        word.is_some_and(|word| word.load(Ordering::Relaxed) >> (block % 64) & 1 == 1)
+    }
+
+    /// Notes that a block of the body was verified.
+    fn set(&self, block: usize) {
+        let bit = 1 << (block % 64);
+        if self.words[block / 64].fetch_or(bit, Ordering::Relaxed) & bit == 0 {
+            self.missing.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    pub(super) fn any_missing(&self) -> bool {
+        self.missing.load(Ordering::Relaxed) > 0
+    }
+}
+
+impl BlockFile {
+    /// Verifies blocks of the map that lie side by side.
+    pub(super) fn check(&self, blocks: Range<usize>, fetch: Fetch) -> Result<()> {
+        let mut buffer = Vec::new();
+        for begin in blocks.clone().step_by(BLOCKS_PER_CHECK) {
+            let part = begin..blocks.end.min(begin + BLOCKS_PER_CHECK);
+            let Some(bytes) = self.bring(part.clone(), fetch, &mut buffer)? else { return Ok(()) };
+            for (block, bytes) in part.zip(bytes.chunks_exact(BLOCK_BYTES)) {
+                match self.check_block(block, bytes) {
+                    Ok(()) => self.verified.set(block),
+                    Err(error) if fetch == Fetch::Wait => return Err(error),
+                    Err(_) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes of blocks as they are on the disk, not verified. `None` only for `Resident`.
+    fn bring<'a>(
+        &'a self,
+        blocks: Range<usize>,
+        fetch: Fetch,
+        buffer: &'a mut Vec<u8>,
+    ) -> Result<Option<&'a [u8]>> {
+        let (begin, end) = (blocks.start * BLOCK_BYTES, blocks.end * BLOCK_BYTES);
+        if let Some(map) = &self.map {
+            if fetch == Fetch::Resident && !map.is_at_hand(begin, end - begin) {
+                return Ok(None);
+            }
+            if map.bring(begin, end - begin) {
+                return Ok(map.bytes().get(begin..end));
+            }
+        }
+        buffer.resize(end - begin, 0);
+        match fetch {
+            Fetch::Wait => self.read_disk(buffer, wide(begin))?,
+            Fetch::Resident if self.file.read_at_hand(buffer, wide(begin)) => {}
+            Fetch::Resident => return Ok(None),
+        }
+        Ok(Some(buffer))
+    }
+
+    /// Verifies the blocks of the map under a range of the body that were not verified yet.
+    #[inline]
+    pub(super) fn check_range(&self, begin: usize, count: usize) -> Result<()> {
+        let mut blocks = begin / BLOCK_BYTES..(begin + count).div_ceil(BLOCK_BYTES);
+        if blocks.all(|block| self.verified.has(block)) {
+            return Ok(());
+        }
+        self.check_extents(std::iter::once((wide(begin), count)))
+    }
+
+    /// Verifies what lies under these extents, which will be read next. An extent that leads out of
+    /// the body is an error where it is read.
+    #[inline(never)]
+    pub(super) fn check_extents(&self, extents: impl Iterator<Item = (u64, usize)>) -> Result<()> {
+        self.check_all(self.unverified(extents).into_iter())
+    }
+
+    /// Verifies ascending blocks, neighbours at once.
+    fn check_all(&self, blocks: impl Iterator<Item = usize>) -> Result<()> {
+        let mut run = 0..0;
+        for block in blocks {
+            if block != run.end {
+                self.check(run, Fetch::Wait)?;
+                run = block..block;
+            }
+            run.end = block + 1;
+        }
+        self.check(run, Fetch::Wait)
+    }
+
+    /// Asks the disk for what lies under these extents, without waiting: for all of them before
+    /// the first is read. Prefetches what was verified before.
+    #[cold]
+    pub(super) fn request(&self, extents: impl Iterator<Item = (u64, usize)>) {
+        let Some(map) = &self.map else { return };
+        let blocks = self.unverified(extents.inspect(|(offset, _)| {
+            let at = usize::try_from(*offset).unwrap_or(usize::MAX);
+            if let Some(byte) = map.bytes().get(at) {
+                crate::storage::Map::prefetch(byte);
+            }
+        }));
+        for run in blocks.chunk_by(|block, next| block + 1 == *next) {
+            map.will_need(run[0] * BLOCK_BYTES, run.len() * BLOCK_BYTES);
+            let crcs = run[0] / CRCS_PER_BLOCK;
+            if self.crc_table.get(crcs).is_some_and(|crcs| crcs.get().is_none()) {
+                map.will_need(self.body_bytes + crcs * BLOCK_BYTES, BLOCK_BYTES);
+            }
+        }
+    }
+
+    /// The blocks of the map under these extents that were not verified yet, ascending.
+    fn unverified(&self, extents: impl Iterator<Item = (u64, usize)>) -> Vec<usize> {
+        let (mut blocks, end) = (Vec::new(), self.blocks());
+        for (offset, count) in extents {
+            let begin = usize::try_from(offset).unwrap_or(usize::MAX);
+            let last = begin.saturating_add(count).div_ceil(BLOCK_BYTES).min(end);
+            let under = begin / BLOCK_BYTES..last;
+            blocks.extend(under.filter(|block| !self.verified.has(*block)));
+        }
+        if self.map.is_none() {
+            blocks.clear();
+        }
+        blocks.sort_unstable();
+        blocks.dedup();
+        blocks
+    }
+
+    /// Where a warm-up begins: the end of the body, or 0 if there is nothing to do.
+    pub(super) fn warm_up_end(&self) -> usize {
+        if self.map.is_some() && self.verified.any_missing() { self.blocks() } else { 0 }
+    }
+
+    /// A step of the warm-up, which goes from the last block to the first: because every query
+    /// reads the directories, which lie there, and before them the tables. Verifies some blocks,
+    /// the last of which ends where block `end` begins, if they are resident. Returns where the
+    /// first of them begins.
+    pub(super) fn warm_up(&self, end: usize) -> usize {
+        let end = end.min(self.blocks());
+        let begin = end.saturating_sub(1) / BLOCKS_PER_STEP * BLOCKS_PER_STEP;
+        // All or none: of what nobody read lately, neighbours are resident together. They share a
+        // block of checksums.
+        if !(begin..end).all(|block| self.verified.has(block)) && self.are_crcs_resident(begin) {
+            let checked = self.check(begin..end, Fetch::Resident);
+            debug_assert!(checked.is_ok(), "an error is left to the read that needs the block");
+        }
+        begin
+    }
+
+    /// Whether the checksum of a block is here, or could be had without waiting, and is right.
+    fn are_crcs_resident(&self, block: usize) -> bool {
+        let index = block / CRCS_PER_BLOCK;
+        let (Some(crcs), Some(map)) = (self.crc_table.get(index), &self.map) else { return false };
+        if crcs.get().is_none() {
+            let (mut bytes, begin) =
+                (Box::new([0; BLOCK_BYTES]), self.body_bytes + index * BLOCK_BYTES);
+            if !map.is_at_hand(begin, BLOCK_BYTES)
+                || !self.file.read_at_hand(&mut *bytes, wide(begin))
+                || crc32fast::hash(&*bytes) != self.tail.roots[index]
+            {
+                return false;
+            }
+            crcs.get_or_init(|| bytes);
+        }
+        true
+    }
+
+    /// Reads one block from the disk and checks it.
+    pub(super) fn fetch(&self, block: usize, bytes: &mut Block) -> Result<()> {
+        self.read_disk(bytes, wide(block * BLOCK_BYTES))?;
+        self.check_block(block, bytes)
+    }
+
+    /// Holds the bytes of a block against its checksum.
+    fn check_block(&self, block: usize, bytes: &[u8]) -> Result<()> {
+        let index = block / CRCS_PER_BLOCK;
+        let crcs = if let Some(crcs) = self.crc_table[index].get() {
+            crcs
+        } else {
+            let fetched = self.fetch_crcs(index)?;
+            self.crc_table[index].get_or_init(|| fetched)
+        };
+        let at = block % CRCS_PER_BLOCK * 4;
+        if crcs[at..at + 4] != crc32fast::hash(bytes).to_le_bytes() {
+            return Err(self.corrupt(wide(block * BLOCK_BYTES), "block checksum does not match"));
+        }
+        Ok(())
+    }
+
+    /// Reads one block of the CRC table from the disk and checks it.
+    pub(super) fn fetch_crcs(&self, index: usize) -> Result<Box<Block>> {
+        let mut bytes = Box::new([0; BLOCK_BYTES]);
+        let offset = self.body_bytes + index * BLOCK_BYTES;
+        self.read_disk(&mut *bytes, wide(offset))?;
+        if crc32fast::hash(&*bytes) != self.tail.roots[index] {
+            return Err(
+                self.corrupt(wide(offset), "checksum of a block of checksums does not match")
+            );
+        }
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests;
