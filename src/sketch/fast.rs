@@ -69,9 +69,9 @@ pub(crate) fn values(
     if rows.is_power_of_two() {
         // For a power of two the product is a shift.
         let shift = 16 - rows.trailing_zeros();
-        rounds(hashes, slots, picked, processor, |hash| hash >> shift);
+        rounds(hashes, slots, picked, |hash| hash >> shift);
     } else {
-        rounds(hashes, slots, picked, processor, |hash| entry(hash, rows));
+        rounds(hashes, slots, picked, |hash| entry(hash, rows));
     }
     for slot in slots {
         *slot &= VALUE;
@@ -138,13 +138,7 @@ fn make_room(picked: &mut Vec<u64>, hashes: usize) {
 
 /// Runs all rounds. `entry` maps a hash to row << 48 | value.
 #[inline(always)]
-fn rounds(
-    hashes: &[u64],
-    slots: &mut [u64],
-    picked: &mut [u64],
-    processor: Option<Processor>,
-    entry: impl Fn(u64) -> u64,
-) {
+fn rounds(hashes: &[u64], slots: &mut [u64], picked: &mut [u64], entry: impl Fn(u64) -> u64) {
     for &hash in hashes {
         let entry = entry(hash);
         let slot = &mut slots[row_of(entry)];
@@ -167,11 +161,7 @@ fn rounds(
             continue;
         }
         // Most slots are full, so most hashes have no effect: filter the others without branches.
-        let own = processor.and_then(|own| own.pick(hashes, *constants, slots, picked));
-        let count = match own {
-            Some(count) => count,
-            None => pick(hashes, *constants, slots, picked, &entry),
-        };
+        let count = pick(hashes, *constants, slots, picked, &entry);
         for &hash in &picked[..count] {
             let entry = entry(hash);
             let slot = &mut slots[row_of(entry)];
@@ -218,7 +208,7 @@ fn rounds_of_128(
 
 /// Writes the hashes of this round that fall into empty slots, and returns their number.
 #[inline(always)]
-pub(crate) fn pick(
+fn pick(
     hashes: &[u64],
     constants: (u64, u64),
     slots: &[u64],

@@ -103,8 +103,8 @@ fn leading_zeros(digits: u64) -> u32 {
 }
 
 /// Applies `eight` to two numbers.
-#[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
-pub(super) fn plain_eights(numbers: [u64; 2]) -> [u64; 2] {
+#[cfg(any(test, not(target_arch = "x86_64")))]
+pub(crate) fn plain_eights(numbers: [u64; 2]) -> [u64; 2] {
     numbers.map(eight)
 }
 

@@ -25,7 +25,6 @@ mod normalise;
 mod original;
 mod scratch;
 mod signature;
-#[cfg_attr(not(all(target_arch = "x86_64", target_feature = "sse2")), path = "no_simd.rs")]
 mod simd;
 mod split;
 mod textbook;

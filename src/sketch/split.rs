@@ -339,7 +339,7 @@ pub(crate) struct Masks {
 }
 
 /// The masks as their definition says.
-#[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
+#[cfg(any(test, not(target_arch = "x86_64")))]
 pub(crate) fn plain_masks(block: &[u8; 64]) -> Masks {
     // Sums and products of bits, not `||` and `&&`: without branches many bytes are done at once.
     let letter = |byte: u8| (byte | 0x20).wrapping_sub(b'a') < 26;
@@ -358,14 +358,14 @@ pub(crate) fn plain_masks(block: &[u8; 64]) -> Masks {
 }
 
 /// The white space of ASCII, as its definition says.
-#[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
+#[cfg(any(test, not(target_arch = "x86_64")))]
 pub(crate) fn plain_blanks(block: &[u8; 64]) -> u64 {
     let control = |byte: u8| byte.wrapping_sub(b'\t') <= b'\r' - b'\t';
     gather(block.map(|byte| u8::from(control(byte)) | u8::from(byte == b' ')))
 }
 
 /// The lowest bit of each byte, the first byte's lowest: eight at a time moved by a product.
-#[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
+#[cfg(any(test, not(target_arch = "x86_64")))]
 #[inline(always)]
 fn gather(bits: [u8; 64]) -> u64 {
     bits.as_chunks::<8>().0.iter().rev().fold(0, |mask, eight| {

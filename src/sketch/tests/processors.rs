@@ -157,31 +157,6 @@ proptest! {
         prop_assert_eq!(simd::blanks(&block), plain_blanks(&block));
     }
 
-    #[test]
-    fn hashes_are_picked_the_same_on_every_processor(
-        hashes in prop::collection::vec(any::<u64>(), 1..70), rows in 16..=1024_usize,
-        constants in any::<(u64, u64)>(), empty in 1..20_usize
-    ) {
-        let full = |row| if row % empty == 0 { u64::MAX } else { row as u64 };
-        let slots: Vec<u64> = (0..rows).map(full).collect();
-        let entry = |hash: u64| fast::entry(hash, rows);
-        let mut expected = vec![0; hashes.len() + 8];
-        let count = fast::pick(&hashes, constants, &slots, &mut expected, entry);
-        expected.truncate(count);
-        expected.sort_unstable();
-        expected.dedup();
-        for processor in Processor::all() {
-            let mut picked = vec![0; hashes.len() + 8];
-            let count = processor.pick(&hashes, constants, &slots, &mut picked);
-            let Some(count) = count else { continue };
-            picked.truncate(count);
-            picked.sort_unstable();
-            // The last vector is filled up with a hash that is there already.
-            picked.dedup();
-            prop_assert_eq!(&picked, &expected);
-        }
-    }
-
     /// All that fall into open rows, and nothing else: a carry that is not sure is rarer by far.
     #[test]
     fn rows_of_128_are_picked_on_every_processor(

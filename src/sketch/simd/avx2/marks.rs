@@ -9,11 +9,21 @@ use std::arch::x86_64::{
     _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_storeu_si256,
 };
 
+use crate::sketch::split::{Cut, Kind};
+
 /// Writes the text as it is hashed, and its edges as bits; whether a unit ends with it, and whether
 /// any begins with `_`.
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+pub(crate) fn marks(piece: &[u8], text: &mut [u8], marks: &mut [u64], rules: Cut) -> (bool, bool) {
+    match rules.kind {
+        Kind::Words => marks_of::<true>(piece, text, marks, rules.lower),
+        Kind::Tokens => marks_of::<false>(piece, text, marks, rules.lower),
+    }
+}
+
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(super) fn marks<const WORDS: bool>(
+fn marks_of<const WORDS: bool>(
     piece: &[u8],
     text: &mut [u8],
     marks: &mut [u64],
@@ -213,7 +223,7 @@ const fn all_places() -> [[u8; 8]; 256] {
 /// says; returns how many there are. What follows them may be overwritten.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(super) fn places(marks: &[u64], edges: &mut [u32]) -> usize {
+pub(crate) fn places(marks: &[u64], edges: &mut [u32]) -> usize {
     let (mut count, mut base) = (0, _mm256_setzero_si256());
     for mark in marks {
         let Some(edges) = edges.get_mut(count..).and_then(<[u32]>::first_chunk_mut::<64>) else {

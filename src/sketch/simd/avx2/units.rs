@@ -19,7 +19,7 @@ use crate::sketch::unit::UnitHash;
 /// `UnitHash::short` of all units, of whose two formulas each product is made once; the places of
 /// those that are longer.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(super) fn short(
+pub(crate) fn short(
     text: &[u8],
     units: &[[u32; 2]],
     hash: UnitHash,

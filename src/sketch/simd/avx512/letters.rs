@@ -37,7 +37,7 @@ type Folded = (__m512i, u64);
 /// ends.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
-pub(super) fn letters(
+pub(crate) fn letters(
     scripts: &Scripts,
     text: &[u8],
     out: &mut [u8],

@@ -18,7 +18,7 @@ use crate::sketch::unit::UnitHash;
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
-pub(super) fn short(
+pub(crate) fn short(
     text: &[u8],
     units: &[[u32; 2]],
     hash: UnitHash,

@@ -72,7 +72,7 @@ const fn letters(lower: bool) -> [u8; 128] {
 /// any begins with `_`.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
-pub(super) fn marks(piece: &[u8], text: &mut [u8], marks: &mut [u64], rules: Cut) -> (bool, bool) {
+pub(crate) fn marks(piece: &[u8], text: &mut [u8], marks: &mut [u64], rules: Cut) -> (bool, bool) {
     let classes = Table::new(if rules.kind == Kind::Words { &OF_WORDS } else { &OF_TOKENS });
     let letters = Table::new(if rules.lower { &LOWER } else { &AS_IT_WAS });
     let blanks = each(b' ');
@@ -163,7 +163,7 @@ const fn numbers() -> [u8; 64] {
 /// says; returns how many there are. What follows them may be overwritten.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
-pub(super) fn places(marks: &[u64], edges: &mut [u32]) -> usize {
+pub(crate) fn places(marks: &[u64], edges: &mut [u32]) -> usize {
     // SAFETY: 64 bytes are there to be read; no alignment is asked for.
     let numbers = unsafe { _mm512_loadu_si512(NUMBERS.as_ptr().cast()) };
     let (mut count, mut base) = (0, _mm512_setzero_si512());

@@ -22,7 +22,7 @@ type Folded = (__m256i, u32);
 /// than 32 are left.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(super) fn letters(
+pub(crate) fn letters(
     scripts: &Scripts,
     text: &[u8],
     out: &mut [u8],

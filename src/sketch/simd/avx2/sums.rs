@@ -13,7 +13,7 @@ use crate::sketch::hash::{BASE, sum_of};
 /// `hash::windows` of three units: of their two products each part is added before it is moved.
 #[inline(never)]
 #[target_feature(enable = "avx2")]
-pub(super) fn windows_of_3(units: &mut Vec<u64>) {
+pub(crate) fn windows_of_3(units: &mut Vec<u64>) {
     const FACTORS: [u64; 2] = [BASE.wrapping_mul(BASE), BASE];
     let [first, second] = FACTORS.map(|factor| constant(factor));
     let [swapped, second_swapped] = FACTORS.map(|factor| constant(factor.rotate_left(32)));
@@ -42,7 +42,7 @@ pub(super) fn windows_of_3(units: &mut Vec<u64>) {
 /// `hash::finalise` of each.
 #[inline(never)]
 #[target_feature(enable = "avx2")]
-pub(super) fn finalise(sums: &mut [u64]) {
+pub(crate) fn finalise(sums: &mut [u64]) {
     let (fours, rest) = sums.as_chunks_mut::<4>();
     for four in fours {
         store(four, finalised(all(four)));

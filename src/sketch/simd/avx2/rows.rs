@@ -14,7 +14,7 @@ use std::arch::x86_64::{
 use super::{all, bits, constant, even, in_order, odd, store};
 
 #[target_feature(enable = "avx2")]
-pub(super) fn settle(slots: &mut [u64; 128]) -> [u64; 2] {
+pub(crate) fn settle(slots: &mut [u64; 128]) -> [u64; 2] {
     let empty = constant(u64::MAX);
     let mut open = [0; 2];
     for (open, slots) in open.iter_mut().zip(slots.as_chunks_mut::<64>().0) {
@@ -35,7 +35,7 @@ pub(super) fn settle(slots: &mut [u64; 128]) -> [u64; 2] {
 /// zeros, and then all are picked.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(super) fn pick_of_128(
+pub(crate) fn pick_of_128(
     hashes: &[[u64; 8]],
     constants: (u64, u64),
     open: [u64; 2],

@@ -1,0 +1,97 @@
+//! What AVX2 does in its own way, and what its kernels have in common.
+//!
+//! Knows numbers. Each function is defined by plain code elsewhere, and tested against it.
+
+use std::arch::x86_64::{
+    __m256i, _mm256_add_epi64, _mm256_and_si256, _mm256_castps_si256, _mm256_castsi256_pd,
+    _mm256_castsi256_ps, _mm256_loadu_si256, _mm256_movemask_pd, _mm256_mul_epu32,
+    _mm256_mullo_epi32, _mm256_set1_epi64x, _mm256_shuffle_ps, _mm256_slli_epi64,
+    _mm256_storeu_si256,
+};
+
+mod letters;
+mod marks;
+mod rows;
+mod sums;
+mod units;
+
+pub(super) use letters::letters;
+pub(super) use marks::{marks, places};
+pub(super) use rows::{pick_of_128, settle};
+pub(super) use sums::{finalise, windows_of_3};
+pub(super) use units::short;
+
+/// The low 64 bits of the products, from those of 32; `swapped` is `b` with the halves of each
+/// number in each other's place.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn product(a: __m256i, b: __m256i, swapped: __m256i) -> __m256i {
+    with_cross(_mm256_mul_epu32(a, b), _mm256_mullo_epi32(a, swapped))
+}
+
+/// The products of low halves, and what makes them whole: both halves of `cross`, 32 bits higher.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn with_cross(low: __m256i, cross: __m256i) -> __m256i {
+    let high = _mm256_and_si256(cross, constant(!0xffff_ffff));
+    _mm256_add_epi64(_mm256_add_epi64(low, _mm256_slli_epi64::<32>(cross)), high)
+}
+
+/// The highest bits of four numbers.
+#[inline]
+#[target_feature(enable = "avx2")]
+#[expect(clippy::cast_sign_loss, reason = "it has four bits")]
+fn bits(numbers: __m256i) -> usize {
+    _mm256_movemask_pd(_mm256_castsi256_pd(numbers)) as usize
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn constant(number: u64) -> __m256i {
+    _mm256_set1_epi64x(number.cast_signed())
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn all(numbers: &[u64; 4]) -> __m256i {
+    // SAFETY: 32 bytes are there to be read; no alignment is asked for.
+    unsafe { _mm256_loadu_si256(numbers.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store(place: &mut [u64; 4], numbers: __m256i) {
+    // SAFETY: these are 32 bytes that are ours to write; no alignment is asked for.
+    unsafe { _mm256_storeu_si256(place.as_mut_ptr().cast(), numbers) };
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn table(numbers: &[u32; 8]) -> __m256i {
+    // SAFETY: 32 bytes are there to be read; no alignment is asked for.
+    unsafe { _mm256_loadu_si256(numbers.as_ptr().cast()) }
+}
+
+/// The low halves of the numbers of two vectors: the first and the second of one, of the other,
+/// then the third and the fourth.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn even(a: __m256i, b: __m256i) -> __m256i {
+    let (a, b) = (_mm256_castsi256_ps(a), _mm256_castsi256_ps(b));
+    _mm256_castps_si256(_mm256_shuffle_ps::<0b1000_1000>(a, b))
+}
+
+/// The high halves likewise.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn odd(a: __m256i, b: __m256i) -> __m256i {
+    let (a, b) = (_mm256_castsi256_ps(a), _mm256_castsi256_ps(b));
+    _mm256_castps_si256(_mm256_shuffle_ps::<0b1101_1101>(a, b))
+}
+
+/// Bits of each byte in the order of `even` and `odd`, put in order.
+#[inline]
+fn in_order(bits: u64) -> u64 {
+    const SECOND: u64 = 0x0c0c_0c0c_0c0c_0c0c;
+    bits & !(SECOND | SECOND << 2) | (bits & SECOND) << 2 | bits >> 2 & SECOND
+}

@@ -1,0 +1,39 @@
+//! What AVX-512 does in its own way, and what its kernels have in common.
+//!
+//! Knows numbers. Each function is defined by plain code elsewhere, and tested against it.
+
+use std::arch::x86_64::{__m512i, _mm512_loadu_si512, _mm512_set1_epi64};
+
+mod letters;
+mod marks;
+mod rows;
+mod units;
+
+pub(super) use letters::letters;
+pub(super) use marks::{marks, places};
+pub(super) use rows::{open_rounds, pick_of_128, settle};
+pub(super) use units::short;
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn constant(number: u64) -> __m512i {
+    _mm512_set1_epi64(number.cast_signed())
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn all(numbers: &[u64; 8]) -> __m512i {
+    // SAFETY: 64 bytes are there to be read; no alignment is asked for.
+    unsafe { _mm512_loadu_si512(numbers.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn halves(bytes: &[u8; 128]) -> [__m512i; 2] {
+    let [low, high] = [0, 64].map(|at| bytes.as_ptr().wrapping_add(at).cast());
+    // SAFETY: 128 bytes are there to be read, the first half; no alignment is asked for.
+    let low = unsafe { _mm512_loadu_si512(low) };
+    // SAFETY: and the second.
+    let high = unsafe { _mm512_loadu_si512(high) };
+    [low, high]
+}
