@@ -57,8 +57,6 @@ pub(crate) enum Step<'a> {
     Death(u32),
     /// A document of a segment dies.
     SegmentDeath { segment: u64, ordinal: u32 },
-    /// The following steps belong to the next change.
-    NextChange,
 }
 
 /// The memtable. One writer and any number of readers may use it concurrently.
@@ -195,9 +193,9 @@ impl Memtable {
         self.write()
     }
 
-    /// Applies steps of one or several changes. Readers see them once `change` is visible to them,
-    /// and may run in between.
-    pub(crate) fn apply(&self, mut change: u64, steps: &[Step<'_>]) {
+    /// Applies steps of a change. Readers see them once `change` is visible to them, and may run in
+    /// between.
+    pub(crate) fn apply(&self, change: u64, steps: &[Step<'_>]) {
         self.touched.store(true, Ordering::Release);
         let patience = &mut { PATIENCE };
         let born = births(steps).count();
@@ -206,7 +204,7 @@ impl Memtable {
             self.write().segment_deaths.reserve(steps.len());
         }
         for steps in steps.chunks(steps_per_hold) {
-            change = self.write_in_turn(patience).take_down(change, steps);
+            self.write_in_turn(patience).take_down(change, steps);
         }
         // Tables are filled after the documents, so that every ordinal in a table has its document.
         if born > 0 {
@@ -308,13 +306,13 @@ impl Memtable {
 fn births<'a>(steps: &'a [Step<'a>]) -> impl Iterator<Item = &'a NewDocument<'a>> {
     steps.iter().filter_map(|step| match step {
         Step::Birth(document) => Some(document),
-        Step::Death(_) | Step::SegmentDeath { .. } | Step::NextChange => None,
+        Step::Death(_) | Step::SegmentDeath { .. } => None,
     })
 }
 
 impl Content {
-    /// Applies everything but the table entries. Returns the number of the last change.
-    fn take_down(&mut self, mut change: u64, steps: &[Step<'_>]) -> u64 {
+    /// Applies everything but the table entries.
+    fn take_down(&mut self, change: u64, steps: &[Step<'_>]) {
         for step in steps {
             match *step {
                 Step::Birth(document) => self.give_birth(change, &document),
@@ -325,10 +323,8 @@ impl Content {
                 Step::SegmentDeath { segment, ordinal } => {
                     self.segment_deaths.entry((segment, ordinal)).or_insert(change);
                 }
-                Step::NextChange => change += 1,
             }
         }
-        change
     }
 
     fn give_birth(&mut self, change: u64, document: &NewDocument<'_>) {
@@ -375,12 +371,6 @@ impl Content {
     /// Number of documents born here, including dead ones.
     pub(crate) fn document_count(&self) -> u32 {
         u32::try_from(self.documents.len()).unwrap_or(u32::MAX)
-    }
-
-    /// Number of documents that are entered in all tables. Later documents belong to a change that
-    /// is being applied. The last table decides, because tables are filled in order.
-    pub(crate) fn entered_count(&self) -> u32 {
-        self.tables.last().map_or(0, Table::count)
     }
 
     /// Whether a document is live after the change `visible`.

@@ -54,8 +54,6 @@ pub(crate) struct Wal {
     salt: u64,
     length: u64,
     end: u64,
-    /// Bytes behind the end that a failed append may have left headers in.
-    in_doubt: usize,
 }
 
 /// One part in this many of a log is its reserve.
@@ -103,7 +101,6 @@ impl Wal {
             salt: identity.salt,
             length: identity.length,
             end: RECORDS_BEGIN,
-            in_doubt: 0,
         })
     }
 
@@ -139,8 +136,7 @@ impl Wal {
         RECORDS_BEGIN.saturating_add(record_bytes.saturating_add(8)).next_power_of_two()
     }
 
-    /// Appends a record, or several in one write, the first of which is of this change, and returns
-    /// the offset after them. The bytes are durable only after a sync of [`Wal::file`] that began
+    /// Appends a record of this change, and returns the offset after it. The bytes are durable only after a sync of [`Wal::file`] that began
     /// after this returned; before that, any of them may be.
     pub(crate) fn append(
         &mut self,
@@ -158,10 +154,7 @@ impl Wal {
             self.end += bytes;
             return Ok(self.end);
         });
-        if let Err(error) = written {
-            self.in_doubt = record.headers_bytes();
-            return Err(AppendError::Failed(error));
-        }
+        written.map_err(AppendError::Failed)?;
         self.end += bytes;
         Ok(self.end)
     }
@@ -176,7 +169,7 @@ impl Wal {
     /// Undoes a failed append: no header of it must survive. Overwritten and synced, or this log
     /// cannot say what it holds and is finished.
     pub(crate) fn roll_back(&self) -> io::Result<()> {
-        self.file.write_at(&vec![0; self.in_doubt], self.end)?;
+        self.file.write_at(&[0; RecordHeader::BYTES], self.end)?;
         self.file.sync()
     }
 

@@ -167,33 +167,21 @@ pub(crate) enum LoggedOperation<'a> {
 /// Length of an operation's fixed fields, before signature, key and payload.
 const OPERATION_HEAD_BYTES: usize = 20;
 
-/// Builds one or several consecutive records. Their bytes are written in place and not copied
-/// again.
+/// Builds a record. Its bytes are written in place and not copied again.
 #[derive(Debug, Default)]
 pub(crate) struct RecordBuilder {
     bytes: Vec<u8>,
-    /// End of each record except the last.
-    ends: Vec<usize>,
 }
 
 impl RecordBuilder {
     pub(crate) fn new() -> Self {
-        Self { bytes: vec![0; RecordHeader::BYTES], ends: Vec::new() }
+        Self { bytes: vec![0; RecordHeader::BYTES] }
     }
 
     /// Starts a new record and reuses the buffer.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.resize(RecordHeader::BYTES, 0);
-        self.ends.clear();
-    }
-
-    /// Ends this record and starts another behind it.
-    pub(crate) fn begin_next(&mut self) {
-        let end = self.bytes.len();
-        self.ends.push(end);
-        self.bytes
-            .resize(end.next_multiple_of(RECORD_ALIGN).saturating_add(RecordHeader::BYTES), 0);
     }
 
     /// Adds an operation. The batch has checked the lengths: key 1 to 4,096 bytes, payload at most
@@ -219,13 +207,13 @@ impl RecordBuilder {
         self.bytes.extend_from_slice(payload);
     }
 
-    /// Number of bytes that the records will take in the file.
+    /// Number of bytes that the record will take in the file.
     pub(crate) fn record_bytes(&self) -> u64 {
         wide(self.bytes.len().next_multiple_of(RECORD_ALIGN))
     }
 
-    /// Fills in the headers for records that start at `offset` with change number `change`, pads,
-    /// and returns the bytes.
+    /// Fills in the header for a record at `offset` with change number `change`, pads, and returns
+    /// the bytes.
     pub(crate) fn seal(
         &mut self,
         kind: RecordKind,
@@ -235,29 +223,15 @@ impl RecordBuilder {
         offset: u64,
     ) -> &[u8] {
         let length = self.bytes.len();
-        let (mut begin, mut change) = (0, change);
-        for &end in self.ends.iter().chain([&length]) {
-            let header = RecordHeader { kind, body_bytes: 0, body_crc: 0, change, horizon };
-            // Tests forge logs with the largest change number.
-            change = change.wrapping_add(1);
-            if let Some(record) = self.bytes.get_mut(begin..end) {
-                header.seal(record, salt, offset.saturating_add(wide(begin)));
-            }
-            begin = end.next_multiple_of(RECORD_ALIGN);
-        }
+        let header = RecordHeader { kind, body_bytes: 0, body_crc: 0, change, horizon };
+        header.seal(&mut self.bytes, salt, offset);
         let end = length.next_multiple_of(RECORD_ALIGN);
         self.bytes.resize(end.saturating_add(RecordHeader::BYTES), 0);
         self.bytes.split_at(end).0
     }
 
-    /// Number of bytes from the first record to the end of the last record's header.
-    pub(crate) fn headers_bytes(&self) -> usize {
-        let begin = self.ends.last().map_or(0, |end| end.next_multiple_of(RECORD_ALIGN));
-        begin.saturating_add(RecordHeader::BYTES)
-    }
-
-    /// The sealed records, followed by zeros in place of the next header. A recycled file may hold
-    /// old bytes there; with the zeros, a header at that place is newer than these records.
+    /// The sealed record, followed by zeros in place of the next header. A recycled file may hold
+    /// old bytes there; with the zeros, a header at that place is newer than this record.
     pub(crate) fn sealed_and_end(&self) -> &[u8] {
         &self.bytes
     }

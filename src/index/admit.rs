@@ -3,20 +3,21 @@
 //!
 //! Decides under the write lock, by the law on the applied state; writes through `write.rs`.
 
-mod foreseen;
-mod run;
-
 use crate::index::batch::{Operation, Outcome};
-use crate::index::core::Core;
+use crate::index::core::{Core, Writer};
 use crate::index::key::Key;
+use crate::index::plan::key_hashes;
 use crate::index::read::excerpt::Excerpt;
+use crate::index::read::scratch::Scratch;
+use crate::index::read::search::{Found, Search};
 use crate::index::read::state::Snapshot;
 use crate::index::read::{Alike, Match};
 use crate::sketch::Signature;
 use crate::{Error, Result};
-use foreseen::{Foreseen, Together};
-use run::Run;
 use std::fmt;
+
+/// Newcomers decided on in one hold of the write lock, at most.
+const NEWCOMERS_PER_HOLD: usize = if cfg!(test) { 7 } else { 64 };
 
 /// On what terms newcomers are admitted.
 ///
@@ -161,6 +162,29 @@ struct Terms {
     limit: usize,
 }
 
+impl Terms {
+    /// The duplicates among what was found for a newcomer, and what is related to it.
+    fn part<'f>(
+        self,
+        before: &Snapshot,
+        found: &'f mut [Found],
+        counts: Option<&[u32]>,
+    ) -> Result<(&'f mut [Found], &'f mut [Found])> {
+        let Self { reject, reject_min, relate_min, .. } = self;
+        found.sort_unstable_by_key(|found| std::cmp::Reverse(found.equal_rows));
+        let reaching = found.partition_point(|found| found.equal_rows >= reject_min);
+        let duplicates = match counts {
+            None => reaching,
+            Some(counts) => before.keep_all_contained(&mut found[..reaching], reject, counts)?,
+        };
+        let (duplicates, others) = found.split_at_mut(duplicates);
+        others.sort_unstable_by_key(|found| std::cmp::Reverse(found.equal_rows));
+        let related =
+            relate_min.map_or(0, |least| others.partition_point(|found| found.equal_rows >= least));
+        Ok((duplicates, &mut others[..related]))
+    }
+}
+
 /// A document that is to be admitted.
 #[derive(Clone)]
 pub struct Newcomer<'a> {
@@ -277,13 +301,15 @@ impl Core {
         }
         let mut admissions = Vec::with_capacity(operations.len());
         let mut last = None;
-        let mut rest = &operations[..];
-        let mut decided = Ok(());
-        while decided.is_ok() && !rest.is_empty() {
-            let count = admissions.len();
-            decided = self.admit_some(rest, terms, &mut admissions, &mut last);
-            rest = &rest[admissions.len() - count..];
-        }
+        let decided = operations.chunks(NEWCOMERS_PER_HOLD).try_for_each(|some| {
+            let mut writer = self.writer();
+            self.refuse_if_stopped()?;
+            for newcomer in some {
+                admissions.push(self.admit(&mut writer, newcomer, terms)?);
+                last = Some(writer.change);
+            }
+            Ok(())
+        });
         // What was decided before something failed is settled all the same: others may see it.
         if let Some(last) = last {
             planted!(RejectionNotAwaited => if !admissions.iter().any(Admission::is_admitted) {
@@ -295,32 +321,51 @@ impl Core {
         decided.map(|()| admissions)
     }
 
-    /// Decides on the first of some newcomers; `last` is the last change that an answer rests on.
-    fn admit_some(
+    /// Decides on a newcomer by what is applied, and writes it if it is admitted.
+    fn admit(
         &self,
-        operations: &[Operation<'_>],
+        writer: &mut Writer,
+        newcomer: &Operation<'_>,
         terms: Terms,
-        admissions: &mut Vec<Admission>,
-        last: &mut Option<u64>,
-    ) -> Result<()> {
-        let together = Together::of(&self.params, operations);
-        let snapshot = self.snapshot();
-        let foreseen = Foreseen::of(&snapshot, &together, 0, terms.search_min)?;
-        let alike = together.recent(&snapshot, terms.search_min).alike();
-        let end = foreseen.end();
-        let mut writer = self.writer();
-        self.refuse_if_stopped()?;
-        let mut run = Run::new(self, &mut writer, (&together, &alike), foreseen, terms);
-        let decided = (0..end).try_for_each(|at| run.decide(at));
-        let written = run.write();
-        *last = run.last().or(*last);
-        admissions.append(&mut run.admissions);
-        decided.and(written)
+    ) -> Result<Admission> {
+        let Operation::Insert { key, signature, shingle_count, .. } = *newcomer else {
+            return Err(Error::invalid("a newcomer is an insert"));
+        };
+        let before = self.applied(writer);
+        let change = writer.change;
+        let mut scratch = Scratch::take();
+        let searched = Search::new(&before, &mut scratch)
+            .run(&[signature], terms.search_min)
+            .map(std::mem::take);
+        scratch.keep();
+        let mut found = searched?;
+        if !found.is_empty() {
+            let itself = before.locate(key)?;
+            found.retain(|found| Some(found.place) != itself);
+        }
+        let Terms { keep, limit, .. } = terms;
+        let counts = &[shingle_count][..];
+        let counts = terms.reject.asks_for_counts().then_some(counts);
+        let (duplicates, related) = terms.part(&before, &mut found, counts)?;
+        if !stays(&before, shingle_count, duplicates, keep)? {
+            let duplicates = before.rank(duplicates, limit, counts)?;
+            return Ok(Admission { decision: Decision::Rejected { duplicates }, change });
+        }
+        let removed = before.rank(duplicates, usize::MAX, counts)?;
+        let related = before.rank(related, limit, counts)?;
+        self.check_record(newcomer, &removed)?;
+        let remove = |found| Operation::Remove { key: found };
+        let mut operations: Vec<_> = removed.iter().map(|found| remove(&*found.key)).collect();
+        operations.push(*newcomer);
+        let key_hashes = key_hashes(&self.params, &operations);
+        let written = self.write_locked(writer, &operations, &key_hashes)?;
+        let outcome = written.outcomes.last().copied().unwrap_or(Outcome::Unchanged);
+        Ok(Admission { decision: Decision::Admitted { related, outcome, removed }, change })
     }
 
-    /// The bytes of the record that a newcomer makes, in the place of other documents; an error if
-    /// that is too long. (A payload that stays comes on top.)
-    fn check_record(&self, newcomer: &Operation<'_>, removed: &[Match]) -> Result<usize> {
+    /// Refuses a newcomer whose record, in the place of other documents, is too long. (A payload
+    /// that stays comes on top.)
+    fn check_record(&self, newcomer: &Operation<'_>, removed: &[Match]) -> Result<()> {
         let signature = match newcomer {
             Operation::Insert { signature, .. } => signature.len(),
             Operation::SetPayload { .. } | Operation::Remove { .. } => 0,
@@ -330,12 +375,28 @@ impl Core {
         let bytes = 32 + 20 + newcomer.key().len() + own + others;
         let bytes_max = self.options.batch_bytes_max;
         if bytes <= bytes_max {
-            return Ok(bytes);
+            return Ok(());
         }
         Err(Error::invalid(format!(
             "the newcomer, in the place of {} documents, takes {bytes} bytes, \
              batch_bytes_max is {bytes_max}; raise it, or remove some of them first",
             removed.len()
         )))
+    }
+}
+
+/// Whether the newcomer is the one that stays.
+fn stays(before: &Snapshot, shingle_count: u32, duplicates: &[Found], keep: Keep) -> Result<bool> {
+    match keep {
+        Keep::First => Ok(duplicates.is_empty()),
+        Keep::Newest => Ok(true),
+        Keep::Longest => {
+            for duplicate in duplicates {
+                if before.shingle_count(duplicate.place)? >= shingle_count {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
     }
 }

@@ -372,12 +372,6 @@ impl Plan<'_> {
         !take_effect(&self.outcomes)
     }
 
-    /// Whether an operation changes something.
-    #[inline]
-    pub(crate) fn is_effective(&self, at: usize) -> bool {
-        Self::takes_effect(self.outcomes[at])
-    }
-
     /// Which operations change something.
     pub(crate) fn effective(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.outcomes.len()).filter(|at| Self::takes_effect(self.outcomes[*at]))

@@ -1,6 +1,5 @@
 //! The write path: check, decide, append, apply, and wait for what `Ok` promises.
 
-use crate::format::bytes::wide;
 use crate::format::wal::{
     KEY_BYTES_MAX, LoggedOperation, PAYLOAD_BYTES_MAX, RecordBuilder, RecordKind,
 };
@@ -86,24 +85,12 @@ impl Core {
         }
     }
 
-    /// Writes operations as one change.
+    /// Writes operations as one change. What comes to nothing is none.
     pub(crate) fn write_locked(
         &self,
         writer: &mut Writer,
         operations: &[Operation<'_>],
         key_hashes: &[u64],
-    ) -> Result<Written> {
-        self.write_changes(writer, operations, key_hashes, &[operations.len()])
-    }
-
-    /// Writes operations as several changes, in one append: `ends` is where the operations of each
-    /// end. Those of different changes must be on different keys. What comes to nothing is none.
-    pub(crate) fn write_changes(
-        &self,
-        writer: &mut Writer,
-        operations: &[Operation<'_>],
-        key_hashes: &[u64],
-        ends: &[usize],
     ) -> Result<Written> {
         self.refuse_if_stopped()?;
         let mut before = self.applied(writer);
@@ -112,7 +99,7 @@ impl Core {
             return Ok(Written { change: writer.change, outcomes: plan.outcomes });
         }
         let mut record = std::mem::take(&mut writer.record);
-        let ends = lay_out(&plan, ends, &mut record);
+        lay_out(&plan, &mut record);
         if self.make_room(writer, record.record_bytes(), plan.reserve())? {
             // The same documents die, and the same payloads stay, but a flush has moved them.
             let old = Arc::clone(&before.state.memtable);
@@ -120,16 +107,15 @@ impl Core {
             before.state.memtable.reuse(old);
             plan = self::plan(&before, operations, key_hashes)?;
         }
-        let first = writer.change + 1;
+        let change = writer.change + 1;
         let horizon = self.group.horizon();
         let bytes = record.record_bytes();
-        let end = self.append(writer, &mut record, RecordKind::Change, first, horizon)?;
+        let end = self.append(writer, &mut record, RecordKind::Change, change, horizon)?;
         self.start_writing(writer, bytes)?;
         if bytes <= RECORD_BYTES_KEPT {
             writer.record = record;
         }
-        self.apply(&before, first, &plan, &ends);
-        let change = writer.change + wide(ends.len());
+        self.apply(&before, change, &plan);
         writer.change = change;
         writer.documents = plan.documents_after(writer.documents);
         let mark = Mark { end, change, documents: writer.documents };
@@ -141,7 +127,7 @@ impl Core {
         Ok(Written { change, outcomes: plan.outcomes })
     }
 
-    /// Appends a record, or several; what cannot be rolled back poisons.
+    /// Appends a record; what cannot be rolled back poisons.
     pub(crate) fn append(
         &self,
         writer: &mut Writer,
@@ -194,21 +180,12 @@ impl Core {
         })
     }
 
-    /// Applies changes to the memtable, in parts, the first of which is `change`; `ends` is where
-    /// the effects of each end, but for the last. Nobody sees them before they are shown.
-    pub(crate) fn apply(
-        &self,
-        before: &Snapshot,
-        mut change: u64,
-        plan: &Plan<'_>,
-        ends: &[usize],
-    ) {
+    /// Applies a change to the memtable, in parts. Nobody sees it before it is shown.
+    pub(crate) fn apply(&self, before: &Snapshot, change: u64, plan: &Plan<'_>) {
         let tables = self.params.bands() + 1;
         let effective: Vec<usize> = plan.effective().collect();
         let mut keys = Vec::new();
-        let mut ends = ends.iter().copied().peekable();
-        let parts = effective.chunks(EFFECTS_TOGETHER).zip((0..).step_by(EFFECTS_TOGETHER));
-        for (part, begin) in parts {
+        for part in effective.chunks(EFFECTS_TOGETHER) {
             keys.clear();
             for &at in part {
                 if let Some(signature) = plan.signature(at) {
@@ -216,68 +193,39 @@ impl Core {
                         keys.reserve(part.len() * tables);
                     }
                     band_keys(&self.params, signature, &mut keys);
-                    planted!(LaterKeyWrong => if begin >= 2 * EFFECTS_TOGETHER {
+                    planted!(LaterKeyWrong => if at >= 2 * EFFECTS_TOGETHER {
                         crate::index::tests::planted::spoil_last(&mut keys);
                     });
                     keys.push(plan.key_hashes[at]);
                 }
             }
-            let mut ended = 0;
-            let is_next = |at| {
-                let is_next = ends.next_if_eq(&(begin + at)).is_some();
-                ended += u64::from(is_next);
-                is_next
-            };
-            let steps = steps(before, plan, part, keys.chunks_exact(tables), is_next);
+            let steps = steps(before, plan, part, keys.chunks_exact(tables));
             before.state.memtable.apply(change, &steps);
-            change += ended;
         }
     }
 }
 
-/// Lays out the operations that change something as a record for each change; `ends` is where the
-/// operations of each end. Returns where those end that change something.
-fn lay_out(plan: &Plan<'_>, ends: &[usize], record: &mut RecordBuilder) -> Vec<usize> {
+/// Lays out the operations that change something as a record.
+fn lay_out(plan: &Plan<'_>, record: &mut RecordBuilder) {
     record.clear();
-    let (mut begin, mut count) = (0, 0);
-    let mut effective_ends = Vec::with_capacity(ends.len());
-    for &end in ends {
-        let first = count;
-        for at in begin..end {
-            if plan.is_effective(at) {
-                if count == first && count > 0 {
-                    record.begin_next();
-                }
-                record.push(&planted!(
-                    PayloadForgotten,
-                    crate::index::tests::planted::without_payload(plan, at),
-                    plan.logged(at)
-                ));
-                count += 1;
-            }
-        }
-        if count > first {
-            effective_ends.push(count);
-        }
-        begin = end;
+    for at in plan.effective() {
+        record.push(&planted!(
+            PayloadForgotten,
+            crate::index::tests::planted::without_payload(plan, at),
+            plan.logged(at)
+        ));
     }
-    effective_ends
 }
 
-/// The deaths and births that some operations of a plan come to. `is_next` says whether one of them
-/// is the first of a change that is not the first.
+/// The deaths and births that some operations of a plan come to.
 fn steps<'k>(
     before: &Snapshot,
     plan: &'k Plan<'_>,
     part: &[usize],
     mut keys: impl Iterator<Item = &'k [u64]>,
-    mut is_next: impl FnMut(usize) -> bool,
 ) -> Vec<Step<'k>> {
     let mut steps = Vec::with_capacity(part.len());
-    for (nth, &at) in part.iter().enumerate() {
-        if is_next(nth) {
-            steps.push(Step::NextChange);
-        }
+    for &at in part {
         if let Some(Place { source, ordinal }) = plan.places[at] {
             steps.push(match before.state.segments.get(source) {
                 Some(live) => Step::SegmentDeath { segment: live.number(), ordinal },

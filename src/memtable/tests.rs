@@ -59,7 +59,7 @@ fn memory_is_taken_over_without_what_was_in_it() {
     {
         let content = next.read();
         assert_eq!((content.signatures.as_ptr(), content.document_count()), (place, 0));
-        assert_eq!((content.entered_count(), content.find_key(b"a", 100, 90)), (0, None));
+        assert_eq!(content.find_key(b"a", 100, 90), None);
         assert_eq!((content.bucket(0, 7).count(), content.segment_deaths().count()), (0, 0));
     }
     assert!(next.is_untouched() && next.bytes() == 0 && !next.is_mostly_dead());
@@ -126,22 +126,6 @@ fn a_change_is_the_same_in_one_part_and_in_many() {
 }
 
 #[test]
-fn a_document_counts_as_entered_once_it_is_in_all_tables() {
-    let memtable = Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0);
-    let steps =
-        [document(b"a", b"sig1", &[7, 8, 9]), Step::NextChange, document(b"b", b"sig2", &[7; 3])];
-    memtable.make_room(2, &mut 0);
-    assert_eq!(memtable.write().take_down(4, &steps), 5);
-    for (tables, entered) in [(0..1, 0), (1..2, 0), (2..3, 2)] {
-        let content = memtable.read();
-        content.enter(tables, &steps);
-        assert_eq!((content.document_count(), content.entered_count()), (2, entered));
-    }
-    let content = memtable.read();
-    assert!(content.is_live(0, 4) && !content.is_live(1, 4) && content.is_live(1, 5));
-}
-
-#[test]
 fn the_first_death_of_a_segment_document_counts() {
     let memtable = Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0);
     memtable.apply(4, &[Step::SegmentDeath { segment: 3, ordinal: 1 }]);
@@ -168,7 +152,7 @@ fn what_all_tables_have_is_found_while_more_is_entered_and_they_grow() {
         });
         let mut seen = 0;
         while seen < DOCS {
-            seen = memtable.read().entered_count();
+            seen = memtable.read().tables.last().map_or(0, Table::count);
             let content = memtable.read();
             for table in 0..3 {
                 let newest: Vec<u32> = content.bucket(table, 5).take(4).collect();

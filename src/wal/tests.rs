@@ -19,7 +19,7 @@ impl Wal {
         let file = storage.open(path, OpenMode::ReadWrite)?;
         file.sync()?;
         let (salt, length) = (identity.salt, identity.length);
-        Ok(Self { file, path: path.to_path_buf(), salt, length, end, in_doubt: 0 })
+        Ok(Self { file, path: path.to_path_buf(), salt, length, end })
     }
 }
 
@@ -252,59 +252,6 @@ fn a_failed_append_is_rolled_back_and_the_log_goes_on() {
         }
         append(&mut wal, 7, RECORDS_BEGIN);
         assert_eq!(changes(&sim), [6, 7]);
-    }
-}
-
-/// Three records in one write, of which the first has this payload and the last is longer than the
-/// others together.
-fn three(payload: &[u8]) -> RecordBuilder {
-    let mut records = record_with(b"one", payload);
-    for (key, payload) in [(&b"the second"[..], &b""[..]), (b"third", &[7; 1_000])] {
-        records.begin_next();
-        let signature = &[3; SIGNATURE_BYTES];
-        let (time, shingle_count) = (8, 2);
-        let insert = LoggedOperation::Insert { key, payload, time, shingle_count, signature };
-        records.push(&insert);
-    }
-    records
-}
-
-#[test]
-fn records_of_one_write_are_changes_of_their_own() {
-    let sim = Sim::new();
-    let mut wal = new_log(&sim);
-    append(&mut wal, 6, RECORDS_BEGIN);
-    let (begin, mut records) = (wal.end(), three(b"payload"));
-    let bytes = records.record_bytes();
-    let end = wal.append(&mut records, RecordKind::Change, 7, RECORDS_BEGIN).expect("appended");
-    assert_eq!(end, begin + bytes);
-    append(&mut wal, 10, RECORDS_BEGIN);
-    assert_eq!(changes(&sim), [6, 7, 8, 9, 10]);
-}
-
-#[test]
-fn of_a_failed_write_of_several_records_none_comes_back() {
-    for what in [What::Eio, What::Enospc, What::ShortWrite] {
-        let sim = Sim::new();
-        let mut wal = new_log(&sim);
-        append(&mut wal, 6, RECORDS_BEGIN);
-        // It ends where a sector does: the zeros behind it may be lost alone.
-        let end = |payload: &[u8]| wal.end() + record_with(b"one", payload).record_bytes();
-        let mut payload = vec![0; 400];
-        while end(&payload) % 512 > 0 {
-            payload.push(0);
-        }
-        sim.fail(Fault { at: 0, what, sticky: false });
-        let failed = wal.append(&mut three(&payload), RecordKind::Change, 7, RECORDS_BEGIN);
-        assert!(matches!(failed, Err(AppendError::Failed(_))), "{what:?}: {failed:?}");
-        wal.roll_back().expect("the fault is over");
-        // As long as the first of those: behind it the second would be the next change.
-        let mut as_long = record_with(b"one", &payload);
-        wal.append(&mut as_long, RecordKind::Change, 7, RECORDS_BEGIN).expect("appended");
-        assert_eq!(changes(&sim), [6, 7]);
-        for state in sim.crash_states(1, 200) {
-            assert!(changes(&state).len() <= 2, "{what:?}");
-        }
     }
 }
 

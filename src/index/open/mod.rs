@@ -377,7 +377,7 @@ impl Core {
         let operations: Vec<Operation<'_>> = operations.iter().map(|all| (*all).into()).collect();
         let key_hashes = key_hashes(&self.params, &operations);
         let plan = plan(&before, &operations, &key_hashes)?;
-        self.apply(&before, change, &plan, &[]);
+        self.apply(&before, change, &plan);
         writer.change = change;
         writer.documents = plan.documents_after(writer.documents);
         Ok(())

@@ -16,7 +16,6 @@ mod pairs;
 mod queries;
 pub(crate) mod query;
 mod rank;
-pub(crate) mod recent;
 pub(crate) mod scratch;
 pub(crate) mod search;
 mod search_memtable;

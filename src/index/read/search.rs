@@ -155,25 +155,6 @@ impl<'a> Search<'a> {
         Ok(found)
     }
 
-    /// What segments hold that satisfies the law for a signature, but for deaths since the floor:
-    /// it follows from the state alone, whatever change the snapshot sees. In order of the
-    /// signatures, whose BandKeys are given. (What the memtable has tells
-    /// [`Recent`](super::recent::Recent).)
-    pub(crate) fn in_segments(
-        &mut self,
-        signatures: &[&[u8]],
-        band_keys: &[u64],
-        equal_rows_min: u32,
-    ) -> Result<Vec<Found>> {
-        let asked = Asked::new(self.snapshot.params(), signatures, equal_rows_min);
-        self.scratch.found.clear();
-        self.scratch.band_keys.clear();
-        self.scratch.band_keys.extend_from_slice(band_keys);
-        self.search_segments(asked)?;
-        self.scratch.found.sort_unstable_by_key(|found| found.probe);
-        Ok(std::mem::take(&mut self.scratch.found))
-    }
-
     /// What the last run found.
     pub(crate) fn found(&mut self) -> &mut Vec<Found> {
         &mut self.scratch.found
