@@ -5,9 +5,13 @@
 
 #[cfg(test)]
 mod boundary_tests;
-pub(crate) mod tail;
+mod reader;
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+pub(crate) use reader::Records;
+pub(crate) use reader::{Believe, LogReader, Look};
 
 use crate::format::bytes::{narrow, wide};
 use crate::format::header::{FileHeader, FileKind};
@@ -222,95 +226,6 @@ fn fill(file: &dyn File, identity: &WalIdentity) -> io::Result<()> {
     file.write_at(&begin, 0)
 }
 
-/// What a log held when it was read: the changes to replay, and what was cut.
-#[derive(Debug)]
-pub(crate) struct Replay {
-    bytes: Vec<u8>,
-    records: Vec<(u64, std::ops::Range<usize>)>,
-    /// Bytes from the first invalid record to the last one that can belong to a record of this
-    /// log: behind it may lie what an older log left.
-    pub(crate) bytes_cut: u64,
-}
-
-impl Replay {
-    /// Reads a log without writing to it, and decides which of its records count.
-    pub(crate) fn read(
-        storage: &dyn Storage,
-        path: &Path,
-        identity: &WalIdentity,
-        signature_bytes: usize,
-    ) -> Result<Self> {
-        let bytes = read_whole(storage, path, identity)?;
-        let mut replay = Self { bytes, records: Vec::new(), bytes_cut: 0 };
-        let (stop, horizon) = replay.collect(path, identity, signature_bytes)?;
-        let place = |offset| narrow(offset, "offset").map_err(|error| error.in_file(path, 0));
-        let last = replay.records.last().map_or(identity.floor, |(change, _)| *change);
-        let behind = &replay.bytes[place(stop)?..];
-        let (horizon_behind, end) = headers_behind(behind, identity, stop, last);
-        let horizon = horizon.max(horizon_behind);
-        planted!(DamageIsTornTail => return Ok(replay));
-        if stop < horizon {
-            return Err(Error::corrupt(
-                path,
-                stop,
-                format_args!("record is damaged though everything below {horizon} was synced"),
-            ));
-        }
-        let rest = &replay.bytes[place(stop)?..place(end)?];
-        replay.bytes_cut = wide(rest.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1));
-        Ok(replay)
-    }
-
-    /// Takes records while they validate; returns where it stopped and the largest horizon seen.
-    fn collect(
-        &mut self,
-        path: &Path,
-        identity: &WalIdentity,
-        signature_bytes: usize,
-    ) -> Result<(u64, u64)> {
-        let mut offset = RECORDS_BEGIN;
-        let mut horizon = RECORDS_BEGIN;
-        let mut change = identity.floor;
-        while let Some((header, body)) = record_at(&self.bytes, path, identity, offset)? {
-            let Some(after) = change_after(&header, offset, change) else { break };
-            if header.kind == RecordKind::Change {
-                check_operations(
-                    &self.bytes[body.clone()],
-                    path,
-                    wide(body.start),
-                    signature_bytes,
-                )?;
-                self.records.push((header.change, body));
-            }
-            change = after;
-            horizon = horizon.max(header.horizon);
-            offset = offset.saturating_add(header.record_bytes());
-        }
-        Ok((offset.min(identity.length), horizon))
-    }
-
-    /// The changes in order: their number and operations.
-    pub(crate) fn changes(
-        &self,
-        signature_bytes: usize,
-    ) -> impl Iterator<Item = (u64, Operations<'_>)> {
-        self.records.iter().map(move |(change, body)| {
-            (*change, Operations::new(&self.bytes[body.clone()], signature_bytes))
-        })
-    }
-
-    /// How many documents the changes hold at most, if none has a key or payload to speak of.
-    pub(crate) fn documents_max(&self, signature_bytes: usize) -> u32 {
-        let bodies = self.records.iter().map(|(_, body)| body.len());
-        let documents = bodies.sum::<usize>() / signature_bytes.max(1);
-        u32::try_from(documents).unwrap_or(u32::MAX)
-    }
-
-    pub(crate) fn change_count(&self) -> u64 {
-        wide(self.records.len())
-    }
-}
-
 /// The largest horizon of any valid header behind the place where reading stopped (`bytes` are
 /// what lies from there to the end of the log), and where the last of their records ends. Unsynced
 /// pages reach a disk in any order, so a valid record there is not by itself damage; a horizon
@@ -353,11 +268,14 @@ pub(crate) fn salvage(storage: &dyn Storage, path: &Path) -> Result<Salvaged> {
     let mut offset = RECORDS_BEGIN;
     while offset < length {
         // An unknown kind is nothing that could be applied.
-        let record = record_at(&salvaged.bytes, path, &identity, offset).unwrap_or(None);
+        let at = usize::try_from(offset).unwrap_or(usize::MAX);
+        let rest = salvaged.bytes.get(at..).unwrap_or_default();
+        let record = record_in(rest, path, &identity, offset).unwrap_or(None);
         offset = offset.saturating_add(match record {
             Some((header, body)) => {
                 if header.kind == RecordKind::Change {
-                    salvaged.bodies.push((header.change, body));
+                    let begin = at + RecordHeader::BYTES;
+                    salvaged.bodies.push((header.change, begin..begin + body.len()));
                 }
                 header.record_bytes()
             }
@@ -405,48 +323,19 @@ fn check_operations(body: &[u8], path: &Path, offset: u64, signature_bytes: usiz
     Ok(())
 }
 
-/// Header and place of the body of the record at `offset`, if a whole one is there.
-fn record_at(
-    bytes: &[u8],
+/// Header and body of the record at `offset`, if a whole one is there; `bytes` are what lies from
+/// there on.
+fn record_in<'b>(
+    bytes: &'b [u8],
     path: &Path,
     identity: &WalIdentity,
     offset: u64,
-) -> Result<Option<(RecordHeader, std::ops::Range<usize>)>> {
-    let Some(at) = usize::try_from(offset).ok().filter(|at| *at <= bytes.len()) else {
-        return Ok(None);
-    };
-    let header = RecordHeader::decode(&bytes[at..], identity.salt, offset)
-        .map_err(|error| error.in_file(path, 0))?;
-    let Some(header) = header else { return Ok(None) };
-    let begin = at + RecordHeader::BYTES;
-    let end = usize::try_from(header.body_bytes).ok().and_then(|count| begin.checked_add(count));
-    let Some(body) = end.and_then(|end| bytes.get(begin..end)) else { return Ok(None) };
-    let whole = header.matches(body, identity.salt, offset);
-    Ok(whole.then(|| (header, begin..begin + body.len())))
-}
-
-/// The bytes of a log whose length and headers are what the catalog says.
-fn read_whole(storage: &dyn Storage, path: &Path, identity: &WalIdentity) -> Result<Vec<u8>> {
-    let fail = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => Error::corrupt(path, 0, "the WAL the catalog lists is missing"),
-        _ => Error::io("read", path, error),
-    };
-    let file = storage.open(path, OpenMode::Read).map_err(fail)?;
-    let length = file.bytes().map_err(fail)?;
-    if length != identity.length || length < RECORDS_BEGIN {
-        return Err(Error::corrupt(
-            path,
-            length,
-            format_args!("the WAL has {length} bytes where the catalog says {}", identity.length),
-        ));
-    }
-    let mut bytes = vec![0; narrow(length, "length").map_err(|error| error.in_file(path, 0))?];
-    file.read_at(&mut bytes, 0).map_err(fail)?;
-    let found = decode_identity(&bytes).map_err(|error| error.in_file(path, 0))?;
-    if found != *identity {
-        return Err(Error::corrupt(path, 0, "the WAL is not the one the catalog lists"));
-    }
-    Ok(bytes)
+) -> Result<Option<(RecordHeader, &'b [u8])>> {
+    let header = RecordHeader::decode(bytes, identity.salt, offset);
+    let Some(header) = header.map_err(|error| error.in_file(path, 0))? else { return Ok(None) };
+    let body = usize::try_from(header.body_bytes).ok();
+    let body = body.and_then(|count| bytes.get(RecordHeader::BYTES..)?.get(..count));
+    Ok(body.filter(|body| header.matches(body, identity.salt, offset)).map(|body| (header, body)))
 }
 
 fn decode_identity(bytes: &[u8]) -> std::result::Result<WalIdentity, crate::format::DecodeError> {

@@ -6,7 +6,7 @@ use crate::format::DecodeError;
 use crate::format::wal::LoggedOperation;
 use crate::storage::names::Ending;
 use crate::storage::sim::Sim;
-use crate::wal::{Replay, WalIdentity};
+use crate::wal::{LogReader, WalIdentity};
 use crate::{ErrorKind, ReadMode};
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ pub(super) fn run(data: &[u8]) {
     write_records(&mut input, &mut image, &identity);
     disk.overwrite(&path, &image);
     let expected = expect(&image, &identity);
-    let found = match Replay::read(&disk, &path, &identity, SIGNATURE_BYTES) {
+    let found = match LogReader::replay(&disk, &path, &identity, SIGNATURE_BYTES) {
         Err(error) => Expected::Refused(error.kind()),
         Ok(replay) => {
             let changes = replay.changes(SIGNATURE_BYTES);

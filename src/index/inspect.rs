@@ -6,7 +6,7 @@ use crate::index::read::state::{Place, Snapshot};
 use crate::index::read::{Progress, Stats, Verification};
 use crate::segment::Watch;
 use crate::storage::names::Ending;
-use crate::wal::Replay;
+use crate::wal::LogReader;
 use crate::{Error, ErrorKind, Result, catalog};
 use std::io;
 use std::ops::ControlFlow;
@@ -177,7 +177,7 @@ impl Core {
         let Some(entry) = row.wal else { return };
         let identity = self.wal_identity(entry, row.floor);
         let path = self.names.numbered(entry.number, Ending::Wal);
-        match Replay::read(&*self.storage, &path, &identity, self.shape.signature_bytes) {
+        match LogReader::replay(&*self.storage, &path, &identity, self.shape.signature_bytes) {
             Ok(replay) if row.floor + replay.change_count() == writer.change => {}
             Ok(replay) => {
                 let (found, expected) = (replay.change_count(), writer.change - row.floor);

@@ -1,7 +1,6 @@
 //! Where a log ends and what vouches for it: the limits that no crash script meets often enough.
 //! Most of these tests were written to kill a mutant (`docs/DURABILITY.md`).
 
-use super::tail::{Believe, Look, Tail};
 use super::tests::{
     SIGNATURE_BYTES, append, append_idle, changes, damage, identity, new_log, path, record, replay,
 };
@@ -97,7 +96,8 @@ fn a_log_without_room_for_records_replays_to_nothing() {
     storage::create_dirs(&sim, storage::parent_of(&path(3))).expect("folder");
     let bare = WalIdentity { length: RECORDS_BEGIN, ..identity(3) };
     Wal::create(&sim, &path(3), None, &bare).expect("created");
-    let read = |identity: &WalIdentity| Replay::read(&sim, &path(3), identity, SIGNATURE_BYTES);
+    let read =
+        |identity: &WalIdentity| LogReader::replay(&sim, &path(3), identity, SIGNATURE_BYTES);
     assert_eq!(read(&bare).expect("read").change_count(), 0);
     assert!(salvage(&sim, &path(3)).expect("read").changes(SIGNATURE_BYTES).next().is_none());
     // Shorter than its headers' block, but believed by the catalog.
@@ -220,7 +220,7 @@ fn an_idle_record_of_another_change_ends_the_log() {
         append(&mut wal, 7, RECORDS_BEGIN);
         let replay = replay(&sim).expect("a torn tail");
         assert!(replay.change_count() == 1 && replay.bytes_cut > 0, "{replay:?}");
-        let mut tail = Tail::open(&sim, &path(3), &identity(3)).expect("opened");
+        let mut tail = LogReader::open(&sim, &path(3), &identity(3)).expect("opened");
         let taken = tail.read(Believe::Whole, Look::Quick, SIGNATURE_BYTES).expect("a torn tail");
         assert_eq!(taken.changes(SIGNATURE_BYTES).count(), 1);
     }

@@ -12,10 +12,10 @@ impl Wal {
         storage: &dyn Storage,
         path: &Path,
         identity: &WalIdentity,
-        replay: &Replay,
+        replay: &Records,
     ) -> io::Result<Self> {
         let used = replay.bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
-        let end = wide(used.next_multiple_of(RECORD_ALIGN)).max(RECORDS_BEGIN);
+        let end = RECORDS_BEGIN + wide(used.next_multiple_of(RECORD_ALIGN));
         let file = storage.open(path, OpenMode::ReadWrite)?;
         file.sync()?;
         let (salt, length) = (identity.salt, identity.length);
@@ -77,8 +77,8 @@ pub(super) fn append_idle(wal: &mut Wal, change: u64, horizon: u64) {
     wal.append(&mut idle, RecordKind::Idle, change, horizon).expect("appended");
 }
 
-pub(super) fn replay(sim: &Sim) -> Result<Replay> {
-    Replay::read(sim, &path(3), &identity(3), SIGNATURE_BYTES)
+pub(super) fn replay(sim: &Sim) -> Result<Records> {
+    LogReader::replay(sim, &path(3), &identity(3), SIGNATURE_BYTES)
 }
 
 /// The numbers of the changes that replay.
@@ -183,7 +183,7 @@ fn a_stale_record_of_another_log_does_not_replay() {
     Wal::create(&sim, &path(3), None, &other).expect("created");
     let begin = usize::try_from(RECORDS_BEGIN).expect("small");
     damage(&sim, RECORDS_BEGIN, &stale[begin..begin + 200]);
-    let replay = Replay::read(&sim, &path(3), &other, SIGNATURE_BYTES).expect("replays");
+    let replay = LogReader::replay(&sim, &path(3), &other, SIGNATURE_BYTES).expect("replays");
     assert_eq!(replay.change_count(), 0);
 }
 
@@ -192,7 +192,9 @@ fn a_log_that_is_not_the_listed_one_is_refused() {
     let sim = Sim::new();
     new_log(&sim);
     let read = |identity: &WalIdentity| {
-        Replay::read(&sim, &path(3), identity, SIGNATURE_BYTES).map(|_| ()).map_err(|e| e.kind())
+        LogReader::replay(&sim, &path(3), identity, SIGNATURE_BYTES)
+            .map(|_| ())
+            .map_err(|e| e.kind())
     };
     let right = identity(3);
     assert_eq!(read(&right), Ok(()));
@@ -281,7 +283,7 @@ fn of_what_a_spare_held_nothing_is_left() {
         assert!(!sim.snapshot_of_files().contains_key(&path(3)));
         assert_eq!(sim.snapshot_of_files()[&path(4)].len() as u64, length);
         assert!(!holds_a_record(&sim, &path(4)).expect("readable"));
-        let replay = || Replay::read(&sim, &path(4), &next, SIGNATURE_BYTES).expect("replays");
+        let replay = || LogReader::replay(&sim, &path(4), &next, SIGNATURE_BYTES).expect("replays");
         assert_eq!((replay().change_count(), replay().bytes_cut), (0, 0));
         let first = append(&mut wal, 6, RECORDS_BEGIN);
         assert_eq!((replay().change_count(), replay().bytes_cut), (1, 0));

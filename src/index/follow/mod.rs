@@ -20,7 +20,7 @@ use crate::index::read::state::LiveSegment;
 use crate::storage::Storage;
 use crate::storage::names::{Ending, Names};
 use crate::sync::{Arc, thread};
-use crate::wal::tail::{Believe, Look, Tail};
+use crate::wal::{Believe, LogReader, Look};
 use crate::{Error, ErrorKind, Result};
 use std::path::Path;
 use std::time::Duration;
@@ -39,7 +39,7 @@ pub(crate) struct Follower {
     /// What was taken from the log was not applied to its end.
     torn: bool,
     /// The log, if there is one and more may come.
-    tail: Option<Tail>,
+    tail: Option<LogReader>,
 }
 
 /// What there was when a reader looked.
@@ -144,9 +144,9 @@ fn load(
 }
 
 impl Core {
-    fn open_tail(&self, entry: WalEntry, floor: u64) -> Result<Tail> {
+    fn open_tail(&self, entry: WalEntry, floor: u64) -> Result<LogReader> {
         let path = self.names.numbered(entry.number, Ending::Wal);
-        Tail::open(&*self.storage, &path, &self.wal_identity(entry, floor))
+        LogReader::open(&*self.storage, &path, &self.wal_identity(entry, floor))
     }
 
     /// Checks what lies beside the segments as far as a writer leaves it alone: the catalog, and

@@ -34,7 +34,7 @@ use crate::storage::names::{Ending, Names};
 use crate::storage::{Guarded, OpenMode, Storage, create_dirs};
 use crate::sync::atomic::AtomicBool;
 use crate::sync::{Arc, Mutex};
-use crate::wal::Replay;
+use crate::wal::LogReader;
 use crate::{Error, ErrorKind, Params, Result};
 use std::path::Path;
 
@@ -330,7 +330,8 @@ impl Core {
         let floor = self.writer().change;
         let identity = self.wal_identity(entry, floor);
         let path = self.names.numbered(entry.number, Ending::Wal);
-        let replay = Replay::read(&*self.storage, &path, &identity, self.shape.signature_bytes)?;
+        let replay =
+            LogReader::replay(&*self.storage, &path, &identity, self.shape.signature_bytes)?;
         self.state().memtable.expect(replay.documents_max(self.shape.signature_bytes));
         let mut writer = self.writer();
         for (change, operations) in replay.changes(self.shape.signature_bytes) {

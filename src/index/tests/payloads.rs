@@ -68,7 +68,8 @@ fn a_record_holds_what_stays() {
     let identity = index.core.wal_identity(entry, 1);
     let path = index.core.names.numbered(entry.number, crate::storage::names::Ending::Wal);
     let bytes = params().signature_bytes();
-    let replay = crate::wal::Replay::read(&sim, &path, &identity, bytes).expect("it can be read");
+    let replay =
+        crate::wal::LogReader::replay(&sim, &path, &identity, bytes).expect("it can be read");
     let mut found = Vec::new();
     for (_, operations) in replay.changes(bytes) {
         for operation in operations {

@@ -10,7 +10,7 @@ use crate::index::merge::draft::Draft;
 use crate::index::plan::Plan;
 use crate::index::read::state::LiveSegment;
 use crate::storage::names::Ending;
-use crate::wal::{Replay, Wal, WalIdentity};
+use crate::wal::{Records, Wal, WalIdentity};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ pub(crate) fn go_on_after_tail(
     core: &Core,
     writer: &mut Writer,
     identity: &WalIdentity,
-    replay: &Replay,
+    replay: &Records,
 ) -> Result<()> {
     let path = core.names.numbered(identity.number, Ending::Wal);
     let wal = Wal::resume(&*core.storage, &path, identity, replay)

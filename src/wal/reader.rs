@@ -1,10 +1,13 @@
-//! The log as another process reads it: from where the last look ended, while a writer appends.
+//! The log as it is read: all of it after a crash, or by another process from where its last look
+//! ended, while a writer appends.
 //!
 //! The writer may append while this reads; what is synced never changes, so up
 //! to the last horizon found there is nothing to miss. The file may also become another log at any
 //! time: it says which one it is in its header, which is read again after everything else.
 
-use super::{WalIdentity, change_after, check_operations, decode_identity, headers_behind};
+use super::{
+    WalIdentity, change_after, check_operations, decode_identity, headers_behind, record_in,
+};
 use crate::format::bytes::{narrow, wide};
 use crate::format::header::FileHeader;
 use crate::format::wal::{Operations, RECORDS_BEGIN, RecordHeader, RecordKind, WalHeader};
@@ -33,9 +36,9 @@ pub(crate) enum Look {
     Quick,
 }
 
-/// A log of another process, and how far it was read.
+/// A log that this process does not append to, and how far it was read.
 #[derive(Debug)]
-pub(crate) struct Tail {
+pub(crate) struct LogReader {
     file: Arc<dyn File>,
     path: PathBuf,
     identity: WalIdentity,
@@ -46,12 +49,14 @@ pub(crate) struct Tail {
     horizon: u64,
 }
 
-/// Changes that were not taken before, in order.
+/// Records that were not taken before, in order.
 #[derive(Debug, Default)]
-pub(crate) struct Taken {
-    bytes: Vec<u8>,
-    records: Vec<Record>,
-    /// Bytes behind the last record that were begun and are no record.
+pub(crate) struct Records {
+    /// What lies behind what was taken before.
+    pub(super) bytes: Vec<u8>,
+    taken: Vec<Record>,
+    /// Bytes behind the last record that were begun and are no record: behind them may lie what an
+    /// older log left.
     pub(crate) bytes_cut: u64,
 }
 
@@ -63,21 +68,35 @@ struct Record {
     end: u64,
 }
 
-impl Taken {
+impl Records {
+    fn of_changes(&self) -> impl Iterator<Item = &Record> {
+        self.taken.iter().filter(|record| record.header.kind == RecordKind::Change)
+    }
+
     /// The changes: their number and operations.
     pub(crate) fn changes(
         &self,
         signature_bytes: usize,
     ) -> impl Iterator<Item = (u64, Operations<'_>)> {
-        let changes = self.records.iter().filter(|record| record.header.kind == RecordKind::Change);
-        changes.map(move |record| {
+        self.of_changes().map(move |record| {
             let body = &self.bytes[record.body.clone()];
             (record.header.change, Operations::new(body, signature_bytes))
         })
     }
+
+    pub(crate) fn change_count(&self) -> u64 {
+        wide(self.of_changes().count())
+    }
+
+    /// How many documents the changes hold at most, if none has a key or payload to speak of.
+    pub(crate) fn documents_max(&self, signature_bytes: usize) -> u32 {
+        let bodies = self.of_changes().map(|record| record.body.len());
+        let documents = bodies.sum::<usize>() / signature_bytes.max(1);
+        u32::try_from(documents).unwrap_or(u32::MAX)
+    }
 }
 
-impl Tail {
+impl LogReader {
     /// Opens a log at its first record.
     pub(crate) fn open(storage: &dyn Storage, path: &Path, identity: &WalIdentity) -> Result<Self> {
         let file = storage.open(path, OpenMode::Read).map_err(|error| match error.kind() {
@@ -86,7 +105,7 @@ impl Tail {
             }
             _ => Error::io("read", path, error),
         })?;
-        let tail = Self {
+        let reader = Self {
             file,
             path: path.to_path_buf(),
             identity: *identity,
@@ -94,8 +113,19 @@ impl Tail {
             change: identity.floor,
             horizon: RECORDS_BEGIN,
         };
-        tail.check_identity()?;
-        Ok(tail)
+        reader.check_identity()?;
+        Ok(reader)
+    }
+
+    /// Reads all of a log that nobody appends to, and decides which of its records count.
+    pub(crate) fn replay(
+        storage: &dyn Storage,
+        path: &Path,
+        identity: &WalIdentity,
+        signature_bytes: usize,
+    ) -> Result<Records> {
+        let mut reader = Self::open(storage, path, identity)?;
+        reader.read(Believe::Whole, Look::Thorough, signature_bytes)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -133,11 +163,14 @@ impl Tail {
         believe: Believe,
         look: Look,
         signature_bytes: usize,
-    ) -> Result<Taken> {
-        let mut window = Window { tail: self, bytes: Vec::new() };
+    ) -> Result<Records> {
+        let mut window = Window { reader: self, bytes: Vec::new() };
         let mut records: Vec<Record> = Vec::new();
         let (mut stop, mut horizon) = (self.offset, self.horizon);
         let mut stopped_before = None;
+        if look == Look::Thorough {
+            window.reach(self.identity.length)?;
+        }
         let bytes_cut = loop {
             stop = window.collect(stop, &mut records, signature_bytes)?;
             let carried = records.iter().map(|record| record.header.horizon);
@@ -151,6 +184,7 @@ impl Tail {
             if behind <= stop {
                 break bytes_cut;
             }
+            planted!(DamageIsTornTail => if believe == Believe::Whole { break 0; });
             // What was synced before it was looked for is there now, or it is damaged.
             if stopped_before.replace(stop) == Some(stop) {
                 let what =
@@ -168,7 +202,7 @@ impl Tail {
             (self.offset, self.change) = (last.end, last.header.change);
         }
         self.horizon = horizon;
-        Ok(Taken { bytes, records, bytes_cut })
+        Ok(Records { bytes, taken: records, bytes_cut })
     }
 }
 
@@ -178,32 +212,32 @@ const CHUNK_BYTES_MAX: u64 = if cfg!(test) { 2 << 10 } else { 1 << 20 };
 
 /// The part of a log that was read: from the first record not taken before.
 struct Window<'a> {
-    tail: &'a Tail,
+    reader: &'a LogReader,
     bytes: Vec<u8>,
 }
 
 impl Window<'_> {
     /// Where an offset lies in the window.
     fn at(&self, offset: u64) -> Result<usize> {
-        let within = offset.saturating_sub(self.tail.offset);
-        narrow(within, "offset").map_err(|error| error.in_file(&self.tail.path, 0))
+        let within = offset.saturating_sub(self.reader.offset);
+        narrow(within, "offset").map_err(|error| error.in_file(&self.reader.path, 0))
     }
 
     /// Reads on up to an offset at least, as far as the log goes.
     fn reach(&mut self, end: u64) -> Result<()> {
         let have = wide(self.bytes.len());
-        let begin = self.tail.offset.saturating_add(have);
-        let end = end.min(self.tail.identity.length);
+        let begin = self.reader.offset.saturating_add(have);
+        let end = end.min(self.reader.identity.length);
         if end <= begin {
             return Ok(());
         }
         let chunk = have.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
-        let end = end.max(begin.saturating_add(chunk)).min(self.tail.identity.length);
+        let end = end.max(begin.saturating_add(chunk)).min(self.reader.identity.length);
         let length = self.at(end)?;
         let old = self.bytes.len();
         self.bytes.resize(length, 0);
-        let read = self.tail.file.read_at(&mut self.bytes[old..], begin);
-        read.map_err(|error| Error::io("read", &self.tail.path, error))
+        let read = self.reader.file.read_at(&mut self.bytes[old..], begin);
+        read.map_err(|error| Error::io("read", &self.reader.path, error))
     }
 
     /// Forgets what was read at an offset and behind it.
@@ -220,34 +254,34 @@ impl Window<'_> {
         records: &mut Vec<Record>,
         signature_bytes: usize,
     ) -> Result<u64> {
-        let mut change = records.last().map_or(self.tail.change, |record| record.header.change);
+        let mut change = records.last().map_or(self.reader.change, |record| record.header.change);
         while let Some((header, body)) = self.record_at(offset)? {
             let Some(after) = change_after(&header, offset, change) else { break };
             if header.kind == RecordKind::Change {
                 let body = &self.bytes[body.clone()];
-                check_operations(body, &self.tail.path, offset, signature_bytes)?;
+                check_operations(body, &self.reader.path, offset, signature_bytes)?;
             }
             change = after;
             offset = offset.saturating_add(header.record_bytes());
             records.push(Record { header, body, end: offset });
         }
-        Ok(offset.min(self.tail.identity.length))
+        Ok(offset.min(self.reader.identity.length))
     }
 
     /// Header and place of the body of the record at `offset`, if a whole one is there.
     fn record_at(&mut self, offset: u64) -> Result<Option<(RecordHeader, Range<usize>)>> {
-        let salt = self.tail.identity.salt;
+        let identity = &self.reader.identity;
         let body = offset.saturating_add(wide(RecordHeader::BYTES));
         self.reach(body)?;
-        let bytes = self.bytes.get(self.at(offset)?..).unwrap_or_default();
-        let header = RecordHeader::decode(bytes, salt, offset);
-        let header = header.map_err(|error| error.in_file(&self.tail.path, 0))?;
-        let Some(header) = header else { return Ok(None) };
-        let end = body.saturating_add(u64::from(header.body_bytes));
-        self.reach(end)?;
-        let range = self.at(body)?..self.at(end)?;
-        let Some(bytes) = self.bytes.get(range.clone()) else { return Ok(None) };
-        Ok(header.matches(bytes, salt, offset).then_some((header, range)))
+        let (at, begin) = (self.at(offset)?, self.at(body)?);
+        let rest = self.bytes.get(at..).unwrap_or_default();
+        let header = RecordHeader::decode(rest, identity.salt, offset);
+        if let Some(header) = header.map_err(|error| error.in_file(&self.reader.path, 0))? {
+            self.reach(body.saturating_add(u64::from(header.body_bytes)))?;
+        }
+        let rest = self.bytes.get(at..).unwrap_or_default();
+        let record = record_in(rest, &self.reader.path, identity, offset)?;
+        Ok(record.map(|(header, body)| (header, begin..begin + body.len())))
     }
 
     /// Whether a record was begun at an offset: every append leaves zeros for the next header.
@@ -260,9 +294,9 @@ impl Window<'_> {
     /// The largest horizon of any header behind the last record, and how many bytes there belong
     /// to a torn tail.
     fn look_behind(&mut self, stop: u64, last: u64) -> Result<(u64, u64)> {
-        self.reach(self.tail.identity.length)?;
+        self.reach(self.reader.identity.length)?;
         let bytes = self.bytes.get(self.at(stop)?..).unwrap_or_default();
-        let (horizon, end) = headers_behind(bytes, &self.tail.identity, stop, last);
+        let (horizon, end) = headers_behind(bytes, &self.reader.identity, stop, last);
         let begun = self.at(stop)?..self.at(end)?;
         let begun = self.bytes.get(begun).unwrap_or_default();
         let cut = begun.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
