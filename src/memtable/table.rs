@@ -2,7 +2,7 @@
 //! It compares a part of the hash only, so the caller must compare the documents.
 
 use crate::format::bytes::index;
-use crate::storage::Map;
+use crate::storage::prefetch;
 use crate::sync::atomic::{AtomicU32, Ordering};
 
 /// End of a chain. No ordinal has this value.
@@ -139,7 +139,7 @@ impl Table {
     #[inline]
     pub(super) fn ask_for(&self, hash: u32) {
         if let Some(head) = self.heads.get(self.bucket(hash)) {
-            Map::prefetch(head);
+            prefetch(head);
         }
     }
 

@@ -8,6 +8,7 @@ use super::blocks::{Block, BlockFile};
 use crate::Result;
 use crate::format::blocks::BLOCK_BYTES;
 use crate::format::bytes::wide;
+use crate::storage::prefetch;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -93,19 +94,15 @@ impl BlockFile {
     ) -> Result<Option<&'a [u8]>> {
         let (begin, end) = (blocks.start * BLOCK_BYTES, blocks.end * BLOCK_BYTES);
         if let Some(map) = &self.map {
-            if fetch == Fetch::Resident && !map.is_at_hand(begin, end - begin) {
+            if fetch == Fetch::Resident && !map.is_resident(begin, end - begin) {
                 return Ok(None);
             }
-            if map.bring(begin, end - begin) {
+            if map.bring(begin, end - begin) || fetch == Fetch::Resident {
                 return Ok(map.bytes().get(begin..end));
             }
         }
         buffer.resize(end - begin, 0);
-        match fetch {
-            Fetch::Wait => self.read_disk(buffer, wide(begin))?,
-            Fetch::Resident if self.file.read_at_hand(buffer, wide(begin)) => {}
-            Fetch::Resident => return Ok(None),
-        }
+        self.read_disk(buffer, wide(begin))?;
         Ok(Some(buffer))
     }
 
@@ -147,7 +144,7 @@ impl BlockFile {
         let blocks = self.unverified(extents.inspect(|(offset, _)| {
             let at = usize::try_from(*offset).unwrap_or(usize::MAX);
             if let Some(byte) = map.bytes().get(at) {
-                crate::storage::Map::prefetch(byte);
+                prefetch(byte);
             }
         }));
         for run in blocks.chunk_by(|block, next| block + 1 == *next) {
@@ -202,15 +199,15 @@ impl BlockFile {
         let index = block / CRCS_PER_BLOCK;
         let (Some(crcs), Some(map)) = (self.crc_table.get(index), &self.map) else { return false };
         if crcs.get().is_none() {
-            let (mut bytes, begin) =
-                (Box::new([0; BLOCK_BYTES]), self.body_bytes + index * BLOCK_BYTES);
-            if !map.is_at_hand(begin, BLOCK_BYTES)
-                || !self.file.read_at_hand(&mut *bytes, wide(begin))
-                || crc32fast::hash(&*bytes) != self.tail.roots[index]
-            {
+            let begin = self.body_bytes + index * BLOCK_BYTES;
+            let bytes = map.bytes().get(begin..).and_then(|rest| rest.first_chunk());
+            let Some(bytes) = bytes.filter(|_| map.is_resident(begin, BLOCK_BYTES)) else {
+                return false;
+            };
+            if crc32fast::hash(bytes) != self.tail.roots[index] {
                 return false;
             }
-            crcs.get_or_init(|| bytes);
+            crcs.get_or_init(|| Box::new(*bytes));
         }
         true
     }

@@ -10,7 +10,7 @@ use super::read_mode::ReadMode;
 use crate::format::blocks::{BLOCK_BYTES, Footer, Section, Tail};
 use crate::format::bytes::{narrow, wide};
 use crate::format::header::FileHeader;
-use crate::storage::{File, Map, OpenMode, Storage};
+use crate::storage::{File, Map, OpenMode, Storage, prefetch};
 use crate::{Error, Result};
 use std::borrow::Cow;
 use std::fmt;
@@ -61,7 +61,7 @@ impl<'a> Verified<'a> {
     #[inline]
     pub(super) fn prefetch(self, offset: u64) {
         if let Some(byte) = self.0.get(usize::try_from(offset).unwrap_or(usize::MAX)) {
-            Map::prefetch(byte);
+            prefetch(byte);
         }
     }
 }

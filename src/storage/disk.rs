@@ -7,14 +7,14 @@
 use super::at::Identity;
 use super::at::{self, Place};
 use super::lock::{Guard, Lock, LockLost};
-use super::{Counters, Entry, File, Map, OpenMode, Storage};
+use super::{Counters, Entry, File, Map, OpenMode, Storage, sys};
 #[cfg(unix)]
 use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 /// The operating system's file system; or that, with some folders held open, so that paths into
 /// these lead there whatever has become of their names.
@@ -136,7 +136,7 @@ impl Storage for Disk {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
         let (at, path) = self.place(path);
         let (file, tally) = (at::open(at, path, mode)?, Arc::clone(&self.tally));
-        Ok(Arc::new(DiskFile { file, at_hand: OnceLock::new(), tally }))
+        Ok(Arc::new(DiskFile { file, tally }))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -289,10 +289,6 @@ impl Drop for Held {
 #[derive(Debug)]
 struct DiskFile {
     file: fs::File,
-    /// The file once more, to read what of it is in memory: what is not, the system then brings
-    /// without what follows it, up to megabytes, as it would by the other handle. None where it
-    /// cannot be had.
-    at_hand: OnceLock<Option<fs::File>>,
     tally: Arc<Tally>,
 }
 
@@ -306,23 +302,13 @@ impl File for DiskFile {
         read_exact_at(&self.file, buffer, offset)
     }
 
-    fn read_at_hand(&self, buffer: &mut [u8], offset: u64) -> bool {
-        let file = self.at_hand.get_or_init(|| second_handle(&self.file));
-        let copied = file.as_ref().map(|file| Map::copy_at_hand(file, buffer, offset));
-        let done = matches!(copied, Some(Ok(true)));
-        if done {
-            add(&self.tally.bytes_read, buffer.len());
-        }
-        done
-    }
-
     fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
         add(&self.tally.bytes_written, buffer.len());
         write_all_at(&self.file, buffer, offset)
     }
 
     fn start_writing(&self, offset: u64, bytes: u64) -> io::Result<()> {
-        Map::start_writing(&self.file, offset, bytes)
+        sys::start_writing(&self.file, offset, bytes)
     }
 
     fn set_bytes(&self, bytes: u64) -> io::Result<()> {
@@ -338,22 +324,6 @@ impl File for DiskFile {
     fn map(&self) -> io::Result<Map> {
         Map::of(&self.file)
     }
-}
-
-/// Another handle of an open file, whatever became of its name, that reads nothing ahead and tells
-/// what is in memory; none where the system has no such thing.
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-fn second_handle(file: &fs::File) -> Option<fs::File> {
-    let number = std::os::fd::AsRawFd::as_raw_fd(file);
-    let second = fs::File::open(format!("/proc/thread-self/fd/{number}")).ok()?;
-    Map::read_nothing_ahead(&second).ok()?;
-    Map::copy_at_hand(&second, &mut [0], 0).ok()?;
-    Some(second)
-}
-
-#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
-fn second_handle(_: &fs::File) -> Option<fs::File> {
-    None
 }
 
 #[cfg(unix)]

@@ -212,10 +212,6 @@ impl File for MemoryFile {
         Ok(())
     }
 
-    fn read_at_hand(&self, buffer: &mut [u8], offset: u64) -> bool {
-        self.read_at(buffer, offset).is_ok()
-    }
-
     fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
         let begin = place(offset)?;
         let end = begin.checked_add(buffer.len()).ok_or(io::ErrorKind::OutOfMemory)?;

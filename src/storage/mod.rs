@@ -15,11 +15,13 @@ mod memory;
 pub(crate) mod names;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod sim;
+mod sys;
 
 pub(crate) use disk::Disk;
 pub(crate) use guarded::Guarded;
 pub(crate) use map::Map;
 pub(crate) use memory::Memory;
+pub(crate) use sys::prefetch;
 
 use std::fmt;
 use std::io;
@@ -123,11 +125,6 @@ pub(crate) trait File: Send + Sync + fmt::Debug {
     fn bytes(&self) -> io::Result<u64>;
     /// Fills `buffer` from `offset`. `UnexpectedEof` if the file is too short.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
-    /// Fills `buffer` only if the data are in the page cache, and returns whether they were. If
-    /// not, the content of `buffer` is unspecified.
-    fn read_at_hand(&self, _buffer: &mut [u8], _offset: u64) -> bool {
-        false
-    }
     /// Writes all of `buffer` at `offset`, and extends the file if needed. After an error any part
     /// may have been written.
     fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()>;

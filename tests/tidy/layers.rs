@@ -126,7 +126,7 @@ fn kept_in_place(path: &str, module: &str, code: &str) -> Vec<String> {
     if !paths(code, "redb").is_empty() && module != "catalog" && !is_test(path) {
         found.push("names redb, which is the catalog's".to_owned());
     }
-    let of_map = ["src/storage/map.rs", "src/storage/at.rs"].contains(&path);
+    let of_map = ["map", "at", "sys"].iter().any(|name| path == format!("src/storage/{name}.rs"));
     for of_the_map in ["memmap2", "libc"] {
         if !paths(code, of_the_map).is_empty() && !of_map {
             found.push(format!("names {of_the_map}, which is the map's"));

@@ -121,9 +121,6 @@ impl File for GatedFile {
     fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
         self.file.write_at(buffer, offset)
     }
-    fn read_at_hand(&self, buffer: &mut [u8], offset: u64) -> bool {
-        self.file.read_at_hand(buffer, offset)
-    }
     fn start_writing(&self, offset: u64, bytes: u64) -> io::Result<()> {
         self.file.start_writing(offset, bytes)
     }

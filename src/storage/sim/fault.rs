@@ -126,10 +126,6 @@ impl Faults {
         self.planned.push((fault, 0));
     }
 
-    pub(super) fn are_planned(&self) -> bool {
-        !self.planned.is_empty()
-    }
-
     pub(super) fn fired(&self) -> u64 {
         self.fired
     }

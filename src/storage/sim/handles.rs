@@ -360,19 +360,6 @@ impl File for SimFile {
         Ok(())
     }
 
-    /// Three quarters of all blocks are resident, and of every 64 the first 16. With a planned
-    /// fault none is, so that the fault occurs in the read.
-    fn read_at_hand(&self, buffer: &mut [u8], offset: u64) -> bool {
-        let Ok(mut machine) = self.shared.enter() else { return false };
-        let end = offset.saturating_add(wide(buffer.len()));
-        let blocks = offset / 4096..end.div_ceil(4096);
-        let in_memory = |block: u64| block % 64 < 16 || block % 4 != 2;
-        let in_memory = blocks.into_iter().all(in_memory) && !machine.faults.are_planned();
-        let done = in_memory && machine.disk.inode(self.id).live.read(buffer, offset);
-        machine.counters.bytes_read += if done { wide(buffer.len()) } else { 0 };
-        done
-    }
-
     fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
         let mut machine = self.enter_writable()?;
         machine.counters.bytes_written += wide(buffer.len());

@@ -150,9 +150,6 @@ impl File for TurnFile {
         }
         self.file.write_at(buffer, offset)
     }
-    fn read_at_hand(&self, buffer: &mut [u8], offset: u64) -> bool {
-        self.file.read_at_hand(buffer, offset)
-    }
     fn start_writing(&self, offset: u64, bytes: u64) -> io::Result<()> {
         self.turns.take();
         self.file.start_writing(offset, bytes)

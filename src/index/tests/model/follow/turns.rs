@@ -239,10 +239,6 @@ impl File for Opened {
         self.file.write_at(second, offset + half as u64)
     }
 
-    fn read_at_hand(&self, buffer: &mut [u8], offset: u64) -> bool {
-        self.file.read_at_hand(buffer, offset)
-    }
-
     fn start_writing(&self, offset: u64, bytes: u64) -> io::Result<()> {
         self.shared.meet();
         self.file.start_writing(offset, bytes)
