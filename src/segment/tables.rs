@@ -8,6 +8,7 @@ use super::Shape;
 use crate::format::blocks::Grouping;
 use crate::format::bytes::index;
 pub(super) use crate::sketch::{band_key, key_hash};
+use std::ops::Range;
 
 /// Group and fingerprint of a key: the product's bits 64 and up, and 48 to 63.
 #[inline]
@@ -21,18 +22,6 @@ pub(super) fn split(key: u64, groups: u32) -> (u32, u16) {
 fn word(key: u64, groups: u32) -> u64 {
     let (group, fingerprint) = split(key, groups);
     u64::from(group) << 16 | u64::from(fingerprint)
-}
-
-/// The part of a word: the group, and the first bits of the fingerprint.
-#[inline]
-fn part_of(word: u64, part_bits: u32) -> usize {
-    usize::try_from(word >> (16 - part_bits)).expect("a part is 32 bits")
-}
-
-/// What is sorted within a part: fingerprint and ordinal in one word.
-#[inline]
-fn entry(word: u64, ordinal: u32) -> u64 {
-    (word & 0xffff) << 32 | u64::from(ordinal)
 }
 
 /// The integer that `bytes` begin with.
@@ -102,12 +91,19 @@ impl Run {
     }
 }
 
-/// Computes all tables of a segment in bounded memory. If the memory allows it, the keys of a batch
-/// of tables are collected in one pass, and then each table is made from its own keys alone: count
-/// the parts, scatter the entries, all within the cache. A table too large for that is made in
-/// passes of its own: one that counts, and one that scatters for every range of parts that fits.
-/// (One part is never divided: a crowd of documents that share a band takes 8 bytes each,
-/// whatever the bound.)
+/// Binary logarithm of the groups of a slice: some 32,768 entries, which fit in a cache twice.
+const SLICE_BITS_BY_64: u32 = if cfg!(test) { 1 } else { 9 };
+/// The same of groups of 20.
+const SLICE_BITS_BY_20: u32 = if cfg!(test) { 2 } else { 11 };
+
+/// Computes all tables of a segment in bounded memory.
+///
+/// A *slice* is 2 to the power of `slice_bits` consecutive groups of a table. A pass over all
+/// documents collects the entries of as many slices as fit in memory, of one table or of several.
+/// Then the slices are sorted one by one, each within the cache: scattered into parts, and each
+/// part sorted. Every entry is collected once, so the number of passes is the number of entries
+/// over those that fit. (No slice is ever divided: a crowd of documents that share a band takes 8
+/// bytes each, whatever the bound.)
 ///
 /// A *part* is the entries of a group whose fingerprints begin with the same bits: so few that
 /// sorting them costs little.
@@ -117,41 +113,39 @@ pub(crate) struct Rebuild {
     groups: u32,
     /// A group has 2 to the power of this parts.
     part_bits: u32,
+    /// A slice has 2 to the power of this groups.
+    slice_bits: u32,
+    /// Slices of every table.
+    slices: usize,
     bands: u32,
     band_bytes: usize,
     signature_bytes: usize,
     /// Entries that fit in memory.
     entries_max: usize,
-    /// The tables of this batch: bands, or the table of keys alone.
-    first: u32,
-    tables: u32,
     stage: Stage,
     /// The next document to be fed.
     ordinal: u32,
-    /// The parts of this range.
-    part_begin: u32,
-    part_end: u32,
-    /// The entry at which the range begins.
-    entry_begin: u32,
-    /// What was collected, by table and document: group and fingerprint in one word.
-    collected: Vec<u64>,
-    /// While counting, by part: entries, at one place later. Then where the part's next entry
-    /// goes; after the scatter that is where the next part begins.
-    cursors: Vec<u32>,
-    /// The entries of one table and range, by (part, ordinal): fingerprint and ordinal in one word.
+    /// The slices of this pass, counted through all tables: they are of bands, or of the table of
+    /// keys.
+    pass: Range<usize>,
+    /// What was collected for each slice of the pass: group within the slice, fingerprint and
+    /// ordinal in one word, in the order of ordinals.
+    collected: Vec<Vec<u64>>,
+    /// The slice that is given out, sorted.
     entries: Vec<u64>,
-    /// Where `Emit` is.
-    table: u32,
-    part: u32,
+    /// Where its parts end in `entries`.
+    ends: Vec<usize>,
+    /// Where `Emit` is: a slice, counted through all tables, and the group and entry of its table.
+    slice: usize,
+    group: u32,
     entry: u32,
+    /// Keys of the documents that are fed.
     scratch: Vec<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Collect,
-    Count,
-    Scatter,
     Emit,
     Done,
 }
@@ -164,51 +158,54 @@ impl Rebuild {
 
     /// The same for groups of any size.
     pub(super) fn of(shape: &Shape, docs: u32, grouping: Grouping, memory_bytes: usize) -> Self {
-        let bands = u32::try_from(shape.bands).expect("bands are at most rows");
+        let (part_bits, slice_bits) = match grouping {
+            Grouping::By20 => (0, SLICE_BITS_BY_20),
+            Grouping::By64 => (2, SLICE_BITS_BY_64),
+        };
+        let groups = grouping.groups(docs);
         let mut rebuild = Self {
             docs,
-            groups: grouping.groups(docs),
-            part_bits: match grouping {
-                Grouping::By20 => 0,
-                Grouping::By64 => 2,
-            },
-            bands,
+            groups,
+            part_bits,
+            slice_bits,
+            slices: index(groups.div_ceil(1 << slice_bits)),
+            bands: u32::try_from(shape.bands).expect("bands are at most rows"),
             band_bytes: shape.band_bytes,
             signature_bytes: shape.signature_bytes,
-            entries_max: (memory_bytes / 8).max(1),
-            first: 0,
-            tables: 0,
+            entries_max: memory_bytes / 8,
             stage: Stage::Collect,
             ordinal: 0,
-            part_begin: 0,
-            part_end: 0,
-            entry_begin: 0,
+            pass: 0..0,
             collected: Vec::new(),
-            cursors: Vec::new(),
             entries: Vec::new(),
-            table: 0,
-            part: 0,
+            ends: Vec::new(),
+            slice: 0,
+            group: 0,
             entry: 0,
             scratch: Vec::new(),
         };
-        rebuild.begin_batch(0);
+        rebuild.begin_pass();
         rebuild
     }
 
-    /// The part of the tables that is done, from 0 to 1, to a batch of tables exactly.
+    /// The part of the tables that is done, from 0 to 1.
     pub(super) fn share_done(&self) -> f64 {
-        match self.stage {
-            Stage::Done => 1.0,
-            _ => f64::from(self.first) / f64::from(self.bands + 1),
-        }
+        self.slice as f64 / self.slices_of(self.bands + 1) as f64
+    }
+
+    /// How many slices the first tables have.
+    fn slices_of(&self, tables: u32) -> usize {
+        index(tables) * self.slices
     }
 
     pub(crate) fn need(&self) -> Need {
         match self.stage {
             Stage::Done => Need::Done,
             Stage::Emit => Need::Emit,
-            _ if self.first == self.bands => Need::Keys { from: self.ordinal },
-            _ => Need::Signatures { from: self.ordinal },
+            Stage::Collect if self.slice >= self.slices_of(self.bands) => {
+                Need::Keys { from: self.ordinal }
+            }
+            Stage::Collect => Need::Signatures { from: self.ordinal },
         }
     }
 
@@ -217,14 +214,14 @@ impl Rebuild {
         assert!(matches!(self.need(), Need::Signatures { .. }), "fed what was not asked for");
         let count = signatures.len() / self.signature_bytes;
         let mut keys = std::mem::take(&mut self.scratch);
-        for table in 0..self.tables {
-            let begin = index(self.first + table) * self.band_bytes;
+        for table in self.pass.start / self.slices..self.pass.end.div_ceil(self.slices) {
+            let begin = table * self.band_bytes;
             let band = begin..begin + self.band_bytes;
             keys.clear();
             for signature in signatures.chunks_exact(self.signature_bytes) {
                 keys.push(band_key(&signature[band.clone()]));
             }
-            self.feed(table, &keys);
+            self.collect(table, &keys);
         }
         self.scratch = keys;
         self.fed(count);
@@ -233,186 +230,138 @@ impl Rebuild {
     /// Feeds the hashes of keys asked for.
     pub(crate) fn keys(&mut self, hashes: &[u64]) {
         assert!(matches!(self.need(), Need::Keys { .. }), "fed what was not asked for");
-        self.feed(0, hashes);
+        self.collect(index(self.bands), hashes);
         self.fed(hashes.len());
     }
 
-    fn feed(&mut self, table: u32, keys: &[u64]) {
-        if self.stage == Stage::Collect {
-            let begin = index(table) * index(self.docs) + index(self.ordinal);
-            for (place, &key) in self.collected[begin..][..keys.len()].iter_mut().zip(keys) {
-                *place = word(key, self.groups);
-            }
-            return;
-        }
-        let part_bits = self.part_bits;
-        if self.stage == Stage::Count {
-            for &key in keys {
-                self.cursors[part_of(word(key, self.groups), part_bits) + 1] += 1;
-            }
-            return;
-        }
-        let range = index(self.part_begin)..index(self.part_end);
+    /// Puts the entries of a table into its slices, if they are of this pass.
+    fn collect(&mut self, table: usize, keys: &[u64]) {
+        let all = table * self.slices..(table + 1) * self.slices;
+        let begin = self.pass.start.max(all.start);
+        let end = self.pass.end.min(all.end);
+        let wanted = &mut self.collected[begin - self.pass.start..end - self.pass.start];
+        let (skipped, bits) = (begin - all.start, 16 + self.slice_bits);
         for (ordinal, &key) in (self.ordinal..).zip(keys) {
             let word = word(key, self.groups);
-            let part = part_of(word, part_bits);
-            if range.contains(&part) {
-                let cursor = &mut self.cursors[part];
-                self.entries[index(*cursor - self.entry_begin)] = entry(word, ordinal);
-                *cursor += 1;
+            let slice = usize::try_from(word >> bits).expect("a group is 32 bits");
+            if let Some(slice) = wanted.get_mut(slice.wrapping_sub(skipped)) {
+                slice.push((word & ((1 << bits) - 1)) << 32 | u64::from(ordinal));
             }
         }
-    }
-
-    /// Parts of every table.
-    fn parts(&self) -> u32 {
-        self.groups << self.part_bits
     }
 
     fn fed(&mut self, count: usize) {
         let count = u32::try_from(count).expect("fed no more than there are");
         self.ordinal += count;
         assert!(self.ordinal <= self.docs, "fed more documents than there are");
-        if self.ordinal < self.docs {
-            return;
-        }
-        self.ordinal = 0;
-        match self.stage {
-            Stage::Collect => {
-                self.table = 0;
-                self.sort_collected();
-            }
-            Stage::Count => {
-                self.sum_cursors();
-                self.begin_range(0, 0);
-            }
-            _ => self.begin_emit(),
+        if self.ordinal == self.docs {
+            self.ordinal = 0;
+            self.stage = Stage::Emit;
+            self.sort_slice();
         }
     }
 
-    /// Entries counted by part become the places where parts begin.
-    fn sum_cursors(&mut self) {
-        let mut sum = 0;
-        for cursor in &mut self.cursors {
-            sum += *cursor;
-            *cursor = sum;
-        }
-    }
-
-    fn clear_cursors(&mut self) {
-        self.cursors.clear();
-        self.cursors.resize(index(self.parts()) + 1, 0);
-    }
-
-    fn begin_emit(&mut self) {
-        self.stage = Stage::Emit;
-        (self.part, self.entry) = (self.part_begin, self.entry_begin);
-    }
-
-    /// Makes the entries of the next table from its collected keys.
-    fn sort_collected(&mut self) {
-        self.clear_cursors();
-        let docs = index(self.docs);
-        let begin = index(self.table) * docs;
-        let part_bits = self.part_bits;
-        for &word in &self.collected[begin..begin + docs] {
-            self.cursors[part_of(word, part_bits) + 1] += 1;
-        }
-        self.sum_cursors();
-        self.entries.resize(docs, 0);
-        for (ordinal, &word) in (0..self.docs).zip(&self.collected[begin..begin + docs]) {
-            let cursor = &mut self.cursors[part_of(word, part_bits)];
-            self.entries[index(*cursor)] = entry(word, ordinal);
-            *cursor += 1;
-        }
-        (self.part_begin, self.part_end, self.entry_begin) = (0, self.parts(), 0);
-        self.begin_emit();
-    }
-
-    /// Starts the batch that begins with table `first`.
-    fn begin_batch(&mut self, first: u32) {
-        self.first = first;
-        self.table = 0;
-        self.ordinal = 0;
-        if first > self.bands {
+    /// Starts the pass that begins with the next slice.
+    fn begin_pass(&mut self) {
+        let all = self.slices_of(self.bands + 1);
+        if self.slice == all {
             self.stage = Stage::Done;
-            (self.cursors, self.entries) = (Vec::new(), Vec::new());
-            self.collected = Vec::new();
+            (self.collected, self.entries) = (Vec::new(), Vec::new());
             return;
         }
-        // The entries of one table, and the keys of as many as fit beside them.
-        let fit = (self.entries_max / index(self.docs)).saturating_sub(1);
-        let left = index(self.bands.saturating_sub(first)).max(1);
-        self.tables = u32::try_from(left.min(fit).max(1)).expect("no more than the bands");
-        if fit == 0 {
-            self.stage = Stage::Count;
-            self.clear_cursors();
-        } else {
-            self.stage = Stage::Collect;
-            self.collected.resize(index(self.tables) * index(self.docs), 0);
-        }
+        let bands = self.slices_of(self.bands);
+        let left = if self.slice < bands { bands - self.slice } else { all - self.slice };
+        // Chance fills some slices more than others.
+        let expected = index(self.docs) / self.slices;
+        let slice_entries = expected + expected / 16 + 64;
+        let fit = (self.entries_max / slice_entries).clamp(1, left);
+        self.pass = self.slice..self.slice + fit;
+        self.stage = Stage::Collect;
+        // Memory that a crowd took goes.
+        self.collected.retain(|slice| slice.capacity() < 2 * slice_entries);
+        self.collected.resize_with(fit, || Vec::with_capacity(slice_entries));
     }
 
-    /// Starts to scatter the parts from `part` on: as many as fit, and one at least.
-    fn begin_range(&mut self, part: u32, entry: u32) {
-        self.stage = Stage::Scatter;
-        self.part_begin = part;
-        self.entry_begin = entry;
-        let ends = &self.cursors[index(part) + 1..=index(self.parts())];
-        let fit = ends.partition_point(|end| index(*end - entry) <= self.entries_max);
-        self.part_end = part + u32::try_from(fit.max(1)).expect("at most all parts");
-        let count = index(self.cursors[index(self.part_end)] - entry);
+    /// Sorts the next slice into `entries`.
+    fn sort_slice(&mut self) {
+        let collected = &mut self.collected[self.slice - self.pass.start];
+        let part = |entry: u64| {
+            usize::try_from(entry >> (48 - self.part_bits)).expect("a slice has few parts")
+        };
+        self.ends.clear();
+        self.ends.resize((1 << (self.slice_bits + self.part_bits)) + 1, 0);
+        for &entry in &*collected {
+            self.ends[part(entry) + 1] += 1;
+        }
+        let mut sum = 0;
+        for end in &mut self.ends {
+            sum += *end;
+            *end = sum;
+        }
+        // Until an entry is placed, a part's end is where it begins.
         self.entries.clear();
-        self.entries.resize(count, 0);
+        self.entries.resize(collected.len(), 0);
+        for &entry in &*collected {
+            let end = &mut self.ends[part(entry)];
+            self.entries[*end] = entry;
+            *end += 1;
+        }
+        let mut begin = 0;
+        for &end in &self.ends {
+            self.entries[begin..end].sort_unstable();
+            begin = end;
+        }
+        collected.clear();
     }
 
     /// Puts the next run into `run`. Only when `need` says `Emit`.
     pub(crate) fn emit(&mut self, run: &mut Run) {
         assert!(self.stage == Stage::Emit, "no run is ready");
-        run.table = self.first + self.table;
-        // A run may begin within a group: that has its word already.
-        run.first_group = self.part.div_ceil(1 << self.part_bits);
+        let nth = self.slice % self.slices;
+        let slice_begin = u32::try_from(nth << self.slice_bits).expect("one of the groups");
+        let slice_end = self.groups.min(slice_begin + (1 << self.slice_bits));
+        run.table = u32::try_from(self.slice / self.slices).expect("one of the tables");
+        run.first_group = self.group;
         run.first_entry = self.entry;
         run.clear();
         run.ends_table = false;
-        while self.part < self.part_end && run.ordinals.len() < RUN_ENTRIES * 4 {
-            let end = self.cursors[index(self.part)];
-            let begin = index(self.entry - self.entry_begin);
-            let part = &mut self.entries[begin..index(end - self.entry_begin)];
-            part.sort_unstable();
-            if self.part.trailing_zeros() >= self.part_bits {
-                run.directory.extend_from_slice(&self.entry.to_le_bytes());
-            }
-            let (fingerprints, ordinals) = (run.fingerprints.len(), run.ordinals.len());
-            run.fingerprints.resize(fingerprints + 2 * part.len(), 0);
-            run.ordinals.resize(ordinals + 4 * part.len(), 0);
-            let fingerprints = run.fingerprints[fingerprints..].chunks_exact_mut(2);
-            let ordinals = run.ordinals[ordinals..].chunks_exact_mut(4);
-            for ((fingerprint, ordinal), entry) in fingerprints.zip(ordinals).zip(part) {
-                let bytes = entry.to_le_bytes();
-                fingerprint.copy_from_slice(&bytes[4..6]);
-                ordinal.copy_from_slice(&bytes[..4]);
-            }
-            self.entry = end;
-            self.part += 1;
+        // Where the group begins in the slice.
+        let part = |group: u32| index(group - slice_begin) << self.part_bits;
+        let begin = part(self.group).checked_sub(1).map_or(0, |last| self.ends[last]);
+        let mut end = begin;
+        while self.group < slice_end && end - begin < RUN_ENTRIES {
+            let entry = self.entry + u32::try_from(end - begin).expect("one of the entries");
+            run.directory.extend_from_slice(&entry.to_le_bytes());
+            self.group += 1;
+            end = self.ends[part(self.group) - 1];
         }
-        if self.part == self.part_end {
-            self.end_range(run);
+        let entries = &self.entries[begin..end];
+        run.fingerprints.resize(2 * entries.len(), 0);
+        run.ordinals.resize(4 * entries.len(), 0);
+        let fingerprints = run.fingerprints.chunks_exact_mut(2);
+        let ordinals = run.ordinals.chunks_exact_mut(4);
+        for ((fingerprint, ordinal), entry) in fingerprints.zip(ordinals).zip(entries) {
+            let bytes = entry.to_le_bytes();
+            fingerprint.copy_from_slice(&bytes[4..6]);
+            ordinal.copy_from_slice(&bytes[..4]);
+        }
+        self.entry += u32::try_from(entries.len()).expect("no more than documents");
+        if self.group == slice_end {
+            self.end_slice(run);
         }
     }
 
-    fn end_range(&mut self, run: &mut Run) {
-        if self.part_end < self.parts() {
-            self.begin_range(self.part_end, self.entry);
-            return;
+    fn end_slice(&mut self, run: &mut Run) {
+        self.slice += 1;
+        if self.group == self.groups {
+            run.ends_table = true;
+            run.directory.extend_from_slice(&self.docs.to_le_bytes());
+            (self.group, self.entry) = (0, 0);
         }
-        run.ends_table = true;
-        run.directory.extend_from_slice(&self.docs.to_le_bytes());
-        self.table += 1;
-        if self.table == self.tables {
-            self.begin_batch(self.first + self.tables);
+        if self.slice == self.pass.end {
+            self.begin_pass();
         } else {
-            self.sort_collected();
+            self.sort_slice();
         }
     }
 }

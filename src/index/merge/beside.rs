@@ -76,8 +76,7 @@ impl Births<'_> {
         mut give: impl FnMut(&mut Run) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
         let docs = u32::try_from(self.live.len()).unwrap_or(u32::MAX);
-        // Its collected keys and its entries.
-        let table_bytes = self.live.len().saturating_mul(2 * 8);
+        let table_bytes = self.live.len().saturating_mul(8);
         let share_bytes = self.memory_bytes / COMPUTING_SHARE_INVERSE;
         let memory_bytes = share_bytes.max(table_bytes.min(self.memory_bytes / 2));
         let mut rebuild = Rebuild::new(self.shape, docs, memory_bytes);
