@@ -42,8 +42,8 @@ pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
     let asked = Asked::new(args)?;
     let mut work = Work::open(&asked)?;
     if let Err(failure) = passes(&asked, &mut work) {
-        if failure.is_of_wrong_input() {
-            // A run to stdout cannot be continued, so its work folder is deleted.
+        if failure.is_of_wrong_input() || work.ledger.count == 0 {
+            // There is nothing to continue, so the work folder is deleted.
             work.finish()?;
             return Err(failure);
         }

@@ -221,7 +221,7 @@ pub(super) fn signature(
 
 /// A document: exactly one of `text`, `items` and `rows`.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a JSON object")]
 #[schema(as = Document)]
 pub(super) struct Put {
     /// For an index of texts.
@@ -236,7 +236,7 @@ pub(super) struct Put {
 
 /// Several operations, applied as one change.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a JSON object")]
 #[schema(as = Batch)]
 pub(super) struct Operations {
     /// Operations on the same key apply in order; the outcome of the last one counts. At most 16
@@ -255,7 +255,7 @@ pub(super) enum Operation {
 
 /// Sets the payload of a stored document.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a JSON object")]
 pub(super) struct SetPayload {
     pub(super) key: Blob,
     pub(super) payload: Blob,
@@ -263,7 +263,7 @@ pub(super) struct SetPayload {
 
 /// A document to insert.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a JSON object")]
 pub(super) struct Insert {
     pub(super) key: Blob,
     /// For an index of texts.
@@ -278,14 +278,14 @@ pub(super) struct Insert {
 
 /// A document to remove.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a JSON object")]
 pub(super) struct Remove {
     pub(super) key: Blob,
 }
 
 /// A query: exactly one of `text`, `items`, `rows`, `key` and `keys`.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a JSON object")]
 pub(super) struct Query {
     /// For an index of texts.
     pub(super) text: Option<String>,
@@ -314,7 +314,7 @@ pub(super) struct Query {
 
 /// Inserts a document unless a stored one is too similar.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a JSON object")]
 pub(super) struct Admit {
     pub(super) key: Blob,
     /// For an index of texts.

@@ -11,6 +11,17 @@ const TABLE: &str = "id,text,note\r\n\
     5,and a third one that is like none\r\n";
 
 #[test]
+fn a_run_that_read_nothing_leaves_nothing_to_go_on_with() {
+    let scratch = Scratch::new();
+    scratch.write("in.jsonl.gz", b"\x1f\x8b\x08\0broken");
+    let ran = scratch.run("dedup in.jsonl.gz --out out.jsonl").ends_with(2);
+    let ran = ran.says(&["cannot read in.jsonl.gz"]);
+    assert!(!ran.stderr.contains("goes on there"), "{}", ran.stderr);
+    let left = fs::read_dir(scratch.path("")).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(left.filter(|name| name.to_string_lossy().starts_with("out")).count(), 0);
+}
+
+#[test]
 fn rows_of_a_table_stay_as_they_are() {
     let scratch = Scratch::new();
     scratch.write("in.csv", TABLE);

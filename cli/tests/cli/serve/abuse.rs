@@ -23,6 +23,7 @@ fn garbage_is_refused_with_what_is_wrong() {
         ("/v1/query", json!({"text": "a b c", "limit": 0}), "from 1 to 1000"),
         ("/v1/query", json!({"text": "a b c", "limit": -1}), "`-1`, expected an integer from 0"),
         ("/v1/query", json!([1]), "the body"),
+        ("/v1/query", json!([]), "expected a JSON object"),
         ("/v1/query", json!({"keys": deep}), "the body"),
         ("/v1/query", json!({"key": ""}), "no document"),
         ("/v1/batch", json!({}), "operations"),
