@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Prints 1,000,000 lines of JSON: documents of 30 to 120 words, of which about 440,000 are copies or
-near-copies of another, one crowd of 20,000 copies and one of 5,000 that all differ. Then:
+"""Prints 1,000,000 lines of JSON: documents of 30 to 120 words, of which about 410,000 are copies
+or near-copies of another, one crowd of 20,000 copies and one of 5,000 that all differ. Then:
 
     python3 benches/report.py > million.jsonl
     nearkin add million.nearkin --jsonl million.jsonl
