@@ -1,4 +1,4 @@
-//! `nearkin.Match`, `nearkin.Answer` and `nearkin.Document`: what queries and look-ups return.
+//! `nearkin.Match`, `nearkin.Answer` and `nearkin.Document`: results of queries and look-ups.
 
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -7,7 +7,7 @@ use pyo3::types::{PyBytes, PyString};
 use crate::error::raise;
 use crate::signatures::Signature;
 
-/// How keys are shown to Python.
+/// The Python type of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyType {
     Text,
@@ -15,7 +15,7 @@ pub(crate) enum KeyType {
 }
 
 impl KeyType {
-    /// A key as a Python object. In an index of text keys, one that is not UTF-8 is an error.
+    /// A key as a Python object. In an index of text keys, a key that is not UTF-8 is an error.
     pub(crate) fn show<'py>(self, py: Python<'py>, key: &[u8]) -> PyResult<Bound<'py, PyAny>> {
         if self == Self::Bytes {
             return Ok(PyBytes::new(py, key).into_any());
@@ -26,7 +26,7 @@ impl KeyType {
         }
     }
 
-    /// Refuses a key that cannot be shown.
+    /// Fails if a key cannot be shown as the key type.
     pub(crate) fn check(self, py: Python<'_>, key: &[u8]) -> PyResult<()> {
         if self == Self::Text && str::from_utf8(key).is_err() {
             return Err(raise(py, "InvalidError", &not_utf8(key)));
@@ -44,7 +44,7 @@ pub(crate) fn datetime(py: Python<'_>, ms: u64) -> PyResult<Bound<'_, PyAny>> {
     py.import("nearkin._columns")?.getattr("datetime_of")?.call1((ms,))
 }
 
-/// A document like the one asked for.
+/// A document similar to the query.
 #[pyclass(frozen, module = "nearkin")]
 #[derive(Debug, Clone)]
 pub(crate) struct Match {
@@ -60,37 +60,37 @@ impl Match {
         self.keys.show(py, &self.inner.key)
     }
 
-    /// The estimate of the Jaccard similarity.
+    /// Estimated Jaccard similarity.
     #[getter]
     fn similarity(&self) -> f64 {
         self.inner.similarity
     }
 
-    /// The standard error of that estimate.
+    /// Standard error of the estimate.
     #[getter]
     fn standard_error(&self) -> f64 {
         self.inner.standard_error
     }
 
-    /// How many rows of the signatures are equal: what matches are ordered by.
+    /// Number of equal rows of the two signatures; matches are ordered by it.
     #[getter]
     fn equal_rows(&self) -> u32 {
         self.inner.equal_rows
     }
 
-    /// The caller's own bytes.
+    /// The payload: the caller's own bytes.
     #[getter]
     fn payload<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.inner.payload)
     }
 
-    /// When it was inserted or last replaced, in UTC.
+    /// Time of insertion or last replacement, in UTC.
     #[getter]
     fn time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         datetime(py, self.inner.time)
     }
 
-    /// The same in milliseconds since 1970.
+    /// The time in milliseconds since 1970.
     #[getter]
     fn time_ms(&self) -> u64 {
         self.inner.time
@@ -147,13 +147,13 @@ impl Answer {
         self.inner.matches.iter().map(|found| self.keys.show(py, &found.key)).collect()
     }
 
-    /// How many documents reach the threshold, the limit aside.
+    /// Number of documents at or above the threshold, before the limit.
     #[getter]
     fn found(&self) -> u64 {
         self.inner.found
     }
 
-    /// The threshold that was asked for, or the index's own.
+    /// The threshold of the query, or the index's own.
     #[getter]
     fn threshold(&self) -> f64 {
         self.inner.threshold
@@ -165,7 +165,7 @@ impl Answer {
         self.inner.complete
     }
 
-    /// The number of the last change that the answer takes into account.
+    /// Number of the last change that the answer reflects.
     #[getter]
     fn change(&self) -> u64 {
         self.inner.change
@@ -188,31 +188,31 @@ pub(crate) struct Document {
 
 #[pymethods]
 impl Document {
-    /// Its key.
+    /// The document's key.
     #[getter]
     fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.keys.show(py, &self.inner.key)
     }
 
-    /// The caller's own bytes.
+    /// The payload: the caller's own bytes.
     #[getter]
     fn payload<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.inner.payload)
     }
 
-    /// When it was inserted or last replaced, in UTC.
+    /// Time of insertion or last replacement, in UTC.
     #[getter]
     fn time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         datetime(py, self.inner.time)
     }
 
-    /// The same in milliseconds since 1970.
+    /// The time in milliseconds since 1970.
     #[getter]
     fn time_ms(&self) -> u64 {
         self.inner.time
     }
 
-    /// Its signature. (The text itself is not stored.)
+    /// The document's signature. (The text is not stored.)
     #[getter]
     fn signature(&self) -> Signature {
         Signature { params: self.params.clone(), inner: self.inner.signature.clone() }

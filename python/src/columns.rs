@@ -1,7 +1,8 @@
-//! Columns as Python has them: lists, tuples, Arrow, and whatever `nearkin._columns` makes a list.
+//! Columns from Python: lists, tuples, Arrow, and everything that `nearkin._columns` converts to a
+//! list.
 //!
-//! Rows are *held* a range at a time: what Python objects they are is kept alive, so that their
-//! memory can be read without the interpreter lock.
+//! Rows are *held* a range at a time: the Python objects are kept alive, so that their memory can
+//! be read without the interpreter lock.
 
 use std::ops::Range;
 
@@ -11,7 +12,7 @@ use pyo3::types::{PyBool, PyBytes, PyInt, PyList, PyString, PyTuple};
 
 use crate::arrow::{Chunk, chunks_of};
 
-/// What a column is for: decides which objects it may hold, and what messages call it.
+/// The purpose of a column: determines the accepted types and the name in messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Texts,
@@ -40,7 +41,7 @@ impl Role {
     }
 }
 
-/// Where the rows are.
+/// The storage of the rows.
 pub(crate) enum Rows<'py> {
     List(Bound<'py, PyList>),
     Tuple(Bound<'py, PyTuple>),
@@ -49,7 +50,7 @@ pub(crate) enum Rows<'py> {
 }
 
 impl<'py> Rows<'py> {
-    /// The rows of any column; `name` is what messages call it.
+    /// Accepts any column; `name` is used in messages.
     pub(crate) fn of(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Self> {
         if let Some(rows) = Self::of_sequence(object) {
             return Ok(rows);
@@ -89,7 +90,7 @@ impl<'py> Rows<'py> {
     /// The Python object of a row of a list or tuple.
     pub(crate) fn object(&self, row: usize) -> PyResult<Bound<'py, PyAny>> {
         match self {
-            // Another thread may have made the list shorter: an IndexError.
+            // Another thread may have shortened the list; this raises `IndexError`.
             Self::List(list) => list.get_item(row),
             Self::Tuple(tuple) => tuple.get_item(row),
             Self::Arrow(_) => Err(PyTypeError::new_err("an Arrow column has no objects")),
@@ -97,7 +98,7 @@ impl<'py> Rows<'py> {
     }
 }
 
-/// The array that has a row, and the row's number there.
+/// The array that contains a row, and the row's position in it.
 pub(crate) fn chunk_at(chunks: &[(usize, Chunk)], row: usize) -> Option<(&Chunk, usize)> {
     let at = chunks.partition_point(|(first, _)| *first <= row).checked_sub(1)?;
     chunks.get(at).map(|(first, chunk)| (chunk, row - first))
@@ -117,7 +118,7 @@ pub(crate) enum HeldObject<'py> {
     Bytes(Bound<'py, PyBytes>),
 }
 
-/// Rows of a column that stay alive while they are read.
+/// Rows of a column, kept alive while they are read.
 pub(crate) enum Held<'a, 'py> {
     Objects(Vec<HeldObject<'py>>),
     Arrow(&'a [(usize, Chunk)], Range<usize>),
@@ -142,7 +143,7 @@ impl<'py> Column<'py> {
         self.rows.len()
     }
 
-    /// `ValueError` unless another column has as many rows.
+    /// Raises `ValueError` if another column has a different number of rows.
     pub(crate) fn check_length(&self, other: usize, name: &str) -> PyResult<()> {
         if self.len() == other {
             return Ok(());
@@ -166,7 +167,7 @@ impl<'py> Column<'py> {
         held.collect::<PyResult<Vec<_>>>().map(Held::Objects)
     }
 
-    /// Integers of an Arrow column as their digits.
+    /// Integers of an Arrow column, as decimal digits.
     fn digits(&self, chunks: &[(usize, Chunk)], range: Range<usize>) -> Vec<HeldObject<'py>> {
         let digits = |row| match chunk_at(chunks, row).and_then(|(chunk, row)| chunk.integer(row)) {
             Some(number) => HeldObject::Text(PyString::new(self.py, &number.to_string())),
@@ -214,7 +215,7 @@ pub(crate) fn is_null(object: &Bound<'_, PyAny>) -> bool {
 }
 
 impl Held<'_, '_> {
-    /// The rows as bytes; `first` is the number of the first one, for messages.
+    /// The rows as bytes; `first` is the number of the first row, for messages.
     pub(crate) fn bytes(&self, first: usize) -> PyResult<Vec<Option<&[u8]>>> {
         match self {
             Self::Objects(objects) => {
@@ -269,7 +270,7 @@ fn row_at(chunks: &[(usize, Chunk)], row: usize) -> Option<&[u8]> {
     chunk_at(chunks, row).and_then(|(chunk, row)| chunk.bytes(row))
 }
 
-/// The UTF-8 of a `str`: of one in ASCII its own memory.
+/// The UTF-8 bytes of a `str`; for ASCII without a copy.
 fn utf8<'a>(text: &'a Bound<'_, PyString>, row: usize) -> PyResult<&'a str> {
     text.to_str().map_err(|error| {
         PyValueError::new_err(format!("row {row} cannot be encoded as UTF-8: {error}"))

@@ -1,4 +1,4 @@
-//! Indexes made of others: rebuilt with other bands, or saved from damage.
+//! Indexes made from other ones: rebuilt with other bands, or salvaged from damage.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::error::engine;
 use crate::params::Params;
 use crate::readable::Readable;
 
-/// What another index holds: of something open, or of a path.
+/// A snapshot of another index, given as an open object or as a path.
 pub(crate) fn snapshot_of(other: &Bound<'_, PyAny>) -> PyResult<nearkin::Snapshot> {
     let py = other.py();
     if let Ok(readable) = other.cast::<Readable>() {
@@ -20,7 +20,7 @@ pub(crate) fn snapshot_of(other: &Bound<'_, PyAny>) -> PyResult<nearkin::Snapsho
     Ok(reader.snapshot())
 }
 
-/// Makes a new index at ``path`` of the signatures of another, with other bands or another
+/// Makes a new index at ``path`` from the signatures of another one, with other bands or another
 /// threshold; returns the number of documents. The texts are not needed.
 #[pyfunction]
 #[pyo3(signature = (source, path, params, *, progress=None))]
@@ -38,8 +38,8 @@ fn rebuild(
     })
 }
 
-/// Copies everything that can still be read of a damaged index into a new one at ``out``; returns
-/// a text that says what was lost. The damaged index is not changed.
+/// Copies everything readable from a damaged index to a new one at ``out``; returns a description
+/// of the losses. The damaged index is not changed.
 #[pyfunction]
 #[pyo3(signature = (path, out, params=None))]
 fn salvage(

@@ -1,8 +1,9 @@
-//! Deduplication of a column: which rows stay, and of which row or document each other is a copy.
+//! Deduplication of a column: which rows are kept, and which row or document each dropped row
+//! duplicates.
 //!
-//! The rule is that of `docs/DEDUP.md`: in order of preference, a row is dropped if one that was
-//! kept before it, or a document of an index, is similar. The engine decides by admitting row
-//! after row to an index of those kept; with `exact` its `Dedup` decides by the shingles.
+//! The rule is that of `docs/DEDUP.md`: in order of preference, a row is dropped if it is similar
+//! to a kept row, or to a document of an index. The library decides by admitting row after row to
+//! an index of kept rows; with `exact`, its `Dedup` decides by shingles.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -26,22 +27,22 @@ use crate::sieve::Sieve;
 use crate::signatures::{Flat, Signatures, SignaturesBuilder};
 use crate::table::Table;
 
-/// Rows that are decided on between two looks at signals.
+/// Rows decided between two checks for signals.
 const ROWS: usize = 1_024;
 
-/// What became of a row.
+/// The decision on a row.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Fate {
-    /// It stays.
+    /// The row is kept.
     #[default]
     Kept,
-    /// It is like this row, which stays.
+    /// Dropped as duplicate of this row, which is kept.
     Of(usize, f64),
-    /// It is like this document of the index.
+    /// Dropped as duplicate of this document of the index.
     InIndex(Vec<u8>, f64),
 }
 
-/// The parameters of the index of those kept.
+/// The parameters of the index of kept rows.
 pub(crate) fn of_kept(params: &Params, threshold: f64, exact: bool) -> nearkin::Result<Params> {
     if exact {
         return Dedup::params(params, threshold);
@@ -58,7 +59,7 @@ fn preferred(keep: &str, signatures: &Signatures) -> PyResult<Vec<usize>> {
     match keep {
         "first" => {}
         "newest" | "last" => order.reverse(),
-        // Stable: equally long ones by position.
+        // The sort is stable: equally long rows stay in input order.
         "longest" => order.sort_by_key(|row| std::cmp::Reverse(signatures.count(*row))),
         other => {
             let message = format!("keep must be 'first', 'last' or 'longest', not {other:?}");
@@ -68,7 +69,7 @@ fn preferred(keep: &str, signatures: &Signatures) -> PyResult<Vec<usize>> {
     Ok(order)
 }
 
-/// Drops rows that are like a document of an index.
+/// Drops rows that are similar to a document of an index.
 pub(crate) fn against_index(
     py: Python<'_>,
     snapshot: &Snapshot,
@@ -110,7 +111,7 @@ pub(crate) fn against_index(
     Ok(())
 }
 
-/// The index of those kept, in a folder that the caller removes.
+/// The index of kept rows, in a folder that the caller deletes.
 pub(crate) fn kept_index(path: &PathBuf, params: &Params) -> nearkin::Result<Index> {
     let options = Options::default().durability(Durability::OsBuffer);
     Index::create(path, params, options.maintenance(Maintenance::Inline))
@@ -127,23 +128,23 @@ fn rank_of(key: &[u8]) -> usize {
     usize::try_from(u64::from_be_bytes(bytes)).unwrap_or(usize::MAX)
 }
 
-/// What is called with rows done and in all.
+/// A callback with the number of rows done.
 type Report<'a> = &'a mut dyn FnMut(usize) -> PyResult<()>;
 
-/// Deciding by the estimate: the engine admits row after row.
+/// Decides by the estimate: the library admits row after row.
 pub(crate) struct Estimate<'a> {
     pub(crate) kept: &'a Index,
     pub(crate) signatures: &'a Signatures,
     /// Rows in order of preference, and the rank of the first of them.
     pub(crate) order: &'a [usize],
     pub(crate) first_rank: usize,
-    /// The row of a rank.
+    /// Maps a rank to a row.
     pub(crate) row_of: &'a dyn Fn(usize) -> usize,
     pub(crate) threshold: f64,
 }
 
 impl Estimate<'_> {
-    /// Drops rows that are like one that stays. `done` is called with how many are decided on.
+    /// Drops rows that are similar to a kept one. `done` is called with the number of decided rows.
     pub(crate) fn decide(
         &self,
         py: Python<'_>,
@@ -181,7 +182,7 @@ impl Estimate<'_> {
     }
 }
 
-/// Texts or sets, all held at once, as originals: for comparing exactly.
+/// Texts or sets, all held at once, for exact comparison.
 fn decide_exactly(
     py: Python<'_>,
     documents: &Documents<'_>,
@@ -221,7 +222,7 @@ fn not_empty(made: nearkin::Result<Original>) -> nearkin::Result<Option<Original
     }
 }
 
-/// What deciding needs.
+/// The input of a decision.
 struct Work<'a> {
     kept: &'a Index,
     order: &'a [usize],
@@ -249,7 +250,7 @@ impl Work<'_> {
     }
 }
 
-/// Decides on the rows of some ranks by the shingles themselves.
+/// Decides the rows of a range of ranks by their shingles.
 fn by_shingles(
     dedup: &mut Dedup<'_>,
     make: &(dyn Fn(usize) -> nearkin::Result<Option<Original>> + Sync),
@@ -259,7 +260,7 @@ fn by_shingles(
     fates: &mut [Fate],
 ) -> nearkin::Result<()> {
     let row_of = |rank: usize| order.get(rank).copied().unwrap_or(usize::MAX);
-    // Those that are like a document of the index are decided on.
+    // Rows similar to a document of the index are decided already.
     let stays = |rank: &usize| matches!(fates.get(row_of(*rank)), Some(Fate::Kept));
     let ranks: Vec<usize> = ranks.filter(stays).collect();
     let parts = in_parts(threads, ranks.len(), 64, |range| {
@@ -280,13 +281,13 @@ fn by_shingles(
     Ok(())
 }
 
-/// The row of a rank.
+/// Maps a rank to a row.
 fn row_at(order: &[usize], rank: u64) -> usize {
     let at = usize::try_from(rank).unwrap_or(usize::MAX);
     order.get(at).copied().unwrap_or(usize::MAX)
 }
 
-/// The table of fates: `kept, cluster, cluster_size, duplicate_of, similarity, index_key`.
+/// The result table: `kept, cluster, cluster_size, duplicate_of, similarity, index_key`.
 fn told(fates: &[Fate], keys: KeyType) -> Table {
     let fields = [
         Field::new("kept", Kind::Bool),
@@ -328,7 +329,7 @@ fn told(fates: &[Fate], keys: KeyType) -> Table {
     Table::new(&fields, builder.finish())
 }
 
-/// Decides with the signatures of all rows at hand.
+/// Decides with the signatures of all rows in memory.
 fn decide_by_preference(
     py: Python<'_>,
     documents: &Documents<'_>,
@@ -367,7 +368,7 @@ fn decide_by_preference(
     Ok(fates)
 }
 
-/// Decides on the rows of a column; `nearkin.dedup` is the door to it.
+/// Decides the rows of a column; called by `nearkin.dedup`.
 #[pyfunction]
 #[pyo3(signature = (documents, params, folder, threshold, keep, exact, against, threads, progress))]
 #[expect(clippy::too_many_arguments, reason = "called from one place, by position")]
@@ -400,7 +401,7 @@ fn decide_rows<'py>(
     } else {
         decide_by_preference(py, &documents, &sieve, keep, exact, &mut done)?
     };
-    // The folder goes: nothing of it needs to be written out.
+    // The folder is deleted afterwards: nothing needs to be flushed.
     engine(py, || {
         drop(kept);
         Ok(())

@@ -1,4 +1,4 @@
-//! What is to be sketched, whatever it comes as: texts, sets of items, or signatures.
+//! Columns of documents to sketch: texts, sets of items, or signatures.
 
 use std::ops::Range;
 
@@ -12,16 +12,16 @@ use crate::items::Items;
 use crate::parallel::in_parts;
 use crate::signatures::Signatures;
 
-/// Rows that are handed over at once.
+/// Rows sketched per call of the consumer.
 const ROWS_TAKEN: usize = 16_384;
-/// Texts that one thread holds at once: so few that they are still in the processor's cache when
-/// they are sketched.
+/// Texts held per thread at a time: few enough to stay in the processor's cache until they are
+/// sketched.
 const TEXTS_HELD: usize = 256;
-/// The same of sets, whose items are objects each.
+/// The same for sets, whose items are separate Python objects.
 const SETS_HELD: usize = 32;
-/// How many times as many are held for several threads, which have to be started.
+/// Factor for several threads, because starting them costs time.
 const FOR_THREADS: usize = 32;
-/// Bytes of text sketched between two looks at signals: about 10 ms for one processor.
+/// Bytes of text sketched between two checks for signals: about 10 ms on one processor.
 const BYTES_BETWEEN_SIGNALS: usize = 8 << 20;
 /// Rows that a thread takes at a time.
 const ROWS_OF_A_PART: usize = 128;
@@ -33,9 +33,9 @@ pub(crate) enum Documents<'py> {
     Signatures(Bound<'py, Signatures>),
 }
 
-/// What takes signatures as they are made, on several threads, each with one of its own.
+/// Receives signatures as they are made; each thread has its own sink.
 pub(crate) trait Sink: Default + Send {
-    /// A row; `None` where there is nothing to compare.
+    /// Adds a row; `None` if it has nothing to compare.
     fn push(&mut self, signature: Option<Signature>);
 }
 
@@ -45,7 +45,7 @@ impl Sink for Vec<Option<Signature>> {
     }
 }
 
-/// How documents are sketched.
+/// Settings of a sketching run.
 #[derive(Clone, Copy)]
 pub(crate) struct Sketching<'a> {
     pub(crate) sketcher: &'a nearkin::Sketcher,
@@ -53,7 +53,7 @@ pub(crate) struct Sketching<'a> {
 }
 
 impl<'py> Documents<'py> {
-    /// The documents of a column: signatures, items if the parameters say so, else texts.
+    /// Accepts a column: signatures; or items if the parameters say so; else texts.
     pub(crate) fn new(object: &Bound<'py, PyAny>, params: &nearkin::Params) -> PyResult<Self> {
         if let Ok(signatures) = object.cast::<Signatures>() {
             return Ok(Self::Signatures(signatures.clone()));
@@ -80,7 +80,7 @@ impl<'py> Documents<'py> {
         }
     }
 
-    /// `ValueError` unless another column has as many rows.
+    /// Raises `ValueError` if another column has a different number of rows.
     pub(crate) fn check_length(&self, other: usize, name: &str) -> PyResult<()> {
         if self.len() == other {
             return Ok(());
@@ -88,8 +88,8 @@ impl<'py> Documents<'py> {
         Err(PyValueError::new_err(format!("{} documents, but {other} {name}", self.len())))
     }
 
-    /// Sketches all rows, some at a time and each of these on all threads, and has `take` called
-    /// with the number of the first row and what was made. Signals are looked at in between.
+    /// Sketches all rows, a range at a time, each range on all threads. Calls `take` with the
+    /// number of the first row and the result, and checks for signals in between.
     pub(crate) fn sketch<S: Sink>(
         &self,
         py: Python<'py>,
@@ -154,7 +154,7 @@ fn texts<S: Sink>(
     Ok(sum)
 }
 
-/// Sketches sets; returns their weight.
+/// Sketches sets; returns their total weight.
 fn sets<S: Sink>(
     py: Python<'_>,
     items: &Items<'_>,
@@ -177,8 +177,8 @@ fn sets<S: Sink>(
     Ok(sum)
 }
 
-/// Cuts rows where their weight reaches what is sketched between two looks at signals. Returns the
-/// parts, and the weight of all.
+/// Splits rows into parts whose weight fits between two checks for signals. Returns the parts and
+/// the total weight.
 fn by_weight(count: usize, weight: impl Fn(usize) -> usize) -> (Vec<Range<usize>>, usize) {
     let (mut parts, mut begin, mut sum, mut all) = (Vec::new(), 0, 0, 0);
     for row in 0..count {
@@ -205,14 +205,14 @@ fn sketched<S: Sink>(
         for row in rows {
             match sketch(row) {
                 Ok(signature) => sink.push(signature),
-                // Nothing to compare: the row says so, and the caller decides.
+                // Nothing to compare: pass that on; the caller decides.
                 Err(error) if error.kind() == ErrorKind::Empty => sink.push(None),
                 Err(error) => return Err(error),
             }
         }
         Ok(sink)
     };
-    // With one thread in one piece.
+    // A single thread takes all rows in one part.
     let rows = if threads > 1 { ROWS_OF_A_PART } else { count };
     in_parts(threads, count, rows, part).into_iter().collect()
 }

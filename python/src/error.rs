@@ -1,13 +1,13 @@
-//! From the engine's errors, and from panics, to Python exceptions.
+//! Converts the library's errors, and panics, to Python exceptions.
 //!
-//! The exception classes are Python code (`nearkin/_errors.py`); here they are found by name.
+//! The exception classes are Python code (`nearkin/_errors.py`), found here by name.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use nearkin::{Error, ErrorKind};
 use pyo3::prelude::*;
 
-/// The exception of `nearkin._errors` that stands for a kind.
+/// The exception class in `nearkin._errors` for a kind of error.
 fn class_of(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Invalid => "InvalidError",
@@ -41,7 +41,7 @@ pub(crate) fn raise(py: Python<'_>, class: &str, message: &str) -> PyErr {
     }
 }
 
-/// An error of the engine as an exception; the system's own message is appended.
+/// Converts an error of the library; appends the system's message.
 pub(crate) fn from_engine(py: Python<'_>, error: &Error) -> PyErr {
     raise(py, class_of(error.kind()), &message_of(error))
 }
@@ -58,7 +58,7 @@ pub(crate) fn message_of(error: &Error) -> String {
     message
 }
 
-/// As [`from_engine`], where "not found" means a key and not a path: a `KeyError`.
+/// As [`from_engine`], but "not found" means a key, not a path: a `KeyError`.
 pub(crate) fn from_engine_by_key(py: Python<'_>, error: &Error) -> PyErr {
     if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NoSuchKey) {
         return raise(py, "MissingKeyError", &error.to_string());
@@ -66,7 +66,7 @@ pub(crate) fn from_engine_by_key(py: Python<'_>, error: &Error) -> PyErr {
     from_engine(py, error)
 }
 
-/// The text that a panic carries.
+/// The message of a panic.
 pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     if let Some(text) = panic.downcast_ref::<&str>() {
         return (*text).to_owned();
@@ -80,7 +80,7 @@ where
     F: Send + FnOnce() -> R,
     R: Send,
 {
-    // A panic leaves at most the engine's own state behind, which the engine guards itself.
+    // A panic can only leave the library's own state broken, and the library guards that itself.
     let done = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
     done.map_err(|panic| {
         let text = panic_text(&*panic);
@@ -89,7 +89,7 @@ where
     })
 }
 
-/// As [`unlocked`], for work that the engine may refuse.
+/// As [`unlocked`], for work that may return an error of the library.
 pub(crate) fn engine<R, F>(py: Python<'_>, work: F) -> PyResult<R>
 where
     F: Send + FnOnce() -> Result<R, Error>,

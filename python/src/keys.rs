@@ -1,10 +1,10 @@
-//! One key as Python gives it.
+//! Keys given by Python.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyInt, PyString};
 
-/// The bytes of a key: of a `str` its UTF-8, of an `int` its digits.
+/// The bytes of a key: the UTF-8 of a `str`, or the digits of an `int`.
 pub(crate) fn key_bytes(key: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     if let Ok(text) = key.cast::<PyString>() {
         return Ok(text.to_str()?.as_bytes().to_vec());

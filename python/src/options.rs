@@ -1,4 +1,4 @@
-//! Keywords of opening an index, and times that Python gives.
+//! Keyword arguments of opening an index, and times given by Python.
 
 use std::time::Duration;
 
@@ -21,7 +21,8 @@ fn duration(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Duration> {
         .map_err(|error| PyValueError::new_err(format!("{name}: {error}")))
 }
 
-/// What `Ok` of a write promises: `sync`, `os`, or at most so many seconds lost.
+/// Durability of a successful write: `sync`, `os`, or the maximum number of seconds that may be
+/// lost.
 fn durability(value: &Bound<'_, PyAny>) -> PyResult<Durability> {
     let Ok(name) = value.cast::<PyString>() else {
         return duration(value, "durability").map(Durability::Interval);
@@ -35,7 +36,7 @@ fn durability(value: &Bound<'_, PyAny>) -> PyResult<Durability> {
     }
 }
 
-/// How an index is opened, as Python says it.
+/// Options of opening an index, as given in Python.
 #[derive(Default)]
 pub(crate) struct Asked<'py> {
     pub(crate) durability: Option<Bound<'py, PyAny>>,
@@ -66,7 +67,7 @@ impl Asked<'_> {
     }
 }
 
-/// What keys are for Python.
+/// Parses the Python type of keys.
 pub(crate) fn key_type(name: &str) -> PyResult<KeyType> {
     match name {
         "str" => Ok(KeyType::Text),

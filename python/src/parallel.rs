@@ -1,18 +1,19 @@
-//! Work on several threads that end with the call: nothing of it is left for a fork to break.
+//! Runs work on several threads that end before the call returns, so that a later fork meets none
+//! of them.
 
 use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// How many threads to use: as asked, or one for each processor that this process may run on.
+/// Number of threads: as given, or one per processor available to this process.
 pub(crate) fn threads(asked: Option<usize>) -> usize {
     let found = || thread::available_parallelism().map_or(1, usize::from);
     asked.map_or_else(found, |asked| asked.max(1))
 }
 
-/// Calls `work` for parts of `0..count` of at most `part` numbers each, on `threads` threads, and
-/// returns what it returned in order.
+/// Calls `work` for parts of `0..count` with at most `part` numbers each, on `threads` threads;
+/// returns the results in order.
 pub(crate) fn in_parts<R: Send>(
     threads: usize,
     count: usize,

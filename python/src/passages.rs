@@ -1,4 +1,4 @@
-//! `nearkin.PassageIndex`: texts found by what they quote.
+//! `nearkin.PassageIndex`: finds texts that share quotations.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -19,9 +19,9 @@ use crate::quotations::{Passages, ask};
 use crate::readable::lock;
 use crate::reports::{self, Added};
 
-/// Texts that are cut at a time.
+/// Texts cut into passages at a time.
 const TEXTS_HELD: usize = 1_024;
-/// Bytes of the log that a batch takes.
+/// Bytes of a batch in the log.
 const BATCH_BYTES: usize = 4 << 20;
 
 /// Texts under keys, found by what they quote: a text is cut into passages (``passages`` of the
@@ -39,7 +39,8 @@ pub(crate) struct PassageIndex {
 impl Drop for PassageIndex {
     fn drop(&mut self) {
         if self.process != std::process::id() {
-            // A forked child: the threads of the parent are not here, and its locks are its own.
+            // In a forked child: the parent's threads do not exist here, and its lock belongs to
+            // the parent.
             std::mem::forget(lock(&self.inner).take());
         }
     }
@@ -75,7 +76,7 @@ impl PassageIndex {
         let params = params.map(|params| params.get().inner.clone());
         let inner = engine(py, || {
             let index = match &params {
-                // Refuses parameters that are not of passages before anything is made.
+                // Checks the parameters before anything is created.
                 Some(params) => nearkin::passages::Passages::new(params)
                     .and_then(|_| nearkin::Index::open_or_create(&path, params, options)),
                 None => nearkin::Index::open(&path, options),
@@ -221,7 +222,7 @@ impl PassageIndex {
         engine(py, || index.view().contains(key))
     }
 
-    /// How many texts there are: reads every passage.
+    /// Number of texts: reads every passage.
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
         let index = self.open_one(py)?;
         engine(py, || index.view().count_texts())
@@ -250,13 +251,13 @@ impl PassageIndex {
         crate::progress::run(py, callback.as_ref(), |tick| index.index().compact_with(tick))
     }
 
-    /// Makes a copy of the index in a new folder.
+    /// Copies the index to a new folder.
     fn backup(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let index = self.open_one(py)?;
         engine(py, || index.index().backup(&path))
     }
 
-    /// Checks everything, and names all damage.
+    /// Checks everything, and lists all damage.
     #[pyo3(signature = (*, progress=None))]
     fn verify<'py>(
         &self,

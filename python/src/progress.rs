@@ -1,4 +1,4 @@
-//! Long operations of the engine: signals and progress while they run.
+//! Signals and progress reports during long operations of the library.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use pyo3::prelude::*;
 
 use crate::error::{from_engine, raise, unlocked};
 
-/// Time between two looks at signals, and between two reports.
+/// Interval between checks for signals, and between reports.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A callback of Python for progress, made by `nearkin._progress` of what the caller gave.
+/// A Python callback for progress, made by `nearkin._progress` from the caller's argument.
 pub(crate) fn callback(
     py: Python<'_>,
     asked: Option<Bound<'_, PyAny>>,
@@ -22,7 +22,7 @@ pub(crate) fn callback(
     Ok((!made.is_none()).then(|| made.unbind()))
 }
 
-/// Reports progress; `CancelledError` if the callback says `False`.
+/// Reports progress; fails with `CancelledError` if the callback returns `False`.
 pub(crate) fn report(
     py: Python<'_>,
     callback: Option<&Py<PyAny>>,
@@ -38,8 +38,8 @@ pub(crate) fn report(
     Ok(())
 }
 
-/// Runs an operation of the engine that reports its progress, without the interpreter lock. What a
-/// signal's handler or the callback raises ends it.
+/// Runs a long operation of the library without the interpreter lock. An exception from a signal
+/// handler or from the callback cancels it.
 pub(crate) fn run<R: Send>(
     py: Python<'_>,
     callback: Option<&Py<PyAny>>,
@@ -62,7 +62,7 @@ pub(crate) fn run<R: Send>(
         }
     };
     let done = unlocked(py, || work(&mut tick))?;
-    // Also if it was done all the same: an interrupt is not to be lost.
+    // Raised even if the operation has finished: an interrupt must not be lost.
     match raised {
         Some(raised) => Err(raised),
         None => done.map_err(|error| from_engine(py, &error)),

@@ -1,4 +1,4 @@
-//! Queries: their keywords, and those of a whole column.
+//! Queries: keyword arguments, and queries of a whole column.
 
 use nearkin::{Signature, Snapshot};
 use pyo3::prelude::*;
@@ -11,7 +11,7 @@ use crate::parallel::in_parts;
 use crate::readable::Readable;
 use crate::table::Table;
 
-/// The keywords of a query.
+/// Keyword arguments of a query.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asking {
     pub(crate) threshold: Option<f64>,
@@ -52,7 +52,7 @@ pub(crate) fn key_kind(keys: KeyType) -> Kind {
     if keys == KeyType::Text { Kind::Text } else { Kind::Bytes }
 }
 
-/// The rows of some documents that have signatures.
+/// Rows with signatures, and their numbers.
 #[derive(Debug, Default)]
 struct Numbered {
     rows: Vec<usize>,
@@ -70,10 +70,10 @@ impl Sink for Numbered {
     }
 }
 
-/// Signatures that a thread asks about together.
+/// Signatures that a thread queries at a time.
 const TOGETHER: usize = 256;
 
-/// Asks about a column: a table of (row, key, similarity).
+/// Queries by a column: a table of (row, key, similarity).
 pub(crate) fn query_many<'py>(
     py: Python<'py>,
     readable: &Readable,
@@ -102,7 +102,7 @@ pub(crate) fn query_many<'py>(
             signatures.extend(part.signatures);
             first += part.count;
         }
-        // Also with no signature: a threshold out of range is an error all the same.
+        // Runs even without signatures, so that an invalid threshold is always an error.
         let answers = engine(py, || {
             in_parts(threads, signatures.len().max(1), TOGETHER, |range| {
                 let some = signatures.get(range).unwrap_or_default();
@@ -126,7 +126,7 @@ pub(crate) fn query_many<'py>(
     Ok(Table::new(&fields, batches))
 }
 
-/// Adds a match; a key that is not UTF-8 is the error.
+/// Adds a match; a key that is not UTF-8 is an error.
 fn push(
     builder: &mut Builder,
     keys: KeyType,

@@ -1,4 +1,4 @@
-//! What a query of an index of passages returns: the texts that are quoted, and where.
+//! Results of passage queries: the quoted texts, and the places of the quotations.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use pyo3::types::{PyBytes, PyString};
 use crate::answers::KeyType;
 use crate::error::engine;
 
-/// Asks a view about a text.
+/// Queries a snapshot by a text.
 pub(crate) fn ask(
     py: Python<'_>,
     view: &PassageView,
@@ -38,10 +38,10 @@ pub(crate) fn ask(
     Ok(Passages { inner, keys, offsets: Arc::new(offsets) })
 }
 
-/// From bytes of a text to its characters, which Python counts.
+/// Converts byte offsets of a text to the character offsets of Python.
 #[derive(Debug)]
 struct Offsets {
-    /// Where characters of more than one byte end; none of ASCII.
+    /// Ends of characters longer than one byte; empty for ASCII.
     long: Vec<(usize, usize)>,
 }
 
@@ -64,7 +64,7 @@ impl Offsets {
     }
 }
 
-/// The texts that hold parts of another, those with most of it first: a sequence.
+/// The texts that contain parts of the query, largest share first: a sequence.
 #[pyclass(frozen, sequence, module = "nearkin", name = "PassageAnswer")]
 pub(crate) struct Passages {
     inner: PassageAnswer,
@@ -86,13 +86,13 @@ impl Passages {
         Ok(Text { inner: found.clone(), keys: self.keys, offsets: Arc::clone(&self.offsets) })
     }
 
-    /// How many texts hold some of it, the limit aside.
+    /// Number of texts with any part of the query, before the limit.
     #[getter]
     fn found(&self) -> u64 {
         self.inner.found
     }
 
-    /// Words of the query.
+    /// Number of words of the query.
     #[getter]
     fn words(&self) -> u64 {
         self.inner.words
@@ -104,7 +104,7 @@ impl Passages {
         self.inner.complete
     }
 
-    /// The number of the last change that the answer takes into account.
+    /// Number of the last change that the answer reflects.
     #[getter]
     fn change(&self) -> u64 {
         self.inner.change
@@ -115,7 +115,7 @@ impl Passages {
     }
 }
 
-/// A stored text that holds passages of the query.
+/// A stored text that contains passages of the query.
 #[pyclass(frozen, module = "nearkin", name = "Contained")]
 pub(crate) struct Text {
     inner: Contained,
@@ -131,19 +131,19 @@ impl Text {
         self.keys.show(py, &self.inner.key)
     }
 
-    /// The caller's own bytes.
+    /// The payload: the caller's own bytes.
     #[getter]
     fn payload<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.inner.payload)
     }
 
-    /// How much of the query is there: its words that match, of all its words.
+    /// Share of the query found in this text: matching words divided by all words.
     #[getter]
     fn share(&self) -> f64 {
         self.inner.share
     }
 
-    /// The passages that match, in the order of the stored text.
+    /// The matching passages, in the order of the stored text.
     #[getter]
     fn passages(&self) -> Vec<Passage> {
         let one = |inner: &PassageMatch| Passage {
@@ -163,7 +163,7 @@ impl Text {
     }
 }
 
-/// A passage of the query that stands in a stored text: a run of words.
+/// A passage of the query found in a stored text: a run of words.
 #[pyclass(frozen, module = "nearkin", name = "PassageMatch")]
 pub(crate) struct Passage {
     inner: PassageMatch,
@@ -172,26 +172,26 @@ pub(crate) struct Passage {
 
 #[pymethods]
 impl Passage {
-    /// Where it lies in the query: ``text[a:b]``.
+    /// Place in the query: ``text[a:b]``.
     #[getter]
     fn query(&self) -> (usize, usize) {
         self.query
     }
 
-    /// Where it lies in the stored text, in bytes of its UTF-8, as far as windows tell: the text
-    /// itself is not stored.
+    /// Approximate place in the stored text, as UTF-8 byte offsets. The precision is that of
+    /// windows, because the text is not stored.
     #[getter]
     fn stored_bytes(&self) -> (u64, u64) {
         (self.inner.stored.start, self.inner.stored.end)
     }
 
-    /// How many words of the query in it match.
+    /// Number of matching words of the query in this passage.
     #[getter]
     fn words(&self) -> u64 {
         self.inner.words
     }
 
-    /// The greatest Jaccard similarity of two windows in it, an estimate.
+    /// The highest estimated Jaccard similarity of two windows in this passage.
     #[getter]
     fn similarity(&self) -> f64 {
         self.inner.similarity

@@ -1,4 +1,4 @@
-//! `nearkin.Readable`: what can be asked: the base class of Index, Reader and Snapshot.
+//! `nearkin.Readable`: the read-only methods; the base class of Index, Reader and Snapshot.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,13 +18,13 @@ use crate::sketcher::{Sketcher, one_document};
 use crate::streams::{ClustersSource, KeysSource, PairsSource};
 use crate::table::{Stream, Table};
 
-/// Locks that are held for moments only, and never without the interpreter: a fork, which needs
-/// that, finds them open.
+/// Takes a lock. These locks are held only briefly and only with the interpreter lock. A fork needs
+/// the interpreter lock too, so it always finds them free.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where snapshots come from.
+/// The object that provides snapshots.
 pub(crate) enum Source {
     /// A writer, until it is closed.
     Writer(Mutex<Option<Arc<nearkin::Index>>>),
@@ -32,7 +32,7 @@ pub(crate) enum Source {
     Frozen(nearkin::Snapshot),
 }
 
-/// What can be asked: an :class:`Index`, a :class:`Reader` or a :class:`Snapshot`.
+/// Read-only methods of :class:`Index`, :class:`Reader` and :class:`Snapshot`.
 #[pyclass(subclass, frozen, module = "nearkin")]
 pub(crate) struct Readable {
     pub(crate) source: Source,
@@ -49,7 +49,8 @@ impl Drop for Readable {
         if self.process == std::process::id() {
             return;
         }
-        // A forked child: the threads of the parent are not here, and its locks are its own.
+        // In a forked child: the parent's threads do not exist here, and its locks belong to the
+        // parent.
         match &self.source {
             Source::Writer(index) => std::mem::forget(lock(index).take()),
             Source::Frozen(snapshot) => std::mem::forget(snapshot.clone()),
@@ -71,7 +72,7 @@ impl Readable {
         Self { source, path, params, sketcher, keys, threads, process: std::process::id() }
     }
 
-    /// The writer. `ClosedError` if it was closed, or this is a forked child.
+    /// The writer. Fails with `ClosedError` if it was closed, or in a forked child.
     pub(crate) fn writer(&self, py: Python<'_>) -> PyResult<Arc<nearkin::Index>> {
         let Source::Writer(index) = &self.source else {
             return Err(PyTypeError::new_err("opened for reading only"));
@@ -103,7 +104,7 @@ impl Readable {
         }
     }
 
-    /// One document as it is asked about or written.
+    /// The signature of one document given to a query or a write.
     pub(crate) fn sketched(
         &self,
         py: Python<'_>,
@@ -127,7 +128,7 @@ impl Readable {
         Params { inner: self.params.clone() }
     }
 
-    /// What makes signatures for this index.
+    /// A sketcher with the parameters of this index.
     #[getter]
     fn sketcher(&self) -> Sketcher {
         Sketcher {
@@ -137,13 +138,13 @@ impl Readable {
         }
     }
 
-    /// The number of the last change that is seen.
+    /// Number of the last visible change.
     #[getter]
     fn change(&self, py: Python<'_>) -> PyResult<u64> {
         Ok(self.snapshot_now(py)?.change())
     }
 
-    /// A frozen view: it answers as if nothing were written after. Cheap.
+    /// A frozen view: later writes do not change its answers. Cheap.
     fn snapshot(&self, py: Python<'_>) -> PyResult<Py<Snapshot>> {
         let snapshot = self.snapshot_now(py)?;
         let source = Source::Frozen(snapshot);
@@ -151,7 +152,7 @@ impl Readable {
         Py::new(py, PyClassInitializer::from(base).add_subclass(Snapshot {}))
     }
 
-    /// How many documents there are. Constant time.
+    /// Number of documents. Constant time.
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         let count = self.snapshot_now(py)?.len();
         usize::try_from(count).map_err(|_| raise(py, "InvalidError", "more than len() can say"))
@@ -159,7 +160,7 @@ impl Readable {
 
     #[expect(clippy::unused_self, reason = "a method of Python")]
     fn __bool__(&self) -> bool {
-        // Not the number of documents: `if index:` asks whether there is an index.
+        // Always true, even without documents: `if index:` tests for `None`.
         true
     }
 

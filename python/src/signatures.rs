@@ -1,4 +1,4 @@
-//! `nearkin.Signature` and `nearkin.Signatures`: what a sketcher makes, alone and as a column.
+//! `nearkin.Signature` and `nearkin.Signatures`: one signature, and a column of them.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) struct Signature {
     pub(crate) inner: nearkin::Signature,
 }
 
-/// How many lanes of two signatures are equal.
+/// Number of equal lanes of two signatures.
 pub(crate) fn equal_rows(params: &nearkin::Params, a: &[u8], b: &[u8]) -> u32 {
     let lane = params.signature_bytes() / params.hashes();
     let equal = a.chunks_exact(lane).zip(b.chunks_exact(lane)).filter(|(a, b)| a == b).count();
@@ -81,7 +81,7 @@ impl Signature {
         Ok(Self { params, inner })
     }
 
-    /// The rows as numbers: whole where ``lane_bits`` is 32 or 64.
+    /// The rows as numbers; unchanged if ``lane_bits`` is 32 or 64.
     #[getter]
     fn rows(&self) -> Vec<u64> {
         self.inner.rows().collect()
@@ -104,19 +104,19 @@ impl Signature {
         self.to_bytes(py)
     }
 
-    /// What it was made with.
+    /// The parameters of the signature.
     #[getter]
     fn params(&self) -> Params {
         Params { inner: self.params.clone() }
     }
 
-    /// Distinct shingles of the document.
+    /// Number of distinct shingles of the document.
     #[getter]
     fn shingle_count(&self) -> u32 {
         self.inner.shingle_count()
     }
 
-    /// The estimate of the Jaccard similarity to ``other``.
+    /// Estimated Jaccard similarity to ``other``.
     fn similarity(&self, py: Python<'_>, other: PyRef<'_, Self>) -> PyResult<f64> {
         check_same(py, &self.params, &other.params)?;
         let equal = equal_rows(&self.params, self.inner.as_bytes(), other.inner.as_bytes());
@@ -163,11 +163,11 @@ pub(crate) struct Signatures {
     pub(crate) params: nearkin::Params,
     data: Arc<Vec<u8>>,
     counts: Arc<Vec<u32>>,
-    /// One bit a row.
+    /// One bit per row.
     validity: Arc<Vec<u8>>,
 }
 
-/// Signatures end to end.
+/// Signatures stored end to end.
 #[derive(Debug, Default)]
 pub(crate) struct Flat {
     width: usize,
@@ -180,7 +180,7 @@ impl Sink for Flat {
     fn push(&mut self, signature: Option<nearkin::Signature>) {
         if let Some(signature) = &signature {
             if self.width == 0 {
-                // Rows before the first one that has a signature.
+                // The rows before had no signature, so the width was unknown.
                 self.width = signature.as_bytes().len();
                 self.data.resize(self.counts.len() * self.width, 0);
             }
@@ -221,7 +221,7 @@ impl SignaturesBuilder {
             self.counts.push(*count);
         }
         self.data.extend_from_slice(&part.data);
-        // A part without any signature has no width.
+        // A part without any signature has no width yet.
         self.data.resize(self.counts.len() * self.params.signature_bytes(), 0);
     }
 
@@ -245,7 +245,7 @@ impl Signatures {
         self.validity.get(row / 8).is_some_and(|byte| byte >> (row % 8) & 1 == 1)
     }
 
-    /// Distinct shingles of a row; 0 of a null one.
+    /// Number of distinct shingles of a row; 0 for a null row.
     pub(crate) fn count(&self, row: usize) -> u32 {
         self.counts.get(row).copied().unwrap_or(0)
     }
@@ -255,12 +255,12 @@ impl Signatures {
         self.data.get(row * width..(row + 1) * width).unwrap_or_default()
     }
 
-    /// Row `row` as stored; `None` where it is null.
+    /// Row `row` as stored; `None` if it is null.
     pub(crate) fn row(&self, row: usize) -> Option<&[u8]> {
         self.is_valid(row).then(|| self.bytes(row))
     }
 
-    /// Row `row` as the engine has signatures; `None` where it is null.
+    /// Row `row` as a signature of the library; `None` if it is null.
     pub(crate) fn signature(
         &self,
         py: Python<'_>,
@@ -334,31 +334,31 @@ impl Signatures {
         PyBytes::new(py, &self.data)
     }
 
-    /// What they were made with.
+    /// The parameters of the signatures.
     #[getter]
     fn params(&self) -> Params {
         Params { inner: self.params.clone() }
     }
 
-    /// Distinct shingles of each document; 0 of a null row.
+    /// Number of distinct shingles of each document; 0 for a null row.
     #[getter]
     fn shingle_counts(&self) -> Vec<u32> {
         self.counts.to_vec()
     }
 
-    /// Whether there was nothing to compare in this row.
+    /// Whether the document of this row had nothing to compare.
     fn is_null(&self, row: usize) -> bool {
         !self.is_valid(row)
     }
 
-    /// The rows that are null.
+    /// Numbers of the null rows.
     #[getter]
     fn nulls(&self) -> Vec<usize> {
         (0..self.len()).filter(|row| !self.is_valid(*row)).collect()
     }
 
-    /// The estimates of the Jaccard similarity, row by row, to ``other``: as many rows, or one.
-    /// NaN where a row is null.
+    /// Estimated Jaccard similarities, row by row, to ``other``, which has as many rows or one. NaN
+    /// for null rows.
     fn similarity(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
         let other = match other.cast::<Signature>() {
             Ok(one) => {

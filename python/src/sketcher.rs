@@ -1,4 +1,4 @@
-//! `nearkin.Sketcher`: documents in, signatures out.
+//! `nearkin.Sketcher`: turns documents into signatures.
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -46,7 +46,8 @@ impl Sketcher {
     }
 }
 
-/// One document, as the parameters have it: a text, a set of items, or a signature.
+/// The signature of one document: a text, a set of items, or a signature, as the parameters
+/// require.
 pub(crate) fn one_document(
     py: Python<'_>,
     sketcher: &nearkin::Sketcher,

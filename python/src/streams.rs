@@ -1,4 +1,4 @@
-//! Pairs, clusters and keys: made as they are read.
+//! Streams of pairs, clusters and keys, computed while they are read.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
@@ -12,10 +12,10 @@ use crate::error::{raise, unlocked};
 use crate::queries::key_kind;
 use crate::table::{Failed, Source};
 
-/// Rows that are made at a time.
+/// Rows computed at a time.
 const ROWS: usize = 8_192;
 
-/// A key as a column has it: text columns must be UTF-8.
+/// A key for a column; columns of text require UTF-8.
 fn shown(keys: KeyType, key: &[u8]) -> Result<Option<&[u8]>, Failed> {
     if keys == KeyType::Text && str::from_utf8(key).is_err() {
         return Err(Failed::Key(key.to_vec()));
@@ -56,12 +56,12 @@ impl Source for PairsSource {
     }
 }
 
-/// Clusters as columns, a row for each member.
+/// Clusters as columns, one row per member.
 pub(crate) struct ClustersSource {
     clusters: Clusters,
     keys: KeyType,
     number: i64,
-    /// The rest of a cluster that is larger than a batch.
+    /// The remainder of a cluster that is larger than a batch.
     rest: Vec<Batch>,
 }
 
@@ -109,10 +109,10 @@ impl Source for ClustersSource {
     }
 }
 
-/// Some keys; `None` at the end.
+/// A batch of keys; `None` at the end.
 type Keys = nearkin::Result<Option<Vec<Vec<u8>>>>;
 
-/// An iterator over keys. A thread of its own walks the snapshot, a little ahead.
+/// An iterator over keys. A separate thread walks the snapshot, slightly ahead.
 #[pyclass(frozen, module = "nearkin", name = "KeyIterator")]
 pub(crate) struct KeysSource {
     state: Mutex<State>,
@@ -126,7 +126,7 @@ struct State {
     ended: bool,
 }
 
-/// Keys that are passed at a time.
+/// Keys passed between the threads at a time.
 const KEYS_TOGETHER: usize = 1_024;
 
 impl KeysSource {
@@ -139,7 +139,7 @@ impl KeysSource {
 }
 
 impl State {
-    /// The next key; an error text if the thread died.
+    /// The next key; fails if the thread panicked.
     fn next(&mut self) -> Result<Option<Vec<u8>>, Failed> {
         loop {
             if let Some(key) = self.ready.next() {
@@ -157,7 +157,7 @@ impl State {
     }
 }
 
-/// Ends early when the iterator is gone: nobody receives then.
+/// Stops early if the iterator is gone, because nobody receives the keys.
 fn walk(snapshot: &Snapshot, prefix: &[u8], sender: &SyncSender<Keys>) {
     let mut some = Vec::new();
     for document in snapshot.iter() {
@@ -174,7 +174,7 @@ fn walk(snapshot: &Snapshot, prefix: &[u8], sender: &SyncSender<Keys>) {
             return;
         }
     }
-    // If the iterator is gone, nobody waits for these.
+    // Sending fails if the iterator is gone; the keys are then not needed.
     if sender.send(Ok(Some(some))).is_ok() {
         drop(sender.send(Ok(None)));
     }

@@ -1,4 +1,4 @@
-//! `nearkin.Table` and `nearkin.Stream`: answers as columns, for pandas, polars, DuckDB and Arrow.
+//! `nearkin.Table` and `nearkin.Stream`: results as columns, for pandas, polars, DuckDB and Arrow.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -66,7 +66,7 @@ fn value<'py>(py: Python<'py>, column: &Column, row: usize) -> PyResult<Bound<'p
     })
 }
 
-/// Batches that are in memory, one after the other.
+/// Batches in memory, returned one after the other.
 struct InMemory {
     fields: Vec<Field>,
     batches: std::vec::IntoIter<Batch>,
@@ -166,24 +166,25 @@ impl Table {
     }
 }
 
-/// What `nearkin._tables` makes of it.
+/// Converts the table with `nearkin._tables`.
 fn converted<'py>(object: &Bound<'py, Table>, how: &str) -> PyResult<Bound<'py, PyAny>> {
     object.py().import("nearkin._tables")?.getattr(how)?.call1((object,))
 }
 
-/// Where a stream has its batches from.
+/// The source of a stream's batches.
 pub(crate) trait Source: Send + 'static {
     fn fields(&self) -> Vec<Field>;
-    /// The next rows; `None` at the end. A few thousand at a time, so that signals are seen.
+    /// The next rows; `None` at the end. At most a few thousand, so that signals are handled in
+    /// time.
     fn next(&mut self) -> Result<Option<Batch>, Failed>;
 }
 
-/// Why there is no next batch, and no end either.
+/// Why a source failed.
 pub(crate) enum Failed {
     Engine(nearkin::Error),
-    /// This key is not UTF-8, and the column is of text.
+    /// This key is not UTF-8, but the column is text.
     Key(Vec<u8>),
-    /// The thread that makes them panicked.
+    /// The thread of the source panicked.
     Thread,
 }
 
@@ -237,7 +238,7 @@ impl Stream {
         Self { fields: source.fields(), source: Mutex::new(Some(source)) }
     }
 
-    /// The source, if it is not at its end. Other threads may be reading: waits for them.
+    /// Takes the source; `None` at the end. Waits while another thread is reading.
     fn take(&self, py: Python<'_>) -> PyResult<Option<Box<dyn Source>>> {
         unlocked(py, || self.source.lock().unwrap_or_else(PoisonError::into_inner).take())
     }
@@ -275,7 +276,7 @@ impl Stream {
         Ok(batch.map(|batch| Table::new(&self.fields, vec![batch])))
     }
 
-    /// All that is left, in memory.
+    /// All remaining rows, in memory.
     fn read_all(&self, py: Python<'_>) -> PyResult<Table> {
         let mut batches = Vec::new();
         while let Some(batch) = self.pull(py)? {
