@@ -1,10 +1,11 @@
-//! "You already have this": what a desktop program says about a folder of text files.
+//! "You already have this": reports near-duplicates in a folder of text files, as a desktop program
+//! would.
 //!
-//! `cargo run --release --example already_have -- FOLDER [INDEX]`. Indexes what is new or changed
-//! since the last run, names the files that are nearly the same as another one, and forgets files
-//! that are gone. INDEX is FOLDER.nearkin unless given.
+//! `cargo run --release --example already_have -- FOLDER [INDEX]`. Indexes files that are new or
+//! changed since the last run, names those nearly equal to another one, and removes deleted files
+//! from the index. INDEX is FOLDER.nearkin by default.
 //!
-//! Ctrl-C needs no handler: every insert is durable when it returns, so the index is whole at any
+//! Ctrl-C needs no handler: every insert is durable when it returns, so the index is intact at any
 //! moment, and the next run continues where this one stopped.
 
 use nearkin::{Batch, Edit, ErrorKind, Index, Options, Params};
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 use std::time::UNIX_EPOCH;
 use std::{env, fs};
 
-/// Least similarity of two files that are "the same".
+/// Minimum similarity of two files that count as the same.
 const SAME: f64 = 0.8;
 
 /// Larger files are skipped.
@@ -37,12 +38,14 @@ fn run() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(arguments.next().ok_or("usage: already_have FOLDER [INDEX]")?);
     let dir = arguments.next().map_or_else(|| folder.with_extension("nearkin"), PathBuf::from);
 
-    // Before the index is created: a drive that is not mounted must not look like an empty folder.
+    // Scanned before the index is created: a drive that is not mounted must not look like an empty
+    // folder.
     let mut files = Vec::new();
     let complete = collect(&folder, &dir, &mut files)
         .map_err(|error| format!("cannot read {}: {error}", folder.display()))?;
 
-    // Bands for a lower similarity than the one shown: they find nearly all pairs at SAME.
+    // The index is built for a lower similarity than SAME, so that it finds nearly all pairs at
+    // SAME.
     let params = Params::for_threshold(SAME - 0.1).build()?;
     let index = Index::open_or_create(&dir, &params, Options::default())?;
     let mut out = io::stdout().lock();
@@ -59,20 +62,20 @@ fn run() -> Result<(), Box<dyn Error>> {
             }
             Ok(File::Known) => {}
             Ok(File::NoText) => continue,
-            // The old version of a file that cannot be read stays in the index.
+            // If a file cannot be read, its old version stays in the index.
             Err(error) => complain(path, &*error),
         }
         documents.insert(key.into_owned());
     }
-    // Nothing is forgotten if a folder could not be read: its files may still be there.
+    // Remove nothing if a folder could not be read: its files may still exist.
     let forgotten = if complete { forget(&index, &documents)? } else { 0 };
     writeln!(out, "{} files, {indexed} new or changed, {forgotten} gone", files.len())?;
     index.close()?;
     Ok(())
 }
 
-/// Adds the regular files below a folder, in a fixed order; links are not followed. Returns
-/// whether all folders below it could be read.
+/// Collects the regular files below a folder in a fixed order, without following links. Returns
+/// whether all subfolders could be read.
 fn collect(folder: &Path, index: &Path, files: &mut Vec<PathBuf>) -> io::Result<bool> {
     let mut complete = true;
     let mut entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
@@ -91,13 +94,13 @@ fn collect(folder: &Path, index: &Path, files: &mut Vec<PathBuf>) -> io::Result<
     Ok(complete)
 }
 
-/// What a file is to the index.
+/// Result of examining a file.
 enum File {
-    /// Indexed before, and the same since.
+    /// Indexed before and unchanged.
     Known,
-    /// Indexed now. `like`: up to three other files that are nearly the same.
+    /// Indexed now. `like`: up to three other files that are nearly equal.
     Indexed { like: Vec<(String, f64)> },
-    /// Not UTF-8, too large, or without a word.
+    /// Not UTF-8, too large, or without words.
     NoText,
 }
 
@@ -107,7 +110,7 @@ fn look_at(index: &Index, path: &Path, key: &str) -> Result<File, Box<dyn Error>
     if metadata.len() > FILE_BYTES_MAX {
         return Ok(File::NoText);
     }
-    // A payload is the caller's own bytes. Here it says which version of the file was indexed.
+    // The payload, which is the caller's own bytes, stores which version of the file was indexed.
     let modified = metadata.modified()?.duration_since(UNIX_EPOCH)?;
     let version = format!("{} {}", metadata.len(), modified.as_nanos());
     if index.get(key)?.is_some_and(|document| document.payload == version.as_bytes()) {
@@ -131,7 +134,7 @@ fn look_at(index: &Index, path: &Path, key: &str) -> Result<File, Box<dyn Error>
     Ok(File::Indexed { like })
 }
 
-/// Removes the documents whose files are gone, in one atomic batch.
+/// Removes the documents of deleted files, in one atomic batch.
 fn forget(index: &Index, documents: &HashSet<String>) -> nearkin::Result<usize> {
     let mut gone = Batch::new();
     for key in index.snapshot().keys()? {

@@ -1,12 +1,12 @@
-//! A nightly job: the day's documents join an archive, without near-copies of what is there.
+//! A nightly job: adds the day's documents to an archive and rejects near-duplicates.
 //!
-//! `cargo run --release --example nightly -- INDEX < NEW.jsonl > DECISIONS.jsonl`. A line of NEW
-//! is `{"id": "...", "text": "..."}`; the line of its decision says `admitted`, `unchanged` or
-//! `rejected`, and which document it is a copy of. Lines that cannot be used are named on stderr
-//! and counted, and the exit status is then 1 (0: all is well, 2: the job failed).
+//! `cargo run --release --example nightly -- INDEX < NEW.jsonl > DECISIONS.jsonl`. Each line of NEW
+//! is `{"id": "...", "text": "..."}`. The line of its decision says `admitted`, `unchanged` or
+//! `rejected`, and which document it duplicates. Unusable lines are named on stderr and counted;
+//! the exit status is then 1 (0: success, 2: the job failed).
 //!
-//! Ctrl-C needs no handler: a decision is printed only after it is durable, and a job that ran
-//! twice has the same result, so the scheduler may simply start it again.
+//! Ctrl-C needs no handler: a decision is printed only after it is durable, and running the job
+//! twice gives the same result, so the scheduler can simply start it again.
 
 use nearkin::{Admit, Decision, Index, Maintained, Maintenance, Newcomer, Options};
 use nearkin::{Outcome, Params, Signature};
@@ -16,16 +16,16 @@ use std::io::{self, BufRead, BufWriter, Read, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Documents from this similarity on are copies.
+/// Documents with at least this similarity are near-duplicates.
 const COPY: f64 = 0.85;
 
-/// What is older than this leaves the archive.
+/// Documents older than this are removed.
 const KEEP_DAYS: u64 = 365;
 
-/// Documents that share a sync.
+/// Documents per sync.
 const BATCH: usize = 1_000;
 
-/// A longer line is an error of whoever made the file, and must not take all memory.
+/// A longer line is an error in the input, and must not exhaust memory.
 const LINE_BYTES_MAX: usize = 16 << 20;
 
 fn main() -> ExitCode {
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
 fn run() -> Result<u64, Box<dyn Error>> {
     let dir = std::env::args_os().nth(1).ok_or("usage: nightly INDEX < NEW.jsonl")?;
     let params = Params::for_threshold(COPY - 0.1).build()?;
-    // No background thread: this program does the maintenance itself, at its end.
+    // No background thread: the program runs maintenance itself, at its end.
     let keep = Duration::from_secs(KEEP_DAYS * 86_400);
     let options = Options::default().maintenance(Maintenance::Inline).ttl(keep);
     let index = Index::open_or_create(dir, &params, options)?;
@@ -71,14 +71,14 @@ fn run() -> Result<u64, Box<dyn Error>> {
     }
     decide(&index, &batch, &mut out, &mut counts)?;
 
-    // Removes what is too old, and frees the space of what was removed.
+    // Removes old documents, and frees their space.
     while index.maintain()? != Maintained::Nothing {}
     report(format_args!("nightly: {counts}; {} documents in the archive", index.len()));
     index.close()?;
     Ok(counts.skipped)
 }
 
-/// What became of the lines.
+/// Counts of lines by outcome.
 #[derive(Default)]
 struct Counts {
     admitted: u64,
@@ -146,14 +146,14 @@ fn parse(line: &str) -> Result<(String, String), String> {
     Ok((id, take("text")?))
 }
 
-/// Lines of bounded length, counted from 1; blank ones are left out.
+/// Lines of bounded length, counted from 1; blank lines are skipped.
 struct Lines<R> {
     input: R,
     number: u64,
 }
 
 impl<R: BufRead> Lines<R> {
-    /// The next line, or why it cannot be used; none at the end.
+    /// The next line, or the reason why it cannot be used; `None` at the end.
     fn next(&mut self) -> io::Result<Option<Result<String, String>>> {
         loop {
             let mut line = Vec::new();

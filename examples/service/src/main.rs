@@ -34,13 +34,13 @@ const RELATED: f64 = 0.4;
 /// Recommendations in an answer.
 const LIMIT: usize = 10;
 
-/// Candidates that a query compares, at most: bounds its time where many near-copies are stored.
+/// Maximum candidates per query: bounds its time where many near-duplicates are stored.
 const CANDIDATES_MAX: usize = 10_000;
 
-/// Bytes of a request's body.
+/// Maximum bytes of a request body.
 const BODY_BYTES_MAX: usize = 1 << 20;
 
-/// Calls of the index that run or wait at once. Writers that wait together share a sync.
+/// Maximum calls of the index that run or wait. Writers that wait together share a sync.
 const CALLS_MAX: u32 = 64;
 
 #[derive(Clone)]
@@ -92,7 +92,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     println!("listening on http://{}", listener.local_addr()?);
     axum::serve(listener, routes).with_graceful_shutdown(signal()).await?;
 
-    // A client that hung up leaves its call running: all permits are back when none runs.
+    // A client that hung up leaves its call running. All permits are free only when no call runs.
     let _all = calls.acquire_many(CALLS_MAX).await?;
     let index = Arc::into_inner(index).ok_or("a request still holds the index")?;
     index.close()?;
