@@ -1,4 +1,4 @@
-"""What makes a column of whatever Python people keep columns in."""
+"""Converts Python containers (lists, numpy, pandas, Arrow) to columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def column(values: Any, name: str) -> Any:
     if isinstance(values, (str, bytes, bytearray, Mapping)):
         kind = type(values).__name__
         raise TypeError(f"{name} must be a column (a list, Arrow, pandas, polars ...), not one {kind}")
-    # A column of Python objects is read as such; all else without a copy, if it can be.
+    # Python objects are read one by one; other columns without a copy where possible.
     if getattr(values, "dtype", None) == object:
         return _listed(values, name)
     if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
@@ -49,7 +49,7 @@ def ms_of(time: Any) -> int:
     if isinstance(time, int):
         ms = time
     elif isinstance(time, _dt.datetime):
-        # Not by a float: exact.
+        # Integer arithmetic: a float would round.
         ms = (time.astimezone(_UTC) - _EPOCH) // _dt.timedelta(milliseconds=1)
     elif hasattr(time, "astype") and type(time).__name__ == "datetime64":
         ms = int(time.astype("datetime64[ms]").astype("int64"))

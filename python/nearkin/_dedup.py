@@ -1,4 +1,4 @@
-"""Deduplication of whatever rows are kept in: a list, a frame, an Arrow table, a data set."""
+"""Deduplicates rows of a list, a data frame, an Arrow table or a data set."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ class Row(NamedTuple):
     """A row of a list that was deduplicated with ``annotate=True``."""
 
     value: Any
-    #: Whether it stays.
+    #: Whether the row is kept.
     kept: bool
-    #: The number of the row that stays of its cluster; None if a document of the index does.
+    #: Number of the kept row of the cluster; None if the original is a document of the index.
     cluster: int | None
-    #: How many rows the cluster has.
+    #: Number of rows in the cluster.
     cluster_size: int | None
-    #: The row that it is a copy of: its number, or its key where ``key`` was given.
+    #: The row that this one duplicates: its number, or its key if ``key`` was given.
     duplicate_of: Any
-    #: How similar it is to that one.
+    #: Similarity to that row or document.
     similarity: float | None
-    #: The document of ``against`` that it is a copy of.
+    #: The document of ``against`` that this row duplicates.
     index_key: Any = None
 
 
@@ -50,25 +50,24 @@ def dedup(
     progress: Any = None,
     folder: str | Path | None = None,
 ) -> T:
-    """Rows without near-duplicates, as what was given: a list stays a list, a frame a frame.
+    """Removes near-duplicate rows; returns the same type as ``data``.
 
-    In order of preference (``keep``), a row is dropped if one that was kept before it is of at
-    least ``threshold`` similarity, so that every dropped row is like one that stays. Rows without
-    anything to compare stay.
+    Visits the rows in order of preference (``keep``) and drops each one whose similarity to a kept
+    row is at least ``threshold``. Rows with nothing to compare are kept.
 
-    ``data`` is a list of texts (or of sets, or :class:`Signatures`), or a frame of pandas or
-    polars, an Arrow table or a data set of Hugging Face; ``on`` names the column that is compared.
-    Of a ``pyarrow.RecordBatchReader`` a reader is returned that decides as it is read, so that only
-    one batch is in memory; the first of similar rows stays.
-    ``params`` says how (default: three words in a row, threshold 0.7); ``threshold`` overrides its
-    threshold. ``against`` is an index (or its path): what is like a document of it is dropped,
-    too; the index is not changed. ``exact=True`` decides by the shingles, not by the estimate
-    (``against`` keeps the estimate: an index stores no texts).
+    ``data`` is a list of texts (or of sets, or :class:`Signatures`), a data frame of pandas or
+    polars, an Arrow table or a data set of Hugging Face; ``on`` names the column to compare.
+    A ``pyarrow.RecordBatchReader`` gives a reader that decides while it is read, with one batch in
+    memory; the first of similar rows is kept.
+    ``params`` sets the comparison (default: three-word shingles, threshold 0.7); ``threshold``
+    overrides its threshold. ``against`` is an index or its path: rows similar to one of its
+    documents are dropped too, and the index is not changed. ``exact=True`` compares shingles
+    instead of estimates (not for ``against``: an index stores no texts).
 
-    With ``annotate=True`` nothing is dropped: the columns ``kept``, ``cluster``, ``cluster_size``,
-    ``duplicate_of`` and ``similarity`` are added (with ``against`` also ``index_key``), their names
-    after ``prefix``. ``key`` names the column that ``duplicate_of`` is taken from (default: row
-    numbers). ``folder`` is where a temporary index lies while it works (about 250 bytes a row).
+    ``annotate=True`` drops nothing and adds the columns ``kept``, ``cluster``, ``cluster_size``,
+    ``duplicate_of`` and ``similarity`` (with ``against`` also ``index_key``), each prefixed by
+    ``prefix``. ``key`` names the column for ``duplicate_of`` (default: row numbers). ``folder``
+    holds a temporary index during the call (about 250 bytes per row).
 
     >>> import nearkin as nk
     >>> nk.dedup(["one two three four", "One, two, three, four!", "five six seven eight"])
@@ -115,7 +114,7 @@ def _streamed(
     progress: Any,
     folder: str | Path | None,
 ) -> Any:
-    """A reader of the rows of another one that stay."""
+    """A reader of the kept rows of another reader."""
     import pyarrow as pa
 
     if on is None:
@@ -155,7 +154,7 @@ def _opened(against: Readable | str | Path | None) -> Readable | None:
 
 
 def _kind(data: Any) -> str:
-    """What the rows are kept in."""
+    """The kind of container that holds the rows."""
     if isinstance(data, (list, tuple, Signatures)):
         return "list"
     module = type(data).__module__.partition(".")[0]
@@ -187,7 +186,7 @@ def _kind(data: Any) -> str:
 
 
 def _rows_of(data: Any, on: str | None) -> Any:
-    """The column that is compared."""
+    """The column to compare."""
     kind = _kind(data)
     is_table = kind in _TABLES
     if is_table and on is None:
@@ -213,7 +212,7 @@ def _values_of(data: Any, name: str) -> Sequence[Any]:
 
 
 def _selected(data: Any, kept: list[bool]) -> Any:
-    """The rows that stay."""
+    """The kept rows."""
     kind = _kind(data)
     if isinstance(data, Signatures):
         return [row for row, stays in enumerate(kept) if stays]

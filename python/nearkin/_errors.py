@@ -24,7 +24,7 @@ __all__ = [
 
 
 class Error(Exception):
-    """Every exception that nearkin raises by itself, but for ``TypeError``."""
+    """Base class of all exceptions of nearkin, except ``TypeError``."""
 
 
 class InvalidError(Error, ValueError):
@@ -40,7 +40,7 @@ class NotFoundError(Error, FileNotFoundError):
 
 
 class ExistsError(Error, FileExistsError):
-    """There is an index already: open it, or choose another path."""
+    """An index exists at this path: open it, or choose another path."""
 
 
 class MissingKeyError(Error, KeyError):
@@ -52,7 +52,7 @@ class MissingKeyError(Error, KeyError):
 
 
 class MismatchError(Error, ValueError):
-    """The index has other parameters, or a signature was made with others."""
+    """Parameters of the index, or of a signature, differ from the given ones."""
 
 
 class LockedError(Error, OSError):
@@ -60,8 +60,8 @@ class LockedError(Error, OSError):
 
 
 class UnsettledError(Error):
-    """A writer changed the index again and again while it was opened: try again. Or of two commits
-    to a sharded index the other was first, and this one changed nothing: refresh, commit again."""
+    """A writer kept changing the index while it was being opened: try again. For a sharded index:
+    another commit came first, and this one changed nothing: refresh and commit again."""
 
 
 class UnsupportedError(Error):
@@ -77,11 +77,11 @@ class StorageError(Error, OSError):
 
 
 class UnknownOutcomeError(Error, OSError):
-    """A sync failed: after a power cut the change may or may not be there. Reopen and look."""
+    """A sync failed: the change may or may not survive power loss. Reopen the index and check."""
 
 
 class PoisonedError(Error, OSError):
-    """An earlier sync failed, so this handle writes nothing more: reopen the index."""
+    """An earlier sync failed, so this handle refuses all writes: reopen the index."""
 
 
 class CancelledError(Error):

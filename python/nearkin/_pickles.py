@@ -1,4 +1,4 @@
-"""What pickles call."""
+"""Functions that pickles refer to."""
 
 from __future__ import annotations
 

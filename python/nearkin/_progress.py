@@ -11,7 +11,7 @@ Report = Callable[[int, int], object]
 
 
 def reporter(asked: Any, label: str) -> Report | None:
-    """What is called with (done, total): ``asked`` itself, or a line on stderr for ``True``."""
+    """The callback for (done, total): ``asked`` itself, or for ``True`` a line on stderr."""
     if asked is False or asked is None:
         return None
     if asked is True:

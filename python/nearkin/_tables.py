@@ -1,4 +1,4 @@
-"""Tables of nearkin as those of others."""
+"""Converts tables to pyarrow, pandas and polars."""
 
 from __future__ import annotations
 

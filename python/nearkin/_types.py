@@ -1,4 +1,4 @@
-"""What operations return: named tuples."""
+"""Results of operations: named tuples."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import NamedTuple
 
 
 class Added(NamedTuple):
-    """What became of the rows of :meth:`Index.add`."""
+    """Result of :meth:`Index.add`: counts of rows by outcome."""
 
     inserted: int
     replaced: int
-    #: The same signature and payload were there: nothing was written.
+    #: Signature and payload were equal to the stored ones: nothing was written.
     unchanged: int
     #: A later row of the same batch has the same key.
     superseded: int
-    #: Numbers of the rows that have no shingle, or are null: not written.
+    #: Numbers of the rows without shingles, or null; these are not written.
     empty: tuple[int, ...]
 
 
 class Imported(NamedTuple):
-    """What became of the documents of another index."""
+    """Result of an import: counts of documents by outcome."""
 
     inserted: int
     replaced: int
@@ -27,7 +27,7 @@ class Imported(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """What :meth:`Index.verify` found."""
+    """Result of :meth:`Index.verify`."""
 
     documents: int
     #: All damage that was found, each with its file and place.
@@ -35,7 +35,7 @@ class Verification(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """Whether the index is whole."""
+        """Whether no damage was found."""
         return not self.problems
 
 
@@ -62,5 +62,5 @@ class Stats(NamedTuple):
     changes_replayed: int
     unicode_created: str
     unicode: str
-    #: What the last maintenance said if it failed.
+    #: Error of the last maintenance, if it failed.
     maintenance_failure: str | None

@@ -37,7 +37,7 @@ async def dedup(data: Any, on: str | None = None, **how: Any) -> Any:
 
 
 class _Readable:
-    """What :class:`Index` and :class:`Reader` share."""
+    """Base class of :class:`Index` and :class:`Reader`."""
 
     _sync: Any
 
@@ -50,7 +50,7 @@ class _Readable:
 
     @property
     def sync(self) -> Any:
-        """The index itself, with the calls that block."""
+        """The underlying index, whose calls block."""
         return self._sync
 
     @property

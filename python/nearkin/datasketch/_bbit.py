@@ -70,7 +70,7 @@ class bBitMinHash:  # noqa: N801 - the name of datasketch
         return (agree - first) / (1 - second)
 
     def _chance(self, r: float) -> float:
-        """How often the bits of different values agree."""
+        """Probability that the bits of different values are equal."""
         if r == 0.0:
             return 0.5**self.b
         # datasketch has 2 * b where the paper has 2 ** b: kept, so that estimates agree.
@@ -80,7 +80,7 @@ class bBitMinHash:  # noqa: N801 - the name of datasketch
         return "<qBdi" if self.scheme == "legacy" else "<qBdib"
 
     def _slot(self) -> int:
-        """The bits that a value takes: a power of two."""
+        """Bits per value: a power of two."""
         if self.b <= 1:
             # datasketch spends four bits on values of none.
             return 1 if self.b else 4

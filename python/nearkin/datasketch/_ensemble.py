@@ -18,7 +18,7 @@ _RATIOS = np.exp(np.linspace(-5, 5, 10))
 def _bands_for_ratios(
     threshold: float, num_perm: int, rows_most: int, false_positive: float, false_negative: float
 ) -> tuple[tuple[int, int], ...]:
-    """For each ratio the bands and rows with the least weighted error in containment."""
+    """For each ratio, the bands and rows that minimise the weighted error in containment."""
     return tuple(
         _bands(ratio, threshold, num_perm, rows_most, false_positive, false_negative)
         for ratio in _RATIOS.tolist()
@@ -67,7 +67,7 @@ def _partitions(sizes: list[int], count: int) -> list[tuple[int, int]]:
     sums = np.concatenate(([0], np.cumsum(counts * distinct)))
 
     def cost(first: Any, last: int) -> Any:
-        """Of the partition of the sizes ``first`` to ``last``."""
+        """False positives of a partition of the sizes ``first`` to ``last``."""
         return below[last + 1] - below[first] - (sums[last + 1] - sums[first]) / distinct[last]
 
     least = np.array([cost(0, last) for last in range(many)])
@@ -154,7 +154,7 @@ class MinHashLSHEnsemble:
                 lsh.insert(key, minhash)
 
     def query(self, minhash: Any, size: int) -> Iterator[Any]:
-        """The keys of sets that likely contain so much of a set of this MinHash and size."""
+        """Keys of sets that likely contain the set of this MinHash and size."""
         for part, upper in enumerate(self.uppers):
             if upper is None:
                 continue

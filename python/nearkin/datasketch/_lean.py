@@ -51,7 +51,7 @@ class LeanMinHash(MinHash):
 
     @property  # type: ignore[misc]
     def permutations(self) -> Any:
-        """Not kept."""
+        """Raises ``AttributeError``: a LeanMinHash has no permutations."""
         raise AttributeError("a LeanMinHash has no permutations")
 
     def update(self, b: Any) -> None:

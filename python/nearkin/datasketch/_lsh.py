@@ -151,7 +151,7 @@ class MinHashLSH:
         return {self._tables.key(number) for number in self._tables.bucket(band, bucket)}
 
     def insert(self, key: Hashable, minhash: Any, check_duplication: bool = True) -> None:
-        """Adds a key; a key that is there is a ``ValueError``."""
+        """Adds a key; raises ``ValueError`` if it exists."""
         there = key in self._numbers
         number = None if there else self._tables.add(key, minhash, self.h, self._scheme)
         if number is not None:
@@ -211,7 +211,7 @@ class MinHashLSH:
         return list(dict.fromkeys(self._tables.key(number) for number in found))
 
     def remove(self, key: Hashable) -> None:
-        """Removes a key; a key that is not there is a ``ValueError``."""
+        """Removes a key; raises ``ValueError`` if it does not exist."""
         if key not in self._numbers:
             raise ValueError("The given key does not exist")
         for number in self._each_number(key):
@@ -226,7 +226,7 @@ class MinHashLSH:
         return not self._numbers
 
     def merge(self, other: Any, check_overlap: bool = False) -> None:
-        """Takes in the keys of another LSH of the same bands and rows."""
+        """Adds the keys of another LSH with the same bands and rows."""
         if not isinstance(other, MinHashLSH):
             raise ValueError(f"Cannot merge type MinHashLSH and type {type(other).__name__}.")
         if (self.h, self.b, self.r) != (other.h, other.b, other.r):
@@ -351,7 +351,7 @@ class MinHashLSH:
 
 
 class _Session:
-    """What both kinds of session share."""
+    """Base class of both kinds of session."""
 
     def __init__(self, lsh: MinHashLSH) -> None:
         self.lsh = lsh

@@ -1,4 +1,4 @@
-"""From an LSH of datasketch to an index of Nearkin."""
+"""Converts an LSH of datasketch to an index of Nearkin."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _rows(source: Any) -> dict[Hashable, bytes]:
 
 
 def _shape(source: Any) -> tuple[int, int, float]:
-    """Bands, rows of each, and the similarity at which they begin to find a pair."""
+    """Bands, rows per band, and the similarity from which they find a pair."""
     is_forest = isinstance(source, MinHashLSHForest)
     bands, rows = (source.l, source.k) if is_forest else (source.b, source.r)
     return bands, rows, float((1 / bands) ** (1 / rows))

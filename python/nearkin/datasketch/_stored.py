@@ -30,7 +30,7 @@ def encoded(key: Hashable) -> bytes:
 
 
 def decoded(key: bytes) -> Any:
-    """What :func:`encoded` made the key of."""
+    """Inverse of :func:`encoded`."""
     if key[:1] != _OTHER:
         return key.decode()
     return key[2:] if key[1:2] == b"b" else int(key[2:])
@@ -145,7 +145,7 @@ class StoredMinHashLSH(MinHashLSH):
         return _nearkin.Signature.from_bytes(self._index.params, values)
 
     def insert(self, key: Hashable, minhash: Any, check_duplication: bool = True) -> None:
-        """Adds a key; a key that is there is a ``ValueError``."""
+        """Adds a key; raises ``ValueError`` if it exists."""
         self._add(key, minhash, check_duplication)
         self._write()
 
@@ -157,7 +157,7 @@ class StoredMinHashLSH(MinHashLSH):
         self._pending[stored] = self._values(minhash)
 
     def _write(self) -> None:
-        """Makes what waits durable."""
+        """Makes all buffered insertions durable."""
         pending, self._pending = self._pending, {}
         if not pending or self._index is None:
             return
@@ -178,7 +178,7 @@ class StoredMinHashLSH(MinHashLSH):
         return [(decoded(match.key), match.similarity) for match in found]
 
     def remove(self, key: Hashable) -> None:
-        """Removes a key; a key that is not there is a ``ValueError``."""
+        """Removes a key; raises ``ValueError`` if it does not exist."""
         if self._index is None or not self._index.discard(encoded(key)):
             raise ValueError("The given key does not exist")
 
@@ -196,7 +196,7 @@ class StoredMinHashLSH(MinHashLSH):
         return {key for key in self._numbers for row in self._rows_of(key) if row[band] == bucket}
 
     def merge(self, other: Any, check_overlap: bool = False) -> None:
-        """Takes in the keys of another one on disk, of the same bands and rows."""
+        """Adds the keys of another index on disk with the same bands and rows."""
         if not isinstance(other, StoredMinHashLSH):
             raise ValueError("Only a MinHashLSH on disk has the rows that one on disk needs.")
         if (self.h, self.b, self.r) != (other.h, other.b, other.r):
@@ -255,5 +255,5 @@ class _StoredSession(InsertionSession):
             self.lsh._write()
 
     def close(self) -> None:
-        """Writes what waits."""
+        """Writes the buffered insertions."""
         self.lsh._write()

@@ -1,4 +1,4 @@
-"""Connected components: in one task while the edges fit, in rounds where they do not."""
+"""Connected components: in one task if the edges fit into memory, else in rounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of rows in batches that are sorted by them."""
+"""Splits sorted batches of rows into groups."""
 
 from __future__ import annotations
 

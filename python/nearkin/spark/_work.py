@@ -1,4 +1,4 @@
-"""Where steps keep their results: a folder that the driver and all executors see."""
+"""The work folder: intermediate results, visible to the driver and all executors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def folder(spark: Any, work: str | None) -> str:
-    """A new folder for one call, under ``work`` or what the session says."""
+    """Creates a folder for one call, under ``work`` or the one set in the session."""
     name = f"nearkin-{uuid.uuid4().hex}"
     if work is not None:
         return f"{work.rstrip('/')}/{name}"
