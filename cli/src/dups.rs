@@ -1,6 +1,7 @@
-//! `nearkin dups`: copies and near-copies in folders, with an index that nobody has to manage.
+//! `nearkin dups`: finds copies and near-copies in folders, with an index that needs no managing.
 //!
-//! The story of a run: follow the folders, compare what has the same size, make groups, show them.
+//! This module is the sequence of steps: index the folders, compare files of equal size, form
+//! groups, print them.
 
 mod cache;
 mod exact;
@@ -52,17 +53,17 @@ pub(crate) fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
     Ok(Ended::Well)
 }
 
-/// A folder that is looked at.
+/// A folder to search.
 pub(crate) struct Looked {
-    /// With all links resolved.
+    /// The path with all links resolved.
     path: PathBuf,
-    /// As the user spelled it.
+    /// The path as the user spelled it.
     given: PathBuf,
-    /// Whether its files always stay.
+    /// Whether its files are always kept (`--against`).
     against: bool,
 }
 
-/// The folders, each once: one within another of the same kind is part of that.
+/// The folders without repetition: a folder inside another one of the same kind is part of that.
 fn folders(args: &Dups) -> Result<Vec<Looked>, Failure> {
     let mut found: Vec<Looked> = Vec::new();
     let given = args.against.iter().map(|path| (path, true));
@@ -92,7 +93,7 @@ fn folders(args: &Dups) -> Result<Vec<Looked>, Failure> {
     Ok(found)
 }
 
-/// All files, in the order in which one of a group stays.
+/// All files, ordered so that the first file of a group is the one to keep.
 fn files(args: &Dups, folders: &[Looked]) -> Result<Files, Failure> {
     let mut files = Files::default();
     let mut inodes: HashMap<(u64, u64), usize> = HashMap::new();
@@ -123,7 +124,7 @@ fn files(args: &Dups, folders: &[Looked]) -> Result<Files, Failure> {
     Ok(files)
 }
 
-/// What tells that two names are one file.
+/// Identifies hard links to one file.
 #[cfg(unix)]
 fn inode(metadata: &fs::Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;

@@ -1,6 +1,7 @@
 //! `nearkin mirror`: an index that follows a folder. See docs/MIRROR.md.
 //!
-//! Knows the order of things: look, refuse, plan, carry out, remember; and, with `--watch`, again.
+//! This module is the sequence of steps: scan, check, plan, carry out, remember; with `--watch`,
+//! repeated.
 
 mod carry_out;
 mod folder;
@@ -10,8 +11,8 @@ mod no_watch;
 mod pass;
 mod plan;
 mod report;
+mod skip_cache;
 mod store;
-mod told;
 mod walk;
 #[cfg(feature = "watch")]
 mod watch;
@@ -39,14 +40,14 @@ use folder::Folder;
 use pass::{Mirroring, carry_out, check_not_empty, summarise};
 use plan::{check_folder, plan};
 use report::Counts;
+use skip_cache::SkipCache;
 use store::Store;
-use told::Told;
 use walk::{Found, Rules, Scope};
 
 pub(crate) fn run(args: &Mirror, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
     let folder = Folder::new(&args.folder)?;
-    // Forced, an index may be emptied; one that is not there has nothing to lose.
+    // With `--force` a missing folder empties the index. A missing index has nothing to lose.
     let may_be_missing = args.force && opened::exists(&args.index)?;
     if !folder.is_there() && !may_be_missing {
         return Err(Failure::new(
@@ -62,9 +63,15 @@ pub(crate) fn run(args: &Mirror, output: &mut Output) -> Result<Ended, Failure> 
     let (index, _) = add::open(&args.index, &args.given, TtlGiven::default(), false, fields)?;
     check_folder(&index.snapshot(), &folder, args.force)?;
     let params = index.params().clone();
-    let told = Told::read(&args.index, &raw::key_of(&args.folder));
-    let mut mirroring =
-        Mirroring { args, folder, rules: rules(args), params, store: Store::Index(index), told };
+    let skip_cache = SkipCache::read(&args.index, &raw::key_of(&args.folder));
+    let mut mirroring = Mirroring {
+        args,
+        folder,
+        rules: rules(args),
+        params,
+        store: Store::Index(index),
+        skip_cache,
+    };
     let ended = if args.watch {
         watch::watch(&mut mirroring, output)
     } else {
@@ -74,7 +81,7 @@ pub(crate) fn run(args: &Mirror, output: &mut Output) -> Result<Ended, Failure> 
     Ok(Ended::Well)
 }
 
-/// Only an index of texts, and of whole ones, can follow files.
+/// Only an index of whole texts can follow files.
 fn takes_texts(params: &Params) -> Result<(), Failure> {
     opened::check_of_documents(params, "mirror")?;
     let external = matches!(params.scheme(), Scheme::External(_));
@@ -88,7 +95,8 @@ fn rules(args: &Mirror) -> Rules {
     Rules {
         hidden: args.hidden,
         no_ignore: args.no_ignore,
-        // If it cannot be resolved it is not there, and nothing needs to be passed over.
+        // If the path cannot be resolved, the folder does not exist and nothing needs to be
+        // skipped.
         index: fs::canonicalize(&args.index).ok(),
     }
 }
@@ -106,12 +114,12 @@ pub(crate) fn follow(
     let store = Store::Index(index);
     for path in folders {
         let folder = Folder::new(path)?;
-        let mut told = Told::read(place, &raw::key_of(path));
+        let mut told = SkipCache::read(place, &raw::key_of(path));
         let planned = plan(store.documents().as_ref(), &folder, &rules, &Scope::All, &mut told)?;
         let (mut counts, mut output) = (Counts::default(), Output::new(false));
         let run = Run {
             store: &store,
-            told: &mut told,
+            skip_cache: &mut told,
             counts: &mut counts,
             output: &mut output,
             limit: 0,
@@ -130,7 +138,7 @@ pub(crate) fn follow(
     }
 }
 
-/// All files in a folder, in the order of names, as far as it can be looked at.
+/// All files in a folder, in name order, as far as it can be read.
 pub(crate) fn files_in(path: &Path, hidden: bool) -> Result<Vec<(PathBuf, Metadata)>, Failure> {
     let folder = Folder::new(path)?;
     let rules = Rules { hidden, no_ignore: true, index: None };
@@ -138,7 +146,7 @@ pub(crate) fn files_in(path: &Path, hidden: bool) -> Result<Vec<(PathBuf, Metada
     for found in walk::walk(&folder, &rules, &Scope::All) {
         match found {
             Found::File { path, .. } => {
-                // One that is gone meanwhile is no file any more.
+                // A file deleted meanwhile is skipped.
                 if let Ok(metadata) = fs::symlink_metadata(&path) {
                     files.push((path, metadata));
                 }
@@ -152,7 +160,7 @@ pub(crate) fn files_in(path: &Path, hidden: bool) -> Result<Vec<(PathBuf, Metada
     Ok(files)
 }
 
-/// Everything but the changes: those go into a scratch index.
+/// All steps without the changes, which go to a scratch index.
 fn dry_run(args: &Mirror, folder: &Folder, output: &mut Output) -> Result<Ended, Failure> {
     let reader = opened::exists(&args.index)?.then(|| opened::to_read(&args.index)).transpose()?;
     let params = match &reader {
@@ -167,8 +175,8 @@ fn dry_run(args: &Mirror, folder: &Folder, output: &mut Output) -> Result<Ended,
     if let Some(documents) = &documents {
         check_folder(documents, folder, args.force)?;
     }
-    let mut told = Told::read(&args.index, &raw::key_of(&args.folder));
-    let planned = plan(documents.as_ref(), folder, &rules(args), &Scope::All, &mut told)?;
+    let mut skip_cache = SkipCache::read(&args.index, &raw::key_of(&args.folder));
+    let planned = plan(documents.as_ref(), folder, &rules(args), &Scope::All, &mut skip_cache)?;
     check_not_empty(&planned, folder, args.force)?;
     let gone = planned.gone.iter().map(|(key, _)| key);
     let keys = planned.to_read.iter().map(|file| &file.key).chain(gone);
@@ -177,7 +185,7 @@ fn dry_run(args: &Mirror, folder: &Folder, output: &mut Output) -> Result<Ended,
     let mut counts = Counts { dry_run: true, ..Counts::default() };
     let run = Run {
         store: &store,
-        told: &mut told,
+        skip_cache: &mut skip_cache,
         counts: &mut counts,
         output,
         limit: args.limit,

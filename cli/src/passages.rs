@@ -118,7 +118,7 @@ struct PassageObject {
 }
 
 /// A text used as query.
-struct AskedText<'a> {
+struct QueryText<'a> {
     name: &'a [u8],
     text: &'a str,
 }
@@ -161,7 +161,7 @@ pub(crate) fn query(index: &Reader, args: Query, output: &mut Output) -> Result<
     };
     if let Some(text) = &args.text {
         let answer = ask(text)?;
-        printing.print(&AskedText { name: b"text", text }, &answer, output)?;
+        printing.print(&QueryText { name: b"text", text }, &answer, output)?;
         if answer.texts.is_empty() {
             opened::note_quotation_words(index.params(), threshold);
         }
@@ -210,7 +210,7 @@ fn by_content(
                 Ok((name, text, answer)) => {
                     asked += 1;
                     answered += u64::from(answer.found > 0);
-                    printing.print(&AskedText { name: &name, text: &text }, &answer, output)?;
+                    printing.print(&QueryText { name: &name, text: &text }, &answer, output)?;
                 }
                 Err(one) => skipped.push(one),
             }
@@ -245,18 +245,18 @@ fn by_content(
 impl Printing<'_> {
     fn print(
         &self,
-        asked: &AskedText<'_>,
+        queried: &QueryText<'_>,
         answer: &PassageAnswer,
         output: &mut Output,
     ) -> Result<(), Failure> {
         if self.many && !output.json() && !answer.texts.is_empty() {
-            output.line(format_args!("{}:", visible(asked.name)))?;
+            output.line(format_args!("{}:", visible(queried.name)))?;
         }
         for text in &answer.texts {
             if output.json() {
-                self.print_object(asked, text, output)?;
+                self.print_object(queried, text, output)?;
             } else {
-                self.print_text(asked, text, output)?;
+                self.print_text(queried, text, output)?;
             }
         }
         if self.many && answer.complete {
@@ -264,7 +264,7 @@ impl Printing<'_> {
         }
         output.flush()?;
         if answer.texts.is_empty() {
-            output::note(format!("no text holds passages of {}", visible(asked.name)));
+            output::note(format!("no text holds passages of {}", visible(queried.name)));
         }
         if !answer.complete {
             output::note("not all candidates were compared: passages may be missing");
@@ -275,7 +275,7 @@ impl Printing<'_> {
 
     fn print_text(
         &self,
-        asked: &AskedText<'_>,
+        queried: &QueryText<'_>,
         text: &Contained,
         output: &mut Output,
     ) -> Result<(), Failure> {
@@ -291,7 +291,7 @@ impl Printing<'_> {
                 stored.end,
                 found.similarity
             ))?;
-            let (own, other) = self.words(asked, &text.key, found);
+            let (own, other) = self.words(queried, &text.key, found);
             let line = |text: String| visible(quoted::line(&text).as_bytes());
             if let Some(own) = own {
                 output.line(format_args!("    asked:  {}", line(own)))?;
@@ -306,12 +306,12 @@ impl Printing<'_> {
     /// With `--show`: the quoted words in the query, and in the stored text if it can be read.
     fn words(
         &self,
-        asked: &AskedText<'_>,
+        queried: &QueryText<'_>,
         key: &[u8],
         found: &PassageMatch,
     ) -> (Option<String>, Option<String>) {
         let Some(originals) = self.originals else { return (None, None) };
-        let own = quoted::at(asked.text, &found.query).unwrap_or_default();
+        let own = quoted::at(queried.text, &found.query).unwrap_or_default();
         let stored = originals.text(key).and_then(|(_, text)| {
             let part = quoted::at(&text, &found.stored)?;
             Some(quoted::part(part, own).to_owned())
@@ -321,12 +321,12 @@ impl Printing<'_> {
 
     fn print_object(
         &self,
-        asked: &AskedText<'_>,
+        queried: &QueryText<'_>,
         text: &Contained,
         output: &mut Output,
     ) -> Result<(), Failure> {
         let passages = text.passages.iter().map(|found| {
-            let (query_text, stored_text) = self.words(asked, &text.key, found);
+            let (query_text, stored_text) = self.words(queried, &text.key, found);
             PassageObject {
                 query: [found.query.start, found.query.end],
                 stored: [found.stored.start, found.stored.end],
@@ -337,7 +337,7 @@ impl Printing<'_> {
             }
         });
         output.object(&TextObject {
-            query: &lossy(asked.name),
+            query: &lossy(queried.name),
             key: &lossy(&text.key),
             share: text.share,
             passages: passages.collect(),

@@ -49,7 +49,7 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
     } else {
         None
     };
-    let asking = Asking {
+    let context = QueryContext {
         index: &index,
         originals: originals.as_ref(),
         likeness,
@@ -59,16 +59,16 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
         lenient: args.lines.lenient,
     };
     if let Some(key) = &args.key {
-        return by_keys(&asking, &[key.as_encoded_bytes()], output);
+        return by_keys(&context, &[key.as_encoded_bytes()], output);
     }
     if !args.keys.is_empty() {
         let keys: Vec<_> = args.keys.iter().map(|key| key.as_encoded_bytes()).collect();
-        return by_keys(&asking, &keys, output);
+        return by_keys(&context, &keys, output);
     }
     let fields = input::fields(&args.lines, index.params())?;
     let reading = Reading::new(index.sketcher(), fields.clone());
     if let Some(text) = &args.text {
-        return by_text(&asking, text, output);
+        return by_text(&context, text, output);
     }
     let input = if args.lines.jsonl.is_empty() {
         sniff::check_are_texts(&args.files, args.lines.as_text)?;
@@ -76,11 +76,11 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
     } else {
         Input::lines(args.lines.jsonl)?.of_fields(&fields)
     };
-    by_content(&asking, &reading, input, output)
+    by_content(&context, &reading, input, output)
 }
 
 /// Settings shared by all queries of a command.
-struct Asking<'a> {
+struct QueryContext<'a> {
     index: &'a Reader,
     /// With `--exact`: where to read matched documents again.
     originals: Option<&'a Originals>,
@@ -91,7 +91,7 @@ struct Asking<'a> {
     lenient: bool,
 }
 
-impl Asking<'_> {
+impl QueryContext<'_> {
     fn run(&self, query: nearkin::Query<'_>) -> nearkin::Result<Answer> {
         // Exact verification may drop matches, so the limit applies after it.
         let limit = if self.likeness.is_decided_later { usize::MAX } else { self.limit };
@@ -104,14 +104,14 @@ impl Asking<'_> {
     }
 
     /// Verifies an answer against the queried document, if `--exact` was given.
-    fn verified(&self, answer: Answer, asked: Option<&Original>) -> nearkin::Result<Verified> {
-        let (Some(originals), Some(asked)) = (self.originals, asked) else {
+    fn verified(&self, answer: Answer, query: Option<&Original>) -> nearkin::Result<Verified> {
+        let (Some(originals), Some(query)) = (self.originals, query) else {
             return Ok(Verified { answer, exact: None });
         };
         let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
         let snapshot = self.index.snapshot();
         self.verified_by(answer, |matches| {
-            snapshot.exact_matches(asked, matches, self.likeness.verified, fetch)
+            snapshot.exact_matches(query, matches, self.likeness.verified, fetch)
         })
     }
 
@@ -172,14 +172,18 @@ impl Verified {
     }
 }
 
-fn by_keys(asking: &Asking<'_>, keys: &[&[u8]], output: &mut Output) -> Result<Ended, Failure> {
-    if let (Some(_), [_, _, ..]) = (asking.originals, keys) {
+fn by_keys(
+    context: &QueryContext<'_>,
+    keys: &[&[u8]],
+    output: &mut Output,
+) -> Result<Ended, Failure> {
+    if let (Some(_), [_, _, ..]) = (context.originals, keys) {
         return Err(Failure::new(
             "--exact cannot compare several documents as one query",
             "give one --key at a time, or drop --exact",
         ));
     }
-    let answer = asking.run(asking.index.query_keys(keys)).map_err(|error| match error.kind() {
+    let answer = context.run(context.index.query_keys(keys)).map_err(|error| match error.kind() {
         ErrorKind::NoSuchKey => Failure::new(
             failure::with_causes(&error),
             "check the key; the key of a file is its path as given to `nearkin add`, without `./`",
@@ -187,28 +191,28 @@ fn by_keys(asking: &Asking<'_>, keys: &[&[u8]], output: &mut Output) -> Result<E
         _ => Failure::from(error),
     })?;
     let answer = match keys {
-        [key] => asking.verified_by_key(answer, key)?,
+        [key] => context.verified_by_key(answer, key)?,
         _ => Verified { answer, exact: None },
     };
-    let nearest = || asking.index.query_keys(keys);
-    print_one(asking, &keys.join(&b','), (&answer, &nearest), output)
+    let nearest = || context.index.query_keys(keys);
+    print_one(context, &keys.join(&b','), (&answer, &nearest), output)
 }
 
-fn by_text(asking: &Asking<'_>, text: &str, output: &mut Output) -> Result<Ended, Failure> {
-    let asked =
-        asking.index.sketcher().original_text(text).map_err(|error| match error.kind() {
+fn by_text(context: &QueryContext<'_>, text: &str, output: &mut Output) -> Result<Ended, Failure> {
+    let query =
+        context.index.sketcher().original_text(text).map_err(|error| match error.kind() {
             ErrorKind::Empty => Failure::new("the text is empty: there is nothing to compare", ""),
             _ => Failure::from(error),
         })?;
-    let answer = asking.run(asking.index.query(asked.signature()))?;
-    let nearest = || asking.index.query(asked.signature());
-    print_one(asking, b"text", (&asking.verified(answer, Some(&asked))?, &nearest), output)
+    let answer = context.run(context.index.query(query.signature()))?;
+    let nearest = || context.index.query(query.signature());
+    print_one(context, b"text", (&context.verified(answer, Some(&query))?, &nearest), output)
 }
 
 /// Prints the answer to the only query of a command. `again` repeats the query, to find the nearest
 /// candidates if nothing matched.
 fn print_one<'i>(
-    asking: &Asking<'_>,
+    context: &QueryContext<'_>,
     name: &[u8],
     (verified, again): (&Verified, &dyn Fn() -> nearkin::Query<'i>),
     output: &mut Output,
@@ -217,20 +221,20 @@ fn print_one<'i>(
     if output.json() {
         print_objects(name, verified, output)?;
     } else {
-        print_table(asking, verified, output)?;
+        print_table(context, verified, output)?;
     }
     output.flush()?;
     if answer.matches.is_empty() {
-        match asking.likeness.contained {
+        match context.likeness.contained {
             Some(contained) => {
                 output::note(format!("no document with containment {contained} or more"))
             }
             None => {
-                output::note(format!("no document of similarity {} or more", asking.threshold()));
+                output::note(format!("no document of similarity {} or more", context.threshold()));
             }
         }
         if answer.found == 0 && !output.json() && !output::is_quiet() {
-            note_nearest(asking, again())?;
+            note_nearest(context, again())?;
         }
     }
     if !answer.complete {
@@ -242,12 +246,12 @@ fn print_one<'i>(
 
 /// Prints an answer as a table.
 fn print_table(
-    asking: &Asking<'_>,
+    context: &QueryContext<'_>,
     verified: &Verified,
     output: &mut Output,
 ) -> Result<(), Failure> {
     let answer = &verified.answer;
-    if let (Some(_), Some(_)) = (asking.originals, asking.likeness.contained) {
+    if let (Some(_), Some(_)) = (context.originals, context.likeness.contained) {
         let mut table = Table::new([
             ("contained", Align::Right),
             ("exact", Align::Right),
@@ -262,7 +266,7 @@ fn print_table(
             table.row([contained, exact, similarity, error, key], output)?;
         }
         table.finish(output)
-    } else if asking.originals.is_some() {
+    } else if context.originals.is_some() {
         let exact = ("exact", Align::Right);
         let mut table = Table::new([
             exact,
@@ -276,7 +280,7 @@ fn print_table(
             table.row([exact, similarity, error, key], output)?;
         }
         table.finish(output)
-    } else if asking.likeness.contained.is_some() {
+    } else if context.likeness.contained.is_some() {
         let mut table = Table::new([
             ("contained", Align::Right),
             ("similarity", Align::Right),
@@ -299,13 +303,13 @@ fn print_table(
 }
 
 /// Names the nearest candidates below the threshold.
-fn note_nearest(asking: &Asking<'_>, query: nearkin::Query<'_>) -> Result<(), Failure> {
+fn note_nearest(context: &QueryContext<'_>, query: nearkin::Query<'_>) -> Result<(), Failure> {
     let query = query.threshold(0.0).limit(NEAREST_MAX);
-    let answer = match asking.candidates_max {
+    let answer = match context.candidates_max {
         Some(candidates) => query.max_candidates(candidates).run()?,
         None => query.run()?,
     };
-    for found in answer.matches.iter().filter(|found| found.similarity < asking.threshold()) {
+    for found in answer.matches.iter().filter(|found| found.similarity < context.threshold()) {
         let key = visible(&found.key);
         output::note(format!("nearest below the threshold: {:.3}  {key}", found.similarity));
     }
@@ -313,19 +317,19 @@ fn note_nearest(asking: &Asking<'_>, query: nearkin::Query<'_>) -> Result<(), Fa
 }
 
 fn by_content(
-    asking: &Asking<'_>,
+    context: &QueryContext<'_>,
     reading: &Reading,
     mut input: Input,
     output: &mut Output,
 ) -> Result<Ended, Failure> {
     let (unit, total) = input.size();
     if let (Input::Named { .. }, Some(1)) = (&input, total) {
-        return by_file(asking, reading, &mut input, output);
+        return by_file(context, reading, &mut input, output);
     }
     let progress = Progress::unless_results_are_on_the_terminal("querying", unit, total);
     let mut tally = Tally::default();
-    let mut skips = Skips::new(asking.lenient);
-    let work = |raw: Raw| answer(asking, reading, raw);
+    let mut skips = Skips::new(context.lenient);
+    let work = |raw: Raw| answer(context, reading, raw);
     pipeline::run(&mut input, Pace::Prompt, &progress, work, |chunk| {
         let mut skipped = Vec::new();
         let chunk = chunk.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
@@ -336,7 +340,7 @@ fn by_content(
                     tally.count(&answer.answer);
                     print_block(&name, &answer, output)?;
                 }
-                Err(one) if asking.strict => {
+                Err(one) if context.strict => {
                     output.flush()?;
                     return Err(raw::stopped_at(&one));
                 }
@@ -353,29 +357,29 @@ fn by_content(
     drop(progress);
     skips.finish();
     skips.judge(reading)?;
-    tally.report(asking.threshold(), output)
+    tally.report(context.threshold(), output)
 }
 
 /// A query by a single file; its matches form a table without the file's name.
 fn by_file(
-    asking: &Asking<'_>,
+    context: &QueryContext<'_>,
     reading: &Reading,
     input: &mut Input,
     output: &mut Output,
 ) -> Result<Ended, Failure> {
     let Some(raw) = input.next()? else { return Ok(Ended::Well) };
-    let (name, asked) = sketched(asking, reading, raw).map_err(|skipped| not_asked(&skipped))?;
-    let again = || asking.index.query(asked.signature());
-    print_one(asking, &name, (&asked.answer(asking)?, &again), output)
+    let (name, query) = sketched(context, reading, raw).map_err(|skipped| not_asked(&skipped))?;
+    let again = || context.index.query(query.signature());
+    print_one(context, &name, (&query.answer(context)?, &again), output)
 }
 
 /// The content of a query, with its text if exact comparison needs it.
-enum Asked {
+enum QueryContent {
     Estimate(Signature),
     Exact(Original),
 }
 
-impl Asked {
+impl QueryContent {
     fn signature(&self) -> &Signature {
         match self {
             Self::Estimate(signature) => signature,
@@ -383,28 +387,38 @@ impl Asked {
         }
     }
 
-    fn answer(&self, asking: &Asking<'_>) -> nearkin::Result<Verified> {
-        let answer = asking.run(asking.index.query(self.signature()))?;
+    fn answer(&self, context: &QueryContext<'_>) -> nearkin::Result<Verified> {
+        let answer = context.run(context.index.query(self.signature()))?;
         match self {
-            Self::Estimate(_) => asking.verified(answer, None),
-            Self::Exact(original) => asking.verified(answer, Some(original)),
+            Self::Estimate(_) => context.verified(answer, None),
+            Self::Exact(original) => context.verified(answer, Some(original)),
         }
     }
 }
 
-fn sketched(asking: &Asking<'_>, reading: &Reading, raw: Raw) -> Result<(Vec<u8>, Asked), Skipped> {
-    match asking.originals {
-        Some(_) => reading.original(raw).map(|(name, asked)| (name, Asked::Exact(asked))),
-        None => reading.sketch(raw).map(|found| (found.name, Asked::Estimate(found.signature))),
+fn sketched(
+    context: &QueryContext<'_>,
+    reading: &Reading,
+    raw: Raw,
+) -> Result<(Vec<u8>, QueryContent), Skipped> {
+    match context.originals {
+        Some(_) => reading.original(raw).map(|(name, query)| (name, QueryContent::Exact(query))),
+        None => {
+            reading.sketch(raw).map(|found| (found.name, QueryContent::Estimate(found.signature)))
+        }
     }
 }
 
 /// The name of a query with its answer, or the reason why it was skipped.
-type Answered = Result<(Vec<u8>, Verified), Skipped>;
+type AnsweredQuery = Result<(Vec<u8>, Verified), Skipped>;
 
-fn answer(asking: &Asking<'_>, reading: &Reading, raw: Raw) -> nearkin::Result<Answered> {
-    match sketched(asking, reading, raw) {
-        Ok((name, asked)) => Ok(Ok((name, asked.answer(asking)?))),
+fn answer(
+    context: &QueryContext<'_>,
+    reading: &Reading,
+    raw: Raw,
+) -> nearkin::Result<AnsweredQuery> {
+    match sketched(context, reading, raw) {
+        Ok((name, query)) => Ok(Ok((name, query.answer(context)?))),
         Err(skipped) => Ok(Err(skipped)),
     }
 }

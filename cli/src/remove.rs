@@ -196,7 +196,7 @@ impl Removing<'_> {
         for (key, outcome) in keys.iter().zip(self.index.remove(&keys)?) {
             match outcome {
                 Outcome::Removed => self.counts.removed += 1,
-                // Of equal keys in a batch, the last removes the document and the others count as
+                // The last of equal keys in a batch removes the document; the others count as
                 // missing. The counts are thus the same for every batch size.
                 Outcome::Superseded => self.missing(format!("{} is named twice", visible(key))),
                 _ => {

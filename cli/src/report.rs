@@ -3,11 +3,11 @@
 //! Knows the file and what is said of it. What is on the page is `gather`'s, how it becomes one
 //! file `page`'s.
 
-mod asked;
 mod data;
 mod folders;
 mod gather;
 mod page;
+mod settings;
 mod texts;
 
 use std::io::Write as _;
@@ -29,8 +29,8 @@ use crate::opened;
 use crate::originals::Originals;
 use crate::output::{self, Output, bytes, counted, grouped, visible};
 
-pub(crate) use asked::Asked;
 use data::Data;
+pub(crate) use settings::PageSettings;
 
 /// A page that was made, and what is on it.
 pub(crate) struct Made {
@@ -45,11 +45,11 @@ pub(crate) struct Made {
 /// Errors: an index of passages; `Corrupt` and `Io` while reading.
 pub(crate) fn make(
     snapshot: &Snapshot,
-    asked: &Asked,
+    settings: &PageSettings,
     originals: Option<&Originals>,
 ) -> Result<Made, Failure> {
     opened::check_of_documents(snapshot.params(), "report")?;
-    let data = gather::gather(snapshot, asked, originals)?;
+    let data = gather::gather(snapshot, settings, originals)?;
     let html = page::html(&data)?;
     Ok(Made { html, data })
 }
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Report, output: &mut Output) -> Result<Ended, Failure> 
     opened::warn_if_missed(index.params(), args.threshold);
     check_out(args)?;
     let originals = originals(args, &index)?;
-    let asked = Asked {
+    let settings = PageSettings {
         title: args.title.clone().unwrap_or_else(|| name_of(&args.index)),
         threshold: args.threshold.unwrap_or_else(|| index.params().threshold()),
         clusters_max: args.clusters,
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Report, output: &mut Output) -> Result<Ended, Failure> 
     };
     // Before the work, so that a wrong path costs nothing.
     let mut target = Target::create(&args.out)?;
-    let made = make(&index.snapshot(), &asked, originals.as_ref());
+    let made = make(&index.snapshot(), &settings, originals.as_ref());
     let Made { html, data } = made.map_err(|failure| {
         failure.advise_if_interrupted("no page was written; run the command again")
     })?;

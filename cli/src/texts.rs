@@ -1,7 +1,7 @@
-//! From a file's bytes to its text: which format it is, and what cannot be read.
+//! Extracts the text of a file: detects its format, and says why a file cannot be read.
 //!
-//! Pure but for threads: does not know where the bytes come from. One file a format; every command
-//! that reads files uses this, so that what is asked is what was indexed.
+//! Pure except for parser processes: does not know where bytes come from. One module per format.
+//! All commands use this code, so that a query sees the same text as indexing.
 
 mod child;
 mod encoding;
@@ -48,7 +48,7 @@ pub(crate) use pdf::read_by as read_pdf_by;
 /// Raised whenever a file's text may come out differently: then everything is read again.
 const VERSION: u16 = 4;
 
-/// What texts are made with: the same files give the same texts while this is equal.
+/// Identifies the text extraction: as long as it is equal, equal files give equal texts.
 pub(crate) fn maker() -> u16 {
     let formats = [
         cfg!(feature = "html"),
@@ -92,7 +92,7 @@ pub(crate) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Reason> {
     if !gzip::is_one(&bytes) {
         return text_of(path, bytes);
     }
-    // Once: what is packed twice is an archive, whatever is in it.
+    // Decompressed once only: nested compression counts as an archive.
     let bytes = gzip::unpacked(&bytes)?;
     let packed = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"));
     text_of(&if packed { path.with_extension("") } else { path.to_owned() }, bytes)
@@ -108,7 +108,7 @@ fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, Reason> {
     }
 }
 
-/// What is text as it is; what is none is named by what it is, if that is known.
+/// Decodes a text file; a file that is no text is named by its format, if known.
 fn plain(path: &Path, bytes: Vec<u8>) -> Result<String, Reason> {
     let head = bytes.get(..known::HEAD_BYTES).unwrap_or(&bytes).to_vec();
     encoding::decode(bytes, None).map_err(|reason| match reason {

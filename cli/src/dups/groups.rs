@@ -1,4 +1,4 @@
-//! Groups of files: exact copies, and near-copies of what is left.
+//! Groups of files: exact copies, and near-copies among the rest.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -11,40 +11,40 @@ use crate::interrupt;
 use crate::progress::{Progress, Unit};
 use crate::row_count::EqualRows;
 
-/// A file that was looked at.
+/// A file that was examined.
 #[derive(Debug)]
 pub(super) struct File {
     pub(super) path: PathBuf,
-    /// As the user spelled its folder.
+    /// The path, in the user's spelling of its folder.
     pub(super) shown: PathBuf,
     pub(super) key: Vec<u8>,
     pub(super) bytes: u64,
-    /// Whether it always stays.
+    /// Whether it is always kept.
     pub(super) against: bool,
 }
 
-/// All files that were looked at.
+/// All files that were examined.
 #[derive(Debug, Default)]
 pub(super) struct Files {
-    /// In the order in which one of a group stays.
+    /// Ordered so that the first file of a group is the one to keep.
     pub(super) all: Vec<File>,
     pub(super) empty: u64,
-    /// Further names of files that were met before.
+    /// Number of further hard links to files.
     pub(super) links: u64,
     /// Files whose texts were not compared, by the kind of reason.
     pub(super) skipped: BTreeMap<&'static str, u64>,
 }
 
-/// Some files, the one that stays first.
+/// A group of files; the first is the one to keep.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
-    /// Each with its similarity to the first one.
+    /// Each file with its similarity to the first one.
     pub(super) files: Vec<(usize, f64)>,
-    /// Bytes of those that need not stay.
+    /// Bytes of the files that need not be kept.
     pub(super) freed: u64,
 }
 
-/// What was found, the groups that take most space first.
+/// The groups found, largest first.
 #[derive(Debug)]
 pub(super) struct Groups {
     pub(super) exact: Vec<Group>,
@@ -60,7 +60,8 @@ impl Groups {
         Self { exact: exact.collect(), near }
     }
 
-    /// Only what is on both sides, if there are two; and what could be freed.
+    /// With `--against`, restricts groups to those with files on both sides; computes the bytes
+    /// that could be freed.
     pub(super) fn across(mut self, files: &Files, two_sides: bool) -> Self {
         for groups in [&mut self.exact, &mut self.near] {
             if two_sides {
@@ -80,7 +81,7 @@ impl Groups {
     }
 }
 
-/// Files whose texts are like each other, each exact copy left out but the first.
+/// Groups of files with similar texts; of exact copies only the first file takes part.
 pub(super) fn near(
     index: &Index,
     files: &Files,
@@ -99,7 +100,7 @@ pub(super) fn near(
     for cluster in clusters {
         interrupt::check()?;
         let members = cluster?.keys;
-        // By place: the order in which one stays, and each with its key.
+        // Members by position, which is the order of preference, each with its key.
         let mut members: BTreeMap<usize, Vec<u8>> = members
             .into_iter()
             .filter_map(|key| Some((*places.get(key.as_slice())?, key)))

@@ -1,4 +1,5 @@
-//! A shell script that would remove copies, or replace them by hard links. It is never run here.
+//! Writes a shell script that removes copies, or replaces them by hard links. The tool never runs
+//! it.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read as _, Write};
@@ -63,7 +64,7 @@ fn print(out: &mut impl Write, link: bool, groups: &Groups, all: &Files) -> io::
         writeln!(out, "#")?;
         for (at, similarity) in &group.files {
             write!(out, "# {similarity:.3} ")?;
-            // A name with a line feed would end the comment.
+            // A line feed in a name would end the comment.
             let name = all.all[*at].path.as_os_str().as_encoded_bytes();
             out.write_all(crate::output::visible(name).as_bytes())?;
             out.write_all(b"\n")?;
@@ -72,7 +73,7 @@ fn print(out: &mut impl Write, link: bool, groups: &Groups, all: &Files) -> io::
     Ok(())
 }
 
-/// The file that stays, and each other one that need not.
+/// Calls a function with the kept file and each redundant one.
 fn for_each(
     group: &Group,
     all: &Files,
@@ -83,7 +84,7 @@ fn for_each(
     files.filter(|file| !file.against).try_for_each(|file| each(&stays.path, &file.path))
 }
 
-/// A path as the shell takes it for one word, whatever its bytes.
+/// Writes a path as a single shell word, whatever its bytes.
 fn quoted(out: &mut impl Write, path: &Path) -> io::Result<()> {
     out.write_all(b"'")?;
     for (at, part) in path.as_os_str().as_encoded_bytes().split(|byte| *byte == b'\'').enumerate() {

@@ -1,4 +1,4 @@
-//! How groups are printed.
+//! Prints groups of copies.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use crate::output::{self, Output, counted, grouped, lossy, visible};
 struct FileObject {
     path: String,
     bytes: u64,
-    /// To the first one; of exact copies 1.
+    /// Similarity to the first file; 1 for exact copies.
     similarity: f64,
-    /// Whether it stays whatever is done: the first one, and those of --against.
+    /// Whether the file is kept in any case: the first one, and those of --against.
     stays: bool,
 }
 
@@ -39,7 +39,7 @@ struct TotalsObject<'a> {
     texts_not_read: &'a BTreeMap<&'static str, u64>,
 }
 
-/// Files beside those that stay, and their bytes.
+/// Number and bytes of the files that need not be kept.
 fn totals(groups: &[Group], files: &Files) -> (u64, u64) {
     let goes = |group: &Group| {
         group.files.iter().skip(1).filter(|(at, _)| !files.all[*at].against).count() as u64

@@ -1,6 +1,6 @@
-//! Does what is planned: removes, reads, writes, and says what came of it.
+//! Carries out a plan: removes, reads, writes, and prints the results.
 //!
-//! Batch by batch, each durable before its lines are printed.
+//! Works batch by batch; each batch is durable before its lines are printed.
 
 use std::collections::HashSet;
 use std::fs;
@@ -14,8 +14,8 @@ use super::folder::mark;
 use super::memo::{self, Memo, Stat};
 use super::plan::{Gone, Known, Plan, Planned};
 use super::report::{self, Counts};
+use super::skip_cache::{self, SkipCache};
 use super::store::Store;
-use super::told::{self, Told};
 use crate::content::{Reading, Sketched};
 use crate::failure::Failure;
 use crate::files;
@@ -29,28 +29,28 @@ use crate::raw::{Origin, Raw, Reason, Skipped};
 use crate::skips::Skips;
 use crate::texts;
 
-/// Well below the 16 MiB that the library takes by default.
+/// Well below the 16 MiB that the library accepts by default.
 const BATCH_BYTES_MAX: usize = 8 << 20;
 
-/// What an entry of a batch takes beside key and signature, generously.
+/// Upper bound of the bytes of a batch entry beside key and signature.
 const ENTRY_BYTES: usize = 128;
 
-/// Changes of one kind that are named without `--verbose`.
+/// Changes of one kind named without `--verbose`.
 const NAMED_MAX: u64 = 20;
 
-/// Removes of one batch.
+/// Removals per batch.
 const BATCH_KEYS: usize = 1_000;
 
 /// A file that was read.
 struct Read {
     sketched: Result<Sketched, Skipped>,
-    /// XXH3-128 of its bytes; none if there are none.
+    /// XXH3-128 of its bytes; `None` if it could not be read.
     content: Option<u128>,
-    /// What the file system says of it now.
+    /// Metadata after reading.
     after: io::Result<Stat>,
 }
 
-/// What is said of a document once it is durable.
+/// Message about a document, printed once it is durable.
 enum Said {
     Put {
         change: &'static str,
@@ -61,26 +61,26 @@ enum Said {
         key: Vec<u8>,
         why: String,
     },
-    /// Nothing, but others may be said to be like it from now on.
+    /// No message, but from now on it may be named as a near-duplicate of others.
     Kept {
         key: Vec<u8>,
     },
 }
 
-/// What a run needs from its beginning to its end.
+/// State of a run.
 pub(crate) struct Run<'a> {
     pub(crate) store: &'a Store,
-    pub(crate) told: &'a mut Told,
+    pub(crate) skip_cache: &'a mut SkipCache,
     pub(crate) counts: &'a mut Counts,
     pub(crate) output: &'a mut Output,
-    /// Most near-duplicates to name.
+    /// Maximum near-duplicates to name.
     pub(crate) limit: usize,
     /// Nothing is told of any file but, with `--verbose`, why it was skipped.
     pub(crate) silent: bool,
 }
 
 impl Run<'_> {
-    /// Does all of it, or what is in work when a signal comes.
+    /// Carries out the whole plan; after a signal, only the work in progress.
     pub(crate) fn carry_out(&mut self, plan: Plan, params: &Params) -> Result<(), Failure> {
         let Plan { to_read, gone, unchanged, skipped_before, skipped, kept, waiting, .. } = plan;
         self.counts.unchanged += unchanged;
@@ -118,7 +118,8 @@ impl Run<'_> {
             &progress,
             |raw| read(&reading, raw),
             |chunk| {
-                // In this order: asked first, `planned` would lose a file at each chunk's end.
+                // The order of `zip` matters: with `planned` first, a file would be lost at the end
+                // of each chunk.
                 let files = chunk.into_iter().zip(planned.by_ref());
                 self.chunk(files, &mut pending, (&mut skips, &progress))
             },
@@ -129,8 +130,7 @@ impl Run<'_> {
         ended
     }
 
-    /// Removes the documents whose files are gone or ignored, before others are compared with
-    /// them.
+    /// Removes the documents of deleted or ignored files, before others are compared with them.
     fn remove(&mut self, gone: &[(Vec<u8>, Gone)]) -> Result<(), Failure> {
         for keys in gone.chunks(BATCH_KEYS) {
             let batch = keys.iter().fold(Batch::new(), |batch, (key, _)| batch.remove(key));
@@ -176,7 +176,7 @@ impl Run<'_> {
                         skipped.push(one);
                     }
                 }
-                // A text without bytes: there is none.
+                // An empty file has no text.
                 (Ok(_), None) => {}
             }
         }
@@ -187,7 +187,7 @@ impl Run<'_> {
         self.say(said, pending)
     }
 
-    /// What becomes of a file that has a text.
+    /// Handles a file with a text.
     fn put(
         &mut self,
         batch: Batch,
@@ -203,7 +203,7 @@ impl Run<'_> {
         let own = Some(memo::hash(&signature));
         let (maker, place) = (texts::maker(), file.place);
         let memo = Memo { stat, settled, maker, place, content, signature: own };
-        // Only a document that is the same as before keeps the time it was put there.
+        // Only an unchanged document keeps its time.
         let (same, time) = match file.known {
             Known::Nothing => (false, 0),
             Known::Ours { memo: old, time } if old.content != content => (false, time),
@@ -228,8 +228,8 @@ impl Run<'_> {
         Ok(batch)
     }
 
-    /// What becomes of a file that has none. Its document is removed only if the file is gone or
-    /// empty: whatever else keeps it from being read may pass.
+    /// Handles a file without a text. Its document is removed only if the file is deleted or empty:
+    /// other reasons may be temporary.
     fn without_text(
         &mut self,
         batch: Batch,
@@ -242,8 +242,8 @@ impl Run<'_> {
         let kind = skipped.reason.kind();
         let steady = after.as_ref().is_ok_and(|after| *after == file.stat);
         if steady && file.settled {
-            let mark = told::mark(&file.key, file.place, &file.stat);
-            self.told.tell(mark, kind, file.failures, memo::now_s());
+            let mark = skip_cache::mark(&file.key, file.place, &file.stat);
+            self.skip_cache.record(mark, kind, file.failures, memo::now_s());
         }
         let gone = is_gone(after) || matches!(skipped.reason, Reason::NotAFile(_));
         self.counts.waiting += u64::from(!gone && matches!(skipped.reason, Reason::Failed(_)));
@@ -259,7 +259,8 @@ impl Run<'_> {
         batch
     }
 
-    /// Says what was written: each pair of near-duplicates once, with the later of the two.
+    /// Prints the written documents. Each pair of near-duplicates is named once, with the later
+    /// document.
     fn say(&mut self, said: Vec<Said>, pending: &mut HashSet<u128>) -> Result<(), Failure> {
         for one in said {
             match one {
@@ -298,7 +299,7 @@ impl Run<'_> {
 }
 
 impl Run<'_> {
-    /// Whether one more change of a kind is named: of many for people only the first ones are.
+    /// Whether to name another change of this kind: for people, only the first ones are named.
     fn is_named(&mut self, change: &'static str) -> bool {
         if self.silent {
             return false;
@@ -308,7 +309,7 @@ impl Run<'_> {
         *named <= NAMED_MAX || self.output.json() || output::is_verbose()
     }
 
-    /// Tells how many more changes there were than those that were named.
+    /// Prints how many more changes there were than were named.
     fn tell_more(&self) {
         if self.output.json() || output::is_verbose() {
             return;
@@ -321,7 +322,7 @@ impl Run<'_> {
     }
 }
 
-/// The files to read, one after the other.
+/// The files to read.
 fn input(to_read: &Arc<Vec<Planned>>) -> Input {
     let (files, total) = (Arc::clone(to_read), to_read.len() as u64);
     let raws = (0..files.len()).map(move |at| {
@@ -331,7 +332,7 @@ fn input(to_read: &Arc<Vec<Planned>>) -> Input {
     Input::Listed { raws: Box::new(raws), total, read: 0 }
 }
 
-/// A pipe that took the file's place would never end.
+/// Checked first: a pipe in the place of the file would block forever.
 fn read_file(file: &Planned) -> Result<Vec<u8>, Reason> {
     match fs::symlink_metadata(&file.path) {
         Ok(metadata) if metadata.is_file() => files::read(&file.path),

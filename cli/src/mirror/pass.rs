@@ -8,8 +8,8 @@ use super::carry_out::Run;
 use super::folder::Folder;
 use super::plan::{Gone, Plan, plan};
 use super::report::Counts;
+use super::skip_cache::SkipCache;
 use super::store::Store;
-use super::told::Told;
 use super::walk::{Rules, Scope};
 use crate::args::Mirror;
 use crate::failure::Failure;
@@ -22,14 +22,15 @@ pub(super) struct Mirroring<'a> {
     pub(super) rules: Rules,
     pub(super) params: Params,
     pub(super) store: Store,
-    pub(super) told: Told,
+    pub(super) skip_cache: SkipCache,
 }
 
 impl Mirroring<'_> {
     /// Updates the index from a part of the folder.
     pub(super) fn pass(&mut self, scope: &Scope, output: &mut Output) -> Result<(), Failure> {
         let documents: Option<Snapshot> = self.store.documents();
-        let planned = plan(documents.as_ref(), &self.folder, &self.rules, scope, &mut self.told)?;
+        let planned =
+            plan(documents.as_ref(), &self.folder, &self.rules, scope, &mut self.skip_cache)?;
         drop(documents);
         if scope.is_all() {
             check_not_empty(&planned, &self.folder, self.args.force)?;
@@ -37,7 +38,7 @@ impl Mirroring<'_> {
         let mut counts = Counts::default();
         let run = Run {
             store: &self.store,
-            told: &mut self.told,
+            skip_cache: &mut self.skip_cache,
             counts: &mut counts,
             output,
             limit: self.args.limit,
@@ -48,7 +49,7 @@ impl Mirroring<'_> {
             return ended;
         }
         let all = scope.is_all() && ended.is_ok();
-        if let Err(error) = self.told.write(all) {
+        if let Err(error) = self.skip_cache.write(all) {
             // Only a cache: without it, skipped files are read again.
             output::note(format!("cannot write the cache of skipped files: {error}"));
         }

@@ -11,7 +11,7 @@ use nearkin::{Document, Snapshot};
 
 use super::folder::{self, Folder};
 use super::memo::{self, Memo, Stat};
-use super::told::{self, Before, Told};
+use super::skip_cache::{self, Before, SkipCache};
 use super::walk::{Found, Rules, Scope, lies_below, walk};
 use crate::failure::Failure;
 use crate::output::{counted, visible};
@@ -135,11 +135,11 @@ pub(crate) fn plan(
     folder: &Folder,
     rules: &Rules,
     scope: &Scope,
-    told: &mut Told,
+    skip_cache: &mut SkipCache,
 ) -> Result<Plan, Failure> {
     let progress = Progress::start("looking", Unit::Documents, None);
     let (now, plan) = (memo::now_s(), Plan::default());
-    let mut planning = Planning { documents, folder, told, now, plan };
+    let mut planning = Planning { documents, folder, skip_cache, now, plan };
     let (mut seen, mut unlisted) = (HashSet::new(), Vec::new());
     if folder.is_there() {
         for found in walk(folder, rules, scope) {
@@ -196,7 +196,7 @@ fn gone(key: &[u8]) -> Option<Gone> {
 struct Planning<'a> {
     documents: Option<&'a Snapshot>,
     folder: &'a Folder,
-    told: &'a mut Told,
+    skip_cache: &'a mut SkipCache,
     /// Seconds since 1970.
     now: u64,
     plan: Plan,
@@ -234,7 +234,7 @@ impl Planning<'_> {
             }
             _ => {}
         }
-        let failures = match self.before(told::mark(&key, place, &stat)) {
+        let failures = match self.before(skip_cache::mark(&key, place, &stat)) {
             Some(Before::TryAgain(failures)) => failures,
             None => 0,
             Some(_) => {
@@ -249,16 +249,16 @@ impl Planning<'_> {
     fn other(&mut self, path: PathBuf, stat: &Stat, reason: Reason) {
         let key = key_of(&path);
         let place = self.folder.place(&key).unwrap_or_default();
-        let mark = told::mark(&key, place, stat);
+        let mark = skip_cache::mark(&key, place, stat);
         if self.before(mark).is_none() {
-            self.told.tell(mark, reason.kind(), 0, self.now);
+            self.skip_cache.record(mark, reason.kind(), 0, self.now);
             self.skip(path, key, reason);
         }
     }
 
     /// Why a file was skipped in an earlier run, if it is unchanged.
     fn before(&mut self, mark: u128) -> Option<Before> {
-        let before = self.told.before(mark, self.now)?;
+        let before = self.skip_cache.before(mark, self.now)?;
         if let Before::Answer(kind) | Before::Waits(kind) = before {
             *self.plan.skipped_before.entry(kind).or_default() += 1;
             self.plan.waiting += u64::from(matches!(before, Before::Waits(_)));

@@ -116,9 +116,9 @@ fn best(
     limit: usize,
     condition: impl Fn(&Match) -> bool,
 ) -> Result<Vec<Match>, Failure> {
-    let mut asked = limit.saturating_add(1);
+    let mut limit_now = limit.saturating_add(1);
     loop {
-        let answer = documents.query(signature).limit(asked).run()?;
+        let answer = documents.query(signature).limit(limit_now).run()?;
         let all = answer.matches.len() as u64 >= answer.found;
         let mut matches = answer.matches;
         matches.retain(&condition);
@@ -126,6 +126,6 @@ fn best(
             matches.truncate(limit);
             return Ok(matches);
         }
-        asked = asked.saturating_mul(WIDER);
+        limit_now = limit_now.saturating_mul(WIDER);
     }
 }

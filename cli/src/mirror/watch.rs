@@ -126,7 +126,7 @@ pub(super) fn watch(mirroring: &mut Mirroring<'_>, output: &mut Output) -> Resul
         let mut due = lock(&happened).take_if_due();
         if last.elapsed() > PATIENCE && due.is_none() {
             last = Instant::now();
-            due = mirroring.told.is_time_to_try_again(memo::now_s()).then_some(Scope::All);
+            due = mirroring.skip_cache.is_time_to_try_again(memo::now_s()).then_some(Scope::All);
         }
         if let Some(scope) = due {
             match mirroring.pass(&scope, output) {

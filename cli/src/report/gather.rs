@@ -7,11 +7,11 @@ use std::collections::BinaryHeap;
 
 use nearkin::{Cluster, Collapsed, Document, Params, Scheme, Shingles, Snapshot};
 
-use super::asked::Asked;
 use super::data::{
     ClusterShown, Curve, Data, DocumentShown, Growth, PairCounts, Shown, Size, TextState, Totals,
 };
 use super::folders::Folders;
+use super::settings::PageSettings;
 use super::texts;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -59,14 +59,15 @@ const SPANS_MS: [u64; 13] = [
 /// Collects all data.
 pub(super) fn gather(
     snapshot: &Snapshot,
-    asked: &Asked,
+    settings: &PageSettings,
     originals: Option<&Originals>,
 ) -> Result<Data, Failure> {
     let params = snapshot.params();
-    let members_max = (DOCUMENTS_MAX / asked.clusters_max.max(1)).clamp(MEMBERS_MIN, MEMBERS_MAX);
+    let members_max =
+        (DOCUMENTS_MAX / settings.clusters_max.max(1)).clamp(MEMBERS_MIN, MEMBERS_MAX);
     let mut found = Found::default();
-    clusters(snapshot, asked, members_max, originals, &mut found)?;
-    let pairs = pairs(snapshot, asked.threshold, &mut found.totals)?;
+    clusters(snapshot, settings, members_max, originals, &mut found)?;
+    let pairs = pairs(snapshot, settings.threshold, &mut found.totals)?;
     let growth = growth(snapshot, std::mem::take(&mut found.later), &mut found.folders)?;
     let mut largest = found.largest.into_vec();
     largest.sort_unstable();
@@ -89,14 +90,14 @@ pub(super) fn gather(
         texts = texts::read(snapshot, originals, &keys, &mut clusters, &mut shown)?;
     }
     Ok(Data {
-        title: asked.title.clone(),
-        made: asked.made,
+        title: settings.title.clone(),
+        made: settings.made,
         change: snapshot.change(),
         version: env!("CARGO_PKG_VERSION"),
         params: opened::describe(params),
         hashes: params.hashes(),
         collision: 0.5_f64.powi(i32::try_from(params.lane_bits()).unwrap_or(16)),
-        threshold: asked.threshold,
+        threshold: settings.threshold,
         threshold_index: params.threshold(),
         totals: found.totals,
         shown,
@@ -104,7 +105,7 @@ pub(super) fn gather(
         clusters,
         texts,
         pairs,
-        curve: curve(params, asked.threshold),
+        curve: curve(params, settings.threshold),
         growth,
         folders: found.folders.shown(),
     })
@@ -153,13 +154,13 @@ impl PartialOrd for Candidate {
 
 fn clusters(
     snapshot: &Snapshot,
-    asked: &Asked,
+    settings: &PageSettings,
     members_max: usize,
     originals: Option<&Originals>,
     found: &mut Found,
 ) -> Result<(), Failure> {
     let progress = Progress::start("clustering", Unit::Documents, Some(snapshot.len()));
-    let clusters = snapshot.clusters_with(asked.threshold, &mut progress.callback())?;
+    let clusters = snapshot.clusters_with(settings.threshold, &mut progress.callback())?;
     found.totals.documents = snapshot.len();
     for cluster in clusters {
         let cluster = cluster?;
@@ -182,10 +183,10 @@ fn clusters(
             found.later.swap_remove(at);
         }
         let least = found.largest.peek().map_or(0, |Reverse(least)| least.size);
-        if found.largest.len() < asked.clusters_max || size >= least {
+        if found.largest.len() < settings.clusters_max || size >= least {
             found.largest.push(Reverse(Candidate::new(&cluster, free, members_max)));
         }
-        if found.largest.len() > asked.clusters_max {
+        if found.largest.len() > settings.clusters_max {
             found.largest.pop();
         }
     }

@@ -37,9 +37,9 @@ pub(super) async fn query(
     shared.work(move |shared| answer(shared, &body.read()?)).await
 }
 
-fn answer(shared: &Shared, asked: &Query) -> Result<Json<Answered>, ErrorResponse> {
-    let Query { text, items, rows, key, keys, threshold, max_candidates, .. } = asked;
-    let limit = limit(asked.limit)?;
+fn answer(shared: &Shared, request: &Query) -> Result<Json<Answered>, ErrorResponse> {
+    let Query { text, items, rows, key, keys, threshold, max_candidates, .. } = request;
+    let limit = limit(request.limit)?;
     let run = |query: nearkin::Query<'_>| {
         let query = query.limit(limit).max_candidates(max_candidates.unwrap_or(usize::MAX));
         match threshold {
@@ -81,7 +81,7 @@ fn answer(shared: &Shared, asked: &Query) -> Result<Json<Answered>, ErrorRespons
         expected_recall: shared.expected_recall(answer.threshold),
         complete: answer.complete,
         change: answer.change,
-        matches: answers::found(answer.matches, asked.payloads),
+        matches: answers::found(answer.matches, request.payloads),
         warning,
     }))
 }
@@ -93,15 +93,15 @@ pub(super) async fn admit(
     shared.work(move |shared| decide(shared, &body.read()?)).await
 }
 
-fn decide(shared: &Shared, asked: &Admit) -> Result<Json<Admitted>, ErrorResponse> {
-    let Admit { key, text, items, rows, payload, payloads, .. } = asked;
+fn decide(shared: &Shared, request: &Admit) -> Result<Json<Admitted>, ErrorResponse> {
+    let Admit { key, text, items, rows, payload, payloads, .. } = request;
     let (text, items, rows) = (text.as_deref(), items.as_deref(), rows.as_deref());
     let signature = bodies::signature(&shared.sketcher, text, items, rows)?;
-    let reject = asked.reject.unwrap_or(REJECT_DEFAULT);
+    let reject = request.reject.unwrap_or(REJECT_DEFAULT);
     let terms = nearkin::Admit::at(reject)
-        .relate(asked.relate.unwrap_or(reject))
-        .keep(asked.keep.into())
-        .limit(limit(asked.limit)?);
+        .relate(request.relate.unwrap_or(reject))
+        .keep(request.keep.into())
+        .limit(limit(request.limit)?);
     let mut newcomer = Newcomer::new(&key.0, &signature);
     if let Some(payload) = payload {
         newcomer = newcomer.payload(&payload.0);

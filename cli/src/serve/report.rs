@@ -8,7 +8,7 @@ use axum::response::IntoResponse;
 
 use super::error_response::ErrorResponse;
 use super::shared::Shared;
-use crate::report::{self, Asked, Made};
+use crate::report::{self, Made, PageSettings};
 
 /// Maximum number of clusters on the page (the largest ones): a megabyte or two.
 const CLUSTERS_MAX: usize = 1_000;
@@ -26,14 +26,14 @@ pub(super) async fn report(State(shared): State<Arc<Shared>>) -> impl IntoRespon
 /// Includes texts only if clients may read them.
 fn page(shared: &Shared) -> Result<String, ErrorResponse> {
     let snapshot = shared.index.snapshot();
-    let asked = Asked {
+    let settings = PageSettings {
         title: shared.title.clone(),
         threshold: snapshot.params().threshold(),
         clusters_max: CLUSTERS_MAX,
         made: report::now_ms(),
     };
     let Made { html, .. } =
-        report::make(&snapshot, &asked, shared.originals.as_ref()).map_err(|failure| {
+        report::make(&snapshot, &settings, shared.originals.as_ref()).map_err(|failure| {
             let status = StatusCode::INTERNAL_SERVER_ERROR;
             ErrorResponse::new(status, "internal", failure.to_string().replacen("error: ", "", 1))
                 .advise("`nearkin verify INDEX` lists damage, if there is any")

@@ -1,4 +1,4 @@
-//! EPUB: pages of HTML, in the order in which they are read.
+//! EPUB: HTML pages in reading order.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -67,7 +67,7 @@ fn pages(archive: &mut Archive, folder: &str, left: &mut usize) -> Result<Vec<St
     Ok(pages.map(|href| format!("{folder}{href}")).collect())
 }
 
-/// Calls `each` with every element and its name without prefix.
+/// Calls `each` with every element and its local name.
 fn elements(xml: &str, mut each: impl FnMut(&str, &BytesStart<'_>)) -> Result<(), String> {
     let mut reader = Reader::from_str(xml);
     loop {
@@ -86,7 +86,7 @@ fn attribute(element: &BytesStart<'_>, name: &str) -> Option<String> {
     unescape(&found.value).ok().map(Cow::into_owned)
 }
 
-/// A name in an archive for one in a link: `a%20b` is `a b`.
+/// Converts a link to a name in the archive: `a%20b` is `a b`.
 fn unescaped(href: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = href.as_bytes();

@@ -1,5 +1,5 @@
-//! What a process that reads formats may take. On Unix the system holds it to that; what the
-//! system does not limit is not limited.
+//! Resource limits of a parser process. On Unix the system enforces them; limits that the system
+//! does not support are not enforced.
 
 /// The file itself, of `length` bytes, does not count.
 #[cfg(unix)]
@@ -8,10 +8,10 @@ pub(super) fn set(memory: u64, seconds: u64, length: u64) {
     let limit = |resource, most: u64| {
         let maximum = getrlimit(resource).maximum;
         let current = Some(maximum.map_or(most, |maximum| maximum.min(most)));
-        // Only a stricter limit of the user's can refuse it, and then that one holds.
+        // Setting fails only if the user has set a stricter limit, which then applies.
         let _ = setrlimit(resource, Rlimit { current, maximum });
     };
-    // The system counts both from the start of the process.
+    // The system counts processor time from the start of the process.
     let taken = processor_ms().unwrap_or(0) / 1_000;
     limit(Resource::Cpu, taken.saturating_add(seconds).saturating_add(1));
     if let Some(taken) = allocated() {
@@ -23,7 +23,7 @@ pub(super) fn set(memory: u64, seconds: u64, length: u64) {
 #[cfg(not(unix))]
 pub(super) fn set(_: u64, _: u64, _: u64) {}
 
-/// How long this process ran on a processor, in ms. None where that is not known.
+/// Processor time of this process in ms; `None` where it is unknown.
 #[cfg(unix)]
 pub(super) fn processor_ms() -> Option<u64> {
     use rustix::time::{ClockId, clock_gettime};
@@ -36,8 +36,8 @@ pub(super) fn processor_ms() -> Option<u64> {
     None
 }
 
-/// Bytes of address space for data, as Linux counts them. None elsewhere: there the limit is no
-/// limit of memory.
+/// Bytes of address space for data, as counted by Linux. `None` elsewhere, where memory is not
+/// limited.
 #[cfg(unix)]
 fn allocated() -> Option<u64> {
     let pages: u64 =

@@ -1,5 +1,5 @@
-//! Documents that are archives of XML: of Word and PowerPoint, OpenDocument, and EPUB. Tables are
-//! named, and so is every other archive.
+//! Documents stored as archives of XML: Word, PowerPoint, OpenDocument, and EPUB. Spreadsheets and
+//! other archives are not read, but named in messages.
 
 use std::io::Cursor;
 
@@ -12,7 +12,7 @@ use super::format::failed;
 use super::zipped::{Archive, part};
 use crate::raw::{DOCUMENT_BYTES_MAX, Reason};
 
-/// What an archive is.
+/// The kind of an archive.
 enum Kind {
     Word,
     Slides,
@@ -110,15 +110,15 @@ fn slides(archive: &mut Archive) -> Result<String, String> {
     Ok(text)
 }
 
-/// What the elements of a format mean, by their names without prefix.
+/// The meaning of a format's elements, by local name.
 struct Text<'a> {
-    /// Their end ends a line.
+    /// Elements whose end is a line end.
     paragraphs: &'a [&'a str],
-    /// They stand for white space.
+    /// Elements that stand for white space.
     spaces: &'a [&'a str],
-    /// The only ones whose text counts; none: that of all counts.
+    /// The only elements with text; empty: all elements have text.
     texts: &'a [&'a str],
-    /// What is in them does not count.
+    /// Elements whose content is skipped.
     skipped: &'a [&'a str],
 }
 
@@ -165,7 +165,7 @@ impl Text<'_> {
     }
 }
 
-/// What `&amp;` or `&#228;` stands for; nothing else is known in these formats.
+/// Resolves `&amp;` or `&#228;`; these formats have no other entities.
 fn resolved(found: &BytesRef<'_>) -> Result<String, String> {
     if let Some(character) = found.resolve_char_ref().map_err(|error| error.to_string())? {
         return Ok(character.to_string());

@@ -1,6 +1,6 @@
-//! Asks processes of this tool's own to read formats, each file within limits of time and memory.
+//! Runs parser processes (this program itself), with limits on time and memory per file.
 //!
-//! Knows processes, not formats. A process that has read a file reads the next one.
+//! This module knows processes, not formats. A process that has parsed a file parses further ones.
 
 use std::env;
 use std::io::{self, BufReader};
@@ -15,11 +15,10 @@ use super::format::{Format, failed};
 use super::wire::{Request, read_reply};
 use crate::raw::Reason;
 
-/// Time of a processor for one file. Not time by the clock: on a busy machine a sound file would
-/// be given up.
+/// Limit of processor time per file. Wall-clock time would reject valid files on a busy machine.
 const SECONDS: u64 = 30;
 
-/// The limit by the clock where the system does not limit the time of a processor.
+/// Wall-clock limit on systems without a limit of processor time.
 const CLOCK_TIME_MAX: Option<Duration> =
     if cfg!(unix) { None } else { Some(Duration::from_secs(600)) };
 
@@ -27,14 +26,14 @@ const CLOCK_TIME_MAX: Option<Duration> =
 /// may take.
 const MEMORY_MAX: u64 = 128 << 20;
 
-/// What a parser may allocate that reads a small file at the same time as others.
+/// Memory limit of a parser of a small file.
 const MEMORY_OF_SMALL: u64 = 8 << 20;
 
-/// The same for a file that is not so small.
+/// Memory limit of a parser of a medium file.
 const MEMORY_OF_MEDIUM: u64 = 32 << 20;
 
-/// The largest files of these two kinds: parsers take many times the size of a file. A parser of a
-/// larger file is alone.
+/// Maximum sizes of small and medium files: parsers take many times the size of a file. A parser of
+/// a larger file runs alone.
 const SMALL_BYTES: usize = 32 << 10;
 const MEDIUM_BYTES: usize = 256 << 10;
 
@@ -47,7 +46,7 @@ pub(super) fn text(format: Format, bytes: Vec<u8>) -> Result<String, Reason> {
     };
     let mut request = Request { format, memory, seconds: SECONDS, bytes };
     match within(&mut request, CLOCK_TIME_MAX) {
-        // Most likely it was memory.
+        // Most likely it ran out of memory: try again with the full limit.
         Err(Failed::Ended(_)) if memory < MEMORY_MAX => {
             request.memory = MEMORY_MAX;
             within(&mut request, CLOCK_TIME_MAX)
@@ -57,13 +56,13 @@ pub(super) fn text(format: Format, bytes: Vec<u8>) -> Result<String, Reason> {
     .unwrap_or_else(|failure| Err(failed(format.name(), failure.what())))
 }
 
-/// Why there is no answer.
+/// Why a parser gave no reply.
 #[derive(Debug)]
 enum Failed {
     NotStarted(io::Error),
-    /// The process ended. None if it cannot be said how.
+    /// The process exited. `None` if its status is unknown.
     Ended(Option<ExitStatus>),
-    /// It took too long by the clock.
+    /// It exceeded the wall-clock limit.
     Late(Duration),
 }
 
@@ -96,7 +95,7 @@ fn is_out_of_time(_: Option<ExitStatus>) -> bool {
     false
 }
 
-/// One answer of one process.
+/// Gets one reply from one process.
 fn within(
     request: &mut Request,
     clock_time_max: Option<Duration>,
@@ -107,27 +106,27 @@ fn within(
         None => Process::start().map_err(Failed::NotStarted)?,
     };
     let read = process.ask(request, clock_time_max)?;
-    // One that was alone may hold much memory still: it ends.
+    // A process with the full limit may still hold much memory, so it is not kept.
     if request.memory < MEMORY_MAX {
         lock(&IDLE).push(process);
     }
     Ok(read)
 }
 
-/// Processes that wait for a file.
+/// Idle parser processes.
 static IDLE: Mutex<Vec<Process>> = Mutex::new(Vec::new());
 
-/// What of the memory for parsers is not taken.
+/// Memory not reserved by any parser.
 static FREE: Mutex<u64> = Mutex::new(MEMORY_MAX);
 
-/// Some of it was given back.
+/// Signalled when memory is released.
 static FREED: Condvar = Condvar::new();
 
-/// A share of the memory for parsers.
+/// A reservation of memory for a parser.
 struct Share(u64);
 
 impl Share {
-    /// Waits until there is so much.
+    /// Blocks until this much memory is free, and reserves it.
     fn take(memory: u64) -> Self {
         let free = FREED.wait_while(lock(&FREE), |free| *free < memory);
         *free.unwrap_or_else(PoisonError::into_inner) -= memory;
@@ -142,7 +141,7 @@ impl Drop for Share {
     }
 }
 
-/// A process that reads formats. It ends when this is dropped.
+/// A parser process; dropping it ends the process.
 struct Process {
     child: Mutex<Child>,
     requests: Option<ChildStdin>,
@@ -153,13 +152,13 @@ impl Process {
     fn start() -> io::Result<Self> {
         let mut command = command()?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        // Its time and memory are those of one thread; what it does not use is no one's.
+        // The limits count for a single thread without reserved arenas.
         command.env("RAYON_NUM_THREADS", "1").env("MIMALLOC_ARENA_RESERVE", "0");
         let (option, at_once) = crate::allocator::OPTION;
         command.env(option, at_once);
         // Out of memory, a backtrace would find none either, and wait for its own lock.
         command.env("RUST_BACKTRACE", "0").env_remove("RUST_LIB_BACKTRACE");
-        // A signal from the terminal is for this process, which ends that one.
+        // Signals of the terminal go to this process only, which ends the parser.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn()?;
@@ -179,7 +178,7 @@ impl Process {
             let requests = requests.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
             request.write(requests)?;
             if request.memory >= MEMORY_MAX {
-                // Not asked for again: the process has it.
+                // Frees the file's bytes: the process has them.
                 request.bytes = Vec::new();
             }
             read_reply(replies)
@@ -192,7 +191,7 @@ impl Process {
         thread::scope(|scope| {
             let watch = move || {
                 let late = ended.recv_timeout(most) == Err(RecvTimeoutError::Timeout);
-                // One that has ended needs no end.
+                // Killing fails if the process has exited, which is fine.
                 late && lock(child).kill().is_ok()
             };
             let watch = thread::Builder::new().spawn_scoped(scope, watch);
@@ -208,16 +207,16 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The end of its requests ends it, but not while it parses.
+        // Closing its input ends an idle process, but not one that is parsing.
         drop(self.requests.take());
         let mut child = lock(&self.child);
         let _ = child.kill();
-        // Reaped; it has ended, or does so at once.
+        // Reaps the process, which exits at once.
         let _ = child.wait();
     }
 }
 
-/// This program, as the process that reads formats.
+/// The command that starts this program as a parser.
 #[cfg(not(test))]
 fn command() -> io::Result<Command> {
     let program = own_program()?;
@@ -226,7 +225,7 @@ fn command() -> io::Result<Command> {
     Ok(command)
 }
 
-/// The program that runs, also if its file was replaced meanwhile.
+/// The running program, even if its file was replaced meanwhile.
 fn own_program() -> io::Result<PathBuf> {
     if cfg!(target_os = "linux") {
         return Ok(PathBuf::from("/proc/self/exe"));

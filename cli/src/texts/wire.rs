@@ -1,26 +1,26 @@
-//! What goes through the pipes between the tool and the process that reads a format for it.
+//! The protocol of the pipes between the tool and its parser processes.
 
 use std::io::{self, BufRead, Read, Write};
 
 use super::format::Format;
 use crate::raw::Reason;
 
-/// The first argument of such a process. Not a command: nobody types it.
+/// First argument of a parser process. Not a command for users.
 pub(super) const WORD: &str = "read-formats-for-another-process";
 
-/// Begins every reply. What a parser prints to standard output is before it, and is passed over.
+/// Starts every reply. Output that a parser prints before it is skipped.
 const MARK: &[u8] = b"\0\xffnearkin reply\xff\0";
 
-/// A larger message is none.
+/// Maximum size of a message.
 const BYTES_MAX: u64 = 1 << 30;
 
-/// A file to read.
+/// A file to parse.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) format: Format,
-    /// Limit of what the parser may allocate.
+    /// Limit of memory for the parser.
     pub(super) memory: u64,
-    /// Limit of its time on a processor.
+    /// Limit of processor time.
     pub(super) seconds: u64,
     pub(super) bytes: Vec<u8>,
 }
@@ -36,8 +36,8 @@ impl Request {
         to.flush()
     }
 
-    /// None at the end of the pipe: no more requests come. `limit` is called with the limits, and
-    /// the length, before the file is read: it takes memory, too.
+    /// Reads a request; `None` at the end of the pipe. Calls `limit` with the limits and the length
+    /// before the file is read, because reading takes memory too.
     pub(super) fn read(
         from: &mut impl Read,
         limit: impl FnOnce(u64, u64, u64),
@@ -58,7 +58,7 @@ impl Request {
     }
 }
 
-/// Writes what became of a request.
+/// Writes the result of a request.
 pub(super) fn write_reply(to: &mut impl Write, reply: &Result<String, Reason>) -> io::Result<()> {
     let (kind, text) = match reply {
         Ok(text) => (0_u64, text.as_str()),
@@ -75,7 +75,7 @@ pub(super) fn write_reply(to: &mut impl Write, reply: &Result<String, Reason>) -
     to.flush()
 }
 
-/// Reads what became of a request.
+/// Reads the result of a request.
 pub(super) fn read_reply(from: &mut impl BufRead) -> io::Result<Result<String, Reason>> {
     pass_over_to_mark(from)?;
     let kind = read_number(from)?;
@@ -97,7 +97,7 @@ fn pass_over_to_mark(from: &mut impl BufRead) -> io::Result<()> {
     let mut last: Vec<u8> = Vec::new();
     loop {
         let mut piece = Vec::new();
-        // The mark's last byte; it also ends pieces that are none.
+        // Splits at the last byte of the mark; other pieces are skipped.
         if from.take(BYTES_MAX).read_until(0, &mut piece)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }

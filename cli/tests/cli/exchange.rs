@@ -159,7 +159,7 @@ fn signatures_made_elsewhere_are_added_by_their_rows() {
     assert_eq!((&found[0]["key"], &found[0]["similarity"]), (&"b".into(), &1.0.into()));
     // A text cannot become a signature in such an index.
     scratch.write("text", "some words of text");
-    let elsewhere = ["made elsewhere (external:maker-1)", "--rows-field"];
+    let elsewhere = ["from another program (external:maker-1)", "--rows-field"];
     scratch.run("add i text").ends_with(2).says(&elsewhere);
     scratch.run("query i --text words").ends_with(2).says(&elsewhere);
     scratch.run("query i text").ends_with(2).says(&elsewhere);

@@ -305,7 +305,7 @@ fn sets_and_signatures_made_elsewhere_have_a_page() {
     scratch
         .run("report rows --from rows.jsonl --out s.html")
         .ends_with(2)
-        .says(&["made elsewhere"]);
+        .says(&["from another program"]);
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn rows_become_sets_in_whatever_order_they_come() {
         ran.stdout,
         "3 documents inserted, 0 replaced, 0 unchanged, 2 skipped (2 bad row)\n"
     );
-    ran.says(&["created users", "items", "passed over 2 rows of seen.csv", "at line 11"]);
+    ran.says(&["created users", "items", "skipped 2 rows of seen.csv", "at line 11"]);
     let found = pairs(&scratch, "users", 0.5);
     assert_eq!(found.into_iter().collect::<Vec<_>>(), [(("ann".into(), "cid".into()), 1.0)]);
     let ran = scratch.run(&format!("{add} --json")).ends_with(0);

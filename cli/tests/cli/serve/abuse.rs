@@ -15,8 +15,8 @@ fn garbage_is_refused_with_what_is_wrong() {
     let deep: Value = (0..100).fold(json!(1), |inner, _| json!([inner]));
     for (path, body, said) in [
         ("/v1/query", json!({}), "is needed"),
-        ("/v1/query", json!({"text": "a", "key": "b"}), "no more"),
-        ("/v1/query", json!({"text": "a", "rows": [1]}), "no more"),
+        ("/v1/query", json!({"text": "a", "key": "b"}), "exactly one of"),
+        ("/v1/query", json!({"text": "a", "rows": [1]}), "exactly one of"),
         ("/v1/query", json!({"texts": "a"}), "unknown field"),
         ("/v1/query", json!({"text": 7}), "expected a string"),
         ("/v1/query", json!({"text": "a b c", "threshold": 1.5}), "from 0 to 1"),

@@ -67,7 +67,7 @@ pub(crate) enum Before {
 
 /// The cache: skipped files, each in the state in which it was skipped.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct SkipCache {
     index: NoteFolder,
     folder: u64,
     /// Entries of this folder from the last run.
@@ -78,20 +78,20 @@ pub(crate) struct Told {
     others: Vec<(u64, u128, Entry)>,
 }
 
-impl Told {
+impl SkipCache {
     /// Reads the cache of an index, for the folder with this key.
     pub(crate) fn read(index: &Path, folder: &[u8]) -> Self {
         let folder = xxh3_64(folder);
-        let mut told = Self { index: NoteFolder::of(index), folder, ..Self::default() };
-        let bytes = fs::read(told.index.file(NAME)).unwrap_or_default();
+        let mut skipped = Self { index: NoteFolder::of(index), folder, ..Self::default() };
+        let bytes = fs::read(skipped.index.file(NAME)).unwrap_or_default();
         for (of, mark, entry) in decode(&bytes).unwrap_or_default() {
             if of == folder {
-                told.before.insert(mark, entry);
+                skipped.before.insert(mark, entry);
             } else {
-                told.others.push((of, mark, entry));
+                skipped.others.push((of, mark, entry));
             }
         }
-        told
+        skipped
     }
 
     /// Looks up why an unchanged file was skipped before, and keeps the entry for the next run.
@@ -107,7 +107,7 @@ impl Told {
 
     /// Records that a file is skipped for this kind of reason. For a failure only the time of the
     /// next attempt is stored.
-    pub(crate) fn tell(&mut self, mark: u128, kind: &str, failures_before: u8, now: u64) {
+    pub(crate) fn record(&mut self, mark: u128, kind: &str, failures_before: u8, now: u64) {
         let Some(at) = KINDS.iter().position(|known| *known == kind) else { return };
         let kind_of = u8::try_from(at).unwrap_or(u8::MAX);
         let (failures, again) = if kind == FAILED {
@@ -215,8 +215,8 @@ mod tests {
         }
     }
 
-    fn answer(told: &mut Told, mark: u128) -> Option<Before> {
-        told.before(mark, NOW)
+    fn answer(skipped: &mut SkipCache, mark: u128) -> Option<Before> {
+        skipped.before(mark, NOW)
     }
 
     #[test]
@@ -224,24 +224,24 @@ mod tests {
         const BINARY: Option<Before> = Some(Before::Answer("binary"));
         const EMPTY: Option<Before> = Some(Before::Answer("empty"));
         let dir = tempfile::tempdir().unwrap();
-        let read = |folder: &[u8]| Told::read(dir.path(), folder);
+        let read = |folder: &[u8]| SkipCache::read(dir.path(), folder);
         let mut a = read(b"a");
-        a.tell(1, "binary", 0, NOW);
-        a.tell(2, "empty", 0, NOW);
-        a.tell(3, "unreadable", 0, NOW);
+        a.record(1, "binary", 0, NOW);
+        a.record(2, "empty", 0, NOW);
+        a.record(3, "unreadable", 0, NOW);
         a.write(true).unwrap();
         let mut b = read(b"b");
         assert_eq!(answer(&mut b, 1), None);
-        b.tell(9, "binary", 0, NOW);
+        b.record(9, "binary", 0, NOW);
         b.write(true).unwrap();
         let mut a = read(b"a");
         assert_eq!([1, 2, 3].map(|mark| answer(&mut a, mark)), [BINARY, EMPTY, None]);
-        a.tell(4, "empty", 0, NOW);
+        a.record(4, "empty", 0, NOW);
         a.write(false).unwrap();
         let mut a = read(b"a");
         assert_eq!([1, 4].map(|mark| answer(&mut a, mark)), [BINARY, EMPTY]);
         let mut a = read(b"a");
-        a.tell(1, "binary", 0, NOW);
+        a.record(1, "binary", 0, NOW);
         a.write(true).unwrap();
         let mut a = read(b"a");
         assert_eq!([1, 2, 4].map(|mark| answer(&mut a, mark)), [BINARY, None, None]);
@@ -253,19 +253,19 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (mut now, mut waited) = (NOW, Vec::new());
         for failures in 0..8 {
-            let mut told = Told::read(dir.path(), b"a");
-            let before = told.before(1, now);
+            let mut skipped = SkipCache::read(dir.path(), b"a");
+            let before = skipped.before(1, now);
             assert_eq!(before, (failures > 0).then_some(Before::TryAgain(failures)));
-            told.tell(1, FAILED, failures, now);
+            skipped.record(1, FAILED, failures, now);
             // Alternates between full passes and passes over a part of the folder.
-            told.write(failures % 2 == 0).unwrap();
-            let mut told = Told::read(dir.path(), b"a");
+            skipped.write(failures % 2 == 0).unwrap();
+            let mut skipped = SkipCache::read(dir.path(), b"a");
             let began = now;
-            while told.before(1, now) == Some(Before::Waits(FAILED)) {
-                assert!(!told.is_time_to_try_again(now));
+            while skipped.before(1, now) == Some(Before::Waits(FAILED)) {
+                assert!(!skipped.is_time_to_try_again(now));
                 now += 1;
             }
-            assert!(told.is_time_to_try_again(now));
+            assert!(skipped.is_time_to_try_again(now));
             waited.push(now - began);
         }
         assert_eq!(waited, [0, 60, 240, 960, 3_840, 15_360, 61_440, 86_400]);

@@ -1,7 +1,7 @@
 //! The settings of a page.
 
 /// The settings of a page.
-pub(crate) struct Asked {
+pub(crate) struct PageSettings {
     /// Title of the page and of the browser window.
     pub(crate) title: String,
     /// Minimum similarity that connects two documents.
