@@ -238,7 +238,7 @@ pub(crate) fn check_of_documents(params: &Params, what: &str) -> Result<(), Fail
     match params.passages() {
         None => Ok(()),
         Some(windows) => Err(Failure::new(
-            format!("{what} needs an index of documents, but this one holds passages ({windows})"),
+            format!("{what} needs an index of documents, but this one is of passages ({windows})"),
             "add the texts to another index, created without --passages",
         )),
     }

@@ -119,7 +119,7 @@ fn quoted_words_are_shown_from_both_sides() {
     assert!(shown.contains("stored:  grinds at") || shown.contains("stored: "), "{shown}");
     assert!(shown.contains("measure of every"), "{shown}");
     let shown = scratch.run("query lines q.txt --show").ends_with(0).stdout;
-    assert!(shown.contains("stored: cannot be read"), "{shown}");
+    assert!(shown.contains("stored: not readable"), "{shown}");
     // Without --show no words are printed, and an index of documents has none.
     assert!(!scratch.run("query i q.txt").ends_with(0).stdout.contains("GRINDS"));
     scratch.run("add d texts").ends_with(0);
