@@ -91,7 +91,7 @@ mod switch {
         ManifestNotSynced,
         /// A manifest replaces an existing one of the same generation.
         ManifestReplaced,
-        /// An append does not record the documents that it replaces.
+        /// Documents that an append replaces stay alive.
         ReplacedForgotten,
         /// A reader beside a writer accepts records that may not be synced.
         HorizonIgnored,

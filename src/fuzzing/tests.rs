@@ -126,6 +126,12 @@ fn a_dead_file_that_forgot_its_dead_does_not_take_the_count_below_zero() {
 }
 
 #[test]
+fn a_generation_after_which_there_is_none_is_not_followed() {
+    // Generation 2^62 - 1.
+    super::manifest(&[3, 0, 0, 0, 200, 255, 255, 255, 255, 255, 255, 255, 63]);
+}
+
+#[test]
 fn a_catalog_whose_next_file_number_is_the_last_is_not_opened() {
     super::catalog_row(&[3, 0, 0, 1, 2]);
 }

@@ -71,7 +71,9 @@ impl Core {
         let before = self.applied(&writer);
         let plan = Plan::new(&before, &copied, how)?;
         let imported = plan.imported();
-        planted!(AdoptedInTwo => crate::index::tests::planted::list_early(self, &mut writer, &copied)?);
+        planted!(AdoptedInTwo => {
+            crate::index::tests::planted::list_early(self, &mut writer, &copied)?;
+        });
         let draft = self.draft_adopted(&mut writer, &copied, &plan)?;
         let (change, documents) = (writer.change, writer.documents);
         writer.change += 1;

@@ -422,6 +422,11 @@ impl Shards {
             return Err(Error::invalid(message));
         }
         let generation = self.manifest.row.floor + 1;
+        if generation >= NUMBER_MAX {
+            let dir = self.names.root().display();
+            let message = format!("{dir}: no generation follows {}", self.generation());
+            return Err(Error::invalid(message));
+        }
         next.row.floor = generation;
         next.row.file_next = next.row.numbers().max().unwrap_or(0) + 1;
         debug_assert!(next.row.file_next <= NUMBER_MAX, "tickets are below 2^61");
