@@ -101,7 +101,7 @@ def child(step: str, rows: int, cores: int, folder: str) -> None:
     from nearkin import spark as nks
 
     spark = session_of(cores, folder)
-    df = spark.read.parquet(path)
+    df = spark.read.parquet(signatures_of(rows, folder) if step == "signatures" else path)
     spark.range(1).count()
     print("begin", flush=True)
     params = Params(THRESHOLD, shingles="words:3")
@@ -109,6 +109,9 @@ def child(step: str, rows: int, cores: int, folder: str) -> None:
         found = rival(df)
     elif step == "recipe":
         found = recipe(df)
+    elif step == "signatures":
+        work = f"file://{folder}/work"
+        found = nks.pairs(df, params, signature="signature", work=work).count()
     elif step == "sketch":
         found = nks.sketch(df, params).where("signature is not null").count()
     else:
@@ -119,8 +122,27 @@ def child(step: str, rows: int, cores: int, folder: str) -> None:
     spark.stop()
 
 
+def signatures_of(rows: int, folder: str) -> str:
+    """A file of signatures without texts; every fifth is a copy of the one before but for 20 rows."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    random = np.random.default_rng(1)
+    drawn = random.integers(0, 256, (rows, 128), dtype=np.uint8)
+    copies = np.arange(4, rows, 5)
+    drawn[copies] = drawn[copies - 1]
+    drawn[copies, :20] = random.integers(0, 256, (len(copies), 20), dtype=np.uint8)
+    column = pa.FixedSizeBinaryArray.from_buffers(pa.binary(128), rows, [None, pa.py_buffer(drawn)])
+    table = pa.table({"id": np.arange(rows), "signature": column.cast(pa.binary())})
+    path = f"{folder}/signatures.parquet"
+    pq.write_table(table, path, row_group_size=rows // 8 + 1)
+    return path
+
+
 def one_machine(path: str, folder: str) -> None:
     """The same pairs by an index, without Spark."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     import nearkin as nk
@@ -130,7 +152,7 @@ def one_machine(path: str, folder: str) -> None:
     print("begin", flush=True)
     with nk.Index(f"{folder}/ix", nk.Params(THRESHOLD, shingles="words:3")) as index:
         index.add(keys, table["text"])
-        found = sum(1 for _ in index.pairs(THRESHOLD))
+        found = pa.table(index.pairs(THRESHOLD).read_all()).num_rows
     print(f"end {found}", flush=True)
 
 

@@ -15,6 +15,7 @@ from pyspark.sql import types as T
 
 from .. import InvalidError, MismatchError, Params, Signatures, Sketcher
 from ._groups import begins
+from ._packed import SLOTS_PER_PARTITION
 from ._work import folder, spread, stored
 
 #: The metadata of a column of signatures: which parameters they were made with.
@@ -42,6 +43,13 @@ class Documents(NamedTuple):
     key_type: Any
     path: str
     partitions: int | None
+
+    @property
+    def slots(self) -> int:
+        """How many slots packed records have."""
+        conf = self.rows.sparkSession.conf
+        partitions = self.partitions or int(conf.get("spark.sql.shuffle.partitions"))
+        return SLOTS_PER_PARTITION * partitions
 
     @property
     def representatives(self) -> Any:

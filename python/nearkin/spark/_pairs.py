@@ -12,72 +12,160 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from .. import Params, Signature, shards
+from .. import BugError, Params, Signature, shards
 from ._documents import Documents
-from ._groups import begins, groups_of, whole_groups
+from ._groups import groups_of
+from ._packed import PACKED, by_slot, exchanged, packed, together, unpacked, values_of
 
 _BUCKET = ["band", "band_key"]
 _PART = [*_BUCKET, "left", "right"]
-_ENTRIES = "band long, band_key long, document long"
-_CANDIDATES = "band long, band_key long, left int, right int, of_right boolean, document long"
 _PAIRS = "a long, b long, similarity double"
+#: A document in a bucket, and in a part of it: left and right are blocks, or -1 for a whole bucket.
+_ENTRY = [("band", "<u2"), ("band_key", "<i8"), ("document", "<i8")]
+_CANDIDATE = [*_ENTRY, ("left", "<i4"), ("right", "<i4"), ("of_right", "?")]
+_OF_SIGNATURES, _OF_CANDIDATES = 0, 1
 
 
 def pairs_of_signatures(documents: Documents, threshold: float, block: int) -> Any:
     """The pairs (a, b, similarity) among the numbers of the representatives."""
-    params = documents.params
+    params, slots = documents.params, documents.slots
     one_each = documents.representatives.select("document", "signature")
-    entries = one_each.mapInArrow(partial(entry_batches, params=params), _ENTRIES)
-    buckets = documents.spread(entries, *_BUCKET).sortWithinPartitions(*_BUCKET, "document")
-    candidates = buckets.mapInArrow(partial(candidate_batches, block=block), _CANDIDATES)
-    signed = candidates.join(one_each, "document")
-    parts = documents.spread(signed, *_PART).sortWithinPartitions(*_PART, "of_right", "document")
+    entries = one_each.mapInArrow(partial(entry_batches, params=params, slots=slots), PACKED)
+    step: Any = partial(candidate_batches, block=block, slots=slots)
+    candidates = exchanged(documents, entries).mapInArrow(step, PACKED)
+    step = partial(signature_batches, params=params, slots=slots)
+    rows = candidates.unionByName(one_each.mapInArrow(step, PACKED))
+    step = partial(signed_batches, params=params, slots=slots)
+    parts = exchanged(documents, rows).mapInArrow(step, PACKED)
     step = partial(pair_batches, params=params, threshold=threshold)
-    return parts.mapInArrow(step, _PAIRS)
+    return exchanged(documents, parts).mapInArrow(step, _PAIRS)
 
 
-def entry_batches(batches: Iterable[Any], params: Params) -> Iterator[Any]:
-    for batch in batches:
-        entries = shards.band_entries(params, batch.column("signature"), batch.column("document"))
-        yield from pa.table(entries).to_batches()
+def _record_with_signature(fields: list[Any], params: Params) -> Any:
+    return np.dtype([*fields, ("signature", f"V{params.signature_bytes}")])
 
 
-def candidate_batches(batches: Iterable[Any], block: int) -> Iterator[Any]:
+def _slots_of_parts(records: Any, slots: int) -> Any:
+    """A BandKey is a hash: its bits are as good as any."""
+    mixed = np.ascontiguousarray(records["band_key"]).view(np.uint64)
+    mixed = (mixed >> np.uint64(16)) + records["band"].astype(np.uint64)
+    if "left" in records.dtype.names:
+        mixed += records["left"].astype(np.uint64) * np.uint64(31)
+        mixed += records["right"].astype(np.uint64) * np.uint64(1_009)
+    return (mixed % np.uint64(slots)).astype(np.int32)
+
+
+def _slots_of_documents(numbers: Any, slots: int) -> Any:
+    """Numbers count from 0 in every partition, which is in the bits above the 40th."""
+    return ((numbers + (numbers >> 40)) % slots).astype(np.int32)
+
+
+def entry_batches(batches: Iterable[Any], params: Params, slots: int) -> Iterator[Any]:
+    for table in together(batches):
+        columns = (table.column("signature"), table.column("document"))
+        entries = pa.table(shards.band_entries(params, *columns))
+        records = np.empty(entries.num_rows, dtype=_ENTRY)
+        for name in records.dtype.names:
+            records[name] = entries.column(name).to_numpy()
+        yield from packed(records, _slots_of_parts(records, slots))
+
+
+def signature_batches(batches: Iterable[Any], params: Params, slots: int) -> Iterator[Any]:
+    dtype = _record_with_signature([("document", "<i8")], params)
+    for table in together(batches):
+        records = np.empty(table.num_rows, dtype=dtype)
+        numbers = records["document"] = table.column("document").to_numpy()
+        parts = [values_of(chunk) for chunk in table.column("signature").chunks]
+        records["signature"] = np.frombuffer(b"".join(parts), dtype=dtype["signature"])
+        yield from packed(records, _slots_of_documents(numbers, slots), _OF_SIGNATURES)
+
+
+def candidate_batches(batches: Iterable[Any], block: int, slots: int) -> Iterator[Any]:
     """The documents of buckets of two and more. A bucket of more than ``block`` documents is cut:
     its documents are repeated for every pair of blocks that theirs is one of."""
-    for table in whole_groups(batches, _BUCKET):
-        starts = np.flatnonzero(begins(table, _BUCKET))
-        sizes = np.diff(starts, append=table.num_rows)
+    for rows in by_slot(batches):
+        entries = _shared(unpacked(rows, 0, _ENTRY))
+        first = np.ones(len(entries), dtype=bool)
+        if len(entries):
+            differ = [entries[name][1:] != entries[name][:-1] for name in _BUCKET]
+            first[1:] = differ[0] | differ[1]
+        starts = np.flatnonzero(first)
+        sizes = np.diff(starts, append=len(entries))
         each = np.repeat(sizes, sizes)
-        whole = table.filter(pa.array((each > 1) & (each <= block)))
-        yield from _part(whole, -1, -1, False)
+        pieces = [_part(entries[(each > 1) & (each <= block)], -1, -1, False)]
         for bucket in np.flatnonzero(sizes > block):
-            yield from _cut(table.slice(int(starts[bucket]), int(sizes[bucket])), block)
+            begin = starts[bucket]
+            pieces += _cut(entries[begin : begin + sizes[bucket]], block)
+        for piece in pieces:
+            slot = _slots_of_documents(piece["document"], slots)
+            yield from packed(piece, slot, _OF_CANDIDATES)
+
+
+def _shared(entries: Any) -> Any:
+    """The entries of buckets that may have two and more, sorted by bucket and document."""
+    band_keys = np.ascontiguousarray(entries["band_key"])
+    order = np.argsort(band_keys)
+    band_keys = band_keys[order]
+    same = band_keys[1:] == band_keys[:-1]
+    # Of one BandKey in two bands either may be alone: the caller looks again.
+    several = np.append(same, False) | np.append(False, same)
+    entries = entries[order[several]]
+    return entries[np.lexsort([entries[name] for name in ("document", "band", "band_key")])]
 
 
 def _cut(bucket: Any, block: int) -> Iterator[Any]:
-    blocks = -(-bucket.num_rows // block)
+    blocks = -(-len(bucket) // block)
     for left, right in combinations_with_replacement(range(blocks), 2):
-        yield from _part(bucket.slice(left * block, block), left, right, False)
+        yield _part(bucket[left * block : (left + 1) * block], left, right, False)
         if left != right:
-            yield from _part(bucket.slice(right * block, block), left, right, True)
+            yield _part(bucket[right * block : (right + 1) * block], left, right, True)
 
 
-def _part(table: Any, left: int, right: int, of_right: bool) -> Iterator[Any]:
-    rows = table.num_rows
-    columns = [
-        table.column("band"),
-        table.column("band_key"),
-        pa.array(np.full(rows, left, dtype=np.int32)),
-        pa.array(np.full(rows, right, dtype=np.int32)),
-        pa.array(np.full(rows, of_right)),
-        table.column("document"),
-    ]
-    yield from pa.Table.from_arrays(columns, names=[*_PART, "of_right", "document"]).to_batches()
+def _part(entries: Any, left: int, right: int, of_right: bool) -> Any:
+    records = np.empty(len(entries), dtype=_CANDIDATE)
+    for name in entries.dtype.names:
+        records[name] = entries[name]
+    records["left"], records["right"], records["of_right"] = left, right, of_right
+    return records
+
+
+def signed_batches(batches: Iterable[Any], params: Params, slots: int) -> Iterator[Any]:
+    """Candidates with their signatures."""
+    of_signatures = _record_with_signature([("document", "<i8")], params)
+    of_signed = _record_with_signature(_CANDIDATE, params)
+    for rows in by_slot(batches):
+        candidates = unpacked(rows, _OF_CANDIDATES, _CANDIDATE)
+        signatures = unpacked(rows, _OF_SIGNATURES, of_signatures)
+        numbers = np.ascontiguousarray(signatures["document"])
+        order = np.argsort(numbers)
+        places = np.searchsorted(numbers, candidates["document"], sorter=order)
+        places = order[np.minimum(places, len(order) - 1)] if len(order) else places
+        if len(candidates) and not np.array_equal(numbers[places], candidates["document"]):
+            raise BugError("a document in a bucket has no signature: please report this")
+        records = np.empty(len(candidates), dtype=of_signed)
+        for name in candidates.dtype.names:
+            records[name] = candidates[name]
+        records["signature"] = signatures["signature"][places]
+        yield from packed(records, _slots_of_parts(records, slots))
+
+
+def _table_of(records: Any) -> Any:
+    """Sorted by bucket, part and document."""
+    by = ("document", "of_right", "right", "left", "band_key", "band")
+    records = records[np.lexsort([records[name] for name in by])]
+    columns = {name: pa.array(np.ascontiguousarray(records[name])) for name in reversed(by)}
+    columns["band"] = columns["band"].cast(pa.int64())
+    width = records.dtype["signature"].itemsize
+    ends = np.arange(0, width * len(records) + 1, width, dtype=np.int64)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(records["signature"]))]
+    columns["signature"] = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(records), buffers)
+    return pa.table(columns)
 
 
 def pair_batches(batches: Iterable[Any], params: Params, threshold: float) -> Iterator[Any]:
-    for table in whole_groups(batches, _PART):
+    dtype = _record_with_signature(_CANDIDATE, params)
+    for rows in by_slot(batches):
+        table = _table_of(unpacked(rows, 0, dtype))
         is_whole = pc.less(table.column("left"), 0)
         yield from _verified(table.filter(is_whole), params, threshold)
         for part in groups_of(table.filter(pc.invert(is_whole)), _PART):
