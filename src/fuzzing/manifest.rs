@@ -124,7 +124,7 @@ fn changed_bytes(input: &mut Input<'_>) {
             2 => fields.lies[input.below(3)] = Some(narrow(value)),
             3 => fields.shard_of.push(narrow(value)),
             4 => drop(fields.shard_of.pop()),
-            5 => fields.note = vec![b'n'; usize::from(narrow(value) as u16)],
+            5 => fields.note = vec![b'n'; input.below(65_536) + 2 * usize::from(input.u8())],
             _ => {
                 // The row, under its own checksum.
                 let mut body = fields.row.split_off(5);

@@ -217,7 +217,7 @@ impl Author {
         let how = self.rng.pick(&[Adopt::Refuse, Adopt::Replace, Adopt::Replace]);
         let mut segment = |first: u8| {
             let mut documents = BTreeMap::new();
-            for _ in 0..1 + self.rng.below(4) {
+            for _ in 0..=self.rng.below(4) {
                 let payload = Some(vec![self.byte(256); 5]).filter(|_| self.rng.percent(50));
                 documents.insert(vec![first + self.byte(10)], (self.lanes(), payload));
             }
