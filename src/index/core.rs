@@ -4,15 +4,15 @@ use crate::Params;
 use crate::catalog::Catalog;
 use crate::format::catalog::WalEntry;
 use crate::format::wal::RecordBuilder;
-use crate::index::durable::Group;
 use crate::index::event::Events;
-use crate::index::expiry::Expiry;
+use crate::index::expiry_queue::Expiry;
+use crate::index::group::Group;
 use crate::index::merge::compaction::Compaction;
 use crate::index::options::Options;
 #[cfg(not(all(shuttle, test)))]
 use crate::index::pool::Seat;
 use crate::index::read::Recovery;
-use crate::index::read::state::{Snapshot, State};
+use crate::index::state::{HeldFile, Snapshot, State};
 use crate::index::view::View;
 use crate::segment::Shape;
 use crate::storage::lock::Lock;
@@ -21,6 +21,8 @@ use crate::storage::{Disk, Storage};
 use crate::sync::atomic::AtomicBool;
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use crate::wal::{Wal, WalIdentity};
+use std::ops::Deref;
+use std::path::PathBuf;
 
 /// One open index. Lock order: `compaction`, `expiry`, `writer`, `group`, `view`, the
 /// memtable's.
@@ -130,8 +132,31 @@ impl Core {
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// A file of the index, to be held by states.
+    pub(crate) fn hold_file(&self, path: PathBuf) -> Arc<HeldFile> {
+        HeldFile::new(Arc::clone(&self.storage), self.lock().as_ref(), path)
+    }
+
     pub(crate) fn state(&self) -> Arc<State> {
         self.view.state()
+    }
+}
+
+/// An index while a call of a handle is under way: at its end, when all locks are let go, what
+/// happened meanwhile is told.
+pub(crate) struct Here<'a>(pub(super) &'a Core);
+
+impl Deref for Here<'_> {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        self.0
+    }
+}
+
+impl Drop for Here<'_> {
+    fn drop(&mut self) {
+        self.0.events.tell();
     }
 }
 

@@ -3,12 +3,10 @@
 //! so that a listener may call the index.
 
 use crate::ErrorKind;
-use crate::index::core::Core;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 use std::collections::VecDeque;
 use std::fmt;
-use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -254,23 +252,5 @@ fn log(event: &Event) {
 impl fmt::Debug for Events {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Events").field("waiting", &self.waiting).finish_non_exhaustive()
-    }
-}
-
-/// Guard of a call on a handle. When it is dropped, all locks have been released and the queued
-/// events are delivered.
-pub(crate) struct Here<'a>(pub(super) &'a Core);
-
-impl Deref for Here<'_> {
-    type Target = Core;
-
-    fn deref(&self) -> &Core {
-        self.0
-    }
-}
-
-impl Drop for Here<'_> {
-    fn drop(&mut self) {
-        self.0.events.tell();
     }
 }

@@ -7,87 +7,13 @@ use crate::Result;
 use crate::index::batch::{Operation, Outcome};
 use crate::index::core::Core;
 use crate::index::event::Event;
+use crate::index::expiry_queue::Expiry;
 use crate::index::plan::key_hashes;
-use crate::index::read::state::{Place, Snapshot};
-use crate::memtable::Memtable;
-use crate::sync::{Arc, TryLockError, Weak};
-use std::collections::{BinaryHeap, HashMap};
+use crate::index::state::{Place, Snapshot};
+use crate::sync::TryLockError;
 
-/// Places a queue holds at most.
-const QUEUE_MAX: usize = 4_096;
 /// Documents a step looks at, at most.
 const LOOKS_MAX: u32 = 1 << 20;
-
-/// Which documents expire next: a queue for each source that was looked at. Only in memory, and
-/// only for speed; an empty one is always right.
-#[derive(Debug, Default)]
-pub(crate) struct Expiry {
-    segments: HashMap<u64, Queue>,
-    memtable: Queue,
-    /// What `memtable` is of.
-    of: Weak<Memtable>,
-}
-
-/// The oldest documents of one source, as far as it was looked at.
-#[derive(Debug)]
-struct Queue {
-    /// The ordinals below were looked at.
-    looked: u32,
-    /// Time and ordinal of the oldest of these, without those taken; the youngest first.
-    oldest: BinaryHeap<(u64, u32)>,
-    /// The least time in it.
-    least: u64,
-    /// What was looked at, lives and neither is nor was in `oldest` has this time or a later one.
-    rest: u64,
-}
-
-impl Default for Queue {
-    fn default() -> Self {
-        let (least, rest) = (u64::MAX, u64::MAX);
-        Self { looked: 0, oldest: BinaryHeap::new(), least, rest }
-    }
-}
-
-impl Queue {
-    /// Looks at the documents from where it stopped on, at most `looks` of them; the number left.
-    fn look(&mut self, snapshot: &Snapshot, source: usize, looks: u32) -> Result<u32> {
-        let count = snapshot.document_count(source);
-        let end = count.min(self.looked.saturating_add(looks));
-        let begin = self.looked;
-        for ordinal in begin..end {
-            let place = Place { source, ordinal };
-            let time = snapshot.time(place)?;
-            if time < self.rest && snapshot.is_live(place)? {
-                self.oldest.push((time, ordinal));
-                self.least = self.least.min(time);
-                if self.oldest.len() > QUEUE_MAX
-                    && let Some((youngest, _)) = self.oldest.pop()
-                {
-                    self.rest = youngest;
-                }
-            }
-        }
-        self.looked = end;
-        Ok(looks - (end - begin))
-    }
-
-    /// Begins again, for those below `limit` that did not fit.
-    fn renew(&mut self, limit: u64) {
-        if self.oldest.is_empty() && self.rest < limit {
-            *self = Self::default();
-        }
-    }
-
-    /// Takes the ordinals of documents below `limit`, at most `count`.
-    fn take(&mut self, limit: u64, count: usize) -> Vec<u32> {
-        let mut sorted = std::mem::take(&mut self.oldest).into_sorted_vec();
-        let due = sorted.partition_point(|(time, _)| *time < limit).min(count);
-        let taken = sorted.drain(..due).map(|(_, ordinal)| ordinal).collect();
-        self.least = sorted.first().map_or(u64::MAX, |(time, _)| *time);
-        self.oldest = sorted.into();
-        taken
-    }
-}
 
 impl Core {
     /// Removes all documents older than a time. See [`crate::Index::remove_before`].
@@ -194,26 +120,6 @@ impl Core {
 /// Whether a source may hold a document below `time`.
 fn may_be_older(snapshot: &Snapshot, source: usize, time: u64) -> bool {
     snapshot.state.segments.get(source).is_none_or(|live| live.entry.time_min < time)
-}
-
-impl Expiry {
-    /// Drops the queues of sources that are no more.
-    fn forget_gone(&mut self, snapshot: &Snapshot) {
-        let segments = &snapshot.state.segments;
-        self.segments.retain(|number, _| segments.iter().any(|live| live.number() == *number));
-        let memtable = &snapshot.state.memtable;
-        if !std::ptr::eq(self.of.as_ptr(), &raw const **memtable) {
-            self.of = Arc::downgrade(memtable);
-            self.memtable = Queue::default();
-        }
-    }
-
-    fn queue_of(&mut self, snapshot: &Snapshot, source: usize) -> &mut Queue {
-        match snapshot.state.segments.get(source) {
-            Some(live) => self.segments.entry(live.number()).or_default(),
-            None => &mut self.memtable,
-        }
-    }
 }
 
 /// The keys of a batch.

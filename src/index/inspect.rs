@@ -2,8 +2,8 @@
 
 use crate::format::bytes::wide;
 use crate::index::core::Core;
-use crate::index::read::state::{Place, Snapshot};
 use crate::index::read::{Progress, Stats, Verification};
+use crate::index::state::{Place, Snapshot};
 use crate::segment::Watch;
 use crate::storage::names::Ending;
 use crate::wal::LogReader;

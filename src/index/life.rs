@@ -5,7 +5,7 @@ use crate::index::core::{Core, Writer};
 use crate::index::handle::Index;
 use crate::index::merge::flush::NextWal;
 use crate::index::options::Options;
-use crate::index::read::state::State;
+use crate::index::state::State;
 use crate::memtable::Memtable;
 use crate::storage::lock::LockLost;
 use crate::storage::names::Ending;

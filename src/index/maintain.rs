@@ -2,8 +2,8 @@
 
 use crate::format::wal::{RecordBuilder, RecordKind};
 use crate::index::core::Core;
-use crate::index::durable::Mark;
 use crate::index::event::Event;
+use crate::index::group::Mark;
 use crate::index::merge::flush::NextWal;
 use crate::index::options::{Durability, Maintenance, Options};
 #[cfg(not(all(shuttle, test)))]

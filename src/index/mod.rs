@@ -4,12 +4,14 @@
 mod admit;
 mod adopt;
 mod batch;
+mod commit;
 mod copy;
 mod core;
-mod durable;
 mod event;
 mod expiry;
+mod expiry_queue;
 mod follow;
+mod group;
 mod handle;
 mod inspect;
 mod key;
@@ -27,6 +29,7 @@ mod read;
 mod reader;
 mod seal;
 mod sharded;
+mod state;
 #[cfg(test)]
 pub(crate) mod tests;
 #[cfg(all(fuzzing, not(test)))]

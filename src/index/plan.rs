@@ -6,7 +6,7 @@ use crate::format::bytes::index;
 use crate::format::wal::LoggedOperation;
 use crate::index::batch::{Operation, Outcome};
 use crate::index::read::locate::locate_all;
-use crate::index::read::state::{Place, Snapshot};
+use crate::index::state::{Place, Snapshot};
 use crate::sketch::key_hash;
 use crate::wal::Reserve;
 use crate::{Error, Params, Result};

@@ -10,7 +10,7 @@ use crate::index::merge::draft::entry_of;
 use crate::index::options::Options;
 use crate::index::parameters::shape_of;
 use crate::index::read::Document;
-use crate::index::read::state::check_signature;
+use crate::index::state::check_signature;
 use crate::index::write::check_key;
 use crate::segment::Builder;
 use crate::storage::{OpenMode, Storage};

@@ -4,12 +4,11 @@
 //! count of holders of its own, in memory of its own, and a thread keeps to one of them. A
 //! change takes all the locks first: no two readers ever see different orders of changes.
 
-use crate::index::durable::Mark;
-use crate::index::read::state::{Snapshot, State};
+use crate::index::group::Mark;
+use crate::index::state::{Held, Snapshot, State};
 use crate::sync::unexplored::{AtomicUsize, Ordering};
 use crate::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard, Weak};
 use std::cell::Cell;
-use std::ops::Deref;
 
 /// How many copies there are. A change takes as many locks.
 const COPIES: usize = 8;
@@ -33,18 +32,6 @@ struct Current {
     visible: u64,
     /// Live documents at `visible`.
     documents: u64,
-}
-
-/// A state, as those hold it who took it from one copy: they count apart from all others.
-#[derive(Debug)]
-pub(crate) struct Held(Arc<State>);
-
-impl Deref for Held {
-    type Target = State;
-
-    fn deref(&self) -> &State {
-        &self.0
-    }
 }
 
 impl View {

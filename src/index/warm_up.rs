@@ -6,7 +6,7 @@
 //! otherwise every query would check its own blocks.
 
 use crate::index::core::Core;
-use crate::index::read::state::HeldFile;
+use crate::index::state::HeldFile;
 use crate::segment::Segment;
 use crate::sync::{Arc, Weak};
 use std::time::Duration;
@@ -97,7 +97,7 @@ impl WarmUp {
 #[cfg(test)]
 mod tests {
     use crate::index::options::Maintenance;
-    use crate::index::read::state::LiveSegment;
+    use crate::index::state::LiveSegment;
     use crate::segment::Segment;
     use crate::storage::Storage;
     use crate::storage::sim::Sim;

@@ -5,10 +5,10 @@ use crate::format::wal::{
 };
 use crate::index::batch::{Batch, Operation, Written};
 use crate::index::core::{Core, Writer};
-use crate::index::durable::Mark;
+use crate::index::group::Mark;
 use crate::index::options::Durability;
 use crate::index::plan::{Plan, key_hashes, plan};
-use crate::index::read::state::{Place, Snapshot, band_keys, other_parameters};
+use crate::index::state::{Place, Snapshot, band_keys, other_parameters};
 use crate::memtable::{NewDocument, Step};
 use crate::sync::Arc;
 use crate::wal::AppendError;

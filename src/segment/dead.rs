@@ -141,6 +141,44 @@ fn beyond(bits: &[u64], docs: u32) -> bool {
     !docs.is_multiple_of(64) && last >> (docs % 64) != 0
 }
 
+/// A bit per document, for deaths that are about to become a dead file.
+#[derive(Debug, Clone)]
+pub(crate) struct Bits {
+    words: Vec<u64>,
+    count: u32,
+}
+
+impl Bits {
+    pub(crate) fn new(docs: u32) -> Self {
+        Self { words: vec![0; index(docs).div_ceil(64)], count: 0 }
+    }
+
+    pub(crate) fn from_words(words: Vec<u64>) -> Self {
+        let count = words.iter().map(|word| word.count_ones()).sum();
+        Self { words, count }
+    }
+
+    pub(crate) fn is_set(&self, ordinal: u32) -> bool {
+        self.words[index(ordinal / 64)] >> (ordinal % 64) & 1 == 1
+    }
+
+    /// Sets a bit; setting it again changes nothing.
+    pub(crate) fn set(&mut self, ordinal: u32) {
+        let word = &mut self.words[index(ordinal / 64)];
+        let bit = 1 << (ordinal % 64);
+        self.count += u32::from(*word & bit == 0);
+        *word |= bit;
+    }
+
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+}
+
 /// The live documents of a segment, counted: how a merge renumbers them.
 #[derive(Debug)]
 pub(crate) struct Ranks {

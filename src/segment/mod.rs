@@ -28,7 +28,7 @@ mod writer;
 
 pub(crate) use blocks::Listed;
 pub(crate) use builder::{Builder, Built};
-pub(crate) use dead::{Dead, Ranks, write_dead};
+pub(crate) use dead::{Bits, Dead, Ranks, write_dead};
 pub(crate) use header_footer::describe;
 pub(crate) use look_up::{Entries, LOOK_UPS_TOGETHER, LookUp, Tables};
 pub use read_mode::ReadMode;

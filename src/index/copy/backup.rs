@@ -9,7 +9,7 @@ use crate::index::merge::flush::NextWal;
 use crate::index::open::{assemble, make_folders, refuse_existing, take_lock};
 use crate::index::options::Options;
 use crate::index::parameters::write_parameters;
-use crate::index::read::state::{LiveSegment, Snapshot, State};
+use crate::index::state::{LiveSegment, Snapshot, State};
 use crate::storage::lock::Lock;
 use crate::storage::names::{Ending, Names, tmp_of};
 use crate::storage::{File, Guarded, OpenMode, Storage, publish};

@@ -7,7 +7,7 @@ use crate::index::batch::{Operation, Outcome};
 use crate::index::core::Core;
 use crate::index::options::{Durability, Options};
 use crate::index::read::Progress;
-use crate::index::read::state::{Place, Snapshot};
+use crate::index::state::{Place, Snapshot};
 use crate::sketch::{convert_lanes, lanes_are_convertible};
 use crate::{Error, ErrorKind, Params, Result};
 use std::borrow::Cow;

@@ -11,10 +11,11 @@ use crate::index::event::Event;
 use crate::index::merge::draft::{Draft, open_built};
 use crate::index::merge::policy;
 use crate::index::merge::{Input, Merge};
-use crate::index::read::state::{Bits, LiveSegment};
+use crate::index::state::LiveSegment;
 #[cfg(test)]
 use crate::index::tests::planted::with_late;
 use crate::memtable::{Memtable, Step};
+use crate::segment::Bits;
 use crate::segment::{Built, Ranks};
 use crate::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 use crate::{Error, ErrorKind, Progress, Result};

@@ -6,8 +6,9 @@
 
 use crate::format::catalog::{DeadEntry, Row, SegmentEntry, WalEntry};
 use crate::index::core::{Core, Writer};
-use crate::index::read::state::{Bits, HeldDead, HeldFile, LiveSegment, State};
+use crate::index::state::{HeldDead, HeldFile, LiveSegment, State};
 use crate::memtable::Memtable;
+use crate::segment::Bits;
 use crate::segment::{Built, Dead, Listed, Segment, write_dead};
 use crate::storage::names::Ending;
 use crate::{ErrorKind, Result};
@@ -80,7 +81,7 @@ impl Draft {
             bits.words(),
         )?;
         // Only now: where writing failed, a file of this name may be somebody else's.
-        let file = HeldFile::new(core, path);
+        let file = core.hold_file(path);
         file.doom();
         self.created.push(Arc::clone(&file));
         let dead = open_dead(core, &file, &listed, &live.entry)?;
@@ -163,7 +164,7 @@ impl Draft {
 /// segment that was not written as it should be ends the merge, and queries do not have to pay for
 /// the first look at each of its blocks just when everything else of them is new, too.
 pub(crate) fn open_built(core: &Core, built: &Built) -> Result<LiveSegment> {
-    let file = HeldFile::new(core, core.names.numbered(built.listed.number, Ending::Segment));
+    let file = core.hold_file(core.names.numbered(built.listed.number, Ending::Segment));
     file.doom();
     let segment = Segment::open(
         &*core.storage,

@@ -14,7 +14,7 @@ pub(crate) use draft::open_dead;
 use crate::Result;
 use crate::format::bytes::index;
 use crate::index::core::Core;
-use crate::index::read::state::LiveSegment;
+use crate::index::state::LiveSegment;
 #[cfg(test)]
 use crate::index::tests::planted::{cut, shifted};
 use crate::memtable::{Content, Memtable};

@@ -14,9 +14,9 @@ use crate::format::catalog::{DeadEntry, Row, SegmentEntry};
 use crate::format::wal::{LoggedOperation, RecordBuilder};
 use crate::index::batch::Operation;
 use crate::index::core::{Alarm, Core, Writer};
-use crate::index::durable::{Group, Mark};
 use crate::index::event::{Event, Events};
 use crate::index::follow::vouched;
+use crate::index::group::{Group, Mark};
 use crate::index::life::first_log_bytes;
 use crate::index::merge::flush::NextWal;
 use crate::index::merge::open_dead;
@@ -24,8 +24,8 @@ use crate::index::options::Options;
 use crate::index::parameters::{shape_of, write_parameters};
 use crate::index::plan::{key_hashes, plan};
 use crate::index::read::Recovery;
-use crate::index::read::state::{HeldDead, HeldFile, LiveSegment, Snapshot, State};
 use crate::index::sharded::is_sharded;
+use crate::index::state::{HeldDead, LiveSegment, Snapshot, State};
 use crate::index::view::View;
 use crate::memtable::Memtable;
 use crate::segment::{Listed, Segment};
@@ -286,7 +286,7 @@ impl Core {
         let listed =
             Listed { number: entry.number, length: entry.length, tail_hash: entry.tail_hash };
         let path = self.names.numbered(entry.number, Ending::Segment);
-        let file = HeldFile::new(self, path);
+        let file = self.hold_file(path);
         let segment = Segment::open(
             &*self.storage,
             &file.path,
@@ -312,7 +312,7 @@ impl Core {
     fn open_dead_file(&self, entry: &SegmentEntry, dead_file: &DeadEntry) -> Result<HeldDead> {
         let DeadEntry { number, length, tail_hash } = *dead_file;
         let path = self.names.numbered(number, Ending::Dead);
-        let file = HeldFile::new(self, path);
+        let file = self.hold_file(path);
         let dead = open_dead(self, &file, &Listed { number, length, tail_hash }, entry)?;
         if dead.count() != entry.dead {
             let what = "the dead file has another count than the catalog says";

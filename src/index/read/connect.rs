@@ -7,9 +7,9 @@
 
 use super::alike::Alike;
 use super::clusters::{Forest, Numbers};
-use super::state::{Place, Snapshot};
 use super::sweep::{Entry, Sweep};
 use crate::index::read::answer::Progress;
+use crate::index::state::{Place, Snapshot};
 use crate::sketch::{Agreement, first_shared_band};
 use crate::{Error, ErrorKind, Result};
 use std::ops::ControlFlow;

@@ -5,10 +5,10 @@
 //! all bands are marked in a window of the segment, and the marked signatures are read as a stream.
 
 use super::search::{Asked, Found};
-use super::state::Place;
 use super::terms::Stop;
 use crate::Result;
 use crate::format::bytes::index;
+use crate::index::state::Place;
 use crate::memtable::Memtable;
 use crate::segment::{Entries, Segment};
 use std::borrow::Cow;

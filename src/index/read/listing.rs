@@ -6,7 +6,7 @@ use crate::format::bytes::index;
 use crate::index::key::Key;
 use crate::index::read::locate::locate_all;
 use crate::index::read::ordered::{Ordered, each_live_key};
-use crate::index::read::state::{Place, Snapshot};
+use crate::index::state::{Place, Snapshot};
 use crate::sketch::key_hash;
 use crate::{Document, Result};
 use std::fmt;

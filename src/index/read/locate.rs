@@ -1,7 +1,7 @@
 //! Many keys looked up together, source by source: the memory works on many at once.
 
 use crate::Result;
-use crate::index::read::state::{Place, Snapshot};
+use crate::index::state::{Place, Snapshot};
 use crate::segment::LOOK_UPS_TOGETHER;
 
 /// The places of the live documents that have the `wanted` ones of some keys, whose hashes are

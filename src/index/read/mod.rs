@@ -19,10 +19,10 @@ mod rank;
 pub(crate) mod scratch;
 pub(crate) mod search;
 mod search_memtable;
-pub(crate) mod state;
 mod sweep;
 mod terms;
 
+pub use crate::index::state::Snapshot;
 pub use alike::Alike;
 pub use answer::{
     Answer, Cluster, Collapsed, Document, Maintained, Match, Pair, Progress, Recovery, Stats,
@@ -34,4 +34,3 @@ pub use listing::{Documents, Keys};
 pub use pairs::{CollapsedPairs, Pairs};
 pub use queries::Queries;
 pub use query::Query;
-pub use state::Snapshot;

@@ -5,9 +5,9 @@
 
 use super::alike::Alike;
 use super::search::Found;
-use super::state::{Place, Snapshot};
 use super::terms::Stop;
 use crate::format::bytes::index;
+use crate::index::state::{Place, Snapshot};
 use crate::params::Containment;
 use crate::{Match, Result};
 use std::borrow::Cow;

@@ -7,8 +7,8 @@
 use crate::format::bytes::index;
 use crate::index::read::crowd::{CROWD_MIN, Crowd};
 use crate::index::read::scratch::Scratch;
-use crate::index::read::state::{LiveSegment, Place, Snapshot, band_keys};
 use crate::index::read::terms::Stop;
+use crate::index::state::{LiveSegment, Place, Snapshot, band_keys};
 use crate::segment::{Entries, LookUp, Segment, Tables};
 use crate::sketch::{Agreement, first_shared_band};
 use crate::sync::Arc;

@@ -6,9 +6,9 @@
 use super::crowd::{CROWD_MIN, Crowd};
 use super::scratch::Scratch;
 use super::search::{Asked, Found, Search, small};
-use super::state::{Place, Snapshot};
 use super::terms::Stop;
 use crate::format::bytes::index;
+use crate::index::state::{Place, Snapshot};
 use crate::memtable::Content;
 
 impl Search<'_> {

@@ -9,7 +9,7 @@
 use crate::format::bytes::wide;
 use crate::index::read::alike::Alike;
 use crate::index::read::answer::Progress;
-use crate::index::read::state::{Place, Snapshot};
+use crate::index::state::{Place, Snapshot};
 use crate::sketch::{Agreement, band_key, first_shared_band};
 use crate::{Error, ErrorKind, Result};
 use std::ops::ControlFlow;
@@ -271,6 +271,22 @@ impl Sweep {
     /// Whether the first band is not yet done.
     pub(super) fn in_first_band(&self) -> bool {
         self.band == 0 && !self.band_is_done()
+    }
+}
+
+impl Snapshot {
+    /// Whether two documents with so many equal rows are a pair.
+    pub(super) fn is_pair(
+        &self,
+        alike: Alike,
+        (a, b): (Place, Place),
+        equal_rows: u32,
+    ) -> Result<bool> {
+        if !alike.asks_for_counts() {
+            return Ok(true);
+        }
+        let counts = (self.shingle_count(a)?, self.shingle_count(b)?);
+        Ok(alike.holds(self.params(), equal_rows, counts))
     }
 }
 

@@ -16,7 +16,7 @@ use crate::format::manifest::{self, MANIFEST_BYTES_MAX};
 use crate::index::core::Core;
 use crate::index::open::{assemble, hold};
 use crate::index::options::Options;
-use crate::index::read::state::LiveSegment;
+use crate::index::state::LiveSegment;
 use crate::storage::names::{Names, parse_manifest};
 use crate::storage::{OpenMode, Storage};
 use crate::sync::Arc;

@@ -4,7 +4,7 @@ use crate::Result;
 use crate::format::bytes::index;
 use crate::format::wal::{LoggedOperation, RECORDS_BEGIN, RecordBuilder, RecordKind};
 use crate::index::core::{Core, Writer};
-use crate::index::durable::Mark;
+use crate::index::group::Mark;
 use crate::index::merge::RUN_DOCS_MAX;
 use crate::index::merge::draft::Draft;
 use crate::index::plan::Plan;

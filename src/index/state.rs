@@ -1,13 +1,10 @@
-//! What a reader sees: segments, their dead documents, the memtable and a change number.
+//! What exists at one time, and what a reader sees of it: segments, their dead documents, the
+//! memtable and a change number.
 //!
 //! Knows where documents lie and which are live. Does not write, and decides nothing.
 
-use crate::format::bytes::index;
 use crate::format::catalog::SegmentEntry;
-use crate::index::core::Core;
 use crate::index::key::Key;
-use crate::index::read::alike::Alike;
-use crate::index::view::Held;
 use crate::memtable::Memtable;
 use crate::segment::{Dead, Segment};
 use crate::sketch::{Signature, key_hash};
@@ -18,6 +15,7 @@ use crate::sync::{Arc, Weak};
 use crate::{Document, Error, Params, Result};
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Deref;
 use std::path::PathBuf;
 
 /// A published file that is unlinked when the last state that holds it goes, once it is doomed.
@@ -32,9 +30,12 @@ pub(crate) struct HeldFile {
 }
 
 impl HeldFile {
-    pub(crate) fn new(core: &Core, path: PathBuf) -> Arc<Self> {
-        let storage = Arc::clone(&core.storage);
-        let lock = core.lock().as_ref().map_or_else(Weak::new, Arc::downgrade);
+    pub(crate) fn new(
+        storage: Arc<dyn Storage>,
+        lock: Option<&Arc<Lock>>,
+        path: PathBuf,
+    ) -> Arc<Self> {
+        let lock = lock.map_or_else(Weak::new, Arc::downgrade);
         Arc::new(Self { storage, path, doomed: AtomicBool::new(false), lock })
     }
 
@@ -110,6 +111,18 @@ impl State {
         memtable: Arc<Memtable>,
     ) -> Self {
         Self { params, segments, memtable, closed: None }
+    }
+}
+
+/// A state, as those hold it who took it from one copy: they count apart from all others.
+#[derive(Debug)]
+pub(crate) struct Held(pub(super) Arc<State>);
+
+impl Deref for Held {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.0
     }
 }
 
@@ -296,20 +309,6 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Whether two documents with so many equal rows are a pair.
-    pub(super) fn is_pair(
-        &self,
-        alike: Alike,
-        (a, b): (Place, Place),
-        equal_rows: u32,
-    ) -> Result<bool> {
-        if !alike.asks_for_counts() {
-            return Ok(true);
-        }
-        let counts = (self.shingle_count(a)?, self.shingle_count(b)?);
-        Ok(alike.holds(self.params(), equal_rows, counts))
-    }
-
     pub(crate) fn document(&self, place: Place) -> Result<Document> {
         let bytes = self.signature_bytes(place)?.into_owned().into_boxed_slice();
         let params = self.params();
@@ -371,42 +370,4 @@ pub(crate) fn other_parameters() -> Error {
 pub(crate) fn band_keys(params: &Params, signature: &[u8], out: &mut Vec<u64>) {
     let bands = signature.chunks_exact(params.band_bytes()).take(params.bands());
     out.extend(bands.map(crate::sketch::band_key));
-}
-
-/// A bit per document, for deaths that are about to become a dead file.
-#[derive(Debug, Clone)]
-pub(crate) struct Bits {
-    words: Vec<u64>,
-    count: u32,
-}
-
-impl Bits {
-    pub(crate) fn new(docs: u32) -> Self {
-        Self { words: vec![0; index(docs).div_ceil(64)], count: 0 }
-    }
-
-    pub(crate) fn from_words(words: Vec<u64>) -> Self {
-        let count = words.iter().map(|word| word.count_ones()).sum();
-        Self { words, count }
-    }
-
-    pub(crate) fn is_set(&self, ordinal: u32) -> bool {
-        self.words[index(ordinal / 64)] >> (ordinal % 64) & 1 == 1
-    }
-
-    /// Sets a bit; setting it again changes nothing.
-    pub(crate) fn set(&mut self, ordinal: u32) {
-        let word = &mut self.words[index(ordinal / 64)];
-        let bit = 1 << (ordinal % 64);
-        self.count += u32::from(*word & bit == 0);
-        *word |= bit;
-    }
-
-    pub(crate) fn words(&self) -> &[u64] {
-        &self.words
-    }
-
-    pub(crate) fn count(&self) -> u32 {
-        self.count
-    }
 }

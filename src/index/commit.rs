@@ -1,0 +1,196 @@
+//! Making changes durable: one thread syncs for all that wait, and what stops a handle.
+//!
+//! Knows when to sync, and whom to show what. What the writers share is in `group.rs`.
+
+use crate::index::core::Core;
+use crate::index::group::{Shared, Stopped};
+use crate::index::options::Durability;
+use crate::storage::lock::LockLost;
+use crate::sync::atomic::Ordering;
+use crate::sync::{MutexGuard, PoisonError};
+use crate::{Error, Result};
+use std::io;
+
+impl Core {
+    /// Whether this handle still is the index's one writer. One call of the system.
+    fn check_lock(&self) -> io::Result<()> {
+        planted!(LockNotChecked => return Ok(()));
+        self.lock().map_or(Ok(()), |lock| lock.check())
+    }
+
+    /// Refuses every write once the lock is lost or a sync has failed.
+    pub(crate) fn refuse_if_stopped(&self) -> Result<()> {
+        if let Err(error) = self.check_lock() {
+            match LockLost::of(&error) {
+                Some(lost) => self.group.note_lost(lost),
+                None => return Err(Error::io("look at the lock of", self.names.root(), error)),
+            }
+        }
+        match &self.group.lock().stopped {
+            None => Ok(()),
+            Some(stopped) => Err(stopped.refusal(self.names.root())),
+        }
+    }
+
+    /// Refuses what comes after a shutdown.
+    pub(crate) fn refuse_if_shut_down(&self) -> Result<()> {
+        if self.shut_down.load(Ordering::Acquire) {
+            return Err(Error::closed(self.names.root(), LockLost::Released));
+        }
+        Ok(())
+    }
+
+    /// Refuses what would wait for other threads in a forked child, which has none of them: a lock
+    /// that one of them held is held for ever.
+    pub(crate) fn refuse_in_child(&self) -> Result<()> {
+        if self.is_in_child() {
+            return Err(Error::closed(self.names.root(), LockLost::Forked));
+        }
+        Ok(())
+    }
+
+    /// Returns once `change` is durable. One syncs for all who wait: it takes what is applied at
+    /// that time, syncs, and only then moves the horizon and what is visible.
+    pub(crate) fn await_durable(&self, change: u64) -> Result<()> {
+        self.await_sync(change, false)
+    }
+
+    /// The same; `gathers` is whether it may wait for others to come. (Who holds the write lock
+    /// must not: they need it.)
+    fn await_sync(&self, change: u64, mut gathers: bool) -> Result<()> {
+        let group = &self.group;
+        let mut shared = group.lock();
+        let mut is_counted = false;
+        loop {
+            if shared.durable_change >= change {
+                return Ok(());
+            }
+            if let Some(stopped) = &shared.stopped {
+                return Err(stopped.doubt(self.names.root()));
+            }
+            // Writers covered by the running sync do not queue for the next one.
+            let awaits_next = shared.led.is_none_or(|until| until < change);
+            if awaits_next && !std::mem::replace(&mut is_counted, true) {
+                shared.gathering.arrived += 1;
+                if !gathers {
+                    shared.gathering.expected = 0;
+                }
+            }
+            if shared.led.is_some() || shared.gathering.kept && shared.gathering.lacks_some() {
+                #[cfg(test)]
+                crate::planted::about_to_wait();
+                shared.waiting += 1;
+                shared = group.woken.wait(shared).unwrap_or_else(PoisonError::into_inner);
+                shared.waiting -= 1;
+            } else if std::mem::take(&mut gathers) && shared.gathering.lacks_some() {
+                shared = self.gather(shared, change);
+            } else {
+                shared = self.lead(shared)?;
+            }
+        }
+    }
+
+    /// Waits for those who are lacking, as long as any of them comes. What has become of it the
+    /// caller looks at: somebody else may have synced.
+    fn gather<'a>(
+        &'a self,
+        mut shared: MutexGuard<'a, Shared>,
+        change: u64,
+    ) -> MutexGuard<'a, Shared> {
+        if shared.gathering.skipped > 0 {
+            shared.gathering.skipped -= 1;
+            return shared;
+        }
+        shared.gathering.kept = true;
+        loop {
+            let before = shared.gathering.arrived;
+            shared.waiting += 1;
+            let is_late;
+            (shared, is_late) = self.group.pause(shared, self.options.gather_pause);
+            shared.waiting -= 1;
+            let is_settled = shared.durable_change >= change || shared.stopped.is_some();
+            let is_led = shared.led.is_some() || !shared.gathering.kept;
+            if is_settled || is_led || !shared.gathering.lacks_some() {
+                return shared;
+            }
+            if is_late && shared.gathering.arrived == before {
+                shared.gathering.give_up();
+                return shared;
+            }
+        }
+    }
+
+    /// Syncs for all who wait.
+    #[cfg_attr(not(test), expect(clippy::unnecessary_wraps, reason = "a planted bug fails"))]
+    fn lead<'a>(&'a self, mut shared: MutexGuard<'a, Shared>) -> Result<MutexGuard<'a, Shared>> {
+        let group = &self.group;
+        let (mark, file) = (shared.applied, shared.file.clone());
+        shared.led = Some(mark.change);
+        let together = shared.gathering.begin();
+        drop(shared);
+        let synced = planted!(WalNotSynced, Ok(()), file.map_or(Ok(()), |file| file.sync()));
+        // After the sync: if the lock still is this handle's, no other writer can have opened the
+        // index before these changes were durable, so that it has found them.
+        let synced = synced.and_then(|()| self.check_lock());
+        shared = group.lock();
+        shared.led = None;
+        shared.gathering.expected = together + shared.gathering.arrived;
+        match synced {
+            // The log broke meanwhile: another sync failed, and what that one dropped this one may
+            // have passed over.
+            Ok(()) if shared.stopped.is_some() => {}
+            Ok(()) => {
+                let covered = planted!(HorizonAfterSync, shared.applied, mark);
+                shared.durable_change = shared.durable_change.max(covered.change);
+                shared.horizon = shared.horizon.max(covered.end);
+                shared.synced_at_ms = (self.options.clock)();
+                self.view.show(covered);
+            }
+            Err(error) => {
+                planted!(PoisonForgotten => return Err(Error::new(crate::ErrorKind::Unknown, "")));
+                group.stop(&mut shared, || Stopped::by(&error));
+            }
+        }
+        if shared.waiting > 0 {
+            // Without the lock, which is the first thing that they want.
+            drop(shared);
+            group.woken.notify_all();
+            shared = group.lock();
+        }
+        Ok(shared)
+    }
+
+    /// What `Ok` of a write waits for, at the durability of this handle.
+    pub(crate) fn settle(&self, change: u64) -> Result<()> {
+        match self.options.durability {
+            Durability::Sync => self.await_sync(change, true),
+            Durability::Interval(_) => self.sync_if_due().map(|_| ()),
+            Durability::OsBuffer => Ok(()),
+        }
+    }
+
+    /// Under `Interval`, syncs if the interval is over; says whether it did.
+    pub(crate) fn sync_if_due(&self) -> Result<bool> {
+        let Durability::Interval(interval) = self.options.durability else { return Ok(false) };
+        let interval_ms = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX);
+        let change = {
+            let shared = self.group.lock();
+            // Read under the lock, so that only a clock that was set back is behind: then nobody
+            // knows how long it has been.
+            let waited = (self.options.clock)().checked_sub(shared.synced_at_ms);
+            let over = waited.is_none_or(|waited| waited >= interval_ms);
+            if shared.applied.change <= shared.durable_change || !over {
+                return Ok(false);
+            }
+            shared.applied.change
+        };
+        self.await_durable(change).map(|()| true)
+    }
+
+    /// Makes everything durable that was written before the call; returns the last such change.
+    pub(crate) fn sync_all(&self) -> Result<u64> {
+        let change = self.group.lock().applied.change;
+        self.await_durable(change)?;
+        Ok(change)
+    }
+}
