@@ -4,7 +4,9 @@
 //! `cargo bench --bench states -- load DIR DOCUMENTS` makes an index in DIR and measures it while
 //! loading, as loaded, after as long a wait as the load took, and compacted. `open DIR DOCUMENTS
 //! SECONDS [pread]` opens it and measures it at once and after SECONDS. `sweep DIR` finds all its
-//! pairs, twice, and compacts it. The limit of memory and the processors are the caller's: start
+//! pairs, twice, and compacts it. `edit DIR DOCUMENTS BYTES` loads documents with payloads, replaces
+//! half of them at random, compacts and verifies: bytes written and on disk, and the time of each.
+//! The limit of memory and the processors are the caller's: start
 //! the program that `cargo bench --no-run` names in a cgroup, or with `taskset -c 0`.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark may fail")]
@@ -12,7 +14,7 @@
 
 mod support;
 
-use nearkin::{Index, Maintenance, Options, Params, ReadMode, Signature};
+use nearkin::{Batch, Index, Maintenance, Options, Params, ReadMode, Signature};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -25,6 +27,7 @@ fn main() {
     match args.first().map(String::as_str) {
         Some("load") => load(args[1].as_ref(), number(2)),
         Some("sweep") => sweep(args[1].as_ref()),
+        Some("edit") => edit(args[1].as_ref(), number(2), number(3)),
         Some("open") => {
             let is_pread = args.last().is_some_and(|arg| arg == "pread");
             open(args[1].as_ref(), number(2), Duration::from_secs(number(3)), is_pread);
@@ -89,11 +92,17 @@ fn load(folder: &Path, documents: u64) {
         let stats = index.stats().unwrap();
         let label = format!("as loaded, after {:.1} loads", f64::from(tenths) / 10.0);
         tell(&index, documents, u64::from(tenths) + 1, &label);
-        println!("  segments {}", stats.segments);
+        println!(
+            "  segments {}, written {:.2} GB",
+            stats.segments,
+            stats.bytes_written as f64 / 1e9
+        );
     }
     let begin = Instant::now();
     index.compact().unwrap();
     println!("compact() took {:.2} s", begin.elapsed().as_secs_f64());
+    let stats = index.stats().unwrap();
+    println!("  on disk {:.2} GB", stats.bytes_on_disk as f64 / 1e9);
     tell(&index, documents, 77, "compacted");
     tell(&index, documents, 77, "compacted, asked again");
     index.close().unwrap();
@@ -109,6 +118,79 @@ fn open(folder: &Path, documents: u64, wait: Duration, is_pread: bool) {
     std::thread::sleep(wait);
     tell(&index, documents, 2, &format!("after {wait:?}"));
     tell(&index, documents, 2, "the same again");
+    index.close().unwrap();
+}
+
+/// Seconds that this thread has run.
+fn thread_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    text.split(' ').next().and_then(|first| first.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
+}
+
+/// Writes documents with payloads in batches.
+fn put(index: &Index, params: &Params, payload: &[u8], numbers: &mut dyn Iterator<Item = u64>) {
+    loop {
+        let insert = |batch: Batch, number| {
+            batch.insert_with_payload(
+                support::key(number),
+                &support::signature(params, number),
+                payload,
+            )
+        };
+        let batch = numbers.take(1_000).fold(Batch::new(), insert);
+        if batch.is_empty() {
+            return;
+        }
+        index.write(batch).unwrap();
+    }
+}
+
+fn edit(folder: &Path, documents: u64, payload_bytes: u64) {
+    let params = support::params();
+    let options = || Options::default().maintenance(Maintenance::Shared);
+    let index = Index::create(folder.join("edit.nearkin"), &params, options()).unwrap();
+    let each = |what: &str, (begin, cpu): (Instant, f64)| {
+        let stats = index.stats().unwrap();
+        println!(
+            "{what:<16} {:7.2} s, {:6.2} of this thread; written {:7.0} B, on disk {:7.0} B a \
+             document; segments {}, {} dead",
+            begin.elapsed().as_secs_f64(),
+            thread_seconds() - cpu,
+            stats.bytes_written as f64 / documents as f64,
+            stats.bytes_on_disk as f64 / documents as f64,
+            stats.segments,
+            stats.dead,
+        );
+    };
+    let payload = vec![7; usize::try_from(payload_bytes).unwrap()];
+    let now = || (Instant::now(), thread_seconds());
+    let begin = now();
+    put(&index, &params, &payload, &mut (0..documents));
+    each("loaded", begin);
+    std::thread::sleep(2 * begin.0.elapsed());
+    each("two loads later", begin);
+    let mut state = 5;
+    let begin = now();
+    let mut random = (0..documents / 2).map(|_| support::random(&mut state) % documents);
+    put(&index, &params, &[&payload[..], b"!"].concat(), &mut random);
+    each("half replaced", begin);
+    std::thread::sleep(2 * begin.0.elapsed());
+    each("two of that later", begin);
+    let begin = now();
+    index.compact().unwrap();
+    each("compacted", begin);
+    index.close().unwrap();
+    let index = Index::open(folder.join("edit.nearkin"), options()).unwrap();
+    let bytes = index.stats().unwrap().bytes_on_disk as f64;
+    let (begin, cpu) = now();
+    assert!(index.verify().unwrap().problems.is_empty());
+    let (wall, cpu) = (begin.elapsed().as_secs_f64(), thread_seconds() - cpu);
+    println!(
+        "verify() of {:.0} MB: {:.0} MB/s, {:.0} of processor time",
+        bytes / 1e6,
+        bytes / 1e6 / wall,
+        bytes / 1e6 / cpu
+    );
     index.close().unwrap();
 }
 

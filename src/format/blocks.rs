@@ -210,7 +210,7 @@ impl Section {
     }
 
     /// End offset of the section.
-    fn end(&self) -> Option<u64> {
+    pub(crate) fn end(&self) -> Option<u64> {
         self.offset.checked_add(self.bytes)
     }
 }

@@ -79,6 +79,8 @@ pub(crate) struct Writer {
     pub(crate) wal_bytes: u64,
     /// The segments that the compaction under way reads: a flush leaves them listed.
     pub(crate) merging: Vec<u64>,
+    /// Bytes that idle merging may rewrite.
+    pub(crate) idle_bytes: u64,
     /// The last record, for its memory.
     pub(crate) record: RecordBuilder,
 }

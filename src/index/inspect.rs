@@ -1,16 +1,21 @@
 //! Looking at the whole: numbers for people, and the full check of everything on disk.
 
-use crate::format::bytes::wide;
+use crate::format::bytes::{index, wide};
 use crate::index::core::Core;
+use crate::index::read::locate::locate_all;
 use crate::index::read::{Progress, Stats, Verification};
 use crate::index::state::{Place, Snapshot};
 use crate::segment::Watch;
+use crate::sketch::key_hash;
 use crate::storage::names::Ending;
 use crate::wal::LogReader;
 use crate::{Error, ErrorKind, Result, catalog};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
+
+/// Keys that are looked up together.
+const KEYS_TOGETHER: u32 = if cfg!(test) { 3 } else { 1024 };
 
 /// Called with what was done since; says whether to go on.
 type Report<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
@@ -131,20 +136,30 @@ impl Core {
         report: Report<'_>,
     ) -> Result<()> {
         let mut live_count = 0;
+        let seed = snapshot.params().seed();
         for source in 0..=snapshot.state.segments.len() {
-            for ordinal in 0..snapshot.document_count(source) {
-                let place = Place { source, ordinal };
-                if !snapshot.is_live(place)? {
-                    continue;
+            let count = snapshot.document_count(source);
+            for first in (0..count).step_by(index(KEYS_TOGETHER)) {
+                let (mut places, mut keys) = (Vec::new(), Vec::new());
+                for ordinal in first..count.min(first.saturating_add(KEYS_TOGETHER)) {
+                    let place = Place { source, ordinal };
+                    if snapshot.is_live(place)? {
+                        places.push(place);
+                        keys.push(snapshot.key(place)?);
+                    }
                 }
-                live_count += 1;
-                let key = snapshot.key(place)?;
-                if snapshot.locate(&key)? != Some(place) {
-                    let key = String::from_utf8_lossy(&key).into_owned();
-                    let what = format!("the key {key:?} lives twice, or its table misses it");
-                    problems.push(Error::new(ErrorKind::Corrupt, what));
+                live_count += wide(keys.len());
+                let hashes: Vec<u64> = keys.iter().map(|key| key_hash(key, seed)).collect();
+                let all = (0..keys.len()).collect();
+                let found = locate_all(snapshot, |at| &keys[at], &hashes, all)?;
+                for ((key, place), found) in keys.iter().zip(places).zip(found) {
+                    if found != Some(place) {
+                        let key = String::from_utf8_lossy(key).into_owned();
+                        let what = format!("the key {key:?} lives twice, or its table misses it");
+                        problems.push(Error::new(ErrorKind::Corrupt, what));
+                    }
                 }
-                if ordinal % 64 == 0 && advance(progress, 64 * 64, report).is_break() {
+                if advance(progress, 64 * u64::from(KEYS_TOGETHER), report).is_break() {
                     return Err(Error::new(ErrorKind::Cancelled, "verification was cancelled"));
                 }
             }

@@ -14,13 +14,18 @@ use crate::sync::thread::{self, JoinHandle};
 use crate::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::wal::Reserve;
 use crate::{Error, Result};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a maintenance thread leaves the compaction alone for a writer to take it up.
 pub(crate) const TURN: Duration = Duration::from_millis(1);
 
 /// With more full tiers of segments than this, writers compact, too.
-const LAGGING_TIERS: usize = 4;
+const LAGGING_TIERS: usize = 8;
+
+/// How long writers have left an index alone that is idle. It is looked after so often while they
+/// have not.
+#[cfg(not(all(shuttle, test)))]
+pub(crate) const IDLE_PAUSE: Duration = Duration::from_millis(50);
 
 /// How long a maintenance thread sleeps when nobody wakes it.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -29,7 +34,12 @@ impl Core {
     /// Does the most urgent due step, and notes the horizon: readers in other processes wait for
     /// it, and until nothing else is due may take a while, or fail. See [`crate::Index::maintain`].
     pub(crate) fn maintain(&self) -> Result<Maintained> {
-        let step = self.advance_merges();
+        self.maintain_quiet(None)
+    }
+
+    /// The same, and an idle merge, too, if `quiet` is the last change.
+    pub(crate) fn maintain_quiet(&self, quiet: Option<u64>) -> Result<Maintained> {
+        let step = self.advance_merges(quiet);
         let noted = self.note_horizon();
         match step {
             Ok(Maintained::Nothing) if noted? => Ok(Maintained::Noted),
@@ -39,8 +49,11 @@ impl Core {
     }
 
     /// The steps that writing makes due: flush, interval sync, expiry, compaction.
-    fn advance_merges(&self) -> Result<Maintained> {
+    fn advance_merges(&self, quiet: Option<u64>) -> Result<Maintained> {
         self.refuse_if_stopped()?;
+        if quiet.is_some() && self.flush_idle(quiet)? {
+            return Ok(Maintained::Flushed);
+        }
         if self.memtable_is_full() {
             let mut writer = self.writer();
             // The holder of the lock may have flushed it meanwhile.
@@ -58,7 +71,7 @@ impl Core {
         if self.expire_step()? {
             return Ok(Maintained::Expired);
         }
-        Ok(match self.compact_step()? {
+        Ok(match self.compact_step(quiet)? {
             Some(true) => Maintained::Compacted,
             Some(false) => Maintained::Compacting,
             None => Maintained::Nothing,
@@ -84,7 +97,7 @@ impl Core {
             }
             Maintenance::Shared | Maintenance::Background => {}
             Maintenance::Inline => {
-                let failure = self.advance_merges().err();
+                let failure = self.advance_merges(None).err();
                 self.note_maintenance(failure.as_ref());
             }
         }
@@ -213,12 +226,61 @@ impl Drop for Background {
     }
 }
 
+/// Whether writers have left an index alone for a while.
+#[derive(Debug)]
+#[cfg(not(all(shuttle, test)))]
+pub(crate) struct Quiet {
+    /// The last change that was seen, and since when it is the last.
+    change: u64,
+    since: Instant,
+}
+
+#[cfg(not(all(shuttle, test)))]
+impl Quiet {
+    /// Looks for the first time.
+    pub(crate) fn begin(core: &Core) -> Self {
+        Self { change: core.snapshot().visible, since: Instant::now() }
+    }
+
+    /// The last change, if it has been that for long enough; or when to look again.
+    pub(crate) fn look(&mut self, core: &Core) -> std::result::Result<u64, Instant> {
+        let (now, change) = (Instant::now(), core.snapshot().visible);
+        if change != self.change {
+            *self = Self { change, since: now };
+        }
+        let due = self.since + IDLE_PAUSE;
+        if now < due { Err(due) } else { Ok(change) }
+    }
+}
+
+/// Under the schedule explorer there is no time, and no index is idle.
+#[derive(Debug)]
+#[cfg(all(shuttle, test))]
+pub(crate) struct Quiet;
+
+#[cfg(all(shuttle, test))]
+impl Quiet {
+    fn begin(_: &Core) -> Self {
+        Self
+    }
+
+    fn look(&mut self, _: &Core) -> std::result::Result<u64, Instant> {
+        Err(Instant::now() + PATIENCE)
+    }
+}
+
 fn run(core: &Weak<Core>, patience: Duration) {
     let mut ahead = WarmUp::default();
+    let mut quiet = None;
     if let Some(core) = core.upgrade() {
         core.request_directories(|_| !core.alarm.stopping());
     }
     while let Some(core) = core.upgrade() {
+        let quiet = quiet.get_or_insert_with(|| Quiet::begin(&core));
+        let patience = match quiet.look(&core) {
+            Ok(_) => patience,
+            Err(due) => patience.min(due.saturating_duration_since(Instant::now())),
+        };
         let walked = ahead.go_on(&core, patience);
         if !core.alarm.wait(if walked { Duration::ZERO } else { patience }) {
             return;
@@ -227,7 +289,7 @@ fn run(core: &Weak<Core>, patience: Duration) {
             if core.alarm.stopping() {
                 return;
             }
-            let step = core.maintain();
+            let step = core.maintain_quiet(quiet.look(&core).ok());
             core.events.tell();
             match step {
                 Ok(Maintained::Nothing | Maintained::Noted) => {
@@ -264,6 +326,7 @@ mod tests {
             let options = Options::default()
                 .durability(Durability::OsBuffer)
                 .maintenance(maintenance)
+                .merge_when_idle(false)
                 .tier_segments_max(usize::MAX);
             let path = folder.path().join(format!("{maintenance:?}"));
             let index = Index::create(path, &params, options).unwrap();

@@ -84,6 +84,7 @@ pub struct Options {
     /// An index whose segments have at most so many bytes is tiny.
     pub(crate) tiny_bytes_max: u64,
     pub(crate) tier_segments_max: usize,
+    pub(crate) merge_when_idle: bool,
     /// How much a step of a compaction reads and writes, so that a flush waits briefly for it.
     pub(crate) step_bytes: usize,
     /// How long a writer that would begin a sync waits for those who shared the last one, since the
@@ -112,7 +113,8 @@ impl Default for Options {
             wal_bytes_max: 64 << 20,
             // 0 in tests: their indexes are small, and all would be tiny and have no reserve.
             tiny_bytes_max: if cfg!(test) { 0 } else { 64 << 10 },
-            tier_segments_max: 8,
+            tier_segments_max: 4,
+            merge_when_idle: true,
             step_bytes: 16 << 20,
             gather_pause: Duration::from_micros(300),
             ttl: None,
@@ -171,11 +173,24 @@ impl Options {
         self
     }
 
-    /// How many segments of about one size there may be before they are merged. Default 8,
+    /// How many segments of about one size there may be before they are merged. Default 4,
     /// at least 2. Fewer: faster queries, more writing.
     #[must_use]
     pub fn tier_segments_max(mut self, segments: usize) -> Self {
         self.tier_segments_max = segments;
+        self
+    }
+
+    /// Whether the threads of [`Maintenance::Shared`] and [`Maintenance::Background`] merge
+    /// segments towards one while no writer is at work, so that queries get as fast as after
+    /// [`Index::compact`](crate::Index::compact). Default: true.
+    ///
+    /// It begins 50 ms after the last write, and pauses when one comes. All idle merging of a
+    /// handle together rewrites at most twice the bytes that were written through it, and a segment
+    /// only when a sixteenth of it has come in or died. Opening an index makes nothing due.
+    #[must_use]
+    pub fn merge_when_idle(mut self, merge: bool) -> Self {
+        self.merge_when_idle = merge;
         self
     }
 

@@ -8,7 +8,7 @@
 //! for ever. Each process therefore has a pool of its own, found without a lock.
 
 use crate::index::core::Core;
-use crate::index::maintain::{TURN, patience};
+use crate::index::maintain::{Quiet, TURN, patience};
 use crate::index::read::Maintained;
 use crate::index::warm_up::WarmUp;
 use crate::sync::atomic::{AtomicU32, Ordering};
@@ -79,6 +79,9 @@ enum Phase {
 struct Work {
     core: Weak<Core>,
     ahead: WarmUp,
+    quiet: Option<Quiet>,
+    /// The change after which it was last looked for an idle merge.
+    quiet_change: Option<u64>,
     patience: Duration,
     /// When maintenance looks after the index unasked.
     due: Instant,
@@ -117,6 +120,8 @@ impl Seat {
         let work = Work {
             core: Arc::downgrade(core),
             ahead: WarmUp::default(),
+            quiet: None,
+            quiet_change: None,
             patience,
             due: now + patience,
             epoch: *state.epoch.get_or_insert(now),
@@ -356,17 +361,22 @@ impl Work {
             return Next::Ready;
         }
         let Some(was_rung) = core.alarm.take() else { return Next::Gone };
-        if !(was_rung || self.goes_on || Instant::now() >= self.due) {
+        let look = self.quiet.get_or_insert_with(|| Quiet::begin(core)).look(core);
+        let next = |due: Instant| look.err().map_or(due, |soon| due.min(soon));
+        let is_idle = look.is_ok_and(|change| self.quiet_change != Some(change));
+        if !(was_rung || self.goes_on || is_idle || Instant::now() >= self.due) {
             let is_warming = self.ahead.go_on_briefly(core);
-            return if is_warming { Next::Warming(self.due) } else { Next::At(self.due) };
+            let due = next(self.due);
+            return if is_warming { Next::Warming(due) } else { Next::At(due) };
         }
-        let step = core.maintain();
+        let step = core.maintain_quiet(look.ok());
         core.events.tell();
         self.put_off();
         match step {
             Ok(Maintained::Nothing | Maintained::Noted) => {
                 core.note_maintenance(None);
-                Next::Warming(self.due)
+                self.quiet_change = look.ok();
+                Next::Warming(next(self.due))
             }
             Ok(_) => {
                 self.goes_on = true;
@@ -378,6 +388,7 @@ impl Work {
                 // Told by `stats`; tried again when rung for, but not in a hurry.
                 core.note_maintenance(Some(&error));
                 core.events.tell();
+                self.quiet_change = look.ok();
                 Next::Warming(self.due)
             }
         }

@@ -134,7 +134,7 @@ pub(crate) struct Rebuild {
     /// The slice that is given out, sorted.
     entries: Vec<u64>,
     /// Where its parts end in `entries`.
-    ends: Vec<usize>,
+    ends: Vec<u32>,
     /// Where `Emit` is: a slice, counted through all tables, and the group and entry of its table.
     slice: usize,
     group: u32,
@@ -159,8 +159,8 @@ impl Rebuild {
     /// The same for groups of any size.
     pub(super) fn of(shape: &Shape, docs: u32, grouping: Grouping, memory_bytes: usize) -> Self {
         let (part_bits, slice_bits) = match grouping {
-            Grouping::By20 => (0, SLICE_BITS_BY_20),
-            Grouping::By64 => (2, SLICE_BITS_BY_64),
+            Grouping::By20 => (2, SLICE_BITS_BY_20),
+            Grouping::By64 => (4, SLICE_BITS_BY_64),
         };
         let groups = grouping.groups(docs);
         let mut rebuild = Self {
@@ -303,11 +303,12 @@ impl Rebuild {
         self.entries.resize(collected.len(), 0);
         for &entry in &*collected {
             let end = &mut self.ends[part(entry)];
-            self.entries[*end] = entry;
+            self.entries[index(*end)] = entry;
             *end += 1;
         }
         let mut begin = 0;
         for &end in &self.ends {
+            let end = index(end);
             self.entries[begin..end].sort_unstable();
             begin = end;
         }
@@ -327,13 +328,13 @@ impl Rebuild {
         run.ends_table = false;
         // Where the group begins in the slice.
         let part = |group: u32| index(group - slice_begin) << self.part_bits;
-        let begin = part(self.group).checked_sub(1).map_or(0, |last| self.ends[last]);
+        let begin = part(self.group).checked_sub(1).map_or(0, |last| index(self.ends[last]));
         let mut end = begin;
         while self.group < slice_end && end - begin < RUN_ENTRIES {
             let entry = self.entry + u32::try_from(end - begin).expect("one of the entries");
             run.directory.extend_from_slice(&entry.to_le_bytes());
             self.group += 1;
-            end = self.ends[part(self.group) - 1];
+            end = index(self.ends[part(self.group) - 1]);
         }
         let entries = &self.entries[begin..end];
         run.fingerprints.resize(2 * entries.len(), 0);

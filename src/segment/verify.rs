@@ -9,7 +9,7 @@ use super::reader::Segment;
 use super::tables::{Need, Rebuild, Run, key_hash, u16_of, u32_of, u64_of};
 use super::{Dead, Ranks};
 use crate::format::blocks::{
-    BLOCK_BYTES, DOCUMENT_BYTES_MAX, KEY_BYTES_MAX, PAYLOAD_BYTES_MAX, STARTS_PER_BASE,
+    BLOCK_BYTES, DOCUMENT_BYTES_MAX, KEY_BYTES_MAX, PAYLOAD_BYTES_MAX, STARTS_PER_BASE, Section,
 };
 use crate::format::bytes::{index, wide};
 use crate::{Error, ErrorKind, Result};
@@ -168,7 +168,32 @@ struct Documents {
     /// Where they begin in their section, and where the last ends.
     starts: Vec<u64>,
     bytes: Vec<u8>,
-    scratch: Vec<u8>,
+    bases: Window,
+    offsets: Window,
+    documents: Window,
+}
+
+/// What was read of a section that is gone through from its begin to its end: much at once.
+#[derive(Default)]
+struct Window {
+    begin: u64,
+    bytes: Vec<u8>,
+}
+
+impl Window {
+    /// Checked bytes of a section, from the disk.
+    fn read(&mut self, segment: &Segment, section: &Section, at: u64, count: u64) -> Result<&[u8]> {
+        let held = self.begin..self.begin + wide(self.bytes.len());
+        let end = at.saturating_add(count);
+        if at < held.start || end > held.end {
+            // Of a section that is shorter than it is said to be the error is told as ever.
+            let rest = section.end().unwrap_or(end).saturating_sub(at);
+            self.begin = at;
+            fresh(segment, at, count.max(rest.min(wide(CHUNK_BYTES))), &mut self.bytes)?;
+        }
+        let begin = usize::try_from(at - self.begin).unwrap_or(usize::MAX);
+        Ok(&self.bytes[begin..][..usize::try_from(count).unwrap_or(usize::MAX)])
+    }
 }
 
 impl Documents {
@@ -179,11 +204,10 @@ impl Documents {
         self.bytes.clear();
         self.starts.clear();
         let base_at = bases.offset + 8 * u64::from(from / STARTS_PER_BASE);
-        fresh(segment, base_at, 8, &mut self.scratch)?;
-        let base = u64_of(&self.scratch);
+        let base = u64_of(self.bases.read(segment, bases, base_at, 8)?);
         let at = starts.offset + 4 * u64::from(from);
-        fresh(segment, at, 4 * u64::from(to - from), &mut self.scratch)?;
-        for start in self.scratch.chunks_exact(4) {
+        let offsets = self.offsets.read(segment, starts, at, 4 * u64::from(to - from))?;
+        for start in offsets.chunks_exact(4) {
             self.starts.push(base.saturating_add(u64::from(u32_of(start))));
         }
         if self.starts.first() != Some(&base) || (from == 0 && base != 0) {
@@ -192,8 +216,7 @@ impl Documents {
         let end = if to == segment.docs() {
             documents.bytes
         } else {
-            fresh(segment, base_at + 8, 8, &mut self.scratch)?;
-            u64_of(&self.scratch)
+            u64_of(self.bases.read(segment, bases, base_at + 8, 8)?)
         };
         self.starts.push(end);
         for pair in self.starts.windows(2) {
@@ -203,7 +226,9 @@ impl Documents {
                 return Err(segment.blocks.corrupt(at, what));
             }
         }
-        fresh(segment, documents.offset.saturating_add(base), end - base, &mut self.bytes)?;
+        let begin = documents.offset.saturating_add(base);
+        let bytes = self.documents.read(segment, documents, begin, end - base)?;
+        self.bytes.extend_from_slice(bytes);
         self.check_keys(segment)
     }
 
@@ -310,16 +335,15 @@ fn compare(segment: &Segment, run: &Run, chunk: &mut Vec<u8>, watch: &mut Watch<
         (&run.ordinals, table + layout.table_ordinals + 4 * entry, "ordinals"),
     ];
     for (expected, at, what) in places {
-        let result = fresh(segment, at, wide(expected.len()), chunk).and_then(|()| match expected
-            .iter()
-            .zip(&*chunk)
-            .position(|(a, b)| a != b)
-        {
-            None => Ok(()),
-            Some(first) => Err(segment.blocks.corrupt(
-                at + wide(first),
+        let result = fresh(segment, at, wide(expected.len()), chunk).and_then(|()| {
+            if expected == chunk {
+                return Ok(());
+            }
+            let first = expected.iter().zip(&*chunk).position(|(a, b)| a != b);
+            Err(segment.blocks.corrupt(
+                at + wide(first.unwrap_or(0)),
                 format_args!("{what} of bucket table {} are not those of its keys", run.table),
-            )),
+            ))
         });
         if let Err(error) = result {
             (watch.problem)(error);

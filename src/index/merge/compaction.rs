@@ -29,6 +29,8 @@ pub(crate) struct Compaction {
     /// None if nothing in the inputs is live: then there is no output.
     merge: Option<Merge>,
     begun: Option<Instant>,
+    /// It is not due, and goes on only while no writer is at work, or when another one is due.
+    is_idle: bool,
 }
 
 /// A segment as it was when the compaction began.
@@ -57,34 +59,67 @@ impl Core {
         self.compaction.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does one step of a compaction that is under way or due. `None`: nothing was due, or
-    /// another thread is at it.
-    pub(crate) fn compact_step(&self) -> Result<Option<bool>> {
-        match self.compaction.try_lock() {
-            Ok(slot) => self.compact_step_in(slot),
-            Err(TryLockError::Poisoned(poisoned)) => self.compact_step_in(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => Ok(None),
-        }
+    /// Does one step of a compaction that is under way or due, or of an idle merge if `quiet` is
+    /// the last change. `None`: nothing was due, or another thread is at it.
+    pub(crate) fn compact_step(&self, quiet: Option<u64>) -> Result<Option<bool>> {
+        let slot = match self.compaction.try_lock() {
+            Ok(slot) => slot,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(None),
+        };
+        self.compact_step_in(slot, quiet)
     }
 
     /// The same, after the step that another thread may be at.
     pub(crate) fn compact_step_awaited(&self) -> Result<Option<bool>> {
-        self.compact_step_in(self.compaction())
+        self.compact_step_in(self.compaction(), None)
     }
 
     fn compact_step_in(
         &self,
         mut slot: MutexGuard<'_, Option<Compaction>>,
+        quiet: Option<u64>,
     ) -> Result<Option<bool>> {
-        if slot.is_none() {
-            let mut writer = self.writer();
-            let entries = &writer.catalog.row().segments;
-            let Some(chosen) = policy::choose(entries, self.options.tier_segments_max) else {
-                return Ok(None);
-            };
-            *slot = Some(self.begin_compaction(&mut writer, &chosen)?);
+        match &*slot {
+            None => {
+                let mut writer = self.writer();
+                if let Some(chosen) = self.due(&writer) {
+                    *slot = Some(self.begin_compaction(&mut writer, &chosen)?);
+                } else if let Some(chosen) = self.idle_merge(&mut writer, quiet) {
+                    let merge = self.begin_compaction(&mut writer, &chosen)?;
+                    *slot = Some(Compaction { is_idle: true, ..merge });
+                } else {
+                    return Ok(None);
+                }
+            }
+            Some(compaction) if compaction.is_idle => {
+                let writer = self.writer();
+                if quiet != Some(writer.change) && self.due(&writer).is_none() {
+                    return Ok(None);
+                }
+            }
+            Some(_) => {}
         }
         self.advance(&mut slot).map(Some)
+    }
+
+    /// The segments of a compaction that is due whether writers are at work or not.
+    fn due(&self, writer: &Writer) -> Option<Vec<u64>> {
+        policy::choose(&writer.catalog.row().segments, self.options.tier_segments_max)
+    }
+
+    /// The segments of an idle merge; what it rewrites is counted.
+    fn idle_merge(&self, writer: &mut Writer, quiet: Option<u64>) -> Option<Vec<u64>> {
+        // A writer may have come while the lock was waited for.
+        if quiet != Some(writer.change) || !self.options.merge_when_idle {
+            return None;
+        }
+        let entries = &writer.catalog.row().segments;
+        let chosen = policy::choose_idle(entries, writer.idle_bytes)?;
+        let inputs = entries.iter().filter(|entry| chosen.contains(&entry.number));
+        let bytes: u64 = inputs.map(|entry| entry.length).sum();
+        writer.idle_bytes = writer.idle_bytes.saturating_sub(bytes);
+        Some(chosen)
     }
 
     /// Merges everything into one segment without a dead document.
@@ -153,7 +188,7 @@ impl Core {
         writer.merging = inputs.iter().map(Source::number).collect();
         let segments = wide(inputs.len());
         self.events.note(|| Event::CompactionBegun { segments, documents: u64::from(base) });
-        Ok(Compaction { inputs, merge, begun: self.events.now() })
+        Ok(Compaction { inputs, merge, begun: self.events.now(), is_idle: false })
     }
 
     /// One step; true when the compaction has ended. A failed one is abandoned: nothing changed.
@@ -185,7 +220,7 @@ impl Core {
 
     /// Publishes the output and commits it in place of the inputs.
     fn end(&self, compaction: Compaction) -> Result<()> {
-        let Compaction { inputs, merge, begun } = compaction;
+        let Compaction { inputs, merge, begun, .. } = compaction;
         let open = |built: Built| open_built(self, &built);
         let built = merge.map(Merge::finish).transpose()?.map(open).transpose()?;
         let mut writer = self.writer();

@@ -8,7 +8,7 @@ use crate::index::core::{Core, Writer};
 use crate::index::event::Event;
 use crate::index::group::Mark;
 use crate::index::merge::draft::{Draft, open_built};
-use crate::index::merge::{Input, Merge};
+use crate::index::merge::{Input, Merge, policy};
 use crate::index::state::{LiveSegment, Snapshot};
 use crate::memtable::Memtable;
 use crate::segment::Bits;
@@ -39,6 +39,8 @@ impl NextWal {
 /// How many times as long as a full log the next one is at most: each flush on the way to the
 /// longest costs some ten syncs, and leaves a segment that must be merged.
 const LOG_GROWTH: u64 = 4;
+/// An idle index flushes a memtable of one in this many of the bytes that it may have.
+const IDLE_FLUSH_INVERSE: usize = 16;
 /// A length that is estimated is a multiple of this.
 const LOG_UNIT_BYTES: u64 = 4096;
 
@@ -47,6 +49,22 @@ impl Core {
     pub(crate) fn memtable_is_full(&self) -> bool {
         let memtable = &self.state().memtable;
         memtable.bytes() >= self.options.memtable_bytes_max.max(1) || memtable.is_mostly_dead()
+    }
+
+    /// Flushes a memtable that slows queries, if `quiet` is the last change. The next write makes a
+    /// log: its disk space and the memtable's memory are free until then. True if it did.
+    pub(crate) fn flush_idle(&self, quiet: Option<u64>) -> Result<bool> {
+        let bytes_min = (self.options.memtable_bytes_max / IDLE_FLUSH_INVERSE).max(1);
+        let is_slow = || self.state().memtable.bytes() >= bytes_min;
+        if !self.options.merge_when_idle || !is_slow() {
+            return Ok(false);
+        }
+        let mut writer = self.writer();
+        if quiet != Some(writer.change) || !is_slow() {
+            return Ok(false);
+        }
+        // Not `flush_locked`: the reserve of a full disk is not for this.
+        self.try_flush(&mut writer, NextWal::None).map(|()| true)
     }
 
     /// Sees to it that a record fits into the WAL and its documents into the memtable. True if
@@ -316,6 +334,7 @@ impl Core {
         wal: Option<Wal>,
     ) -> Result<()> {
         let old_number = writer.catalog.row().wal.map(|entry| entry.number);
+        let segments = writer.catalog.row().segments.clone();
         planted!(WalRetiredEarly => if let Some(number) = old_number {
             self.retire_wal(writer, number);
         });
@@ -328,6 +347,8 @@ impl Core {
             }
             return Err(error);
         }
+        let came = policy::idle_bytes(&segments, &writer.catalog.row().segments);
+        writer.idle_bytes = writer.idle_bytes.saturating_add(came);
         let old = std::mem::replace(&mut writer.wal, wal);
         let file = writer.wal.as_ref().map(|wal| Arc::clone(wal.file()));
         let mark = Mark { end: RECORDS_BEGIN, change: writer.change, documents: writer.documents };

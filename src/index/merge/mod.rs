@@ -7,7 +7,7 @@ mod beside;
 pub(crate) mod compaction;
 pub(crate) mod draft;
 pub(crate) mod flush;
-mod policy;
+pub(crate) mod policy;
 
 pub(crate) use draft::open_dead;
 

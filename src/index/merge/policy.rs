@@ -1,14 +1,12 @@
 //! Which segments to compact: a pure function of what the catalog says of them.
 //!
-//! Size-tiered: segments of about one size are merged when there are enough of them, so every
-//! document is rewritten a number of times that grows with the logarithm of the archive, and the
-//! number of segments stays below (segments a tier) x (tiers). A segment with many dead documents
-//! is rewritten for the space.
+//! While writers are at work, size-tiered: segments of about one size are merged when there are
+//! enough of them, so every document is rewritten a number of times that grows with the logarithm
+//! of the archive, and the number of segments stays below (segments a tier) x (tiers). A segment
+//! with many dead documents is rewritten for the space.
 //!
-//! Measured with `benches/write_speed.rs` (signatures of 128 bytes, batches of 1,000, default
-//! options): a load of 1,000,000 documents leaves 9 segments and has written, the WAL included,
-//! 2.0 times the bytes of the compacted index; one of 10,000,000 leaves 11, and 2.5 times. A last
-//! compaction into one segment adds 1.
+//! While they are not, towards one segment: see [`choose_idle`]. `docs/PERFORMANCE.md` says what
+//! that costs and gains.
 
 use crate::format::catalog::SegmentEntry;
 
@@ -16,6 +14,13 @@ use crate::format::catalog::SegmentEntry;
 const TIER_BYTES_MIN: u64 = 1 << 20;
 /// A segment with more dead documents than one in this many is rewritten.
 const DEAD_SHARE_INVERSE: u64 = 5;
+/// Documents of so many times these bytes wait for as many times more segments, up to a bound.
+const HEAVY_DOCUMENT_BYTES: u64 = 512;
+const WEIGHT_MAX: u64 = 4;
+/// Idle merging rewrites a segment for new and dead bytes of one in this many of its own.
+const IDLE_GAIN_INVERSE: u64 = 16;
+/// Bytes that idle merging may rewrite for each byte that came in or died.
+const IDLE_BYTES_FACTOR: u64 = 2;
 /// No segment gets more documents than this: ordinals are 32 bits, and a merge must end.
 const DOCS_MAX: u64 = 1 << 31;
 
@@ -26,10 +31,20 @@ pub(crate) fn choose(segments: &[SegmentEntry], tier_segments_max: usize) -> Opt
     tiers.sort_unstable();
     tiers.dedup();
     for tier in tiers {
-        let count = segments.iter().filter(|segment| tier_of(segment) == tier).count();
+        let of_tier = segments.iter().filter(|segment| tier_of(segment) == tier);
+        let count = of_tier.clone().count();
+        let (bytes, docs) = of_tier.fold((0_u64, 0_u64), |(bytes, docs), segment| {
+            (bytes.saturating_add(segment.length), docs + u64::from(segment.docs))
+        });
+        // The more bytes a document has, the dearer is a merge, which saves queries as much.
+        let weight = match tier {
+            0 => 1,
+            _ => (bytes / docs.max(1) / HEAVY_DOCUMENT_BYTES).clamp(1, WEIGHT_MAX),
+        };
+        let weight = usize::try_from(weight).unwrap_or(1);
         // Smaller ones go along: they would be merged soon anyway.
         let members: Vec<_> = segments.iter().filter(|segment| tier_of(segment) <= tier).collect();
-        if count >= tier_segments_max
+        if count >= tier_segments_max.saturating_mul(weight)
             && let Some(chosen) = within_docs_max(&members)
         {
             return Some(chosen);
@@ -39,6 +54,54 @@ pub(crate) fn choose(segments: &[SegmentEntry], tier_segments_max: usize) -> Opt
         u64::from(segment.dead) * DEAD_SHARE_INVERSE > u64::from(segment.docs)
     };
     segments.iter().find(wasteful).map(|segment| vec![segment.number])
+}
+
+/// The segments to merge while no writer is at work: the largest set of the smallest ones that is
+/// worth it, and of which at most `bytes_max` are rewritten.
+///
+/// It is worth it if what joins the largest of them, with the space of the dead, is a sixteenth of
+/// that. So a segment is rewritten only after the index has grown by a sixteenth of it, and those
+/// that are left alone get smaller by this factor each. `bytes_max` is what [`idle_bytes`] allowed
+/// and nobody has used: all idle merging together rewrites at most twice the bytes that came in.
+pub(crate) fn choose_idle(segments: &[SegmentEntry], bytes_max: u64) -> Option<Vec<u64>> {
+    let mut by_size: Vec<_> = segments.iter().collect();
+    by_size.sort_by_key(|segment| segment.length);
+    let (mut bytes, mut gain) = (0_u64, 0_u64);
+    let mut count = 0;
+    for (nth, segment) in by_size.iter().enumerate() {
+        bytes = bytes.saturating_add(segment.length);
+        if bytes > bytes_max {
+            break;
+        }
+        gain = gain.saturating_add(bytes_of(segment, segment.dead));
+        if gain.saturating_mul(IDLE_GAIN_INVERSE) >= segment.length {
+            count = nth + 1;
+        }
+        gain = gain.saturating_add(bytes_of(segment, segment.docs - segment.dead));
+    }
+    let numbers: Vec<u64> = by_size[..count].iter().map(|segment| segment.number).collect();
+    let chosen = |segment: &&SegmentEntry| numbers.contains(&segment.number);
+    within_docs_max(&segments.iter().filter(chosen).collect::<Vec<_>>())
+}
+
+/// What idle merging may rewrite because of a change of the list that was no compaction.
+pub(crate) fn idle_bytes(before: &[SegmentEntry], after: &[SegmentEntry]) -> u64 {
+    let of = |list: &[SegmentEntry], number| {
+        list.iter().find(|segment| segment.number == number).copied()
+    };
+    let came = |segment: &SegmentEntry| match of(before, segment.number) {
+        Some(then) => bytes_of(segment, segment.dead.saturating_sub(then.dead)),
+        None => segment.length,
+    };
+    let gone = before.iter().filter(|segment| of(after, segment.number).is_none());
+    let bytes = after.iter().map(came).chain(gone.map(|segment| segment.length));
+    bytes.fold(0, u64::saturating_add).saturating_mul(IDLE_BYTES_FACTOR)
+}
+
+/// What of a segment so many of its documents take.
+fn bytes_of(segment: &SegmentEntry, docs: u32) -> u64 {
+    let share = u128::from(segment.length) * u128::from(docs) / u128::from(segment.docs.max(1));
+    u64::try_from(share).unwrap_or(u64::MAX)
 }
 
 /// All segments, if merging them would change anything.
@@ -78,13 +141,14 @@ fn tier(bytes: u64, tier_segments_max: usize) -> u32 {
 mod tests {
     use super::*;
 
+    /// A segment of thousands of documents.
     fn segment(number: u64, mebibytes: u64, docs: u32, dead: u32) -> SegmentEntry {
         SegmentEntry {
             number,
             length: mebibytes << 20,
             tail_hash: 0,
-            docs,
-            dead,
+            docs: docs * 1_000,
+            dead: dead * 1_000,
             time_min: 0,
             time_max: 0,
             dead_file: None,
@@ -117,6 +181,12 @@ mod tests {
                 (1..5).map(|n| segment(n, if n == 2 { 900 } else { 5 }, 50, 0)).collect(),
                 None,
             ),
+            ("ten of 4 KiB a document", (1..11).map(|n| segment(n, 40, 10, 0)).collect(), None),
+            (
+                "sixteen of 4 KiB a document",
+                (1..17).map(|n| segment(n, 40, 10, 0)).collect(),
+                Some((1..17).collect()),
+            ),
             ("a fifth dead is kept", vec![segment(7, 50, 10, 2)], None),
             ("more than a fifth dead", vec![segment(7, 50, 10, 3)], Some(vec![7])),
         ];
@@ -126,15 +196,98 @@ mod tests {
     }
 
     #[test]
+    fn idle_merging_is_worth_it_and_within_its_bytes() {
+        type Case = (&'static str, Vec<SegmentEntry>, u64, Option<Vec<u64>>);
+        let two = || vec![segment(1, 160, 1_600, 0), segment(2, 10, 100, 0)];
+        let cases: &[Case] = &[
+            ("nothing", vec![], 1_000, None),
+            ("one", vec![segment(1, 1, 10, 0)], 1_000, None),
+            ("a sixteenth joins", two(), 1_000, Some(vec![1, 2])),
+            ("less than a sixteenth", vec![segment(1, 161, 1_600, 0), two()[1]], 1_000, None),
+            (
+                "what is dead counts",
+                vec![segment(1, 161, 1_600, 20), two()[1]],
+                1_000,
+                Some(vec![1, 2]),
+            ),
+            ("a sixteenth is dead", vec![segment(1, 160, 1_600, 100)], 1_000, Some(vec![1])),
+            ("less is dead", vec![segment(1, 160, 1_600, 99)], 1_000, None),
+            ("the bytes do not suffice", two(), 169, None),
+            ("the bytes suffice", two(), 170, Some(vec![1, 2])),
+            (
+                "of several the largest set that is worth it",
+                vec![segment(1, 900, 9_000, 0), segment(2, 40, 400, 0), segment(3, 9, 90, 0)],
+                1_000,
+                Some(vec![2, 3]),
+            ),
+            (
+                "small ones together are worth a large one",
+                vec![segment(1, 60, 600, 0), segment(2, 900, 9_000, 0), segment(3, 5, 50, 0)],
+                1_000,
+                Some(vec![1, 2, 3]),
+            ),
+        ];
+        for (name, segments, mebibytes, expected) in cases {
+            assert_eq!(&choose_idle(segments, mebibytes << 20), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn idle_merging_may_rewrite_twice_what_came_in_or_died() {
+        let mib = 2 << 20;
+        let before = [segment(1, 160, 1_600, 0), segment(2, 10, 100, 0)];
+        assert_eq!(idle_bytes(&before, &before), 0);
+        let died = segment(1, 160, 1_600, 100);
+        assert_eq!(idle_bytes(&before, &[died, before[1]]), 10 * mib, "dead documents");
+        assert_eq!(idle_bytes(&before, &before[..1]), 10 * mib, "a segment that is gone");
+        let flushed = [before[0], before[1], segment(3, 7, 70, 0)];
+        assert_eq!(idle_bytes(&before, &flushed), 7 * mib, "a segment that came");
+        assert_eq!(idle_bytes(&[segment(1, u64::MAX >> 20, 1, 0)], &[]), u64::MAX, "no overflow");
+    }
+
+    /// A flush, then nothing for long, again and again: the worst there is.
+    #[test]
+    fn an_index_that_is_always_idle_is_rewritten_a_bounded_number_of_times() {
+        let mut segments: Vec<SegmentEntry> = Vec::new();
+        let (mut allowed, mut rewritten, mut came) = (0, 0, 0);
+        let mut most = 0;
+        for number in 0..2_000 {
+            let before = segments.clone();
+            segments.push(segment(number, 24, 100, 0));
+            came += 24;
+            allowed += idle_bytes(&before, &segments);
+            loop {
+                let due = choose(&segments, 4);
+                let is_idle = due.is_none();
+                let Some(chosen) = due.or_else(|| choose_idle(&segments, allowed)) else { break };
+                let (merged, kept): (Vec<SegmentEntry>, Vec<SegmentEntry>) =
+                    segments.iter().partition(|s| chosen.contains(&s.number));
+                let bytes: u64 = merged.iter().map(|s| s.length).sum();
+                let docs = merged.iter().map(|s| s.docs / 1_000).sum();
+                if is_idle {
+                    allowed -= bytes;
+                    rewritten += bytes >> 20;
+                }
+                segments = kept;
+                segments.push(segment(1_000_000 + number, bytes >> 20, docs, 0));
+            }
+            most = most.max(segments.len());
+            assert!(rewritten <= IDLE_BYTES_FACTOR * came, "{rewritten} MiB for {came}");
+        }
+        assert!(most <= 16, "{most} segments");
+        assert!(rewritten > came, "{rewritten} MiB for {came}: it uses what it may");
+    }
+
+    #[test]
     fn the_number_of_segments_is_bounded() {
         let mut segments: Vec<SegmentEntry> = Vec::new();
         for number in 0..5_000 {
-            segments.push(segment(number, 24, 100_000, 0));
+            segments.push(segment(number, 24, 100, 0));
             while let Some(chosen) = choose(&segments, 8) {
                 let (merged, kept): (Vec<SegmentEntry>, Vec<SegmentEntry>) =
                     segments.iter().partition(|s| chosen.contains(&s.number));
                 let bytes: u64 = merged.iter().map(|s| s.length).sum();
-                let docs = merged.iter().map(|s| s.docs).sum();
+                let docs = merged.iter().map(|s| s.docs / 1_000).sum();
                 segments = kept;
                 segments.push(segment(1_000_000 + number, bytes >> 20, docs, 0));
             }

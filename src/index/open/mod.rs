@@ -220,6 +220,8 @@ pub(crate) fn assemble(
         has_logged: false,
         wal_bytes: first_log_bytes(&row, &options),
         merging: Vec::new(),
+        // Opening makes nothing due.
+        idle_bytes: 0,
         record: RecordBuilder::default(),
         catalog: Catalog::new(Arc::clone(&storage), names.catalog(), row),
     };

@@ -1,5 +1,5 @@
 //! Tests that need to look inside: the model, abandoned compactions, admitting, damage, the
-//! fixture, group commit, copies, identity, imports, expiry, payloads, the life of handles, the
+//! fixture, group commit, copies, identity, idle merging, imports, expiry, payloads, the life of handles, the
 //! shared maintenance threads, rows of
 //! the crash table, what opening reads, whole rows, and schedules of threads.
 
@@ -26,6 +26,8 @@ mod fixture;
 mod group;
 #[cfg(test)]
 mod identity;
+#[cfg(test)]
+mod idle;
 #[cfg(test)]
 mod imports;
 #[cfg(test)]

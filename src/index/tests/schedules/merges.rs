@@ -16,7 +16,7 @@ fn two_a_tier() -> Options {
 /// Flushes, and advances a compaction until there is none.
 fn merge(world: &World, index: &Index) {
     for _ in 0..2 {
-        while index.core.compact_step().expect("a sound disk").is_some() {}
+        while index.core.compact_step(None).expect("a sound disk").is_some() {}
         if let Err(error) = index.flush() {
             world.problems.say(format!("flush: {error:?}"));
         }
@@ -59,7 +59,7 @@ pub(super) fn deaths_during_a_compaction(world: &World) {
             index.flush().expect("a sound disk");
             world.must_write(&index, &[("b", Some(3))]);
         });
-        scope.spawn(|| while index.core.compact_step().expect("a sound disk").is_some() {});
+        scope.spawn(|| while index.core.compact_step(None).expect("a sound disk").is_some() {});
         scope.spawn(|| world.read(&index, 2));
     });
     world.look(&index.snapshot());
