@@ -32,8 +32,10 @@ Tasks seal documents into files; one process lists them all with one commit:
 
 from __future__ import annotations
 
+from ._fetch import fetch
 from ._nearkin import shards as _shards
 
+Manifest = _shards.Manifest
 Sealed = _shards.Sealed
 Shards = _shards.Shards
 Ticket = _shards.Ticket
@@ -50,6 +52,7 @@ verify_between = _shards.verify_between
 verify_buckets = _shards.verify_buckets
 
 __all__ = [
+    "Manifest",
     "Sealed",
     "Shards",
     "Ticket",
@@ -57,6 +60,7 @@ __all__ = [
     "band_entries",
     "components",
     "dropped",
+    "fetch",
     "large_star",
     "seal",
     "shard_of",

@@ -1,4 +1,4 @@
-//! `nearkin.shards.Shards`: the writer of a sharded index.
+//! `nearkin.shards.Shards`, the writer of a sharded index, and `Manifest`: which files it has.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -8,12 +8,14 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
+use crate::arrow::{Builder, Field, Kind};
 use crate::columns::{Column, Role};
-use crate::error::{engine, raise};
+use crate::error::{engine, from_engine, raise};
 use crate::params::Params;
 use crate::readable::lock;
 use crate::reports;
 use crate::sealing::{Sealed, Ticket};
+use crate::table::Table;
 
 /// What becomes of keys that are live already.
 pub(crate) fn adopt_of(how: &str) -> PyResult<Adopt> {
@@ -181,7 +183,87 @@ impl Shards {
     }
 }
 
-/// Registers the class; `nearkin.shards` has it.
+const FILES: [Field; 3] = [
+    Field::new("path", Kind::Text),
+    Field::new("bytes", Kind::Integer),
+    Field::new("shard", Kind::Integer),
+];
+
+/// One generation of a sharded index, from the bytes of its manifest: which files a reader needs.
+/// For storage that is no file system: fetch them into a folder, :meth:`check` them, open it.
+#[pyclass(frozen, eq, module = "nearkin.shards")]
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Manifest {
+    inner: nearkin::shards::Manifest,
+}
+
+#[pymethods]
+impl Manifest {
+    #[new]
+    fn new(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
+        let inner = nearkin::shards::Manifest::decode(data);
+        inner.map(|inner| Self { inner }).map_err(|error| from_engine(py, &error))
+    }
+
+    /// The number of the generation.
+    #[getter]
+    fn generation(&self) -> u64 {
+        self.inner.generation()
+    }
+
+    /// How many shards the index has.
+    #[getter]
+    fn shards(&self) -> u32 {
+        self.inner.shards()
+    }
+
+    /// The parameters of the index.
+    #[getter]
+    fn params(&self) -> Params {
+        Params { inner: self.inner.params().clone() }
+    }
+
+    /// What the last committer that noted something noted.
+    #[getter]
+    fn note<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.inner.note())
+    }
+
+    /// Where the manifest itself lies, relative to the folder of the index.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.inner.path()
+    }
+
+    /// All files that a reader of this generation needs, but for the manifest: a :class:`Table` of
+    /// path (relative to the folder of the index), bytes and shard.
+    fn files(&self) -> Table {
+        let mut builder = Builder::new(&FILES);
+        for file in self.inner.files() {
+            if let [path, bytes, shard] = builder.columns.as_mut_slice() {
+                path.bytes(Some(file.path.to_string_lossy().as_bytes()));
+                bytes.integer(i64::try_from(file.bytes).ok());
+                shard.integer(Some(i64::from(file.shard)));
+            }
+            builder.row_ended();
+        }
+        Table::new(&FILES, builder.finish())
+    }
+
+    /// Reads all files in a folder, without mapping them: an error names the first one that is
+    /// missing, cut or damaged, or belongs to another index.
+    fn check(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        engine(py, || self.inner.check(&path))
+    }
+
+    fn __repr__(&self) -> String {
+        let (count, generation) = (self.inner.shards(), self.inner.generation());
+        format!("Manifest({count} shards, generation {generation})")
+    }
+}
+
+/// Registers the classes; `nearkin.shards` has them.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Manifest>()?;
     module.add_class::<Shards>()
 }

@@ -203,8 +203,11 @@ def test_of_two_that_build_at_one_path_one_wins(spark, tmp_path):
 def test_matches_are_those_of_one_generation(spark, built):
     path, _, _ = built
     found = nks.match(frame(spark, NEW), path, threshold=0.6)
-    expected = sorted(tuple(row) for row in found.collect())
+    reader = nk.Reader(path)
+    rows = reader.query_many([text for _, text in NEW], threshold=0.6).rows()
+    expected = sorted((NEW[row][0], key, similarity) for row, key, similarity in rows)
+    # No task has opened the index yet.
     nks.append(frame(spark, NEW), path, partitions=2)
-    later = nks.match(frame(spark, NEW), path, threshold=0.6).count()
     assert sorted(tuple(row) for row in found.collect()) == expected
+    later = nks.match(frame(spark, NEW), path, threshold=0.6).count()
     assert later > len(expected) > 100
