@@ -1,5 +1,7 @@
 //! The catalog: which files exist, in one redb file that is the one commit point.
+//!
 //! The only module that uses redb. It stores encoded rows and does not interpret them.
+//!
 //! The database on disk is open only during [`Catalog::commit`]. Closing redb writes the row to its
 //! second commit slot, too, and marks the file clean. So between two commits no damaged bit can
 //! make redb fall back to the previous row, a kill at any other moment leaves nothing to repair,

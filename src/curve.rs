@@ -1,4 +1,5 @@
 //! Probabilities of bands and estimates: pure arithmetic on k, b, r and lane width.
+//!
 //! Independent of texts and parameters; `params` passes the numbers.
 
 /// Tolerance of every comparison of a similarity with a threshold, so that 0.7 and

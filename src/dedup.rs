@@ -1,5 +1,6 @@
 //! Exact deduplication: in order of preference, a document is dropped if its shingles are similar
 //! enough to those of a document kept before.
+//!
 //! A layer on top of the index. The caller reads and fetches the documents.
 
 use std::cmp::Reverse;
@@ -28,6 +29,7 @@ pub type FetchByRank<'a> = dyn FnMut(u64) -> Result<Option<Original>> + 'a;
 
 /// Drops near-duplicates by comparing documents exactly: a document is dropped only if its shingles
 /// are [`Alike`] those of a document that is kept.
+///
 /// Documents come in order of preference, each with an ascending number, its *rank*. A document is
 /// dropped if it is like a document kept before; otherwise it is kept. So every dropped document is
 /// like a kept one, and there are no chains.
@@ -36,6 +38,7 @@ pub type FetchByRank<'a> = dyn FnMut(u64) -> Result<Option<Original>> + 'a;
 /// ([`Key`] of a `u64`). Candidates are searched from three standard errors below the threshold
 /// ([`Alike::for_verification`]), fetched and compared. A pair that shares no band is not found:
 /// [`Dedup::params`] makes that rare.
+///
 /// The result depends only on the documents and their order, not on the size of the batches or on
 /// reopening the index in between.
 ///
@@ -116,11 +119,13 @@ impl<'a> Dedup<'a> {
 
     /// Decides the next documents, in order of their ranks. Returns `None` for each document that
     /// is kept. The kept documents are written to the index as one batch.
+    ///
     /// `fetch` returns a document that was kept before; up to 64 MiB of them are cached. Per
     /// document this costs a query and a comparison with each candidate, on the caller's thread.
     /// Copies of one document cost one comparison each. Documents that share a template and lie
     /// within three standard errors below the threshold are all compared with each other, which is
     /// quadratic in their number.
+    ///
     /// # Errors
     ///
     /// `Invalid`: ranks do not ascend, or `fetch` has no document for a kept rank. `Mismatch`:

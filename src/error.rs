@@ -1,4 +1,5 @@
 //! The error type of the crate: a kind to act on, a message for people, and the cause.
+//!
 //! The caller passes what failed, where, and what to do.
 
 use crate::storage::lock::LockLost;
@@ -49,6 +50,7 @@ pub enum ErrorKind {
     /// This handle refuses all writes because it is no longer the only writer: the folder or its
     /// lock file was removed or replaced, or the process was forked after opening. The change was
     /// certainly not written. Reads still work. Open the index again.
+    ///
     /// After [`Index::shutdown`](crate::Index::shutdown) every call of the handle returns this,
     /// reads too.
     Closed,
@@ -104,6 +106,7 @@ fn why_closed(lost: LockLost) -> String {
 }
 
 /// The error of every fallible function. [`Error::kind`] says how to react.
+///
 /// `Display` prints one line that ends with the cause, so `{error}` is enough for a log. Therefore
 /// `source()` returns the source of the cause, as for [`std::io::Error`]: a report that prints the
 /// whole chain repeats nothing. [`Error::get_ref`] returns the cause itself.

@@ -1,5 +1,6 @@
 //! The memtable: signatures and bucket tables of recent documents, and recent deaths of documents
 //! in segments.
+//!
 //! Works on ordinals and change numbers only. Each reader passes the number of the last change that
 //! is visible to it.
 

@@ -1,5 +1,6 @@
 //! The parameters of an index: how a signature is made, how it is cut into bands, and the
 //! probabilities that follow.
+//!
 //! Defines names, ranges and ids. `sketch` computes the signatures.
 
 use std::fmt;

@@ -1,4 +1,5 @@
 //! Planted bugs: the crash campaign enables them one at a time and must detect each.
+//!
 //! A hook is one line, `planted!(Bug => wrong action)` or `planted!(Bug, wrong, right)`. Bugs exist
 //! in unit tests only: in other builds the first form expands to nothing, the second to `right`.
 

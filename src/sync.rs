@@ -1,10 +1,12 @@
 //! Synchronisation primitives: those of the standard library, or with `--cfg shuttle` those of the
 //! schedule explorer, which then chooses the thread to run at each of them.
+//!
 //! All primitives by which threads of the engine wait for or signal each other come from here:
 //! locks, condition variables, channels, threads, and atomics that order memory. A direct use of
 //! `std` needs one of two reasons: only one thread uses it (the catalog's backend during a commit),
 //! or a race in it only costs time (the verified bits of blocks, the choice of a copy of the view).
 //! This module contains re-exports only.
+//!
 //! In the explorer, condition variables have no timeouts and no spurious wake-ups, sleep only
 //! yields, and all atomics are sequentially consistent.
 

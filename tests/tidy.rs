@@ -1,4 +1,5 @@
 //! House rules that rustc and clippy cannot check: sizes, layers, wording, documents.
+//!
 //! The scanner knows comments, strings, characters and braces, but no Rust grammar: it does not see
 //! code that macros generate, it treats every `fn` with a body as a function, and closures as a
 //! part of one.

@@ -1,4 +1,5 @@
 //! Block files: footer, tail, and the layout of segments and dead files.
+//!
 //! Pure: computes and checks offsets, and encodes the tail. It reads no block and does not know how
 //! a bucket table works.
 

@@ -1,4 +1,5 @@
 //! A bounds-checked little-endian cursor, and the checked integer conversions.
+//!
 //! Independent of any structure: every read takes the name of the field for the error message.
 
 use super::DecodeError;

@@ -1,4 +1,5 @@
 //! The catalog's row and its bytes: version, checksum, then bincode of the row.
+//!
 //! Pure: encodes a row and checks that a decoded row is consistent. `crate::catalog` stores the
 //! bytes in redb.
 

@@ -1,5 +1,6 @@
 //! The copy of the catalog's row for readers beside a writer: header, hash of the catalog file,
 //! row.
+//!
 //! Pure: the caller compares the hash with the catalog file before it trusts the copy.
 
 use super::DecodeError;

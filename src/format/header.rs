@@ -1,4 +1,5 @@
 //! The 64-byte header of every file except redb's.
+//!
 //! Pure, and the header only: `wal.rs` and `blocks.rs` define what follows it.
 
 use super::bytes::Reader;

@@ -1,4 +1,5 @@
 //! The manifest of a sharded index: a catalog row that lists the segments, and the shard of each.
+//!
 //! Pure: the caller lists the folder and chooses the newest manifest.
 
 use super::DecodeError;

@@ -1,4 +1,5 @@
 //! Encoding of the WAL header and of records.
+//!
 //! Handles one record at a time. `crate::wal` decides which records of a file are valid.
 
 use super::DecodeError;

@@ -1,4 +1,5 @@
 //! Events: background work and failures, reported to a listener of the caller.
+//!
 //! Events are queued where they happen, possibly under locks, and delivered when no lock is held,
 //! so that a listener may call the index.
 

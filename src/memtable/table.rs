@@ -1,4 +1,5 @@
 //! A concurrent hash table: maps a hash to the ordinals of its documents, newest first.
+//!
 //! It compares a part of the hash only, so the caller must compare the documents.
 
 use crate::format::bytes::index;
@@ -21,6 +22,7 @@ const ROOM_MIN: usize = if cfg!(test) { 2 } else { 1024 };
 /// Chained buckets. A 32-bit entry has the ordinal of a document in its low `bits` bits; the other
 /// bits hold the part of the hash that the bucket does not imply. So walking a chain reads no
 /// document, and growing the table rehashes none.
+///
 /// One writer enters documents while others read: an entry is published (`Release`) after the data
 /// it points to, and readers load it with `Acquire`. Capacity is added beforehand, with exclusive
 /// access. A table of 2^bits - 1 documents is full and must be replaced by a larger one.

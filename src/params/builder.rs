@@ -1,4 +1,5 @@
 //! Builds parameters: validates the caller's settings and chooses the others.
+//!
 //! Contains the rule that chooses bands.
 
 use std::fmt;

@@ -4,6 +4,7 @@ use super::Params;
 
 /// The estimated share of the smaller of two documents that the larger one contains, |A and B| /
 /// min(|A|, |B|), with its standard error.
+///
 /// A copy with boilerplate added contains the whole original, though their similarity may be only
 /// 0.6. Likewise a document contains its own first half.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,6 +21,7 @@ pub struct Containment {
 impl Params {
     /// Estimates containment from the equal rows of two signatures and the shingle counts of the
     /// two documents ([`Signature::shingle_count`](crate::Signature::shingle_count)).
+    ///
     /// With the estimated Jaccard similarity J and the counts a and b, the estimate is J (a + b) /
     /// ((1 + J) min(a, b)), clamped to 1. Returns `None` if a count is 0 (unknown), unless all rows
     /// are equal. With `bag`, a repeated shingle counts as often as it occurs.

@@ -1,4 +1,5 @@
 //! The name of an external scheme.
+//!
 //! Stored inline, so that parameters stay `Copy`.
 
 use std::fmt;

@@ -1,4 +1,5 @@
 //! Names and stored form of the normalisations of text.
+//!
 //! `sketch` implements them; `docs/SIGNATURES.md` is normative.
 
 use std::fmt;
@@ -12,6 +13,7 @@ use crate::{Error, Result};
 
 /// The normalisation of a text's characters, applied before it is cut into shingles. White space is
 /// handled apart: see [`ParamsBuilder::keep_space`](crate::ParamsBuilder::keep_space).
+///
 /// `Display` and [`FromStr`] use `none`, `lower`, `nfc`, `case`, or `fold` followed by the names of
 /// its options, each after a comma.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

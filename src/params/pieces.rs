@@ -1,4 +1,5 @@
 //! The windows of a passage index: length and stride in words.
+//!
 //! `passages` cuts the text.
 
 use std::fmt;

@@ -1,4 +1,5 @@
 //! Presets: settings for a purpose, chosen by the recall of edited copies.
+//!
 //! The measurements are in `docs/TUNING.md`.
 
 use std::fmt;
@@ -13,6 +14,7 @@ use crate::{Error, Result};
 
 /// A named set of shingles, normalisation and threshold for one purpose, chosen by measurement on
 /// planted edits (`docs/TUNING.md`, "What finds edited copies").
+///
 /// `Display` and [`FromStr`] use the name in lower case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -1,4 +1,5 @@
 //! Names of the kinds of shingles and of the schemes.
+//!
 //! Defines spelling and ranges; `sketch` computes both.
 
 use std::fmt;

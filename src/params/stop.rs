@@ -1,4 +1,5 @@
 //! Stop lists in their stored form: one text with the words in byte order.
+//!
 //! `sketch` applies them.
 
 use crate::{Error, Result};

@@ -1,4 +1,5 @@
 //! The serialised form of the parameters, in the catalog's row and in the caller's own storage.
+//!
 //! The order of the fields is frozen. `Params` checks the values.
 
 use super::normalise::StoredNormalise;

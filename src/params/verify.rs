@@ -8,6 +8,7 @@ pub(crate) const ERRORS_BELOW: f64 = 3.0;
 impl Params {
     /// The search threshold to find pairs of at least `similarity` that are then verified exactly:
     /// three standard errors below `similarity`, but not below 0.
+    ///
     /// The estimates of nearly all pairs that reach `similarity` are above this threshold. A search
     /// also returns pairs below `similarity`; the exact comparison removes them
     /// ([`Snapshot::exact_matches`](crate::Snapshot::exact_matches)).

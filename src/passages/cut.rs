@@ -1,4 +1,5 @@
 //! Cuts a text into passages: windows of words with their positions, and the stored form of each.
+//!
 //! Pure: defines the internal keys and payloads; the index stores them.
 
 use std::fmt;

@@ -1,4 +1,5 @@
 //! Passage indexes, which find quotations: a layer on top of the engine.
+//!
 //! Maps a text to several documents of the engine, and their matches back to an answer.
 //! `docs/PASSAGES.md` has the design.
 
@@ -16,6 +17,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::{Batch, Error, Index, Key, Options, Outcome, Params, Result, Snapshot};
 
 /// An index of texts that finds quotations. Share it by reference or in an `Arc`.
+///
 /// It is an [`Index`] whose documents are the passages of the texts. A text is written as one
 /// batch, so that inserting, replacing and removing it are atomic. All promises of [`Index`] hold.
 #[derive(Debug)]

@@ -1,4 +1,5 @@
 //! Queries of a passage index: which texts quote a given text, where, and how much of it.
+//!
 //! Combines matches of passages into matches of texts. Read only.
 
 use std::collections::{BTreeMap, BTreeSet};

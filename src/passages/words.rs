@@ -1,5 +1,6 @@
 //! Finds the exact words of a query that occur in a stored text, where windows only locate them
 //! roughly.
+//!
 //! A row of a signature is the hash of one shingle. If the row is equal in two windows, both
 //! contain that shingle. So each row of a piece of the query is traced to the word at which its
 //! shingle ends.

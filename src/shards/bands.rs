@@ -5,6 +5,7 @@ use crate::{Error, Params, Result};
 use std::ops::Range;
 
 /// A row of the band join: a document is in the bucket (`band`, `band_key`).
+///
 /// 17 bytes for band numbers below 256, else 18. Documents that share a band are in the same
 /// bucket. The converse may fail by a hash collision: [`Verifier`](super::Verifier) checks it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,6 +21,7 @@ pub struct BandEntry {
 
 /// The rows of the band join for a batch of documents: per document, in order, one row per band of
 /// `bands`.
+///
 /// `signatures` are the concatenated bytes of the signatures ([`crate::Signature::as_bytes`]), and
 /// `documents` the caller's numbers for them. With a part of the bands per pass, the join takes
 /// several passes with a smaller shuffle each.
@@ -83,6 +85,7 @@ pub(super) fn count_of(params: &Params, signatures: &[u8]) -> Result<usize> {
 }
 
 /// The shard of a key: XXH3-64 of its bytes (seed 0) modulo `shards`.
+///
 /// The same on every machine and in every version, so that all versions of a document are in the
 /// same shard. Returns 0 if `shards` is 0.
 ///

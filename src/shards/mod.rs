@@ -1,4 +1,5 @@
 //! Pure functions of batches, by which a cluster of machines finds all pairs and clusters.
+//!
 //! An answer depends only on the parameters and on which documents are live, so it is the same, to
 //! the bit, for any number of shards. An engine that moves batches between machines (Spark, Ray, a
 //! shell script) does the rest: see `docs/SHARDS.md`.

@@ -1,4 +1,5 @@
 //! Connected components: in one call, or by rounds over partitions.
+//!
 //! The rounds are large-star and small-star (Kiveris and others, "Connected Components in MapReduce
 //! and Beyond", SoCC 2014). At the end every component is a star around its least node.
 
@@ -6,6 +7,7 @@ use std::collections::BTreeMap;
 
 /// The component of every node with an edge, as (node, least node of its component), in ascending
 /// order. Edges are undirected; loops are ignored.
+///
 /// Deterministic: the least node represents a component, in whatever order the edges come. The
 /// results of several batches can be combined by another call, so that partitions are reduced to
 /// star edges first. Costs n log n; memory: a copy of the edges and 8 bytes per node.
@@ -49,6 +51,7 @@ fn root(parents: &mut [usize], mut number: usize) -> usize {
 
 /// The first half of a round: connects every larger neighbour of a node to the least of the node
 /// and its neighbours.
+///
 /// Takes (node, neighbour) with *both* directions of every edge (`[(a, b), (b, a)]` for the edge of
 /// a and b). All neighbours of a node must be in the same call. Returns distinct edges (larger,
 /// smaller).
@@ -61,6 +64,7 @@ pub fn large_star<N: Ord + Clone>(neighbours: impl IntoIterator<Item = (N, N)>) 
 }
 
 /// The second half of a round: connects a node and its smaller neighbours to the least of them.
+///
 /// Takes edges (larger, smaller), as [`large_star`] returns them. All edges of a larger node must
 /// be in the same call. Returns distinct edges (larger, smaller). The rounds end when a round does
 /// not change the set of edges; [`are_stars`] checks the result.

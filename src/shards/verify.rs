@@ -9,6 +9,7 @@ use std::ops::Range;
 
 /// Finds the pairs among the documents of a bucket: they have enough equal rows and share no
 /// earlier band. So a pair is found exactly once, however many bands it shares.
+///
 /// Documents of a bucket need not share the band, because hashes can collide: this is checked, too.
 /// Pure and `Sync`.
 #[derive(Debug, Clone)]

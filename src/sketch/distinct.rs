@@ -1,4 +1,5 @@
 //! Turns window sums into distinct shingle hashes: repeats are dropped, or numbered for a bag.
+//!
 //! The order of the result is unspecified; a signature does not depend on it.
 
 use super::hash::{GOLDEN, finalise, finalise_all};

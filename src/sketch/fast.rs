@@ -1,5 +1,6 @@
 //! Fast Similarity Sketching (Dahlgaard, Knudsen and Thorup, FOCS 2017): computes the values of k
 //! rows from shingle hashes in expected time O(n + k log k).
+//!
 //! Frozen: see `docs/SIGNATURES.md`.
 
 use super::few;
@@ -40,6 +41,7 @@ const PICKED_FROM: usize = 24;
 /// Computes the value of each row, 48 bits each, into `slots`, one slot per row. `hashes` must not
 /// be empty; they should be distinct, because repeats cost time (but never change the result). They
 /// are not changed. `picked` is a buffer.
+///
 /// A slot holds round << 48 | value, so that a single comparison prefers the earlier round, and
 /// within a round the least value.
 #[inline(always)]

@@ -1,5 +1,6 @@
 //! Fast Similarity Sketching of few shingles in 128 rows: many rounds, whose later entries mostly
 //! fall into full rows.
+//!
 //! The result equals that of `fast`, which is the definition.
 
 use super::fast::{EMPTY, ROUNDS, VALUE, forced, rehash};

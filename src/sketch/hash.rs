@@ -1,4 +1,5 @@
 //! The hash of shingles. Frozen: all bits are part of the format.
+//!
 //! The normative text, with known answers, is `docs/SIGNATURES.md`.
 
 use std::cell::Cell;

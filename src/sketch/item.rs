@@ -1,4 +1,5 @@
 //! Items of sets: strings, bytes and integers.
+//!
 //! Items are hashed as bytes. This module defines the bytes of an integer.
 
 use super::simd::eights;
@@ -9,6 +10,7 @@ use std::fmt;
 
 /// An item of a set: made from `&str`, `String`, `&[u8]`, `Vec<u8>` and references to other byte
 /// strings, or from any integer.
+///
 /// Functions that take `impl Into<Item>` accept all of these. A string equals its bytes, and an
 /// integer equals its decimal digits: `1_u8`, `1_i64` and `"1"` are the same item.
 ///

@@ -1,5 +1,6 @@
 //! Lanes: the stored bits of a row. Lanes of 8 and 16 bits are hashes of the row's value; lanes of
 //! 32 and 64 bits hold the value itself (external schemes only).
+//!
 //! Frozen: see `docs/SIGNATURES.md`.
 
 use crate::format::bytes::index;

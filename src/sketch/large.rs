@@ -1,5 +1,6 @@
 //! Sketches large texts section by section, so that a section stays in the cache and memory is only
 //! needed for the shingle hashes.
+//!
 //! Cuts a text where the sections together have the same units and windows as the whole.
 
 use super::many::Many;

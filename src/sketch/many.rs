@@ -1,5 +1,6 @@
 //! Deduplicates very many hashes: they are partitioned by some of their bits, so that each part
 //! fits into the cache when its repeats are dropped.
+//!
 //! The order of the result is unspecified; a signature does not depend on it.
 
 /// Planned number of hashes per part, and the binary logarithms of the least and the greatest

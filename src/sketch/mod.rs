@@ -1,4 +1,5 @@
 //! Computes the signature of a text or set. `Sketcher` is the entry point.
+//!
 //! Pure: no I/O, no clock, and no state between calls except empty buffers.
 #![expect(
     clippy::inline_always,
@@ -129,6 +130,7 @@ impl Sketcher {
     /// The signature of a text and the variety of its shingles, which says whether the set of
     /// shingles is too small to tell such texts apart ([`Variety::is_too_small`]). Fails like
     /// [`Sketcher::text`].
+    ///
     /// Costs the same as [`Sketcher::text`], unless a third of the shingles are repeats: then the
     /// text is cut into shingles a second time.
     pub fn text_with_variety(&self, text: &str) -> Result<(Signature, Variety)> {

@@ -1,4 +1,5 @@
 //! A document with its signature and all its shingles, for exact comparison.
+//!
 //! Shingles are represented by their hashes.
 
 use super::Signature;
@@ -8,6 +9,7 @@ use std::fmt;
 /// A document with its signature and the set of its shingles, for exact comparison. Made by
 /// [`Sketcher::original_text`](crate::Sketcher::original_text) and
 /// [`Sketcher::original_items`](crate::Sketcher::original_items).
+///
 /// Shingles are stored as 64-bit hashes. For two documents with n distinct shingles in all, the
 /// probability that two of them collide is below n^2 / 2^65.
 #[derive(Clone, PartialEq, Eq)]

@@ -1,4 +1,5 @@
 //! Reusable buffers for sketching, one set per thread.
+//!
 //! Earlier contents of a buffer never affect a signature.
 
 use std::cell::Cell;

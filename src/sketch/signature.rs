@@ -1,4 +1,5 @@
 //! The signature of a document: opaque bytes, and the id of the parameters that made it.
+//!
 //! Independent of texts and files.
 
 use super::lane;
@@ -18,6 +19,7 @@ pub struct Signature {
 impl Signature {
     /// Makes a signature from row values that another program computed, such as datasketch's
     /// `hashvalues`, for indexes with [`Scheme::External`].
+    ///
     /// A value gives the same row as u32 and as u64. Lanes of 32 and 64 bits store whole values;
     /// lanes of 8 and 16 bits store hashes of them. `shingle_count` is stored with the signature;
     /// pass 0 if it is unknown.
@@ -76,6 +78,7 @@ impl Signature {
     }
 
     /// Restores a signature from the bytes of [`Signature::as_bytes`].
+    ///
     /// The bytes must have been made with `params`: this cannot be checked, and other bytes give
     /// wrong similarities. `shingle_count` is stored with the signature. Copies the bytes. Errors:
     /// `Invalid` unless there are [`Params::signature_bytes`] bytes.
@@ -123,6 +126,7 @@ impl Signature {
     }
 
     /// The signature of the union of both sets: the minimum of each row.
+    ///
     /// Exact if each row is the minimum of a hash over the set, as in MinHash; this cannot be
     /// checked. The shingle count of the union is unknown, so it is 0.
     ///

@@ -1,4 +1,5 @@
 //! Splits a text into units (words, tokens, characters or lines) and hashes them.
+//!
 //! Windows of units are made elsewhere (`hash`).
 
 use unicode_segmentation::UnicodeSegmentation;

@@ -1,4 +1,5 @@
 //! The variety of a text's shingles: whether its set of shingles is large enough to be meaningful.
+//!
 //! Pure counting of window sums.
 
 use crate::sketch::hash::finalise;
@@ -11,6 +12,7 @@ const OFTEN: usize = 5;
 
 /// The variety of a text's shingles, from
 /// [`Sketcher::text_with_variety`](crate::Sketcher::text_with_variety).
+///
 /// A set does not record how often a shingle occurs. Tables of digits, sequences of ACGT and "spam
 /// spam spam" contain nearly all shingles of their kind, so that any two such texts look like
 /// near-copies.

@@ -1,4 +1,5 @@
 //! Finds positions where a text can be cut so that its parts have the same words as the whole.
+//!
 //! Follows UAX #29 for ASCII spaces.
 
 /// Cuts a text into ASCII and other parts, before an ASCII space between two other ASCII

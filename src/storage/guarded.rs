@@ -1,4 +1,5 @@
 //! A storage that refuses changes once the lock of the handle is lost.
+//!
 //! Reads still work. Every create, rename, remove and open for writing checks the lock first,
 //! because the check is part of this type. After a shutdown the folder is released and all calls
 //! are refused.

@@ -1,4 +1,5 @@
 //! Files and folders, independent of their content.
+//!
 //! All file operations of the crate go through [`Storage`] and [`File`], so that tests can use a
 //! simulated disk. Composed operations ([`publish`], [`create_dirs`]) use these primitives only.
 

@@ -1,5 +1,6 @@
 //! A reader process beside a writer at full speed, with continuous flushes and merges: each answer
 //! equals the law at the change that it names.
+//!
 //! Change n is a function of n, so its number determines the expected documents.
 //! `NEARKIN_FOLLOW_SECONDS` is the duration (default 4). Prints the writer's speed alone and beside
 //! the reader, in turns, and the reader's counts:

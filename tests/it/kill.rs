@@ -1,5 +1,6 @@
 //! Kills the writer process at random moments: acknowledged changes survive, and no change is
 //! partial.
+//!
 //! The killed process runs two writers. Their operations are a function of the round, so the number
 //! of acknowledgements that the parent has read determines the expected documents: those
 //! operations, and at most one more per writer.

@@ -1,5 +1,6 @@
 //! Fault injection at system calls by strace: the process is killed at its n-th call of a kind, or
 //! that call fails.
+//!
 //! A first run without faults lists the calls on the index, by name and by their count in the
 //! thread. A case is one of these calls and a fault. `NEARKIN_SYSCALLS` is the number of cases to
 //! run, spread evenly, or `all`. The tests of the tool use this file, too.

@@ -1,4 +1,5 @@
 //! Import circles among modules, direct or indirect.
+//!
 //! A module is a file: an inline `mod` counts as a part of its file.
 
 use crate::layers::{is_test, outside_tests};

@@ -1,4 +1,5 @@
 //! A small scanner of Rust text: code without comments and strings, functions, and paths.
+//!
 //! It knows braces and literals, but no grammar.
 
 /// The text with comments, strings and characters replaced by spaces. Line breaks stay.

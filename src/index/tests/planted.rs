@@ -8,7 +8,7 @@ use crate::index::group::Mark;
 use crate::index::merge::RUN_DOCS_MAX;
 use crate::index::merge::draft::Draft;
 use crate::index::plan::Plan;
-use crate::index::read::state::LiveSegment;
+use crate::index::state::LiveSegment;
 use crate::storage::names::Ending;
 use crate::wal::{Records, Wal, WalIdentity};
 use std::ops::Range;

@@ -1,4 +1,5 @@
 //! The content of a simulated file: copy-on-write pages, which make crash images cheap.
+//!
 //! Independent of names, syncs and crashes.
 
 use crate::format::bytes::wide;

@@ -1,4 +1,5 @@
 //! Crash states: plans of what survives a power cut, and the resulting disks.
+//!
 //! A *unit* is an operation that no sync has made durable. A plan gives the fate of each unit, and
 //! for each file its length and the content of bytes that were never synced. The plans in order:
 //! nothing survives; everything; everything except names; names without bytes (empty, zeros,

@@ -1,4 +1,5 @@
 //! Actions of other processes under an open handle: move and remove folders, fork.
+//!
 //! Moving or removing a folder is durable immediately. A power cut that undoes it would leave a
 //! state that other runs test anyway.
 

@@ -1,4 +1,5 @@
 //! Implements the storage traits on the simulated state: handles, locks, counters.
+//!
 //! `state` changes files and names; this module checks permissions and injects faults.
 
 use super::content::{Content, at};

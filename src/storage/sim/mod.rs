@@ -1,6 +1,8 @@
 //! A simulated disk for tests: power cuts, kills and failing calls.
+//!
 //! [`Sim`] separates what programs see from what is durable, for bytes and for names, with a log of
 //! the operations in between. From these it makes the disks that a power cut could leave.
+//!
 //! Assumptions about the medium:
 //! - Synced bytes stay, whatever is written beside them; a sector of 512 bytes that was synced
 //!   holds, after an overwrite that was not, the old bytes or the new ones (powersafe overwrites).
@@ -9,6 +11,7 @@
 //! - A name is whole: it leads to the file of before, of after, or of any change in between.
 //! - A length that is set is set at once; one that grows by a write may stop on the way.
 //! - A rename never loses the file: its old name goes only where its new one came.
+//!
 //! Not assumed: an order of operations without a sync between them, lengths that match the bytes,
 //! or zeros in ranges that were never synced. The simulation may drop a write and keep a later one
 //! to the same sector, which is harsher than most disks.
@@ -45,6 +48,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A disk that can lose its power. Clones refer to the same disk.
+///
 /// All paths lie below the root `/`, which is also `.` and always exists.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sim {

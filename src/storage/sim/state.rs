@@ -1,4 +1,5 @@
 //! The state of the simulated disk: live state, durable state, and the operations in between.
+//!
 //! Files and names are separate: an [`Inode`] has bytes, [`Names`] map paths to inodes. Both have a
 //! live side, a durable side, and a log of the operations between the two.
 
