@@ -4,10 +4,10 @@
 //! `cargo bench --bench states -- load DIR DOCUMENTS` makes an index in DIR and measures it while
 //! loading, as loaded, after as long a wait as the load took, and compacted. `open DIR DOCUMENTS
 //! SECONDS [pread]` opens it and measures it at once and after SECONDS. `sweep DIR` finds all its
-//! pairs, twice, and compacts it. `edit DIR DOCUMENTS BYTES` loads documents with payloads, replaces
-//! half of them at random, compacts and verifies: bytes written and on disk, and the time of each.
-//! The limit of memory and the processors are the caller's: start
-//! the program that `cargo bench --no-run` names in a cgroup, or with `taskset -c 0`.
+//! pairs, twice, and compacts it. `edit DIR DOCUMENTS BYTES` loads documents with payloads,
+//! replaces half of them at random, compacts and verifies: bytes written and on disk, and the time
+//! of each. The limit of memory and the processors are the caller's: start the program that `cargo
+//! bench --no-run` names in a cgroup, or with `taskset -c 0`.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark may fail")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people prints")]
