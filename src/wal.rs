@@ -140,8 +140,9 @@ impl Wal {
         RECORDS_BEGIN.saturating_add(record_bytes.saturating_add(8)).next_power_of_two()
     }
 
-    /// Appends a record of this change, and returns the offset after it. The bytes are durable only after a sync of [`Wal::file`] that began
-    /// after this returned; before that, any of them may be.
+    /// Appends a record of this change, and returns the offset after it. The bytes are durable only
+    /// after a sync of [`Wal::file`] that began after this returned; before that, any of them may
+    /// be.
     pub(crate) fn append(
         &mut self,
         record: &mut RecordBuilder,

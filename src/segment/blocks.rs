@@ -4,9 +4,9 @@
 //! memory, once every block of a map was verified; until then, and without a map, reads that
 //! verify what they return and may fail.
 
-use super::block_check::{Fetch, VerifiedBlocks};
-use super::header_footer::read_header_and_footer;
+use super::header_footer::{Listed, read_header_and_footer};
 use super::read_mode::ReadMode;
+use super::verified_blocks::{Fetch, VerifiedBlocks};
 use crate::format::blocks::{BLOCK_BYTES, Footer, Section, Tail};
 use crate::format::bytes::{narrow, wide};
 use crate::format::header::FileHeader;
@@ -16,14 +16,6 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-
-/// What the catalog says of a block file, and `open` must find.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Listed {
-    pub(crate) number: u64,
-    pub(crate) length: u64,
-    pub(crate) tail_hash: u64,
-}
 
 pub(super) type Block = [u8; BLOCK_BYTES];
 

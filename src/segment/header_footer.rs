@@ -2,13 +2,20 @@
 //!
 //! Knows nothing of its body.
 
-use super::blocks::Listed;
 use crate::format::blocks::{Footer, Tail};
 use crate::format::bytes::{narrow, wide};
 use crate::format::header::FileHeader;
 use crate::storage::{File, OpenMode, Storage};
 use crate::{Error, Result};
 use std::path::Path;
+
+/// What the catalog says of a block file, and `open` must find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) number: u64,
+    pub(crate) length: u64,
+    pub(crate) tail_hash: u64,
+}
 
 /// Reads and checks footer, tail and header, in this order: the length proves the others.
 pub(super) fn read_header_and_footer(

@@ -20,16 +20,16 @@ mod rebind;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod verified_blocks;
 mod verify;
 mod walk;
 #[cfg(test)]
 mod write_tests;
 mod writer;
 
-pub(crate) use blocks::Listed;
 pub(crate) use builder::{Builder, Built};
 pub(crate) use dead::{Bits, Dead, Ranks, write_dead};
-pub(crate) use header_footer::describe;
+pub(crate) use header_footer::{Listed, describe};
 pub(crate) use look_up::{Entries, LOOK_UPS_TOGETHER, LookUp, Tables};
 pub use read_mode::ReadMode;
 pub(crate) use reader::Segment;

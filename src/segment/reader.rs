@@ -100,8 +100,8 @@ impl Segment {
         self.blocks.verified.has(block)
     }
 
-    /// Verifies all of the body now, so that no query has to. In `ReadMode::Pread`, where every read
-    /// verifies, does nothing.
+    /// Verifies all of the body now, so that no query has to. In `ReadMode::Pread`, where every
+    /// read verifies, does nothing.
     pub(crate) fn read_back(&self) -> Result<()> {
         self.blocks.read_back()
     }

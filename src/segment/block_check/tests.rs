@@ -1,4 +1,5 @@
 use super::super::tests::{MODES, Model, Place, must_tell, shape};
+use super::super::verified_blocks::VerifiedBlocks;
 use super::super::{Entries, LookUp, ReadMode, Segment, Tables};
 use super::*;
 use crate::ErrorKind;
