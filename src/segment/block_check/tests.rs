@@ -1,3 +1,5 @@
+//! Both faces of a segment find the same, damage is an error, and the warm-up brings nothing.
+
 use super::super::tests::{MODES, Model, Place, must_tell, shape};
 use super::super::verified_blocks::VerifiedBlocks;
 use super::super::{Entries, LookUp, ReadMode, Segment, Tables};
