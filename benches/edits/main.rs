@@ -3,7 +3,8 @@
 //! `cargo bench --bench edits` reads the corpora in the folder that `NEARKIN_DATA` names (default
 //! `../shared/data`), plants edits of 18 kinds, 300 of each, makes 600 documents that share a
 //! template or boilerplate, and writes the tables of `docs/TUNING.md`; then what is decided by the
-//! documents themselves (`cargo bench --bench edits -- exact`: only that).
+//! documents themselves (`cargo bench --bench edits -- exact`: only that; `-- settings`: only the
+//! tables before).
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 
@@ -65,9 +66,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut texts = clean_texts(&folder)?;
     // What is edited and what negatives are made of are not the same texts.
     let rest = texts.split_off(texts.len() - NEGATIVES);
-    let exactly = exact::tables(&texts, &negatives::documents(&rest))?;
-    write_tables("docs/TUNING.md", (BEGIN_EXACT, END_EXACT), &exactly)?;
-    if std::env::args().any(|argument| argument == "exact") {
+    let only = |part: &str| std::env::args().any(|argument| argument == part);
+    if !only("settings") {
+        let exactly = exact::tables(&texts, &negatives::documents(&rest))?;
+        write_tables("docs/TUNING.md", (BEGIN_EXACT, END_EXACT), &exactly)?;
+    }
+    if only("exact") {
         return Ok(());
     }
     let begin = |text: &String| text.split_whitespace().take(12).collect::<Vec<_>>().join(" ");
