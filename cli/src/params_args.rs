@@ -330,7 +330,7 @@ mod tests {
         assert_eq!((params.threshold(), params.shingles()), (0.5, Shingles::Chars(7)));
         let found = given.differences(&Params::for_threshold(0.5).build().unwrap());
         assert_eq!(found.len(), 2, "{found:?}");
-        assert!(found[0].starts_with("--shingles chars:7 was given"), "{found:?}");
+        assert!(found[0].starts_with("--shingles is chars:7"), "{found:?}");
     }
 
     #[test]

@@ -216,7 +216,8 @@ impl ParamsBuilder {
         self
     }
 
-    /// The seed of all hash functions. Default 0. Anyone who knows the seed can craft colliding texts.
+    /// The seed of all hash functions. Default 0. Anyone who knows the seed can craft texts that
+    /// collide.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;

@@ -186,7 +186,7 @@ impl Window {
         let held = self.begin..self.begin + wide(self.bytes.len());
         let end = at.saturating_add(count);
         if at < held.start || end > held.end {
-            // Of a section that is shorter than it is said to be the error is told as ever.
+            // If the section is shorter than its stated length, the read below returns the error.
             let rest = section.end().unwrap_or(end).saturating_sub(at);
             self.begin = at;
             fresh(segment, at, count.max(rest.min(wide(CHUNK_BYTES))), &mut self.bytes)?;

@@ -141,7 +141,7 @@ fn as_a_serial_replay(documents: u32) {
     let seconds = begun.elapsed().as_secs_f64();
     let count = f64::from(THREADS * documents);
     eprintln!("{THREADS} x {documents} near-copies: {:.0} decided a second", count / seconds);
-    // Of the decisions on one state at most one changed it; it comes last.
+    // At most one of the decisions on a state changed it; it comes last.
     asked.sort_by_key(|asked| (asked.admission.change, asked.has_written()));
     let serial_scratch = Scratch::new();
     let unsynced = options().durability(Durability::OsBuffer);

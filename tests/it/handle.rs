@@ -31,7 +31,7 @@ fn a_flush_moves_the_memtable_into_a_segment() {
 fn compacting_leaves_one_segment_without_dead_documents() {
     let scratch = Scratch::new();
     let index = scratch.create();
-    for round in 0..4 {
+    for round in 0..3 {
         for at in 0..10 {
             index.insert(format!("k{at}"), &run(round * 10 + at, 20)).unwrap();
             index.insert(format!("r{round}.{at}"), &run(at, 20)).unwrap();
@@ -41,11 +41,11 @@ fn compacting_leaves_one_segment_without_dead_documents() {
     index.remove("k0").unwrap();
     let model = Model::of(&index);
     let stats = index.stats().unwrap();
-    assert_eq!(stats.documents, 49);
+    assert_eq!(stats.documents, 39);
     assert!(stats.dead > 0 && stats.segments > 1, "{stats:?}");
     index.compact().unwrap();
     let stats = index.stats().unwrap();
-    assert_eq!((stats.documents, stats.dead, stats.segments), (49, 0, 1));
+    assert_eq!((stats.documents, stats.dead, stats.segments), (39, 0, 1));
     assert_eq!(Model::of(&index), model);
     assert_whole(&index);
     assert_eq!(std::fs::read_dir(scratch.dir().join("segments")).unwrap().count(), 1);
@@ -221,12 +221,13 @@ fn a_memtable_without_room_is_flushed_at_every_write_and_then_rests() {
     for maintenance in [Maintenance::Inline, Maintenance::Background] {
         let scratch = Scratch::new();
         let options = Options::default().maintenance(maintenance).memtable_bytes_max(0);
+        let options = options.merge_when_idle(false);
         let index = Index::create(scratch.dir(), &params(), options).unwrap();
         for at in 0..5 {
             index.insert(format!("k{at}"), &run(at, 10)).unwrap();
         }
         eventually(|| index.stats().unwrap().floor == 5);
-        assert_eq!(index.maintain().unwrap(), Maintained::Nothing);
+        eventually(|| index.maintain().unwrap() == Maintained::Nothing);
         let catalog = || std::fs::read(scratch.dir().join("catalog.redb")).unwrap();
         let before = catalog();
         assert_eq!(index.maintain().unwrap(), Maintained::Nothing);

@@ -140,6 +140,7 @@ fn admitted_by(together: usize, keep: Keep) -> Vec<Admission> {
     let sim = Sim::new();
     let mut options = options();
     (options.wal_bytes_min, options.wal_bytes_max) = (8 << 10, 16 << 10);
+    options.tier_segments_max = 1_000;
     let index = Index::create_on(disk(&sim), Path::new(DIR), &params(), options).expect("created");
     let mut state = 9_u64;
     let mut below = |bound: u64| {

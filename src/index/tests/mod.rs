@@ -1,7 +1,5 @@
-//! Tests that need to look inside: the model, abandoned compactions, admitting, damage, the
-//! fixture, group commit, copies, identity, idle merging, imports, expiry, payloads, the life of handles, the
-//! shared maintenance threads, rows of
-//! the crash table, what opening reads, whole rows, and schedules of threads.
+//! Unit tests of the engine that use its internals: the model, crash campaigns, damage, schedules of
+//! threads, and one module per feature.
 
 #[cfg(test)]
 mod abandoned;
