@@ -243,7 +243,7 @@ fn a_number_too_large_for_an_integer_is_named_with_its_line() {
     scratch.write("l", lines);
     let ran = scratch.run("add i --jsonl l").ends_with(0);
     ran.says(&["l line 2: bad line", "too large for an integer", "write it as a string"]);
-    scratch.write("deep", format!("{{\"id\":2,\"x\":{}}}\n", "[".repeat(200)));
+    scratch.write("deep", format!("{{\"id\":2,\"text\":{}}}\n", "[".repeat(200)));
     scratch.run("add i --jsonl deep").ends_with(2).says(&["deep line 1", "recursion limit"]);
 }
 

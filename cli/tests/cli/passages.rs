@@ -123,7 +123,7 @@ fn quoted_words_are_shown_from_both_sides() {
     // Without --show no words are printed, and an index of documents has none.
     assert!(!scratch.run("query i q.txt").ends_with(0).stdout.contains("GRINDS"));
     scratch.run("add d texts").ends_with(0);
-    scratch.run("query d q.txt --show").ends_with(2).says(&["of documents", "--for quotes"]);
+    scratch.run("query d q.txt --show").ends_with(2).says(&["holds documents", "--for quotes"]);
     scratch.run("query i q.txt --from law.jsonl").ends_with(2);
 }
 

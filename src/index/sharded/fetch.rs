@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// [`Reader`](crate::Reader). `docs/SHARDS.md` has the steps.
 ///
 /// ```
-/// # fn main() -> nearkin::Result<()> {
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir().unwrap();
 /// # let (lake, local) = (folder.path().join("lake"), folder.path().join("local"));
 /// # let scratch = folder.path().join("part");
