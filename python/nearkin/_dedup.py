@@ -39,6 +39,7 @@ def dedup(
     on: str | None = None,
     *,
     threshold: float | None = None,
+    contained: float | None = None,
     keep: Literal["first", "last", "longest"] = "first",
     against: Readable | str | Path | None = None,
     exact: bool = False,
@@ -60,7 +61,9 @@ def dedup(
     A ``pyarrow.RecordBatchReader`` gives a reader that decides while it is read, with one batch in
     memory; the first of similar rows is kept.
     ``params`` sets the comparison (default: three-word shingles, threshold 0.7); ``threshold``
-    overrides its threshold. ``against`` is an index or its path: rows similar to one of its
+    overrides its threshold. With ``contained`` (0 to 1), a row is dropped if it or a kept row
+    contains this share of the smaller one (``threshold`` then defaults to 0): this finds texts with
+    boilerplate added, and halves. ``against`` is an index or its path: rows similar to one of its
     documents are dropped too, and the index is not changed. ``exact=True`` compares shingles
     instead of estimates (not for ``against``: an index stores no texts).
 
@@ -76,21 +79,23 @@ def dedup(
     asked = _opened(against)
     if params is None:
         params = asked.params if asked is not None else Params()
-    least = params.threshold if threshold is None else threshold
     if _kind(data) == "arrow.Reader":
         if keep != "first" or exact or annotate or key is not None:
             raise ValueError(
                 "rows of a RecordBatchReader are decided on one by one: only keep='first', without"
                 " exact, annotate and key; read_all() makes a table of it"
             )
-        return cast(T, _streamed(data, on, params, least, asked, threads, progress, folder))
+        return cast(
+            T,
+            _streamed(data, on, params, threshold, contained, asked, threads, progress, folder),
+        )
     rows = _rows_of(data, on)
     if key is not None and _kind(data) not in _TABLES:
         raise TypeError("`key` names a column of a table; this has none")
     with tempfile.TemporaryDirectory(prefix="nearkin-", dir=folder) as scratch:
         place = str(Path(scratch) / "kept")
         told = decide_rows(
-            rows, params, place, least, keep, exact, asked, threads, progress
+            rows, params, place, threshold, contained, keep, exact, asked, threads, progress
         )
     if not annotate:
         return cast(T, _selected(data, told["kept"]))
@@ -108,7 +113,8 @@ def _streamed(
     reader: Any,
     on: str | None,
     params: Params,
-    threshold: float,
+    threshold: float | None,
+    contained: float | None,
     against: Readable | None,
     threads: int | None,
     progress: Any,
@@ -128,7 +134,7 @@ def _streamed(
     def batches() -> Iterator[Any]:
         with tempfile.TemporaryDirectory(prefix="nearkin-", dir=folder) as scratch:
             place = str(Path(scratch) / "kept")
-            sieve = _Sieve(params, place, threshold, against, threads)
+            sieve = _Sieve(params, place, threshold, contained, against, threads)
             try:
                 for batch in reader:
                     stays = pa.py_buffer(sieve.admit(batch.column(on)))

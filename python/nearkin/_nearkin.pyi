@@ -173,6 +173,8 @@ class Match:
     @property
     def standard_error(self) -> float: ...
     @property
+    def contained(self) -> float | None: ...
+    @property
     def equal_rows(self) -> int: ...
     @property
     def payload(self) -> bytes: ...
@@ -267,6 +269,7 @@ class Readable:
         document: _Document,
         *,
         threshold: float | None = None,
+        contained: float | None = None,
         limit: int | None = None,
         max_candidates: int | None = None,
     ) -> Answer: ...
@@ -275,6 +278,7 @@ class Readable:
         key: _Key,
         *,
         threshold: float | None = None,
+        contained: float | None = None,
         limit: int | None = None,
         max_candidates: int | None = None,
     ) -> Answer: ...
@@ -283,6 +287,7 @@ class Readable:
         keys: list[Any],
         *,
         threshold: float | None = None,
+        contained: float | None = None,
         limit: int | None = None,
         max_candidates: int | None = None,
     ) -> Answer: ...
@@ -291,6 +296,7 @@ class Readable:
         documents: _Documents,
         *,
         threshold: float | None = None,
+        contained: float | None = None,
         limit: int | None = None,
         max_candidates: int | None = None,
         payloads: bool = False,
@@ -304,8 +310,16 @@ class Readable:
         limit: int | None = None,
         max_candidates: int | None = None,
     ) -> PassageAnswer: ...
-    def pairs(self, threshold: float | None = None) -> Stream: ...
-    def clusters(self, threshold: float | None = None, *, progress: _Progress = None) -> Stream: ...
+    def pairs(
+        self, threshold: float | None = None, *, contained: float | None = None
+    ) -> Stream: ...
+    def clusters(
+        self,
+        threshold: float | None = None,
+        *,
+        contained: float | None = None,
+        progress: _Progress = None,
+    ) -> Stream: ...
 
 class Snapshot(Readable): ...
 
@@ -388,6 +402,7 @@ class Index(Readable):
         documents: _Documents,
         *,
         reject: float | None = None,
+        contained: float | None = None,
         relate: float | None = None,
         keep: _Keep = "first",
         payloads: _Column | None = None,
@@ -502,7 +517,8 @@ def decide_rows(
     documents: Any,
     params: Params,
     folder: str,
-    threshold: float,
+    threshold: float | None,
+    contained: float | None,
     keep: str,
     exact: bool,
     against: Readable | None,
@@ -515,7 +531,8 @@ class _Sieve:
         self,
         params: Params,
         folder: str,
-        threshold: float,
+        threshold: float | None,
+        contained: float | None,
         against: Readable | None,
         threads: int | None,
     ) -> None: ...

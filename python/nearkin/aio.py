@@ -83,10 +83,10 @@ class _Readable:
         table: _nearkin.Table = await self._call("query_many", documents, **how)
         return table
 
-    async def pairs(self, threshold: float | None = None) -> _nearkin.Table:
+    async def pairs(self, threshold: float | None = None, **how: Any) -> _nearkin.Table:
         """All pairs, in memory; for more than fit, iterate over ``sync.pairs()`` on a thread."""
         table: _nearkin.Table = await _run(
-            self._pool, lambda: self._sync.pairs(threshold).read_all()
+            self._pool, lambda: self._sync.pairs(threshold, **how).read_all()
         )
         return table
 

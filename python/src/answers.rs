@@ -72,6 +72,13 @@ impl Match {
         self.inner.standard_error
     }
 
+    /// Estimated share of the smaller document that the larger one contains; ``None`` unless the
+    /// query asked for containment.
+    #[getter]
+    fn contained(&self) -> Option<f64> {
+        self.inner.containment.map(|told| told.estimate)
+    }
+
     /// Number of equal rows of the two signatures; matches are ordered by it.
     #[getter]
     fn equal_rows(&self) -> u32 {

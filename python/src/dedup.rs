@@ -9,8 +9,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use nearkin::{
-    Admit, Decision, Dedup, Durability, ErrorKind, Index, Maintenance, Newcomer, Options, Original,
-    Params, Signature, Sketcher, Snapshot,
+    Admit, Alike, Decision, Dedup, Durability, ErrorKind, Index, Maintenance, Newcomer, Options,
+    Original, Params, Signature, Sketcher, Snapshot,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -21,7 +21,7 @@ use crate::documents::{Documents, Sketching};
 use crate::error::{engine, raise};
 use crate::parallel::in_parts;
 use crate::progress::report;
-use crate::queries::key_kind;
+use crate::queries::{alike, key_kind};
 use crate::readable::Readable;
 use crate::sieve::Sieve;
 use crate::signatures::{Flat, Signatures, SignaturesBuilder};
@@ -43,10 +43,12 @@ pub(crate) enum Fate {
 }
 
 /// The parameters of the index of kept rows.
-pub(crate) fn of_kept(params: &Params, threshold: f64, exact: bool) -> nearkin::Result<Params> {
-    if exact {
-        return Dedup::params(params, threshold);
+pub(crate) fn of_kept(params: &Params, alike: Alike, exact: bool) -> nearkin::Result<Params> {
+    // Containment is searched at low similarities, where the estimate has a large error.
+    if exact || alike.asks_for_containment() {
+        return Dedup::params(params, alike);
     }
+    let threshold = alike.similarity_needed();
     if (params.threshold() - threshold).abs() < f64::EPSILON {
         return Ok(params.clone());
     }
@@ -74,7 +76,7 @@ pub(crate) fn against_index(
     py: Python<'_>,
     snapshot: &Snapshot,
     signatures: &Signatures,
-    threshold: f64,
+    alike: Alike,
     threads: usize,
     fates: &mut [Fate],
 ) -> PyResult<()> {
@@ -95,7 +97,7 @@ pub(crate) fn against_index(
         let answers = engine(py, || {
             let ask = |range: Range<usize>| {
                 let part = asked.get(range).unwrap_or_default();
-                snapshot.queries(part).threshold(threshold).limit(1).run()
+                snapshot.queries(part).alike(alike).limit(1).run()
             };
             in_parts(threads, asked.len(), 128, ask).into_iter().collect::<Result<Vec<_>, _>>()
         })?;
@@ -140,7 +142,7 @@ pub(crate) struct Estimate<'a> {
     pub(crate) first_rank: usize,
     /// Maps a rank to a row.
     pub(crate) row_of: &'a dyn Fn(usize) -> usize,
-    pub(crate) threshold: f64,
+    pub(crate) alike: Alike,
 }
 
 impl Estimate<'_> {
@@ -151,7 +153,7 @@ impl Estimate<'_> {
         fates: &mut [Fate],
         done: Report<'_>,
     ) -> PyResult<()> {
-        let admit = Admit::at(self.threshold).limit(1);
+        let admit = Admit::at(self.alike).limit(1);
         for (number, some) in self.order.chunks(ROWS).enumerate() {
             let mut newcomers: Vec<(usize, [u8; 8], Signature)> = Vec::with_capacity(some.len());
             for (rank, row) in (self.first_rank + number * ROWS..).zip(some) {
@@ -226,7 +228,7 @@ fn not_empty(made: nearkin::Result<Original>) -> nearkin::Result<Option<Original
 struct Work<'a> {
     kept: &'a Index,
     order: &'a [usize],
-    threshold: f64,
+    alike: Alike,
     threads: usize,
     fates: &'a mut [Fate],
     done: Report<'a>,
@@ -238,8 +240,8 @@ impl Work<'_> {
         py: Python<'_>,
         make: &(dyn Fn(usize) -> nearkin::Result<Option<Original>> + Sync),
     ) -> PyResult<()> {
-        let Self { kept, order, threshold, threads, .. } = *self;
-        let mut dedup = engine(py, || Dedup::new(kept, threshold))?;
+        let Self { kept, order, alike, threads, .. } = *self;
+        let mut dedup = engine(py, || Dedup::new(kept, alike))?;
         for begin in (0..order.len()).step_by(ROWS) {
             let ranks = begin..order.len().min(begin + ROWS);
             let fates = &mut *self.fates;
@@ -338,7 +340,7 @@ fn decide_by_preference(
     exact: bool,
     mut done: Report<'_>,
 ) -> PyResult<Vec<Fate>> {
-    let Sieve { params, kept, against, threshold, threads } = *sieve;
+    let Sieve { params, kept, against, alike, threads } = *sieve;
     let sketcher = Sketcher::new(params);
     let how = Sketching { sketcher: &sketcher, threads };
     let mut builder = SignaturesBuilder::new(params, documents.len());
@@ -352,17 +354,16 @@ fn decide_by_preference(
     let order = preferred(keep, &signatures)?;
     let mut fates = vec![Fate::Kept; signatures.len()];
     if let Some(against) = against {
-        against_index(py, against, &signatures, threshold, threads, &mut fates)?;
+        against_index(py, against, &signatures, alike, threads, &mut fates)?;
     }
     if exact {
         let (order, fates, done) = (&*order, &mut *fates, &mut done);
-        let mut work = Work { kept, order, threshold, threads, fates, done };
+        let mut work = Work { kept, order, alike, threads, fates, done };
         decide_exactly(py, documents, &sketcher, &mut work)?;
     } else {
         let row_of = |rank: usize| order.get(rank).copied().unwrap_or(usize::MAX);
         let (signatures, order) = (&signatures, &*order);
-        let estimate =
-            Estimate { kept, signatures, order, first_rank: 0, row_of: &row_of, threshold };
+        let estimate = Estimate { kept, signatures, order, first_rank: 0, row_of: &row_of, alike };
         estimate.decide(py, &mut fates, done)?;
     }
     Ok(fates)
@@ -370,14 +371,16 @@ fn decide_by_preference(
 
 /// Decides the rows of a column; called by `nearkin.dedup`.
 #[pyfunction]
-#[pyo3(signature = (documents, params, folder, threshold, keep, exact, against, threads, progress))]
+#[pyo3(signature = (documents, params, folder, threshold, contained, keep, exact, against, threads,
+    progress))]
 #[expect(clippy::too_many_arguments, reason = "called from one place, by position")]
 fn decide_rows<'py>(
     py: Python<'py>,
     documents: &Bound<'py, PyAny>,
     params: &Bound<'py, crate::params::Params>,
     folder: PathBuf,
-    threshold: f64,
+    threshold: Option<f64>,
+    contained: Option<f64>,
     keep: &str,
     exact: bool,
     against: Option<&Bound<'py, Readable>>,
@@ -385,7 +388,8 @@ fn decide_rows<'py>(
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Table> {
     let given = params.get().inner.clone();
-    let params = engine(py, || of_kept(&given, threshold, exact))?;
+    let alike = alike(given.threshold(), threshold, contained);
+    let params = engine(py, || of_kept(&given, alike, exact))?;
     let documents = Documents::new(documents, &params)?;
     let threads = crate::parallel::threads(threads);
     let keys = against.map_or(KeyType::Text, |against| against.get().keys);
@@ -395,7 +399,7 @@ fn decide_rows<'py>(
     let mut done = |done: usize| report(py, callback.as_ref(), done as u64, rows as u64);
     let kept = engine(py, || kept_index(&folder, &params))?;
     let against = snapshot.as_ref();
-    let sieve = Sieve { params: &params, kept: &kept, against, threshold, threads };
+    let sieve = Sieve { params: &params, kept: &kept, against, alike, threads };
     let fates = if keep == "first" && !exact {
         sieve.decide(py, &documents, 0, &mut done)?
     } else {

@@ -228,17 +228,20 @@ impl Index {
     ///
     /// A :class:`Table` with a row for each: key, decision, of_key, similarity. ``admitted``: it is
     /// stored, ``of_key`` is the most similar document of at least ``relate``, if there is one.
-    /// ``rejected``: ``of_key`` is the most similar one, of at least ``reject``. ``replaced``: with
+    /// ``rejected``: ``of_key`` is the most similar one, of at least ``reject``, or of which the
+    /// larger one contains so much of the smaller one: the table then has a column ``contained``,
+    /// and ``reject`` is 0 unless it is given. ``replaced``: with
     /// ``keep="newest"`` or ``"longest"`` it took the place of its duplicates, ``of_key`` is the
     /// most similar of them. ``empty``: there is nothing to compare, nothing was written.
-    #[pyo3(signature = (keys, documents, *, reject=None, relate=None, keep="first",
-        payloads=None, times=None, progress=None, threads=None))]
+    #[pyo3(signature = (keys, documents, *, reject=None, contained=None, relate=None,
+        keep="first", payloads=None, times=None, progress=None, threads=None))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
     fn admit<'py>(
         slf: &Bound<'py, Self>,
         keys: &Bound<'py, PyAny>,
         documents: &Bound<'py, PyAny>,
         reject: Option<f64>,
+        contained: Option<f64>,
         relate: Option<f64>,
         keep: &str,
         payloads: Option<Bound<'py, PyAny>>,
@@ -248,7 +251,7 @@ impl Index {
     ) -> PyResult<crate::table::Table> {
         let (py, base) = (slf.py(), slf.as_super().get());
         let columns = Columns::new(base, py, keys, documents, payloads, times)?;
-        let reject = reject.unwrap_or(base.params.threshold());
+        let reject = crate::queries::alike(base.params.threshold(), reject, contained);
         let admitting = Admitting::new(reject, relate, keep)?;
         let callback = crate::progress::callback(py, progress, "admit")?;
         let threads = crate::parallel::threads(threads.or(base.threads));

@@ -1,6 +1,6 @@
 //! Queries: keyword arguments, and queries of a whole column.
 
-use nearkin::{Signature, Snapshot};
+use nearkin::{Alike, Signature, Snapshot};
 use pyo3::prelude::*;
 
 use crate::answers::{KeyType, not_utf8};
@@ -11,10 +11,20 @@ use crate::parallel::in_parts;
 use crate::readable::Readable;
 use crate::table::Table;
 
+/// The condition for two documents to match: `threshold` (default: `own`), or with `contained` that
+/// and `threshold` (default: 0).
+pub(crate) fn alike(own: f64, threshold: Option<f64>, contained: Option<f64>) -> Alike {
+    match contained {
+        Some(contained) => Alike::contained(contained).and_similar(threshold.unwrap_or(0.0)),
+        None => Alike::similar(threshold.unwrap_or(own)),
+    }
+}
+
 /// Keyword arguments of a query.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asking {
     pub(crate) threshold: Option<f64>,
+    pub(crate) contained: Option<f64>,
     pub(crate) limit: Option<usize>,
     pub(crate) max_candidates: Option<usize>,
 }
@@ -23,6 +33,9 @@ impl Asking {
     pub(crate) fn of<'a>(&self, mut query: nearkin::Query<'a>) -> nearkin::Query<'a> {
         if let Some(threshold) = self.threshold {
             query = query.threshold(threshold);
+        }
+        if let Some(contained) = self.contained {
+            query = query.contained(contained);
         }
         if let Some(limit) = self.limit {
             query = query.limit(limit);
@@ -36,6 +49,9 @@ impl Asking {
     fn of_many<'a>(&self, mut queries: nearkin::Queries<'a>) -> nearkin::Queries<'a> {
         if let Some(threshold) = self.threshold {
             queries = queries.threshold(threshold);
+        }
+        if let Some(contained) = self.contained {
+            queries = queries.contained(contained);
         }
         if let Some(limit) = self.limit {
             queries = queries.limit(limit);
@@ -73,7 +89,8 @@ impl Sink for Numbered {
 /// Signatures that a thread queries at a time.
 const TOGETHER: usize = 256;
 
-/// Queries by a column: a table of (row, key, similarity).
+/// Queries by a column: a table of (row, key, similarity), with `contained` and the payload if they
+/// were asked for.
 pub(crate) fn query_many<'py>(
     py: Python<'py>,
     readable: &Readable,
@@ -88,6 +105,9 @@ pub(crate) fn query_many<'py>(
         Field::new("key", key_kind(readable.keys)),
         Field::new("similarity", Kind::Float),
     ];
+    if asking.contained.is_some() {
+        fields.push(Field::new("contained", Kind::Float));
+    }
     if payloads {
         fields.push(Field::new("payload", Kind::Bytes));
     }
@@ -115,7 +135,7 @@ pub(crate) fn query_many<'py>(
             let mut builder = Builder::new(&fields);
             for (row, answer) in numbers.iter().zip(answers.into_iter().flatten()) {
                 for found in answer.matches {
-                    push(&mut builder, readable.keys, *row, &found, payloads)?;
+                    push(&mut builder, readable.keys, *row, &found)?;
                 }
             }
             Ok(builder.finish())
@@ -132,7 +152,6 @@ fn push(
     keys: KeyType,
     row: usize,
     found: &nearkin::Match,
-    payloads: bool,
 ) -> Result<(), Vec<u8>> {
     if keys == KeyType::Text && str::from_utf8(&found.key).is_err() {
         return Err(found.key.clone());
@@ -141,8 +160,11 @@ fn push(
         rows.integer(i64::try_from(row).ok());
         keys.bytes(Some(&found.key));
         similarities.float(Some(found.similarity));
-        if let (true, [stored]) = (payloads, rest) {
-            stored.bytes(Some(&found.payload));
+        for column in rest {
+            match column.field.kind {
+                Kind::Float => column.float(found.containment.map(|told| told.estimate)),
+                _ => column.bytes(Some(&found.payload)),
+            }
         }
     }
     builder.row_ended();

@@ -11,7 +11,7 @@ use crate::documents::Documents;
 use crate::error::{engine, from_engine_by_key, raise, unlocked};
 use crate::keys::key_bytes;
 use crate::params::Params;
-use crate::queries::{Asking, query_many};
+use crate::queries::{Asking, alike, query_many};
 use crate::reader::ReaderState;
 use crate::signatures::Signature;
 use crate::sketcher::{Sketcher, one_document};
@@ -220,17 +220,21 @@ impl Readable {
     }
 
     /// What is like this text (or set of items, or :class:`Signature`)? Matches of at least
-    /// ``threshold`` (default: that of the index), most similar first, at most ``limit``.
-    #[pyo3(signature = (document, *, threshold=None, limit=None, max_candidates=None))]
+    /// ``threshold`` (default: that of the index), most similar first, at most ``limit``. With
+    /// ``contained`` (0 to 1) those of which the larger one contains so much of the smaller one;
+    /// ``threshold`` is then 0 unless it is given.
+    #[pyo3(signature = (document, *, threshold=None, contained=None, limit=None,
+        max_candidates=None))]
     fn query(
         &self,
         py: Python<'_>,
         document: &Bound<'_, PyAny>,
         threshold: Option<f64>,
+        contained: Option<f64>,
         limit: Option<usize>,
         max_candidates: Option<usize>,
     ) -> PyResult<Answer> {
-        let asking = Asking { threshold, limit, max_candidates };
+        let asking = Asking { threshold, contained, limit, max_candidates };
         let signature = self.sketched(py, document)?;
         let snapshot = self.snapshot_now(py)?;
         let answer = engine(py, || asking.of(snapshot.query(&signature)).run())?;
@@ -238,16 +242,18 @@ impl Readable {
     }
 
     /// What is like the stored document with this key? It does not find itself.
-    #[pyo3(signature = (key, *, threshold=None, limit=None, max_candidates=None))]
+    #[pyo3(signature = (key, *, threshold=None, contained=None, limit=None,
+        max_candidates=None))]
     fn query_key(
         &self,
         py: Python<'_>,
         key: &Bound<'_, PyAny>,
         threshold: Option<f64>,
+        contained: Option<f64>,
         limit: Option<usize>,
         max_candidates: Option<usize>,
     ) -> PyResult<Answer> {
-        let asking = Asking { threshold, limit, max_candidates };
+        let asking = Asking { threshold, contained, limit, max_candidates };
         let (key, snapshot) = (key_bytes(key)?, self.snapshot_now(py)?);
         let answer = unlocked(py, || asking.of(snapshot.query_key(&key)).run())?;
         let answer = answer.map_err(|error| from_engine_by_key(py, &error))?;
@@ -256,16 +262,18 @@ impl Readable {
 
     /// What is like any of the stored documents with these keys? Each match counts with the most
     /// similar of them; none of them is found.
-    #[pyo3(signature = (keys, *, threshold=None, limit=None, max_candidates=None))]
+    #[pyo3(signature = (keys, *, threshold=None, contained=None, limit=None,
+        max_candidates=None))]
     fn query_keys(
         &self,
         py: Python<'_>,
         keys: Vec<Bound<'_, PyAny>>,
         threshold: Option<f64>,
+        contained: Option<f64>,
         limit: Option<usize>,
         max_candidates: Option<usize>,
     ) -> PyResult<Answer> {
-        let asking = Asking { threshold, limit, max_candidates };
+        let asking = Asking { threshold, contained, limit, max_candidates };
         let keys = keys.iter().map(key_bytes).collect::<PyResult<Vec<_>>>()?;
         let snapshot = self.snapshot_now(py)?;
         let answer = unlocked(py, || asking.of(snapshot.query_keys(&keys)).run())?;
@@ -274,21 +282,23 @@ impl Readable {
     }
 
     /// What is like each document of a column? A :class:`Table` with a row for each match: the
-    /// number of the document, the key, the similarity, and with ``payloads`` the payload.
-    #[pyo3(signature = (documents, *, threshold=None, limit=None, max_candidates=None,
-        payloads=false, threads=None))]
+    /// number of the document, the key, the similarity, where it is asked for what is contained,
+    /// and with ``payloads`` the payload.
+    #[pyo3(signature = (documents, *, threshold=None, contained=None, limit=None,
+        max_candidates=None, payloads=false, threads=None))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
     fn query_many<'py>(
         &self,
         py: Python<'py>,
         documents: &Bound<'py, PyAny>,
         threshold: Option<f64>,
+        contained: Option<f64>,
         limit: Option<usize>,
         max_candidates: Option<usize>,
         payloads: bool,
         threads: Option<usize>,
     ) -> PyResult<Table> {
-        let asking = Asking { threshold, limit, max_candidates };
+        let asking = Asking { threshold, contained, limit, max_candidates };
         let documents = Documents::new(documents, &self.params)?;
         let snapshot = self.snapshot_now(py)?;
         let threads = crate::parallel::threads(threads.or(self.threads));
@@ -311,32 +321,40 @@ impl Readable {
         crate::quotations::ask(py, &view, text, self.keys, threshold, limit, max_candidates)
     }
 
-    /// All pairs of documents of at least this similarity (default: that of the index): a
-    /// :class:`Stream` of the columns a, b, similarity.
-    #[pyo3(signature = (threshold=None))]
-    fn pairs(&self, py: Python<'_>, threshold: Option<f64>) -> PyResult<Stream> {
+    /// All pairs of documents of at least this similarity (default: that of the index), or of
+    /// which the larger one contains so much of the smaller one: a :class:`Stream` of the columns
+    /// a, b, similarity, and with ``contained`` that.
+    #[pyo3(signature = (threshold=None, *, contained=None))]
+    fn pairs(
+        &self,
+        py: Python<'_>,
+        threshold: Option<f64>,
+        contained: Option<f64>,
+    ) -> PyResult<Stream> {
         self.check_of_documents(py)?;
         let snapshot = self.snapshot_now(py)?;
-        let threshold = threshold.unwrap_or(self.params.threshold());
-        let pairs = engine(py, || snapshot.pairs(threshold))?;
-        Ok(Stream::new(Box::new(PairsSource::new(pairs, self.keys))))
+        let alike = alike(self.params.threshold(), threshold, contained);
+        let pairs = engine(py, || snapshot.pairs(alike))?;
+        let is_contained = contained.is_some();
+        Ok(Stream::new(Box::new(PairsSource::new(pairs, self.keys, is_contained))))
     }
 
-    /// The clusters that pairs of at least this similarity connect: a :class:`Stream` with a row
-    /// for each member: cluster, key, size of the cluster, time.
-    #[pyo3(signature = (threshold=None, *, progress=None))]
+    /// The clusters that pairs of at least this similarity (or with so much ``contained``) connect:
+    /// a :class:`Stream` with a row for each member: cluster, key, size of the cluster, time.
+    #[pyo3(signature = (threshold=None, *, contained=None, progress=None))]
     fn clusters(
         &self,
         py: Python<'_>,
         threshold: Option<f64>,
+        contained: Option<f64>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Stream> {
         self.check_of_documents(py)?;
         let snapshot = self.snapshot_now(py)?;
-        let threshold = threshold.unwrap_or(self.params.threshold());
+        let alike = alike(self.params.threshold(), threshold, contained);
         let callback = crate::progress::callback(py, progress, "clusters")?;
         let clusters = crate::progress::run(py, callback.as_ref(), |tick| {
-            snapshot.clusters_with(threshold, tick)
+            snapshot.clusters_with(alike, tick)
         })?;
         Ok(Stream::new(Box::new(ClustersSource::new(clusters, self.keys))))
     }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use nearkin::{Index, Params, Sketcher, Snapshot};
+use nearkin::{Alike, Index, Params, Sketcher, Snapshot};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -20,7 +20,7 @@ pub(crate) struct Sieve<'a> {
     pub(crate) params: &'a Params,
     pub(crate) kept: &'a Index,
     pub(crate) against: Option<&'a Snapshot>,
-    pub(crate) threshold: f64,
+    pub(crate) alike: Alike,
     pub(crate) threads: usize,
 }
 
@@ -45,7 +45,7 @@ impl Sieve<'_> {
             let signatures = builder.finish();
             let (begin, mut some) = (rows.start, vec![Fate::Kept; rows.len()]);
             if let Some(against) = self.against {
-                against_index(py, against, &signatures, self.threshold, self.threads, &mut some)?;
+                against_index(py, against, &signatures, self.alike, self.threads, &mut some)?;
             }
             let order: Vec<usize> = (0..rows.len()).collect();
             let estimate = Estimate {
@@ -55,7 +55,7 @@ impl Sieve<'_> {
                 first_rank: first + begin,
                 // Ranks are row numbers.
                 row_of: &|rank| rank,
-                threshold: self.threshold,
+                alike: self.alike,
             };
             estimate.decide(py, &mut some, &mut |decided| done(begin + decided))?;
             fates.append(&mut some);
@@ -76,7 +76,7 @@ struct Open {
 pub(crate) struct RowSieve {
     params: Params,
     against: Option<Snapshot>,
-    threshold: f64,
+    alike: Alike,
     threads: usize,
     process: u32,
     open: Mutex<Option<Open>>,
@@ -94,22 +94,24 @@ impl Drop for RowSieve {
 #[pymethods]
 impl RowSieve {
     #[new]
-    #[pyo3(signature = (params, folder, threshold, against, threads))]
+    #[pyo3(signature = (params, folder, threshold, contained, against, threads))]
     fn new(
         py: Python<'_>,
         params: &Bound<'_, crate::params::Params>,
         folder: PathBuf,
-        threshold: f64,
+        threshold: Option<f64>,
+        contained: Option<f64>,
         against: Option<&Bound<'_, Readable>>,
         threads: Option<usize>,
     ) -> PyResult<Self> {
         let params = params.get().inner.clone();
-        let params = engine(py, || of_kept(&params, threshold, false))?;
+        let alike = crate::queries::alike(params.threshold(), threshold, contained);
+        let params = engine(py, || of_kept(&params, alike, false))?;
         let against = against.map(|against| against.get().snapshot_now(py)).transpose()?;
         let kept = engine(py, || kept_index(&folder, &params))?;
         let open = Mutex::new(Some(Open { kept, rows: 0 }));
         let (threads, process) = (crate::parallel::threads(threads), std::process::id());
-        Ok(Self { params, against, threshold, threads, process, open })
+        Ok(Self { params, against, alike, threads, process, open })
     }
 
     /// Decides on the next rows: for each a byte, 1 if it stays.
@@ -128,7 +130,7 @@ impl RowSieve {
             params: &self.params,
             kept: &open.kept,
             against: self.against.as_ref(),
-            threshold: self.threshold,
+            alike: self.alike,
             threads: self.threads,
         };
         let fates = sieve.decide(py, &documents, open.rows, |_| py.check_signals())?;

@@ -27,28 +27,38 @@ fn shown(keys: KeyType, key: &[u8]) -> Result<Option<&[u8]>, Failed> {
 pub(crate) struct PairsSource {
     pairs: Pairs,
     keys: KeyType,
+    /// Whether there is a column of what is contained.
+    is_contained: bool,
 }
 
 impl PairsSource {
-    pub(crate) fn new(pairs: Pairs, keys: KeyType) -> Self {
-        Self { pairs, keys }
+    pub(crate) fn new(pairs: Pairs, keys: KeyType, is_contained: bool) -> Self {
+        Self { pairs, keys, is_contained }
     }
 }
 
 impl Source for PairsSource {
     fn fields(&self) -> Vec<Field> {
         let kind = key_kind(self.keys);
-        vec![Field::new("a", kind), Field::new("b", kind), Field::new("similarity", Kind::Float)]
+        let mut fields = vec![Field::new("a", kind), Field::new("b", kind)];
+        fields.push(Field::new("similarity", Kind::Float));
+        if self.is_contained {
+            fields.push(Field::new("contained", Kind::Float));
+        }
+        fields
     }
 
     fn next(&mut self) -> Result<Option<Batch>, Failed> {
         let mut builder = Builder::new(&self.fields());
         for pair in self.pairs.by_ref().take(ROWS) {
             let pair = pair?;
-            if let [a, b, similarity] = builder.columns.as_mut_slice() {
+            if let [a, b, similarity, rest @ ..] = builder.columns.as_mut_slice() {
                 a.bytes(shown(self.keys, &pair.a)?);
                 b.bytes(shown(self.keys, &pair.b)?);
                 similarity.float(Some(pair.similarity));
+                for contained in rest {
+                    contained.float(pair.containment.map(|told| told.estimate));
+                }
             }
             builder.row_ended();
         }

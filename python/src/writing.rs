@@ -3,7 +3,7 @@
 use std::mem::take;
 
 use nearkin::{
-    Admission, Admit, Batch, Decision, Document, Edit, Keep, Newcomer, Outcome, Signature,
+    Admission, Admit, Alike, Batch, Decision, Document, Edit, Keep, Newcomer, Outcome, Signature,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -224,10 +224,12 @@ pub(crate) fn remove<'py>(
 /// On what terms documents are admitted.
 pub(crate) struct Admitting {
     admit: Admit,
+    /// Whether there is a column of what is contained.
+    is_contained: bool,
 }
 
 impl Admitting {
-    pub(crate) fn new(reject: f64, relate: Option<f64>, keep: &str) -> PyResult<Self> {
+    pub(crate) fn new(reject: Alike, relate: Option<f64>, keep: &str) -> PyResult<Self> {
         let keep = match keep {
             "first" => Keep::First,
             "newest" => Keep::Newest,
@@ -242,7 +244,7 @@ impl Admitting {
         if let Some(relate) = relate {
             admit = admit.relate(relate);
         }
-        Ok(Self { admit })
+        Ok(Self { admit, is_contained: reject.asks_for_containment() })
     }
 }
 
@@ -258,12 +260,15 @@ pub(crate) fn admit(
     let index = readable.writer(py)?;
     let how = Sketching { sketcher: &readable.sketcher, threads };
     let kind = key_kind(readable.keys);
-    let fields = [
+    let mut fields = vec![
         Field::new("key", kind),
         Field::new("decision", Kind::Text),
         Field::nullable("of_key", kind),
         Field::nullable("similarity", Kind::Float),
     ];
+    if admitting.is_contained {
+        fields.push(Field::nullable("contained", Kind::Float));
+    }
     let mut builder = Builder::new(&fields);
     let (count, times) = (columns.documents.len(), columns.times.as_deref());
     columns.documents.sketch::<Vec<Option<Signature>>>(py, how, |rows, parts| {
@@ -324,11 +329,14 @@ fn push_decision(
     if let Some(other) = other {
         key_type.check(py, &other.key)?;
     }
-    if let [keys, decisions, others, similarities] = builder.columns.as_mut_slice() {
+    if let [keys, decisions, others, similarities, rest @ ..] = builder.columns.as_mut_slice() {
         keys.bytes(Some(key));
         decisions.bytes(Some(decision.as_bytes()));
         others.bytes(other.map(|other| other.key.as_slice()));
         similarities.float(other.map(|other| other.similarity));
+        for contained in rest {
+            contained.float(other.and_then(|other| other.containment).map(|told| told.estimate));
+        }
     }
     builder.row_ended();
     Ok(())

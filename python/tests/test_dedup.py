@@ -276,3 +276,32 @@ def test_sets():
     params = nk.Params(shingles="items")
     for exact in (False, True):
         assert nk.dedup(sets, params=params, exact=exact) == [sets[0], sets[2]]
+
+
+def contained_texts():
+    """A text, the same with as much boilerplate around it, its first half, and another text."""
+    text = made_text(1)
+    words = text.split()
+    boilerplate = " ".join(f"notice{n}" for n in range(len(words) // 2))
+    half = " ".join(words[: len(words) // 2])
+    return [f"{boilerplate} {text} {boilerplate}", text, made_text(2), half]
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_what_is_contained_in_a_row_that_stays_is_dropped(exact):
+    texts = contained_texts()
+    params = nk.Params(0.7, hashes=256)
+    assert nk.dedup(texts, params=params, exact=exact) == texts
+    kept = nk.dedup(texts, contained=0.8, params=params, exact=exact)
+    assert texts[1] not in kept and texts[0] in kept and texts[2] in kept
+    # A similarity that is asked for, too, counts.
+    assert nk.dedup(texts, contained=0.8, threshold=0.9, params=params, exact=exact) == texts
+    with pytest.raises(nk.InvalidError, match="contained must be from 0 to 1"):
+        nk.dedup(texts, contained=80, params=params, exact=exact)
+
+
+def test_a_stream_drops_what_is_contained():
+    texts = contained_texts()
+    reader = pa.table({"text": texts}).to_reader()
+    kept = nk.dedup(reader, on="text", contained=0.8).read_all()["text"].to_pylist()
+    assert texts[1] not in kept and texts[0] in kept and texts[2] in kept
