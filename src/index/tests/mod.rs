@@ -1,5 +1,5 @@
-//! Unit tests of the engine that use its internals: the model, crash campaigns, damage, schedules of
-//! threads, and one module per feature.
+//! Unit tests of the engine that use its internals: the model, crash campaigns, damage, schedules
+//! of threads, and one module per feature.
 
 #[cfg(test)]
 mod abandoned;
