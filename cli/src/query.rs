@@ -227,7 +227,7 @@ fn print_one<'i>(
     if answer.matches.is_empty() {
         match context.likeness.contained {
             Some(contained) => {
-                output::note(format!("no document with containment {contained} or more"))
+                output::note(format!("no document with containment {contained} or more"));
             }
             None => {
                 output::note(format!("no document of similarity {} or more", context.threshold()));

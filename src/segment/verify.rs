@@ -165,15 +165,15 @@ fn documents(segment: &Segment, watch: &mut Watch<'_>) -> Result<bool> {
 /// The documents between two start bases.
 #[derive(Default)]
 struct Documents {
-    /// Where they begin in their section, and where the last ends.
+    /// Start offsets of the documents in their section, and the end of the last one.
     starts: Vec<u64>,
     bytes: Vec<u8>,
     bases: Window,
     offsets: Window,
-    documents: Window,
+    entries: Window,
 }
 
-/// What was read of a section that is gone through from its begin to its end: much at once.
+/// A read-ahead buffer for a section that is read sequentially.
 #[derive(Default)]
 struct Window {
     begin: u64,
@@ -181,7 +181,7 @@ struct Window {
 }
 
 impl Window {
-    /// Checked bytes of a section, from the disk.
+    /// Reads bytes of a section from the disk and verifies them.
     fn read(&mut self, segment: &Segment, section: &Section, at: u64, count: u64) -> Result<&[u8]> {
         let held = self.begin..self.begin + wide(self.bytes.len());
         let end = at.saturating_add(count);
@@ -227,7 +227,7 @@ impl Documents {
             }
         }
         let begin = documents.offset.saturating_add(base);
-        let bytes = self.documents.read(segment, documents, begin, end - base)?;
+        let bytes = self.entries.read(segment, documents, begin, end - base)?;
         self.bytes.extend_from_slice(bytes);
         self.check_keys(segment)
     }

@@ -1,6 +1,8 @@
 //! Writes a shell script that removes copies, or replaces them by hard links. The tool never runs
 //! it.
 
+#![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
+
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read as _, Write};
 use std::path::Path;
@@ -25,8 +27,8 @@ pub(super) fn check(path: &Path) -> Result<(), Failure> {
             Err(Failure::reading(path, &error))
         }
         _ => Err(Failure::new(
-            format!("{} is there, and no script of `nearkin dups`", path.display()),
-            "name another file for --script, or remove that one",
+            format!("{} exists and was not written by `nearkin dups`", path.display()),
+            "choose another file for --script, or remove this one",
         )),
     }
 }

@@ -149,7 +149,7 @@ fn the_script_replaces_no_file_but_another_script() {
         let before = fs::read(scratch.path(name)).unwrap();
         let mut command = scratch.command(&["dups", "d", "--script", name]);
         let ran = Ran::new(command.output().unwrap()).ends_with(2);
-        ran.says(&["is there, and no script of `nearkin dups`", "name another file"]);
+        ran.says(&["exists and was not written by `nearkin dups`", "choose another file"]);
         assert_eq!(fs::read(scratch.path(name)).unwrap(), before);
     }
     for _ in 0..2 {
