@@ -24,7 +24,7 @@ const CLOCK_TIME_MAX: Option<Duration> =
 
 /// All that parsers may allocate at the same time, and one that is alone: half of what a command
 /// may take.
-const MEMORY_MAX: u64 = 128 << 20;
+const MEMORY_MAX: u64 = 112 << 20;
 
 /// Memory limit of a parser of a small file.
 const MEMORY_OF_SMALL: u64 = 8 << 20;

@@ -81,7 +81,7 @@ fn a_parser_that_waits_for_itself_ends() {
 #[test]
 fn a_parser_gets_so_much_memory_and_no_more() {
     let read = within(&mut request("allocate", MEMORY_MAX, SECONDS), None);
-    assert!(why(read).contains("needs more than 128 MiB of memory"));
+    assert!(why(read).contains("needs more than 112 MiB of memory"));
     let mut process = Process::start().unwrap();
     let read = process.ask(&mut request("allocate", 2 << 30, SECONDS), None).unwrap();
     assert!(read.unwrap().starts_with("allocate"));
