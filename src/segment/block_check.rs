@@ -1,8 +1,9 @@
-//! The block checker: holds blocks of a body against their checksums, and notes which were right.
+//! The block checker: compares blocks of a body with their checksums, and records which were
+//! verified.
 //!
-//! Blocks are verified in the map once the system has brought them, which turns a disk that fails
-//! into an error and no signal, and leaves their pages in the page tables. Where the system cannot
-//! bring them, by read.
+//! Blocks are verified in the map after the system has loaded their pages. So a failing disk causes
+//! an error and not a signal, and the pages stay mapped. If the system cannot load them, they are
+//! read by system calls.
 
 use super::blocks::{Block, BlockFile};
 use super::verified_blocks::Fetch;
@@ -12,15 +13,15 @@ use crate::format::bytes::wide;
 use crate::storage::prefetch;
 use std::ops::Range;
 
-/// Blocks verified at once.
+/// Maximum number of blocks verified in one pass.
 const BLOCKS_PER_CHECK: usize = if cfg!(test) { 5 } else { 64 };
-/// Blocks that a step of the warm-up looks at.
+/// Number of blocks per step of the warm-up.
 const BLOCKS_PER_STEP: usize = 16;
-/// Blocks of the body that one block of the CRC table covers.
+/// Number of body blocks covered by one block of the CRC table.
 const CRCS_PER_BLOCK: usize = BLOCK_BYTES / 4;
 
 impl BlockFile {
-    /// Verifies blocks of the map that lie side by side.
+    /// Verifies consecutive blocks of the map.
     pub(super) fn check(&self, blocks: Range<usize>, fetch: Fetch) -> Result<()> {
         let mut buffer = Vec::new();
         for begin in blocks.clone().step_by(BLOCKS_PER_CHECK) {
@@ -37,7 +38,7 @@ impl BlockFile {
         Ok(())
     }
 
-    /// The bytes of blocks as they are on the disk, not verified. `None` only for `Resident`.
+    /// The unverified bytes of blocks on the disk. `None` only for `Resident`.
     fn bring<'a>(
         &'a self,
         blocks: Range<usize>,
@@ -58,7 +59,7 @@ impl BlockFile {
         Ok(Some(buffer))
     }
 
-    /// Verifies the blocks of the map under a range of the body that were not verified yet.
+    /// Verifies the blocks under a range of the body, unless they were verified before.
     #[inline]
     pub(super) fn check_range(&self, begin: usize, count: usize) -> Result<()> {
         let mut blocks = begin / BLOCK_BYTES..(begin + count).div_ceil(BLOCK_BYTES);
@@ -68,14 +69,14 @@ impl BlockFile {
         self.check_extents(std::iter::once((wide(begin), count)))
     }
 
-    /// Verifies what lies under these extents, which will be read next. An extent that leads out of
-    /// the body is an error where it is read.
+    /// Verifies the blocks under these extents, which will be read next. An extent beyond the body
+    /// is an error of the later read.
     #[inline(never)]
     pub(super) fn check_extents(&self, extents: impl Iterator<Item = (u64, usize)>) -> Result<()> {
         self.check_all(self.unverified(extents).into_iter())
     }
 
-    /// Verifies ascending blocks, neighbours at once.
+    /// Verifies ascending blocks, consecutive ones in one pass.
     fn check_all(&self, blocks: impl Iterator<Item = usize>) -> Result<()> {
         let mut run = 0..0;
         for block in blocks {
@@ -88,8 +89,8 @@ impl BlockFile {
         self.check(run, Fetch::Wait)
     }
 
-    /// Asks the disk for what lies under these extents, without waiting: for all of them before
-    /// the first is read. Prefetches what was verified before.
+    /// Starts reading the blocks under these extents without waiting, so that all reads are in
+    /// flight before the first is needed. Prefetches blocks that were verified before.
     #[cold]
     pub(super) fn request(&self, extents: impl Iterator<Item = (u64, usize)>) {
         let Some(map) = &self.map else { return };
@@ -108,7 +109,7 @@ impl BlockFile {
         }
     }
 
-    /// The blocks of the map under these extents that were not verified yet, ascending.
+    /// The unverified blocks under these extents, ascending.
     fn unverified(&self, extents: impl Iterator<Item = (u64, usize)>) -> Vec<usize> {
         let (mut blocks, end) = (Vec::new(), self.blocks());
         for (offset, count) in extents {
@@ -125,20 +126,19 @@ impl BlockFile {
         blocks
     }
 
-    /// Where a warm-up begins: the end of the body, or 0 if there is nothing to do.
+    /// The start of a warm-up: the end of the body, or 0 if there is nothing to do.
     pub(super) fn warm_up_end(&self) -> usize {
         if self.map.is_some() && self.verified.any_missing() { self.blocks() } else { 0 }
     }
 
-    /// A step of the warm-up, which goes from the last block to the first: because every query
-    /// reads the directories, which lie there, and before them the tables. Verifies some blocks,
-    /// the last of which ends where block `end` begins, if they are resident. Returns where the
-    /// first of them begins.
+    /// A step of the warm-up, which runs from the last block to the first, because every query
+    /// reads the directories at the end, and the tables before them. Verifies some blocks before
+    /// block `end` if they are resident, and returns the first of them.
     pub(super) fn warm_up(&self, end: usize) -> usize {
         let end = end.min(self.blocks());
         let begin = end.saturating_sub(1) / BLOCKS_PER_STEP * BLOCKS_PER_STEP;
-        // All or none: of what nobody read lately, neighbours are resident together. They share a
-        // block of checksums.
+        // All blocks or none: pages that were not read recently are resident in runs. The blocks
+        // share a block of the CRC table.
         if !(begin..end).all(|block| self.verified.has(block)) && self.are_crcs_resident(begin) {
             let checked = self.check(begin..end, Fetch::Resident);
             debug_assert!(checked.is_ok(), "an error is left to the read that needs the block");
@@ -146,7 +146,7 @@ impl BlockFile {
         begin
     }
 
-    /// Whether the checksum of a block is here, or could be had without waiting, and is right.
+    /// Whether the block of the CRC table is verified or resident, and valid.
     fn are_crcs_resident(&self, block: usize) -> bool {
         let index = block / CRCS_PER_BLOCK;
         let (Some(crcs), Some(map)) = (self.crc_table.get(index), &self.map) else { return false };
@@ -164,13 +164,13 @@ impl BlockFile {
         true
     }
 
-    /// Reads one block from the disk and checks it.
+    /// Reads a block from the disk and verifies it.
     pub(super) fn fetch(&self, block: usize, bytes: &mut Block) -> Result<()> {
         self.read_disk(bytes, wide(block * BLOCK_BYTES))?;
         self.check_block(block, bytes)
     }
 
-    /// Holds the bytes of a block against its checksum.
+    /// Compares the bytes of a block with its checksum.
     fn check_block(&self, block: usize, bytes: &[u8]) -> Result<()> {
         let index = block / CRCS_PER_BLOCK;
         let crcs = if let Some(crcs) = self.crc_table[index].get() {
@@ -186,7 +186,7 @@ impl BlockFile {
         Ok(())
     }
 
-    /// Reads one block of the CRC table from the disk and checks it.
+    /// Reads a block of the CRC table from the disk and verifies it.
     pub(super) fn fetch_crcs(&self, index: usize) -> Result<Box<Block>> {
         let mut bytes = Box::new([0; BLOCK_BYTES]);
         let offset = self.body_bytes + index * BLOCK_BYTES;

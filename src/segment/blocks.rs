@@ -1,8 +1,8 @@
-//! A published block file: opened by its tail, each block verified before its bytes are believed.
+//! A published block file: opened by its tail; each block is verified before its bytes are used.
 //!
-//! Knows blocks and bytes; not what any section holds. Shows one of two faces: [`Verified`], plain
-//! memory, once every block of a map was verified; until then, and without a map, reads that
-//! verify what they return and may fail.
+//! Independent of the content of sections. The file has one of two faces: [`Verified`], plain
+//! memory, once every block of the map was verified; before that, and without a map, fallible reads
+//! that verify what they return.
 
 use super::header_footer::{Listed, read_header_and_footer};
 use super::read_mode::ReadMode;
@@ -19,27 +19,28 @@ use std::sync::{Arc, OnceLock};
 
 pub(super) type Block = [u8; BLOCK_BYTES];
 
-/// Longer reads come from scans and merges, which read in order. The map has no read-ahead.
+/// Longer reads come from sequential scans and merges, which the map, without read-ahead, would
+/// slow down.
 const LONG_READ_BYTES: usize = 2 * BLOCK_BYTES;
 
-/// One open block file.
+/// An open block file.
 pub(super) struct BlockFile {
     pub(super) path: PathBuf,
     pub(super) file: Arc<dyn File>,
     listed: Listed,
     header: FileHeader,
     footer: Footer,
-    /// The body's length once more, as an index.
+    /// The length of the body as `usize`.
     pub(super) body_bytes: usize,
     pub(super) tail: Tail,
     /// `None` in `ReadMode::Pread`.
     pub(super) map: Option<Map>,
     pub(super) verified: VerifiedBlocks,
-    /// The blocks of the CRC table, copied once verified.
+    /// Copies of the verified blocks of the CRC table.
     pub(super) crc_table: Vec<OnceLock<Box<Block>>>,
 }
 
-/// The body of a map whose blocks were all verified since opening: memory like any other.
+/// The mapped body of a file whose blocks were all verified since opening: plain memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Verified<'a>(&'a [u8]);
 
@@ -49,7 +50,7 @@ impl<'a> Verified<'a> {
         self.0.get(usize::try_from(offset).ok()?..)?.first_chunk()
     }
 
-    /// Prefetches the line of this byte, if there is one.
+    /// Prefetches the cache line of this byte, if it exists.
     #[inline]
     pub(super) fn prefetch(self, offset: u64) {
         if let Some(byte) = self.0.get(usize::try_from(offset).unwrap_or(usize::MAX)) {
@@ -59,7 +60,7 @@ impl<'a> Verified<'a> {
 }
 
 impl BlockFile {
-    /// Opens and checks everything but the body. Reads the header and the tail only.
+    /// Opens the file and checks everything but the body. Reads the header and the tail only.
     pub(super) fn open(
         storage: &dyn Storage,
         path: &Path,
@@ -105,12 +106,12 @@ impl BlockFile {
         &self.tail
     }
 
-    /// The file itself, which outlives its name.
+    /// The file, which stays readable after its name is removed.
     pub(crate) fn file(&self) -> &dyn File {
         &*self.file
     }
 
-    /// An error of kind `Corrupt` that names this file.
+    /// A `Corrupt` error that names this file.
     #[cold]
     pub(super) fn corrupt(&self, offset: u64, what: impl fmt::Display) -> Error {
         Error::corrupt(&self.path, offset, what)
@@ -120,14 +121,14 @@ impl BlockFile {
         self.body_bytes / BLOCK_BYTES
     }
 
-    /// The verified face, once every block was.
+    /// The verified face, once every block was verified.
     #[inline]
     pub(super) fn verified(&self) -> Option<Verified<'_>> {
         let map = self.map.as_ref().filter(|_| !self.verified.any_missing())?;
         map.bytes().get(..self.body_bytes).map(Verified)
     }
 
-    /// `count` verified bytes of the body: of the map, or a copy where there is none.
+    /// `count` verified bytes of the body: a slice of the map, or a copy without a map.
     #[inline]
     pub(super) fn read(&self, offset: u64, count: usize) -> Result<Cow<'_, [u8]>> {
         let begin = self.range(offset, count)?;
@@ -135,10 +136,10 @@ impl BlockFile {
         if self.verified.any_missing() {
             self.check_range(begin, count)?;
         } else if count > LONG_READ_BYTES {
-            // Short of memory, some of it may have been evicted.
+            // Under memory pressure some pages may have been evicted.
             map.will_need(begin / BLOCK_BYTES * BLOCK_BYTES, begin % BLOCK_BYTES + count);
         }
-        // The map is as long as the file, and `range` keeps within the body.
+        // The map is as long as the file, and `range` checked the bounds.
         Ok(Cow::Borrowed(&map.bytes()[begin..begin + count]))
     }
 
@@ -149,7 +150,7 @@ impl BlockFile {
         Ok(copy)
     }
 
-    /// A few verified bytes of the body, without allocating in any mode.
+    /// A few verified bytes of the body, without allocation in any mode.
     #[inline]
     pub(super) fn array<const N: usize>(&self, offset: u64) -> Result<[u8; N]> {
         if let Some(array) = self.verified().and_then(|body| body.array(offset)) {
@@ -172,9 +173,9 @@ impl BlockFile {
         Ok(array)
     }
 
-    /// Prefetches bytes that will be read soon: the first and the last line of verified memory;
-    /// of a block that was not verified yet the disk is asked. Believes nothing: an offset that is
-    /// wrong is an error where it is read.
+    /// Prefetches bytes that will be read soon: the first and the last cache line of verified
+    /// memory; for unverified blocks it starts the disk read. A wrong offset is an error of the
+    /// later read.
     #[inline]
     pub(super) fn prefetch(&self, offset: u64, count: usize) {
         match self.verified() {
@@ -186,8 +187,7 @@ impl BlockFile {
         }
     }
 
-    /// Asks the disk for a section and for the checksums of all of the body: what the first
-    /// queries will read.
+    /// Starts reading a section and all checksums of the body, which the first queries need.
     pub(super) fn request_section(&self, section: &Section) {
         let (Some(map), Ok(begin), Ok(count)) =
             (&self.map, usize::try_from(section.offset), usize::try_from(section.bytes))
@@ -198,7 +198,7 @@ impl BlockFile {
         map.will_need(self.body_bytes, self.crc_table.len() * BLOCK_BYTES);
     }
 
-    /// Verifies every block of a map now, and enters its pages into the page tables.
+    /// Verifies every block of the map now, which also maps its pages.
     pub(super) fn read_back(&self) -> Result<()> {
         match self.map {
             Some(_) => self.check(0..self.blocks(), Fetch::Wait),
@@ -206,28 +206,28 @@ impl BlockFile {
         }
     }
 
-    /// Fills `out` from the disk, every block checked, whatever was checked before.
+    /// Fills `out` from the disk and verifies every block again.
     pub(super) fn read_fresh(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         let begin = self.range(offset, out.len())?;
         self.copy_blocks(begin, out)
     }
 
-    /// Reads one block from the disk and checks it, whatever was checked before.
+    /// Reads a block from the disk and verifies it again.
     pub(super) fn verify_block(&self, block: usize) -> Result<()> {
         self.fetch(block, &mut [0; BLOCK_BYTES])
     }
 
-    /// Reads one block of the CRC table from the disk and checks it afresh.
+    /// Reads a block of the CRC table from the disk and verifies it again.
     pub(super) fn verify_crc_block(&self, index: usize) -> Result<()> {
         self.fetch_crcs(index).map(|_| ())
     }
 
-    /// Reads header and tail from the disk and checks them afresh.
+    /// Reads header and tail from the disk and verifies them again.
     pub(super) fn verify_ends(&self) -> Result<()> {
         read_header_and_footer(&*self.file, &self.path, &self.listed, &self.header).map(|_| ())
     }
 
-    /// `offset` as an index, if `count` bytes of the body follow it.
+    /// Checks that `count` bytes of the body follow `offset`, and converts it to an index.
     #[inline]
     fn range(&self, offset: u64, count: usize) -> Result<usize> {
         let begin = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -237,7 +237,7 @@ impl BlockFile {
         }
     }
 
-    /// Copies a range of the body out of freshly read and checked blocks.
+    /// Copies a range of the body from newly read and verified blocks.
     fn copy_blocks(&self, mut begin: usize, mut out: &mut [u8]) -> Result<()> {
         let mut bytes = [0; BLOCK_BYTES];
         while !out.is_empty() {

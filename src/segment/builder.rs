@@ -1,8 +1,7 @@
-//! Writes one segment, section by section, and computes its bucket tables from what it wrote; or
-//! is given them by who has the signatures at hand.
+//! Writes a segment, section by section. Computes its bucket tables from the written sections, or
+//! takes them from a caller that has the signatures in memory.
 //!
-//! Knows nothing of where documents come from. Holds 4.4 bytes per document beside its bounded
-//! buffers, and 4 per block of the file; nothing that grows with the text.
+//! Memory: bounded buffers, 4.4 bytes per document, and 4 bytes per block of the file.
 
 use super::tables::{Need, Rebuild, Run, key_hash, u16_of};
 use super::writer::{Output, Stream, header};
@@ -17,15 +16,15 @@ use crate::{Error, Result};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What is read back at once to compute tables.
+/// Number of bytes read back at a time to compute tables.
 const CHUNK_BYTES: usize = if cfg!(test) { 3_000 } else { 256 * 1024 };
 
-/// A segment being written. Push every section in the order of the methods, whole; then `step`
-/// until it is done; then `finish`. Dropped before that, it removes its tmp file.
+/// A segment being written. Push every section completely, in the order of the methods; then call
+/// `step` until it is done; then `finish`. Dropping it earlier removes the temporary file.
 #[derive(Debug)]
 pub(crate) struct Builder {
     storage: Arc<dyn Storage>,
-    /// `None` once published.
+    /// `None` after publishing.
     output: Option<Output>,
     shape: Shape,
     header: FileHeader,
@@ -33,9 +32,9 @@ pub(crate) struct Builder {
     memory_bytes: usize,
     main: Stream,
     phase: Phase,
-    /// Documents pushed in this phase.
+    /// Number of documents pushed in this phase.
     pushed: u32,
-    /// Where documents begin; kept for the table of keys.
+    /// Start offsets of the documents, needed for the table of keys.
     bases: Vec<u64>,
     starts: Vec<u32>,
     documents_bytes: u64,
@@ -57,20 +56,20 @@ enum Phase {
 #[derive(Debug)]
 struct Tables {
     layout: SegmentLayout,
-    /// None while nobody has asked for a step: the runs may come from elsewhere.
+    /// `None` before the first `step`: the caller may push runs instead.
     rebuild: Option<Rebuild>,
-    /// Tables that are written.
+    /// Number of finished tables.
     ended: u32,
     run: Run,
     directories: Stream,
     fingerprints: Stream,
     ordinals: Stream,
-    /// What was read back, and the hashes of its keys.
+    /// Buffer of bytes read back, and the hashes of their keys.
     chunk: Vec<u8>,
     hashes: Vec<u64>,
 }
 
-/// A published segment, as the catalog lists it.
+/// A published segment, with the values for the catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Built {
     pub(crate) listed: Listed,
@@ -80,9 +79,9 @@ pub(crate) struct Built {
 }
 
 impl Builder {
-    /// Begins the segment `number` at `path`, of exactly `docs` documents. `merge_bytes_max`
-    /// bounds the memory that tables are computed in; `write_bytes` are written at once, and up to
-    /// five times as many held.
+    /// Starts the segment `number` at `path`, with exactly `docs` documents. `merge_bytes_max`
+    /// bounds the memory for computing tables. `write_bytes` is the size of a write; up to five
+    /// such buffers are held.
     pub(crate) fn create(
         storage: &Arc<dyn Storage>,
         path: &Path,
@@ -115,7 +114,7 @@ impl Builder {
         Ok(builder)
     }
 
-    /// First: the signatures of the next documents, any whole number of them.
+    /// Step 1: the signatures of the next documents, any number of them.
     pub(crate) fn push_signatures(&mut self, signatures: &[u8]) -> Result<()> {
         let count = signatures.len() / self.shape.signature_bytes;
         assert!(count * self.shape.signature_bytes == signatures.len(), "whole signatures");
@@ -123,7 +122,7 @@ impl Builder {
         self.pushed(Phase::Signatures, count)
     }
 
-    /// Second: key and payload of the next document.
+    /// Step 2: key and payload of the next document.
     pub(crate) fn push_document(&mut self, key: &[u8], payload: &[u8]) -> Result<()> {
         assert!((1..=KEY_BYTES_MAX).contains(&key.len()), "keys have 1 to 4,096 bytes");
         assert!(payload.len() <= PAYLOAD_BYTES_MAX, "payloads have at most 65,536 bytes");
@@ -141,7 +140,7 @@ impl Builder {
         self.pushed(Phase::Documents, 1)
     }
 
-    /// Third: the time of the next document.
+    /// Step 3: the time of the next document.
     pub(crate) fn push_time(&mut self, time: u64) -> Result<()> {
         self.time_min = self.time_min.min(time);
         self.time_max = self.time_max.max(time);
@@ -149,14 +148,14 @@ impl Builder {
         self.pushed(Phase::Times, 1)
     }
 
-    /// Fourth: the shingle count of the next document.
+    /// Step 4: the shingle count of the next document.
     pub(crate) fn push_shingle_count(&mut self, count: u32) -> Result<()> {
         self.write(&count.to_le_bytes())?;
         self.pushed(Phase::ShingleCounts, 1)
     }
 
-    /// Last: computes and writes bucket tables; reads and writes about `budget_bytes` (a little
-    /// at least). True when they are done.
+    /// Step 5: computes and writes bucket tables. Reads and writes about `budget_bytes`, but makes
+    /// at least some progress. Returns true when all tables are done.
     pub(crate) fn step(&mut self, budget_bytes: usize) -> Result<bool> {
         assert!(self.phase == Phase::Tables, "tables come after all documents");
         let mut spent = 0;
@@ -179,15 +178,15 @@ impl Builder {
         tables.rebuild.get_or_insert_with(new)
     }
 
-    /// The part of the tables that is done, from 0 to 1.
+    /// The finished share of the tables, from 0 to 1.
     pub(crate) fn share_done(&self) -> f64 {
         self.tables
             .as_ref()
             .map_or(0.0, |tables| tables.rebuild.as_ref().map_or(0.0, Rebuild::share_done))
     }
 
-    /// Publishes the file: afterwards it is whole, durable and under its name. After an error it
-    /// is not listed anywhere, and whatever of it is left is swept at the next open.
+    /// Publishes the file: afterwards it is complete and durable under its name. After an error the
+    /// next open sweeps what is left of it.
     pub(crate) fn finish(mut self) -> Result<Built> {
         let mut tables = self.tables.take().expect("tables are done before the segment is");
         assert!(tables.ended == self.shape.tables(), "tables are done before the segment is");
@@ -204,7 +203,7 @@ impl Builder {
         let listed = match listed {
             Ok(listed) => listed,
             Err(error) => {
-                // Best effort, as in `drop`. (After a failed publish either name may exist.)
+                // Best effort, as in `drop`. (After a failed publish, either name may exist.)
                 self.output = Some(output);
                 return Err(error);
             }
@@ -229,13 +228,13 @@ impl Builder {
         self.main.push(bytes, output)
     }
 
-    /// Zeros up to the next multiple of 64.
+    /// Pads with zeros to a multiple of 64.
     fn align(&mut self) -> Result<()> {
         let output = self.output.as_mut().expect("only finish takes it");
         self.main.pad_to(self.main.position().next_multiple_of(64), output)
     }
 
-    /// Counts what was pushed, and begins the next phase after the last document.
+    /// Counts pushed documents, and starts the next phase after the last one.
     fn pushed(&mut self, phase: Phase, count: usize) -> Result<()> {
         assert!(self.phase == phase, "sections are pushed whole and in order");
         let left = self.docs - self.pushed;
@@ -335,7 +334,7 @@ impl Builder {
         Ok(tables.chunk.len())
     }
 
-    /// Where a document begins in its section; where the last ends for one past it.
+    /// Start offset of a document in its section; for one past the last document, the end.
     fn start(&self, ordinal: u32) -> u64 {
         if ordinal == self.docs {
             return self.documents_bytes;
@@ -344,7 +343,7 @@ impl Builder {
         base + u64::from(self.starts[index(ordinal)])
     }
 
-    /// Computes and writes the next run of entries.
+    /// Computes and writes the next run.
     fn emit(&mut self) -> Result<usize> {
         let tables = self.tables.as_mut().expect("in the last phase");
         let mut run = std::mem::take(&mut tables.run);
@@ -355,8 +354,8 @@ impl Builder {
         pushed
     }
 
-    /// Last, where the caller has a [`Rebuild`] of its own, and instead of `step`: the next run of
-    /// entries. Returns its bytes.
+    /// Step 5 for a caller with its own [`Rebuild`], instead of `step`: writes the next run.
+    /// Returns its length in bytes.
     pub(crate) fn push_run(&mut self, run: &Run) -> Result<usize> {
         let output = self.output.as_mut().expect("only finish takes it");
         let tables = self.tables.as_mut().expect("tables come after all documents");
@@ -371,7 +370,7 @@ impl Builder {
             let ordinals = next - tables.layout.table_stride + tables.layout.table_ordinals;
             tables.fingerprints.pad_to(ordinals, output)?;
             tables.fingerprints.flush(output)?;
-            // The directories follow the last table at the next multiple of 64, as tables do.
+            // The directories follow the last table, aligned to 64 bytes like tables.
             tables.ordinals.pad_to(next, output)?;
             tables.ordinals.flush(output)?;
             tables.fingerprints = Stream::at(next);
@@ -384,7 +383,7 @@ impl Builder {
 impl Drop for Builder {
     fn drop(&mut self) {
         if let Some(output) = &self.output {
-            // A tmp file that cannot be removed is swept at the next open.
+            // If the removal fails, the next open sweeps the temporary file.
             let _ = self.storage.remove(output.tmp());
         }
     }

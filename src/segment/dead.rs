@@ -1,6 +1,7 @@
-//! Dead files: which documents of a segment are dead. And ranks, by which a merge renumbers.
+//! Dead files, which list the dead documents of a segment, and ranks, by which a merge renumbers
+//! documents.
 //!
-//! Knows one segment's number and documents; not why or when one died.
+//! Independent of the reason and time of a death.
 
 use super::blocks::BlockFile;
 use super::writer::{Output, Stream, header};
@@ -12,10 +13,10 @@ use crate::format::header::FileKind;
 use crate::storage::{File, Storage};
 use std::path::Path;
 
-/// What is written at once: of most files all.
+/// Size of a write, enough for most files.
 const WRITE_BYTES: usize = if cfg!(test) { 1 << 10 } else { 256 << 10 };
 
-/// One open dead file.
+/// An open dead file.
 #[derive(Debug)]
 pub(crate) struct Dead {
     blocks: BlockFile,
@@ -24,7 +25,7 @@ pub(crate) struct Dead {
 }
 
 impl Dead {
-    /// The file itself, which outlives its name.
+    /// The file, which stays readable after its name is removed.
     pub(crate) fn file(&self) -> &dyn File {
         self.blocks.file()
     }
@@ -58,7 +59,7 @@ impl Dead {
         }
     }
 
-    /// How many are dead.
+    /// Number of dead documents.
     pub(crate) fn count(&self) -> u32 {
         self.properties.dead
     }
@@ -70,7 +71,7 @@ impl Dead {
         Ok(byte >> (ordinal % 8) & 1 == 1)
     }
 
-    /// All bits, 64 to a word: for a merge, or to write the next dead file.
+    /// All bits, 64 per word: for a merge, or to write the next dead file.
     pub(crate) fn bits(&self) -> Result<Vec<u64>> {
         let words = index(self.properties.docs).div_ceil(64);
         let bytes = self.blocks.read(self.section.offset, words * 8)?;
@@ -87,7 +88,7 @@ impl Dead {
         Ok(bits)
     }
 
-    /// Full check of the file: all blocks and the count.
+    /// Checks the whole file: all blocks and the count.
     pub(crate) fn verify(&self, watch: &mut Watch<'_>) -> Result<()> {
         if !super::verify::blocks(&self.blocks, watch)? {
             return Ok(());
@@ -101,8 +102,8 @@ impl Dead {
     }
 }
 
-/// Writes and publishes the dead file `number` at `path`. Bit `ordinal % 64` of word
-/// `ordinal / 64` says that a document of `segment` is dead.
+/// Writes and publishes the dead file `number` at `path`. Bit `ordinal % 64` of word `ordinal / 64`
+/// marks a dead document of `segment`.
 pub(crate) fn write_dead(
     storage: &dyn Storage,
     path: &Path,
@@ -130,7 +131,7 @@ pub(crate) fn write_dead(
         output.publish(storage, &header, body_bytes, &[section], properties.encode())
     })();
     if written.is_err() {
-        // A tmp file that cannot be removed is swept at the next open.
+        // If the removal fails, the next open sweeps the temporary file.
         let _ = storage.remove(output.tmp());
     }
     written
@@ -141,7 +142,7 @@ fn beyond(bits: &[u64], docs: u32) -> bool {
     !docs.is_multiple_of(64) && last >> (docs % 64) != 0
 }
 
-/// A bit per document, for deaths that are about to become a dead file.
+/// A bit per document, for deaths that will be written to a dead file.
 #[derive(Debug, Clone)]
 pub(crate) struct Bits {
     words: Vec<u64>,
@@ -162,7 +163,7 @@ impl Bits {
         self.words[index(ordinal / 64)] >> (ordinal % 64) & 1 == 1
     }
 
-    /// Sets a bit; setting it again changes nothing.
+    /// Sets a bit. Idempotent.
     pub(crate) fn set(&mut self, ordinal: u32) {
         let word = &mut self.words[index(ordinal / 64)];
         let bit = 1 << (ordinal % 64);
@@ -179,17 +180,17 @@ impl Bits {
     }
 }
 
-/// The live documents of a segment, counted: how a merge renumbers them.
+/// Ranks of the live documents of a segment, by which a merge renumbers them.
 #[derive(Debug)]
 pub(crate) struct Ranks {
     bits: Vec<u64>,
-    /// Live documents before each word.
+    /// Number of live documents before each word.
     before: Vec<u32>,
     docs: u32,
 }
 
 impl Ranks {
-    /// The ranks of a segment of `docs` documents in which these bits are dead.
+    /// Ranks in a segment of `docs` documents with these dead bits.
     pub(crate) fn new(bits: Vec<u64>, docs: u32) -> Self {
         assert!(bits.len() == index(docs).div_ceil(64), "one bit per document");
         assert!(!beyond(&bits, docs), "no bits beyond the documents");
@@ -202,7 +203,7 @@ impl Ranks {
         Self { bits, before, docs }
     }
 
-    /// The ranks of a segment without dead documents.
+    /// Ranks in a segment without dead documents.
     pub(crate) fn all_live(docs: u32) -> Self {
         Self::new(vec![0; index(docs).div_ceil(64)], docs)
     }
@@ -212,7 +213,8 @@ impl Ranks {
         self.bits[index(ordinal / 64)] >> (ordinal % 64) & 1 == 1
     }
 
-    /// Live documents before `ordinal`: the number of a live one after a merge. Of `docs`: all.
+    /// Number of live documents before `ordinal`: the new ordinal of a live document after a merge.
+    /// For `docs` it is the number of all live documents.
     pub(crate) fn live_before(&self, ordinal: u32) -> u32 {
         assert!(ordinal <= self.docs, "no such ordinal");
         let word = index(ordinal / 64);
@@ -221,7 +223,7 @@ impl Ranks {
                 let below = (1_u64 << (ordinal % 64)) - 1;
                 before + (!bits & below).count_ones()
             }
-            // One past a last word that is full.
+            // `docs` can be one past a full last word.
             _ => self
                 .before
                 .last()
@@ -229,12 +231,12 @@ impl Ranks {
         }
     }
 
-    /// How many are live.
+    /// Number of live documents.
     pub(crate) fn live(&self) -> u32 {
         self.live_before(self.docs)
     }
 
-    /// The maximal runs of live documents, ascending: what a merge copies at once.
+    /// The maximal runs of live documents, ascending. A merge copies a run at a time.
     pub(crate) fn runs(&self) -> impl Iterator<Item = std::ops::Range<u32>> + '_ {
         let mut next = 0;
         std::iter::from_fn(move || {
@@ -245,7 +247,8 @@ impl Ranks {
         })
     }
 
-    /// The first ordinal from `from` on whose deadness is `dead`; `docs` if there is none.
+    /// The first ordinal at or after `from` that is dead (or live, if `dead` is false); `docs` if
+    /// there is none.
     pub(crate) fn seek(&self, from: u32, dead: bool) -> u32 {
         let mut ordinal = from;
         while ordinal < self.docs {

@@ -1,12 +1,10 @@
-//! For tests: makes the checksums of a damaged block file right again, as a forger would, so that
-//! damage gets past them.
+//! For tests: recomputes the checksums of a damaged block file, so that the damage passes them.
 
 use super::Listed;
 use crate::format::blocks::{BLOCK_BYTES, Footer};
 use crate::format::header::FileHeader;
 
-/// Makes all checksums right, whatever the bytes say now. The lengths are those of the file as it
-/// was built, which `was` says.
+/// Recomputes all checksums. `was` is the original footer, whose lengths are used.
 pub(crate) fn repair(bytes: &mut [u8], was: &Footer, listed: &Listed) -> Listed {
     let crc = |bytes: &[u8]| crc32fast::hash(bytes).to_le_bytes();
     let body = usize::try_from(was.body_bytes).expect("small");
@@ -29,7 +27,7 @@ pub(crate) fn repair(bytes: &mut [u8], was: &Footer, listed: &Listed) -> Listed 
     Listed { tail_hash: xxhash_rust::xxh3::xxh3_64(&bytes[tail..]), ..*listed }
 }
 
-/// The footer of a file as it was built.
+/// The footer of an undamaged file.
 pub(crate) fn footer_of(bytes: &[u8]) -> Footer {
     let footer = Footer::decode(&bytes[bytes.len() - Footer::BYTES..], bytes.len() as u64);
     footer.expect("a file as it was built")

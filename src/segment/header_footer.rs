@@ -1,4 +1,4 @@
-//! The ends of a block file: header, footer and tail, which say what it is.
+//! Header, footer and tail of a block file, which identify and describe it.
 //!
 //! Knows nothing of its body.
 
@@ -9,7 +9,7 @@ use crate::storage::{File, OpenMode, Storage};
 use crate::{Error, Result};
 use std::path::Path;
 
-/// What the catalog says of a block file, and `open` must find.
+/// The values of a block file in the catalog, which `open` must find in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) number: u64,
@@ -17,7 +17,8 @@ pub(crate) struct Listed {
     pub(crate) tail_hash: u64,
 }
 
-/// Reads and checks footer, tail and header, in this order: the length proves the others.
+/// Reads and checks footer, tail and header, in this order, because the footer's length validates
+/// the others.
 pub(super) fn read_header_and_footer(
     file: &dyn File,
     path: &Path,
@@ -37,7 +38,7 @@ pub(super) fn read_header_and_footer(
     };
     read(&mut footer_bytes, at)?;
     let footer = Footer::decode(&footer_bytes, length).map_err(|error| error.in_file(path, at))?;
-    // The footer's lengths agree with the file's, so that the tail is no longer than the file.
+    // The footer's lengths agree with the file length, so the tail is not longer than the file.
     let tail_bytes = narrow(length.saturating_sub(footer.tail_offset), "tail")
         .map_err(|error| error.in_file(path, at))?;
     let mut bytes = vec![0; tail_bytes];
@@ -54,8 +55,7 @@ pub(super) fn read_header_and_footer(
         Tail::decode(&bytes, &footer).map_err(|error| error.in_file(path, footer.tail_offset))?;
     let mut header_bytes = [0; FileHeader::BYTES];
     read(&mut header_bytes, 0)?;
-    // As a writer: an index is opened by its one writer, who may not write beside flags that
-    // forbid it.
+    // Checked as for writing: a writer must respect flags that forbid writing.
     let header = FileHeader::decode(&header_bytes, true).map_err(|error| error.in_file(path, 0))?;
     let footer_agrees = footer.kind == header.kind && footer.number == header.number;
     if header != *expected || !footer_agrees || header.number != listed.number {
@@ -64,7 +64,7 @@ pub(super) fn read_header_and_footer(
     Ok((footer, tail))
 }
 
-/// What a block file says of itself, for salvage: who has a catalog believes that one instead.
+/// The description of a block file from its own header and tail, for salvage without a catalog.
 pub(crate) fn describe(storage: &dyn Storage, path: &Path) -> Result<(FileHeader, Listed)> {
     let fail = |error| Error::io("read", path, error);
     let file = storage.open(path, OpenMode::Read).map_err(fail)?;

@@ -1,43 +1,44 @@
-//! Where in its group a fingerprint is presumed, and what the line of memory there tells.
+//! Interpolation search: the predicted position of a fingerprint in its group, and the search in
+//! the cache line at that position.
 //!
-//! BandKeys are as good as random, and the fingerprints of a group in order: so where one would be
-//! follows from its value, but for a few places, as in a search by interpolation (Perl, Itai,
-//! Avni, "Interpolation search: a log log n search", CACM 21, 1978). A look-up reads the
-//! line that it would be in; mostly that shows all that are equal to it, or that there is none. So
-//! groups can be long, and directories short: with 64 entries those of a million documents fit a
-//! second cache.
+//! BandKeys are practically random, and the fingerprints of a group are sorted. So the value of a
+//! fingerprint predicts its position within a few places, as in interpolation search (Perl, Itai,
+//! Avni, "Interpolation search: a log log n search", CACM 21, 1978). A look-up reads the cache line
+//! at that position, which mostly contains all equal fingerprints or shows that there is none.
+//! Therefore groups can be long and directories short: with 64 entries per group, the directories
+//! of a million documents fit into the L2 cache.
 //!
-//! Knows no file: bytes and places.
+//! Works on bytes and positions only.
 
 use crate::sketch::{Window, equal_bits};
 use std::ops::Range;
 
-/// A line of memory, in bytes.
+/// Size of a cache line in bytes.
 pub(super) const LINE: u64 = 64;
 const _: () = assert!(size_of::<Window>() == 64, "a window is as long as a line");
 
-/// A quarter of it: 8 fingerprints. At least so far from where one is presumed the window reaches.
+/// A quarter of a cache line: 8 fingerprints.
 /// Minimum slack around the predicted position: the rank of the median among 64 random
 /// fingerprints has a standard deviation of 4.
 const QUARTER: u64 = LINE / 4;
 
-/// Where among so many fingerprints in order one would be if all were as far from each other as
-/// they are on average.
+/// Interpolated index of a fingerprint among `count` sorted fingerprints.
 #[inline]
 pub(super) fn presumed(entries: u32, fingerprint: u16) -> u64 {
     (u64::from(entries) * u64::from(fingerprint)) >> 16
 }
 
-/// Where the window begins in which a fingerprint is presumed, of a group that begins `at`: of
-/// those that begin with a line or with its second half the one whose middle half has the place.
+/// Start of the window for a fingerprint in a group that starts at `at`. Windows start at multiples
+/// of half a cache line; the chosen one has the predicted position in its middle half.
 #[inline]
 pub(super) fn window_of(at: u64, entries: u32, fingerprint: u16) -> u64 {
     let place = at + 2 * presumed(entries, fingerprint);
     place.saturating_sub(QUARTER) / (LINE / 2) * (LINE / 2)
 }
 
-/// Which entries of a group have the fingerprint, mostly none, if the window that begins at `begin`
-/// tells: not if some may lie before it or behind it. `group` is where the group's lie.
+/// The entries of a group with this fingerprint, mostly none. Returns `None` if some may lie
+/// outside the window that starts at `begin`. `group` is the byte range of the group's
+/// fingerprints.
 #[inline]
 #[expect(clippy::needless_bitwise_bool, reason = "a lazy one is a branch that nothing foretells")]
 pub(super) fn run_in(
@@ -57,7 +58,7 @@ pub(super) fn run_in(
     if equal == 0 {
         return Some(0..0);
     }
-    // Only those of the group.
+    // Only fingerprints of the group.
     let from = group.start.saturating_sub(begin) / 2;
     let until = group.end.saturating_sub(begin).min(LINE) / 2;
     let equal = equal & ((1 << until) - (1_u64 << from));
@@ -76,8 +77,8 @@ mod tests {
     use super::*;
     use crate::segment::tests::Random;
 
-    /// Bytes of groups of these many entries, one after the other, the first at this place; where
-    /// each begins, and its fingerprints.
+    /// Test data: groups of these lengths, concatenated from this offset; returns the bytes, and
+    /// offset and fingerprints of each group.
     fn groups(at: usize, fingerprints: &[Vec<u16>]) -> (Vec<u8>, Vec<u64>) {
         let (mut bytes, mut places) = (vec![0xAB; at], Vec::new());
         for group in fingerprints {
@@ -92,7 +93,7 @@ mod tests {
         u16::from_le_bytes(*number.to_le_bytes().first_chunk().expect("two of eight"))
     }
 
-    /// What the window of a fingerprint tells of a group; it must be the truth.
+    /// The result of the window search, which is checked against a plain search.
     fn told(bytes: &[u8], at: u64, group: &[u16], wanted: u16) -> bool {
         let entries = u32::try_from(group.len()).expect("few");
         let begin = window_of(at, entries, wanted);
@@ -116,7 +117,7 @@ mod tests {
     fn a_window_tells_the_truth_or_nothing() {
         let mut random = Random(5);
         for round in 0..3_000 {
-            // From all different to all equal, at both ends of the values and in between.
+            // From all distinct to all equal, at both ends of the range and in the middle.
             let (bits, least) = (random.below(17), random.next());
             let mut group = |entries: usize| {
                 let mut value = || short((random.next() % (1 << bits)).wrapping_add(least));

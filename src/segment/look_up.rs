@@ -1,9 +1,9 @@
 //! A look-up in one bucket table, in steps.
 //!
-//! Each step prefetches what the next step will read. So a batch takes the first step of all its
-//! look-ups, then the second of all, and waits for memory once a step instead of once a look-up.
-//! In a verified segment the steps read plain memory. In any other they read what was requested
-//! from the disk in the step before, once it is verified.
+//! Each step prefetches what the next step reads. A batch does the first step of all its look-ups,
+//! then the second, and so waits for memory once per step instead of once per look-up. In a
+//! verified segment the steps read plain memory. In an unverified one they verify and read the
+//! blocks that the previous step requested from the disk.
 
 use super::blocks::Verified;
 use super::interpolation::{LINE, presumed, run_in, window_of};
@@ -16,31 +16,31 @@ use crate::{Error, Result};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Longer groups than this are crowds: only their beginning is prefetched.
+/// Longer groups belong to crowds: only their beginning is prefetched.
 const GROUP_MAX: u32 = 128;
 
-/// Ordinals prefetched at once: a longer list is read as a stream anyway.
+/// Maximum number of ordinals to prefetch. A longer list is read sequentially anyway.
 const ORDINALS_MAX: u32 = if cfg!(test) { 8 } else { 64 };
 
-/// Keys looked up together: what they touch first is read together, so the more the better; but
-/// what they have asked the memory for must fit into the first cache.
+/// Number of keys per batch of look-ups. More keys overlap more cache misses, but the prefetched
+/// lines must fit into the L1 cache.
 pub(crate) const LOOK_UPS_TOGETHER: usize = if cfg!(test) { 4 } else { 256 };
 
-/// In which tables the keys of a list are looked up.
+/// The tables in which a list of keys is looked up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Tables {
     /// The first key in the first table, the second in the second, and so on.
     Bands,
-    /// All in this one.
+    /// All keys in this table.
     One(u32),
 }
 
-/// One look-up on its way. Each step overwrites what the next one reads.
+/// A look-up in progress. Each step overwrites the fields with the input of the next step.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LookUp {
-    /// Where lies what the next step reads: the group's words in the directory, its fingerprints.
+    /// Offset of what the next step reads: the group's words in the directory, or its fingerprints.
     at: u64,
-    /// Where the window of fingerprints begins in which this one is presumed.
+    /// Start of the window of the fingerprint.
     window: u64,
     /// The entries of the group.
     begin: u32,
@@ -48,30 +48,30 @@ pub(crate) struct LookUp {
     fingerprint: u16,
 }
 
-/// The entries of a look-up that match, one at least.
+/// The matching entries of a look-up, at least one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entries {
-    /// Which of all look-ups it was.
+    /// Index of the look-up.
     pub(crate) number: u32,
-    /// How many they are, and where their ordinals lie.
+    /// Number of entries, and offset of their ordinals.
     count: u32,
     at: u64,
 }
 
 impl Entries {
-    /// How many they are.
+    /// Number of entries.
     #[inline]
     pub(crate) fn count(&self) -> u32 {
         self.count
     }
 
-    /// The first of them.
+    /// Index of the first entry.
     #[inline]
     pub(crate) fn first(self, count: u32) -> Self {
         Self { count: self.count.min(count), ..self }
     }
 
-    /// What of the ordinals is prefetched.
+    /// The part of the ordinals to prefetch.
     fn extent(&self) -> (u64, usize) {
         (self.at, 4 * index(self.count.min(ORDINALS_MAX)))
     }
@@ -83,13 +83,13 @@ impl LookUp {
         (self.at, 8)
     }
 
-    /// What of the group's fingerprints is prefetched.
+    /// The part of the group's fingerprints to prefetch.
     fn group(&self) -> (u64, usize) {
         (self.at, 2 * index((self.end - self.begin).min(GROUP_MAX)))
     }
 
-    /// Notes the entries of the group, whose table begins at `table`; false if there can be no such
-    /// group.
+    /// Sets the entries of the group in the table at `table`. Returns false if the range is
+    /// invalid.
     #[inline]
     fn set_group(&mut self, (begin, end): (u32, u32), table: u64, docs: u32) -> bool {
         (self.begin, self.end) = (begin, end);
@@ -98,7 +98,7 @@ impl LookUp {
         begin <= end && end <= docs
     }
 
-    /// The entries of the group that have the fingerprint, if the window tells.
+    /// The entries of the group with the fingerprint, if the window determines them.
     #[inline]
     fn presumed_run(&self, window: &Window) -> Option<Range<u32>> {
         let group = self.at..self.at + 2 * u64::from(self.end - self.begin);
@@ -107,7 +107,7 @@ impl LookUp {
 }
 
 impl Segment {
-    /// The first step: look-ups of these keys, as many; prefetches the directories.
+    /// Step 1: starts a look-up per key, and prefetches the directories.
     #[inline(never)]
     pub(crate) fn look_up(&self, tables: Tables, keys: &[u64], look_ups: &mut [LookUp]) {
         let [.., directories] = &self.layout.sections;
@@ -129,7 +129,7 @@ impl Segment {
         }
     }
 
-    /// The second step: where the groups' entries are; prefetches their fingerprints.
+    /// Step 2: reads the range of each group, and prefetches its fingerprints.
     #[inline(never)]
     pub(crate) fn find_groups(&self, tables: Tables, look_ups: &mut [LookUp]) -> Result<()> {
         let [.., first_table, _] = &self.layout.sections;
@@ -171,8 +171,8 @@ impl Segment {
         self.blocks.corrupt(at, "group ends before it begins, or after its table")
     }
 
-    /// The third step: which entries have the fingerprint, mostly none; prefetches their ordinals.
-    /// `first` is the number of the first look-up.
+    /// Step 3: finds the entries with the fingerprint, mostly none, and prefetches their ordinals.
+    /// `first` is the index of the first look-up.
     #[inline(never)]
     pub(crate) fn match_fingerprints(
         &self,
@@ -209,7 +209,7 @@ impl Segment {
         self.blocks.check_extents(look_ups.iter().map(LookUp::group))?;
         let before = out.len();
         for (look_up, number) in look_ups.iter().zip(first..) {
-            // A window may lead out of the body, where the group does not.
+            // A window may extend beyond the body even if the group does not.
             let window = self.blocks.array(look_up.window).ok();
             let run = match window.and_then(|window| look_up.presumed_run(&window)) {
                 Some(run) => run,
@@ -223,17 +223,17 @@ impl Segment {
         Ok(())
     }
 
-    /// Some entries of a look-up's group, which match.
+    /// Matching entries of a look-up's group.
     #[inline]
     fn entries(&self, number: u32, look_up: &LookUp, run: Range<u32>) -> Entries {
-        // From the fingerprints of the group back to those of the table.
+        // From an offset in the group's fingerprints to an index in the table.
         let table = look_up.at - 2 * u64::from(look_up.begin);
         let ordinals = table + self.layout.table_ordinals;
         let at = ordinals + 4 * u64::from(look_up.begin + run.start);
         Entries { number, count: run.end - run.start, at }
     }
 
-    /// The first table, and how far it is from each to the next.
+    /// Offset of the first table, and distance between tables.
     #[inline]
     fn first_and_step<T>(&self, tables: Tables, look_ups: &[T]) -> (u64, u64) {
         let (first, step) = match tables {
@@ -245,7 +245,7 @@ impl Segment {
         (first, step)
     }
 
-    /// The last step: the ordinals, ascending. They are candidates: the caller compares bytes.
+    /// Step 4: the ordinals, ascending. They are candidates: the caller compares bytes.
     #[inline]
     pub(crate) fn take_ordinals(
         &self,
@@ -262,13 +262,14 @@ impl Segment {
         Ok(())
     }
 
-    /// The bytes of the ordinals, 4 each, ascending: not yet known to be documents.
+    /// The bytes of the ordinals, 4 each, ascending. They are not yet checked against the number of
+    /// documents.
     #[inline]
     pub(crate) fn ordinals(&self, entries: &Entries) -> Result<Cow<'_, [u8]>> {
         self.blocks.read(entries.at, index(entries.count) * 4)
     }
 
-    /// The error for an ordinal among these that the segment does not have.
+    /// The error for an ordinal that is out of range.
     #[cold]
     pub(crate) fn no_such_document(&self, entries: &Entries) -> Error {
         self.blocks.corrupt(entries.at, "bucket names a document that is not there")
@@ -282,7 +283,7 @@ impl Segment {
         self.blocks.prefetch(signatures.offset + wide(index(ordinal) * stride), stride);
     }
 
-    /// Prefetches what says where a document lies, and its time.
+    /// Prefetches the start offset of a document, and its time.
     #[inline]
     pub(crate) fn prefetch_document(&self, ordinal: u32) {
         let [_, _, bases, starts, times, ..] = &self.layout.sections;
@@ -291,14 +292,14 @@ impl Segment {
         self.blocks.prefetch(times.offset + 8 * u64::from(ordinal), 8);
     }
 
-    /// Prefetches the key of a document and what follows it in its line of memory.
+    /// Prefetches the key of a document and the rest of its cache line.
     #[inline]
     pub(crate) fn prefetch_key(&self, ordinal: u32) -> Result<()> {
         self.blocks.prefetch(self.documents().offset.saturating_add(self.start(ordinal)?), 64);
         Ok(())
     }
 
-    /// The same for a document that may not be wanted after all: only in verified memory.
+    /// The same for a document that may not be needed: only in verified memory.
     #[inline]
     pub(crate) fn prefetch_key_if_verified(&self, ordinal: u32) {
         let Some(body) = self.blocks.verified() else { return };
@@ -311,10 +312,10 @@ impl Segment {
         }
     }
 
-    /// Prefetches the keys of many documents; of an unverified segment, verifies their blocks.
+    /// Prefetches the keys of many documents. In an unverified segment, verifies their blocks.
     pub(crate) fn prefetch_keys(&self, ordinals: impl Iterator<Item = u32> + Clone) -> Result<()> {
         let [_, _, _, starts, ..] = &self.layout.sections;
-        // Up to the next one's, but for the last.
+        // Up to the start of the next document, except for the last.
         let start = |ordinal: u32| {
             let bytes = if ordinal + 1 < self.docs() { 8 } else { 4 };
             (starts.offset + 4 * u64::from(ordinal), bytes)
@@ -332,14 +333,14 @@ impl Segment {
         self.blocks.check_extents(keys.into_iter())
     }
 
-    /// Appends to `out`, ascending, the ordinals in table `table` whose group and fingerprint are
-    /// those of `key`: all steps at once.
+    /// Appends to `out`, ascending, the ordinals in table `table` whose group and fingerprint equal
+    /// those of `key`. Does all steps.
     pub(crate) fn bucket(&self, table: usize, key: u64, out: &mut Vec<u32>) -> Result<()> {
         self.look_up_all(table, &[key], &mut |_, ordinal| out.push(ordinal))
     }
 
-    /// Looks many keys up in one table, some at a time together. `take` is told which of the keys
-    /// has which candidate.
+    /// Looks up many keys in one table, batch by batch. Calls `take` with the index of the key and
+    /// each of its candidates.
     pub(crate) fn look_up_all(
         &self,
         table: usize,
@@ -365,7 +366,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Appends to `out`, ascending, every document with exactly this key, dead or not.
+    /// Appends to `out`, ascending, all documents with exactly this key, live or dead.
     pub(crate) fn find_key(&self, key: &[u8], out: &mut Vec<u32>) -> Result<()> {
         let first = out.len();
         self.bucket(self.shape.bands, key_hash(key, self.shape.key_seed), out)?;
@@ -381,8 +382,8 @@ impl Segment {
         Ok(())
     }
 
-    /// The entries of a group that have the fingerprint, whatever was presumed. They lie together:
-    /// a group is in order.
+    /// The entries of a group with the fingerprint, by binary search. They are consecutive, because
+    /// a group is sorted.
     fn match_group(&self, look_up: &LookUp) -> Result<Range<u32>> {
         let LookUp { at, begin, end, fingerprint: wanted, .. } = *look_up;
         let entries = end - begin;
@@ -402,7 +403,7 @@ impl Segment {
         Ok(until(&|other| other < wanted)..until(&|other| other <= wanted))
     }
 
-    /// The first entry of a range for which `before` is false.
+    /// Binary search: the first entry of a range for which `before` is false.
     #[cold]
     fn search(&self, base: u64, range: Range<u32>, before: impl Fn(u16) -> bool) -> Result<u32> {
         let (mut begin, mut end) = (range.start, range.end);
@@ -419,8 +420,8 @@ impl Segment {
     }
 }
 
-/// Prefetches the line in which each fingerprint is presumed: in a loop so short that the processor
-/// has all of them on their way at once, and looks their pages up at once.
+/// Prefetches the predicted cache line of each fingerprint. The loop is short, so that the
+/// processor overlaps all cache and TLB misses.
 #[inline(never)]
 fn prefetch_groups(body: Verified<'_>, mut table: u64, stride: u64, look_ups: &[LookUp]) {
     for look_up in look_ups {
@@ -433,7 +434,7 @@ fn prefetch_groups(body: Verified<'_>, mut table: u64, stride: u64, look_ups: &[
     }
 }
 
-/// The second step in verified memory; where the words of a group lie that makes no sense.
+/// Step 2 in verified memory. Returns the offset of the words of an invalid group, if any.
 #[inline(never)]
 fn find_groups(
     body: Verified<'_>,
@@ -448,7 +449,7 @@ fn find_groups(
         if !look_up.set_group(halves(*words), table, docs) {
             return Some(at);
         }
-        // The line that was presumed, once more, and the other one, if there is one.
+        // The predicted line, and the second line of the window, if it has one.
         body.prefetch(look_up.window);
         body.prefetch(look_up.window + LINE - 1);
         table += stride;
@@ -456,7 +457,7 @@ fn find_groups(
     None
 }
 
-/// The two integers of a group in the directory.
+/// Start and end of a group, from the directory.
 #[inline]
 fn halves(words: [u8; 8]) -> (u32, u32) {
     let both = u64::from_le_bytes(words);

@@ -1,7 +1,7 @@
-//! Segments and dead files: immutable, mapped, and checked block by block on first touch.
+//! Segments and dead files: immutable, mapped, and verified block by block on first access.
 //!
-//! Knows keys, signatures and bands as bytes. Knows nothing of the WAL, the memtable, the catalog
-//! or queries; `docs/FILE_FORMAT.md` says what the bytes are.
+//! Keys, signatures and bands are bytes here. Independent of the WAL, the memtable, the catalog and
+//! queries. `docs/FILE_FORMAT.md` specifies the bytes.
 
 mod block_check;
 mod blocks;
@@ -37,12 +37,12 @@ pub(crate) use tables::{Need, Rebuild, Run};
 pub(crate) use verify::Watch;
 pub(crate) use walk::Entry;
 
-/// What a segment must know of the parameters: lengths, and the seed of keys.
+/// The parameters that a segment needs: lengths, and the seed of key hashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) signature_bytes: usize,
     pub(crate) band_bytes: usize,
-    /// Band t is the bytes from `t * band_bytes` of a signature.
+    /// Band t starts at byte `t * band_bytes` of a signature.
     pub(crate) bands: usize,
     pub(crate) key_seed: u64,
     pub(crate) uuid: [u8; 16],

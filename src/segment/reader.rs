@@ -1,6 +1,6 @@
-//! Reads one segment: documents by ordinal. (Ordinals by the key of a bucket: `look_up.rs`.)
+//! Reads the documents of a segment by ordinal. (`look_up.rs` finds ordinals by BandKey.)
 //!
-//! Knows nothing of deaths: a dead document reads like a live one.
+//! Deaths are not visible here: a dead document reads like a live one.
 
 use super::blocks::BlockFile;
 use super::writer::header;
@@ -16,10 +16,10 @@ use std::borrow::Cow;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
-/// Most bytes of 64 documents that are read together for their keys.
+/// Maximum length of 64 documents that are read in one piece for their keys.
 const NEAR_BYTES_MAX: usize = if cfg!(test) { 1 << 10 } else { 64 << 10 };
 
-/// One open segment.
+/// An open segment.
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub(super) blocks: BlockFile,
@@ -29,7 +29,7 @@ pub(crate) struct Segment {
     pub(super) groups: u32,
 }
 
-/// Key and payload of a document.
+/// The key and payload of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Document<'a> {
     pub(crate) key: Cow<'a, [u8]>,
@@ -37,12 +37,13 @@ pub(crate) struct Document<'a> {
 }
 
 impl Segment {
-    /// The file itself, which outlives its name.
+    /// The file, which stays readable after its name is removed.
     pub(crate) fn file(&self) -> &dyn File {
         self.blocks.file()
     }
 
-    /// Opens a published segment: checks all but the body, of which it reads the header only.
+    /// Opens a published segment: checks everything but the body, of which it only reads the
+    /// header.
     pub(crate) fn open(
         storage: &dyn Storage,
         path: &Path,
@@ -69,23 +70,21 @@ impl Segment {
         Ok(Self { groups: properties.groups(), shape: *shape, blocks, properties, layout })
     }
 
-    /// Asks the disk for what every query reads first, 4 bytes per table and group, without
-    /// waiting; for as much of it as the system takes in one wish. Costs up to some 100 us even
-    /// where all is in memory.
+    /// Starts reading the directories, which every query reads first (4 bytes per table and group),
+    /// without waiting; as much as the system accepts in one request. Costs up to 100 us even if
+    /// all is resident.
     pub(crate) fn request_directories(&self) {
         let [.., directories] = &self.layout.sections;
         self.blocks.request_section(directories);
     }
 
-    /// Where the warm-up begins: how many blocks there are; none without a map, and once all were
-    /// verified.
+    /// The start of the warm-up: the number of blocks, or 0 without a map or once all are verified.
     pub(crate) fn warm_up_end(&self) -> usize {
         self.blocks.warm_up_end()
     }
 
-    /// A step of the warm-up: verifies some blocks, if they are resident, the last of which ends
-    /// where block `end` begins. Returns where the next step goes on. Takes 15 to 30 us, or about
-    /// one if they are not resident.
+    /// A step of the warm-up: verifies some blocks before block `end` if they are resident. Returns
+    /// the `end` of the next step. Takes 15 to 30 us, or about 1 us if the blocks are not resident.
     pub(crate) fn warm_up(&self, end: usize) -> usize {
         self.blocks.warm_up(end)
     }
@@ -100,18 +99,18 @@ impl Segment {
         self.blocks.verified.has(block)
     }
 
-    /// Verifies all of the body now, so that no query has to. In `ReadMode::Pread`, where every
-    /// read verifies, does nothing.
+    /// Verifies the whole body now, so that queries need not. Does nothing in `ReadMode::Pread`,
+    /// where every read verifies.
     pub(crate) fn read_back(&self) -> Result<()> {
         self.blocks.read_back()
     }
 
-    /// Documents, dead ones included.
+    /// Number of documents, including dead ones.
     pub(crate) fn docs(&self) -> u32 {
         self.properties.docs
     }
 
-    /// Least and greatest time.
+    /// The least and the greatest time.
     pub(crate) fn time_range(&self) -> (u64, u64) {
         (self.properties.time_min, self.properties.time_max)
     }
@@ -147,7 +146,7 @@ impl Segment {
         })
     }
 
-    /// The key of a document: reads and checks nothing of its payload.
+    /// The key of a document. Does not read its payload.
     pub(crate) fn key(&self, ordinal: u32) -> Result<Cow<'_, [u8]>> {
         assert!(ordinal < self.docs(), "no such ordinal");
         let documents = self.documents();
@@ -161,8 +160,8 @@ impl Segment {
         self.blocks.read(at + 2, count)
     }
 
-    /// Calls `tell` with the key of every document whose bit in `dead` is not set, in their order,
-    /// until it breaks off. Documents that lie close together are read at once, payloads included.
+    /// Calls `tell` with the key of every document whose bit in `dead` is not set, in order, until
+    /// it returns `Break`. Short documents are read in groups, including their payloads.
     pub(crate) fn each_key(
         &self,
         dead: &[u64],
@@ -182,7 +181,7 @@ impl Segment {
                 let near = read.as_ref().and_then(|(starts, all)| key_of(starts, all, index(at)));
                 let told = match near {
                     Some(key) => tell(key),
-                    // Far apart, or damaged: the error is told there.
+                    // Long or damaged documents are read one by one; that read returns the error.
                     None => tell(&self.key(first + at)?),
                 };
                 if told.is_break() {
@@ -193,8 +192,8 @@ impl Segment {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The starts of consecutive documents with one base, and their bytes; `None` if these are
-    /// many.
+    /// Start offsets and bytes of consecutive documents with one base, or `None` if there are too
+    /// many bytes.
     #[expect(clippy::type_complexity, reason = "two pieces of a file")]
     fn starts_and_documents(
         &self,
@@ -222,7 +221,7 @@ impl Segment {
         self.u32_at(counts.offset + 4 * u64::from(ordinal))
     }
 
-    /// Full check of the file: see `verify.rs`.
+    /// Checks the whole file: see `verify.rs`.
     pub(crate) fn verify(
         &self,
         dead: Option<&super::Dead>,
@@ -231,14 +230,14 @@ impl Segment {
         super::verify::segment(self, dead, watch)
     }
 
-    /// Whether this is the key of a document.
+    /// Whether the document has this key.
     pub(crate) fn has_key(&self, ordinal: u32, key: &[u8]) -> Result<bool> {
         let bytes = self.document_bytes(ordinal)?;
         let key_bytes = self.key_bytes(ordinal, &bytes)?;
         Ok(bytes[2..2 + key_bytes] == *key)
     }
 
-    /// The length of the key that a document begins with; afterwards it is known to be there.
+    /// The length of the key at the start of a document, checked against the document's length.
     fn key_bytes(&self, ordinal: u32, document: &[u8]) -> Result<usize> {
         let count = match document {
             [a, b, ..] => usize::from(u16::from_le_bytes([*a, *b])),
@@ -251,7 +250,7 @@ impl Segment {
         Ok(count)
     }
 
-    /// The whole entry of a document.
+    /// The entry of a document.
     fn document_bytes(&self, ordinal: u32) -> Result<Cow<'_, [u8]>> {
         assert!(ordinal < self.docs(), "no such ordinal");
         let documents = self.documents();
@@ -273,7 +272,7 @@ impl Segment {
         self.blocks.corrupt(at, "document ends before it begins, or is too long")
     }
 
-    /// Where a document begins in its section; where the last ends for one past it.
+    /// Start offset of a document in its section; for one past the last document, the end.
     pub(super) fn start(&self, ordinal: u32) -> Result<u64> {
         if ordinal == self.docs() {
             return Ok(self.documents().bytes);
@@ -295,7 +294,8 @@ impl Segment {
     }
 }
 
-/// The key of document `at` of those that begin at these starts; `None` if it cannot be there.
+/// The key of the document `at` of those with these start offsets; `None` if the offsets are
+/// invalid.
 #[inline]
 fn key_of<'d>(starts: &[u8], documents: &'d [u8], at: usize) -> Option<&'d [u8]> {
     let start = u32::from_le_bytes(*starts.as_chunks().0.get(at)?);

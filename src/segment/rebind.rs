@@ -1,6 +1,6 @@
-//! A copy of a segment under the header of another index: the rest of it knows neither.
+//! Copies a segment under the header of another index. Only the header depends on the index.
 //!
-//! The header lies in the first block, so that with it the CRCs change, and with these the tail.
+//! The header lies in the first block, so the CRCs and the tail change with it.
 
 use super::blocks::BlockFile;
 use super::writer::{Output, Stream, header};
@@ -10,12 +10,12 @@ use crate::storage::Storage;
 use crate::{Error, Result};
 use std::path::Path;
 
-/// Bytes copied at once.
+/// Size of a read in bytes.
 const CHUNK_BYTES: u64 = if cfg!(test) { 5_000 } else { 1 << 20 };
 
 impl Segment {
-    /// Writes a copy of this segment that belongs to the index of `shape`, as file `number` at
-    /// `path`, and publishes it. Every block is checked as it is read.
+    /// Writes and publishes a copy of this segment that belongs to the index of `shape`, as file
+    /// `number` at `path`. Verifies every block as it is read.
     pub(crate) fn rebind(
         &self,
         storage: &dyn Storage,
@@ -33,7 +33,7 @@ impl Segment {
             output.publish(storage, &header, body_bytes, sections, properties)
         });
         if written.is_err() {
-            // Best effort: what is left is swept at the next open.
+            // Best effort: the next open sweeps what is left.
             let _ = storage.remove(output.tmp());
         }
         let (time_min, time_max) = self.time_range();
@@ -41,7 +41,7 @@ impl Segment {
     }
 }
 
-/// The new header, then the old body; returns where it ends.
+/// Writes the new header and the old body; returns the end offset.
 fn copy_body(blocks: &BlockFile, header: &FileHeader, output: &mut Output) -> Result<u64> {
     let body_bytes = blocks.footer().body_bytes;
     let mut stream = Stream::at(0);

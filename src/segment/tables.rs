@@ -1,8 +1,7 @@
-//! Bucket tables: which entry a key makes, and how tables are computed from signatures and keys.
+//! Bucket tables: the entry of a key, and the computation of tables from signatures and keys.
 //!
-//! Knows no file: [`Rebuild`] says what it needs, is fed, and gives out finished runs of entries.
-//! The builder writes them, or who flushes has it write them; `verify` compares them with what the
-//! file holds.
+//! No I/O: [`Rebuild`] says which input it needs, is fed, and returns finished runs of entries. The
+//! builder writes the runs; `verify` compares them with the file.
 
 use super::Shape;
 use crate::format::blocks::Grouping;
@@ -10,21 +9,21 @@ use crate::format::bytes::index;
 pub(super) use crate::sketch::{band_key, key_hash};
 use std::ops::Range;
 
-/// Group and fingerprint of a key: the product's bits 64 and up, and 48 to 63.
+/// Group and fingerprint of a key: bits 64 and up, and bits 48 to 63, of key x groups.
 #[inline]
 pub(super) fn split(key: u64, groups: u32) -> (u32, u16) {
     let product = (u128::from(key) * u128::from(groups)).to_le_bytes();
     (u32_of(&product[8..]), u16_of(&product[6..]))
 }
 
-/// The same in one word, the fingerprint below.
+/// The same in one word, with the fingerprint in the low bits.
 #[inline]
 fn word(key: u64, groups: u32) -> u64 {
     let (group, fingerprint) = split(key, groups);
     u64::from(group) << 16 | u64::from(fingerprint)
 }
 
-/// The integer that `bytes` begin with.
+/// The integer at the start of `bytes`.
 #[inline]
 pub(super) fn u16_of(bytes: &[u8]) -> u16 {
     u16::from_le_bytes([bytes[0], bytes[1]])
@@ -40,50 +39,50 @@ pub(super) fn u64_of(bytes: &[u8]) -> u64 {
     u64::from(u32_of(bytes)) | u64::from(u32_of(&bytes[4..])) << 32
 }
 
-/// What [`Rebuild`] waits for.
+/// The next input or output of [`Rebuild`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// The signatures from this ordinal on: any whole number of them.
+    /// Feed signatures from this ordinal on, any number of them.
     Signatures { from: u32 },
-    /// `key_hash` of the keys from this ordinal on: any number of them.
+    /// Feed `key_hash` of the keys from this ordinal on, any number of them.
     Keys { from: u32 },
-    /// Nothing: a run is ready.
+    /// A run is ready.
     Emit,
-    /// Nothing: all tables are done.
+    /// All tables are done.
     Done,
 }
 
-/// Finished entries, consecutive ones of one table.
+/// A run: finished consecutive entries of one table.
 #[derive(Debug, Default)]
 pub(crate) struct Run {
     pub(super) table: u32,
-    /// The first group that begins here.
+    /// The first group that starts in this run.
     pub(super) first_group: u32,
-    /// Which of the table's entries is the first.
+    /// Index of the first entry in the table.
     pub(super) first_entry: u32,
-    /// The bytes that belong in the three places of the file.
+    /// The bytes for the three sections of the file.
     pub(super) directory: Vec<u8>,
     pub(super) fingerprints: Vec<u8>,
     pub(super) ordinals: Vec<u8>,
-    /// This run ends the table; its directory holds the last word too.
+    /// Whether this run ends the table; its directory then includes the last word.
     pub(super) ends_table: bool,
 }
 
-/// Entries after which a run ends.
+/// Number of entries after which a run ends.
 const RUN_ENTRIES: usize = if cfg!(test) { 32 } else { 8 * 1024 };
 
 impl Run {
-    /// About how much memory one takes: its entries, and a word of the directory for 16
-    /// of them, which is more than there are.
+    /// Approximate memory of a run: its entries, and one word of the directory per 16 entries (an
+    /// upper bound).
     pub(crate) const BYTES: usize = RUN_ENTRIES * (2 + 4) + RUN_ENTRIES / 4;
 
-    /// Empties it; one that has no memory yet gets it in one piece.
+    /// Empties the run. A new run allocates all its memory at once.
     fn clear(&mut self) {
         self.directory.clear();
         self.fingerprints.clear();
         self.ordinals.clear();
         if self.ordinals.capacity() == 0 {
-            // The last part may lead beyond the end.
+            // The last part may extend beyond the end.
             self.directory.reserve(RUN_ENTRIES / 4);
             self.fingerprints.reserve(RUN_ENTRIES * 2 + 256);
             self.ordinals.reserve(RUN_ENTRIES * 4 + 512);
@@ -91,9 +90,10 @@ impl Run {
     }
 }
 
-/// Binary logarithm of the groups of a slice: some 32,768 entries, which fit in a cache twice.
+/// Binary logarithm of the number of groups in a slice: about 32,768 entries, twice of which fit
+/// into the cache.
 const SLICE_BITS_BY_64: u32 = if cfg!(test) { 1 } else { 9 };
-/// The same of groups of 20.
+/// The same for groups of 20 entries.
 const SLICE_BITS_BY_20: u32 = if cfg!(test) { 2 } else { 11 };
 
 /// Computes all tables of a segment in bounded memory.
@@ -123,23 +123,24 @@ pub(crate) struct Rebuild {
     /// Entries that fit in memory.
     entries_max: usize,
     stage: Stage,
-    /// The next document to be fed.
+    /// Ordinal of the next document to feed.
     ordinal: u32,
-    /// The slices of this pass, counted through all tables: they are of bands, or of the table of
-    /// keys.
+    /// The slices of this pass, numbered across all tables. They belong to band tables or to the
+    /// table of keys, not to both.
     pass: Range<usize>,
-    /// What was collected for each slice of the pass: group within the slice, fingerprint and
-    /// ordinal in one word, in the order of ordinals.
+    /// The collected entries of each slice of the pass: group within the slice, fingerprint and
+    /// ordinal in one word, in order of ordinals.
     collected: Vec<Vec<u64>>,
-    /// The slice that is given out, sorted.
+    /// The sorted slice that is being returned.
     entries: Vec<u64>,
-    /// Where its parts end in `entries`.
+    /// End of each part in `entries`.
     ends: Vec<u32>,
-    /// Where `Emit` is: a slice, counted through all tables, and the group and entry of its table.
+    /// Position of the output: the slice, numbered across all tables, and group and entry in its
+    /// table.
     slice: usize,
     group: u32,
     entry: u32,
-    /// Keys of the documents that are fed.
+    /// Buffer for the table keys of the fed documents.
     scratch: Vec<u64>,
 }
 
@@ -151,12 +152,12 @@ enum Stage {
 }
 
 impl Rebuild {
-    /// Uses `memory_bytes` of memory, or more where that is too little to make progress.
+    /// Uses about `memory_bytes` of memory, or more if that is too little to make progress.
     pub(crate) fn new(shape: &Shape, docs: u32, memory_bytes: usize) -> Self {
         Self::of(shape, docs, Grouping::default(), memory_bytes)
     }
 
-    /// The same for groups of any size.
+    /// The same for another group size.
     pub(super) fn of(shape: &Shape, docs: u32, grouping: Grouping, memory_bytes: usize) -> Self {
         let (part_bits, slice_bits) = match grouping {
             Grouping::By20 => (2, SLICE_BITS_BY_20),
@@ -193,7 +194,7 @@ impl Rebuild {
         self.slice as f64 / self.slices_of(self.bands + 1) as f64
     }
 
-    /// How many slices the first tables have.
+    /// Number of slices of the first tables.
     fn slices_of(&self, tables: u32) -> usize {
         index(tables) * self.slices
     }
@@ -209,7 +210,7 @@ impl Rebuild {
         }
     }
 
-    /// Feeds the signatures asked for.
+    /// Feeds the requested signatures.
     pub(crate) fn signatures(&mut self, signatures: &[u8]) {
         assert!(matches!(self.need(), Need::Signatures { .. }), "fed what was not asked for");
         let count = signatures.len() / self.signature_bytes;
@@ -227,14 +228,14 @@ impl Rebuild {
         self.fed(count);
     }
 
-    /// Feeds the hashes of keys asked for.
+    /// Feeds the requested key hashes.
     pub(crate) fn keys(&mut self, hashes: &[u64]) {
         assert!(matches!(self.need(), Need::Keys { .. }), "fed what was not asked for");
         self.collect(index(self.bands), hashes);
         self.fed(hashes.len());
     }
 
-    /// Puts the entries of a table into its slices, if they are of this pass.
+    /// Adds the entries of a table to their slices, if these belong to this pass.
     fn collect(&mut self, table: usize, keys: &[u64]) {
         let all = table * self.slices..(table + 1) * self.slices;
         let begin = self.pass.start.max(all.start);
@@ -261,7 +262,7 @@ impl Rebuild {
         }
     }
 
-    /// Starts the pass that begins with the next slice.
+    /// Starts the pass that starts with the next slice.
     fn begin_pass(&mut self) {
         let all = self.slices_of(self.bands + 1);
         if self.slice == all {
@@ -271,13 +272,13 @@ impl Rebuild {
         }
         let bands = self.slices_of(self.bands);
         let left = if self.slice < bands { bands - self.slice } else { all - self.slice };
-        // Chance fills some slices more than others.
+        // The sizes of slices vary by chance.
         let expected = index(self.docs) / self.slices;
         let slice_entries = expected + expected / 16 + 64;
         let fit = (self.entries_max / slice_entries).clamp(1, left);
         self.pass = self.slice..self.slice + fit;
         self.stage = Stage::Collect;
-        // Memory that a crowd took goes.
+        // Frees the memory of oversized slices.
         self.collected.retain(|slice| slice.capacity() < 2 * slice_entries);
         self.collected.resize_with(fit, || Vec::with_capacity(slice_entries));
     }
@@ -298,7 +299,7 @@ impl Rebuild {
             sum += *end;
             *end = sum;
         }
-        // Until an entry is placed, a part's end is where it begins.
+        // Before entries are placed, the end of a part equals its start.
         self.entries.clear();
         self.entries.resize(collected.len(), 0);
         for &entry in &*collected {
@@ -315,7 +316,7 @@ impl Rebuild {
         collected.clear();
     }
 
-    /// Puts the next run into `run`. Only when `need` says `Emit`.
+    /// Writes the next run to `run`. Only valid if `need` returned `Emit`.
     pub(crate) fn emit(&mut self, run: &mut Run) {
         assert!(self.stage == Stage::Emit, "no run is ready");
         let nth = self.slice % self.slices;
@@ -326,7 +327,7 @@ impl Rebuild {
         run.first_entry = self.entry;
         run.clear();
         run.ends_table = false;
-        // Where the group begins in the slice.
+        // Start of the group in the slice.
         let part = |group: u32| index(group - slice_begin) << self.part_bits;
         let begin = part(self.group).checked_sub(1).map_or(0, |last| index(self.ends[last]));
         let mut end = begin;
@@ -372,7 +373,7 @@ mod tests {
     use super::super::tests::{Random, shape};
     use super::*;
 
-    /// Directory, fingerprints and ordinals of a table, as the format says.
+    /// The directory, fingerprints and ordinals of a table by the definition of the format.
     fn by_definition(keys: &[u64], groups: u32) -> [Vec<u8>; 3] {
         let entry = |(ordinal, key): (u32, &u64)| {
             let product = u128::from(*key) * u128::from(groups);
@@ -392,8 +393,8 @@ mod tests {
         ]
     }
 
-    /// The same of both tables of an index of one band, as they are computed in so much memory.
-    /// Each run must say where it belongs.
+    /// The same for both tables of an index with one band, computed by `Rebuild` with limited
+    /// memory. Checks the positions of the runs.
     fn computed(mut rebuild: Rebuild, signatures: &[u8], hashes: &[u64]) -> [[Vec<u8>; 3]; 2] {
         let mut out: [[Vec<u8>; 3]; 2] = Default::default();
         let mut run = Run::default();
@@ -419,7 +420,7 @@ mod tests {
     fn tables_are_those_of_the_definition_whatever_the_memory() {
         let mut random = Random(3);
         for docs in [1, 19, 20, 63, 64, 127, 128, 129, 1000, 20_000_u32] {
-            // A crowd of a third of them.
+            // A third of the documents form a crowd.
             let value = |random: &mut Random| random.next() * u64::from(random.below(3) > 0);
             let signatures: Vec<u8> =
                 (0..docs).flat_map(|_| value(&mut random).to_le_bytes()).collect();

@@ -1,25 +1,24 @@
-//! Which blocks of a file were verified. Knows numbers of blocks, and no file.
+//! The set of verified blocks of a file.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Where a block that is checked may come from.
+/// The allowed source of a block to verify.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fetch {
-    /// From the disk, too. A block that cannot be read or is wrong is an error.
+    /// Memory or disk. An unreadable or damaged block is an error.
     Wait,
-    /// From memory only. A block that is not resident or is wrong stays unverified, and the read
-    /// that needs it returns the error.
+    /// Memory only. A block that is not resident or is damaged stays unverified, and a later read
+    /// returns the error.
     Resident,
 }
 
-/// Which blocks of a body were read and right, each at least once since opening.
+/// A bit per block: set once the block was verified since opening.
 ///
-/// All is relaxed: a bit, and that none is missing, says only that the bytes of an immutable file
-/// were right once.
+/// All atomics are relaxed: a set bit only says that bytes of an immutable file were valid once.
 #[derive(Debug)]
 pub(super) struct VerifiedBlocks {
     words: Vec<AtomicU64>,
-    /// How many blocks were not.
+    /// Number of unverified blocks.
     missing: AtomicUsize,
 }
 
@@ -29,14 +28,14 @@ impl VerifiedBlocks {
         Self { words, missing: AtomicUsize::new(blocks) }
     }
 
-    /// Whether a block was verified. A block that the body does not have was not.
+    /// Whether a block was verified. False for blocks beyond the body.
     #[inline]
     pub(super) fn has(&self, block: usize) -> bool {
         let word = self.words.get(block / 64);
         word.is_some_and(|word| word.load(Ordering::Relaxed) >> (block % 64) & 1 == 1)
     }
 
-    /// Notes that a block of the body was verified.
+    /// Records that a block was verified.
     pub(super) fn set(&self, block: usize) {
         let bit = 1 << (block % 64);
         if self.words[block / 64].fetch_or(bit, Ordering::Relaxed) & bit == 0 {

@@ -1,8 +1,7 @@
-//! The full check of segments and dead files: every block, and everything that can be computed
-//! again.
+//! The full check of segments and dead files: verifies every block, and recomputes everything that
+//! is derived.
 //!
-//! Knows no other file but the dead file of the segment. Reads from the disk and not through the
-//! map, so that it sees what a reopen would.
+//! Reads from the disk and not through the map, so that it sees the same bytes as a reopen.
 
 use super::blocks::BlockFile;
 use super::reader::Segment;
@@ -16,15 +15,15 @@ use crate::{Error, ErrorKind, Result};
 use std::collections::BTreeSet;
 use std::ops::{ControlFlow, Range};
 
-/// What tables are computed in, and what is read at once.
+/// Memory for recomputing tables, and size of a read, in bytes.
 const MEMORY_BYTES: usize = if cfg!(test) { 4_000 } else { 64 * 1024 * 1024 };
 const CHUNK_BYTES: usize = if cfg!(test) { 3_000 } else { 256 * 1024 };
 
-/// Receives what `verify` finds and how far it is.
+/// Receives problems and progress of `verify`.
 pub(crate) struct Watch<'a> {
-    /// Called with every problem found. `verify` keeps none: the caller bounds what it keeps.
+    /// Called with every problem. `verify` stores none, so the caller can bound their number.
     pub(crate) problem: &'a mut dyn FnMut(Error),
-    /// Called with the bytes checked since the last call; `Break` cancels.
+    /// Called with the number of bytes checked since the last call; `Break` cancels.
     pub(crate) progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
 }
 
@@ -40,13 +39,13 @@ impl Watch<'_> {
 }
 
 impl Segment {
-    /// Checks every block afresh, and nothing of what the blocks say.
+    /// Verifies every block again, but not the content of the blocks.
     pub(crate) fn verify_blocks(&self, watch: &mut Watch<'_>) -> Result<()> {
         blocks(&self.blocks, watch).map(drop)
     }
 }
 
-/// Header, tail and every block, afresh. True if all are whole.
+/// Verifies header, tail and every block again. Returns true if all are intact.
 pub(super) fn blocks(file: &BlockFile, watch: &mut Watch<'_>) -> Result<bool> {
     let mut whole = true;
     let mut note = |result: Result<()>, watch: &mut Watch<'_>| {
@@ -67,7 +66,7 @@ pub(super) fn blocks(file: &BlockFile, watch: &mut Watch<'_>) -> Result<bool> {
     Ok(whole)
 }
 
-/// That a gap of the body is zero.
+/// Checks that a gap of the body is zero.
 pub(super) fn zeros(file: &BlockFile, gap: Range<u64>, watch: &mut Watch<'_>) {
     let mut bytes = [0; BLOCK_BYTES];
     let count = usize::try_from(gap.end.saturating_sub(gap.start)).unwrap_or(usize::MAX);
@@ -81,9 +80,9 @@ pub(super) fn zeros(file: &BlockFile, gap: Range<u64>, watch: &mut Watch<'_>) {
     }
 }
 
-/// The full check of a segment and its dead file. `Err` only if cancelled: what is wrong goes to
-/// the watch. What the bytes say is checked only if all blocks are whole: of a damaged file every
-/// statement about its tables would follow from the damage already named.
+/// The full check of a segment and its dead file. Problems go to `watch`; `Err` only means
+/// cancelled. The content is checked only if all blocks are intact, because further problems of a
+/// damaged file would only follow from the reported damage.
 pub(super) fn segment(segment: &Segment, dead: Option<&Dead>, watch: &mut Watch<'_>) -> Result<()> {
     if let Some(dead) = dead {
         dead.verify(watch)?;
@@ -97,7 +96,7 @@ pub(super) fn segment(segment: &Segment, dead: Option<&Dead>, watch: &mut Watch<
     let ranks = match dead.map(Dead::bits).transpose() {
         Ok(Some(bits)) => Some(Ranks::new(bits, segment.docs())),
         Ok(None) => Some(Ranks::all_live(segment.docs())),
-        // Already named by the verification of the dead file.
+        // The check of the dead file has reported it.
         Err(_) => None,
     };
     tables(segment, ranks.as_ref(), keys_are_whole, watch)
@@ -146,7 +145,7 @@ fn times(segment: &Segment, watch: &mut Watch<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Starts and keys. True if all keys can be read.
+/// Checks start offsets and keys. Returns true if all keys are readable.
 fn documents(segment: &Segment, watch: &mut Watch<'_>) -> Result<bool> {
     let mut whole = true;
     let mut chunk = Documents::default();
@@ -162,7 +161,7 @@ fn documents(segment: &Segment, watch: &mut Watch<'_>) -> Result<bool> {
     Ok(whole)
 }
 
-/// The documents between two start bases.
+/// The documents of one start base.
 #[derive(Default)]
 struct Documents {
     /// Start offsets of the documents in their section, and the end of the last one.
@@ -197,7 +196,7 @@ impl Window {
 }
 
 impl Documents {
-    /// Reads and checks the documents from `from` on, a multiple of 64.
+    /// Reads and checks documents from `from` on, a multiple of 64.
     fn read(&mut self, segment: &Segment, from: u32) -> Result<()> {
         let [_, documents, bases, starts, ..] = &segment.layout.sections;
         let to = segment.docs().min(from.saturating_add(STARTS_PER_BASE));
@@ -245,17 +244,17 @@ impl Documents {
         Ok(())
     }
 
-    /// The documents read, whose starts were checked.
+    /// The documents of the last read, with checked start offsets.
     fn each(&self) -> impl Iterator<Item = &[u8]> {
         let base = self.starts[0];
         self.starts.windows(2).map(move |pair| {
-            // Neither is beyond the bytes read: the last start is where they end.
+            // Both offsets are within the bytes read: the last start is their end.
             let at = |start: u64| usize::try_from(start - base).unwrap_or(usize::MAX);
             &self.bytes[at(pair[0])..at(pair[1])]
         })
     }
 
-    /// The hashes of their keys. Only after a `read` without error.
+    /// Hashes of the keys. Only valid after a successful `read`.
     fn hashes(&self, seed: u64, out: &mut Vec<u64>) {
         out.clear();
         for document in self.each() {
@@ -265,7 +264,8 @@ impl Documents {
     }
 }
 
-/// Computes all tables again and compares. Without whole keys, all but the last.
+/// Recomputes all tables and compares them. The table of keys is skipped unless all keys are
+/// readable.
 fn tables(
     segment: &Segment,
     ranks: Option<&Ranks>,
@@ -283,7 +283,7 @@ fn tables(
             Need::Done => return Ok(()),
             Need::Keys { .. } if !keys_are_whole => return Ok(()),
             Need::Keys { from } => {
-                // Whatever was fed, it was whole bases: `from` is a multiple of 64.
+                // Whole bases were fed, so `from` is a multiple of 64.
                 documents.read(segment, from).map(|()| {
                     documents.hashes(segment.shape.key_seed, &mut hashes);
                     rebuild.keys(&hashes);
@@ -314,7 +314,7 @@ fn tables(
         match read {
             Ok(bytes) => watch.progress(bytes)?,
             Err(error) => {
-                // Read without error a moment ago: the disk is failing under us.
+                // These bytes were readable a moment ago: the disk is failing.
                 (watch.problem)(error);
                 return Ok(());
             }
@@ -322,7 +322,7 @@ fn tables(
     }
 }
 
-/// Compares a run of entries with what the file holds in its three places.
+/// Compares a run with the three sections of the file.
 fn compare(segment: &Segment, run: &Run, chunk: &mut Vec<u8>, watch: &mut Watch<'_>) {
     let layout = &segment.layout;
     let [.., tables, directories] = &layout.sections;
@@ -351,7 +351,8 @@ fn compare(segment: &Segment, run: &Run, chunk: &mut Vec<u8>, watch: &mut Watch<
     }
 }
 
-/// That no two live documents have one key: those would be neighbours in the table of keys.
+/// Checks that live documents have distinct keys: equal keys would be adjacent in the table of
+/// keys.
 fn live_keys(segment: &Segment, run: &Run, ranks: &Ranks, watch: &mut Watch<'_>) {
     let mut seen = BTreeSet::new();
     let mut last = None;
@@ -367,7 +368,7 @@ fn live_keys(segment: &Segment, run: &Run, ranks: &Ranks, watch: &mut Watch<'_>)
             seen.clear();
             continue;
         }
-        // Only where two live ones meet is a key read at all.
+        // Keys are read only for adjacent live entries.
         for ordinal in first.take().into_iter().chain([ordinal]) {
             match segment.document(ordinal).map(|document| document.key.into_owned()) {
                 Err(error) => (watch.problem)(error),
@@ -384,7 +385,7 @@ fn live_keys(segment: &Segment, run: &Run, ranks: &Ranks, watch: &mut Watch<'_>)
     }
 }
 
-/// Fills `out` with checked bytes of the disk.
+/// Fills `out` with verified bytes from the disk.
 fn fresh(segment: &Segment, at: u64, count: u64, out: &mut Vec<u8>) -> Result<()> {
     out.clear();
     let fits = at.checked_add(count).is_some_and(|end| end <= segment.layout.body_bytes);

@@ -1,20 +1,20 @@
-//! A walk through a whole bucket table, in order of its keys.
+//! Iterates over a whole bucket table in order of its keys.
 //!
-//! A table does not hold keys, but group and fingerprint narrow one down to a range; so tables of
-//! different segments can be walked side by side.
+//! A table does not store keys, but group and fingerprint bound a key to a range. So the tables of
+//! different segments can be merged.
 
 use super::reader::Segment;
 use super::tables::{split, u32_of};
 use crate::Result;
 use crate::format::bytes::index;
 
-/// Groups read at once: a few blocks of each part of the table.
+/// Number of groups per read: a few blocks of each section.
 const GROUPS: u32 = if cfg!(test) { 3 } else { 80 };
 
-/// Ranges of keys are computed by a reciprocal: by so much may they be too wide.
+/// Ranges of keys are computed by a reciprocal, and may be too wide by this much.
 const SLACK: u64 = 1 << 16;
 
-/// An entry of a table: a document and the range its key lies in.
+/// A table entry: a document and the range of its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) key_first: u64,
@@ -23,9 +23,9 @@ pub(crate) struct Entry {
 }
 
 impl Segment {
-    /// Walks on through table `table` from group `*next`, until the groups with keys below `end`
-    /// (without one: all) are behind it. Entries come in order of `key_first`; the last group
-    /// may hold some beyond `end`.
+    /// Iterates over table `table` from group `*next` until all groups with keys below `end`
+    /// (`None`: all groups) are done. Entries come in order of `key_first`; the last group may
+    /// contain some beyond `end`.
     pub(crate) fn walk(
         &self,
         table: usize,
@@ -45,7 +45,7 @@ impl Segment {
         Ok(())
     }
 
-    /// The widest range of keys that an entry can have.
+    /// The maximum width of an entry's range of keys.
     pub(crate) fn key_width(&self) -> u64 {
         (u64::MAX >> 16) / u64::from(self.groups) + 2 * SLACK
     }
@@ -76,7 +76,7 @@ impl Segment {
         let ordinals = self.blocks.read(at, count * 4)?;
         let (fingerprints, ordinals) = (fingerprints.as_chunks().0, ordinals.as_chunks().0);
         let reciprocal = (1_u128 << 80) / u128::from(self.groups);
-        // The least key of group and fingerprint; never above it, and by less than SLACK below.
+        // A lower bound of the least key with this group and fingerprint, by less than SLACK.
         let key = |place: u64| {
             let scaled = (u128::from(place) * reciprocal) >> 32;
             u64::try_from(scaled).unwrap_or(u64::MAX)

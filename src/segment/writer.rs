@@ -1,6 +1,7 @@
-//! Writes a block file under its tmp name: positioned streams, CRCs computed as bytes pass.
+//! Writes a block file under its temporary name, by positioned streams, and computes CRCs on the
+//! fly.
 //!
-//! Knows blocks and bytes; not what any section holds.
+//! Independent of the content of sections.
 
 use super::Listed;
 use crate::format::blocks::{BLOCK_BYTES, Footer, Geometry, PROPERTY_BYTES, Section, Tail};
@@ -11,38 +12,37 @@ use crate::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a stream collects before its checksums are made.
+/// Buffer size of a stream: checksums are computed when it is full.
 const BUFFER_BYTES: usize = if cfg!(test) { BLOCK_BYTES } else { 64 * 1024 };
-/// After this much a file is synced in between: the sync at its end would otherwise have gigabytes
-/// to write, and a log that is synced meanwhile wait for all of them.
+/// Number of bytes after which the file is synced. Otherwise the final sync would write gigabytes,
+/// and concurrent syncs of the log would wait for it.
 const UNSYNCED_BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 32 << 20 };
 
-/// A block file being written. Its bytes come through [`Stream`]s. After an error it can only be
-/// dropped.
+/// A block file being written through [`Stream`]s. After an error it can only be dropped.
 #[derive(Debug)]
 pub(super) struct Output {
     path: PathBuf,
     tmp: PathBuf,
     file: Arc<dyn File>,
-    /// By block; of blocks that one stream wrote whole.
+    /// CRC per block, for blocks that one stream wrote completely.
     crcs: Vec<u32>,
-    /// Pieces of blocks that several streams share.
+    /// CRCs of pieces, for blocks shared by several streams.
     pieces: Vec<Piece>,
-    /// What is written at once, and at multiples of what.
+    /// Size and alignment of a write.
     write_bytes: usize,
-    /// What was not written yet. Five at most, whatever the number of bands: where the fingerprints
-    /// are, where they will end, where the ordinals are, where the directories begin, and where
-    /// those are.
+    /// Units that are not written yet. At most five, for any number of bands: at the current and
+    /// the final position of the fingerprints, at the ordinals, and at the start and the current
+    /// position of the directories.
     units: Vec<Unit>,
-    /// Memory of units that were written.
+    /// Reusable buffers of written units.
     spare: Vec<Vec<u8>>,
-    /// How far all was written, full units or not, when that was last asked for.
+    /// Offset up to which writeback was started last.
     written_until: u64,
-    /// Written since the last sync.
+    /// Number of bytes written since the last sync.
     unsynced_bytes: usize,
 }
 
-/// A part of a block that one stream wrote.
+/// A piece of a block that one stream wrote.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     offset: u64,
@@ -50,21 +50,21 @@ struct Piece {
     crc: u32,
 }
 
-/// A part of the file that several streams fill, each byte once.
+/// A unit of the file, filled by several streams; each byte is written once.
 #[derive(Debug)]
 struct Unit {
     number: usize,
-    /// Its first bytes, which were written before.
+    /// Number of leading bytes that were written before.
     written: usize,
-    /// Bytes that came since, wherever in it.
+    /// Number of bytes added since.
     filled: usize,
     bytes: Vec<u8>,
 }
 
-/// Consecutive bytes on their way into the file.
+/// A stream of consecutive bytes into the file.
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// Where the buffer goes.
+    /// File offset of the buffer.
     offset: u64,
     buffer: Vec<u8>,
 }
@@ -74,7 +74,7 @@ impl Stream {
         Self { offset, buffer: Vec::new() }
     }
 
-    /// Where the next byte goes.
+    /// File offset of the next byte.
     pub(super) fn position(&self) -> u64 {
         self.offset + wide(self.buffer.len())
     }
@@ -100,7 +100,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Zeros up to `position`.
+    /// Pads with zeros up to `position`.
     pub(super) fn pad_to(&mut self, position: u64, output: &mut Output) -> Result<()> {
         let gap = position.checked_sub(self.position());
         let gap = gap.and_then(|gap| usize::try_from(gap).ok()).filter(|gap| *gap < BLOCK_BYTES);
@@ -108,7 +108,7 @@ impl Stream {
         self.push(&[0; BLOCK_BYTES][..gap], output)
     }
 
-    /// Hands over what is left. The stream stays usable.
+    /// Flushes the buffer. The stream stays usable.
     pub(super) fn flush(&mut self, output: &mut Output) -> Result<()> {
         self.write_until(self.position(), output)
     }
@@ -123,7 +123,7 @@ impl Stream {
 }
 
 impl Output {
-    /// Creates the file; `write_bytes` of it are written at once.
+    /// Creates the file. `write_bytes` is the size of a write.
     pub(super) fn create(storage: &dyn Storage, path: &Path, write_bytes: usize) -> Result<Self> {
         let tmp = names::tmp_of(path);
         let file = storage
@@ -170,7 +170,7 @@ impl Output {
         self.collect(offset, bytes)
     }
 
-    /// Puts bytes into their units, and writes those that are full.
+    /// Copies bytes into their units, and writes full units.
     fn collect(&mut self, offset: u64, mut bytes: &[u8]) -> Result<()> {
         let (mut at, unit_bytes) = (addressable(offset), self.write_bytes);
         while !bytes.is_empty() {
