@@ -90,7 +90,7 @@ fn a_pdf_that_takes_all_memory_keeps_its_document_and_no_process() {
     let ran = scratch.run("mirror i d").ends_with(0);
     ran.says(&[
         "d/a.pdf: parser failed (PDF: ",
-        "needs more than 128 MiB of memory",
+        "needs more than 112 MiB of memory",
         "1 document kept",
     ]);
     assert_eq!(scratch.documents("i"), before);
