@@ -49,6 +49,9 @@ pub(super) fn of(out: &Path, files: &[PathBuf]) -> Result<Format, Failure> {
                 return Err(cannot_hold(out, other, "a table"));
             }
             check_same_header(files)?;
+            if ending != "csv" {
+                check_tabs(out, files)?;
+            }
             Ok(Format::Table)
         }
         "" if out.as_os_str() == STDIN && other(Kind::Table).is_none() => {
@@ -104,6 +107,23 @@ fn check_same_header(files: &[PathBuf]) -> Result<(), Failure> {
             return Err(Failure::new(
                 format!("{} and {} have different columns", of.display(), path.display()),
                 "write lines of JSON instead (--out OUT.jsonl), or deduplicate in two runs",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Rows are copied unchanged, so only rows with tabs may go to a file whose name promises tabs.
+fn check_tabs(out: &Path, files: &[PathBuf]) -> Result<(), Failure> {
+    for path in files {
+        if !source::open_table(path)?.has_tabs {
+            return Err(Failure::new(
+                format!(
+                    "{} would not be separated by tabs: {} is not",
+                    out.display(),
+                    path.display()
+                ),
+                "give OUT the ending .csv, or .jsonl",
             ));
         }
     }

@@ -68,6 +68,8 @@ pub(crate) struct Table<R> {
     ahead: Arc<Mutex<Ahead>>,
     /// The first row: its raw bytes, and the column names, each unique.
     pub(crate) header: Vec<u8>,
+    /// Whether tabs separate the columns.
+    pub(crate) has_tabs: bool,
     /// Whether lines end in CR LF.
     pub(crate) ends_in_return: bool,
     names: Vec<String>,
@@ -93,8 +95,8 @@ impl<R: Read> Table<R> {
             .buffer_capacity(HEAD_BYTES)
             .from_reader(kept);
         let (header, names, record) = (Vec::new(), Vec::new(), ByteRecord::new());
-        let ends_in_return = false;
-        let mut table = Self { reader, ahead, header, ends_in_return, names, record };
+        let (ends_in_return, has_tabs) = (false, delimiter == b'\t');
+        let mut table = Self { reader, ahead, header, has_tabs, ends_in_return, names, record };
         if let Some(row) = table.raw_row()? {
             table.header = row;
             table.names = names_of(&table.record);

@@ -63,6 +63,7 @@ fn what_an_output_cannot_hold_is_refused() {
         ("in.csv --out out.xlsx", "use the ending .jsonl"),
         ("in.csv --out out.dat", "use the ending .jsonl"),
         ("in.csv other.csv --out out.csv", "different columns"),
+        ("in.csv --out out.tsv", "would not be separated by tabs"),
         ("- --out out.csv", "is not"),
         ("in.csv --out out.csv --text-field body", "has the fields id, note, text"),
     ] {
