@@ -1,6 +1,7 @@
 """What `nearkin.spark` costs, beside Spark's own MinHashLSH.
 
 python benches/spark.py [--rows 100000] [--rival-rows 20000] [--cores 2] [--work FOLDER]
+python benches/spark.py --rows 1000000 --rival-rows 0 --steps build,match
 
 Each call runs in a session of its own. Processor time and memory are those of all processes of the
 session, the workers of Python, too (Spark's own figures leave these out), sampled four times a
@@ -112,6 +113,14 @@ def child(step: str, rows: int, cores: int, folder: str) -> None:
     elif step == "signatures":
         work = f"file://{folder}/work"
         found = nks.pairs(df, params, signature="signature", work=work).count()
+    elif step == "build":
+        lake = f"{folder}/../lake-{rows}"
+        found = nks.build(df, lake, params, shards=8).inserted
+        size = sum(file.stat().st_size for file in Path(lake).rglob("*") if file.is_file())
+        print(f"{size / rows:.0f} bytes a row on disk", file=sys.stderr)
+    elif step == "match":
+        # Of each hundred rows one, a near-copy: it is like itself, and like what it was copied from.
+        found = nks.match(df.where("id % 100 = 4"), f"{folder}/../lake-{rows}").count()
     elif step == "sketch":
         found = nks.sketch(df, params).where("signature is not null").count()
     else:
