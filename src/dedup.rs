@@ -265,7 +265,7 @@ struct Candidate {
 }
 
 /// The kept documents of the current batch, which are not in the index yet. They are found by the
-/// same law: an equal band, and enough equal rows.
+/// rule of the index: an equal band, and enough equal rows.
 struct Fresh<'d> {
     documents: &'d [(u64, Original)],
     kept: Vec<usize>,

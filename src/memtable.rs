@@ -56,7 +56,7 @@ pub(crate) enum Step<'a> {
     Birth(NewDocument<'a>),
     /// A document of this memtable dies.
     Death(u32),
-    /// A document of a segment dies.
+    /// Removes a document that is stored in a segment.
     SegmentDeath { segment: u64, ordinal: u32 },
 }
 

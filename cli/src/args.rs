@@ -121,13 +121,14 @@ pub(crate) struct Create {
 
 /// Add documents: files, folders, JSON lines, or sets from table rows
 ///
-/// Creates the index if there is none. A file is one document. Its key is its path as given,
+/// Creates the index if there is none. Each file is one document. Its key is its path as given,
 /// without `./`, `//` and `..`, and with `/` between folders. A folder stands for all files in it;
-/// symbolic links inside are not followed. From HTML, PDF and e-mail the text is extracted, and old
-/// encodings are detected (docs/MIRROR.md). Skipped, counted and named are files that are binary (a
-/// NUL byte in the first 8 KiB), empty, unreadable or above 64 MiB, and lines that are no JSON
-/// object, lack a field or are nested more than 127 deep. Integers from -2^63 to 2^64 - 1 are read;
-/// write larger ones as strings. Adding a key again replaces its document.
+/// symbolic links in it are not followed. Text is extracted from HTML, PDF and e-mail, and old
+/// encodings are detected (docs/MIRROR.md). Some files are skipped, counted and named: binary files
+/// (a NUL byte in the first 8 KiB), empty or unreadable files, and files above 64 MiB. So are lines
+/// that are not a JSON object, lack a field, or are nested more than 127 levels deep. Integers from
+/// -2^63 to 2^64 - 1 are read; write larger ones as strings. Adding a key again replaces its
+/// document.
 ///
 /// Documents are written in batches; each batch is durable before the next one. After an
 /// interruption run the same command again: it skips what is already stored.

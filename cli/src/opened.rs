@@ -177,8 +177,8 @@ pub(crate) fn warn_if_missed(params: &Params, threshold: Option<f64>) {
     }
 }
 
-/// The likeness to search for: as given, or the index's own threshold. Warns if the index finds few
-/// such documents.
+/// The likeness to search for: the one given, or the index's own threshold. Warns if the index's
+/// bands find only few documents of this likeness.
 pub(crate) fn likeness(
     params: &Params,
     threshold: Option<f64>,

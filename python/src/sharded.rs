@@ -17,7 +17,7 @@ use crate::reports;
 use crate::sealing::{Sealed, Ticket};
 use crate::table::Table;
 
-/// What becomes of keys that are live already.
+/// Parses what to do with keys that are already live.
 pub(crate) fn adopt_of(how: &str) -> PyResult<Adopt> {
     match how {
         "refuse" => Ok(Adopt::Refuse),

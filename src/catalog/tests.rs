@@ -69,7 +69,8 @@ fn a_row_outlives_its_handle_and_neither_opening_nor_dropping_writes() {
     let names: Vec<_> = disk.list(dir.path()).expect("listed");
     assert_eq!(names.len(), 1, "{names:?}");
     let mut known = row(1, 0);
-    // Small, large, small again; 1,000 segments are a billion documents and more.
+    // The row is small, then large, then small again. 1,000 segments stand for more than a billion
+    // documents.
     for (floor, segments) in [(2, 1), (3, 2), (4, 1000), (5, 1000), (6, 3), (7, 3)] {
         let before = disk.counters();
         assert_eq!(load(&*disk, &path).expect("loaded"), known);

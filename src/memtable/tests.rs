@@ -82,7 +82,8 @@ fn the_newest_version_of_a_key_that_is_seen_decides() {
     memtable.apply(4, &[Step::Death(1)]);
     let content = memtable.read();
     assert_eq!(content.find_key(b"a", 100, 2), Some(0));
-    // The first has not died, which no writer does: what it takes to see who was asked.
+    // Version 0 is still alive here, which no writer would leave so. This shows that only the
+    // newest version decides.
     assert_eq!(content.find_key(b"a", 100, 4), None);
 }
 

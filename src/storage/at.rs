@@ -116,8 +116,9 @@ pub(super) fn link(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
 
 /// Renames a file; `AlreadyExists` if there is one of the new name.
 ///
-/// By one call where the system and the file system have it; else by a link and an unlink; and on
-/// a file system without links (exFAT) after a look, which leaves a gap of microseconds.
+/// Renames only if the new name is free. Uses one system call where the system and the file system
+/// have it, otherwise a hard link and an unlink. On a file system without links (exFAT) it checks
+/// for the name first, which leaves a race of microseconds.
 pub(super) fn rename_new(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
     match rename_if_new(from, to) {
         Err(error) if is_unknown(&error) => {}
@@ -232,8 +233,8 @@ pub(super) fn list(folder: Option<&File>, path: &Path, _: &Path) -> io::Result<V
     }
 }
 
-/// Where the name begins in an entry of a folder: behind two numbers of eight bytes, its length of
-/// two and its type of one.
+/// Offset of the name in a directory entry. Before it are two 8-byte numbers, a 2-byte length and a
+/// 1-byte type.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const NAME_BEGINS: usize = 19;
 

@@ -309,7 +309,8 @@ fn many_segments_are_asked_as_one_is() {
     let options = inline().tier_segments_max(1000);
     let index = Index::create(scratch.dir(), &params(), options).unwrap();
     for at in 0..41 {
-        // A unique document, and one that is similar to those of neighbouring segments.
+        // Per segment: a unique document, and one that is similar to documents of the neighbouring
+        // segments.
         index.insert(format!("a{at}"), &run(10_000 + at * 100, 30)).unwrap();
         index.insert(format!("b{at}"), &run(at * 3, 30)).unwrap();
         index.flush().unwrap();

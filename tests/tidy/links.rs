@@ -39,7 +39,7 @@ fn broken(page: &Source, repository: &str, exists: impl Fn(&str) -> bool) -> Vec
             rest.strip_prefix("/blob/main/").or(rest.strip_prefix("/raw/main/")).unwrap_or(rest)
         });
         let complaint = match inside {
-            // A page of GitHub for reports of vulnerabilities.
+            // GitHub's page for reporting a vulnerability: it is not a file of this repository.
             Some("/security/advisories/new") => continue,
             Some(path) if exists(path) => continue,
             None if path.contains("github.com/") && path.contains("/nearkin") => {

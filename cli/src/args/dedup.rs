@@ -39,7 +39,7 @@ pub(crate) struct Dedup {
     #[arg(long, value_name = "FILE")]
     pub(crate) dropped: Option<PathBuf>,
 
-    /// Also drop what is similar to a document of this index; its parameters become the default
+    /// Also drop lines similar to a document of this index; its parameters become the default
     #[arg(long, value_name = "INDEX")]
     pub(crate) index: Option<PathBuf>,
 

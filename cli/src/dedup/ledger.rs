@@ -19,7 +19,7 @@ const REPETITIVE: u32 = 1 << 8;
 pub(super) enum Kind {
     /// A document still to be decided.
     Document,
-    /// A document that is similar to one of the archive.
+    /// A document that is similar to a document of the given index.
     Archived,
     /// A line that cannot be compared.
     Skipped,

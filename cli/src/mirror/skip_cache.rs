@@ -146,7 +146,7 @@ impl SkipCache {
     }
 }
 
-/// A hash for a file in a state: size, times, place and version of the text extraction.
+/// A hash of a file's key and state (size, times, place) and of the version of the text extraction.
 pub(crate) fn mark(key: &[u8], place: u64, stat: &Stat) -> u128 {
     let maker = texts::maker().to_le_bytes();
     let parts = [&place.to_le_bytes()[..], &maker[..], &stat.encode(), key];

@@ -19,7 +19,7 @@ enum Kind {
     OpenDocument,
     /// In this folder of the archive, mostly at its root.
     Epub(String),
-    /// Something that is not read, and what it is.
+    /// A file of a kind that is not read. Holds the name of the kind.
     Other(&'static str),
 }
 

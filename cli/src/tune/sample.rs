@@ -132,7 +132,7 @@ impl Sample {
     }
 }
 
-/// The minimum number of equal rows that reaches each choice's threshold.
+/// For each choice, the least number of equal rows that reaches its threshold.
 fn bars(choices: &[Choice]) -> Vec<u32> {
     let bar = |choice: &Choice| choice.params.equal_rows_min(choice.params.threshold());
     choices.iter().map(bar).collect()

@@ -388,11 +388,12 @@ fn watching_goes_on_with_what_happens() {
         }
     };
     assert_eq!(next(), "added d/a");
-    // Else a second's worth of what was read and freed counts as this process's memory.
+    // Without this setting, memory that was read and freed would count as this process's memory for
+    // another second.
     let environment = fs::read(format!("/proc/{}/environ", child.id())).unwrap();
     let environment = String::from_utf8_lossy(&environment);
     assert!(environment.contains("MIMALLOC_PURGE_DELAY=0\0"), "{environment}");
-    // The watch was set before the first run.
+    // The watch was set before the first pass, so changes after that pass are seen.
     scratch.write("d/new/b", text(2));
     assert_eq!(next(), "added d/new/b");
     fs::rename(scratch.path("d/new"), scratch.path("d/other")).unwrap();

@@ -188,7 +188,7 @@ impl ArrowArray {
         unsafe { *self.buffers.wrapping_add(number) }.cast()
     }
 
-    /// Whether row `row` (from the array's own begin) is not null.
+    /// Whether row `row`, counted from the array's own offset, is not null.
     pub(crate) fn is_valid(&self, row: usize) -> bool {
         let validity = self.buffer(0);
         if self.null_count == 0 || validity.is_null() {

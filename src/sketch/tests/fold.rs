@@ -107,8 +107,8 @@ fn nothing_left_out() -> bool {
     std::env::var("NEARKIN_FOLD").is_ok_and(|which| which == "all")
 }
 
-/// Characters that differ from the one before them in more than their number, and one of 64 of
-/// the others; or all.
+/// Test characters: every character whose properties differ from those of the character before it,
+/// and one in 64 of the others. All characters if `nothing_left_out()`.
 fn chosen_chars() -> Vec<char> {
     if nothing_left_out() {
         return all_chars().collect();

@@ -51,7 +51,7 @@ fn hashes_that_share_a_slot_are_told_apart() {
     // In the first slot, in the last, and in a row of them.
     let kinds: [fn(u64) -> u64; 3] =
         [|i| i << 24, |i| i << 24 | 0xff_ffff, |i| (i << 24) | (i / 2)];
-    // From a certain count on, all slots are used; ten of those hashes are crafted.
+    // Counts from 300 on fill all slots; there, only ten of the hashes are crafted to collide.
     let counts = (1..80_u64).chain(300..310).map(|count| (count, if count < 80 { 80 } else { 10 }));
     for ((count, crafted), kind) in counts.flat_map(|counts| kinds.map(|kind| (counts, kind))) {
         let kind = |i| if i < crafted { kind(i) } else { i << 40 | i << 5 };

@@ -31,7 +31,7 @@ pub(super) struct Machine {
     pub(super) folder_locks: BTreeMap<PathBuf, Holders>,
     /// Current path of each held folder; `None` if it was removed.
     pub(super) held: Vec<Option<PathBuf>>,
-    /// Number of forks: each makes the caller a child of the previous caller.
+    /// Number of forks so far. After each fork, the caller is the child process.
     pub(super) process: u32,
     pub(super) visitor: Visitor,
     /// Whether the file system supports no locks.

@@ -78,7 +78,7 @@ impl Server {
         self.child().kill().unwrap();
     }
 
-    /// Waits until the server exits, with the timeout of a test.
+    /// Waits until the server exits; the test fails at the timeout.
     pub(super) fn ends(mut self) -> Ran {
         let mut child = self.child.take().unwrap();
         let began = Instant::now();
