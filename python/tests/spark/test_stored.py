@@ -46,12 +46,8 @@ def queried(readable, rows, threshold):
     return sorted(found)
 
 
-# Each of these takes half a minute and more; NEARKIN_SPARK_ALL=1 runs the other four, too.
-ALL = [(name, shards) for name in CORPORA for shards in (1, 2, 7)]
-SUITE = [(name, shards) for name, shards in ALL if name == "crowds" or shards == 2]
-
-
-@pytest.mark.parametrize(("name", "shards"), ALL if os.environ.get("NEARKIN_SPARK_ALL") else SUITE)
+@pytest.mark.parametrize("shards", [1, 2, 7])
+@pytest.mark.parametrize("name", CORPORA)
 def test_the_index_is_that_of_one_machine(spark, tmp_path, name, shards):
     rows, params, threshold = CORPORA[name]
     rows = [(key, text) for key, text in rows]
