@@ -51,9 +51,6 @@ impl Core {
     /// The steps that writing makes due: flush, interval sync, expiry, compaction.
     fn advance_merges(&self, quiet: Option<u64>) -> Result<Maintained> {
         self.refuse_if_stopped()?;
-        if quiet.is_some() && self.flush_idle(quiet)? {
-            return Ok(Maintained::Flushed);
-        }
         if self.memtable_is_full() {
             let mut writer = self.writer();
             // The holder of the lock may have flushed it meanwhile.
@@ -71,10 +68,15 @@ impl Core {
         if self.expire_step()? {
             return Ok(Maintained::Expired);
         }
-        Ok(match self.compact_step(quiet)? {
+        // An idle flush that fails holds up nothing that is due: on a full disk that frees space.
+        let idle = self.flush_idle(quiet);
+        if matches!(idle, Ok(true)) {
+            return Ok(Maintained::Flushed);
+        }
+        Ok(match self.compact_step(quiet.filter(|_| idle.is_ok()))? {
             Some(true) => Maintained::Compacted,
             Some(false) => Maintained::Compacting,
-            None => Maintained::Nothing,
+            None => idle.map(|_| Maintained::Nothing)?,
         })
     }
 

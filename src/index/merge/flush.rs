@@ -56,11 +56,12 @@ impl Core {
     pub(crate) fn flush_idle(&self, quiet: Option<u64>) -> Result<bool> {
         let bytes_min = (self.options.memtable_bytes_max / IDLE_FLUSH_INVERSE).max(1);
         let is_slow = || self.state().memtable.bytes() >= bytes_min;
-        if !self.options.merge_when_idle || !is_slow() {
+        if quiet.is_none() || !self.options.merge_when_idle || !is_slow() {
             return Ok(false);
         }
         let mut writer = self.writer();
-        if quiet != Some(writer.change) || !is_slow() {
+        let has_log = writer.catalog.row().wal.is_some();
+        if quiet != Some(writer.change) || !is_slow() || !has_log {
             return Ok(false);
         }
         // Not `flush_locked`: the reserve of a full disk is not for this.

@@ -1,8 +1,14 @@
 //! What an index does on its own once no writer is at work.
 
+use crate::index::core::Core;
 use crate::index::options::{Durability, Maintenance};
-use crate::{Index, Options, Params, Signature, Sketcher};
+use crate::storage::Storage;
+use crate::storage::sim::Sim;
+use crate::{ErrorKind, Index, Maintained, Options, Params, Signature, Sketcher};
 use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 fn params() -> Params {
@@ -79,6 +85,31 @@ fn an_idle_merge_pauses_when_a_write_comes() {
     rest(&index);
     assert_eq!((segments(&index), index.len()), (1, 61));
     index.close().unwrap();
+}
+
+/// On a full disk the idle flush fails. It must not keep documents from expiring.
+#[test]
+fn an_idle_flush_that_fails_holds_up_nothing_that_is_due() {
+    let sim = Sim::new();
+    let now = Arc::new(AtomicU64::new(1_000));
+    let clock = Arc::clone(&now);
+    let options = options(Maintenance::Inline)
+        .memtable_bytes_max(1 << 18)
+        .ttl(Duration::from_millis(100))
+        .clock(move || clock.load(Ordering::Relaxed));
+    let storage: Arc<dyn Storage> = Arc::new(sim.clone());
+    let index = Index::create_on(storage, Path::new("/i"), &params(), options).unwrap();
+    for number in 0..100 {
+        index.insert(format!("{number}"), &text(number)).unwrap();
+    }
+    let used: usize = sim.snapshot_of_files().values().map(Vec::len).sum();
+    sim.set_capacity(used as u64);
+    let core = index.core();
+    let quiet = |core: &Core| Some(core.snapshot().visible);
+    assert_eq!(core.maintain_quiet(quiet(core)).unwrap_err().kind(), ErrorKind::Io);
+    now.store(2_000, Ordering::Relaxed);
+    assert_eq!(core.maintain_quiet(quiet(core)).unwrap(), Maintained::Expired);
+    assert_eq!(index.len(), 0);
 }
 
 #[test]
