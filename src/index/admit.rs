@@ -1,7 +1,7 @@
-//! Admitting: check and insert in one step. A newcomer that is too much like a stored document is
-//! turned away, or takes its place.
+//! Admitting: check and insert in one step. A newcomer that is too similar to a stored document is
+//! rejected, or replaces it.
 //!
-//! Decides under the write lock, by the law on the applied state; writes through `write.rs`.
+//! Decides under the write lock, on the applied state; writes through `write.rs`.
 
 use crate::index::batch::{Operation, Outcome};
 use crate::index::core::{Core, Writer};
@@ -16,10 +16,10 @@ use crate::sketch::Signature;
 use crate::{Error, Result};
 use std::fmt;
 
-/// Newcomers decided on in one hold of the write lock, at most.
+/// Maximum number of newcomers decided per hold of the write lock.
 const NEWCOMERS_PER_HOLD: usize = if cfg!(test) { 7 } else { 64 };
 
-/// On what terms newcomers are admitted.
+/// The conditions under which newcomers are admitted.
 ///
 /// ```
 /// # fn main() -> nearkin::Result<()> {
@@ -53,7 +53,7 @@ const NEWCOMERS_PER_HOLD: usize = if cfg!(test) { 7 } else { 64 };
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Admit {
     reject: Alike,
-    /// None: what makes a duplicate.
+    /// `None`: the threshold of a duplicate.
     relate: Option<f64>,
     keep: Keep,
     limit: usize,
@@ -64,24 +64,26 @@ pub struct Admit {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Keep {
-    /// What is stored: a newcomer with a duplicate is rejected.
+    /// The stored document: a newcomer with a duplicate is rejected.
     #[default]
     First,
-    /// The newcomer: it takes the place of all its duplicates.
+    /// The newcomer: it replaces all its duplicates.
     Newest,
-    /// The newcomer if it has more shingles than each of its duplicates, whose place it then
-    /// takes; else it is rejected.
+    /// The longer one: the newcomer replaces its duplicates if it has more shingles than each of
+    /// them; otherwise it is rejected.
     Longest,
 }
 
 impl Admit {
-    /// Rejects what has a duplicate: a stored document, under another key, that is [`Alike`]
-    /// enough. A number is a similarity, from 0 to 1; with [`Alike::contained`] a duplicate is one
-    /// of which the larger contains so much of the smaller, whichever of the two is stored.
+    /// Rejects newcomers with a duplicate: a stored document, under another key, that reaches this
+    /// threshold. A number is a similarity, from 0 to 1. With [`Alike::contained`], the threshold
+    /// is the share of the smaller document contained in the larger one, whichever of the two is
+    /// stored.
     ///
-    /// Duplicates are found as by a query at that threshold: choose the index's bands so that
+    /// Duplicates are found as by a query at that threshold: choose the bands of the index so that
     /// [`Params::candidate_probability`](crate::Params::candidate_probability) is high there
-    /// ([`Alike::similarity_needed`]). Both are estimates: nothing here compares documents.
+    /// ([`Alike::similarity_needed`]). Similarity and containment are estimates from signatures;
+    /// the documents themselves are not compared.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -105,31 +107,31 @@ impl Admit {
         Self { reject: reject.into(), relate: None, keep: Keep::First, limit: usize::MAX }
     }
 
-    /// With what is admitted, returns the documents of at least this similarity that are no
-    /// duplicates, from 0 to the similarity of a duplicate. Default: none.
+    /// For an admitted newcomer, also returns the related documents: those of at least this
+    /// similarity that are not duplicates. From 0 to the similarity of a duplicate. Default: none.
     #[must_use]
     pub fn relate(mut self, relate: f64) -> Self {
         self.relate = Some(relate);
         self
     }
 
-    /// What becomes of a newcomer and its duplicates. Default: [`Keep::First`].
+    /// Which of a newcomer and its duplicates stays. Default: [`Keep::First`].
     #[must_use]
     pub fn keep(mut self, keep: Keep) -> Self {
         self.keep = keep;
         self
     }
 
-    /// The most matches returned, the most similar ones: of the duplicates of what is rejected,
-    /// of the documents related to what is admitted. Default: all. What is removed is always
-    /// returned whole.
+    /// Maximum number of matches returned, most similar first: duplicates for a rejected newcomer,
+    /// related documents for an admitted one. Default: all. The list of removed duplicates is
+    /// always complete.
     #[must_use]
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         self
     }
 
-    /// The terms in equal rows.
+    /// The thresholds as numbers of equal rows.
     fn in_rows(self, applied: &Snapshot) -> Result<Terms> {
         let Self { reject, relate, keep, limit } = self;
         let reject = reject.check()?;
@@ -152,18 +154,18 @@ impl Admit {
 #[derive(Debug, Clone, Copy)]
 struct Terms {
     reject: Alike,
-    /// The least equal rows of a duplicate.
+    /// Minimum equal rows of a duplicate.
     reject_min: u32,
-    /// Least equal rows of a related document; `None` if none are asked for.
+    /// Minimum equal rows of a related document; `None` if none are requested.
     relate_min: Option<u32>,
-    /// Least equal rows of what is looked for.
+    /// Minimum equal rows for the search.
     search_min: u32,
     keep: Keep,
     limit: usize,
 }
 
 impl Terms {
-    /// The duplicates among what was found for a newcomer, and what is related to it.
+    /// Splits the matches of a newcomer into duplicates and related documents.
     fn part<'f>(
         self,
         before: &Snapshot,
@@ -185,42 +187,42 @@ impl Terms {
     }
 }
 
-/// A document that is to be admitted.
+/// A document to be admitted.
 #[derive(Clone)]
 pub struct Newcomer<'a> {
     key: Key<'a>,
     signature: &'a Signature,
-    /// None: a stored one stays.
+    /// `None`: a stored payload is kept.
     payload: Option<&'a [u8]>,
-    /// None: that of the clock when it is admitted.
+    /// `None`: the time of the clock at admission.
     time: Option<u64>,
 }
 
 impl<'a> Newcomer<'a> {
-    /// A document with this key (1 to 4,096 bytes). If it is admitted in the place of a document
-    /// with the same key, that one's payload stays.
+    /// A document with this key (1 to 4,096 bytes). If it replaces a document with the same key,
+    /// the stored payload is kept.
     pub fn new(key: impl Into<Key<'a>>, signature: &'a Signature) -> Self {
         Self { key: key.into(), signature, payload: None, time: None }
     }
 
-    /// Up to 64 KiB of the caller's own bytes, stored with it if it is admitted; none clear what is
-    /// stored.
+    /// Up to 64 KiB of the caller's own bytes, stored with the document if it is admitted. An empty
+    /// payload clears the stored one.
     #[must_use]
     pub fn payload(mut self, payload: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
         self.payload = Some(payload.as_ref());
         self
     }
 
-    /// The document's time, in milliseconds UTC, instead of that of the clock in
-    /// [`Options`](crate::Options). What is there with the same signature and payload keeps the
-    /// time it has.
+    /// The document's time, in milliseconds UTC, instead of the clock of
+    /// [`Options`](crate::Options). A stored document with the same signature and payload keeps its
+    /// time.
     #[must_use]
     pub fn time(mut self, time: u64) -> Self {
         self.time = Some(time);
         self
     }
 
-    /// Its insert; `now` is the time of a document that brings none.
+    /// The insert of this document; `now` is the default time.
     fn operation(&self, now: u64) -> Operation<'_> {
         Operation::Insert {
             key: self.key.as_bytes(),
@@ -232,38 +234,38 @@ impl<'a> Newcomer<'a> {
     }
 }
 
-/// What became of a newcomer.
+/// The result of admitting a newcomer.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Admission {
-    /// Whether it was let in, and beside or instead of what.
+    /// Whether the newcomer was admitted, and the related or replaced documents.
     pub decision: Decision,
-    /// The number of the change whose state the decision was made on. If anything was written, it
-    /// is the change after that one.
+    /// The number of the change on whose state the decision was made. If anything was written, its
+    /// change has the next number.
     pub change: u64,
 }
 
-/// Whether a newcomer was let in. Matches are in the order of an answer: most similar first,
-/// equal ones by key.
+/// Whether a newcomer was admitted. Matches are ordered as in the answer of a query: most similar
+/// first, ties by key.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Decision {
-    /// Nothing was written; if there is a document with the newcomer's key, it stays as it is.
+    /// Nothing was written. A document stored under the newcomer's key is unchanged.
     #[non_exhaustive]
     Rejected {
         /// The stored documents that reach [`Admit::at`], up to the limit.
         duplicates: Vec<Match>,
     },
-    /// It is stored.
+    /// The newcomer is stored.
     #[non_exhaustive]
     Admitted {
         /// The stored documents that reach [`Admit::relate`] but not [`Admit::at`], up to the
         /// limit.
         related: Vec<Match>,
-        /// What became of the document: as of an insert.
+        /// The outcome of the insert.
         outcome: Outcome,
-        /// The duplicates whose place it has taken: removed, in the same change.
+        /// The replaced duplicates, removed in the same change.
         removed: Vec<Match>,
     },
 }
@@ -284,7 +286,7 @@ impl fmt::Debug for Newcomer<'_> {
 }
 
 impl Core {
-    /// Decides on newcomers, one after the other. See [`crate::Index::admit_all`].
+    /// Decides on newcomers one after the other. See [`crate::Index::admit_all`].
     pub(crate) fn admit_all(
         &self,
         newcomers: &[Newcomer<'_>],
@@ -310,7 +312,7 @@ impl Core {
             }
             Ok(())
         });
-        // What was decided before something failed is settled all the same: others may see it.
+        // Decisions before a failure are settled all the same: other threads may have seen them.
         if let Some(last) = last {
             planted!(RejectionNotAwaited => if !admissions.iter().any(Admission::is_admitted) {
                 return decided.map(|()| admissions);
@@ -321,7 +323,7 @@ impl Core {
         decided.map(|()| admissions)
     }
 
-    /// Decides on a newcomer by what is applied, and writes it if it is admitted.
+    /// Decides on a newcomer on the applied state, and writes it if it is admitted.
     fn admit(
         &self,
         writer: &mut Writer,
@@ -363,8 +365,8 @@ impl Core {
         Ok(Admission { decision: Decision::Admitted { related, outcome, removed }, change })
     }
 
-    /// Refuses a newcomer whose record, in the place of other documents, is too long. (A payload
-    /// that stays comes on top.)
+    /// Refuses a newcomer whose record, including the removes of replaced documents, is too long.
+    /// (A payload that is kept is not counted.)
     fn check_record(&self, newcomer: &Operation<'_>, removed: &[Match]) -> Result<()> {
         let signature = match newcomer {
             Operation::Insert { signature, .. } => signature.len(),
@@ -385,7 +387,7 @@ impl Core {
     }
 }
 
-/// Whether the newcomer is the one that stays.
+/// Whether the newcomer replaces its duplicates.
 fn stays(before: &Snapshot, shingle_count: u32, duplicates: &[Found], keep: Keep) -> Result<bool> {
     match keep {
         Keep::First => Ok(duplicates.is_empty()),

@@ -1,4 +1,4 @@
-//! What a caller writes, and what became of it. Plain data.
+//! Batches of operations and their outcomes. Plain data.
 
 use crate::Document;
 use crate::format::wal::LoggedOperation;
@@ -7,10 +7,10 @@ use crate::index::read::excerpt::Excerpt;
 use crate::sketch::Signature;
 use std::fmt;
 
-/// Operations that take effect together: after a crash either all of them are there or none.
+/// Operations that take effect together: after a crash, either all of them or none are stored.
 ///
-/// Operations on the same key count in their order and leave one version of the document; the last
-/// of them gets the outcome of them all. Built in a chain, or in place:
+/// Operations on the same key apply in order and leave one version of the document; the last of
+/// them gets the combined outcome. A batch is built in a chain, or in place:
 ///
 /// ```
 /// # fn main() -> nearkin::Result<()> {
@@ -37,7 +37,8 @@ use std::fmt;
 #[derive(Clone, Default)]
 pub struct Batch {
     entries: Vec<Entry>,
-    /// What only inserts have, in their order: a remove is small, and often they are many.
+    /// Fields that only inserts have, in order. They are stored apart because a batch may have many
+    /// removes, which are small.
     inserts: Vec<Insert>,
     /// The signature, key and payload of each operation, concatenated: one allocation for a
     /// batch of thousands.
@@ -47,13 +48,13 @@ pub struct Batch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Insert,
-    /// An insert that says nothing of the payload.
+    /// An insert that keeps the stored payload.
     InsertOnly,
     SetPayload,
     Remove,
 }
 
-/// Where an operation lies in the bytes of its batch.
+/// The position of an operation in the bytes of its batch.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     kind: Kind,
@@ -66,17 +67,18 @@ struct Entry {
 struct Insert {
     signature_id: u64,
     signature_begin: usize,
-    /// None: that of the clock when the batch is written.
+    /// `None`: the time of the clock when the batch is written.
     time: Option<u64>,
     shingle_count: u32,
 }
 
-/// What is asked for on one key. What the log gets is what it comes to, given what is stored.
+/// A requested operation on one key. The log records its effect, which depends on the stored
+/// document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation<'a> {
     Insert {
         key: &'a [u8],
-        /// None: the stored one stays.
+        /// `None`: the stored payload is kept.
         payload: Option<&'a [u8]>,
         time: u64,
         shingle_count: u32,
@@ -98,7 +100,7 @@ impl<'a> Operation<'a> {
         }
     }
 
-    /// The payload that it brings.
+    /// The payload given with the operation.
     pub(crate) fn payload(&self) -> Option<&'a [u8]> {
         match *self {
             Self::Insert { payload, .. } => payload,
@@ -155,27 +157,28 @@ enum What<'a> {
 }
 
 impl<'a> Edit<'a> {
-    /// Inserts a document, or replaces the one with this key (1 to 4,096 bytes), whose payload
-    /// stays.
+    /// Inserts a document, or replaces the one with this key (1 to 4,096 bytes), keeping its
+    /// payload.
     #[inline]
     pub fn insert(key: impl Into<Key<'a>>, signature: &'a Signature) -> Self {
         Self { key: key.into(), what: What::Insert(signature), payload: None, time: None }
     }
 
-    /// Gives the document with this key another payload, and leaves all else as it is.
+    /// Replaces the payload of the document with this key; everything else stays.
     #[inline]
     pub fn set_payload(key: impl Into<Key<'a>>, payload: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
         let payload = Some(payload.as_ref());
         Self { key: key.into(), what: What::SetPayload, payload, time: None }
     }
 
-    /// Removes the document that has this key, if there is one.
+    /// Removes the document with this key, if there is one.
     #[inline]
     pub fn remove(key: impl Into<Key<'a>>) -> Self {
         Self { key: key.into(), what: What::Remove, payload: None, time: None }
     }
 
-    /// The payload, at most 64 KiB; an empty one clears what is stored. A remove has none.
+    /// The payload, at most 64 KiB. An empty payload clears the stored one. A remove has no
+    /// payload.
     #[must_use]
     #[inline]
     pub fn payload(mut self, payload: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
@@ -185,7 +188,8 @@ impl<'a> Edit<'a> {
         self
     }
 
-    /// The time to insert with, in milliseconds UTC, instead of the clock's. Only inserts have one.
+    /// The time of the document, in milliseconds UTC, instead of the clock's. Only inserts have a
+    /// time.
     #[must_use]
     #[inline]
     pub fn time(mut self, time: u64) -> Self {
@@ -193,7 +197,7 @@ impl<'a> Edit<'a> {
         self
     }
 
-    /// How much longer a batch is with it: see [`Batch::bytes`].
+    /// The bytes that this operation adds to a batch: see [`Batch::bytes`].
     pub fn bytes(&self) -> usize {
         let signature = match self.what {
             What::Insert(signature) => signature.as_bytes().len(),
@@ -205,7 +209,7 @@ impl<'a> Edit<'a> {
 }
 
 impl<'a> From<&'a Document> for Edit<'a> {
-    /// The document as it is, its time and its payload included, also if that is empty.
+    /// The complete document, with its time and its payload, even if the payload is empty.
     fn from(document: &'a Document) -> Self {
         Self::insert(&document.key, &document.signature)
             .payload(&document.payload)
@@ -213,8 +217,8 @@ impl<'a> From<&'a Document> for Edit<'a> {
     }
 }
 
-/// What a batch takes in the log beside its operations, and an operation beside signature, key and
-/// payload.
+/// Overhead in the log: of a batch beside its operations, and of an operation beside signature, key
+/// and payload.
 pub(crate) const RECORD_BYTES: usize = 32;
 pub(crate) const OPERATION_BYTES: usize = 20;
 
@@ -224,14 +228,14 @@ impl Batch {
         Self::default()
     }
 
-    /// Inserts a document, or replaces the one that has this key, whose payload stays.
+    /// Inserts a document, or replaces the one that has this key, keeping its payload.
     #[must_use]
     pub fn insert<'k>(self, key: impl Into<Key<'k>>, signature: &Signature) -> Self {
         self.with(&Edit::insert(key.into(), signature))
     }
 
-    /// Inserts or replaces a document that carries up to 64 KiB of the caller's own bytes. An empty
-    /// payload clears the stored one.
+    /// Inserts or replaces a document with a payload: up to 64 KiB of the caller's own bytes. An
+    /// empty payload clears the stored one.
     #[must_use]
     pub fn insert_with_payload<'k>(
         self,
@@ -242,17 +246,17 @@ impl Batch {
         self.with(&Edit::insert(key.into(), signature).payload(&payload))
     }
 
-    /// Inserts or replaces a document as it is, its time and its payload included, as it was in
-    /// another index or in a file. What is there with the same signature and payload stays, with
-    /// the time it has.
+    /// Inserts or replaces a complete document with its time and payload, for example from another
+    /// index or a file. A stored document with the same signature and payload stays, and keeps its
+    /// time.
     #[must_use]
     pub fn insert_document(self, document: &Document) -> Self {
         self.with(&Edit::from(document))
     }
 
-    /// Gives the document with this key another payload of up to 64 KiB; its signature and its
-    /// time stay. Without such a document, neither stored nor inserted before it in this batch,
-    /// the outcome is [`Outcome::Missing`].
+    /// Replaces the payload of the document with this key, up to 64 KiB; signature and time stay.
+    /// If the document is neither stored nor inserted earlier in this batch, the outcome is
+    /// [`Outcome::Missing`].
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -317,8 +321,8 @@ impl Batch {
         self.entries.push(Entry { kind, key_begin, payload_begin, end });
     }
 
-    /// The operations, each with what its signature was made with (0 without one); `now` is the
-    /// time of a document that brings none.
+    /// The operations, each with the fingerprint of its signature's parameters (0 without a
+    /// signature); `now` is the default time.
     pub(crate) fn operations(&self, now: u64) -> impl Iterator<Item = (Operation<'_>, u64)> {
         let mut inserts = self.inserts.iter();
         self.entries.iter().map(move |entry| {
@@ -342,18 +346,18 @@ impl Batch {
         })
     }
 
-    /// How many operations there are.
+    /// The number of operations.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is none.
+    /// Whether the batch has no operations.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// What the batch weighs: about the bytes that it takes in the log, without payloads that stay.
-    /// At most [`Index::batch_bytes_max`](crate::Index::batch_bytes_max) can be written at once.
+    /// The approximate size of the batch in the log, without payloads that are kept. At most
+    /// [`Index::batch_bytes_max`](crate::Index::batch_bytes_max) can be written at once.
     pub fn bytes(&self) -> usize {
         RECORD_BYTES + OPERATION_BYTES * self.entries.len() + self.bytes.len()
     }
@@ -375,7 +379,7 @@ impl<'a> FromIterator<Edit<'a>> for Batch {
     }
 }
 
-/// What became of one operation.
+/// The outcome of one operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -386,28 +390,29 @@ pub enum Outcome {
     Replaced,
     /// The key had the same signature and payload: nothing was written.
     Unchanged,
-    /// The document is gone.
+    /// The document was removed.
     Removed,
-    /// There was no document with the key to remove, or to give a payload to: nothing was written.
+    /// No document has the key, so there was nothing to remove or to give a payload to: nothing was
+    /// written.
     Missing,
-    /// A later operation of the same batch has the same key, and says what became of both.
+    /// A later operation of the same batch has the same key; its outcome covers both.
     Superseded,
 }
 
-/// What became of a batch.
+/// The result of writing a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Written {
-    /// The number of the change, or, if nothing had to be written, of the change whose state the
-    /// outcomes describe.
+    /// The number of the change. If nothing had to be written, the number of the change whose state
+    /// the outcomes describe.
     pub change: u64,
     /// One outcome per operation, in the order of the batch.
     pub outcomes: Vec<Outcome>,
 }
 
 impl Written {
-    /// How many operations had this outcome.
+    /// The number of operations with this outcome.
     pub fn count(&self, outcome: Outcome) -> u64 {
         let count = self.outcomes.iter().filter(|seen| **seen == outcome).count();
         crate::format::bytes::wide(count)

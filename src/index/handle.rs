@@ -1,4 +1,4 @@
-//! The public handle. Each method is a line or two that calls down.
+//! The public handle. Each method only delegates to the layers below.
 
 use crate::index::admit::{Admission, Admit, Newcomer};
 use crate::index::batch::{Batch, Outcome, Written};
@@ -25,13 +25,13 @@ use std::sync::Arc;
 
 mod payloads;
 
-/// An open index: one writer's handle on a directory. Share it by reference or in an `Arc`; any
-/// number of threads may read and write through it.
+/// An open index: the one read-write handle on a directory. Share it by reference or in an `Arc`:
+/// any number of threads may read and write through it.
 ///
-/// Dropping it loses nothing that was acknowledged, but leaves the WAL to be replayed; only
-/// [`Index::close`] makes reopening free of work.
+/// Dropping the handle loses no acknowledged write, but the next open must replay the WAL. After
+/// [`Index::close`] there is nothing to replay.
 pub struct Index {
-    // First, so that the thread has ended when the core goes.
+    // First field: dropped first, so that the thread has ended before the core is dropped.
     pub(super) background: Background,
     pub(super) core: Arc<Core>,
 }
@@ -41,13 +41,13 @@ fn go_on(_: Progress) -> ControlFlow<()> {
 }
 
 impl Index {
-    /// Copies everything that can still be read of a damaged index into a new one at `out`: a
-    /// lost catalog, damaged segments and logs included. The damaged index is not changed.
+    /// Copies everything that can still be read of a damaged index into a new index at `out`, even
+    /// if the catalog is lost, or segments and logs are damaged. The damaged index is not changed.
     ///
     /// `params` are needed only if both the catalog and the copy of the parameters are lost.
-    /// What can be read is inserted with its old time; where removals were lost, documents may
-    /// return; the report says what was lost and what is in doubt. Errors: `Invalid` (parameters
-    /// needed, or `out` exists), `Locked` (open for writing), `Corrupt` (nothing to go by), `Io`.
+    /// Recovered documents keep their time. If removals were lost, removed documents may return.
+    /// The report says what was lost and what is in doubt. Errors: `Invalid` (parameters needed, or
+    /// `out` exists), `Locked` (open for writing), `Corrupt` (nothing to recover from), `Io`.
     pub fn salvage(
         dir: impl AsRef<Path>,
         out: impl AsRef<Path>,
@@ -57,38 +57,38 @@ impl Index {
         salvage(&Core::disk(), dir.as_ref(), out.as_ref(), params, options)
     }
 
-    /// Whether there is an index in `dir`: `false` if there is nothing at all, or an empty
-    /// folder.
+    /// Whether there is an index in `dir`: `false` if `dir` does not exist, or is an empty folder.
     ///
-    /// Errors: `Invalid` (a file, or a folder of other things), `Corrupt` (an index that has lost
-    /// its catalog), `Locked` (a backup is being made there), `Io`. Looks at names, reads no file.
+    /// Errors: `Invalid` (a file, or a folder with other content), `Corrupt` (an index that has
+    /// lost its catalog), `Locked` (a backup is being made there), `Io`. Only lists names; reads no
+    /// file.
     pub fn exists(dir: impl AsRef<Path>) -> Result<bool> {
         open::exists(&*Core::disk(), dir.as_ref())
     }
 
-    /// Creates an empty index with these parameters, which it keeps for ever, and opens it. The
-    /// folders above it are made as needed; all of it is durable on return.
+    /// Creates an empty index and opens it. The parameters can never be changed. Missing parent
+    /// folders are created; everything is durable on return.
     ///
-    /// Errors: `Invalid` (options, there is one, or something else), `Corrupt` (one that has lost
-    /// its catalog), `Locked`, `Io`.
+    /// Errors: `Invalid` (bad options, or there is an index or something else in `dir`), `Corrupt`
+    /// (an index that has lost its catalog), `Locked`, `Io`.
     pub fn create(dir: impl AsRef<Path>, params: &Params, options: Options) -> Result<Self> {
         Self::create_on(Core::disk(), dir.as_ref(), params, options)
     }
 
     /// Opens an index for reading and writing. Its parameters come from the index itself.
     ///
-    /// After a clean close this reads a few KiB per segment and writes nothing; after a crash
-    /// it replays the WAL and flushes. Errors: `NotFound`, `Invalid` (options, or a path to
-    /// something else), `Locked`, `Corrupt`, `Unsupported`, `Io`.
+    /// After a clean close this reads a few KiB per segment and writes nothing; after a crash it
+    /// replays the WAL and flushes. Errors: `NotFound`, `Invalid` (bad options, or `dir` is no
+    /// index), `Locked`, `Corrupt`, `Unsupported`, `Io`.
     pub fn open(dir: impl AsRef<Path>, options: Options) -> Result<Self> {
         Self::open_on(Core::disk(), dir.as_ref(), options)
     }
 
-    /// Opens an index, or creates it if there is nothing yet; of several that do so at once, one
-    /// creates it, and the others open it once that one has closed it.
+    /// Opens an index, or creates it if there is nothing yet. If several callers do so at once, one
+    /// of them creates the index; the others can open it after the first has closed it.
     ///
-    /// Errors: those of both (`Locked` while another has it open), and `Mismatch` if there is one
-    /// with other parameters; the message says which differ.
+    /// Errors: those of [`Index::create`] and [`Index::open`] (`Locked` while another handle is
+    /// open), and `Mismatch` if the index has other parameters; the message says which differ.
     pub fn open_or_create(
         dir: impl AsRef<Path>,
         params: &Params,
@@ -97,7 +97,7 @@ impl Index {
         let index = match Self::open(&dir, options.clone()) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 match Self::create(&dir, params, options.clone()) {
-                    // Somebody else has created it since it was looked for.
+                    // Another caller has created the index since the check.
                     Err(error) if error.kind() == ErrorKind::Exists => Self::open(&dir, options)?,
                     created => return created,
                 }
@@ -133,7 +133,7 @@ impl Index {
         Self::start(open::open(&storage, dir, options)?)
     }
 
-    /// What the engine's own copies write through.
+    /// The interface through which the engine's own copies write.
     pub(crate) fn core(&self) -> &Core {
         &self.core
     }
@@ -152,67 +152,68 @@ impl Index {
         &self.core.params
     }
 
-    /// The identity of the index: 16 random bytes, drawn when it was created. They stay the same
-    /// wherever its folder is moved; a copy and a backup have them, too.
+    /// The identity of the index: 16 random bytes, drawn when it was created. They stay the same if
+    /// the folder is moved or renamed; copies and backups have them, too.
     pub fn id(&self) -> [u8; 16] {
         self.core.shape.uuid
     }
 
-    /// What makes signatures for this index: pure, to be shared between threads.
+    /// The sketcher that makes signatures for this index. It has no mutable state; share it between
+    /// threads.
     pub fn sketcher(&self) -> Sketcher {
         Sketcher::new(&self.core.params)
     }
 
-    /// Inserts a document, or replaces the one with this key (1 to 4,096 bytes), whose payload
-    /// stays: it is the caller's, and only a caller who gives one changes it
-    /// ([`Index::insert_with_payload`], [`Index::set_payload`]). The same signature again writes
-    /// nothing.
+    /// Inserts a document, or replaces the one with this key (1 to 4,096 bytes). A stored payload
+    /// is kept: only [`Index::insert_with_payload`] and [`Index::set_payload`] change it. Inserting
+    /// the same signature again writes nothing.
     ///
-    /// `Ok` promises what [`Durability`](crate::Durability) says, and that queries see it.
+    /// `Ok` promises what [`Durability`](crate::Durability) says, and that queries see the change.
     /// Errors: `Invalid`, `Mismatch` (a signature of other parameters), `Io` (not written),
-    /// `Corrupt` (not written: a damaged block where the key is looked up), `Unknown`, `Poisoned`.
+    /// `Corrupt` (not written: the look-up of the key met a damaged block), `Unknown`, `Poisoned`.
     /// Costs a look-up of the key and one append; under `Sync` one sync, shared with other threads.
     pub fn insert<'k>(&self, key: impl Into<Key<'k>>, signature: &Signature) -> Result<Outcome> {
         self.write(Batch::new().insert(key, signature)).map(|written| written.outcomes[0])
     }
 
-    /// Removes the document with this key. Promises and errors as [`Index::insert`]. Its space
-    /// is freed by compaction.
+    /// Removes the document with this key. Promises and errors are those of [`Index::insert`].
+    /// Compaction frees the space.
     pub fn remove<'k>(&self, key: impl Into<Key<'k>>) -> Result<Outcome> {
         self.write(Batch::new().remove(key)).map(|written| written.outcomes[0])
     }
 
-    /// Removes every document whose time is below `time` (milliseconds UTC); returns how many.
+    /// Removes every document whose time is below `time` (milliseconds UTC); returns the number of
+    /// removed documents.
     ///
-    /// In batches of up to 1,000 removes, each one change: after a crash or an error those that
-    /// were written are there and the others are not. Covers what was written before the call.
-    /// Promises and errors as [`Index::insert`]. Costs a look at the time of every document of
-    /// the segments that hold one below `time`, 8 bytes each.
+    /// The removes are written in batches of up to 1,000. Each batch is one change: after a crash
+    /// or an error, some batches may be written and the rest not. Covers all documents written
+    /// before the call. Promises and errors are those of [`Index::insert`]. In every segment with a
+    /// document below `time`, reads the time of each document: 8 bytes each.
     pub fn remove_before(&self, time: u64) -> Result<u64> {
         self.check_of_documents()?;
         self.here()?.remove_before(time)
     }
 
-    /// Writes a batch as one change: atomic, one append, one sync. Promises and errors as
-    /// [`Index::insert`]; `Invalid` also if it is longer than
-    /// [`Options::batch_bytes_max`], or if the stored payloads that it keeps take more than 256
-    /// MiB.
+    /// Writes a batch as one change: atomic, one append, one sync. Promises and errors are those of
+    /// [`Index::insert`]; `Invalid` also if the batch is longer than [`Options::batch_bytes_max`],
+    /// or if the stored payloads that it keeps take more than 256 MiB.
     pub fn write(&self, batch: impl Borrow<Batch>) -> Result<Written> {
         self.check_of_documents()?;
         self.here()?.write(batch.borrow())
     }
 
-    /// Inserts a document unless a stored one is too much like it: looked for and decided in one
-    /// step, so that of two copies that come at once one is admitted. What [`Admit`] says is
-    /// compared as a query would, on the state after all writes before this one; the document of
-    /// the newcomer's own key is left out. If it replaces that one, the payload stays; another one
-    /// comes with [`Index::admit_one`].
+    /// Inserts a document unless a stored document is too similar. Search and insert are one atomic
+    /// step: if two threads admit copies of the same document at once, only one copy is admitted.
     ///
-    /// `Ok` promises of an admitted document what [`Index::insert`] does. A rejection writes
-    /// nothing, and what it rests on is as durable as if the caller had written it. Errors: those
-    /// of an insert; `Invalid` also unless 0 <= relate <= reject <= 1, or if what would be
-    /// replaced does not fit into a batch of [`Options::batch_bytes_max`]. Costs a query and, if
-    /// admitted, an insert.
+    /// The search works like a query at the thresholds of [`Admit`], on the state after all earlier
+    /// writes. It ignores the document stored under the newcomer's own key. If that document is
+    /// replaced, its payload is kept; to give another payload, use [`Index::admit_one`].
+    ///
+    /// For an admitted document, `Ok` promises the same as [`Index::insert`]. A rejection writes
+    /// nothing; the documents it is based on are as durable as if the caller had written them.
+    /// Errors: those of an insert; `Invalid` also unless 0 <= relate <= reject <= 1, or if the
+    /// documents to replace do not fit into a batch of [`Options::batch_bytes_max`]. Costs a query
+    /// and, if admitted, an insert.
     pub fn admit<'k>(
         &self,
         key: impl Into<Key<'k>>,
@@ -223,26 +224,27 @@ impl Index {
         self.admit_one(&Newcomer::new(&key, signature), admit)
     }
 
-    /// Admits newcomers one after the other, in order: each sees those before it, and is a change
-    /// of its own. One sync for all of them.
+    /// Admits newcomers one after the other, in order. Each is compared also with those before it,
+    /// and each is a separate change. One sync covers all of them.
     ///
-    /// Promises and errors as [`Index::admit`]. Arguments are checked before anything is written;
-    /// after another error those before the one that failed may be stored. To ask for all of
-    /// them again is then safe: what is stored already is `Unchanged`.
+    /// Promises and errors are those of [`Index::admit`]. Arguments are checked before anything is
+    /// written. After another error, the newcomers before the failed one may be stored. It is safe
+    /// to retry the whole call: newcomers that are stored already are `Unchanged`.
     pub fn admit_all(&self, newcomers: &[Newcomer<'_>], admit: &Admit) -> Result<Vec<Admission>> {
         self.check_of_documents()?;
         self.here()?.admit_all(newcomers, admit)
     }
 
-    /// What is shared with the handle's other threads: not in a forked child, which has none, nor
-    /// after a shutdown.
+    /// The state shared with the threads of the handle. An error in a forked child, which has no
+    /// such threads, and after a shutdown.
     pub(super) fn here(&self) -> Result<Here<'_>> {
         self.core.refuse_in_child()?;
         self.core.refuse_if_shut_down()?;
         Ok(Here(&self.core))
     }
 
-    /// Refuses to write one document of an index of passages, where a text is several.
+    /// Refuses to write a single document to an index of passages, where a text consists of several
+    /// documents.
     fn check_of_documents(&self) -> Result<()> {
         match self.core.params.passages() {
             None => Ok(()),
@@ -252,12 +254,12 @@ impl Index {
         }
     }
 
-    /// A frozen view: it answers as if nothing were written after. Cheap.
+    /// A frozen view of the index: later writes do not change its answers. Cheap.
     pub fn snapshot(&self) -> Snapshot {
         self.core.snapshot()
     }
 
-    /// How many documents are live. Constant time.
+    /// The number of live documents. Constant time.
     pub fn len(&self) -> u64 {
         self.snapshot().len()
     }
@@ -267,13 +269,13 @@ impl Index {
         self.len() == 0
     }
 
-    /// Whether there is a document with this key. Errors and costs as [`Index::get`].
+    /// Whether there is a document with this key. Errors and costs are those of [`Index::get`].
     pub fn contains<'k>(&self, key: impl Into<Key<'k>>) -> Result<bool> {
         self.snapshot().contains(key)
     }
 
-    /// The document with this key. Costs a probe per segment, and its block. Errors: `Corrupt`,
-    /// `Io`.
+    /// The document with this key. Costs a probe per segment, and reading its block. Errors:
+    /// `Corrupt`, `Io`.
     pub fn get<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Document>> {
         self.snapshot().get(key)
     }
@@ -286,46 +288,49 @@ impl Index {
         self.snapshot().get_many(keys)
     }
 
-    /// The signature of the document with this key. Errors and costs as [`Index::get`].
+    /// The signature of the document with this key. Errors and costs are those of [`Index::get`].
     pub fn signature<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Signature>> {
         self.snapshot().signature(key)
     }
 
-    /// What is like this signature? See [`Query`] for threshold and limit.
+    /// Finds documents similar to this signature. See [`Query`] for threshold and limit.
     pub fn query<'a>(&self, signature: &'a Signature) -> Query<'a> {
         Query::of_signature(self.snapshot(), signature)
     }
 
-    /// What is like each of these signatures? Asked together, they cost less: see [`Queries`].
+    /// Finds documents similar to each of these signatures. One call costs less than separate
+    /// queries: see [`Queries`].
     pub fn queries<'a>(&self, signatures: &'a [Signature]) -> Queries<'a> {
         Queries::of(self.snapshot(), signatures)
     }
 
-    /// What is like the document with this key? It never finds itself; a key that nobody has is
-    /// `NoSuchKey`.
+    /// Finds documents similar to the document with this key, which is never in the answer itself.
+    /// `NoSuchKey` if no document has the key.
     pub fn query_key<'a>(&self, key: impl Into<Key<'a>>) -> Query<'a> {
         self.snapshot().query_key(key)
     }
 
-    /// What is like any of the documents with these keys? See [`Snapshot::query_keys`].
+    /// Finds documents similar to any of the documents with these keys. See
+    /// [`Snapshot::query_keys`].
     pub fn query_keys<'a>(&self, keys: impl IntoIterator<Item = impl Into<Key<'a>>>) -> Query<'a> {
         self.snapshot().query_keys(keys)
     }
 
-    /// All pairs of documents that are [`Alike`] enough. See [`Snapshot::pairs`].
+    /// All pairs of documents that reach a threshold ([`Alike`]). See [`Snapshot::pairs`].
     pub fn pairs(&self, alike: impl Into<Alike>) -> Result<Pairs> {
         self.snapshot().pairs(alike)
     }
 
-    /// The clusters of documents connected by pairs that are [`Alike`] enough. Errors: `Invalid`
-    /// (the threshold), `Corrupt`, `Io`. See [`Index::clusters_with`].
+    /// The clusters of documents linked by pairs that reach a threshold ([`Alike`]). Errors:
+    /// `Invalid` (the threshold), `Corrupt`, `Io`. See [`Index::clusters_with`].
     pub fn clusters(&self, alike: impl Into<Alike>) -> Result<Clusters> {
         self.clusters_with(alike, &mut go_on)
     }
 
-    /// The clusters, with progress in documents; breaking off is `Cancelled`.
+    /// The clusters, with progress in documents; cancelling returns `Cancelled`.
     ///
-    /// The work is that of [`Index::pairs`]; memory is 4 bytes a document and 16 bytes a member.
+    /// Takes the time of [`Index::pairs`], and memory of 4 bytes per document and 16 bytes per
+    /// member of a cluster.
     pub fn clusters_with(
         &self,
         alike: impl Into<Alike>,
@@ -334,34 +339,34 @@ impl Index {
         self.snapshot().clusters_with(alike, progress)
     }
 
-    /// Makes everything durable that was written before the call, whatever the durability of the
-    /// handle; returns the number of the last such change. Errors: `Unknown` (a sync failed, and
-    /// the handle is poisoned).
+    /// Makes every write before the call durable, whatever the durability of the handle; returns
+    /// the number of the last durable change. Errors: `Unknown` (a sync failed, and the handle is
+    /// poisoned).
     pub fn sync(&self) -> Result<u64> {
         self.here()?.sync_all()
     }
 
-    /// The last change that survives power loss.
+    /// The number of the last change that survives power loss.
     pub fn durable_change(&self) -> u64 {
         self.core.group.durable_change()
     }
 
-    /// Turns the memtable into a segment now. Writers wait, readers do not. Errors: `Io` (nothing
+    /// Writes the memtable to a segment now. Blocks writers but not readers. Errors: `Io` (nothing
     /// has changed), `Corrupt`, `Unknown`, `Poisoned`.
     pub fn flush(&self) -> Result<()> {
         let core = self.here()?;
         core.flush_locked(&mut core.writer(), NextWal::None)
     }
 
-    /// Merges everything into one segment without dead documents. Reading and writing go on.
-    /// Needs disk space for the result beside what is there. Also writes the copy of the parameters
-    /// anew, if verifying would find that it is damaged, or there is none. Errors as
+    /// Merges everything into one segment without dead documents. Blocks neither readers nor
+    /// writers. Needs disk space for the result in addition to the existing files. Also rewrites
+    /// the copy of the parameters if it is damaged or missing. Errors are those of
     /// [`Index::flush`].
     pub fn compact(&self) -> Result<()> {
         self.compact_with(&mut go_on)
     }
 
-    /// Compacts, with progress in documents; breaking off is `Cancelled` and changes nothing.
+    /// Compacts, with progress in documents; cancelling returns `Cancelled` and changes nothing.
     pub fn compact_with(
         &self,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
@@ -369,23 +374,23 @@ impl Index {
         self.here()?.compact_all(progress)
     }
 
-    /// Does one due step of maintenance and says which: a flush of a full memtable, or about 16 MiB
-    /// of a compaction. Only with
-    /// [`Maintenance`](crate::Maintenance)`::Inline` is it of use to call it. Errors as
-    /// [`Index::flush`]. Also notes in the log, unsynced, how far it is synced: readers beside go
-    /// by it.
+    /// Does one due step of maintenance and returns which: a flush of a full memtable, or about 16
+    /// MiB of a compaction. Only useful with [`Maintenance`](crate::Maintenance)`::Inline`. Errors
+    /// are those of [`Index::flush`]. Also records in the log, unsynced, how far the log is synced:
+    /// readers in other processes rely on it.
     pub fn maintain(&self) -> Result<Maintained> {
         self.here()?.maintain()
     }
 
-    /// Checks everything: every checksum, every bucket table against the signatures, that every
-    /// key lives once, the catalog, the copy of the parameters, the WAL. Names all damage it finds.
+    /// Verifies everything: every checksum, every bucket table against the signatures, that each
+    /// key has one live document, the catalog, the copy of the parameters, the WAL. Reports all
+    /// damage it finds.
     pub fn verify(&self) -> Result<Verification> {
         self.verify_with(&mut go_on)
     }
 
-    /// Verifies, with progress in bytes; breaking off is `Cancelled`. Reads every byte of the
-    /// index, most of them twice. `Err` only if it could not be done.
+    /// Verifies, with progress in bytes; cancelling returns `Cancelled`. Reads every byte of the
+    /// index, most of them twice. `Err` only if the verification could not be completed.
     pub fn verify_with(
         &self,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
@@ -393,26 +398,26 @@ impl Index {
         self.here()?.verify(progress)
     }
 
-    /// Makes a copy of the index in a new folder, while reading and writing go on: everything
-    /// written before the call is in it.
+    /// Makes a copy of the index in a new folder, without blocking readers or writers. The copy has
+    /// everything written before the call.
     ///
-    /// Flushes; then gives segments and dead files, which never change, a second name there (or
-    /// copies them, to another file system), and writes a fresh catalog last, so that a backup
-    /// that was cut short is not an index. The copy is opened before this returns, and until then
-    /// its lock is held (where the file system has locks). Hard links share their bytes: later
+    /// Flushes; then hard-links segments and dead files, which never change, into the folder (or
+    /// copies them, if it is on another file system). A new catalog is written last, so that an
+    /// interrupted backup is not an index. The copy is opened before the call returns, and until
+    /// then its lock is held (if the file system has locks). Hard links share their bytes: later
     /// damage to one is damage to both, so copy a backup elsewhere.
     ///
-    /// Errors: `Invalid` (there is something already), `Locked` (somebody is making an index or a
-    /// backup there), `Io`, and those of a flush.
+    /// Errors: `Invalid` (there is something already), `Locked` (another process is making an index
+    /// or a backup there), `Io`, and those of a flush.
     pub fn backup(&self, dir: impl AsRef<Path>) -> Result<()> {
         self.here()?.backup(dir.as_ref())
     }
 
-    /// Makes a copy of the index as a snapshot of it sees it, in a new folder, while reading and
-    /// writing go on; nothing of the index itself is written. What only the memtable holds is
-    /// written there as a segment. All else as of [`Index::backup`].
+    /// Makes a copy of the index as of a snapshot, in a new folder, without blocking readers or
+    /// writers. The index itself is not written to: the documents of the memtable are written to a
+    /// segment of the copy. Everything else is as in [`Index::backup`].
     ///
-    /// Errors: `Invalid` also for a snapshot of another handle.
+    /// Errors: those of [`Index::backup`]; `Invalid` also for a snapshot of another handle.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -435,8 +440,9 @@ impl Index {
         self.here()?.backup_of(snapshot, dir.as_ref())
     }
 
-    /// The state of the index in numbers. Lists the folders; of a folder that was removed under
-    /// this handle it says 0 bytes, and all else as ever. Errors: `Io`, `Closed`.
+    /// The state of the index in numbers. Lists the folders; if a folder was removed while the
+    /// handle is open, its size is 0 bytes and everything else is reported as usual. Errors: `Io`,
+    /// `Closed`.
     pub fn stats(&self) -> Result<Stats> {
         self.here()?.stats()
     }
