@@ -1,6 +1,7 @@
-//! Making changes durable: one thread syncs for all that wait, and what stops a handle.
+//! Making changes durable: one thread syncs for all waiting writers. Also the reasons why a handle
+//! refuses calls.
 //!
-//! Knows when to sync, and whom to show what. What the writers share is in `group.rs`.
+//! Decides when to sync, and when changes become visible. The shared state is in `group.rs`.
 
 use crate::index::core::Core;
 use crate::index::group::{Shared, Stopped};
@@ -12,7 +13,7 @@ use crate::{Error, Result};
 use std::io;
 
 impl Core {
-    /// Whether this handle still is the index's one writer. One call of the system.
+    /// Checks that this handle is still the only writer of the index. One system call.
     fn check_lock(&self) -> io::Result<()> {
         planted!(LockNotChecked => return Ok(()));
         self.lock().map_or(Ok(()), |lock| lock.check())
@@ -32,7 +33,7 @@ impl Core {
         }
     }
 
-    /// Refuses what comes after a shutdown.
+    /// Refuses calls after a shutdown.
     pub(crate) fn refuse_if_shut_down(&self) -> Result<()> {
         if self.shut_down.load(Ordering::Acquire) {
             return Err(Error::closed(self.names.root(), LockLost::Released));
@@ -40,8 +41,8 @@ impl Core {
         Ok(())
     }
 
-    /// Refuses what would wait for other threads in a forked child, which has none of them: a lock
-    /// that one of them held is held for ever.
+    /// Refuses calls in a forked child. It has none of the other threads, so a lock held by one of
+    /// them is never released.
     pub(crate) fn refuse_in_child(&self) -> Result<()> {
         if self.is_in_child() {
             return Err(Error::closed(self.names.root(), LockLost::Forked));
@@ -49,14 +50,14 @@ impl Core {
         Ok(())
     }
 
-    /// Returns once `change` is durable. One syncs for all who wait: it takes what is applied at
-    /// that time, syncs, and only then moves the horizon and what is visible.
+    /// Returns once `change` is durable. One thread syncs for all waiting writers: it takes the
+    /// last applied change, syncs, and only then advances the horizon and the visible change.
     pub(crate) fn await_durable(&self, change: u64) -> Result<()> {
         self.await_sync(change, false)
     }
 
-    /// The same; `gathers` is whether it may wait for others to come. (Who holds the write lock
-    /// must not: they need it.)
+    /// The same; `gathers` allows the group wait. (Not for the holder of the write lock, which the
+    /// other writers need.)
     fn await_sync(&self, change: u64, mut gathers: bool) -> Result<()> {
         let group = &self.group;
         let mut shared = group.lock();
@@ -90,8 +91,8 @@ impl Core {
         }
     }
 
-    /// Waits for those who are lacking, as long as any of them comes. What has become of it the
-    /// caller looks at: somebody else may have synced.
+    /// The group wait: waits for the missing writers as long as they keep arriving. The caller
+    /// checks the result, because another thread may have synced.
     fn gather<'a>(
         &'a self,
         mut shared: MutexGuard<'a, Shared>,
@@ -120,7 +121,7 @@ impl Core {
         }
     }
 
-    /// Syncs for all who wait.
+    /// Syncs for all waiting writers.
     #[cfg_attr(not(test), expect(clippy::unnecessary_wraps, reason = "a planted bug fails"))]
     fn lead<'a>(&'a self, mut shared: MutexGuard<'a, Shared>) -> Result<MutexGuard<'a, Shared>> {
         let group = &self.group;
@@ -129,15 +130,15 @@ impl Core {
         let together = shared.gathering.begin();
         drop(shared);
         let synced = planted!(WalNotSynced, Ok(()), file.map_or(Ok(()), |file| file.sync()));
-        // After the sync: if the lock still is this handle's, no other writer can have opened the
-        // index before these changes were durable, so that it has found them.
+        // After the sync: if this handle still has the lock, no other writer can have opened the
+        // index before these changes were durable. So no writer has missed them.
         let synced = synced.and_then(|()| self.check_lock());
         shared = group.lock();
         shared.led = None;
         shared.gathering.expected = together + shared.gathering.arrived;
         match synced {
-            // The log broke meanwhile: another sync failed, and what that one dropped this one may
-            // have passed over.
+            // Another sync failed meanwhile, and this one may have succeeded only because the pages
+            // were dropped.
             Ok(()) if shared.stopped.is_some() => {}
             Ok(()) => {
                 let covered = planted!(HorizonAfterSync, shared.applied, mark);
@@ -152,7 +153,7 @@ impl Core {
             }
         }
         if shared.waiting > 0 {
-            // Without the lock, which is the first thing that they want.
+            // Without the lock: the woken threads need it first.
             drop(shared);
             group.woken.notify_all();
             shared = group.lock();
@@ -160,7 +161,7 @@ impl Core {
         Ok(shared)
     }
 
-    /// What `Ok` of a write waits for, at the durability of this handle.
+    /// Waits for what `Ok` of a write promises at the durability of this handle.
     pub(crate) fn settle(&self, change: u64) -> Result<()> {
         match self.options.durability {
             Durability::Sync => self.await_sync(change, true),
@@ -169,14 +170,14 @@ impl Core {
         }
     }
 
-    /// Under `Interval`, syncs if the interval is over; says whether it did.
+    /// Under `Interval`, syncs if the interval is over; returns whether it did.
     pub(crate) fn sync_if_due(&self) -> Result<bool> {
         let Durability::Interval(interval) = self.options.durability else { return Ok(false) };
         let interval_ms = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX);
         let change = {
             let shared = self.group.lock();
-            // Read under the lock, so that only a clock that was set back is behind: then nobody
-            // knows how long it has been.
+            // The clock is read under the lock, so it is behind only if it was set back. The
+            // elapsed time is then unknown: sync.
             let waited = (self.options.clock)().checked_sub(shared.synced_at_ms);
             let over = waited.is_none_or(|waited| waited >= interval_ms);
             if shared.applied.change <= shared.durable_change || !over {
@@ -187,7 +188,7 @@ impl Core {
         self.await_durable(change).map(|()| true)
     }
 
-    /// Makes everything durable that was written before the call; returns the last such change.
+    /// Makes every write before the call durable; returns the last such change.
     pub(crate) fn sync_all(&self) -> Result<u64> {
         let change = self.group.lock().applied.change;
         self.await_durable(change)?;

@@ -1,4 +1,4 @@
-//! What all handles of one open index share: the locks and what they guard.
+//! The shared state of an open index: the locks and the data they guard.
 
 use crate::Params;
 use crate::catalog::Catalog;
@@ -24,69 +24,69 @@ use crate::wal::{Wal, WalIdentity};
 use std::ops::Deref;
 use std::path::PathBuf;
 
-/// One open index. Lock order: `compaction`, `expiry`, `writer`, `group`, `view`, the
-/// memtable's.
+/// An open index. Lock order: `compaction`, `expiry`, `writer`, `group`, `view`, the memtable's.
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) names: Names,
-    /// Holds the folder: `names` lead into it wherever it is moved. Of a writer it refuses changes
-    /// once the lock is lost.
+    /// Holds the folder open: `names` stay valid if the folder is moved. For a writer, refuses
+    /// changes once the lock is lost.
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) options: Options,
     pub(crate) params: Arc<Params>,
     pub(crate) shape: Shape,
     pub(crate) recovery: Recovery,
-    /// The state readers take, and up to which change it is visible.
+    /// The current state, and the last change in it that readers see.
     pub(crate) view: View,
-    /// The write lock, and what only its holder touches.
+    /// The write lock, and the data that only its holder accesses.
     pub(crate) writer: Mutex<Writer>,
     pub(crate) group: Group,
-    /// What happened and was not told yet.
+    /// Events not delivered yet.
     pub(crate) events: Arc<Events>,
-    /// The compaction under way.
+    /// The running compaction.
     pub(crate) compaction: Mutex<Option<Compaction>>,
     /// Which documents expire next.
     pub(crate) expiry: Mutex<Expiry>,
     /// Wakes the maintenance thread.
     pub(crate) alarm: Alarm,
-    /// Held until the handle is closed; files are removed only under it. None of a reader.
+    /// Held until the handle is closed; files are deleted only under this lock. `None` for a
+    /// reader.
     pub(crate) lock: Mutex<Option<Arc<Lock>>>,
-    /// The handle was shut down, or is about to be: what begins now is refused.
+    /// The handle was shut down, or is about to be: new calls are refused.
     pub(crate) shut_down: AtomicBool,
     /// The process that opened the index.
     pub(crate) process: u32,
-    /// A manifest lists its segments, not a catalog.
+    /// The segments are listed by a manifest, not by a catalog.
     pub(crate) is_sharded: bool,
 }
 
-/// What the write lock guards.
+/// The data guarded by the write lock.
 #[derive(Debug)]
 pub(crate) struct Writer {
     pub(crate) catalog: Catalog,
-    /// None after a clean close or a recovery: the first write makes one.
+    /// `None` after a clean close or a recovery: the first write makes a log.
     pub(crate) wal: Option<Wal>,
     /// The number of the spare WAL file, if there is one.
     pub(crate) spare: Option<u64>,
     /// The last change appended and applied.
     pub(crate) change: u64,
-    /// Live documents after it.
+    /// The number of live documents after that change.
     pub(crate) documents: u64,
-    /// The number the next file gets.
+    /// The number of the next file.
     pub(crate) file_next: u64,
     /// Whether this handle has made a log.
     pub(crate) has_logged: bool,
-    /// Length of the next WAL; follows use.
+    /// Length of the next WAL; adapts to the use of the last one.
     pub(crate) wal_bytes: u64,
-    /// The segments that the compaction under way reads: a flush leaves them listed.
+    /// The inputs of the running compaction: a flush does not drop them from the catalog.
     pub(crate) merging: Vec<u64>,
     /// Bytes that idle merging may rewrite.
     pub(crate) idle_bytes: u64,
-    /// The last record, for its memory.
+    /// Buffer for records, reused.
     pub(crate) record: RecordBuilder,
 }
 
 impl Writer {
-    /// A file number nobody had before.
+    /// A file number that was never used.
     pub(crate) fn next_number(&mut self) -> u64 {
         planted!(NumberReused => return crate::index::tests::planted::reused_number(self));
         let number = self.file_next;
@@ -100,24 +100,24 @@ impl Core {
         Arc::new(Disk::default())
     }
 
-    // None of the sections under these locks panics half way through a change of what they
-    // guard, so a lock that a panic poisoned still guards something whole.
+    // No critical section panics half way through a change, so data under a poisoned lock is still
+    // consistent.
     pub(crate) fn writer(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The current state and what of it is visible, both at once.
+    /// The current state together with the last visible change.
     pub(crate) fn snapshot(&self) -> Snapshot {
         self.view.snapshot()
     }
 
-    /// What the writer goes by: everything applied, visible or not.
+    /// The state that the writer decides on: all applied changes, visible or not.
     pub(crate) fn applied(&self, writer: &Writer) -> Snapshot {
         let applied = self.snapshot();
         Snapshot { visible: writer.change, documents: writer.documents, ..applied }
     }
 
-    /// What the file of a listed WAL must say of itself.
+    /// The identity that the file of a listed WAL must have.
     pub(crate) fn wal_identity(&self, entry: WalEntry, floor: u64) -> WalIdentity {
         let WalEntry { number, salt, length } = entry;
         let Shape { uuid, params_id, .. } = self.shape;
@@ -134,7 +134,7 @@ impl Core {
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A file of the index, to be held by states.
+    /// A handle on a file of the index, to be held by states.
     pub(crate) fn hold_file(&self, path: PathBuf) -> Arc<HeldFile> {
         HeldFile::new(Arc::clone(&self.storage), self.lock().as_ref(), path)
     }
@@ -144,8 +144,8 @@ impl Core {
     }
 }
 
-/// An index while a call of a handle is under way: at its end, when all locks are let go, what
-/// happened meanwhile is told.
+/// The index during a call of a handle. At the end of the call, after all locks are released, the
+/// queued events are delivered.
 pub(crate) struct Here<'a>(pub(super) &'a Core);
 
 impl Deref for Here<'_> {
@@ -162,7 +162,7 @@ impl Drop for Here<'_> {
     }
 }
 
-/// A bell for one sleeper: what it was rung for, and whether it is time to go.
+/// A wakeup flag for one maintenance thread, with a request to end and the last failure.
 #[derive(Debug, Default)]
 pub(crate) struct Alarm {
     state: Mutex<AlarmState>,
@@ -173,9 +173,9 @@ pub(crate) struct Alarm {
 struct AlarmState {
     work: bool,
     stop: bool,
-    /// What the last failed maintenance said.
+    /// The message of the last failed maintenance.
     failure: Option<String>,
-    /// The sleeper is a pool of threads.
+    /// The index is maintained by a pool of threads.
     #[cfg(not(all(shuttle, test)))]
     seat: Option<Seat>,
 }
@@ -198,7 +198,7 @@ impl Alarm {
         }
     }
 
-    /// From now on rings at a pool, also for what it was rung for already.
+    /// From now on wakes a pool, also if it was rung before.
     #[cfg(not(all(shuttle, test)))]
     pub(crate) fn ring_at(&self, seat: &Seat) {
         self.lock().seat = Some(seat.clone());
@@ -210,13 +210,13 @@ impl Alarm {
         self.rung.notify_all();
     }
 
-    /// Whether there is something to be done.
+    /// Whether there is work, or a request to end.
     pub(crate) fn is_rung(&self) -> bool {
         let state = self.lock();
         state.work || state.stop
     }
 
-    /// Sleeps until rung or for `patience`; false when it is time to go.
+    /// Sleeps until rung, at most for `patience`; false if the thread is to end.
     pub(crate) fn wait(&self, patience: std::time::Duration) -> bool {
         let mut state = self.lock();
         if !state.work && !state.stop && !patience.is_zero() {
@@ -227,7 +227,7 @@ impl Alarm {
         !state.stop
     }
 
-    /// Whether it was rung since it was last asked; none when it is time to go.
+    /// Whether it was rung since the last call; `None` if the thread is to end.
     #[cfg(not(all(shuttle, test)))]
     pub(crate) fn take(&self) -> Option<bool> {
         let mut state = self.lock();
@@ -239,7 +239,7 @@ impl Alarm {
         self.lock().stop
     }
 
-    /// Notes how maintenance went; whether it failed otherwise than before.
+    /// Records the result of maintenance; returns whether it is a new failure.
     pub(crate) fn note_failure(&self, failure: Option<String>) -> bool {
         let mut state = self.lock();
         let is_news = failure.is_some() && state.failure != failure;

@@ -1,7 +1,7 @@
-//! Group commit: which changes are applied, which are durable, which are visible; and poison.
+//! Group commit: which changes are applied, durable and visible; and poisoning.
 //!
-//! Knows the WAL's file only as something to sync, and no index: `commit.rs` syncs. Lock order:
-//! writer, then this, then the view.
+//! Holds the WAL's file only to sync it, and does not know the index; `commit.rs` syncs. Lock
+//! order: writer, then this, then the view.
 
 use crate::index::event::{Event, Events};
 use crate::storage::File;
@@ -21,11 +21,11 @@ pub(crate) struct Mark {
     /// The offset of the WAL after the change's record.
     pub(crate) end: u64,
     pub(crate) change: u64,
-    /// Live documents after it.
+    /// The number of live documents after the change.
     pub(crate) documents: u64,
 }
 
-/// What the writers that wait for a sync share.
+/// The shared state of writers that wait for a sync.
 #[derive(Debug, Default)]
 pub(crate) struct Group {
     state: Mutex<Shared>,
@@ -42,24 +42,24 @@ pub(super) struct Shared {
     pub(super) durable_change: u64,
     /// The offset of the WAL known to be synced: set only after the sync that covers it.
     pub(super) horizon: u64,
-    /// The largest horizon any record carries.
+    /// The largest horizon in any record.
     pub(super) horizon_noted: u64,
     pub(super) synced_at_ms: u64,
-    /// Somebody is syncing for all, up to this change.
+    /// A thread is syncing for all, up to this change.
     pub(super) led: Option<u64>,
-    /// How many wait for that: waking nobody would be a system call, too.
+    /// The number of waiting threads: waking none would still cost a system call.
     pub(super) waiting: usize,
     pub(super) gathering: Gathering,
-    /// Nothing more is written, for ever.
+    /// Set once: all further writes are refused.
     pub(super) stopped: Option<Stopped>,
 }
 
-/// Why a handle writes nothing more.
+/// Why a handle refuses writes.
 #[derive(Debug, Clone)]
 pub(super) enum Stopped {
-    /// A sync failed: what it said.
+    /// A sync failed, with this message.
     SyncFailed(String),
-    /// The handle is no longer the index's one writer.
+    /// The handle is no longer the only writer of the index.
     LockLost(LockLost),
 }
 
@@ -71,7 +71,7 @@ impl Stopped {
         }
     }
 
-    /// What a change is told that was not written.
+    /// The error for a change that was not written.
     pub(super) fn refusal(&self, dir: &Path) -> Error {
         match self {
             Self::SyncFailed(cause) => Error::new(
@@ -82,7 +82,7 @@ impl Stopped {
         }
     }
 
-    /// What a change is told that was written, and may be gone.
+    /// The error for a change that was written, but may be lost.
     pub(super) fn doubt(&self, dir: &Path) -> Error {
         let why = match self {
             Self::SyncFailed(cause) => {
@@ -97,29 +97,30 @@ impl Stopped {
     }
 }
 
-/// Writers that come back together from a sync come together for the next; but the first of them
-/// would begin one for itself alone, and all others wait for that, and then for theirs. So it waits
-/// a moment until as many are here as there were, and the last to come begins.
+/// The group wait. Writers that shared a sync usually write again at about the same time. Without a
+/// wait, the first of them would sync alone, and all others would wait for that sync and then for
+/// their own. So the first waits until as many have arrived as shared the last sync; the last to
+/// arrive starts the sync.
 #[derive(Debug, Default)]
 pub(super) struct Gathering {
-    /// Those who wait for a sync that has not begun.
+    /// Number of writers that wait for a sync not yet started.
     pub(super) arrived: usize,
-    /// How many the last sync was for, and came while it ran.
+    /// Number of writers of the last sync, plus those that arrived while it ran.
     pub(super) expected: usize,
-    /// Somebody waits for more to come, and begins if they do not.
+    /// A writer is waiting for the others, and will sync after the timeout.
     pub(super) kept: bool,
-    /// Syncs that are to begin without that, and how many it were the last time.
+    /// The back-off: syncs left that skip the group wait, and the length of the last back-off.
     pub(super) skipped: u32,
     pub(super) skipped_last: u32,
 }
 
 impl Gathering {
-    /// Whether fewer are here than there were of late.
+    /// Whether fewer writers have arrived than expected.
     pub(super) fn lacks_some(&self) -> bool {
         self.arrived < self.expected
     }
 
-    /// Takes all who are here for a sync that begins.
+    /// Starts a sync for all arrived writers, and returns their number.
     pub(super) fn begin(&mut self) -> usize {
         if !self.lacks_some() {
             self.skipped_last = 0;
@@ -128,7 +129,7 @@ impl Gathering {
         std::mem::take(&mut self.arrived)
     }
 
-    /// They did not come: the next syncs begin without them, the more the more often it happens.
+    /// The group wait timed out: the next syncs skip it, twice as many each time.
     pub(super) fn give_up(&mut self) {
         self.kept = false;
         self.skipped_last = (2 * self.skipped_last).clamp(1, SKIPPED_MAX);
@@ -141,13 +142,13 @@ impl Group {
         Self { events: Arc::clone(events), ..Self::default() }
     }
 
-    /// Lets nothing more be written, unless nothing is any more.
+    /// Refuses all further writes. The first reason counts.
     pub(super) fn stop(&self, shared: &mut Shared, stopped: impl FnOnce() -> Stopped) {
         if shared.stopped.is_some() {
             return;
         }
         match shared.stopped.insert(stopped()) {
-            // The handle was closed by its owner.
+            // The owner closed the handle.
             Stopped::LockLost(LockLost::Released) => {}
             Stopped::LockLost(lost) => {
                 self.events.note(|| Event::LockLost { message: lost.to_string() });
@@ -169,13 +170,13 @@ impl Group {
         (shared.gathering.arrived, shared.waiting)
     }
 
-    /// Syncs that are to begin without waiting for anybody.
+    /// Syncs left that skip the group wait.
     #[cfg(test)]
     pub(crate) fn skipped(&self) -> u32 {
         self.lock().gathering.skipped
     }
 
-    /// Lets the lock go until something is told or the time is over, which is true then.
+    /// Releases the lock until a notification or the timeout; true after the timeout.
     #[cfg(not(all(shuttle, test)))]
     pub(super) fn pause<'a>(
         &'a self,
@@ -187,7 +188,7 @@ impl Group {
         (shared, paused.timed_out())
     }
 
-    /// Time does not pass for the schedule explorer: others may go first, or not.
+    /// The schedule explorer has no time: other threads may run first, or not.
     #[cfg(all(shuttle, test))]
     pub(super) fn pause<'a>(
         &'a self,
@@ -199,7 +200,7 @@ impl Group {
         (self.lock(), true)
     }
 
-    /// Starts over with a WAL that holds no record; everything applied so far is durable.
+    /// Starts over with an empty WAL; everything applied so far is durable.
     pub(crate) fn restart(&self, file: Option<Arc<dyn File>>, begin: u64, mark: Mark) {
         let mut shared = self.lock();
         shared.file = file;
@@ -209,12 +210,12 @@ impl Group {
         shared.horizon_noted = begin;
     }
 
-    /// The horizon that the next record carries.
+    /// The horizon for the next record.
     pub(crate) fn horizon(&self) -> u64 {
         self.lock().horizon
     }
 
-    /// Notes that a change is appended and applied, or a record without a change appended.
+    /// Records that a change was appended and applied, or a record without a change appended.
     pub(crate) fn applied(&self, mark: Mark, horizon_carried: u64) {
         let mut shared = self.lock();
         shared.applied = mark;
@@ -225,20 +226,20 @@ impl Group {
         self.lock().durable_change
     }
 
-    /// Whether a horizon is known that no record carries yet.
+    /// Whether the horizon is newer than that of any record.
     pub(crate) fn horizon_is_news(&self) -> bool {
         let shared = self.lock();
         shared.stopped.is_none() && shared.horizon > shared.horizon_noted
     }
 
-    /// The lock is lost, or given up: nothing more is written, for ever.
+    /// The lock is lost or released: all further writes are refused.
     pub(crate) fn note_lost(&self, lost: LockLost) {
         self.stop(&mut self.lock(), || Stopped::LockLost(lost));
         self.woken.notify_all();
     }
 
-    /// Does what poisons if it fails. Under the lock, because a sync that ends meanwhile may have
-    /// passed over what the failed one dropped.
+    /// Runs an action whose failure poisons the handle. Under the lock, because a concurrent sync
+    /// may succeed although pages were dropped by the failed action.
     pub(crate) fn or_poison(&self, act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let mut shared = self.lock();
         let done = act();
@@ -249,7 +250,7 @@ impl Group {
         done
     }
 
-    /// What was written is in doubt: nothing more may build on it.
+    /// Written data may be lost: no further change may be based on it.
     pub(crate) fn poison(&self, cause: &dyn std::fmt::Display) {
         self.stop(&mut self.lock(), || Stopped::SyncFailed(cause.to_string()));
         self.woken.notify_all();

@@ -12,17 +12,18 @@ use std::time::Duration;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Durability {
-    /// `Ok` means: survives power loss. Writers that wait at the same time share one sync
-    /// (group commit): of several that did, the first to come back waits for the others, for 0.3
-    /// ms since the last of them came, and ever less often if they do not come. One alone does not.
+    /// `Ok` means: survives power loss. Concurrent writers share one sync (group commit). If
+    /// several writers shared the last sync, the first of them to write again waits for the others,
+    /// until 0.3 ms pass without another arrival; if they do not arrive, it backs off. A single
+    /// writer never waits.
     #[default]
     Sync,
     /// `Ok` means: survives the end of the process. A power cut loses at most about the last
     /// interval, always the newest changes. Synced by a maintenance thread, or, under
     /// [`Maintenance::Inline`], by the first write or `maintain` after the interval.
     Interval(Duration),
-    /// `Ok` means: survives the end of the process. When the operating system writes is its own
-    /// affair; [`Index::sync`](crate::Index::sync) is a barrier.
+    /// `Ok` means: survives the end of the process. The operating system decides when the data
+    /// reaches the disk; [`Index::sync`](crate::Index::sync) is a barrier.
     OsBuffer,
 }
 
@@ -31,38 +32,38 @@ pub enum Durability {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Maintenance {
-    /// Two threads at most for all indexes of the process that are opened like this, so that a
-    /// thousand of them take no thousand threads. The threads start with the first of these indexes
-    /// and end with the last.
+    /// At most two threads, shared by all indexes of the process with this option, so that a
+    /// thousand indexes do not need a thousand threads. The threads start with the first of these
+    /// indexes and end with the last.
     ///
-    /// Indexes take turns, one step each: an index waits for a step of another, at most about 16
-    /// MiB of a compaction, or one flush. A failure or a panic of one does not stop the others, and
-    /// closing an index waits for its own step only. Where the latency of one index must not depend
-    /// on others, open it with [`Maintenance::Background`].
+    /// Indexes take turns, one step each: an index may have to wait for a step of another, which is
+    /// at most about 16 MiB of a compaction, or one flush. A failure or a panic in one index does
+    /// not stop the others, and closing an index waits only for its own step. If the latency of an
+    /// index must not depend on others, open it with [`Maintenance::Background`].
     ///
-    /// Where nothing is due, it goes once through each segment and checks what the system has of
-    /// it in memory, so that queries need not: each block of 4 KiB is checked when it is first
-    /// touched. That takes about half a second per GiB, on a processor that must not be the only
-    /// one, and has these parts of the files counted among the memory of the process. What is not
-    /// in memory is left alone (unless the files are somebody else's who does not let this program
-    /// write them: then the system does not tell). On Linux only, not in [`ReadMode::Pread`].
+    /// When nothing is due, the threads warm up each segment once: they verify the blocks that are
+    /// in the page cache. Otherwise each block of 4 KiB is verified by the first query that touches
+    /// it. A warm-up takes about half a second of processor time per GiB; the verified blocks then
+    /// count as memory of the process. Blocks that are not in the page cache are skipped. (If the
+    /// files belong to another user and are not writable, the system does not tell which blocks are
+    /// cached.) On Linux only, and not in [`ReadMode::Pread`].
     #[default]
     Shared,
-    /// One background thread for this index alone, which ends with the last handle. It does what
-    /// the threads of [`Maintenance::Shared`] do.
+    /// A background thread for this index only. It does the work of the threads of
+    /// [`Maintenance::Shared`], and ends with the last handle.
     Background,
-    /// The writer, one due step after each write: deterministic, no thread.
+    /// The writing thread does one due step after each write: deterministic, no extra thread.
     Inline,
 }
 
 /// A source of time or randomness; a function, so that tests can simulate it.
 pub(crate) type Source = Arc<dyn Fn() -> u64 + Send + Sync>;
 
-/// Options of one open index. `Options::default()` is what most programs want.
+/// Options of one open index. `Options::default()` suits most programs.
 ///
-/// An open index holds three file descriptors (its folder, its folder of segments and its lock),
-/// and a fourth, of its log, once it was written to; two more per segment that was queried or
-/// checked. A program that opens a thousand indexes raises its limit (`ulimit -n`).
+/// An open index holds three file descriptors (its folder, its folder of segments and its lock), a
+/// fourth for the log after the first write, and two more per segment that was queried or verified.
+/// A program that opens a thousand indexes must raise its limit (`ulimit -n`).
 #[derive(Clone)]
 pub struct Options {
     pub(crate) durability: Durability,
@@ -71,27 +72,28 @@ pub struct Options {
     pub(crate) memtable_bytes_max: usize,
     pub(crate) batch_bytes_max: usize,
     pub(crate) merge_bytes_max: usize,
-    /// What of a segment is written at once, at multiples of it. In a flush little: its segment is
-    /// soon merged, and whole huge pages are what a virtual machine has given back to its host, and
-    /// gets again slowly.
+    /// Size and alignment of the writes of a flush. Small, because the segment is soon merged, and
+    /// because a virtual machine that gave huge pages back to its host gets them again slowly.
     pub(crate) flush_write_bytes: usize,
-    /// In a compaction a huge page. Of a write so large and so aligned a system that can makes one
-    /// in its cache (Linux: XFS from 5.18 on, ext4 from 6.16 on), which a map of the file has with
-    /// a single entry: queries of a large segment look up few pages.
+    /// Size and alignment of the writes of a compaction: a huge page. From such a write, the system
+    /// can make a huge page in its cache (Linux: XFS since 5.18, ext4 since 6.16), which takes a
+    /// single entry of the page table: queries of a large segment look up fewer pages.
     pub(crate) compaction_write_bytes: usize,
     pub(crate) wal_bytes_min: u64,
     pub(crate) wal_bytes_max: u64,
-    /// An index whose segments have at most so many bytes is tiny.
+    /// Maximum total size of the segments of a tiny index.
     pub(crate) tiny_bytes_max: u64,
     pub(crate) tier_segments_max: usize,
     pub(crate) merge_when_idle: bool,
-    /// How much a step of a compaction reads and writes, so that a flush waits briefly for it.
+    /// Bytes that a step of a compaction reads and writes. Small enough that a flush does not wait
+    /// long for a step.
     pub(crate) step_bytes: usize,
-    /// How long a writer that would begin a sync waits for those who shared the last one, since the
-    /// last of them came: about as long as a sync takes. In vain it does so ever less often.
+    /// Group wait: how long a writer delays its sync for those that shared the last one, counted
+    /// from the last arrival. About as long as a sync takes. After a timeout, the group wait backs
+    /// off.
     pub(crate) gather_pause: Duration,
     pub(crate) ttl: Option<Duration>,
-    /// How many removes a batch of `remove_before` or of the expiry has at most.
+    /// Maximum removes in a batch of `remove_before` or of the expiry.
     pub(crate) removes_max: usize,
     pub(crate) clock: Source,
     pub(crate) random: Source,
@@ -111,7 +113,7 @@ impl Default for Options {
             compaction_write_bytes: 2 << 20,
             wal_bytes_min: 1 << 20,
             wal_bytes_max: 64 << 20,
-            // 0 in tests: their indexes are small, and all would be tiny and have no reserve.
+            // 0 in tests: otherwise their small indexes would all be tiny and have no reserve.
             tiny_bytes_max: if cfg!(test) { 0 } else { 64 << 10 },
             tier_segments_max: 4,
             merge_when_idle: true,
@@ -148,9 +150,9 @@ impl Options {
         self
     }
 
-    /// Memory for documents that no segment holds yet, in bytes; when it is full it is flushed,
-    /// and kept for those that follow until the index is closed. Default 64 MiB (193,000
-    /// documents of 128 8-bit rows in 16 bands, with keys of 8 bytes).
+    /// Size of the memtable in bytes: memory for documents that are not in a segment yet. A full
+    /// memtable is flushed; its memory is kept for the next documents until the index is closed.
+    /// Default 64 MiB (193,000 documents of 128 8-bit rows in 16 bands, with keys of 8 bytes).
     #[must_use]
     pub fn memtable_bytes_max(mut self, bytes: usize) -> Self {
         self.memtable_bytes_max = bytes;
@@ -165,63 +167,65 @@ impl Options {
         self
     }
 
-    /// Memory a merge may use for building bucket tables, in bytes. Default 64 MiB. Beside it a
-    /// compaction holds up to 10 MiB of what it writes.
+    /// Memory that a merge may use to build bucket tables, in bytes. Default 64 MiB. In addition, a
+    /// compaction buffers up to 10 MiB of its output.
     #[must_use]
     pub fn merge_bytes_max(mut self, bytes: usize) -> Self {
         self.merge_bytes_max = bytes;
         self
     }
 
-    /// How many segments of about one size there may be before they are merged. Default 4,
-    /// at least 2. Fewer: faster queries, more writing.
+    /// Number of segments of about the same size that are merged together. Default 4, at least 2. A
+    /// lower number makes queries faster, but rewrites more.
     #[must_use]
     pub fn tier_segments_max(mut self, segments: usize) -> Self {
         self.tier_segments_max = segments;
         self
     }
 
-    /// Whether the threads of [`Maintenance::Shared`] and [`Maintenance::Background`] merge
-    /// segments towards one while no writer is at work, so that queries get as fast as after
+    /// Whether the threads of [`Maintenance::Shared`] and [`Maintenance::Background`] merge the
+    /// segments towards one while nothing is written, so that queries become as fast as after
     /// [`Index::compact`](crate::Index::compact). Default: true.
     ///
-    /// It begins 50 ms after the last write, and pauses when one comes. All idle merging of a
-    /// handle together rewrites at most twice the bytes that were written through it, and a segment
-    /// only when a sixteenth of it has come in or died. Opening an index makes nothing due.
+    /// Idle merging starts 50 ms after the last write, and pauses at the next. In total, it
+    /// rewrites at most twice the bytes written through the handle, and a segment only if new and
+    /// dead bytes make up a sixteenth of it. Opening an index does not start it.
     #[must_use]
     pub fn merge_when_idle(mut self, merge: bool) -> Self {
         self.merge_when_idle = merge;
         self
     }
 
-    /// The clock that stamps documents, in milliseconds UTC. Default: the system's. A query
-    /// never looks at a clock.
+    /// The clock that gives documents their time, in milliseconds UTC. Default: the system clock.
+    /// Queries never read a clock.
     #[must_use]
     pub fn clock(mut self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         self.clock = Arc::new(clock);
         self
     }
 
-    /// How long a document lives after it was inserted or last replaced, by the clock of these
-    /// options: [`Index::maintain`](crate::Index::maintain) writes removes of the older ones, and
-    /// unless maintenance is [`Maintenance::Inline`] they are gone within about a second. Until
-    /// then queries find them. Nothing of it is stored. Default: for ever.
+    /// Time to live of a document after it was inserted or last replaced, by the clock of these
+    /// options. [`Index::maintain`](crate::Index::maintain) removes older documents; unless
+    /// maintenance is [`Maintenance::Inline`], they are removed within about a second. Until then
+    /// queries find them. The option is not stored in the index. Default: for ever.
     #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);
         self
     }
 
-    /// A listener for what the index does on its own: flushes, compactions, expiry, a recovery,
-    /// failures in the background, writers that had to wait. Default: none.
+    /// A listener for events: flushes, compactions, expiry, a recovery, failures in the background,
+    /// writers that had to wait. Default: none.
     ///
-    /// Called at the end of the call that caused the event, or found it, on the thread of that
-    /// call, or on the maintenance thread; by one thread at a time and in order, and under no
-    /// lock: it may call the index. (What its calls cause it is told when it has returned. It must
-    /// not shut down or drop the index, nor hold it: keep a `Weak`.) It should be quick: what it is
-    /// called by waits for it. A panic in it is caught, and is what
-    /// [`Index::last_maintenance_error`](crate::Index::last_maintenance_error) says. More than
-    /// 1,024 events that wait for it are not told.
+    /// The listener is called at the end of the call that caused or found the event, on the thread
+    /// of that call or on a maintenance thread. Events arrive in order, on one thread at a time.
+    /// The listener holds up its caller, so it should be quick.
+    ///
+    /// The listener is called without locks and may call the index; events caused by that are
+    /// delivered after it has returned. It must not shut down or drop the index, nor own the
+    /// handle: keep a `Weak`. A panic of the listener is caught and reported by
+    /// [`Index::last_maintenance_error`](crate::Index::last_maintenance_error). At most 1,024
+    /// events are queued; further ones are dropped.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -281,8 +285,7 @@ fn wall_clock_ms() -> u64 {
         .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// 64 bits that differ from call to call and from process to process: for salts and uuids, which
-/// must be unlikely to repeat but need not be secret.
+/// 64 random bits for salts and uuids, which must be unlikely to repeat but need not be secret.
 fn random_seed() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     // Each RandomState has fresh keys from the operating system's generator.

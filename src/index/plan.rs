@@ -1,6 +1,6 @@
-//! What the operations of a change come to, given the state before it.
+//! The effects of the operations of a change, given the state before it.
 //!
-//! Reads; writes nothing. The keys of a change are looked up together.
+//! Read-only. The keys of a change are looked up together.
 
 use crate::format::bytes::index;
 use crate::format::wal::LoggedOperation;
@@ -12,27 +12,29 @@ use crate::wal::Reserve;
 use crate::{Error, Params, Result};
 use std::ops::Range;
 
-/// Bytes of stored documents that stay in one change, at most: they are no part of the batch whose
-/// length the caller knows, and a record has at most 4 GiB.
+/// Maximum bytes of stored payloads and signatures that one change keeps. They are written again,
+/// but are not part of the batch length that the caller knows, and a record has at most 4 GiB.
 const KEPT_BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 256 << 20 };
 
-/// What each operation of a change comes to.
+/// The effect of each operation of a change.
 #[derive(Debug)]
 pub(crate) struct Plan<'a> {
     pub(crate) operations: &'a [Operation<'a>],
     pub(crate) key_hashes: &'a [u64],
     pub(crate) outcomes: Vec<Outcome>,
-    /// Where the live version of each key lies, if there is one: what takes effect ends it.
+    /// The place of the live version of each key, if there is one. An operation that takes effect
+    /// ends it.
     pub(crate) places: Vec<Option<Place>>,
-    /// Documents that an operation gives only in part, in the order of the operations.
+    /// Documents that are not given completely by one operation, in the order of the operations.
     merged: Vec<Merged>,
-    /// Which of these is that of an operation, counted from 1; empty while there is none.
+    /// For each operation its position in `merged`, from 1 (0: none); empty while `merged` is.
     merged_of: Vec<u32>,
-    /// Bytes of stored documents that stay.
+    /// Bytes of stored documents that are kept.
     kept: Vec<u8>,
 }
 
-/// A document that is made of several operations on its key, or of what is stored, or of both.
+/// A document composed of several operations on its key, or of an operation and the stored
+/// document.
 #[derive(Debug)]
 struct Merged {
     time: u64,
@@ -41,20 +43,20 @@ struct Merged {
     payload: Source,
 }
 
-/// Where bytes of a document come from.
+/// The source of the bytes of a document.
 #[derive(Debug, Clone)]
 enum Source {
     /// An operation.
     Operation(usize),
-    /// The bytes that stay.
+    /// Kept bytes of the stored document.
     Kept(Range<usize>),
 }
 
-/// What the operations on a key come to, in their order.
+/// The combined effect of the operations on a key, in order.
 #[derive(Debug, Clone, Copy)]
 struct Folded {
     exists: bool,
-    /// The insert that the signature is of; none: the stored document's.
+    /// The insert with the signature; `None`: the signature of the stored document.
     insert: Option<usize>,
     payload: Payload,
 }
@@ -73,8 +75,8 @@ pub(crate) fn key_hashes(params: &Params, operations: &[Operation<'_>]) -> Vec<u
     operations.iter().map(|operation| key_hash(operation.key(), seed)).collect()
 }
 
-/// Looks every key up and says what each operation comes to: of several on one key, the last says
-/// what all of them come to.
+/// Looks up every key and decides the outcome of each operation. Of several operations on a key,
+/// the last gets the combined outcome.
 pub(crate) fn plan<'a>(
     before: &Snapshot,
     operations: &'a [Operation<'a>],
@@ -99,17 +101,17 @@ pub(crate) fn plan<'a>(
     Ok(plan)
 }
 
-/// Marks all operations on a key but the last. Returns, for each that is not the first on its key,
-/// the one before it, in order.
+/// Marks all operations on a key except the last as superseded. Returns, for each operation that is
+/// not the first on its key, the previous one on it, in order.
 fn supersede(operations: &[Operation<'_>], outcomes: &mut [Outcome]) -> Vec<(usize, usize)> {
     let mut before = Vec::new();
-    // Often they come in order, and none twice.
+    // Fast path: sorted keys without duplicates.
     if operations.is_sorted_by(|one, next| one.key() < next.key()) {
         return before;
     }
-    // A hash table of the last operation on each key: its number, from 1; at most half full, and
-    // four bytes a slot, so that it costs little to make. The hashes are not those of the key
-    // table: an attacker who chooses keys could make those collide.
+    // A hash table of the last operation on each key, numbered from 1; at most half full, and four
+    // bytes per slot, so that it is cheap to build. It does not use the hashes of the key table: an
+    // attacker who chooses keys could make those collide.
     let hasher = ahash::RandomState::default();
     let mask = (2 * operations.len()).next_power_of_two() - 1;
     let mut last = vec![0_u32; mask + 1];
@@ -129,12 +131,13 @@ fn supersede(operations: &[Operation<'_>], outcomes: &mut [Outcome]) -> Vec<(usi
     before
 }
 
-/// Whether any operation with these outcomes changed something.
+/// Whether any of these outcomes is a change.
 pub(crate) fn take_effect(outcomes: &[Outcome]) -> bool {
     outcomes.iter().any(|outcome| Plan::takes_effect(*outcome))
 }
 
-/// What an operation and those before it on the same key come to; `earlier` is of [`supersede`].
+/// The combined effect of an operation and the earlier ones on the same key; `earlier` comes from
+/// [`supersede`].
 fn fold(
     operations: &[Operation<'_>],
     earlier: &[(usize, usize)],
@@ -167,7 +170,7 @@ fn fold(
 }
 
 impl Plan<'_> {
-    /// What an operation comes to that no later one supersedes.
+    /// The outcome of an operation that is not superseded.
     #[inline]
     fn decide(
         &mut self,
@@ -178,7 +181,7 @@ impl Plan<'_> {
         match (&self.operations[at], self.places[at]) {
             (Operation::Remove { .. }, None) => Ok(Outcome::Missing),
             (Operation::Remove { .. }, Some(_)) => Ok(Outcome::Removed),
-            // Most documents are new, and say themselves what they are.
+            // Fast path: most documents are new and complete.
             (Operation::Insert { payload, .. }, None)
                 if payload.is_some() || earlier.is_empty() =>
             {
@@ -217,7 +220,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Whether a stored document is what is asked for already.
+    /// Whether the stored document is equal to the requested one.
     fn is_stored(&mut self, before: &Snapshot, place: Place, folded: Folded) -> Result<bool> {
         if let Some(Operation::Insert { signature, .. }) =
             folded.insert.map(|at| &self.operations[at])
@@ -237,8 +240,8 @@ impl Plan<'_> {
         Ok(is_stored)
     }
 
-    /// Takes down what an operation comes to, if it does not say that itself: what of a stored
-    /// document stays is read here, under the write lock, and the log gets it.
+    /// Records the resulting document, unless the operation itself is complete. The kept bytes of
+    /// the stored document are read here, under the write lock, and are written to the log.
     fn merge(
         &mut self,
         before: &Snapshot,
@@ -275,7 +278,7 @@ impl Plan<'_> {
                 let signature = Source::Kept(begin..self.kept.len());
                 (before.time(place)?, before.shingle_count(place)?, signature)
             }
-            // What exists was stored or inserted.
+            // A document that exists was stored or inserted.
             _ => return Ok(()),
         };
         if self.kept.len() > KEPT_BYTES_MAX {
@@ -286,12 +289,12 @@ impl Plan<'_> {
         }
         self.merged.push(Merged { time, shingle_count, signature, payload });
         self.merged_of.resize(self.operations.len(), 0);
-        // A batch has fewer operations than bytes, and at most 32 MiB of these.
+        // A batch has fewer operations than bytes, and at most 32 MiB.
         self.merged_of[at] = u32::try_from(self.merged.len()).unwrap_or(u32::MAX);
         Ok(())
     }
 
-    /// What the log and the memtable get of an operation that takes effect.
+    /// The operation as it is written to the log and the memtable.
     #[inline]
     pub(crate) fn logged(&self, at: usize) -> LoggedOperation<'_> {
         match self.operations[at] {
@@ -328,7 +331,7 @@ impl Plan<'_> {
                 let payload = payload.unwrap_or_default();
                 LoggedOperation::Insert { key, payload, time, shingle_count, signature }
             }
-            // Nothing else of these operations takes effect.
+            // Other such operations have no effect.
             Operation::SetPayload { .. } | Operation::Remove { .. } => {
                 LoggedOperation::Remove { key }
             }
@@ -346,7 +349,7 @@ impl Plan<'_> {
         }
     }
 
-    /// The signature of the document that an operation comes to; none of a remove.
+    /// The signature of the resulting document; `None` for a remove.
     #[inline]
     pub(crate) fn signature(&self, at: usize) -> Option<&[u8]> {
         match self.operations[at] {
@@ -367,17 +370,18 @@ impl Plan<'_> {
         matches!(outcome, Outcome::Inserted | Outcome::Replaced | Outcome::Removed)
     }
 
-    /// Whether nothing is to be written.
+    /// Whether there is nothing to write.
     pub(crate) fn is_idle(&self) -> bool {
         !take_effect(&self.outcomes)
     }
 
-    /// Which operations change something.
+    /// The operations that have an effect.
     pub(crate) fn effective(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.outcomes.len()).filter(|at| Self::takes_effect(self.outcomes[*at]))
     }
 
-    /// Whether the reserve of the log is there for it: who only removes makes room.
+    /// Whether the change may use the reserve of the log: only if it just removes, which frees
+    /// space.
     pub(crate) fn reserve(&self) -> Reserve {
         if self.effective().all(|at| self.outcomes[at] == Outcome::Removed) {
             Reserve::Used
@@ -386,11 +390,11 @@ impl Plan<'_> {
         }
     }
 
-    /// Live documents after the change.
+    /// The number of live documents after the change.
     pub(crate) fn documents_after(&self, before: u64) -> u64 {
         self.outcomes.iter().fold(before, |documents, outcome| match outcome {
             Outcome::Inserted => documents + 1,
-            // With a forged dead file more documents may live than the catalog counts.
+            // With a forged dead file, more documents may be live than the catalog counts.
             Outcome::Removed => documents.saturating_sub(1),
             _ => documents,
         })
@@ -417,7 +421,7 @@ mod tests {
         let mut outcomes = [Outcome::Missing; 3];
         supersede(&[remove("a"), remove("b"), remove("c")], &mut outcomes);
         assert_eq!(outcomes, [Outcome::Missing; 3]);
-        // Also of operations that come in order.
+        // Duplicates are found in sorted operations, too.
         supersede(&[remove("a"), remove("a"), remove("b")], &mut outcomes);
         assert_eq!(outcomes, [Outcome::Superseded, Outcome::Missing, Outcome::Missing]);
     }

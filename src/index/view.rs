@@ -1,8 +1,8 @@
-//! What readers take: the current state and up to which change it is visible, both at once.
+//! The view for readers: the current state together with the last visible change.
 //!
-//! Every query takes it, on every thread: so there are several copies, each with a lock and a
-//! count of holders of its own, in memory of its own, and a thread keeps to one of them. A
-//! change takes all the locks first: no two readers ever see different orders of changes.
+//! Every query takes a snapshot, on every thread. To avoid contention there are several copies,
+//! each with its own lock and reference count on its own cache lines; a thread always uses the same
+//! copy. A change takes all locks first, so that all readers see changes in the same order.
 
 use crate::index::group::Mark;
 use crate::index::state::{Held, Snapshot, State};
@@ -10,18 +10,18 @@ use crate::sync::unexplored::{AtomicUsize, Ordering};
 use crate::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard, Weak};
 use std::cell::Cell;
 
-/// How many copies there are. A change takes as many locks.
+/// Number of copies. A change takes as many locks.
 const COPIES: usize = 8;
 
-/// What all threads see.
+/// The view of all threads.
 #[derive(Debug)]
 pub(crate) struct View {
     copies: [Copied; COPIES],
-    /// States that were current before and may still be held.
+    /// Earlier states that may still be held.
     past: Mutex<Vec<Weak<State>>>,
 }
 
-/// One of the copies. Processors fetch lines of memory in pairs.
+/// One of the copies. Padded to 128 bytes: adjacent cache lines are prefetched together.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Copied(RwLock<Current>);
@@ -30,7 +30,7 @@ struct Copied(RwLock<Current>);
 struct Current {
     state: Arc<Held>,
     visible: u64,
-    /// Live documents at `visible`.
+    /// The number of live documents at `visible`.
     documents: u64,
 }
 
@@ -44,10 +44,10 @@ impl View {
         Self { copies: std::array::from_fn(copied), past: Mutex::new(Vec::new()) }
     }
 
-    /// The current state and what of it is visible.
+    /// The current state with the last visible change.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let copied = &self.copies[own_copy(&TURNS)];
-        // A section under this lock does not panic half way.
+        // No critical section of this lock panics half way.
         let current = copied.0.read().unwrap_or_else(PoisonError::into_inner);
         Snapshot {
             state: Arc::clone(&current.state),
@@ -60,7 +60,7 @@ impl View {
         Arc::clone(&self.snapshot().state.0)
     }
 
-    /// Lets readers see everything up to a mark. Never moves back.
+    /// Makes everything up to a mark visible. Never moves back.
     pub(crate) fn show(&self, mark: Mark) {
         for mut current in self.lock_all() {
             if mark.change >= current.visible {
@@ -70,13 +70,13 @@ impl View {
         }
     }
 
-    /// Replaces the state; the change that is visible stays.
+    /// Replaces the state; the visible change stays.
     pub(crate) fn replace(&self, state: State) {
         self.replace_showing(state, None);
     }
 
-    /// The same, and lets readers see everything up to a change at once, after which so many
-    /// documents are live.
+    /// Replaces the state, and in the same step makes a change visible, given with the number of
+    /// live documents after it.
     pub(crate) fn replace_showing(&self, state: State, shown: Option<(u64, u64)>) {
         let state = Arc::new(state);
         let mut all = self.lock_all();
@@ -92,11 +92,12 @@ impl View {
         };
         let old: Vec<Arc<Held>> = all.iter_mut().map(renew).collect();
         drop(all);
-        // With the last of a state its files may go, which takes time: not under the locks.
+        // Dropping the last reference to a state may delete files, which takes time: not under the
+        // locks.
         drop(old);
     }
 
-    /// How many older states are still held.
+    /// The number of earlier states still held.
     pub(crate) fn pinned(&self) -> usize {
         let past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
         past.iter().filter(|past| past.strong_count() > 0).count()
@@ -107,10 +108,10 @@ impl View {
     }
 }
 
-/// The turn of the next thread that asks for a copy.
+/// Counter for assigning copies to threads.
 static TURNS: AtomicUsize = AtomicUsize::new(0);
 
-/// The copy that this thread keeps to: threads take them by turns, each at its first query.
+/// The copy that this thread uses, assigned round-robin at its first query.
 #[inline]
 fn own_copy(turns: &AtomicUsize) -> usize {
     thread_local! {

@@ -15,13 +15,13 @@ use crate::wal::AppendError;
 use crate::{Error, ErrorKind, Result};
 use std::ops::RangeInclusive;
 
-/// Effects handed to the memtable at once.
+/// Number of effects applied to the memtable per call.
 const EFFECTS_TOGETHER: usize = if cfg!(test) { 3 } else { 1024 };
-/// Bytes of one append that the disk begins with while they are applied: with fewer it is done as
-/// soon without, and for more the call itself might wait. (Tests append few.)
+/// Sizes of an append whose writeback is started while it is applied. For smaller ones there is no
+/// gain, and for larger ones the call itself might block. (Tests append little.)
 const STARTED_BYTES: RangeInclusive<u64> =
     if cfg!(test) { 200..=8 << 10 } else { 16 << 10..=4 << 20 };
-/// The memory of a record up to this size is kept for the next.
+/// Maximum size of the record buffer that is kept for the next record.
 const RECORD_BYTES_KEPT: u64 = if cfg!(test) { 512 } else { 1 << 20 };
 
 impl Core {
@@ -30,7 +30,7 @@ impl Core {
         self.write_checked(&self.check(batch)?)
     }
 
-    /// Writes operations that are known to be valid, with the times they carry.
+    /// Writes operations that were checked already and have their times.
     pub(crate) fn write_checked(&self, operations: &[Operation<'_>]) -> Result<Written> {
         let key_hashes = key_hashes(&self.params, operations);
         let begun = self.events.now();
@@ -39,13 +39,13 @@ impl Core {
         planted!(IdleNotAwaited => if !crate::index::plan::take_effect(&written.outcomes) {
             return Ok(written);
         });
-        // Also an answer that nothing was written rests on changes that may not be durable yet.
+        // Even if nothing was written, the answer depends on changes that may not be durable yet.
         self.settle(written.change)?;
         self.after_write();
         Ok(written)
     }
 
-    /// The operations with their times, or what is wrong with them.
+    /// Checks the operations, and gives them their times.
     fn check<'a>(&self, batch: &'a Batch) -> Result<Vec<Operation<'a>>> {
         let bytes_max = self.options.batch_bytes_max;
         if batch.bytes() > bytes_max {
@@ -63,7 +63,8 @@ impl Core {
         Ok(operations)
     }
 
-    /// Refuses what cannot be written here. `signature_id` is what the signature was made with.
+    /// Refuses an operation that is not valid in this index. `signature_id` identifies the
+    /// parameters of the signature.
     pub(crate) fn check_operation(
         &self,
         operation: &Operation<'_>,
@@ -85,7 +86,7 @@ impl Core {
         }
     }
 
-    /// Writes operations as one change. What comes to nothing is none.
+    /// Writes operations as one change. If they have no effect, no change is written.
     pub(crate) fn write_locked(
         &self,
         writer: &mut Writer,
@@ -101,7 +102,7 @@ impl Core {
         let mut record = std::mem::take(&mut writer.record);
         lay_out(&plan, &mut record);
         if self.make_room(writer, record.record_bytes(), plan.reserve())? {
-            // The same documents die, and the same payloads stay, but a flush has moved them.
+            // The effect is the same, but the flush has moved the stored documents.
             let old = Arc::clone(&before.state.memtable);
             before = self.applied(writer);
             before.state.memtable.reuse(old);
@@ -127,7 +128,7 @@ impl Core {
         Ok(Written { change, outcomes: plan.outcomes })
     }
 
-    /// Appends a record; what cannot be rolled back poisons.
+    /// Appends a record. If a failed append cannot be rolled back, the handle is poisoned.
     pub(crate) fn append(
         &self,
         writer: &mut Writer,
@@ -161,9 +162,9 @@ impl Core {
         }
     }
 
-    /// Has the disk begin with so many bytes that were just appended, if somebody will wait for
-    /// them and it is worth a call. What it cannot begin with may be gone, with what lies beside
-    /// it, and no later sync tells of that: it is a sync that failed.
+    /// Starts the writeback of the bytes just appended, if a writer will wait for them and their
+    /// size is worth the call. If writeback fails, these and neighbouring pages may be dropped
+    /// without an error of a later sync: a failure counts as a failed sync.
     fn start_writing(&self, writer: &Writer, bytes: u64) -> Result<()> {
         let is_awaited = self.options.durability == Durability::Sync;
         let Some(wal) = writer.wal.as_ref() else { return Ok(()) };
@@ -180,7 +181,7 @@ impl Core {
         })
     }
 
-    /// Applies a change to the memtable, in parts. Nobody sees it before it is shown.
+    /// Applies a change to the memtable, in parts. It is not visible before `show`.
     pub(crate) fn apply(&self, before: &Snapshot, change: u64, plan: &Plan<'_>) {
         let tables = self.params.bands() + 1;
         let effective: Vec<usize> = plan.effective().collect();
@@ -205,7 +206,7 @@ impl Core {
     }
 }
 
-/// Lays out the operations that change something as a record.
+/// Builds a record of the operations that have an effect.
 fn lay_out(plan: &Plan<'_>, record: &mut RecordBuilder) {
     record.clear();
     for at in plan.effective() {
@@ -217,7 +218,7 @@ fn lay_out(plan: &Plan<'_>, record: &mut RecordBuilder) {
     }
 }
 
-/// The deaths and births that some operations of a plan come to.
+/// The deaths and births that result from some operations of a plan.
 fn steps<'k>(
     before: &Snapshot,
     plan: &'k Plan<'_>,
