@@ -1,20 +1,20 @@
 //! Keys as callers have them: texts, bytes and integers.
 //!
-//! The engine knows keys as bytes only; what stands for an integer is defined here, once.
+//! The engine knows keys only as bytes; the encoding of integers is defined here.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// Keys up to this length need no memory of their own.
+/// Keys up to this length are stored inline, without an allocation.
 const INLINE_MAX: usize = 30;
 
-/// A document's key, made of whatever the caller has: `&str`, `String`, `&[u8]`, `Vec<u8>`, and
-/// references to anything else that is bytes; or a `u64` or `u128`.
+/// A document's key. It is made from `&str`, `String`, `&[u8]`, `Vec<u8>`, other references to
+/// bytes, `u64` or `u128`.
 ///
-/// Functions that take `impl Into<Key>` take all of these as they are. An integer becomes its 8 or
-/// 16 bytes in big-endian order: so integers are in order where keys are, and [`Key::as_u64`] and
-/// [`Key::as_u128`] get them back. (A `u64` and a `u128` of the same value are two keys, and the
-/// text `"7"` is a third one.)
+/// Functions that take `impl Into<Key>` accept all of these directly. An integer is stored as its 8
+/// or 16 bytes in big-endian order, so that the order of keys is the order of integers;
+/// [`Key::as_u64`] and [`Key::as_u128`] convert back. (A `u64` and a `u128` of the same value are
+/// different keys, and the text `"7"` is a third one.)
 ///
 /// ```
 /// # fn main() -> nearkin::Result<()> {
@@ -58,7 +58,7 @@ impl Key<'_> {
         }
     }
 
-    /// The bytes, to keep.
+    /// The bytes, owned.
     pub fn into_vec(self) -> Vec<u8> {
         match self.0 {
             Bytes::Owned(bytes) => bytes,
@@ -66,7 +66,7 @@ impl Key<'_> {
         }
     }
 
-    /// The bytes that are stored.
+    /// The stored bytes.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
@@ -76,13 +76,13 @@ impl Key<'_> {
         }
     }
 
-    /// The integer that the key was made of, if it has 8 bytes.
+    /// The integer from which the key was made, if the key has 8 bytes.
     #[expect(clippy::big_endian_bytes, reason = "integers are in order where their bytes are")]
     pub fn as_u64(&self) -> Option<u64> {
         Some(u64::from_be_bytes(self.as_bytes().try_into().ok()?))
     }
 
-    /// The integer that the key was made of, if it has 16 bytes.
+    /// The integer from which the key was made, if the key has 16 bytes.
     #[expect(clippy::big_endian_bytes, reason = "integers are in order where their bytes are")]
     pub fn as_u128(&self) -> Option<u128> {
         Some(u128::from_be_bytes(self.as_bytes().try_into().ok()?))

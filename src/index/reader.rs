@@ -16,28 +16,28 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// An index opened for reading only: everything a [`Snapshot`] answers, and the looks at the whole.
-/// Share it by reference or in an `Arc`.
+/// An index opened for reading only: the queries of a [`Snapshot`], and statistics, verification
+/// and backup of the whole index. Share it by reference or in an `Arc`.
 ///
-/// It writes nothing and needs no permission to write, so that it reads an index on read-only
-/// media too. Any number of readers may be open at once, in this process and in others, beside a
-/// writer or without one; none of them keeps another or a writer out, nor waits for one.
+/// A reader writes nothing and needs no write permission, so it can also read an index on read-only
+/// media. Any number of readers may be open at once, in this process and in others, with or without
+/// a writer. A reader never blocks another reader or a writer, nor waits for one.
 ///
-/// What it sees is the state after one change, whose number [`Snapshot::change`] says, and stays
-/// that until [`Reader::refresh`]. Beside a writer these are changes that no power cut takes back:
-/// those that the log says are synced. It says so with the next change, or, where none comes, when
-/// [`Index::maintain`](crate::Index::maintain) notes it (the background thread does, within about a
-/// second): so a reader may be behind by the last change, or the last few that were synced
-/// together. Without a writer it sees all that is whole. What the log holds is replayed in memory:
-/// up to as much as the writer's memtable takes.
+/// A reader sees the state after one change ([`Snapshot::change`] is its number) until the next
+/// [`Reader::refresh`]. While a writer has the index open, a reader sees only changes that survive
+/// power loss: those that the log records as synced. The log records that with the next change, or,
+/// if there is none, when [`Index::maintain`](crate::Index::maintain) does it (the background
+/// thread within about a second). So a reader may lag by the last change, or the last few that were
+/// synced together. Without a writer, a reader sees all complete changes. The log is replayed in
+/// memory, which takes up to as much as the writer's memtable.
 pub struct Reader {
     params: Arc<Params>,
     current: RwLock<Current>,
-    /// None of a sharded index, of which manifests tell what there is.
+    /// `None` for a sharded index, whose content is listed by manifests.
     follower: Mutex<Option<Follower>>,
 }
 
-/// What a reader sees until it is refreshed.
+/// The view of a reader until its next refresh.
 #[derive(Clone)]
 struct Current {
     core: Arc<Core>,
@@ -45,13 +45,13 @@ struct Current {
 }
 
 impl Reader {
-    /// Opens an index for reading only, whether somebody writes it or not. A sharded one, made by
-    /// [`Shards`](crate::shards::Shards), is an index like any other here.
+    /// Opens an index for reading only, whether a writer has it open or not. Also opens a sharded
+    /// index, made by [`Shards`](crate::shards::Shards).
     ///
-    /// Costs what opening for writing costs, but that what the WAL holds is replayed into memory
-    /// at every opening, not flushed once. Errors: `NotFound`, `Invalid` (options, or a path to
-    /// something else), `Locked` (a backup is being made there), `Unsettled` (for a second, all
-    /// that it looked at had changed before it was read), `Corrupt`, `Unsupported`, `Io`.
+    /// Costs the same as opening for writing, except that the WAL is replayed into memory at every
+    /// opening, instead of being flushed once. Errors: `NotFound`, `Invalid` (bad options, or `dir`
+    /// is no index), `Locked` (a backup is being made there), `Unsettled` (for a second, the index
+    /// kept changing while it was read), `Corrupt`, `Unsupported`, `Io`.
     pub fn open(dir: impl AsRef<Path>, options: Options) -> Result<Self> {
         Self::open_on(Core::disk(), dir.as_ref(), options)
     }
@@ -76,16 +76,16 @@ impl Reader {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Goes on to what is there now; whether that is a later change than before. It never goes
-    /// back. Snapshots, queries and iterators that were taken before stay what they are.
+    /// Advances to the current state; returns whether that is a later change than before. Never
+    /// goes back. Existing snapshots, queries and iterators do not change.
     ///
-    /// Any thread may call it while others ask: they see the state before it or the one after it.
-    /// Threads that refresh at once do so one after the other.
+    /// Any thread may refresh while others query: they see the state either before or after the
+    /// refresh. Concurrent refreshes run one after the other.
     ///
-    /// Costs 50 us where nothing has happened, the replay of new records where there are some,
-    /// and where the writer has flushed or compacted the opening of segments that are new, and the
-    /// replay of the log. Errors: as [`Reader::open`], and `Mismatch` if another index lies there
-    /// now; the reader then stays where it is.
+    /// Costs 50 us if nothing has changed; otherwise the replay of new records, and after a flush
+    /// or compaction of the writer, opening new segments and replaying the log. Errors: those of
+    /// [`Reader::open`], and `Mismatch` if another index is in the folder now; the reader then
+    /// keeps its state.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -120,13 +120,13 @@ impl Reader {
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *current, Current { core, snapshot: next });
         drop(current);
-        // What only this reader held of it goes here, not under the lock.
+        // Drops the old state outside the lock.
         drop(before);
         refreshed.map(|()| is_later)
     }
 
-    /// The path by which the index was opened. A folder that is moved since is followed, and this
-    /// stays what it was.
+    /// The path by which the index was opened. If the folder is moved later, the reader keeps
+    /// working, and this path does not change.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -148,18 +148,18 @@ impl Reader {
         &self.params
     }
 
-    /// What the reader sees now, as a value of its own: it stays what it is when the reader goes
-    /// on. All that follows is short for asking it.
+    /// A snapshot of the current view, which a refresh does not change. The methods below are
+    /// shorthands for those of the snapshot.
     pub fn snapshot(&self) -> Snapshot {
         self.current.read().unwrap_or_else(PoisonError::into_inner).snapshot.clone()
     }
 
-    /// The number of the last change that it sees.
+    /// The number of the last change that the reader sees.
     pub fn change(&self) -> u64 {
         self.snapshot().change()
     }
 
-    /// How many documents are live. Constant time.
+    /// The number of live documents. Constant time.
     pub fn len(&self) -> u64 {
         self.snapshot().len()
     }
@@ -192,22 +192,23 @@ impl Reader {
         self.snapshot().signature(key)
     }
 
-    /// What is like this signature? See [`Query`].
+    /// Finds documents similar to this signature. See [`Query`].
     pub fn query<'a>(&self, signature: &'a Signature) -> Query<'a> {
         Query::of_signature(self.snapshot(), signature)
     }
 
-    /// What is like each of these signatures? See [`Queries`].
+    /// Finds documents similar to each of these signatures. See [`Queries`].
     pub fn queries<'a>(&self, signatures: &'a [Signature]) -> Queries<'a> {
         Queries::of(self.snapshot(), signatures)
     }
 
-    /// What is like the document with this key? See [`Snapshot::query_key`].
+    /// Finds documents similar to the document with this key. See [`Snapshot::query_key`].
     pub fn query_key<'a>(&self, key: impl Into<Key<'a>>) -> Query<'a> {
         self.snapshot().query_key(key)
     }
 
-    /// What is like any of the documents with these keys? See [`Snapshot::query_keys`].
+    /// Finds documents similar to any of the documents with these keys. See
+    /// [`Snapshot::query_keys`].
     pub fn query_keys<'a>(&self, keys: impl IntoIterator<Item = impl Into<Key<'a>>>) -> Query<'a> {
         self.snapshot().query_keys(keys)
     }
@@ -228,12 +229,12 @@ impl Reader {
         self.snapshot().keys_with_prefix(prefix)
     }
 
-    /// All pairs of documents that are [`Alike`] enough. See [`Snapshot::pairs`].
+    /// All pairs of documents that reach a threshold ([`Alike`]). See [`Snapshot::pairs`].
     pub fn pairs(&self, alike: impl Into<Alike>) -> Result<Pairs> {
         self.snapshot().pairs(alike)
     }
 
-    /// The clusters of documents connected by such pairs. See
+    /// The clusters of documents linked by such pairs. See
     /// [`Index::clusters_with`](crate::Index::clusters_with).
     pub fn clusters_with(
         &self,
@@ -243,13 +244,13 @@ impl Reader {
         self.snapshot().clusters_with(alike, progress)
     }
 
-    /// What makes signatures for this index.
+    /// The sketcher that makes signatures for this index.
     pub fn sketcher(&self) -> Sketcher {
         Sketcher::new(self.params())
     }
 
-    /// Makes a copy of the index as this reader sees it, in a new folder, whatever is written
-    /// meanwhile. See [`Index::backup_of`](crate::Index::backup_of).
+    /// Makes a copy of the index as this reader sees it, in a new folder. Concurrent writes are not
+    /// in it. See [`Index::backup_of`](crate::Index::backup_of).
     pub fn backup(&self, dir: impl AsRef<Path>) -> Result<()> {
         let Current { core, snapshot } = self.current();
         core.backup_of(&snapshot, dir.as_ref())
@@ -260,15 +261,15 @@ impl Reader {
         self.current().core.stats()
     }
 
-    /// Checks everything, as [`Index::verify`](crate::Index::verify) does. `Err` only if it could
-    /// not be done, whatever was found until then: `NotFound` if there is no index any more,
-    /// `Mismatch` if it is another one, `Unsettled` if it changes too fast.
+    /// Verifies everything, as [`Index::verify`](crate::Index::verify) does. `Err` only if the
+    /// verification could not be completed, even if damage was found before: `NotFound` if the
+    /// index no longer exists, `Mismatch` if it is another one, `Unsettled` if it changes too fast.
     pub fn verify(&self) -> Result<Verification> {
         self.verify_with(&mut |_| ControlFlow::Continue(()))
     }
 
-    /// The same with progress in bytes; breaking off is `Cancelled`. Reads every byte of the index,
-    /// most of them twice.
+    /// The same with progress in bytes; cancelling returns `Cancelled`. Reads every byte of the
+    /// index, most of them twice.
     pub fn verify_with(
         &self,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,

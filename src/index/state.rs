@@ -1,7 +1,7 @@
-//! What exists at one time, and what a reader sees of it: segments, their dead documents, the
-//! memtable and a change number.
+//! The state of an index at one time, and the snapshot of a reader: segments, their dead documents,
+//! the memtable and a change number.
 //!
-//! Knows where documents lie and which are live. Does not write, and decides nothing.
+//! Locates documents, and tells which are live. Does not write, and makes no decisions.
 
 use crate::format::catalog::SegmentEntry;
 use crate::index::key::Key;
@@ -18,14 +18,14 @@ use std::fmt;
 use std::ops::Deref;
 use std::path::PathBuf;
 
-/// A published file that is unlinked when the last state that holds it goes, once it is doomed.
+/// A published file. After `doom`, it is deleted when the last state that holds it is dropped.
 #[derive(Debug)]
 pub(crate) struct HeldFile {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) path: PathBuf,
     pub(crate) doomed: AtomicBool,
-    /// The lock of the handle that opened it. Once that is given up, the folder is another's: by
-    /// then another file may have this name.
+    /// The lock of the handle that opened the file. After it is released, another writer may own
+    /// the folder, and another file may have this name.
     lock: Weak<Lock>,
 }
 
@@ -44,7 +44,7 @@ impl HeldFile {
         self.doomed.store(false, Ordering::Relaxed);
     }
 
-    /// The catalog does not list the file, or no longer.
+    /// The catalog does not list the file (any more).
     pub(crate) fn doom(&self) {
         self.doomed.store(true, Ordering::Relaxed);
     }
@@ -52,24 +52,24 @@ impl HeldFile {
 
 impl Drop for HeldFile {
     fn drop(&mut self) {
-        // Kept until the file is gone.
+        // Held until the file is deleted.
         let lock = self.lock.upgrade();
         if self.doomed.load(Ordering::Relaxed) && lock.is_some() {
-            // If it fails the file is an orphan, swept at the next open; so is one that outlived
-            // the handle.
+            // If this fails, or the file outlives the handle, it is an orphan, swept at the next
+            // open.
             let _ = self.storage.remove(&self.path);
         }
     }
 }
 
-/// A dead file, open.
+/// An open dead file.
 #[derive(Debug, Clone)]
 pub(crate) struct HeldDead {
     pub(crate) dead: Arc<Dead>,
     pub(crate) file: Arc<HeldFile>,
 }
 
-/// A segment and which of its documents were dead at the floor.
+/// A segment, and the set of its documents that were dead at the floor.
 #[derive(Debug, Clone)]
 pub(crate) struct LiveSegment {
     pub(crate) segment: Arc<Segment>,
@@ -92,15 +92,15 @@ impl LiveSegment {
     }
 }
 
-/// Everything that exists at one time; replaced whole, never changed (the memtable grows, but
-/// its documents carry the change they were born at).
+/// The complete state at one time. It is replaced as a whole and never changed (the memtable grows,
+/// but each of its documents has the number of the change that inserted it).
 #[derive(Debug)]
 pub(crate) struct State {
-    /// The same in every state: here, so that a snapshot holds one thing and not two.
+    /// The same in every state. Kept here so that a snapshot needs only one `Arc`.
     pub(crate) params: Arc<Params>,
     pub(crate) segments: Vec<Arc<LiveSegment>>,
     pub(crate) memtable: Arc<Memtable>,
-    /// The folder of a handle that was shut down: then there is nothing here to answer from.
+    /// The folder of a handle that was shut down. The state is then empty, and queries are refused.
     pub(crate) closed: Option<PathBuf>,
 }
 
@@ -114,7 +114,7 @@ impl State {
     }
 }
 
-/// A state, as those hold it who took it from one copy: they count apart from all others.
+/// A state as held through one copy of the view, with a reference count of its own.
 #[derive(Debug)]
 pub(crate) struct Held(pub(super) Arc<State>);
 
@@ -126,17 +126,17 @@ impl Deref for Held {
     }
 }
 
-/// Where a document lies in a state: in which source (the segments in order, then the memtable)
-/// and at which ordinal of it.
+/// The place of a document in a state: its source (the segments in order, then the memtable) and
+/// its ordinal there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Place {
     pub(crate) source: usize,
     pub(crate) ordinal: u32,
 }
 
-/// A frozen view of the index: it answers as if nothing were written after it was taken.
+/// A frozen view of the index: later writes do not change its answers.
 ///
-/// Cheap to take and to clone. While one lives, the files it needs stay on disk.
+/// Cheap to take and to clone. While a snapshot exists, its files stay on disk.
 #[derive(Clone)]
 pub struct Snapshot {
     pub(crate) state: Arc<Held>,
@@ -150,7 +150,7 @@ impl Snapshot {
         self.visible
     }
 
-    /// How many documents are live. Constant time.
+    /// The number of live documents. Constant time.
     pub fn len(&self) -> u64 {
         self.documents
     }
@@ -176,8 +176,8 @@ impl Snapshot {
         self.locate(key.into().as_bytes())?.map(|place| self.document(place)).transpose()
     }
 
-    /// The signature of the document with this key: to keep it elsewhere, or to compare it. Costs
-    /// what [`Snapshot::get`] does, without the payload.
+    /// The signature of the document with this key, to store it elsewhere or to compare it. Costs
+    /// the same as [`Snapshot::get`], without the payload.
     pub fn signature<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Signature>> {
         let Some(place) = self.locate(key.into().as_bytes())? else { return Ok(None) };
         let bytes = self.signature_bytes(place)?.into_owned().into_boxed_slice();
@@ -188,7 +188,7 @@ impl Snapshot {
         Ok(Some(Signature::from_parts(self.params(), shingles, bytes)))
     }
 
-    /// Refuses to answer for a handle that was shut down.
+    /// Refuses queries on a handle that was shut down.
     pub(crate) fn refuse_if_closed(&self) -> Result<()> {
         match &self.state.closed {
             Some(dir) => Err(Error::closed(dir, LockLost::Released)),
@@ -203,8 +203,8 @@ impl Snapshot {
         })
     }
 
-    /// How many documents a source has, dead ones included. 1 for a handle that was
-    /// shut down, so that a walk reaches the error.
+    /// The number of documents of a source, including dead ones. 1 for a handle that was shut down,
+    /// so that a walk reaches the error.
     pub(crate) fn document_count(&self, source: usize) -> u32 {
         if self.state.closed.is_some() {
             return 1;
@@ -215,7 +215,7 @@ impl Snapshot {
         }
     }
 
-    /// How many documents all sources have, dead ones included.
+    /// The number of documents of all sources, including dead ones.
     pub(crate) fn place_count(&self) -> u64 {
         (0..=self.state.segments.len()).map(|source| u64::from(self.document_count(source))).sum()
     }
@@ -280,7 +280,7 @@ impl Snapshot {
         }
     }
 
-    /// When a document was inserted or last replaced, in milliseconds UTC.
+    /// The time of a document (when it was inserted or last replaced), in milliseconds UTC.
     pub(crate) fn time(&self, place: Place) -> Result<u64> {
         match self.state.segments.get(place.source) {
             Some(live) => live.segment.time(place.ordinal),
@@ -288,7 +288,7 @@ impl Snapshot {
         }
     }
 
-    /// How many shingles a document was made of.
+    /// The number of shingles of a document.
     pub(crate) fn shingle_count(&self, place: Place) -> Result<u32> {
         match self.state.segments.get(place.source) {
             Some(live) => live.segment.shingle_count(place.ordinal),
@@ -296,7 +296,7 @@ impl Snapshot {
         }
     }
 
-    /// Puts a document's payload behind what is there.
+    /// Appends a document's payload to `out`.
     pub(crate) fn payload_onto(&self, place: Place, out: &mut Vec<u8>) -> Result<()> {
         match self.state.segments.get(place.source) {
             Some(live) => {
@@ -357,7 +357,7 @@ pub(crate) fn check_signature(params: &Params, signature: &Signature) -> Result<
     if of_this_index { Ok(()) } else { Err(other_parameters()) }
 }
 
-/// Says that a signature does not belong here.
+/// The error for a signature of other parameters.
 #[cold]
 pub(crate) fn other_parameters() -> Error {
     Error::new(

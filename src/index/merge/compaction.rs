@@ -1,9 +1,9 @@
-//! The compaction: segments become one, dead documents go. A state machine that its callers
-//! advance in small steps, while writes and flushes go on.
+//! The compaction: merges segments and drops dead documents. A state machine that its callers
+//! advance in small steps, concurrently with writes and flushes.
 //!
-//! It drops only what was dead at the floor when it began. What died since is carried over to the
-//! output: deaths that flushes committed go into its dead file, deaths above the floor are noted
-//! for it in the memtable.
+//! It drops only documents that were dead at the floor when it started. Later deaths are carried
+//! over to the output: deaths committed by flushes go into its dead file, and deaths above the
+//! floor are recorded for it in the memtable.
 
 use crate::format::bytes::wide;
 use crate::index::core::{Core, Writer};
@@ -22,24 +22,25 @@ use crate::{Error, ErrorKind, Progress, Result};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-/// A compaction under way.
+/// A running compaction.
 #[derive(Debug)]
 pub(crate) struct Compaction {
     inputs: Vec<Source>,
-    /// None if nothing in the inputs is live: then there is no output.
+    /// `None` if no document of the inputs is live: then there is no output.
     merge: Option<Merge>,
     begun: Option<Instant>,
-    /// It is not due, and goes on only while no writer is at work, or when another one is due.
+    /// An idle merge: it is not due, and continues only while nothing is written, or when another
+    /// compaction is due.
     is_idle: bool,
 }
 
-/// A segment as it was when the compaction began.
+/// An input segment as it was when the compaction started.
 #[derive(Debug)]
 struct Source {
     live: Arc<LiveSegment>,
-    /// Where its documents lie in the output: by rank among the live, never by key.
+    /// The positions of its documents in the output: by rank among the live ones, never by key.
     ranks: Arc<Ranks>,
-    /// How many documents of earlier inputs come before them.
+    /// The number of documents from earlier inputs.
     base: u32,
 }
 
@@ -48,7 +49,7 @@ impl Source {
         self.live.number()
     }
 
-    /// The place in the output of a document that was live when the compaction began.
+    /// The position in the output of a document that was live when the compaction started.
     fn rank(&self, ordinal: u32) -> u32 {
         self.base + self.ranks.live_before(ordinal)
     }
@@ -59,8 +60,8 @@ impl Core {
         self.compaction.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does one step of a compaction that is under way or due, or of an idle merge if `quiet` is
-    /// the last change. `None`: nothing was due, or another thread is at it.
+    /// Does one step of a running or due compaction, or of an idle merge if `quiet` is the last
+    /// change. `None`: nothing was due, or another thread is doing a step.
     pub(crate) fn compact_step(&self, quiet: Option<u64>) -> Result<Option<bool>> {
         let slot = match self.compaction.try_lock() {
             Ok(slot) => slot,
@@ -70,7 +71,7 @@ impl Core {
         self.compact_step_in(slot, quiet)
     }
 
-    /// The same, after the step that another thread may be at.
+    /// The same, but waits for the step of another thread first.
     pub(crate) fn compact_step_awaited(&self) -> Result<Option<bool>> {
         self.compact_step_in(self.compaction(), None)
     }
@@ -103,14 +104,14 @@ impl Core {
         self.advance(&mut slot).map(Some)
     }
 
-    /// The segments of a compaction that is due whether writers are at work or not.
+    /// The segments of a compaction that is due regardless of write activity.
     fn due(&self, writer: &Writer) -> Option<Vec<u64>> {
         policy::choose(&writer.catalog.row().segments, self.options.tier_segments_max)
     }
 
-    /// The segments of an idle merge; what it rewrites is counted.
+    /// The segments of an idle merge; their bytes are deducted from its allowance.
     fn idle_merge(&self, writer: &mut Writer, quiet: Option<u64>) -> Option<Vec<u64>> {
-        // A writer may have come while the lock was waited for.
+        // There may have been a write while this thread waited for the lock.
         if quiet != Some(writer.change) || !self.options.merge_when_idle {
             return None;
         }
@@ -142,7 +143,7 @@ impl Core {
         let mut slot = self.compaction();
         while slot.is_some() {
             match self.advance(&mut slot) {
-                // It is abandoned, and what it took of a full disk is free again.
+                // The step has abandoned the compaction, which frees its disk space.
                 Err(error) if error.kind() == ErrorKind::Io => {}
                 advanced => drop(advanced?),
             }
@@ -191,7 +192,8 @@ impl Core {
         Ok(Compaction { inputs, merge, begun: self.events.now(), is_idle: false })
     }
 
-    /// One step; true when the compaction has ended. A failed one is abandoned: nothing changed.
+    /// Does one step; true if the compaction has ended. A failed compaction is abandoned without a
+    /// change.
     fn advance(&self, slot: &mut Option<Compaction>) -> Result<bool> {
         let Some(compaction) = slot else { return Ok(true) };
         let result = self.refuse_if_stopped().and_then(|()| match &mut compaction.merge {
@@ -236,8 +238,8 @@ impl Core {
             let carried = &planted!(LateDeathsCommitted, with_late(carried, &deaths), carried);
             let output = self.draft_output(&mut writer, &mut draft, built, carried)?;
             if let Some(output) = output {
-                // Nobody knows this number yet, so nobody can look these up too early; and who
-                // sees the new state finds them there.
+                // The number of the new segment is not known to any reader yet, so these deaths
+                // cannot be looked up too early; readers of the new state find them.
                 for (ordinal, change) in deaths {
                     planted!(DeathLostInMerge => continue);
                     let segment = output.number();
@@ -254,7 +256,7 @@ impl Core {
         Ok(())
     }
 
-    /// The output as the catalog will list it; none if all of it has died meanwhile.
+    /// The output as the catalog will list it; `None` if all of its documents have died meanwhile.
     fn draft_output(
         &self,
         writer: &mut Writer,
@@ -279,7 +281,7 @@ impl Core {
 }
 
 impl Compaction {
-    /// How far it is, in documents.
+    /// The progress in documents.
     fn progress(&self) -> Progress {
         let total = self.inputs.iter().map(|source| u64::from(source.live.entry.docs)).sum();
         let share = self.merge.as_ref().map_or(1.0, Merge::share_done);
@@ -300,7 +302,7 @@ pub(crate) fn ranks(live: &LiveSegment) -> Result<Ranks> {
     })
 }
 
-/// Documents of the output that flushes have found dead since the compaction began.
+/// Documents of the output that were committed as dead by flushes since the compaction started.
 fn deaths_since(inputs: &[Source], now: &[Arc<LiveSegment>]) -> Result<Vec<u32>> {
     let mut carried = Vec::new();
     for source in inputs {
@@ -318,7 +320,7 @@ fn deaths_since(inputs: &[Source], now: &[Arc<LiveSegment>]) -> Result<Vec<u32>>
     Ok(carried)
 }
 
-/// Documents of the output that have died since the last flush, with the change they died at.
+/// Documents of the output that have died since the last flush, with the number of that change.
 fn deaths_above_floor(inputs: &[Source], memtable: &Memtable) -> Vec<(u32, u64)> {
     let content = memtable.read();
     let mut deaths = Vec::new();

@@ -1,7 +1,7 @@
 //! The next state of the index while it is prepared, and its commit: the one place where the
 //! catalog changes.
 //!
-//! Files made for a draft are doomed until it is committed, so that whatever fails before leaves
+//! Files made for a draft are deleted on drop until it is committed, so that a failure leaves
 //! nothing behind.
 
 use crate::format::catalog::{DeadEntry, Row, SegmentEntry, WalEntry};
@@ -14,23 +14,23 @@ use crate::storage::names::Ending;
 use crate::{ErrorKind, Result};
 use std::sync::Arc;
 
-/// Segments up to this length are read back: longer ones may have left the memory already, and
-/// reading them would take as long as writing them did.
+/// Maximum length of segments that are read back. Longer ones may have been evicted from the page
+/// cache already, and reading them would take as long as writing them.
 const READ_BACK_BYTES_MAX: u64 = 1 << 30;
 
-/// A state that does not exist yet.
+/// A state that is not committed yet.
 #[derive(Debug)]
 pub(crate) struct Draft {
     pub(crate) segments: Vec<Arc<LiveSegment>>,
     pub(crate) memtable: Arc<Memtable>,
     pub(crate) floor: u64,
     pub(crate) wal: Option<WalEntry>,
-    /// The change, and how many documents are live after it, that readers see with this state:
-    /// where segments hold what no log held before.
+    /// The change that becomes visible with this state, and the number of live documents after it.
+    /// Set if the segments hold changes that were never in a log.
     pub(crate) shown: Option<(u64, u64)>,
-    /// Made for this draft; listed once it is committed.
+    /// Files made for this draft; listed once it is committed.
     created: Vec<Arc<HeldFile>>,
-    /// Listed so far; not once it is committed.
+    /// Files listed so far, but not once the draft is committed.
     dropped: Vec<Arc<HeldFile>>,
 }
 
@@ -50,18 +50,17 @@ impl Draft {
         }
     }
 
-    /// Takes a file of this draft back: it goes when nobody holds it.
+    /// Drops a file of this draft: it is deleted with its last reference.
     pub(crate) fn discard(&mut self, file: &Arc<HeldFile>) {
         self.created.retain(|created| !Arc::ptr_eq(created, file));
     }
 
-    /// Takes a finished segment into the draft's care: from now on it stays if the draft is
-    /// committed.
+    /// Adds a finished segment to the draft: it is kept if the draft is committed.
     pub(crate) fn adopt(&mut self, built: &LiveSegment) {
         self.created.push(Arc::clone(&built.file));
     }
 
-    /// A segment with these documents dead: written as a new dead file.
+    /// Marks documents of a segment dead, in a new dead file.
     pub(crate) fn with_dead(
         &mut self,
         core: &Core,
@@ -80,7 +79,7 @@ impl Draft {
             live.entry.docs,
             bits.words(),
         )?;
-        // Only now: where writing failed, a file of this name may be somebody else's.
+        // Only now: if writing failed, a file of this name may not be ours.
         let file = core.hold_file(path);
         file.doom();
         self.created.push(Arc::clone(&file));
@@ -98,7 +97,7 @@ impl Draft {
         })
     }
 
-    /// Leaves a segment and its dead file out.
+    /// Drops a segment and its dead file from the draft.
     pub(crate) fn drop_segment(&mut self, number: u64) {
         let position = self.segments.iter().position(|live| live.number() == number);
         if let Some(position) = position {
@@ -108,7 +107,7 @@ impl Draft {
         }
     }
 
-    /// Documents and bytes of the segment that was made for this draft, if one was.
+    /// Documents and bytes of the segment made for this draft, if any.
     pub(crate) fn last_made(&self) -> Option<(u64, u64)> {
         let live = self.segments.iter().rev();
         let mut made =
@@ -116,7 +115,7 @@ impl Draft {
         made.next().map(|live| (u64::from(live.entry.docs), live.entry.length))
     }
 
-    /// The row of a catalog that another index will have, with the files of this draft.
+    /// The catalog row with the files of this draft, for the catalog of another index.
     pub(crate) fn into_row(self, writer: &Writer) -> Row {
         self.created.iter().for_each(|file| file.keep());
         Row {
@@ -126,8 +125,8 @@ impl Draft {
         }
     }
 
-    /// Commits the draft: afterwards the catalog lists it, readers see it, and what it dropped
-    /// goes with the last state that holds it. After an `Io` error nothing has changed.
+    /// Commits the draft: the catalog lists it, readers see it, and dropped files are deleted with
+    /// the last state that holds them. After an `Io` error nothing has changed.
     pub(crate) fn commit(self, core: &Core, writer: &mut Writer) -> Result<()> {
         let row = Row {
             floor: self.floor,
@@ -141,14 +140,14 @@ impl Draft {
         });
         if let Err(error) = writer.catalog.commit(row) {
             if error.kind() != ErrorKind::Io {
-                // The catalog may list the files after all: they must stay, and nothing more
-                // may build on either answer.
+                // It is unknown whether the catalog lists the files: they must stay, and no further
+                // change may be based on either answer.
                 self.created.iter().for_each(|file| file.keep());
                 core.group.poison(&error);
             }
             return Err(error);
         }
-        // Before anything that the last one lists goes.
+        // Before any file listed by the previous copy is deleted.
         core.publish_copy(writer);
         self.created.iter().for_each(|file| file.keep());
         self.dropped.iter().for_each(|file| file.doom());
@@ -158,11 +157,11 @@ impl Draft {
     }
 }
 
-/// Opens a finished segment, which goes again unless a draft adopts it and is committed.
+/// Opens a finished segment, which is deleted again unless a draft adopts it and is committed.
 ///
-/// Reads it back whole, and checks it, before anybody can ask it and before its inputs go: a
-/// segment that was not written as it should be ends the merge, and queries do not have to pay for
-/// the first look at each of its blocks just when everything else of them is new, too.
+/// Reads the segment back and verifies it before queries use it and before its inputs are deleted.
+/// So a segment that was written wrong ends the merge, and queries do not pay for the first access
+/// to each of its blocks.
 pub(crate) fn open_built(core: &Core, built: &Built) -> Result<LiveSegment> {
     let file = core.hold_file(core.names.numbered(built.listed.number, Ending::Segment));
     file.doom();
@@ -182,7 +181,7 @@ pub(crate) fn open_built(core: &Core, built: &Built) -> Result<LiveSegment> {
     Ok(LiveSegment { segment: Arc::new(segment), file, dead: None, entry })
 }
 
-/// A finished segment as a catalog lists it, with all of its documents live.
+/// The catalog entry of a finished segment, with all of its documents live.
 pub(crate) fn entry_of(built: &Built) -> SegmentEntry {
     SegmentEntry {
         number: built.listed.number,

@@ -1,5 +1,5 @@
-//! The flush: what the memtable holds becomes a segment and dead files, the floor moves, and a
-//! new WAL begins. All under the write lock; readers go on.
+//! The flush: writes the memtable to a segment and dead files, moves the floor, and starts a new
+//! WAL. All under the write lock; readers are not blocked.
 
 use crate::format::bytes::wide;
 use crate::format::catalog::WalEntry;
@@ -19,40 +19,41 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Whether a flush leaves a WAL behind that is ready for a record.
+/// Whether a flush makes the next WAL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NextWal {
-    /// One with room for a record of this many bytes, for which the reserve of a full disk is
-    /// kept, or may be used.
+    /// A WAL with room for a record of this many bytes. The reserve for a full disk is kept, or may
+    /// be used.
     Ready { record_bytes: u64, reserve: Reserve },
-    /// None: the next write makes one, and reopening has nothing to read.
+    /// No WAL: the next write makes one, and reopening has nothing to replay.
     None,
 }
 
 impl NextWal {
-    /// Inserting never uses it up, nor does what is done for inserts.
+    /// Inserts never use the reserve, nor does work done for inserts.
     fn may_use_reserve(self) -> bool {
         !matches!(self, Self::Ready { reserve: Reserve::Kept, .. })
     }
 }
 
-/// How many times as long as a full log the next one is at most: each flush on the way to the
-/// longest costs some ten syncs, and leaves a segment that must be merged.
+/// Maximum growth factor from a full log to the next one. A large factor, because each flush before
+/// the final length costs some ten syncs, and leaves a segment to be merged.
 const LOG_GROWTH: u64 = 4;
-/// An idle index flushes a memtable of one in this many of the bytes that it may have.
+/// An idle index flushes a memtable that has reached this fraction of its maximum size.
 const IDLE_FLUSH_INVERSE: usize = 16;
-/// A length that is estimated is a multiple of this.
+/// Estimated lengths are rounded to multiples of this.
 const LOG_UNIT_BYTES: u64 = 4096;
 
 impl Core {
-    /// Whether a flush is due. An empty memtable never is full, however little it may hold.
+    /// Whether a flush is due. An empty memtable is never full, even if the limit is tiny.
     pub(crate) fn memtable_is_full(&self) -> bool {
         let memtable = &self.state().memtable;
         memtable.bytes() >= self.options.memtable_bytes_max.max(1) || memtable.is_mostly_dead()
     }
 
-    /// Flushes a memtable that slows queries, if `quiet` is the last change. The next write makes a
-    /// log: its disk space and the memtable's memory are free until then. True if it did.
+    /// Flushes a memtable that slows queries down, if `quiet` is the last change; returns whether
+    /// it did. The next write makes a log; until then its disk space and the memtable's memory are
+    /// free.
     pub(crate) fn flush_idle(&self, quiet: Option<u64>) -> Result<bool> {
         let bytes_min = (self.options.memtable_bytes_max / IDLE_FLUSH_INVERSE).max(1);
         let is_slow = || self.state().memtable.bytes() >= bytes_min;
@@ -64,12 +65,12 @@ impl Core {
         if quiet != Some(writer.change) || !is_slow() || !has_log {
             return Ok(false);
         }
-        // Not `flush_locked`: the reserve of a full disk is not for this.
+        // Not `flush_locked`, which may use the reserve of a full disk.
         self.try_flush(&mut writer, NextWal::None).map(|()| true)
     }
 
-    /// Sees to it that a record fits into the WAL and its documents into the memtable. True if
-    /// that took a flush: then documents lie elsewhere.
+    /// Makes room for a record in the WAL and for its documents in the memtable. True if that took
+    /// a flush, which moves documents.
     pub(crate) fn make_room(
         &self,
         writer: &mut Writer,
@@ -88,7 +89,7 @@ impl Core {
             return Ok(false);
         }
         let fits_reserve = reserve == Reserve::Used && wal.has_room(record_bytes, reserve);
-        // The length of the log follows its use.
+        // The length of the log adapts to its use.
         let (length, used) = (wal.length(), wal.end());
         let wanted = if !fits {
             let enough = self.log_bytes_of_a_memtable(used, record_bytes);
@@ -102,26 +103,25 @@ impl Core {
             writer.wal_bytes = wanted.clamp(self.options.wal_bytes_min, self.options.wal_bytes_max);
         }
         match self.flush_locked(writer, NextWal::Ready { record_bytes, reserve }) {
-            // A full disk must not keep anybody from removing: that is what makes room on it.
+            // A full disk must not prevent removes: they free its space.
             Err(error) if error.kind() == ErrorKind::Io && fits_reserve => Ok(false),
             flushed => flushed.map(|()| true),
         }
     }
 
-    /// How long a log is that is not full before the memtable is, if they go on as they did with
-    /// records like this one: zeros that nobody would overwrite are neither written nor kept in the
-    /// system's memory.
+    /// Estimates the length of a log that does not fill up before the memtable does, from their use
+    /// so far and this record. A longer log would waste zeros on the disk and in the page cache.
     fn log_bytes_of_a_memtable(&self, used: u64, record_bytes: u64) -> u64 {
         let (most, held) = (self.options.memtable_bytes_max, self.state().memtable.bytes());
-        // With the record that fills it, and may lead far beyond.
+        // Including the record that fills the memtable, which may exceed it by far.
         let used_then =
             u128::from(used) * most as u128 / held.max(1) as u128 + u128::from(record_bytes);
-        // An eighth of the log is the reserve, and no two memtables are quite alike.
+        // An eighth of the log is the reserve, and memtables vary.
         let bytes = u64::try_from(used_then + used_then / 4).unwrap_or(u64::MAX);
         bytes.checked_next_multiple_of(LOG_UNIT_BYTES).unwrap_or(u64::MAX)
     }
 
-    /// Lists a first WAL, with nothing else changed.
+    /// Lists a first WAL and changes nothing else.
     fn begin_wal(&self, writer: &mut Writer, record_bytes: u64, reserve: Reserve) -> Result<()> {
         let mut draft = Draft::of(self, writer);
         let (wal, entry) = self.create_wal(writer, record_bytes, reserve, draft.floor)?;
@@ -129,7 +129,7 @@ impl Core {
         self.commit_with_wal(writer, draft, Some(wal))
     }
 
-    /// Flushes the memtable. When it returns `Ok`, catalog and segments hold every change.
+    /// Flushes the memtable. After `Ok`, catalog and segments hold every change.
     pub(crate) fn flush_locked(&self, writer: &mut Writer, next: NextWal) -> Result<()> {
         match self.try_flush(writer, next) {
             Err(error) if next.may_use_reserve() && self.gave_up_spare(writer, &error) => {
@@ -139,14 +139,14 @@ impl Core {
         }
     }
 
-    /// After a failure that may be a full disk's, removes the spare WAL: its blocks are the
-    /// reserve. True if there was one, so that it may go better now.
+    /// After a failure that a full disk may have caused, deletes the spare WAL, whose blocks are
+    /// the reserve. True if there was one, so that a retry may succeed.
     pub(crate) fn gave_up_spare(&self, writer: &mut Writer, error: &Error) -> bool {
         if error.kind() != ErrorKind::Io {
             return false;
         }
         let Some(number) = writer.spare.take() else { return false };
-        // Nor must the next WAL take what is won: it is as small as it can be.
+        // The next WAL must not take the freed space: it is as small as possible.
         writer.wal_bytes = 0;
         self.storage.remove(&self.names.numbered(number, Ending::Free)).is_ok()
     }
@@ -156,8 +156,8 @@ impl Core {
         if next == NextWal::None && writer.catalog.row().wal.is_none() {
             return Ok(()); // no WAL, so no change since the floor
         }
-        // What becomes durable by the catalog must not overtake the log: waiting writers get
-        // their answer first.
+        // The catalog must not make changes durable before the log does: waiting writers get their
+        // answer first.
         self.await_durable(writer.change)?;
         let begun = self.events.now();
         let before = self.applied(writer);
@@ -191,8 +191,8 @@ impl Core {
         Ok(())
     }
 
-    /// An empty one that is likely to hold as much as the last, or about as much more as the next
-    /// log is longer, but no more than what it may take.
+    /// An empty memtable sized like the last one, scaled up if the next log is longer, within the
+    /// limit.
     fn next_memtable(&self, writer: &Writer, before: &Snapshot) -> Memtable {
         let documents = u64::from(before.state.memtable.read().document_count());
         let bytes_each = wide(before.state.memtable.bytes()) / documents.max(1);
@@ -207,7 +207,7 @@ impl Core {
         )
     }
 
-    /// A draft in which segments and dead files hold all that a snapshot sees.
+    /// A draft in which segments and dead files hold everything that a snapshot sees.
     pub(crate) fn draft_of(&self, writer: &mut Writer, before: &Snapshot) -> Result<Draft> {
         let mut draft = Draft::of(self, writer);
         self.draft_deaths(writer, before, &mut draft)?;
@@ -215,7 +215,8 @@ impl Core {
         Ok(draft)
     }
 
-    /// New dead files for the segments that lost documents; segments without a live one go.
+    /// New dead files for the segments that lost documents; segments without live documents are
+    /// dropped.
     fn draft_deaths(
         &self,
         writer: &mut Writer,
@@ -232,7 +233,7 @@ impl Core {
         self.draft_dying(writer, draft, &dying)
     }
 
-    /// The same for these documents, by the numbers of their segments.
+    /// The same for these documents, grouped by segment number.
     pub(crate) fn draft_dying(
         &self,
         writer: &mut Writer,
@@ -280,7 +281,7 @@ impl Core {
         Ok(())
     }
 
-    /// Makes and publishes the next WAL; nobody lists it yet. On a full disk it is a small one.
+    /// Makes and publishes the next WAL, which is not listed yet. On a full disk, it is small.
     fn create_wal(
         &self,
         writer: &mut Writer,
@@ -292,7 +293,8 @@ impl Core {
         let wanted = writer.wal_bytes.max(needed);
         let least = match reserve {
             Reserve::Used => needed,
-            // An insert does not have to: but a log that has grown must not keep it from going on.
+            // An insert must not use the reserve, but must not fail because the log has grown
+            // either.
             Reserve::Kept => needed.max(self.options.wal_bytes_min),
         };
         match self.create_wal_of(writer, wanted, floor) {
@@ -343,7 +345,7 @@ impl Core {
             if error.kind() == ErrorKind::Io
                 && let Some(wal) = &wal
             {
-                // Certainly not listed, and empty. If this fails the next open sweeps it.
+                // It is empty and certainly not listed. If this fails, the next open sweeps it.
                 let _ = self.storage.remove(wal.path());
             }
             return Err(error);
@@ -362,12 +364,12 @@ impl Core {
         Ok(())
     }
 
-    /// A WAL that is no longer listed becomes the spare, or goes. If that fails it is an orphan
-    /// below the next file number, swept at the next open.
+    /// A WAL that is no longer listed becomes the spare, or is deleted. If that fails, it is an
+    /// orphan below the next file number, swept at the next open.
     fn retire_wal(&self, writer: &mut Writer, number: u64) {
         let path = self.names.numbered(number, Ending::Wal);
         let free = |number| self.names.numbered(number, Ending::Free);
-        // That of an index that was tiny until now is no reserve of what it has grown to.
+        // The log of a formerly tiny index is too small a reserve for the grown index.
         let is_short = |path: &Path| {
             let bytes = self.storage.bytes_of(path);
             bytes.is_ok_and(|bytes| bytes < self.options.wal_bytes_min)

@@ -1,7 +1,8 @@
-//! The merge: the only way a segment is born. A flush merges the memtable, a compaction segments.
+//! The merge: the only code that makes segments. A flush merges the memtable, a compaction merges
+//! segments.
 //!
-//! Copies what is live from its inputs, in their order, section by section, then has the tables
-//! built. It can be interrupted anywhere. It does not know why it merges, nor commits anything.
+//! Copies the live documents of its inputs in order, section by section, then builds the tables. It
+//! can be interrupted anywhere. It does not know the reason of the merge, and commits nothing.
 
 mod beside;
 pub(crate) mod compaction;
@@ -23,22 +24,23 @@ use crate::storage::names::Ending;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Documents of a memtable copied per hold of its lock.
+/// Number of memtable documents copied per hold of its lock.
 const DOCS_PER_HOLD: usize = if cfg!(test) { 4 } else { 256 };
-/// Signatures copied at once.
+/// Maximum number of signatures per copy.
 pub(crate) const RUN_DOCS_MAX: u32 = if cfg!(test) { 4 } else { 8192 };
 
-/// Something a merge reads.
+/// An input of a merge.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// The live documents of a memtable that is not written to meanwhile.
+    /// The live documents of a memtable that is not written to during the merge.
     Memtable { memtable: Arc<Memtable>, live: Arc<[u32]> },
-    /// What was live in a segment when the merge began.
+    /// The documents of a segment that were live when the merge started.
     Segment { live: Arc<LiveSegment>, ranks: Arc<Ranks> },
 }
 
 impl Input {
-    /// Positions to go through: of a memtable into `live`, of a segment its ordinals.
+    /// The number of positions to visit: indices into `live` for a memtable, ordinals for a
+    /// segment.
     fn positions(&self) -> usize {
         match self {
             Self::Memtable { live, .. } => live.len(),
@@ -46,7 +48,7 @@ impl Input {
         }
     }
 
-    /// Documents it gives.
+    /// The number of documents it contributes.
     pub(crate) fn live_count(&self) -> u32 {
         match self {
             Self::Memtable { live, .. } => u32::try_from(live.len()).unwrap_or(u32::MAX),
@@ -76,7 +78,7 @@ impl Pass {
     }
 }
 
-/// A merge under way.
+/// A running merge.
 #[derive(Debug)]
 pub(crate) struct Merge {
     inputs: Vec<Input>,
@@ -87,7 +89,7 @@ pub(crate) struct Merge {
 }
 
 impl Merge {
-    /// Begins a merge of inputs that have at least one live document.
+    /// Starts a merge of inputs with at least one live document.
     pub(crate) fn begin(core: &Core, number: u64, inputs: Vec<Input>) -> Result<Self> {
         let docs = inputs.iter().map(Input::live_count).sum();
         let compacts = inputs.iter().all(|input| matches!(input, Input::Segment { .. }));
@@ -104,7 +106,7 @@ impl Merge {
         Ok(Self { inputs, builder, pass: Pass::Signatures, input: 0, position: 0 })
     }
 
-    /// Does about `budget` bytes of work; true when only `finish` is left.
+    /// Does about `budget` bytes of work; true if only `finish` is left.
     pub(crate) fn step(&mut self, budget: usize) -> Result<bool> {
         match self.copy(budget)? {
             Some(left) => self.builder.step(left.max(1)),
@@ -112,7 +114,7 @@ impl Merge {
         }
     }
 
-    /// Copies all sections, or as many bytes as `budget` says; then there is none of it left.
+    /// Copies sections until the budget is used up (`None`) or all are copied (the budget left).
     fn copy(&mut self, budget: usize) -> Result<Option<usize>> {
         let mut left = budget;
         while self.pass != Pass::Tables {
@@ -138,7 +140,7 @@ impl Merge {
         self.builder.finish()
     }
 
-    /// The part that is done, from 0 to 1: half of the work is copying, half the tables.
+    /// The fraction done, from 0 to 1: half of the work is copying, the other half the tables.
     pub(crate) fn share_done(&self) -> f64 {
         let pass = match self.pass {
             Pass::Signatures => 0.0,
@@ -153,7 +155,7 @@ impl Merge {
     }
 }
 
-/// Copies from `position` on until `budget` is used up or the input ends; returns the bytes.
+/// Copies from `position` on until the budget is used up or the input ends; returns the bytes.
 fn copy(
     builder: &mut Builder,
     pass: Pass,
@@ -203,8 +205,8 @@ fn copy(
     Ok(moved)
 }
 
-/// Copies some documents from `position` on; returns the bytes. The memtable's lock is held for
-/// them, and for what of the file is written meanwhile: who writes beside a backup gets in between.
+/// Copies some documents from `position` on; returns the bytes. The memtable's lock is held only
+/// for these, so that writers can proceed in between during a backup.
 fn copy_some(
     builder: &mut Builder,
     pass: Pass,
@@ -233,7 +235,7 @@ fn copy_some(
     Ok(moved)
 }
 
-/// The first of these ordinals and those that follow it without a gap, up to a bound.
+/// The first run of consecutive ordinals, up to a maximum length.
 fn run(live: &[u32]) -> Range<u32> {
     let Some(first) = live.first().copied() else { return 0..0 };
     let follows = |(ordinal, expected): &(&u32, u32)| **ordinal == *expected;
