@@ -1,7 +1,7 @@
-//! Removes by age: finding the documents, and writing their removes in batches.
+//! Removes by age: finds the documents and writes their removes in batches.
 //!
-//! Knows times and limits. A query never sees any of this: a document is live until its remove is
-//! written, by the same path as every other change.
+//! Queries know nothing of expiry: a document is live until its remove is written, by the same path
+//! as every other change.
 
 use crate::Result;
 use crate::index::batch::{Operation, Outcome};
@@ -12,7 +12,7 @@ use crate::index::plan::key_hashes;
 use crate::index::state::{Place, Snapshot};
 use crate::sync::TryLockError;
 
-/// Documents a step looks at, at most.
+/// Maximum number of documents examined per step.
 const LOOKS_MAX: u32 = 1 << 20;
 
 impl Core {
@@ -36,13 +36,13 @@ impl Core {
                 }
             }
         }
-        // Also without any: that nothing is left rests on changes that may not be durable yet.
+        // Even if there are none: this answer depends on changes that may not be durable yet.
         removed += self.remove_older(&mut keys, time)?;
         self.after_write();
         Ok(removed)
     }
 
-    /// Removes a batch of documents whose time is over; false if none was due.
+    /// Removes a batch of expired documents; false if none was due.
     pub(crate) fn expire_step(&self) -> Result<bool> {
         let Some(ttl) = self.options.ttl else { return Ok(false) };
         let ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
@@ -50,12 +50,12 @@ impl Core {
         let mut expiry = match self.expiry.try_lock() {
             Ok(expiry) => expiry,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            // Another thread is at it.
+            // Another thread is doing it.
             Err(TryLockError::WouldBlock) => return Ok(false),
         };
         let done = self.expire(&mut expiry, limit);
         if done.is_err() {
-            // What was taken from the queues is still there.
+            // The documents taken from the queues still exist: start over.
             *expiry = Expiry::default();
         }
         done
@@ -98,7 +98,7 @@ impl Core {
             let before = self.applied(&writer);
             let mut removes = Vec::with_capacity(keys.len());
             for key in &keys {
-                // It may have been replaced or removed since it was found.
+                // The document may have been replaced or removed since it was found.
                 let place = before.locate(key)?;
                 if place.map_or(Ok(false), |place| Ok(before.time(place)? < time))? {
                     removes.push(Operation::Remove { key });
@@ -111,7 +111,7 @@ impl Core {
         Ok(written.count(Outcome::Removed))
     }
 
-    /// A snapshot that sees also what is applied and not visible yet.
+    /// A snapshot of all applied changes, including those not visible yet.
     pub(crate) fn all_applied(&self) -> Snapshot {
         Snapshot { visible: u64::MAX - 1, ..self.snapshot() }
     }
@@ -137,12 +137,12 @@ impl Keys {
     }
 
     fn push(&mut self, key: Vec<u8>) {
-        // About what the remove takes in the WAL.
+        // The approximate size of the remove in the WAL.
         self.bytes += key.len() + 20;
         self.found.push(key);
     }
 
-    /// How many keys fit, however long they are; at least one.
+    /// The number of keys that fit at any length; at least one.
     fn room(&self) -> usize {
         let count = self.count_max.saturating_sub(self.found.len());
         count.min(self.bytes_max.saturating_sub(self.bytes) / KEY_OPERATION_BYTES).max(1)
@@ -159,5 +159,5 @@ impl Keys {
     }
 }
 
-/// The most that a remove takes in the WAL, about.
+/// The approximate maximum size of a remove in the WAL.
 const KEY_OPERATION_BYTES: usize = crate::format::wal::KEY_BYTES_MAX + 20;

@@ -1,6 +1,6 @@
-//! Which documents expire next: per source a queue of its oldest documents.
+//! The documents that expire next: per source, a queue of its oldest documents.
 //!
-//! Knows times and places. Only in memory, and only for speed.
+//! A cache, kept only in memory.
 
 use crate::Result;
 use crate::index::state::{Place, Snapshot};
@@ -8,29 +8,29 @@ use crate::memtable::Memtable;
 use crate::sync::{Arc, Weak};
 use std::collections::{BinaryHeap, HashMap};
 
-/// Places a queue holds at most.
+/// Maximum number of places in a queue.
 const QUEUE_MAX: usize = 4_096;
 
-/// Which documents expire next: a queue for each source that was looked at. Only in memory, and
-/// only for speed; an empty one is always right.
+/// The documents that expire next: a queue for each source examined. A cache, kept only in memory:
+/// it may be empty at any time.
 #[derive(Debug, Default)]
 pub(crate) struct Expiry {
     segments: HashMap<u64, Queue>,
     memtable: Queue,
-    /// What `memtable` is of.
+    /// The memtable to which `memtable` belongs.
     of: Weak<Memtable>,
 }
 
-/// The oldest documents of one source, as far as it was looked at.
+/// The oldest documents of one source, as far as it was examined.
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// The ordinals below were looked at.
+    /// The ordinals below this were examined.
     looked: u32,
-    /// Time and ordinal of the oldest of these, without those taken; the youngest first.
+    /// Time and ordinal of the oldest of these, except those taken; the youngest first.
     oldest: BinaryHeap<(u64, u32)>,
-    /// The least time in it.
+    /// The minimum time in the source.
     pub(super) least: u64,
-    /// What was looked at, lives and neither is nor was in `oldest` has this time or a later one.
+    /// Lower bound of the times of all live examined documents that were never in `oldest`.
     rest: u64,
 }
 
@@ -42,7 +42,7 @@ impl Default for Queue {
 }
 
 impl Queue {
-    /// Looks at the documents from where it stopped on, at most `looks` of them; the number left.
+    /// Examines the next documents, at most `looks` of them; returns the number left of `looks`.
     pub(super) fn look(&mut self, snapshot: &Snapshot, source: usize, looks: u32) -> Result<u32> {
         let count = snapshot.document_count(source);
         let end = count.min(self.looked.saturating_add(looks));
@@ -64,7 +64,7 @@ impl Queue {
         Ok(looks - (end - begin))
     }
 
-    /// Begins again, for those below `limit` that did not fit.
+    /// Starts over, if documents below `limit` did not fit.
     pub(super) fn renew(&mut self, limit: u64) {
         if self.oldest.is_empty() && self.rest < limit {
             *self = Self::default();
@@ -83,7 +83,7 @@ impl Queue {
 }
 
 impl Expiry {
-    /// Drops the queues of sources that are no more.
+    /// Drops the queues of sources that no longer exist.
     pub(super) fn forget_gone(&mut self, snapshot: &Snapshot) {
         let segments = &snapshot.state.segments;
         self.segments.retain(|number, _| segments.iter().any(|live| live.number() == *number));

@@ -1,4 +1,4 @@
-//! Looking at the whole: numbers for people, and the full check of everything on disk.
+//! Inspecting the whole index: statistics, and the full verification of everything on disk.
 
 use crate::format::bytes::{index, wide};
 use crate::index::core::Core;
@@ -14,10 +14,10 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Keys that are looked up together.
+/// Number of keys looked up together.
 const KEYS_TOGETHER: u32 = if cfg!(test) { 3 } else { 1024 };
 
-/// Called with what was done since; says whether to go on.
+/// Called with the progress since the last call; returns whether to continue.
 type Report<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
 
 impl Core {
@@ -37,8 +37,7 @@ impl Core {
             bytes_on_disk += self.bytes_of_files(&folder)?;
         }
         let counters = self.storage.counters();
-        // One after the other: what waits to write to the memtable between two holds of it by one
-        // thread would stop that thread for ever, and itself with it.
+        // One after the other: nested read locks of the memtable deadlock with a queued writer.
         let memtable = &snapshot.state.memtable;
         let memtable_documents = u64::from(memtable.read().document_count());
         let memtable_bytes = wide(memtable.bytes());
@@ -72,14 +71,14 @@ impl Core {
         let fail = |error| Error::io("read", folder, error);
         let mut bytes = 0;
         let entries = match self.storage.list(folder) {
-            // The index was removed under this handle.
+            // The index was deleted while this handle was open.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
             listed => listed.map_err(fail)?,
         };
         for entry in entries.iter().filter(|entry| !entry.is_dir) {
             match self.storage.bytes_of(&folder.join(&entry.name)) {
                 Ok(length) => bytes += length,
-                // Removed since the folder was read.
+                // Deleted since the folder was listed.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(fail(error)),
             }
@@ -97,8 +96,8 @@ impl Core {
             .segments
             .iter()
             .map(|live| live.entry.length + live.entry.dead_file.map_or(0, |dead| dead.length));
-        // A segment is read once for its checksums and again for its tables; a key costs about
-        // as much as a block.
+        // A segment is read once for its checksums and once for its tables; a key costs about as
+        // much as a block.
         let mut progress = Progress { done: 0, total: files.sum::<u64>() + keys * 64 };
         for live in &snapshot.state.segments {
             let mut watch = Watch {
@@ -120,15 +119,15 @@ impl Core {
         } else if self.is_sharded {
             self.verify_manifest(&mut problems)?;
         } else {
-            // After all else: it tells whether what lies there is still this index.
+            // Last: it tells whether the folder still holds this index.
             self.verify_beside(&mut problems)?;
         }
-        // What was not there any more then is no damage.
+        // Files that are missing because of a shutdown are not damage.
         self.refuse_if_shut_down()?;
         Ok(Verification { documents: snapshot.len(), problems })
     }
 
-    /// Every key lives once, and there are as many live documents as the catalog counts.
+    /// Each key has one live document, and their number is the one in the catalog.
     fn verify_keys(
         snapshot: &Snapshot,
         problems: &mut Vec<Error>,
@@ -173,9 +172,9 @@ impl Core {
         Ok(())
     }
 
-    /// The catalog on disk says what this handle believes, and the WAL replays.
+    /// The catalog on disk agrees with this handle, and the WAL replays.
     fn verify_catalog_and_wal(&self, problems: &mut Vec<Error>) {
-        // Under the write lock, so that neither moves meanwhile.
+        // Under the write lock, so that neither changes meanwhile.
         let writer = self.writer();
         match catalog::load(&*self.storage, &self.names.catalog()) {
             Ok(row) if row == *writer.catalog.row() => {}

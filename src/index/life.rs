@@ -1,4 +1,4 @@
-//! The life of a handle: where its index lies, and how it ends.
+//! The life of a handle: paths, closing and shutdown.
 
 use crate::format::catalog::Row;
 use crate::index::core::{Core, Writer};
@@ -20,18 +20,17 @@ const TINY_LOG_BYTES: u64 = 16 << 10;
 /// Size of a catalog with few segments after a commit that left no free pages at its end.
 const CATALOG_BYTES: u64 = 44 << 10;
 
-/// What a temporary index is called where others have a path.
+/// The name of a temporary index, in place of a path.
 pub(crate) const TEMPORARY: &str = "(temporary index)";
 
 impl Index {
-    /// An index in memory, for tests and scratch work: created empty, and gone with its last
-    /// handle and snapshot. It answers as one on a disk would, and every call works, in the same
-    /// way: what it would write to files it keeps in memory, so that it takes what the files would
-    /// and the memtable beside.
+    /// Creates an empty index in memory, for tests and scratch work. It is dropped with its last
+    /// handle and snapshot. Every call works the same as for an index on a disk, with the same
+    /// answers. The content of the files is kept in memory, in addition to the memtable.
     ///
-    /// Nothing of it survives the process, whatever the durability; a backup of it is an index in
-    /// a folder like any other. It has no path: [`Index::path`] is a name for messages. Errors:
-    /// `Invalid` (options).
+    /// Nothing of it survives the process, whatever the durability; a backup of it is an ordinary
+    /// index in a folder. It has no path: [`Index::path`] is a name for messages. Errors: `Invalid`
+    /// (bad options).
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -53,8 +52,8 @@ impl Index {
         Self::create_on(Arc::new(Memory::default()), Path::new(TEMPORARY), params, options)
     }
 
-    /// The path by which the index was opened or created. A folder that is moved since is followed,
-    /// and this stays what it was.
+    /// The path by which the index was opened or created. If the folder is moved later, the handle
+    /// keeps working, and this path does not change.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -72,10 +71,10 @@ impl Index {
         self.core.names.root()
     }
 
-    /// Closes the index: flushes, so that reopening replays and writes nothing. A handle that
-    /// wrote nothing writes nothing here, and after [`Index::shutdown`] nothing is left to do.
+    /// Closes the index: flushes, so that reopening replays and writes nothing. Writes nothing if
+    /// the handle wrote nothing; does nothing after [`Index::shutdown`].
     ///
-    /// Errors: as of a flush; the index stays whole, and the WAL keeps what was not flushed.
+    /// Errors: those of a flush; the index stays intact, and the WAL keeps what was not flushed.
     pub fn close(self) -> Result<()> {
         self.core.refuse_in_child()?;
         if self.core.shut_down.load(Ordering::Acquire) {
@@ -87,15 +86,15 @@ impl Index {
         closed
     }
 
-    /// Closes the index as [`Index::close`] does, through a handle that others hold, too (in an
-    /// `Arc`, say): a server calls it when it is told to end.
+    /// Closes the index like [`Index::close`], but through a shared handle, for example in an
+    /// `Arc`: for servers that receive a signal to end.
     ///
-    /// Calls that are under way are waited for, but for a compaction, which is broken off between
-    /// two of its steps. When this returns, lock, folder and memory are released, also after an
-    /// error; another process may open the index. Whatever is asked of the handle from then on is
-    /// [`Closed`](crate::ErrorKind::Closed), but for what it knows by itself: `path`, `id`,
-    /// `params`, `sketcher`, `len`, `durable_change`. Snapshots, queries and readers that were made
-    /// before go on. To shut it down once more does nothing.
+    /// Waits for running calls, except for a compaction, which is cancelled between two of its
+    /// steps. On return, also after an error, lock, folder and memory are released; another process
+    /// may open the index. Later calls through the handle return
+    /// [`Closed`](crate::ErrorKind::Closed), except `path`, `id`, `params`, `sketcher`, `len` and
+    /// `durable_change`. Existing snapshots, queries and readers keep working. A second shutdown
+    /// does nothing.
     ///
     /// Errors: those of [`Index::close`]; the WAL then keeps what was not flushed.
     ///
@@ -129,9 +128,9 @@ impl Index {
         closed
     }
 
-    /// What went wrong in the last step of maintenance, or in the listener of events; `None` after
-    /// one that went well. It is tried again by itself. Looks at memory only: cheap enough for a
-    /// health check.
+    /// The error of the last step of maintenance, or the panic of the event listener; `None` after
+    /// a step that succeeded. Failed steps are retried automatically. Reads only memory: cheap
+    /// enough for a health check.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -151,7 +150,7 @@ impl Index {
 }
 
 impl Core {
-    /// Closes, and lets go of everything that is not in others' hands.
+    /// Closes, and releases everything that is not held elsewhere.
     fn shut_down(&self) -> Result<()> {
         let mut compaction = self.compaction();
         let _expiry = self.expiry.lock().unwrap_or_else(PoisonError::into_inner);
@@ -169,7 +168,7 @@ impl Core {
         *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let gone = Arc::downgrade(&lock);
         drop(lock);
-        // A thread that is removing a file still holds the lock.
+        // A thread that is deleting a file still holds the lock.
         while gone.strong_count() > 0 {
             thread::yield_now();
         }
@@ -177,7 +176,7 @@ impl Core {
         closed
     }
 
-    /// Flushes unless there is nothing to write down: then nothing is written.
+    /// Flushes, unless there is nothing to write.
     pub(crate) fn close_locked(&self, writer: &mut Writer) -> Result<()> {
         self.refuse_if_stopped()?;
         if writer.catalog.row().wal.is_some() {
@@ -191,16 +190,16 @@ impl Core {
         Ok(())
     }
 
-    /// A tiny index keeps no reserve: it would be most of it. What fails here leaves more than need
-    /// be, and nothing else.
+    /// Shrinks the files of a tiny index, which keeps no reserve, because the reserve would be most
+    /// of its size. A failure here only wastes space.
     fn leave_little(&self, writer: &mut Writer) {
         if !writer.has_logged {
             return;
         }
-        // Its name stays: the number tells an older copy of the catalog.
+        // The empty file stays: its number identifies an older copy of the catalog.
         self.shorten_spare(writer, 0);
-        // redb needs room for two states, and every second commit leaves what is free at the end.
-        // Whether this one fails or not, and however: it says the same as the last.
+        // redb needs room for two states, and every second commit leaves the free pages at the end.
+        // The content is that of the last commit, so a failure does not matter.
         if self.storage.bytes_of(&self.names.catalog()).is_ok_and(|bytes| bytes > CATALOG_BYTES) {
             let row = writer.catalog.row().clone();
             let _ = writer.catalog.commit(row);
@@ -208,11 +207,11 @@ impl Core {
         }
     }
 
-    /// A closed index keeps a reserve, but not as much as the last log had grown to.
+    /// A closed index keeps a reserve, but shorter than the last log had grown to.
     fn shorten_spare(&self, writer: &Writer, bytes_max: u64) {
         let Some(number) = writer.spare else { return };
         let path = self.names.numbered(number, Ending::Free);
-        // If this fails it stays as long as it was, which is of no consequence.
+        // If this fails, the file keeps its length, which does no harm.
         if let Ok(file) = self.storage.open(&path, OpenMode::ReadWrite)
             && file.bytes().is_ok_and(|bytes| bytes > bytes_max)
         {
@@ -221,13 +220,12 @@ impl Core {
     }
 }
 
-/// Whether there is so little that what a larger index keeps beside its documents would be most of
-/// it.
+/// Whether the index is so small that the overhead of a larger one would be most of its size.
 fn is_tiny(row: &Row, options: &Options) -> bool {
     row.segments.iter().map(|entry| entry.length).sum::<u64>() <= options.tiny_bytes_max
 }
 
-/// The length of the first log of a session; when it is full, the next has the usual one at least.
+/// The length of the first log of a session. The next log has at least the usual length.
 pub(crate) fn first_log_bytes(row: &Row, options: &Options) -> u64 {
     let is_tiny = options.tiny_bytes_max > 0 && is_tiny(row, options);
     if is_tiny { options.wal_bytes_min.min(TINY_LOG_BYTES) } else { options.wal_bytes_min }

@@ -1,4 +1,4 @@
-//! Maintenance: one due step at a time, and who takes it.
+//! Maintenance: one due step at a time, and the thread that does it.
 
 use crate::format::wal::{RecordBuilder, RecordKind};
 use crate::index::core::Core;
@@ -16,34 +16,35 @@ use crate::wal::Reserve;
 use crate::{Error, Result};
 use std::time::{Duration, Instant};
 
-/// How long a maintenance thread leaves the compaction alone for a writer to take it up.
+/// How long a maintenance thread pauses so that a waiting writer can take over the compaction.
 pub(crate) const TURN: Duration = Duration::from_millis(1);
 
-/// With more full tiers of segments than this, writers compact, too.
+/// With more full tiers of segments than this, writers help to compact.
 const LAGGING_TIERS: usize = 8;
 
-/// How long writers have left an index alone that is idle. It is looked after so often while they
-/// have not.
+/// Time since the last write after which an index is idle, and the interval of the check.
 #[cfg(not(all(shuttle, test)))]
 pub(crate) const IDLE_PAUSE: Duration = Duration::from_millis(50);
 
-/// How long a maintenance thread sleeps when nobody wakes it.
+/// Maximum sleep of a maintenance thread.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Core {
-    /// Does the most urgent due step, and notes the horizon: readers in other processes wait for
-    /// it, and until nothing else is due may take a while, or fail. See [`crate::Index::maintain`].
+    /// Does the most urgent due step, and always records the horizon, because readers in other
+    /// processes wait for it, while the other steps may take long or fail. See
+    /// [`crate::Index::maintain`].
     pub(crate) fn maintain(&self) -> Result<Maintained> {
         self.maintain_quiet(None)
     }
 
-    /// The same, and an idle merge, too, if `quiet` is the last change.
+    /// The same, including an idle merge if `quiet` is the last change.
     pub(crate) fn maintain_quiet(&self, quiet: Option<u64>) -> Result<Maintained> {
         let step = self.advance_merges(quiet);
         let noted = self.note_horizon();
         match step {
             Ok(Maintained::Nothing) if noted? => Ok(Maintained::Noted),
-            // That it could not be noted is told by the step that has nothing else to do.
+            // A failure to record the horizon is reported by a later step that has nothing else to
+            // do.
             step => step,
         }
     }
@@ -53,7 +54,7 @@ impl Core {
         self.refuse_if_stopped()?;
         if self.memtable_is_full() {
             let mut writer = self.writer();
-            // The holder of the lock may have flushed it meanwhile.
+            // Another thread may have flushed the memtable before this one got the lock.
             if self.memtable_is_full() {
                 self.flush_locked(
                     &mut writer,
@@ -80,20 +81,20 @@ impl Core {
         })
     }
 
-    /// After a write: the writer's own step, or a knock at the background thread's door. A
-    /// failure is no failure of the write, which is done; `stats` tells of it.
+    /// After a write: does the writer's own step, or wakes the background thread. A failure here is
+    /// not a failure of the write, which is complete; `stats` reports it.
     pub(crate) fn after_write(&self) {
         match self.options.maintenance {
-            // The background thread cannot keep up. Waiting for its step and doing the next is what
-            // keeps the number of segments bounded.
+            // The background thread cannot keep up. The writer waits for its step and does the next
+            // one, which bounds the number of segments.
             Maintenance::Shared | Maintenance::Background if self.has_too_many_segments() => {
                 let begun = self.events.now();
                 let failure = self.compact_step_awaited().err();
                 self.events.note_stall(begun);
                 self.note_maintenance(failure.as_ref());
             }
-            // It would find nothing else to do: what a flush makes due, the flush rings for, and
-            // the horizon is noted when it wakes of itself.
+            // Otherwise the thread would find nothing to do: a flush wakes it for what it makes
+            // due, and the horizon is recorded when its sleep ends.
             Maintenance::Shared | Maintenance::Background if self.memtable_is_full() => {
                 self.alarm.ring();
             }
@@ -105,7 +106,7 @@ impl Core {
         }
     }
 
-    /// Notes how maintenance went, for `stats` and listeners.
+    /// Records the result of maintenance for `stats` and listeners.
     pub(crate) fn note_maintenance(&self, failure: Option<&Error>) {
         let is_news = self.alarm.note_failure(failure.map(|error| format!("{error:?}")));
         if let Some(error) = failure.filter(|_| is_news) {
@@ -118,8 +119,8 @@ impl Core {
         self.state().segments.len() > self.options.tier_segments_max.saturating_mul(LAGGING_TIERS)
     }
 
-    /// Writes an empty record that carries the horizon, if no record does yet: so that damage
-    /// below it is known from a torn tail even if nothing is written any more. Not synced.
+    /// Writes an empty record with the horizon, unless a record has it already. So damage below the
+    /// horizon can be told from a torn tail even if nothing more is written. Not synced.
     fn note_horizon(&self) -> Result<bool> {
         if !self.group.horizon_is_news() {
             return Ok(false);
@@ -140,8 +141,7 @@ impl Core {
     }
 }
 
-/// The threads that maintain the index: shared with others, its own, or none. Left when
-/// dropped.
+/// The threads that maintain the index: shared, its own, or none. Dropping it leaves or stops them.
 #[derive(Debug)]
 pub(crate) struct Background {
     core: Weak<Core>,
@@ -151,15 +151,15 @@ pub(crate) struct Background {
 #[derive(Debug)]
 enum Server {
     Writers,
-    /// Locked while a caller joins the thread, so that other callers wait for its end, too.
+    /// Locked while a caller joins the thread, so that other callers also wait for its end.
     Own(Mutex<Option<JoinHandle<()>>>),
     #[cfg(not(all(shuttle, test)))]
     Pool(Seat),
 }
 
 impl Background {
-    /// Starts the thread, if the options ask for one. Maintenance begins with read-ahead of what
-    /// queries will read, which takes longer the larger the index is.
+    /// Starts the thread, if the options require one. Maintenance starts with a warm-up of the
+    /// segments, which takes longer for a larger index.
     pub(crate) fn start(core: &Arc<Core>) -> std::io::Result<Self> {
         let server = match core.options.maintenance {
             Maintenance::Inline => {
@@ -183,10 +183,10 @@ impl Background {
         thread::Builder::new().name("nearkin".to_owned()).spawn(move || run(&alarm, patience))
     }
 
-    /// Asks it to end and waits: at most for the step it is in.
+    /// Tells the thread to end, and waits for its current step at most.
     pub(crate) fn stop(&self) {
         let core = self.core.upgrade();
-        // A fork has one thread only: those that look after the index it does not have.
+        // A forked child has no maintenance threads.
         let is_in_child = core.as_ref().is_some_and(|core| core.is_in_child());
         if let Some(core) = core.filter(|_| !is_in_child) {
             core.alarm.stop();
@@ -197,10 +197,11 @@ impl Background {
                 let mut ended = thread.lock().unwrap_or_else(PoisonError::into_inner);
                 match ended.take() {
                     Some(thread) if is_in_child => std::mem::forget(thread),
-                    // A listener of the index drops the last handle: the thread is this one, and
-                    // ends when the listener returns.
+                    // A listener drops the last handle on the maintenance thread itself, which ends
+                    // when the listener returns.
                     Some(thread) if thread.thread().id() == thread::current().id() => {}
-                    // It panics only by a defect of ours, which must not become a second one here.
+                    // Only a bug in this library panics there; it must not cause a second panic
+                    // here.
                     Some(thread) => drop(thread.join()),
                     None => {}
                 }
@@ -213,8 +214,8 @@ impl Background {
     }
 }
 
-/// How long the index is left alone when nobody rings: interval sync, expiry and the horizon wait
-/// that long.
+/// Maximum time between two steps without a wakeup: interval sync, expiry and the horizon wait that
+/// long.
 pub(crate) fn patience(options: &Options) -> Duration {
     match options.durability {
         Durability::Interval(interval) => interval.clamp(Duration::from_millis(1), PATIENCE),
@@ -228,23 +229,23 @@ impl Drop for Background {
     }
 }
 
-/// Whether writers have left an index alone for a while.
+/// Detects that an index has not been written to for a while.
 #[derive(Debug)]
 #[cfg(not(all(shuttle, test)))]
 pub(crate) struct Quiet {
-    /// The last change that was seen, and since when it is the last.
+    /// The last change seen, and the time when it was first seen.
     change: u64,
     since: Instant,
 }
 
 #[cfg(not(all(shuttle, test)))]
 impl Quiet {
-    /// Looks for the first time.
+    /// Starts with the current last change.
     pub(crate) fn begin(core: &Core) -> Self {
         Self { change: core.snapshot().visible, since: Instant::now() }
     }
 
-    /// The last change, if it has been that for long enough; or when to look again.
+    /// The last change, if it is old enough; otherwise the time until the next check.
     pub(crate) fn look(&mut self, core: &Core) -> std::result::Result<u64, Instant> {
         let (now, change) = (Instant::now(), core.snapshot().visible);
         if change != self.change {
@@ -255,7 +256,7 @@ impl Quiet {
     }
 }
 
-/// Under the schedule explorer there is no time, and no index is idle.
+/// The schedule explorer has no time, so no index is idle.
 #[derive(Debug)]
 #[cfg(all(shuttle, test))]
 pub(crate) struct Quiet;
@@ -298,11 +299,11 @@ fn run(core: &Weak<Core>, patience: Duration) {
                     core.note_maintenance(None);
                     break;
                 }
-                // A writer that waits to do the next step gets its turn.
+                // Let a waiting writer do the next step.
                 Ok(_) if core.has_too_many_segments() => thread::sleep(TURN),
                 Ok(_) => {}
                 Err(error) => {
-                    // Told by `stats`; tried again when woken, but not in a hurry.
+                    // Reported by `stats`; retried at the next wakeup, not immediately.
                     core.note_maintenance(Some(&error));
                     core.events.tell();
                     break;

@@ -1,5 +1,5 @@
-//! The engine: the only module that knows the others. `write.rs`, `read/query.rs` and
-//! `merge/mod.rs` are its three stories.
+//! The engine: the only module that uses all others. Start reading with `write.rs`, `read/query.rs`
+//! and `merge/mod.rs`.
 
 mod admit;
 mod adopt;

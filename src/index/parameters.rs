@@ -1,5 +1,5 @@
-//! The copy of the parameters, which salvage goes by where the catalog is lost: written where an
-//! index is made, checked by verify, and written anew by a compaction if it is not sound.
+//! The copy of the parameters, which salvage uses if the catalog is lost. It is written when an
+//! index is created, checked by verify, and rewritten by a compaction if it is damaged or missing.
 
 use crate::format::catalog::Row;
 use crate::format::header::{FileHeader, FileKind};
@@ -10,7 +10,7 @@ use crate::storage::{OpenMode, Storage, publish_over};
 use crate::{Error, ErrorKind, Params, Result};
 use std::io;
 
-/// Writes the parameters once more, where the loss of the catalog does not lose them.
+/// Writes a copy of the parameters that survives the loss of the catalog.
 pub(crate) fn write_parameters(storage: &dyn Storage, names: &Names, row: &Row) -> Result<()> {
     let path = names.parameters();
     let tmp = names::tmp_of(&path);
@@ -51,8 +51,8 @@ pub(crate) fn read_parameters(storage: &dyn Storage, names: &Names) -> Result<Ro
 }
 
 impl Core {
-    /// Whether the copy is there. Indexes that are older than this file are without it, and sound.
-    /// Errors: `Corrupt` (not this index's), `Io`.
+    /// Whether the copy exists. Indexes older than this feature have none, and are valid. Errors:
+    /// `Corrupt` (not this index's), `Io`.
     pub(crate) fn check_parameters(&self) -> Result<bool> {
         let path = self.names.parameters();
         if let Err(error) = self.storage.bytes_of(&path)
@@ -75,7 +75,7 @@ impl Core {
         }
     }
 
-    /// Writes the copy anew where it is missing or not this index's.
+    /// Rewrites the copy if it is missing or not this index's.
     pub(crate) fn mend_parameters(&self) -> Result<()> {
         match self.check_parameters() {
             Ok(true) => Ok(()),
@@ -90,7 +90,7 @@ impl Core {
     }
 }
 
-/// What segments of an index know of its parameters.
+/// The part of the parameters that segments depend on.
 pub(crate) fn shape_of(params: &Params, uuid: [u8; 16]) -> Shape {
     Shape {
         signature_bytes: params.signature_bytes(),

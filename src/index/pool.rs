@@ -1,4 +1,4 @@
-//! The maintenance threads that all indexes with `Maintenance::Shared` have in common.
+//! The maintenance threads shared by all indexes with `Maintenance::Shared`.
 //!
 //! A *member* is one open index. It is always in one of four phases: asleep until it is due, in
 //! warm-up, ready, or running. A thread takes the first ready member, does one step of it, and puts
@@ -31,12 +31,12 @@ static FIRST: Pool = Pool::unclaimed();
 
 /// The pool of one process.
 struct Pool {
-    /// The process it belongs to; 0 if none does yet.
+    /// The process that owns the pool; 0 if none yet.
     process: AtomicU32,
     state: Mutex<Queues>,
     /// A member is ready, or a thread is to end.
     woken: Condvar,
-    /// A member that was to leave has ended its step.
+    /// A member that is leaving has ended its step.
     left: Condvar,
     /// The pool of a forked child that opened an index of its own.
     next: OnceLock<Box<Pool>>,
@@ -46,20 +46,20 @@ struct Queues {
     members: BTreeMap<u64, Member>,
     /// Exactly the members that are `Ready`, first come first served.
     ready: VecDeque<u64>,
-    /// Those that are `Warming`, once each; members of another phase are skipped.
+    /// The members that are `Warming`, once each; members of another phase are skipped.
     warming: VecDeque<u64>,
-    /// When those that are `Asleep` or `Warming` are due.
+    /// The due times of members that are `Asleep` or `Warming`.
     timers: BTreeSet<(Instant, u64)>,
     threads: usize,
     next_number: u64,
-    /// When the first index came.
+    /// When the first index joined.
     epoch: Option<Instant>,
 }
 
 struct Member {
     phase: Phase,
     due: Instant,
-    /// It was rung for while it was running.
+    /// It was woken while it was running.
     is_rung: bool,
     is_leaving: bool,
     is_in_warming: bool,
@@ -75,19 +75,19 @@ enum Phase {
     Running(ThreadId),
 }
 
-/// What a thread needs for a step of one index.
+/// The data that a thread needs for a step of one index.
 struct Work {
     core: Weak<Core>,
     ahead: WarmUp,
     quiet: Option<Quiet>,
-    /// The change after which it was last looked for an idle merge.
+    /// The last change at the last check for an idle merge.
     quiet_change: Option<u64>,
     patience: Duration,
-    /// When maintenance looks after the index unasked.
+    /// When maintenance runs without a wakeup.
     due: Instant,
     /// Dues are multiples of a fraction of the patience after this instant.
     epoch: Instant,
-    /// The last step was not the last one due.
+    /// More steps are due.
     goes_on: bool,
     has_asked: bool,
 }
@@ -109,7 +109,7 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    /// Has the pool of this process look after an index from now on.
+    /// Adds an index to the pool of this process.
     pub(crate) fn take(core: &Arc<Core>) -> std::io::Result<Self> {
         let pool = Pool::of_this_process();
         let now = Instant::now();
@@ -147,7 +147,7 @@ impl Seat {
         Ok(Self { pool, number })
     }
 
-    /// Makes the member ready. Not in a forked child, which has nobody to do it.
+    /// Makes the member ready. Not in a forked child, which has no threads to run it.
     pub(crate) fn ring(&self) {
         if self.pool.process.load(Ordering::Acquire) == std::process::id()
             && self.pool.lock().ring(self.number)
@@ -219,7 +219,7 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a thread of the pool does, until there are fewer members than threads.
+    /// The loop of a thread of the pool, until there are fewer members than threads.
     fn serve(&self) {
         let mut state = self.lock();
         while state.threads <= state.members.len() {
@@ -248,7 +248,7 @@ impl Pool {
             }
         }
         state.threads -= 1;
-        // It may have been woken for work, which is another thread's now.
+        // This thread may have consumed a wakeup for work: pass it on.
         self.woken.notify_all();
     }
 }
@@ -272,12 +272,12 @@ impl Queues {
         }
     }
 
-    /// Makes those ready whose time has come.
+    /// Makes due members ready.
     fn wake_due(&mut self, now: Instant) {
         while let Some(&(due, number)) = self.timers.first()
             && due <= now
         {
-            // It is not there any more: each turn takes it away.
+            // Usually redundant: `ring` and each turn remove the timer of a member.
             self.timers.remove(&(due, number));
             self.ring(number);
         }
@@ -307,7 +307,7 @@ impl Queues {
         member.work.take()
     }
 
-    /// Notes how a turn ended. Whether the member has left.
+    /// Records the end of a turn; returns whether the member has left.
     fn put_back(&mut self, number: u64, work: Box<Work>, next: Next) -> bool {
         let Some(member) = self.members.get_mut(&number) else { return false };
         if member.is_leaving || matches!(next, Next::Gone) {
@@ -344,7 +344,7 @@ impl Queues {
 }
 
 impl Work {
-    /// One step; a panic in it, of a clock of the caller's, say, is the index's own affair.
+    /// Does one step. A panic, for example of the caller's clock, affects only this index.
     fn step(&mut self) -> Next {
         let Some(core) = self.core.upgrade() else { return Next::Gone };
         let stepped = catch_unwind(AssertUnwindSafe(|| self.step_of(&core)));
@@ -380,12 +380,12 @@ impl Work {
             }
             Ok(_) => {
                 self.goes_on = true;
-                // A writer that waits to do the next step gets its turn.
+                // Let a waiting writer do the next step.
                 let lags = core.has_too_many_segments();
                 if lags { Next::At(Instant::now() + TURN) } else { Next::Ready }
             }
             Err(error) => {
-                // Told by `stats`; tried again when rung for, but not in a hurry.
+                // Reported by `stats`; retried at the next wakeup, not immediately.
                 core.note_maintenance(Some(&error));
                 core.events.tell();
                 self.quiet_change = look.ok();
@@ -394,8 +394,8 @@ impl Work {
         }
     }
 
-    /// Maintenance is due again once the index was left alone for long enough: at the next of the
-    /// instants at which others are due as well.
+    /// Sets the next due time: after the patience, rounded up to an instant shared with other
+    /// indexes.
     fn put_off(&mut self) {
         let due = Instant::now() + self.patience;
         let grain = (self.patience / TIMER_FRACTION).as_nanos().max(1);

@@ -1,6 +1,6 @@
-//! Removes by prefix: finding the keys, and writing their removes, in one change if they fit.
+//! Removes by prefix: finds the keys and writes their removes, in one change if they fit.
 //!
-//! Knows keys and the length of a batch; writes by the same path as every other change.
+//! Writes by the same path as every other change.
 
 use crate::Result;
 use crate::index::batch::{OPERATION_BYTES, Operation, Outcome, RECORD_BYTES};
@@ -8,7 +8,7 @@ use crate::index::core::Core;
 use crate::index::key::Key;
 
 impl Core {
-    /// Removes all documents whose keys begin so. See [`crate::Index::remove_prefix`].
+    /// Removes all documents whose keys have this prefix. See [`crate::Index::remove_prefix`].
     pub(crate) fn remove_prefix(&self, prefix: &[u8]) -> Result<u64> {
         let mut keys = self.all_applied().keys_with_prefix(prefix)?.peekable();
         let mut removed = 0;
@@ -23,7 +23,7 @@ impl Core {
             }
             let operations: Vec<_> =
                 some.iter().map(|key| Operation::Remove { key: key.as_bytes() }).collect();
-            // Also without any: that nothing is left rests on changes that may not be durable yet.
+            // Even if there are none: this answer depends on changes that may not be durable yet.
             removed += self.write_checked(&operations)?.count(Outcome::Removed);
             if keys.peek().is_none() {
                 return Ok(removed);

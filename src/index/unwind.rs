@@ -1,10 +1,9 @@
-//! The public handles may cross a caught panic: a server may go on with an index after a request
-//! panicked.
+//! The public handles are unwind safe: a server may keep using an index after a request panicked.
 //!
-//! Nothing half done is ever seen. No section under a lock of the engine panics half way through a
-//! change of what the lock guards (a lock that was poisoned all the same is taken as it is), a
-//! panic of redb is an error, and a caller's closures are called between changes: the clock before,
-//! filters while reading, progress between the steps of what then goes on or is swept.
+//! Partial changes are never visible. No critical section of the engine panics half way through a
+//! change of the guarded data (so poisoned locks are ignored), and a panic of redb becomes an
+//! error. Closures of the caller run between changes: the clock before a change, filters while
+//! reading, progress between steps that later continue or are swept.
 
 use crate::{Index, Options, Reader, Snapshot};
 use std::panic::{RefUnwindSafe, UnwindSafe};

@@ -1,9 +1,9 @@
-//! What queries will touch first, checked before they do: the maintenance thread's work on segments
-//! that were opened, and on those that were too long to be read back when they were made.
+//! Warm-up: the maintenance thread verifies resident blocks before queries need them. For segments
+//! that were opened, and for new ones too long to be read back.
 //!
-//! Changes no answer, only who waits for the first look at a block. Maintenance goes first. With
-//! one processor, too: the scheduler shares it between queries and this thread for a few seconds;
-//! otherwise every query would check its own blocks.
+//! The warm-up changes no answer; it only moves the cost of the first access to a block.
+//! Maintenance has priority. The warm-up also runs with a single processor: it then shares that
+//! processor with queries for a few seconds; otherwise every query would verify its own blocks.
 
 use crate::index::core::Core;
 use crate::index::state::HeldFile;
@@ -11,24 +11,24 @@ use crate::segment::Segment;
 use crate::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// Steps, of some 30 us at most, between two looks at the clock.
+/// Number of steps, of about 30 us at most, between two readings of the clock.
 const STEPS_TOGETHER: usize = if cfg!(test) { 4 } else { 64 };
 
-/// Which blocks are left to be looked at.
+/// The blocks left to examine.
 #[derive(Debug, Default)]
 pub(crate) struct WarmUp {
-    /// Not held: what a merge replaces meanwhile may go. With the file, which must not go while its
-    /// segment is looked at.
+    /// Weak, so that segments replaced by a merge can be deleted. With the file, which must not be
+    /// deleted while its segment is examined.
     segments: Vec<(Weak<Segment>, Weak<HeldFile>)>,
-    /// Where those of the last segment end that were not looked at; at first that is not known.
+    /// The end of the unexamined blocks of the last segment; `None` before its first step.
     end: Option<usize>,
-    /// The numbers of those that were there when it was last looked: each is gone through once.
+    /// The numbers of the segments present at the last check: each segment is warmed up once.
     entered: Vec<u64>,
 }
 
 impl WarmUp {
-    /// Goes on, also with what is new, until nothing is left, or somebody rings, or it is time for
-    /// maintenance to look after the index unasked. Whether there was anything to do.
+    /// Continues, including new segments, until nothing is left, the thread is woken, or `patience`
+    /// is over. Returns whether there was anything to do.
     pub(crate) fn go_on(&mut self, core: &Core, patience: Duration) -> bool {
         self.enter_new(core);
         if self.segments.is_empty() {
@@ -43,7 +43,7 @@ impl WarmUp {
                 }
                 self.step();
             }
-            // Also if the clock was set back.
+            // Also true if the clock was set back.
             if u128::from(now().wrapping_sub(begin)) >= patience.as_millis() {
                 return true;
             }
@@ -51,8 +51,8 @@ impl WarmUp {
         true
     }
 
-    /// Takes a few steps, some 4 ms, on a thread that serves other indexes, too. Whether there was
-    /// anything to do.
+    /// Does a few steps, about 4 ms, on a thread shared with other indexes. Returns whether there
+    /// was anything to do.
     #[cfg(not(all(shuttle, test)))]
     pub(crate) fn go_on_briefly(&mut self, core: &Core) -> bool {
         self.enter_new(core);
@@ -70,17 +70,18 @@ impl WarmUp {
 
     fn enter_new(&mut self, core: &Core) {
         let state = core.state();
-        // Not by the greatest number: what a compaction makes was numbered when it began.
+        // Not by the largest number: the output of a compaction got its number when the compaction
+        // started.
         for live in state.segments.iter().filter(|live| !self.entered.contains(&live.number())) {
             self.segments.push((Arc::downgrade(&live.segment), Arc::downgrade(&live.file)));
         }
         self.entered = state.segments.iter().map(|live| live.number()).collect();
     }
 
-    /// Looks at a few blocks.
+    /// Examines a few blocks.
     fn step(&mut self) {
         let Some((segment, file)) = self.segments.last() else { return };
-        // Held until the segment is let go.
+        // Held until the segment is released.
         let file = file.upgrade();
         let left = segment.upgrade().filter(|_| file.is_some()).map_or(0, |segment| {
             let end = self.end.unwrap_or_else(|| segment.warm_up_end());
@@ -106,12 +107,12 @@ mod tests {
     use std::path::Path;
     use std::time::Duration;
 
-    /// Which blocks were checked.
+    /// Which blocks were verified.
     fn checked(segment: &Segment) -> Vec<bool> {
         (0..segment.block_count()).map(|block| segment.is_verified(block)).collect()
     }
 
-    /// An index of two segments of several hundred blocks, with nobody who checks unasked.
+    /// An index of two segments of several hundred blocks, without a maintenance thread.
     fn two_segments(sim: &Arc<dyn Storage>) -> Index {
         let dir = Path::new("index");
         let params = Params::for_threshold(0.7).build().unwrap();
@@ -134,7 +135,7 @@ mod tests {
         Options::default().maintenance(maintenance)
     }
 
-    /// How many blocks of all segments were checked.
+    /// The number of verified blocks in all segments.
     fn count(index: &Index) -> usize {
         let of = |segment: &Segment| checked(segment).iter().filter(|checked| **checked).count();
         index.core().state().segments.iter().map(|live| of(&live.segment)).sum()
@@ -159,7 +160,7 @@ mod tests {
         let all = count(&index);
         assert!(!ahead.go_on(core, Duration::MAX) && ahead.segments.is_empty());
         assert_eq!(count(&index), all);
-        // What is new is entered, and what is gone is let go.
+        // New segments are entered, and deleted ones are dropped.
         let before = ahead.entered.clone();
         index.compact().unwrap();
         ahead.enter_new(core);
@@ -180,7 +181,7 @@ mod tests {
     #[test]
     fn after_opening_what_is_in_memory_is_checked_unasked() {
         let sim: Arc<dyn Storage> = Arc::new(Sim::new());
-        // By hand, what is to be expected.
+        // The expected result, by hand.
         let index = two_segments(&sim);
         let by_hand = |live: &Arc<LiveSegment>| {
             assert!(!checked(&live.segment).contains(&true));

@@ -1,8 +1,8 @@
-//! How a flush goes through a merge: all at once, with its tables computed from the memtable, and
-//! that beside the writing where there is a processor to spare.
+//! The merge of a flush: done in one call. Its tables are computed from the memtable, in parallel
+//! with the writing if a processor is available.
 //!
-//! Only computing moves to the other thread: every file operation stays where and in the order it
-//! was, and what is written is the same to the byte.
+//! Only computation moves to the other thread: all file operations stay on this thread in the same
+//! order, and the files are identical to the byte.
 
 use crate::Result;
 use crate::format::bytes::index;
@@ -13,12 +13,13 @@ use crate::segment::{Built, Need, Rebuild, Run, Shape};
 use crate::sketch::key_hash;
 use crate::sync::{mpsc, thread};
 
-/// Fewer documents are not worth a thread.
+/// Minimum number of documents for a second thread.
 const DOCS_MIN: usize = if cfg!(test) { 32 } else { 8 * 1024 };
-/// Documents fed at once: what is read of them for one band is still in the cache for the next.
+/// Maximum number of documents fed per step. Small enough that signatures read for one band are
+/// still in the processor cache for the next.
 const FED_DOCS_MAX: u32 = if cfg!(test) { 7 } else { 2 * 1024 };
-/// Inverse of the share of a merge's memory that is used to compute tables, unless a single table
-/// needs more. Half of this share holds runs that wait to be written.
+/// Inverse of the share of a merge's memory used to compute tables, unless a single table needs
+/// more. Half of this share holds runs waiting to be written.
 const COMPUTING_SHARE_INVERSE: usize = 8;
 
 /// The documents of a flush.
@@ -31,15 +32,14 @@ struct Births<'a> {
 }
 
 impl Merge {
-    /// Does all of a merge whose only input are these documents of a memtable, and publishes it.
+    /// Does the complete merge of these documents of a memtable, and publishes the segment.
     pub(crate) fn flush(mut self, core: &Core, memtable: &Memtable, live: &[u32]) -> Result<Built> {
         let memory_bytes = core.options.merge_bytes_max;
         let births = Births { memtable, live, shape: &core.shape, memory_bytes };
         let runs_ahead = (memory_bytes / 2 / Run::BYTES).clamp(1, live.len().max(1));
         let (sender, receiver) = mpsc::sync_channel(runs_ahead);
         thread::scope(|scope| {
-            // Goes with this closure, also when that fails: then nobody takes another run, and the
-            // other thread ends.
+            // Dropped with this closure, also after a failure, so that the other thread ends.
             let receiver = receiver;
             let (spares_in, spares) = mpsc::channel::<Run>();
             let give = move |run: &mut Run| {
@@ -54,7 +54,8 @@ impl Merge {
             if beside {
                 for run in &receiver {
                     self.push_run(&run)?;
-                    // For its memory; nobody wants it once the last is computed.
+                    // Returned so that its memory is reused; this fails after the last run, which
+                    // is fine.
                     let _ = spares_in.send(run);
                 }
                 return Ok(());
@@ -70,7 +71,7 @@ impl Merge {
 }
 
 impl Births<'_> {
-    /// Computes all tables and gives out their runs, in order, until `give` fails.
+    /// Computes all tables and passes on their runs in order, until `give` fails.
     fn compute<E>(
         &self,
         mut give: impl FnMut(&mut Run) -> std::result::Result<(), E>,
@@ -88,7 +89,7 @@ impl Births<'_> {
                     rebuild.emit(&mut run);
                     give(&mut run)?;
                 }
-                // The lock is held briefly: a backup flushes what others still write to.
+                // The lock is held briefly: during a backup, writers still use this memtable.
                 Need::Signatures { from } => {
                     let mut next = self::run(&self.live[index(from)..]);
                     next.end = next.end.min(next.start + FED_DOCS_MAX);
@@ -108,7 +109,7 @@ impl Births<'_> {
     }
 }
 
-/// Starts a thread for work of its own, if there is a processor for it and the system has a thread.
+/// Runs work on a new thread, if there is more than one processor and the thread can be started.
 #[cfg(not(all(shuttle, test)))]
 fn start<'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
@@ -119,7 +120,7 @@ fn start<'scope>(
         && thread::Builder::new().name(name).spawn_scoped(scope, work).is_ok()
 }
 
-/// The schedule explorer has one processor.
+/// The schedule explorer simulates one processor.
 #[cfg(all(shuttle, test))]
 fn start<'scope>(_: &'scope thread::Scope<'scope, '_>, _: impl FnOnce() + Send + 'scope) -> bool {
     false

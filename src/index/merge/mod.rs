@@ -205,8 +205,9 @@ fn copy(
     Ok(moved)
 }
 
-/// Copies some documents from `position` on; returns the bytes. The memtable's lock is held only
-/// for these, so that writers can proceed in between during a backup.
+/// Copies some documents from `position` on; returns the bytes. The memtable's lock is held for
+/// these and for the file writes that they cause. So writers can proceed in between during a
+/// backup.
 fn copy_some(
     builder: &mut Builder,
     pass: Pass,

@@ -1,27 +1,27 @@
-//! Which segments to compact: a pure function of what the catalog says of them.
+//! Chooses the segments to compact: a pure function of their catalog entries.
 //!
-//! While writers are at work, size-tiered: segments of about one size are merged when there are
-//! enough of them, so every document is rewritten a number of times that grows with the logarithm
-//! of the archive, and the number of segments stays below (segments a tier) x (tiers). A segment
-//! with many dead documents is rewritten for the space.
+//! During writes the policy is size-tiered: segments of about the same size are merged when there
+//! are enough of them. So the number of rewrites per document grows with the logarithm of the index
+//! size, and the number of segments stays below (segments per tier) x (tiers). A segment with many
+//! dead documents is rewritten to free space.
 //!
-//! While they are not, towards one segment: see [`choose_idle`]. `docs/PERFORMANCE.md` says what
-//! that costs and gains.
+//! When the index is idle, merging goes towards one segment: see [`choose_idle`]. Costs and gains
+//! are in `docs/PERFORMANCE.md`.
 
 use crate::format::catalog::SegmentEntry;
 
-/// Segments up to this many bytes are all of the smallest tier.
+/// Segments up to this many bytes form the smallest tier.
 const TIER_BYTES_MIN: u64 = 1 << 20;
-/// A segment with more dead documents than one in this many is rewritten.
+/// A segment is rewritten if more than one in this many of its documents is dead.
 const DEAD_SHARE_INVERSE: u64 = 5;
-/// Documents of so many times these bytes wait for as many times more segments, up to a bound.
+/// The number of segments per tier grows with the bytes per document in this unit, up to a bound.
 const HEAVY_DOCUMENT_BYTES: u64 = 512;
 const WEIGHT_MAX: u64 = 4;
-/// Idle merging rewrites a segment for new and dead bytes of one in this many of its own.
+/// Idle merging rewrites a segment if new and dead bytes make up this fraction of it.
 const IDLE_GAIN_INVERSE: u64 = 16;
-/// Bytes that idle merging may rewrite for each byte that came in or died.
+/// Bytes that idle merging may rewrite per byte that was added or died.
 const IDLE_BYTES_FACTOR: u64 = 2;
-/// No segment gets more documents than this: ordinals are 32 bits, and a merge must end.
+/// Maximum number of documents of a segment: ordinals have 32 bits, and a merge must end.
 const DOCS_MAX: u64 = 1 << 31;
 
 /// The numbers of the segments to merge next, in the order of the catalog; `None` if none is due.
@@ -36,13 +36,13 @@ pub(crate) fn choose(segments: &[SegmentEntry], tier_segments_max: usize) -> Opt
         let (bytes, docs) = of_tier.fold((0_u64, 0_u64), |(bytes, docs), segment| {
             (bytes.saturating_add(segment.length), docs + u64::from(segment.docs))
         });
-        // The more bytes a document has, the dearer is a merge, which saves queries as much.
+        // Larger documents make a merge more expensive, but queries gain the same from it.
         let weight = match tier {
             0 => 1,
             _ => (bytes / docs.max(1) / HEAVY_DOCUMENT_BYTES).clamp(1, WEIGHT_MAX),
         };
         let weight = usize::try_from(weight).unwrap_or(1);
-        // Smaller ones go along: they would be merged soon anyway.
+        // Smaller segments are included: they would be merged soon anyway.
         let members: Vec<_> = segments.iter().filter(|segment| tier_of(segment) <= tier).collect();
         if count >= tier_segments_max.saturating_mul(weight)
             && let Some(chosen) = within_docs_max(&members)
@@ -56,13 +56,14 @@ pub(crate) fn choose(segments: &[SegmentEntry], tier_segments_max: usize) -> Opt
     segments.iter().find(wasteful).map(|segment| vec![segment.number])
 }
 
-/// The segments to merge while no writer is at work: the largest set of the smallest ones that is
-/// worth it, and of which at most `bytes_max` are rewritten.
+/// The segments to merge while nothing is written: the largest worthwhile set of the smallest
+/// segments that rewrites at most `bytes_max`.
 ///
-/// It is worth it if what joins the largest of them, with the space of the dead, is a sixteenth of
-/// that. So a segment is rewritten only after the index has grown by a sixteenth of it, and those
-/// that are left alone get smaller by this factor each. `bytes_max` is what [`idle_bytes`] allowed
-/// and nobody has used: all idle merging together rewrites at most twice the bytes that came in.
+/// A set is worthwhile if the other segments plus the space of dead documents make up a sixteenth
+/// of its largest segment. So a segment is rewritten only after the index has grown by a sixteenth
+/// of it, and the sizes of the segments left alone decrease by this factor each. `bytes_max` is the
+/// unused part of what [`idle_bytes`] allowed: in total, idle merging rewrites at most twice the
+/// bytes added.
 pub(crate) fn choose_idle(segments: &[SegmentEntry], bytes_max: u64) -> Option<Vec<u64>> {
     let mut by_size: Vec<_> = segments.iter().collect();
     by_size.sort_by_key(|segment| segment.length);
@@ -84,7 +85,7 @@ pub(crate) fn choose_idle(segments: &[SegmentEntry], bytes_max: u64) -> Option<V
     within_docs_max(&segments.iter().filter(chosen).collect::<Vec<_>>())
 }
 
-/// What idle merging may rewrite because of a change of the list that was no compaction.
+/// The bytes that idle merging may rewrite after a change of the list other than a compaction.
 pub(crate) fn idle_bytes(before: &[SegmentEntry], after: &[SegmentEntry]) -> u64 {
     let of = |list: &[SegmentEntry], number| {
         list.iter().find(|segment| segment.number == number).copied()
@@ -98,7 +99,7 @@ pub(crate) fn idle_bytes(before: &[SegmentEntry], after: &[SegmentEntry]) -> u64
     bytes.fold(0, u64::saturating_add).saturating_mul(IDLE_BYTES_FACTOR)
 }
 
-/// What of a segment so many of its documents take.
+/// The share of a segment's bytes for a number of its documents.
 fn bytes_of(segment: &SegmentEntry, docs: u32) -> u64 {
     let share = u128::from(segment.length) * u128::from(docs) / u128::from(segment.docs.max(1));
     u64::try_from(share).unwrap_or(u64::MAX)
@@ -111,7 +112,7 @@ pub(crate) fn choose_all(segments: &[SegmentEntry]) -> Option<Vec<u64>> {
     due.then(|| within_docs_max(&all)).flatten()
 }
 
-/// As many as fit into one segment, smallest first: at least two, or one with dead documents.
+/// As many segments as fit into one, smallest first: at least two, or one with dead documents.
 fn within_docs_max(members: &[&SegmentEntry]) -> Option<Vec<u64>> {
     let mut by_size = members.to_vec();
     by_size.sort_by_key(|segment| segment.docs);
@@ -131,7 +132,7 @@ fn within_docs_max(members: &[&SegmentEntry]) -> Option<Vec<u64>> {
     (ordered.len() > 1 || dead > 0).then_some(ordered)
 }
 
-/// 0 for the smallest, one more for every factor of `tier_segments_max`.
+/// The tier: 0 for the smallest segments, plus one for each factor of `tier_segments_max`.
 fn tier(bytes: u64, tier_segments_max: usize) -> u32 {
     let factor = u64::try_from(tier_segments_max).unwrap_or(u64::MAX).max(2);
     (bytes / TIER_BYTES_MIN).max(1).ilog(factor)
@@ -245,7 +246,7 @@ mod tests {
         assert_eq!(idle_bytes(&[segment(1, u64::MAX >> 20, 1, 0)], &[]), u64::MAX, "no overflow");
     }
 
-    /// A flush, then nothing for long, again and again: the worst there is.
+    /// The worst case: repeated flushes, each followed by a long idle time.
     #[test]
     fn an_index_that_is_always_idle_is_rewritten_a_bounded_number_of_times() {
         let mut segments: Vec<SegmentEntry> = Vec::new();
