@@ -1,7 +1,7 @@
-//! The write-ahead log: acknowledged changes that no segment holds yet.
+//! The write-ahead log: acknowledged changes that are not in a segment yet.
 //!
-//! Knows records and their file. Does not know what an operation means, nor when to sync: that
-//! is `index/`'s business, and so is what to do when a log is full.
+//! Handles records and their file. The meaning of operations, when to sync, and what to do when a
+//! log is full are decided in `index/`.
 
 #[cfg(test)]
 mod boundary_tests;
@@ -24,7 +24,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What the catalog says of a WAL, and what its file must say of itself.
+/// The identity of a WAL: listed in the catalog, and repeated in the header of its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WalIdentity {
     pub(crate) uuid: [u8; 16],
@@ -33,7 +33,7 @@ pub(crate) struct WalIdentity {
     pub(crate) salt: u64,
     /// Length of the file in bytes.
     pub(crate) length: u64,
-    /// The change before the first this file may hold.
+    /// The number of the change before the first one in this file.
     pub(crate) floor: u64,
 }
 
@@ -50,7 +50,7 @@ impl WalIdentity {
     }
 }
 
-/// An open log that takes records.
+/// A log open for appending.
 #[derive(Debug)]
 pub(crate) struct Wal {
     file: Arc<dyn File>,
@@ -60,29 +60,30 @@ pub(crate) struct Wal {
     end: u64,
 }
 
-/// One part in this many of a log is its reserve.
+/// Inverse of the fraction of a log that is its reserve.
 const RESERVE_SHARE_INVERSE: u64 = 8;
 
-/// The last part of a log, for removes on a disk so full that no other log can follow.
+/// Whether an append may use the reserve: the last part of a log, for removes on a disk too full
+/// for another log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reserve {
     Kept,
     Used,
 }
 
-/// Why an append did not happen.
+/// Why an append failed.
 #[derive(Debug)]
 pub(crate) enum AppendError {
-    /// The record does not fit into what is left of the file.
+    /// The record does not fit into the rest of the file.
     Full,
-    /// The write failed: any part of the record may be in the file until [`Wal::roll_back`].
+    /// The write failed: parts of the record may be in the file until [`Wal::roll_back`].
     Failed(io::Error),
 }
 
 impl Wal {
-    /// Makes an empty log and publishes it under `path`: written in full, synced, named, the name
-    /// synced. `spare` is an older log whose blocks it takes over, and what is in them: under the
-    /// new salt none of it is a record. It must be listed before the first append.
+    /// Makes an empty log and publishes it under `path`: written in full, synced, renamed, and the
+    /// rename synced. `spare` is an older log whose blocks are reused with their content, which has
+    /// no valid records under the new salt. The log must be listed before the first append.
     pub(crate) fn create(
         storage: &dyn Storage,
         path: &Path,
@@ -91,9 +92,9 @@ impl Wal {
     ) -> Result<Self> {
         let tmp = storage::names::tmp_of(path);
         let file = Self::create_as(storage, &tmp, path, spare, identity).map_err(|error| {
-            // A file that had the name before is somebody else's.
+            // A file that had the name before is not ours.
             let ours = (error.kind() != io::ErrorKind::AlreadyExists).then_some(path);
-            // Best effort: a file that stays is unlisted, and swept at the next open.
+            // Best effort: a file that remains is unlisted, and swept at the next open.
             for left in [Some(&*tmp), ours, spare].into_iter().flatten() {
                 let _ = storage.remove(left);
             }
@@ -125,7 +126,7 @@ impl Wal {
         Ok(file)
     }
 
-    /// Whether a record of this many bytes fits.
+    /// Whether a record of this length fits.
     pub(crate) fn has_room(&self, record_bytes: u64, reserve: Reserve) -> bool {
         let length = match reserve {
             Reserve::Kept => self.length - (self.length - RECORDS_BEGIN) / RESERVE_SHARE_INVERSE,
@@ -134,14 +135,14 @@ impl Wal {
         self.end.checked_add(record_bytes).is_some_and(|end| end <= length)
     }
 
-    /// The least length of a log that has room for a record of this many bytes and its reserve.
+    /// The minimum length of a log with room for a record of this length and the reserve.
     pub(crate) fn length_for(record_bytes: u64) -> u64 {
         let record_bytes = record_bytes.saturating_add(record_bytes / (RESERVE_SHARE_INVERSE - 1));
         RECORDS_BEGIN.saturating_add(record_bytes.saturating_add(8)).next_power_of_two()
     }
 
     /// Appends a record of this change, and returns the offset after it. The bytes are durable only
-    /// after a sync of [`Wal::file`] that began after this returned; before that, any of them may
+    /// after a sync of [`Wal::file`] that starts after this call; before that, any part of them may
     /// be.
     pub(crate) fn append(
         &mut self,
@@ -164,15 +165,15 @@ impl Wal {
         Ok(self.end)
     }
 
-    /// Writes at the end what fits: that the record does was seen before, and of the zeros that
-    /// follow it the last ones may not.
+    /// Writes at the end, cut off at the end of the file. The record fits, which was checked
+    /// before; some of the zeros that follow it may not.
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
         let room = usize::try_from(self.length - self.end).unwrap_or(usize::MAX);
         self.file.write_at(&bytes[..bytes.len().min(room)], self.end)
     }
 
-    /// Undoes a failed append: no header of it must survive. Overwritten and synced, or this log
-    /// cannot say what it holds and is finished.
+    /// Undoes a failed append: its header must not survive. If overwriting or syncing fails, the
+    /// content of the log is unknown, and it must not be used any more.
     pub(crate) fn roll_back(&self) -> io::Result<()> {
         self.file.write_at(&[0; RecordHeader::BYTES], self.end)?;
         self.file.sync()
@@ -197,25 +198,25 @@ impl Wal {
     }
 }
 
-/// Brings a file to exactly the length, every block of it written once, and puts the headers into
-/// it, and zeros to where the first record's header ends.
+/// Gives a file exactly this length, with every block written once, and writes the headers, and
+/// zeros up to the end of the first record's header.
 fn fill(file: &dyn File, identity: &WalIdentity) -> io::Result<()> {
-    /// The system keeps in one piece what it is given in one, and goes through the blocks of a
-    /// whole piece for each record that is appended to it.
+    /// Size of a write. The system caches each write as one piece, and walks the blocks of the
+    /// whole piece for each record appended to it.
     const PIECE: usize = 64 << 10;
-    /// What the disk begins with at once.
+    /// Bytes per start of writeback.
     const STARTED: u64 = 1 << 20;
     let mut offset = file.bytes()?.min(identity.length);
     let mut unasked = offset;
     file.set_bytes(identity.length)?;
     let zeros = vec![0; PIECE];
     while offset < identity.length {
-        // Pieces begin at multiples of their length, as the system's do.
+        // Pieces are aligned to their length, like those of the system.
         let left = PIECE - usize::try_from(offset).unwrap_or(0) % PIECE;
         let left = usize::try_from(identity.length - offset).map_or(left, |all| all.min(left));
         file.write_at(&zeros[..left], offset)?;
         offset += wide(left);
-        // The disk works on it while the next ones are copied. A log that fails here is given up.
+        // Starts writeback while the next pieces are copied. If this fails, the log is given up.
         if offset == identity.length || offset.is_multiple_of(STARTED) {
             file.start_writing(unasked, offset - unasked)?;
             unasked = offset;
@@ -227,18 +228,18 @@ fn fill(file: &dyn File, identity: &WalIdentity) -> io::Result<()> {
     file.write_at(&begin, 0)
 }
 
-/// The largest horizon of any valid header behind the place where reading stopped (`bytes` are
-/// what lies from there to the end of the log), and where the last of their records ends. Unsynced
-/// pages reach a disk in any order, so a valid record there is not by itself damage; a horizon
-/// above the place is. `last` is the last change before it.
+/// The largest horizon of any valid header after the place where reading stopped, and the end of
+/// the last of these records. `bytes` is the log from that place to its end; `last` is the last
+/// change before it. Unsynced pages reach the disk in any order, so a valid record there is not
+/// damage by itself; a horizon above the place is.
 fn headers_behind(bytes: &[u8], identity: &WalIdentity, stop: u64, last: u64) -> (u64, u64) {
     let mut horizon = 0;
-    // Every append leaves zeros for the next header: if it is not zero, it was begun.
+    // Every append leaves zeros for the next header. If they are not zero, a record was started.
     let mut end = stop.saturating_add(wide(RecordHeader::BYTES));
     let mut offset = stop;
     let mut rest = bytes;
     while offset < identity.length {
-        // An unknown kind behind the stop is no record to replay; it only cannot vouch.
+        // A record of unknown kind after the stop is not replayed; its horizon does not count.
         if RecordHeader::may_be(rest)
             && let Ok(Some(header)) = RecordHeader::decode(rest, identity.salt, offset)
         {
@@ -255,8 +256,8 @@ fn headers_behind(bytes: &[u8], identity: &WalIdentity, stop: u64, last: u64) ->
     (horizon, end.min(identity.length))
 }
 
-/// Every change of a log that still validates, whatever lies between them: for salvage, which
-/// takes what there is. The log says itself which it is.
+/// Every change of a log that still validates, whatever lies between them: for salvage. The
+/// identity is taken from the log itself.
 pub(crate) fn salvage(storage: &dyn Storage, path: &Path) -> Result<Salvaged> {
     let fail = |error| Error::io("read", path, error);
     let file = storage.open(path, OpenMode::Read).map_err(fail)?;
@@ -268,7 +269,7 @@ pub(crate) fn salvage(storage: &dyn Storage, path: &Path) -> Result<Salvaged> {
     let mut salvaged = Salvaged { identity, bytes, bodies: Vec::new() };
     let mut offset = RECORDS_BEGIN;
     while offset < length {
-        // An unknown kind is nothing that could be applied.
+        // A record of unknown kind cannot be applied.
         let at = usize::try_from(offset).unwrap_or(usize::MAX);
         let rest = salvaged.bytes.get(at..).unwrap_or_default();
         let record = record_in(rest, path, &identity, offset).unwrap_or(None);
@@ -286,7 +287,7 @@ pub(crate) fn salvage(storage: &dyn Storage, path: &Path) -> Result<Salvaged> {
     Ok(salvaged)
 }
 
-/// What could be read of a log that need not be whole.
+/// The readable part of a log that may be damaged.
 #[derive(Debug)]
 pub(crate) struct Salvaged {
     pub(crate) identity: WalIdentity,
@@ -295,7 +296,7 @@ pub(crate) struct Salvaged {
 }
 
 impl Salvaged {
-    /// The changes in the order in which they lie: their number and operations.
+    /// The changes in file order: their number and operations.
     pub(crate) fn changes(
         &self,
         signature_bytes: usize,
@@ -306,7 +307,7 @@ impl Salvaged {
     }
 }
 
-/// The change that a log is at after this record, if it is the next one after `change`.
+/// The number of the last change after this record, if the record follows `change`.
 fn change_after(header: &RecordHeader, offset: u64, change: u64) -> Option<u64> {
     let after = match header.kind {
         RecordKind::Change => change.saturating_add(1),
@@ -315,8 +316,8 @@ fn change_after(header: &RecordHeader, offset: u64, change: u64) -> Option<u64> 
     (header.horizon <= offset && header.change == after).then_some(after)
 }
 
-/// Refuses a change whose operations cannot be read. Its checksums hold, so it was written like
-/// this: a fault no cut could have made.
+/// Refuses a change whose operations cannot be parsed. Its checksums are valid, so it was written
+/// like this; a torn write cannot cause it.
 fn check_operations(body: &[u8], path: &Path, offset: u64, signature_bytes: usize) -> Result<()> {
     for operation in Operations::new(body, signature_bytes) {
         operation.map_err(|error| error.in_file(path, offset))?;
@@ -324,8 +325,7 @@ fn check_operations(body: &[u8], path: &Path, offset: u64, signature_bytes: usiz
     Ok(())
 }
 
-/// Header and body of the record at `offset`, if a whole one is there; `bytes` are what lies from
-/// there on.
+/// Header and body of the record at `offset`, if it is complete; `bytes` start there.
 fn record_in<'b>(
     bytes: &'b [u8],
     path: &Path,
@@ -355,8 +355,8 @@ fn decode_identity(bytes: &[u8]) -> std::result::Result<WalIdentity, crate::form
     })
 }
 
-/// Whether an unlisted log holds a valid record: a sign that the catalog went back, because a
-/// log gets records only once it is listed.
+/// Whether an unlisted log holds a valid record. Logs get records only after they are listed, so
+/// this shows that the catalog was replaced by an older one.
 pub(crate) fn holds_a_record(storage: &dyn Storage, path: &Path) -> Result<bool> {
     let fail = |error| Error::io("read", path, error);
     let file = storage.open(path, OpenMode::Read).map_err(fail)?;

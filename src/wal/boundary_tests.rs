@@ -1,4 +1,4 @@
-//! Where a log ends and what vouches for it: the limits that no crash script meets often enough.
+//! The end of a log and the horizons that cover it: boundary cases that crash scripts rarely reach.
 //! Most of these tests were written to kill a mutant (`docs/DURABILITY.md`).
 
 use super::tests::{
@@ -42,7 +42,7 @@ fn the_least_length_for_a_record_holds_it_beside_the_reserve() {
     for length in (13..27).map(|power| 1 << power) {
         let wal = log_of(&sim, length);
         let most = room(&wal, Reserve::Kept);
-        // What rounding costs; a record of that size would have fitted, too.
+        // The loss by rounding: a record of that size would have fitted, too.
         for record_bytes in most - 10..most + 10 {
             let least = Wal::length_for(record_bytes);
             assert!(least == length || least == 2 * length, "{record_bytes}: {least}");
@@ -61,7 +61,7 @@ fn every_block_of_a_new_log_is_written_once() {
     let mut wal = new_log(&sim);
     assert_eq!(written(&sim), wal.length() + headers);
     append(&mut wal, 6, RECORDS_BEGIN);
-    // A longer log takes over the old bytes at its beginning; the rest is like a new one.
+    // A longer log reuses the old bytes at its start; the rest is new.
     for (number, length) in [(4, 16 << 10), (5, 3 << 20), (6, 8 << 10), (7, 8 << 10)] {
         let identity = WalIdentity { length, ..identity(number) };
         let (before, old) = (written(&sim), path(number - 1));
@@ -100,7 +100,7 @@ fn a_log_without_room_for_records_replays_to_nothing() {
         |identity: &WalIdentity| LogReader::replay(&sim, &path(3), identity, SIGNATURE_BYTES);
     assert_eq!(read(&bare).expect("read").change_count(), 0);
     assert!(salvage(&sim, &path(3)).expect("read").changes(SIGNATURE_BYTES).next().is_none());
-    // Shorter than its headers' block, but believed by the catalog.
+    // Shorter than the block of its headers, but listed like this in the catalog.
     let short = WalIdentity { length: 96, ..identity(3) };
     sim.overwrite(&path(3), &short.encode());
     assert_eq!(read(&short).expect_err("too short").kind(), ErrorKind::Corrupt);
@@ -130,8 +130,7 @@ fn a_record_out_of_order_or_with_a_horizon_beyond_itself_ends_the_replay() {
     }
 }
 
-/// Puts a record's header at a place behind the damaged first record, and says what replay makes
-/// of it.
+/// Writes a record header after the damaged first record, and returns the result of the replay.
 fn vouched(kind: RecordKind, change: u64, horizon: u64, place: u64) -> Result<u64> {
     let sim = Sim::new();
     let mut wal = new_log(&sim);
@@ -182,7 +181,7 @@ fn a_log_that_cannot_be_read_is_not_taken_for_one_without_records() {
     }
     assert_eq!(sim.faults_fired(), 8);
     assert!(holds_a_record(&sim, &path(3)).expect("it can"));
-    // Another kind of file under a log's name is none.
+    // Another kind of file under the name of a log is not a log.
     let header = FileHeader { kind: FileKind::Segment, uuid: [7; 16], number: 3, params_id: 99 };
     damage(&sim, 0, &header.encode());
     assert!(!holds_a_record(&sim, &path(3)).expect("readable"));
@@ -195,7 +194,7 @@ fn salvage_takes_every_change_that_validates_and_nothing_else() {
     let mut wal = new_log(&sim);
     let first = append(&mut wal, 6, RECORDS_BEGIN);
     append(&mut wal, 7, RECORDS_BEGIN);
-    // Idle records are none of salvage's business, and a torn one no end for it.
+    // Salvage skips idle records, and does not stop at a torn one.
     let mut idle = RecordBuilder::new();
     wal.append(&mut idle, RecordKind::Idle, 7, RECORDS_BEGIN).expect("appended");
     damage(&sim, first, &[0xee; 8]);
@@ -210,7 +209,7 @@ fn salvage_takes_every_change_that_validates_and_nothing_else() {
 
 #[test]
 fn an_idle_record_of_another_change_ends_the_log() {
-    // The horizon names a record that is not there, then one that another follows.
+    // The horizon names a missing record, then one that is followed by another.
     for said in [5, 7] {
         let sim = Sim::new();
         let mut wal = new_log(&sim);

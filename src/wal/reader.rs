@@ -1,9 +1,9 @@
-//! The log as it is read: all of it after a crash, or by another process from where its last look
-//! ended, while a writer appends.
+//! Reading the log: all of it after a crash, or incrementally by another process while a writer
+//! appends.
 //!
-//! The writer may append while this reads; what is synced never changes, so up
-//! to the last horizon found there is nothing to miss. The file may also become another log at any
-//! time: it says which one it is in its header, which is read again after everything else.
+//! The writer may append concurrently. Synced records never change, so no record below the last
+//! horizon found can be missed. The file may also be reused for another log at any time: the
+//! identity in its header is read again after everything else.
 
 use super::{
     WalIdentity, change_after, check_operations, decode_identity, headers_behind, record_in,
@@ -21,42 +21,42 @@ use std::sync::Arc;
 /// Which records of a log count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Believe {
-    /// Those below the last horizon: somebody may be appending.
+    /// Those below the last horizon: a writer may be appending.
     Synced,
-    /// All up to the first that is not whole: nobody appends to this log any more.
+    /// All up to the first incomplete one: no writer appends to this log any more.
     Whole,
 }
 
-/// How closely a log is looked at.
+/// How thoroughly a log is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// All of it: what comes after the last record tells damage from the end.
+    /// All of it: the bytes after the last record tell damage from a normal end.
     Thorough,
-    /// Only for records, unless there is something that is none.
+    /// Only the records, unless something else follows them.
     Quick,
 }
 
-/// A log that this process does not append to, and how far it was read.
+/// A log that this process does not append to, with a read position.
 #[derive(Debug)]
 pub(crate) struct LogReader {
     file: Arc<dyn File>,
     path: PathBuf,
     identity: WalIdentity,
-    /// After the last record taken.
+    /// The offset after the last record taken.
     offset: u64,
     /// The last change taken.
     change: u64,
     horizon: u64,
 }
 
-/// Records that were not taken before, in order.
+/// New records since the last read, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
-    /// What lies behind what was taken before.
+    /// The bytes after the records taken before.
     pub(super) bytes: Vec<u8>,
     taken: Vec<Record>,
-    /// Bytes behind the last record that were begun and are no record: behind them may lie what an
-    /// older log left.
+    /// Bytes of incomplete records after the last record. They may be followed by remains of an
+    /// older log.
     pub(crate) bytes_cut: u64,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Records {
 struct Record {
     header: RecordHeader,
     body: Range<usize>,
-    /// The offset in the file after it.
+    /// The offset in the file after the record.
     end: u64,
 }
 
@@ -88,7 +88,7 @@ impl Records {
         wide(self.of_changes().count())
     }
 
-    /// How many documents the changes hold at most, if none has a key or payload to speak of.
+    /// Upper bound of the documents in the changes, assuming minimal keys and payloads.
     pub(crate) fn documents_max(&self, signature_bytes: usize) -> u32 {
         let bodies = self.of_changes().map(|record| record.body.len());
         let documents = bodies.sum::<usize>() / signature_bytes.max(1);
@@ -117,7 +117,7 @@ impl LogReader {
         Ok(reader)
     }
 
-    /// Reads all of a log that nobody appends to, and decides which of its records count.
+    /// Reads all of a log that has no writer, and decides which of its records count.
     pub(crate) fn replay(
         storage: &dyn Storage,
         path: &Path,
@@ -132,8 +132,9 @@ impl LogReader {
         &self.path
     }
 
-    /// The file is the log that was opened, in its whole length. If it is after something was read
-    /// then that was of this log: another one's headers come before its first record.
+    /// Checks that the file is still the log that was opened, in its full length. If so after a
+    /// read, the bytes read belong to this log, because another log writes its headers before its
+    /// first record.
     fn check_identity(&self) -> Result<()> {
         let fail = |error: io::Error| Error::io("read", &self.path, error);
         let length = self.file.bytes().map_err(fail)?;
@@ -156,8 +157,8 @@ impl LogReader {
         Ok(())
     }
 
-    /// Takes what was not taken before. After an error nothing was taken: the log is damaged, or
-    /// became another one meanwhile, which the catalog then tells.
+    /// Takes the new records. After an error none are taken: the log is damaged, or was replaced
+    /// meanwhile, which the catalog tells.
     pub(crate) fn read(
         &mut self,
         believe: Believe,
@@ -185,7 +186,8 @@ impl LogReader {
                 break bytes_cut;
             }
             planted!(DamageIsTornTail => if believe == Believe::Whole { break 0; });
-            // What was synced before it was looked for is there now, or it is damaged.
+            // A second read stopped at the same place: records synced before it must be there, or
+            // the log is damaged.
             if stopped_before.replace(stop) == Some(stop) {
                 let what =
                     format_args!("record is damaged though everything below {behind} was synced");
@@ -206,24 +208,24 @@ impl LogReader {
     }
 }
 
-/// Read at once: little where little is expected, more where more comes.
+/// Size of a read: starts small, and grows with the amount of data.
 const CHUNK_BYTES_MIN: u64 = if cfg!(test) { 512 } else { 4 << 10 };
 const CHUNK_BYTES_MAX: u64 = if cfg!(test) { 2 << 10 } else { 1 << 20 };
 
-/// The part of a log that was read: from the first record not taken before.
+/// The part of a log read so far, from the first new record.
 struct Window<'a> {
     reader: &'a LogReader,
     bytes: Vec<u8>,
 }
 
 impl Window<'_> {
-    /// Where an offset lies in the window.
+    /// The position of an offset in the window.
     fn at(&self, offset: u64) -> Result<usize> {
         let within = offset.saturating_sub(self.reader.offset);
         narrow(within, "offset").map_err(|error| error.in_file(&self.reader.path, 0))
     }
 
-    /// Reads on up to an offset at least, as far as the log goes.
+    /// Reads up to an offset at least, limited by the end of the log.
     fn reach(&mut self, end: u64) -> Result<()> {
         let have = wide(self.bytes.len());
         let begin = self.reader.offset.saturating_add(have);
@@ -240,14 +242,14 @@ impl Window<'_> {
         read.map_err(|error| Error::io("read", &self.reader.path, error))
     }
 
-    /// Forgets what was read at an offset and behind it.
+    /// Discards the bytes read from an offset on.
     fn forget_from(&mut self, offset: u64) -> Result<()> {
         let at = self.at(offset)?;
         self.bytes.truncate(at);
         Ok(())
     }
 
-    /// Takes records while they validate; returns where they end.
+    /// Takes records while they validate; returns the end of the last one.
     fn collect(
         &mut self,
         mut offset: u64,
@@ -268,7 +270,7 @@ impl Window<'_> {
         Ok(offset.min(self.reader.identity.length))
     }
 
-    /// Header and place of the body of the record at `offset`, if a whole one is there.
+    /// Header and position of the body of the record at `offset`, if it is complete.
     fn record_at(&mut self, offset: u64) -> Result<Option<(RecordHeader, Range<usize>)>> {
         let identity = &self.reader.identity;
         let body = offset.saturating_add(wide(RecordHeader::BYTES));
@@ -284,15 +286,14 @@ impl Window<'_> {
         Ok(record.map(|(header, body)| (header, begin..begin + body.len())))
     }
 
-    /// Whether a record was begun at an offset: every append leaves zeros for the next header.
+    /// Whether a record was started at an offset: every append leaves zeros for the next header.
     fn is_begun(&mut self, offset: u64) -> Result<bool> {
         self.reach(offset.saturating_add(wide(RecordHeader::BYTES)))?;
         let bytes = self.bytes.get(self.at(offset)?..).unwrap_or_default();
         Ok(bytes.iter().take(RecordHeader::BYTES).any(|byte| *byte != 0))
     }
 
-    /// The largest horizon of any header behind the last record, and how many bytes there belong
-    /// to a torn tail.
+    /// The largest horizon of any header after the last record, and the length of the torn tail.
     fn look_behind(&mut self, stop: u64, last: u64) -> Result<(u64, u64)> {
         self.reach(self.reader.identity.length)?;
         let bytes = self.bytes.get(self.at(stop)?..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What replay takes, what it cuts and what it refuses; and what a failed append leaves.
+//! Which records replay takes, cuts and refuses; and the state after a failed append.
 
 use super::*;
 use crate::ErrorKind;
@@ -7,7 +7,7 @@ use crate::storage::names::{Ending, Names};
 use crate::storage::sim::{Fault, Sim, What};
 
 impl Wal {
-    /// Goes on with a recovered log behind the last byte in it: a planted bug.
+    /// Appends to a recovered log after the last byte in it: a planted bug.
     pub(crate) fn resume(
         storage: &dyn Storage,
         path: &Path,
@@ -47,7 +47,7 @@ pub(super) fn path(number: u64) -> PathBuf {
 
 pub(super) fn new_log(sim: &Sim) -> Wal {
     storage::create_dirs(sim, storage::parent_of(&path(3))).expect("folder");
-    // One that an earlier test of a loop has left.
+    // Left by an earlier round of the loop.
     let _ = sim.remove(&path(3));
     Wal::create(sim, &path(3), None, &identity(3)).expect("created")
 }
