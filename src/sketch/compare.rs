@@ -1,18 +1,18 @@
-//! Two signatures held against each other: which rows are equal.
+//! Compares two signatures: which rows are equal.
 //!
-//! Knows lanes as bytes. The scalar code is the definition; on x86-64 the compare instructions
-//! of SSE2, which every such machine has, say the same.
+//! The scalar code is the definition. On x86-64, the compare instructions of SSE2, which is always
+//! available there, give the same results.
 #![cfg_attr(
     target_arch = "x86_64",
     expect(unsafe_code, reason = "vector instructions: see the argument at the call")
 )]
 
-/// Rows that one word of [`Agreement`] covers.
+/// Rows per word of [`Agreement`].
 const WORD: usize = 64;
 /// Words for the longest signature, of 1,024 rows.
 const WORDS: usize = 16;
 
-/// Which rows of two signatures are equal, and how many.
+/// The set of equal rows of two signatures, and their number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Agreement {
     words: [u64; WORDS],
@@ -21,7 +21,7 @@ pub(crate) struct Agreement {
 
 impl Agreement {
     /// Compares two signatures of equal length and at most 1,024 rows. `None` if fewer than
-    /// `equal_rows_min` rows are equal: it stops as soon as that is certain.
+    /// `equal_rows_min` rows are equal; stops as soon as that is certain.
     #[inline]
     pub(crate) fn of(a: &[u8], b: &[u8], lane_bits: u32, equal_rows_min: u32) -> Option<Self> {
         debug_assert!(a.len() == b.len(), "signatures of one index");
@@ -71,7 +71,7 @@ impl Agreement {
         (agreement.equal_rows >= equal_rows_min).then_some(agreement)
     }
 
-    /// How many rows are equal.
+    /// The number of equal rows.
     pub(crate) fn equal_rows(&self) -> u32 {
         self.equal_rows
     }
@@ -93,13 +93,14 @@ impl Agreement {
     }
 }
 
-/// The first band, of `rows` rows each, that two signatures share, if it is not after `last`.
+/// The first band (of `rows` rows) that two signatures share, if it is not after `last`.
 #[inline]
 pub(crate) fn first_shared_band(agreement: &Agreement, last: usize, rows: usize) -> Option<usize> {
     (0..=last).find(|band| agreement.all_equal(band * rows, rows))
 }
 
-/// The definition: how many lanes of two signatures are equal, as far as the shorter goes.
+/// The definition: the number of equal lanes of two signatures, up to the length of the shorter
+/// one.
 #[cfg(test)]
 pub(crate) fn equal_rows(a: &[u8], b: &[u8], lane_bits: u32) -> u32 {
     let lane_bytes = super::lane::bytes(lane_bits);
@@ -111,10 +112,10 @@ fn wide_of(rows: u32) -> usize {
     crate::format::bytes::index(rows)
 }
 
-/// Integers of 16 bits, little-endian, that are compared at once: a line of memory of them.
+/// 16-bit little-endian integers compared together: one cache line.
 pub(crate) type Window = [u8; 64];
 
-/// Bit i: integer i is `wanted`.
+/// Bit i: integer i equals `wanted`.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn equal_bits(integers: &Window, wanted: u16) -> u64 {
     let (integers, wanted) = (integers.as_chunks::<2>().0, wanted.to_le_bytes());
@@ -155,7 +156,7 @@ fn wide_word(a: &[u8; 2 * WORD], b: &[u8; 2 * WORD]) -> u64 {
     unsafe { sse2::wide_word(a, b) }
 }
 
-/// Bit i: lanes i of `LANE` bytes are equal. Compilers make vector instructions of the loop.
+/// Bit i: lanes i of `LANE` bytes are equal. Compilers vectorise the loop.
 #[inline]
 fn whole_word<const LANE: usize, const BYTES: usize>(a: &[u8; BYTES], b: &[u8; BYTES]) -> u64 {
     let (a, b) = (a.as_chunks::<LANE>().0, b.as_chunks::<LANE>().0);

@@ -1,7 +1,7 @@
-//! Text as it is compared: folded, or in lower case and Unicode form C; white space as single
-//! blanks.
+//! Normalises text for comparison: folded, or in lower case and Unicode form C; runs of white space
+//! become single blanks.
 //!
-//! Knows characters. Does not know what a unit is. Frozen: see `docs/SIGNATURES.md`.
+//! Frozen: see `docs/SIGNATURES.md`.
 
 use std::borrow::Cow;
 
@@ -10,8 +10,8 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 use super::fold::{CASE, FOLD, Table, slow};
 use crate::{FoldOptions, Normalise, Params};
 
-/// The versions of Unicode that texts are read by. Recorded beside an index and shown, never a
-/// reason to refuse one: they differ in characters assigned between them only.
+/// The Unicode versions used. They are recorded with an index and shown, but a different version is
+/// not refused: versions differ only in newly assigned characters.
 pub(crate) fn unicode_versions() -> String {
     let [lower, compose, words] = [
         unicode_case_mapping::UNICODE_VERSION,
@@ -22,14 +22,14 @@ pub(crate) fn unicode_versions() -> String {
     format!("lower case {lower}, folding {FOLDING}, form C {compose}, words {words}")
 }
 
-/// The version of the case folding that `fold.bin` was made with.
+/// The Unicode version of the case folding in `fold.bin`.
 const FOLDING: &str = "16.0.0";
 
 fn widen((major, minor, patch): (u8, u8, u8)) -> (u64, u64, u64) {
     (major.into(), minor.into(), patch.into())
 }
 
-/// What to do to a text, in this order: options of `fold`, letters, white space.
+/// The steps of a normalisation, in order: options of `fold`, letters, white space.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
     letters: Normalise,
@@ -41,7 +41,7 @@ impl Rules {
         Self { letters: params.normalise(), space: !params.keep_space() }
     }
 
-    /// Whether letters of ASCII are made lower case.
+    /// Whether ASCII letters become lower case.
     pub(crate) fn lower(self) -> bool {
         !matches!(self.letters, Normalise::None | Normalise::Nfc)
     }
@@ -51,12 +51,12 @@ impl Rules {
         matches!(self.letters, Normalise::Fold(_))
     }
 
-    /// Whether white space becomes single blanks.
+    /// Whether runs of white space become single blanks.
     pub(crate) fn space(self) -> bool {
         self.space
     }
 
-    /// The tables by which `letters` can be done in one pass, if there are any.
+    /// The tables for `letters` in one pass, if there are any.
     pub(crate) fn table(self) -> Option<&'static Table> {
         match self.letters {
             Normalise::Case => Some(&CASE),
@@ -65,7 +65,7 @@ impl Rules {
         }
     }
 
-    /// The options of `fold` that come before all else. Borrows where nothing changes.
+    /// Applies the options of `fold`, the first step. Borrows if nothing changes.
     #[inline(always)]
     pub(crate) fn options(self, text: &str) -> Cow<'_, str> {
         match self.letters {
@@ -76,7 +76,7 @@ impl Rules {
         }
     }
 
-    /// What is done to letters, one step after the other. Borrows where nothing changes.
+    /// Normalises letters, step by step. Borrows if nothing changes.
     pub(crate) fn letters(self, text: &str) -> Cow<'_, str> {
         let compose = match self.letters {
             Normalise::Fold(options) if !text.is_ascii() => {
@@ -92,7 +92,7 @@ impl Rules {
         Cow::Owned(text.nfc().collect())
     }
 
-    /// White-space runs to one blank, none at the ends.
+    /// Replaces runs of white space by one blank, and removes them at the ends.
     pub(crate) fn blanks(self, text: &str) -> Cow<'_, str> {
         if !self.space {
             return Cow::Borrowed(text);
@@ -122,7 +122,7 @@ pub(crate) fn tokens(text: &str) -> impl Iterator<Item = &str> {
     text.split(is_white_space).filter(|token| !token.is_empty())
 }
 
-/// Unicode's property White_Space, which has not changed since 2013 and is written out so that
+/// Unicode's property White_Space. It has not changed since 2013, and is written out here so that
 /// it never will.
 pub(crate) fn is_white_space(c: char) -> bool {
     matches!(
@@ -141,8 +141,8 @@ pub(crate) fn is_white_space(c: char) -> bool {
     )
 }
 
-/// Each character's full lower-case mapping of its own: a capital sigma becomes the medial one
-/// wherever it stands, and no language has rules of its own.
+/// Applies the full lower-case mapping of each character, without context: a capital sigma always
+/// becomes the medial one, and there are no rules for languages.
 fn lower(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Owned(text.to_ascii_lowercase());
@@ -153,7 +153,7 @@ fn lower(text: &str) -> Cow<'_, str> {
             out.push(c.to_ascii_lowercase());
             continue;
         }
-        // Zeros mean that the character is its own mapping, or that there is no second one.
+        // Zeros mean that the character maps to itself, or that there is no second character.
         let mapped = unicode_case_mapping::to_lowercase(c);
         let mut mapped = mapped.iter().filter(|&&c| c != 0).filter_map(|&c| char::from_u32(c));
         out.push(mapped.next().unwrap_or(c));
@@ -162,11 +162,11 @@ fn lower(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// `Rules::blanks` of ASCII. Most texts need no change, which whole vectors of bytes can tell.
+/// `Rules::blanks` for ASCII. Most texts need no change, which a vectorised check detects.
 fn ascii_blanks(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let ends = [bytes.first(), bytes.last()];
-    // Bits are gathered over all bytes: looking for the first would not be done by vectors.
+    // Combines all bytes instead of searching for the first, so that the loop is vectorised.
     let control = bytes.iter().fold(0, |any, b| any | u8::from(matches!(b, b'\t'..=b'\r')));
     let pairs = bytes.iter().zip(bytes.iter().skip(1));
     let double = pairs.fold(0, |any, (a, b)| any | u8::from((a ^ b' ') | (b ^ b' ') == 0));

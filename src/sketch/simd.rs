@@ -1,8 +1,7 @@
-//! The instructions that this processor has beyond what every one has: which they are, and every
-//! kernel that uses them, called from one place. On a processor without, the plain code runs.
+//! Optional instruction sets: detects them, and dispatches to the kernels that use them. On a
+//! processor without them, the scalar code runs.
 //!
-//! Knows numbers and bytes. With its modules and `compare.rs`, the only unsafe code that makes
-//! signatures.
+//! With its modules and `compare.rs`, this is the only unsafe code that makes signatures.
 #![cfg_attr(
     target_arch = "x86_64",
     expect(unsafe_code, reason = "functions of a processor's features: see the arguments")
@@ -39,19 +38,19 @@ pub(crate) use super::{
 #[cfg(target_arch = "x86_64")]
 pub(crate) use sse2::{blanks, eights, masks};
 
-/// What this processor has beyond what every one has: made by `detect` only.
+/// The optional instruction sets of this processor. Only `detect` makes it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Processor {
-    /// AVX2 and what x86-64-v3 adds with it.
+    /// AVX2 and the other features of x86-64-v3.
     #[cfg(target_arch = "x86_64")]
     Avx2(Proof),
-    /// AVX-512 as x86-64-v4 defines it, and VBMI and VBMI2, besides. A processor that has only the
-    /// first (before Ice Lake) takes the way of AVX2, so that there is no third.
+    /// AVX-512 as in x86-64-v4, plus VBMI and VBMI2. Processors with only the former (before Ice
+    /// Lake) use AVX2, which saves a third variant.
     #[cfg(target_arch = "x86_64")]
     Avx512(Proof),
 }
 
-/// That it was detected.
+/// Proof that it was detected.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Proof(());
@@ -92,7 +91,7 @@ impl Processor {
         v3.then_some(if v4 { Self::Avx512(Proof(())) } else { Self::Avx2(Proof(())) })
     }
 
-    /// All that this processor has, one for each kind.
+    /// All variants that this processor supports.
     #[cfg(test)]
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let best = Self::detect();
@@ -105,7 +104,7 @@ impl Processor {
         avx2.into_iter().chain(best)
     }
 
-    /// `Inner::text`, compiled for this processor: the same code, fewer instructions.
+    /// `Inner::text`, compiled for this processor: the same code in fewer instructions.
     pub(crate) fn text(
         self,
         inner: &Inner,
@@ -134,8 +133,8 @@ impl Processor {
         )
     }
 
-    /// `split::edges`. `edges` must be longer by 64 than `piece`, `text` no shorter and a multiple
-    /// of 64, and `marks` hold a number for each 64 bytes.
+    /// `split::edges`. `edges` must be 64 longer than `piece`; `text` must be a multiple of 64 and
+    /// at least as long as `piece`; `marks` has a number per 64 bytes.
     #[inline(always)]
     pub(crate) fn edges(
         self,
@@ -161,8 +160,8 @@ impl Processor {
         (count, bars)
     }
 
-    /// ASCII and plain letters from `from` on, folded as `fold::Pass` does. It ends before what
-    /// needs more, after `limit` bytes or a little more, or where little of the text is left.
+    /// Folds ASCII and plain letters from `from` on, as `fold::Pass` does. It stops before any
+    /// other character, after about `limit` bytes, or near the end of the text.
     #[inline(always)]
     pub(crate) fn letters(
         self,
@@ -179,10 +178,10 @@ impl Processor {
         )
     }
 
-    /// The hashes of all units as if they were short, into `out`, which must be as long; the places
-    /// of those that are not into `long`, which must be longer by eight, in any order; returns how
-    /// many they are. `lens` is a buffer, as long as the units are many. `text` goes on for 128
-    /// bytes behind a power of two, before which all units begin.
+    /// Writes the hashes of all units, computed as if short, to `out`, which must have the length
+    /// of `units`; writes the positions of long units, in any order, to `long`, which must be eight
+    /// longer; returns their number. `lens` is a buffer of the length of `units`. All units start
+    /// before a power of two, and `text` continues for 128 bytes after it.
     #[inline(always)]
     pub(crate) fn short(
         self,
@@ -224,13 +223,13 @@ impl Processor {
         }
     }
 
-    /// Least hashes to values; which slots no hash fell into, bit by bit.
+    /// Converts minimum hashes to values; returns a bit per slot: set if the slot got no hash.
     #[inline(always)]
     pub(crate) fn settle(self, slots: &mut [u64; 128]) -> [u64; 2] {
         kernel!(self, avx2::settle(slots), avx512::settle(slots))
     }
 
-    /// From how many hashes on rounds one by one, of all hashes, are faster than `few::values`.
+    /// Number of hashes from which single rounds over all hashes are faster than `few::values`.
     #[inline(always)]
     pub(crate) fn many(self) -> usize {
         match self {
@@ -241,8 +240,9 @@ impl Processor {
         }
     }
 
-    /// For each hash, which of eight rounds put it into one of the `open` rows of 128, bit by bit,
-    /// and perhaps other rounds. False if this processor has no way of its own.
+    /// For each hash, a bit for each of eight rounds: set if the round puts the hash into one of
+    /// the `open` rows of 128; other bits may be set, too. False if this processor has no kernel
+    /// for it.
     #[inline(always)]
     pub(crate) fn open_rounds(
         self,
@@ -263,8 +263,8 @@ impl Processor {
         }
     }
 
-    /// Writes the hashes, as they were given, that this round puts into rows of `open`, of 128,
-    /// and perhaps others; returns how many. `picked` must be longer by eight than all of them.
+    /// Writes the unmixed hashes that this round puts into `open` rows of 128, and perhaps others;
+    /// returns their number. `picked` must be eight longer than all hashes.
     #[inline(always)]
     pub(crate) fn pick_of_128(
         self,

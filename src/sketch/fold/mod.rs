@@ -1,8 +1,8 @@
-//! Text to normalised text in one pass: ASCII eight bytes and more at a time, other characters by
-//! tables, and word by word the slow way where the tables do not tell.
+//! Normalises a text in one pass: ASCII eight bytes or more at a time, other characters by tables.
+//! Words that the tables do not cover are normalised the slow way.
 //!
-//! Knows characters and how they join to words. The definition is `docs/SIGNATURES.md`, in code
-//! `slow` here and the pinned crates in the tests.
+//! The definition is `docs/SIGNATURES.md`; its reference implementation is `slow` here, and the
+//! pinned crates in the tests.
 
 use unicode_normalization::char::compose;
 
@@ -15,17 +15,18 @@ pub(crate) use pass::{Pass, Stop};
 pub(crate) use table::{CASE, FOLD, Table};
 use table::{MOVED, Record, class};
 
-/// Marks a word boundary: it is in no word, and no rule of UAX #29 joins it to anything.
+/// Marks a word boundary: a byte that is not part of a word, and that no rule of UAX #29 joins to
+/// anything.
 const BOUNDARY: u8 = b'!';
 
-/// Whether an ASCII byte may join what is on both its sides into one word, or is `_`.
+/// Whether an ASCII byte may join its two neighbours into one word, or is `_`.
 #[inline(always)]
 fn is_joint(byte: u8) -> bool {
     matches!(byte, b'.' | b'\'' | b':' | b',' | b';' | b'_')
 }
 
-/// What the table says of the composite of two characters, if there is one; an error if that would
-/// not stay as it is.
+/// The table's record of the composite of two characters, if there is one; an error if the
+/// composite would change again.
 fn composite(table: &Table, first: char, second: char) -> Result<Option<(char, Record)>, ()> {
     let Some(whole) = compose(first, second) else { return Ok(None) };
     let record = table.get(whole.into());
@@ -38,7 +39,7 @@ fn last_char(bytes: &[u8]) -> Option<char> {
     std::str::from_utf8(bytes.get(start..)?).ok()?.chars().next()
 }
 
-/// UTF-8 of the character with this number, and how many bytes it has.
+/// The UTF-8 bytes of the character with this number, and their count.
 #[inline(always)]
 fn encode(number: u32) -> ([u8; 4], usize) {
     let low = |shift: u32| 0x80 | (number >> shift & 0x3f);
@@ -54,8 +55,7 @@ fn encode(number: u32) -> ([u8; 4], usize) {
     (bytes.to_le_bytes(), len)
 }
 
-/// The number of the character that these bytes begin with, and how many it has. They are UTF-8,
-/// and the first is not ASCII.
+/// The first character of these bytes, and its length. They are UTF-8, and the first is not ASCII.
 #[inline(always)]
 fn decode(bytes: [u8; 4]) -> (u32, usize) {
     let [a, b, c, d] = bytes.map(u32::from);
@@ -68,7 +68,7 @@ fn decode(bytes: [u8; 4]) -> (u32, usize) {
     }
 }
 
-/// The four bytes at a place of a text, or fewer and zeros at its end.
+/// The four bytes at a place of a text, padded with zeros at its end.
 #[inline(always)]
 fn four(text: &[u8], at: usize) -> [u8; 4] {
     match text.get(at..).and_then(<[u8]>::first_chunk) {

@@ -1,7 +1,7 @@
-//! The pass itself: what it has read and written, and where it may be cut.
+//! The pass itself: its read and write positions, and the places where it may be cut.
 //!
-//! For words, the text it writes is not the normalised one, but one with the same words of which
-//! `split` sees all boundaries when it takes every byte beyond ASCII for a letter.
+//! For words, the output is not the normalised text, but one with the same words, in which `split`
+//! finds all boundaries if it takes every non-ASCII byte for a letter.
 
 use self::ascii::few_ascii;
 use super::scripts::{Stretch, VIRAMA, VIRAMA_CLASS};
@@ -12,23 +12,23 @@ mod ascii;
 mod cut;
 mod marks;
 
-/// The first byte of Hebrew letters, and of no other letters.
+/// The first byte of Hebrew letters, and only of those.
 const HEBREW: u8 = 0xd7;
 
-/// Bytes that a step may write behind what is written.
+/// Bytes that a step may write after the end of the output.
 const ROOM: usize = 80;
 
 /// Why the pass stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
     End,
-    /// What is written fills the buffer.
+    /// The buffer is full.
     Full,
     /// The character at `at` needs the slow way.
     Slow,
 }
 
-/// What was written last.
+/// The kind of the last character written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Last {
     /// ASCII, or nothing.
@@ -40,15 +40,15 @@ enum Last {
     Katakana,
 }
 
-/// A text on its way. With `WORDS`, to be cut into words.
+/// A text during the pass. With `WORDS`, it will be cut into words.
 #[derive(Debug)]
 pub(crate) struct Pass<'a, const WORDS: bool> {
     table: &'static Table,
     text: &'a str,
-    /// Up to where the text is read, and how much is written.
+    /// The read position in the text, and the number of bytes written.
     at: usize,
     len: usize,
-    /// Before these places nothing is taken back: of the text, and of what is written.
+    /// The pass never goes back before these positions in the text and in the output.
     base: (usize, usize),
     last: Last,
     /// The canonical combining class of the last character.
@@ -60,12 +60,12 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         Self { table, text, at: 0, len: 0, base: (0, 0), last: Last::Ascii, combining: 0 }
     }
 
-    /// How much is written.
+    /// The number of bytes written.
     pub(crate) fn written(&self) -> usize {
         self.len
     }
 
-    /// Goes on until the text ends, `out` is full or the slow way is needed.
+    /// Continues until the text ends, `out` is full or the slow way is needed.
     #[inline(always)]
     pub(crate) fn run(&mut self, processor: Option<Processor>, out: &mut [u8]) -> Stop {
         let text = self.text.as_bytes();
@@ -106,7 +106,7 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         Stop::End
     }
 
-    /// Whether a stretch for `Processor::letters` begins here.
+    /// Whether a run for `Processor::letters` starts here.
     #[inline(always)]
     fn begins_plainly(&self, text: &[u8], first: u8) -> bool {
         let [_, second, third, _] = four(text, self.at);
@@ -119,7 +119,7 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         }
     }
 
-    /// ASCII and plain letters, as many as the processor folds at once; false for none.
+    /// Folds a run of ASCII and plain letters by `Processor::letters`; false if there is none.
     #[inline(always)]
     fn stretch(&mut self, processor: Processor, text: &[u8], out: &mut [u8], limit: usize) -> bool {
         let open = self.last == Last::Letter && self.combining <= VIRAMA_CLASS;
@@ -143,7 +143,7 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         true
     }
 
-    /// A letter of two bytes between two of ASCII, as in most languages with Latin letters.
+    /// A two-byte letter between two ASCII letters, as in most languages with Latin letters.
     #[inline(always)]
     fn single_letter(&mut self, text: &[u8], first: u8, out: &mut [u8]) -> bool {
         if let Some([_, second, 0..0x80]) = text.get(self.at..).and_then(<[u8]>::first_chunk::<3>)
@@ -162,8 +162,8 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         false
     }
 
-    /// A run of letters, what extends them, and single blanks or little ASCII between; at least the
-    /// first letter.
+    /// A run of letters and their extending characters, with single blanks or short ASCII between;
+    /// at least the first letter.
     #[inline(always)]
     fn letters(&mut self, text: &[u8], out: &mut [u8], limit: usize) {
         let (mut at, mut len) = (self.at, self.len);
@@ -230,8 +230,8 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         (self.at, self.len, self.combining) = (at, len, combining);
     }
 
-    /// Letters of two bytes and single blanks between words of them: up to where they are read and
-    /// written, and what is written last.
+    /// Words of two-byte letters, separated by single blanks: returns the read and write positions,
+    /// and the kind of the last character.
     #[inline(always)]
     fn words_of_two(
         &self,
@@ -266,7 +266,7 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         (at, len, last)
     }
 
-    /// A character that is no plain letter; false for the slow way.
+    /// A character other than a plain letter; false for the slow way.
     #[inline(always)]
     fn other(&mut self, number: u32, bytes: usize, record: Record, out: &mut [u8]) -> bool {
         let number = number.wrapping_add(record.value());
@@ -293,7 +293,7 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         }
         match class {
             class::EXTEND | class::EXTEND_ALPHABETIC => return self.extend(number, record, out),
-            // A mark to one crate's version of Unicode, not to the other's.
+            // A mark only in the Unicode version of one of the crates.
             _ if record.combining() != 0 => return false,
             class::ALONE => {
                 self.boundary(out);
@@ -317,8 +317,8 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         true
     }
 
-    /// What becomes two characters. What is written of the first if the second needs the slow way
-    /// is taken back then, with the word.
+    /// A character that becomes two. If the second needs the slow way, the first is taken back with
+    /// its word.
     #[inline(never)]
     fn both(&mut self, pair: [u32; 2], bytes: usize, out: &mut [u8]) -> bool {
         pair.into_iter().all(|number| {
@@ -330,13 +330,13 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         })
     }
 
-    /// What becomes ASCII, or nothing.
+    /// A character that becomes ASCII, or nothing.
     #[inline(always)]
     fn string(&mut self, ascii: [u8; 4], count: usize, out: &mut [u8]) -> bool {
         if count == 0 {
             return true;
         }
-        // What follows a joint is not known here.
+        // The character after a joint is not known here.
         let next = Some(0x80);
         if WORDS && self.last >= Last::Number && !self.before_ascii(ascii[0], next, out) {
             return false;
@@ -395,7 +395,7 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         true
     }
 
-    /// The last byte written; a blank if there is none.
+    /// The last byte written, or a blank if there is none.
     #[inline(always)]
     fn previous(&self, out: &[u8]) -> u8 {
         out.get(self.len.wrapping_sub(1)).copied().unwrap_or(b' ')
@@ -418,7 +418,7 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         }
     }
 
-    /// Up to where the text is read.
+    /// The read position in the text.
     pub(crate) fn read(&self) -> usize {
         self.at
     }

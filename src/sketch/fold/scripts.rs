@@ -1,32 +1,32 @@
-//! What the tables say of letters, by pairs of leading bytes: for processors that look up 128
-//! characters at once.
+//! The tables of letters by pairs of leading bytes, for processors that can look up 128 characters
+//! at once.
 //!
-//! Knows what a plain letter is: `Table::letter` and `Record`.
+//! Plain letters are defined by `Table::letter` and `Record`.
 
-/// Characters of one pair of leading bytes.
+/// Number of characters per pair of leading bytes.
 const PAIR: usize = 128;
 
 /// The letters of one normalisation.
 #[derive(Debug)]
 pub(crate) struct Scripts {
-    /// For each pair of leading bytes from C0 on, the second byte of what each character becomes,
-    /// then the first byte; 0 where `Table::letter` has 0.
+    /// For each pair of leading bytes from C0 on: the second bytes of the folded characters, then
+    /// the first bytes; 0 where `Table::letter` has 0.
     pub(crate) of_two: [[u8; 2 * PAIR]; 16],
-    /// The characters from U+0800 to U+0FFF that stay as they are, by kind; 0 for the others.
+    /// The kinds of the characters from U+0800 to U+0FFF that do not change; 0 for the others.
     pub(crate) of_three: [[u8; PAIR]; 16],
 }
 
 /// A letter that composes with nothing before it.
 pub(crate) const LETTER: u8 = 1;
-/// Extends what is before it, composes with nothing, and has combining class 0.
+/// Extends the preceding character, composes with nothing, and has combining class 0.
 pub(crate) const EXTEND: u8 = 2;
-/// The same of class `VIRAMA_CLASS`.
+/// The same with class `VIRAMA_CLASS`.
 pub(crate) const VIRAMA: u8 = 4;
 /// The combining class of viramas.
 pub(crate) const VIRAMA_CLASS: u8 = 9;
 
 impl Scripts {
-    /// From what the tables of `Table` say: `letters`, and the kinds of U+0800 to U+0FFF.
+    /// Built from `letters` of `Table`, and the kinds of U+0800 to U+0FFF.
     pub(super) const fn new(letters: &[u16; 2048], kinds: &[[u8; PAIR]; 16]) -> Self {
         let mut of_two = [[0; 2 * PAIR]; 16];
         let mut number = 0;
@@ -39,7 +39,7 @@ impl Scripts {
         Self { of_two, of_three: *kinds }
     }
 
-    /// The kind of the character of these bytes, the first of which is E0.
+    /// The kind of the character with these bytes, the first of which is E0.
     #[inline(always)]
     pub(crate) fn kind(&self, second: u8, third: u8) -> u8 {
         let window = &self.of_three[usize::from(second >> 1 & 0xf)];
@@ -47,11 +47,11 @@ impl Scripts {
     }
 }
 
-/// A stretch of a text that was folded: up to where it is read and written.
+/// A folded run of a text, with its read and write positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stretch {
     pub(crate) at: usize,
     pub(crate) len: usize,
-    /// Whether what extends the character before it may follow.
+    /// Whether an extending character may follow.
     pub(crate) open: bool,
 }

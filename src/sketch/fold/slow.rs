@@ -1,6 +1,6 @@
-//! Normalisation `fold` as its definition says, one step after the other, and its options.
+//! Normalisation `fold` and its options, step by step as defined.
 //!
-//! Knows `docs/SIGNATURES.md`, section 1.
+//! The definition is section 1 of `docs/SIGNATURES.md`.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ pub(crate) fn fold(text: &str, diacritics: bool) -> String {
     folded.nfc().collect()
 }
 
-/// What a character becomes: as the table says, or what its compatibility decomposition does.
+/// Folds a character: by the table, or by its compatibility decomposition.
 fn fold_char(c: char, out: &mut String) {
     if ('\u{e0000}'..='\u{e0fff}').contains(&c) {
         // Default ignorable.
@@ -45,7 +45,7 @@ fn fold_char(c: char, out: &mut String) {
     }
 }
 
-/// The marks that the option `diacritics` leaves out.
+/// The marks removed by the option `diacritics`.
 fn is_diacritic(c: char) -> bool {
     matches!(
         c,
@@ -73,8 +73,8 @@ fn is_diacritic(c: char) -> bool {
     )
 }
 
-/// The option `dehyphenate`: between two letters, a hyphen, blanks, a line end and blanks are left
-/// out.
+/// The option `dehyphenate`: between two letters, removes a hyphen followed by blanks, a line end
+/// and blanks.
 pub(crate) fn dehyphenate(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut done = 0;
@@ -116,8 +116,8 @@ fn is_letter(c: char) -> bool {
     !folded.is_empty() && folded.chars().all(is_letter)
 }
 
-/// The option `turkish`: capital I without a dot becomes the small one without, and the one with a
-/// dot the small one with.
+/// The option `turkish`: dotless capital I becomes dotless small i, and dotted capital I becomes
+/// dotted small i.
 pub(crate) fn turkish(text: &str) -> Cow<'_, str> {
     if !text.contains(['I', '\u{130}']) {
         return Cow::Borrowed(text);

@@ -1,9 +1,9 @@
-//! What a normalisation makes of each character, from the checked-in tables.
+//! The mapping of each character by a normalisation, from the checked-in tables.
 //!
-//! Knows the layout of `fold.bin` and `case.bin`: 1,024 records of eight bytes; for each block of
-//! 64 characters, up to U+323FF, its number; the blocks, a record's number for each character.
-//! Numbers have two bytes, little-endian.
-//! `tools/tables` writes them, and `sketch::tests::fold` holds them against their definition.
+//! Layout of `fold.bin` and `case.bin`: 1,024 records of eight bytes; the block number for each 64
+//! characters, up to U+323FF; the blocks, with the record number of each character. Numbers have
+//! two bytes, little-endian. `tools/tables` writes the files, and `sketch::tests::fold` compares
+//! them with their definition.
 
 use super::scripts::{self, Scripts};
 
@@ -18,13 +18,14 @@ pub(crate) struct Table {
     records: &'static [[u8; 8]; RECORDS],
     numbers: &'static [[u8; 2]; CHARS / BLOCK],
     blocks: &'static [[u8; 2]],
-    /// For each character of two bytes, the bytes of the one that it becomes if that is a letter
-    /// that composes with nothing before it, or else 0.
+    /// For each two-byte character, the bytes of its folded character if that is a letter that does
+    /// not compose with a preceding character; otherwise 0.
     letters: &'static [u16; 2048],
-    /// A bit for each first byte from E0 on and each second byte: all characters of three bytes
-    /// that begin with them are letters that do not change and compose with nothing before them.
+    /// A bit for each first byte from E0 on and each second byte: set if all three-byte characters
+    /// with this start are letters that do not change and do not compose with a preceding
+    /// character.
     stay: &'static [u64; 16],
-    /// The same and more, in the order of some processors.
+    /// The same and more, in the layout for vector look-ups.
     pub(crate) scripts: &'static Scripts,
 }
 
@@ -41,11 +42,11 @@ static CASE_STAY: [u64; 16] = all_that_stay(include_bytes!("case.bin"));
 static CASE_LETTERS: [u16; 2048] = all_letters(include_bytes!("case.bin"));
 static CASE_SCRIPTS: Scripts = scripts(include_bytes!("case.bin"));
 
-/// What the characters of a record become, and how these behave.
+/// The mapping of the characters of a record, and properties of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Record(u64);
 
-/// Word classes, as the records number them: `definition::Class` of the tests.
+/// Word classes as numbered in the records: `definition::Class` of the tests.
 pub(crate) mod class {
     pub(crate) const LETTER: u8 = 0;
     pub(crate) const HEBREW: u8 = 1;
@@ -53,7 +54,7 @@ pub(crate) mod class {
     pub(crate) const KATAKANA: u8 = 3;
     /// A word by itself.
     pub(crate) const ALONE: u8 = 4;
-    /// Extends what is before it, and makes it a word.
+    /// Extends the preceding character, and makes it a word.
     pub(crate) const EXTEND_ALPHABETIC: u8 = 5;
     pub(crate) const EXTEND: u8 = 6;
     /// Joins two letters.
@@ -63,18 +64,18 @@ pub(crate) mod class {
     /// Joins two letters or two numbers.
     pub(crate) const MID_BOTH: u8 = 9;
     pub(crate) const WHITE: u8 = 10;
-    /// In no word.
+    /// Not part of a word.
     pub(crate) const BREAK: u8 = 11;
 }
 
 /// `Record::bytes` of a character that becomes two.
 const PAIR: u8 = 253;
-/// The same of one that is moved.
+/// The same for a character that is moved.
 pub(crate) const MOVED: u8 = 254;
-/// The bits of a record that are those of `MOVED` for a letter: all but the value, what tells
-/// Hebrew from other letters, and flags but the first.
+/// The bits of a record that equal those of `MOVED` for a letter: all except the value, the bit
+/// that tells Hebrew from other letters, and all flags except the first.
 const LETTER_BITS: u64 = 0x01_ff_fe_ff << 32;
-/// Flags: it may compose with what is before it; it has a canonical decomposition.
+/// Flags: it may compose with a preceding character; it has a canonical decomposition.
 const MAYBE: u8 = 1;
 const DECOMPOSES: u8 = 2;
 
@@ -95,19 +96,20 @@ impl Table {
         }
     }
 
-    /// What `letters` says of the character of these two bytes.
+    /// The entry of `letters` for these two bytes.
     #[inline(always)]
     pub(crate) fn letter(&self, first: u8, second: u8) -> u16 {
         self.letters[usize::from(first & 0x1f) << 6 | usize::from(second & 0x3f)]
     }
 
-    /// Whether all characters of three bytes that begin with these are letters that stay.
+    /// Whether all three-byte characters that start with these bytes are letters that do not
+    /// change.
     #[inline(always)]
     pub(crate) fn stays(&self, first: u8, second: u8) -> bool {
         first < 0xf0 && self.stay[usize::from(first & 0xf)] >> (second & 0x3f) & 1 == 1
     }
 
-    /// What the letters of two bytes become that these bytes begin with, and how many they are.
+    /// Folds the two-byte letters at the start of these bytes; also returns their number.
     #[inline(always)]
     pub(crate) fn eight_letters(&self, bytes: &[u8; 16]) -> ([u8; 16], usize) {
         const LEAD: u128 = 0x00e0_00e0_00e0_00e0_00e0_00e0_00e0_00e0;
@@ -123,20 +125,20 @@ impl Table {
         (letters, (others.trailing_zeros() / 16).min(none.trailing_zeros()) as usize)
     }
 
-    /// What becomes of the character with this number.
+    /// The record of the character with this number.
     #[inline(always)]
     pub(crate) fn get(&self, number: u32) -> Record {
         let number = number as usize;
         let block = self.numbers.get(number / BLOCK).map(|block| u16::from_le_bytes(*block));
         let place = block.map(|block| usize::from(block) * BLOCK + number % BLOCK);
         let record = place.and_then(|place| self.blocks.get(place)).copied().unwrap_or([0; 2]);
-        // No number is greater: the mask only says so.
+        // No number is larger; the mask only tells the compiler.
         let record = usize::from(u16::from_le_bytes(record)) & (RECORDS - 1);
         Record(u64::from_le_bytes(self.records[record]))
     }
 }
 
-/// The bits of a character's record, when the program is compiled.
+/// The bits of a character's record, at compile time.
 const fn record_of(bytes: &[u8], number: usize) -> u64 {
     let (records, rest) = bytes.split_at(RECORDS * 8);
     let (numbers, blocks) = rest.split_at(CHARS / BLOCK * 2);
@@ -146,7 +148,7 @@ const fn record_of(bytes: &[u8], number: usize) -> u64 {
     u64::from_le_bytes(records.as_chunks().0[record])
 }
 
-/// What `Table::letters` is.
+/// Computes `Table::letters`.
 const fn all_letters(bytes: &[u8]) -> [u16; 2048] {
     let mut letters = [0; 2048];
     let mut number = 0x80;
@@ -166,7 +168,7 @@ const fn all_letters(bytes: &[u8]) -> [u16; 2048] {
     letters
 }
 
-/// What `Table::stay` is: Hangul syllables, and whatever shares their block of the tables.
+/// Computes `Table::stay`: Hangul syllables, and characters that share their block of the tables.
 const fn all_that_stay(bytes: &[u8]) -> [u64; 16] {
     const HANGUL: usize = 0xac00;
     let mut number = HANGUL;
@@ -190,7 +192,7 @@ const fn all_that_stay(bytes: &[u8]) -> [u64; 16] {
     stay
 }
 
-/// What `Table::scripts` is.
+/// Computes `Table::scripts`.
 const fn scripts(bytes: &[u8]) -> Scripts {
     let mut kinds = [[0; 128]; 16];
     let mut number = 0x800;
@@ -217,8 +219,8 @@ impl Record {
         self.0.to_le_bytes()[nth]
     }
 
-    /// How many bytes of ASCII it becomes, at most four and perhaps none; or `PAIR` or `MOVED`; or
-    /// 255, of characters that the tables do not know.
+    /// The number of ASCII bytes that it becomes, from 0 to 4; or `PAIR` or `MOVED`; or 255 for
+    /// characters not in the tables.
     #[inline(always)]
     pub(crate) fn bytes(self) -> u8 {
         self.byte(4)
@@ -243,21 +245,21 @@ impl Record {
         (self.bytes() == PAIR).then_some(pair)
     }
 
-    /// Whether it extends what is before it, stays as it is and composes with nothing.
+    /// Whether it extends the preceding character, does not change and composes with nothing.
     #[inline(always)]
     pub(crate) fn extends_plainly(self) -> bool {
         let extends = matches!(self.class(), class::EXTEND | class::EXTEND_ALPHABETIC);
         extends && self.is_moved() && self.value() == 0 && !self.may_compose()
     }
 
-    /// The bytes of ASCII; `None` unless it becomes these.
+    /// The ASCII text that it becomes; `None` if it becomes something else.
     pub(crate) fn text(self) -> Option<String> {
         let bytes = self.ascii();
         let text = bytes.get(..usize::from(self.bytes()))?;
         Some(text.iter().copied().map(char::from).collect())
     }
 
-    /// What is added to the character's number if it is moved.
+    /// The offset added to the character's number if it is moved.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
     pub(crate) fn value(self) -> u32 {
@@ -286,13 +288,13 @@ impl Record {
         self.byte(7) & DECOMPOSES != 0
     }
 
-    /// Whether it becomes a letter that composes with nothing before it.
+    /// Whether it becomes a letter that does not compose with a preceding character.
     #[inline(always)]
     pub(crate) fn is_letter(self) -> bool {
         self.0 & LETTER_BITS == u64::from(MOVED) << 32
     }
 
-    /// Whether a word boundary and one of normalisation lie before it when a blank does.
+    /// Whether, after a blank, both a word boundary and a normalisation boundary precede it.
     pub(crate) fn begins(self) -> bool {
         match self.bytes() {
             MOVED => {
