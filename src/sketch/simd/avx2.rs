@@ -1,6 +1,6 @@
-//! What AVX2 does in its own way, and what its kernels have in common.
+//! AVX2 kernels, and their common helpers.
 //!
-//! Knows numbers. Each function is defined by plain code elsewhere, and tested against it.
+//! Each function is defined by scalar code elsewhere, and tested against it.
 
 use std::arch::x86_64::{
     __m256i, _mm256_add_epi64, _mm256_and_si256, _mm256_castps_si256, _mm256_castsi256_pd,
@@ -21,15 +21,15 @@ pub(super) use rows::{pick_of_128, settle};
 pub(super) use sums::{finalise, windows_of_3};
 pub(super) use units::short;
 
-/// The low 64 bits of the products, from those of 32; `swapped` is `b` with the halves of each
-/// number in each other's place.
+/// The low 64 bits of the products, computed from 32-bit products; `swapped` is `b` with the halves
+/// of each number swapped.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn product(a: __m256i, b: __m256i, swapped: __m256i) -> __m256i {
     with_cross(_mm256_mul_epu32(a, b), _mm256_mullo_epi32(a, swapped))
 }
 
-/// The products of low halves, and what makes them whole: both halves of `cross`, 32 bits higher.
+/// Completes the products of the low halves: adds both halves of `cross`, shifted by 32 bits.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn with_cross(low: __m256i, cross: __m256i) -> __m256i {
@@ -72,8 +72,7 @@ fn table(numbers: &[u32; 8]) -> __m256i {
     unsafe { _mm256_loadu_si256(numbers.as_ptr().cast()) }
 }
 
-/// The low halves of the numbers of two vectors: the first and the second of one, of the other,
-/// then the third and the fourth.
+/// The low halves of the numbers of two vectors, in the order a0 a1 b0 b1 a2 a3 b2 b3.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn even(a: __m256i, b: __m256i) -> __m256i {
@@ -89,7 +88,7 @@ fn odd(a: __m256i, b: __m256i) -> __m256i {
     _mm256_castps_si256(_mm256_shuffle_ps::<0b1101_1101>(a, b))
 }
 
-/// Bits of each byte in the order of `even` and `odd`, put in order.
+/// Reorders the bits of each byte from the order of `even` and `odd`.
 #[inline]
 fn in_order(bits: u64) -> u64 {
     const SECOND: u64 = 0x0c0c_0c0c_0c0c_0c0c;

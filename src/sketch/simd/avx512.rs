@@ -1,6 +1,6 @@
-//! What AVX-512 does in its own way, and what its kernels have in common.
+//! AVX-512 kernels, and their common helpers.
 //!
-//! Knows numbers. Each function is defined by plain code elsewhere, and tested against it.
+//! Each function is defined by scalar code elsewhere, and tested against it.
 
 use std::arch::x86_64::{__m512i, _mm512_loadu_si512, _mm512_set1_epi64};
 

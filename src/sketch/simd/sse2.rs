@@ -1,6 +1,6 @@
-//! Masks of bytes by SSE2, which every x86-64 has: 16 bytes compared and gathered at once.
+//! Byte masks by SSE2, which is available on every x86-64: 16 bytes per instruction.
 //!
-//! Knows bytes. What the masks mean is defined in `split`, and tested there.
+//! The meaning of the masks is defined and tested in `split`.
 
 use crate::sketch::split::Masks;
 use std::arch::x86_64::{
@@ -19,7 +19,7 @@ pub(crate) fn masks(block: &[u8; 64]) -> Masks {
     unsafe { masks_by_sse2(block) }
 }
 
-/// The white space of ASCII in 64 bytes.
+/// The mask of ASCII white space in 64 bytes.
 #[inline]
 pub(crate) fn blanks(block: &[u8; 64]) -> u64 {
     // SAFETY: as above.
@@ -63,7 +63,7 @@ fn masks_by_sse2(block: &[u8; 64]) -> Masks {
         let letter = between(_mm_or_si128(bytes, each(0x20)), b'a', b'z');
         let bar = _mm_cmpeq_epi8(bytes, each(b'_'));
         let joint = _mm_andnot_si128(digit, between(bytes, b'\'', b';'));
-        // The highest bit of a byte is gathered: that of those beyond ASCII is set.
+        // The mask takes the highest bit of each byte, which is set in non-ASCII bytes.
         let letter = _mm_or_si128(letter, bytes);
         masks.word |= gather(_mm_or_si128(_mm_or_si128(digit, letter), bar)) << shift;
         masks.joint |= gather(joint) << shift;
@@ -90,7 +90,7 @@ fn each(byte: u8) -> __m128i {
     _mm_set1_epi8(byte.cast_signed())
 }
 
-/// Bytes from `first` to `last`: moved to the low end of the signed numbers.
+/// Bytes from `first` to `last`: shifted to the low end of the signed range for one comparison.
 #[inline]
 #[target_feature(enable = "sse2")]
 fn between(bytes: __m128i, first: u8, last: u8) -> __m128i {
@@ -104,7 +104,7 @@ fn gather(mask: __m128i) -> u64 {
     u64::from(_mm_movemask_epi8(mask).cast_unsigned())
 }
 
-/// Two words, which the compiler makes one load.
+/// Two words, which the compiler combines into one load.
 #[inline]
 #[target_feature(enable = "sse2")]
 fn load(bytes: &[u8; 16]) -> __m128i {

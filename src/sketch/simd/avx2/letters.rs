@@ -1,6 +1,6 @@
-//! What AVX2 does in its own way before a text is cut: its letters folded, 32 bytes at a time.
+//! Folds letters by AVX2, 32 bytes at a time.
 //!
-//! Knows bytes. `fold::Pass` does the same one letter after the other, and is tested against it.
+//! `fold::Pass` does the same letter by letter, and is tested against this code.
 
 use std::arch::x86_64::{
     __m128i, __m256i, _mm_loadu_si128, _mm256_add_epi8, _mm256_adds_epu8, _mm256_alignr_epi8,
@@ -12,14 +12,14 @@ use std::arch::x86_64::{
 
 use crate::sketch::fold::scripts::{EXTEND, Scripts, Stretch, VIRAMA};
 
-/// The pair of leading bytes that Hebrew letters have.
+/// The pair of leading bytes of Hebrew letters.
 const HEBREW: u8 = 0xd6;
 
-/// What one block becomes, and a bit for each byte where a character begins that is not for here.
+/// A folded block, and a bit for each byte where an unsupported character starts.
 type Folded = (__m256i, u32);
 
-/// Folds ASCII and plain letters until something else comes, `limit` bytes are written or fewer
-/// than 32 are left.
+/// Folds ASCII and plain letters until another character follows, `limit` bytes are written or
+/// fewer than 32 are left.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn letters(
@@ -60,7 +60,7 @@ pub(crate) fn letters(
     Stretch { at, len, open }
 }
 
-/// Characters of two bytes, of which the first has the pair of leading bytes of `first`.
+/// Two-byte characters, the first of which has the pair of leading bytes of `first`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn of_two(scripts: &Scripts, bytes: __m256i, lead: u32, first: u8) -> Folded {
@@ -68,7 +68,7 @@ fn of_two(scripts: &Scripts, bytes: __m256i, lead: u32, first: u8) -> Folded {
     let [trails, leads] = table.as_chunks().0 else { return (bytes, lead) };
     let index = numbers_of(bytes);
     let trail = trailing(bytes);
-    // At the trailing bytes, and then at the leading ones before them.
+    // The results at the trailing bytes, then at the leading bytes before them.
     let to = looked_up(leads, index);
     let plain = mask(to) & mask(trail);
     let to = _mm256_alignr_epi8::<1>(_mm256_permute2x128_si256::<0x81>(to, to), to);
@@ -79,11 +79,11 @@ fn of_two(scripts: &Scripts, bytes: __m256i, lead: u32, first: u8) -> Folded {
         others |= quotes & mask(trail) << 1;
     }
     let letter = _mm256_blendv_epi8(to, looked_up(trails, index), trail);
-    // The highest bit of a byte chooses: that of those beyond ASCII is set.
+    // The highest bit of each byte selects: it is set in non-ASCII bytes.
     (_mm256_blendv_epi8(lower(bytes), letter, bytes), others)
 }
 
-/// Characters of three bytes that stay as they are; all of the window that the first is in.
+/// Three-byte characters that do not change; all in the window of the first one.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn of_three(scripts: &Scripts, block: &[u8; 32], bytes: __m256i, lead: u32, open: bool) -> Folded {
@@ -98,14 +98,14 @@ fn of_three(scripts: &Scripts, block: &[u8; 32], bytes: __m256i, lead: u32, open
     (lower(bytes), others | lead & !plain >> 2 & !beyond)
 }
 
-/// The bytes that a character goes on with.
+/// The continuation bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn trailing(bytes: __m256i) -> __m256i {
     _mm256_cmpgt_epi8(each(0xc0), bytes)
 }
 
-/// At each last byte of a character its number, as far as seven bits go.
+/// At each last byte of a character, the low seven bits of its number.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn numbers_of(bytes: __m256i) -> __m256i {
@@ -115,8 +115,8 @@ fn numbers_of(bytes: __m256i) -> __m256i {
     _mm256_or_si256(_mm256_and_si256(bytes, each(0x3f)), high)
 }
 
-/// What a table has for each index, which is below 128: sixteen at a time, of which the shuffle
-/// gives zero for indices of the others, as their highest bit is set.
+/// Looks up indices below 128 in a table, sixteen entries at a time. For indices of other entries
+/// the highest bit is set, so that the shuffle gives zero.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn looked_up(table: &[u8; 128], index: __m256i) -> __m256i {
@@ -131,7 +131,7 @@ fn looked_up(table: &[u8; 128], index: __m256i) -> __m256i {
     found
 }
 
-/// Upper-case letters of ASCII made lower.
+/// ASCII upper-case letters to lower case.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn lower(bytes: __m256i) -> __m256i {

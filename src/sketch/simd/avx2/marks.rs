@@ -1,6 +1,6 @@
-//! What AVX2 does in its own way with a text: where its units begin and end.
+//! Finds the boundaries of units by AVX2.
 //!
-//! Knows bytes. Each function is defined by plain code elsewhere, and tested against it.
+//! Each function is defined by scalar code elsewhere, and tested against it.
 
 use std::arch::x86_64::{
     __m256i, _mm_set_epi64x, _mm256_add_epi8, _mm256_add_epi32, _mm256_and_si256,
@@ -11,8 +11,8 @@ use std::arch::x86_64::{
 
 use crate::sketch::split::{Cut, Kind};
 
-/// Writes the text as it is hashed, and its edges as bits; whether a unit ends with it, and whether
-/// any begins with `_`.
+/// Writes the text as it is hashed, and its edges as bits. Returns whether a unit ends with the
+/// text, and whether any unit starts with `_`.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn marks(piece: &[u8], text: &mut [u8], marks: &mut [u64], rules: Cut) -> (bool, bool) {
     match rules.kind {
@@ -46,12 +46,12 @@ fn marks_of<const WORDS: bool>(
         let mut mask;
         if WORDS {
             let others = |bytes| _mm256_or_si256(digits(bytes), is(bytes, b'_'));
-            // The highest bit of each byte counts: that of those beyond ASCII is set.
+            // The highest bit of each byte counts: it is set in non-ASCII bytes.
             let word =
                 |bytes, letters| _mm256_or_si256(_mm256_or_si256(letters, bytes), others(bytes));
             mask = bytes.with(letters, word).bits();
             let between = (mask << 1 | inside) & (mask >> 1 | 1 << 63);
-            // Seldom: such a byte between two that are in words, or a `_`, which is in a word.
+            // Rare: a joining byte between two word bytes, or a `_`, which is part of a word.
             let rare = bytes.map(|bytes| joints_and_bars(bytes)).bits();
             if rare & (between | mask) != 0 {
                 mask |= joined(place, around(piece, 64 * at));
@@ -73,12 +73,12 @@ fn around(piece: &[u8], base: usize) -> [u8; 2] {
     [base.wrapping_sub(1), base + 64].map(|at| piece.get(at).copied().unwrap_or(b' '))
 }
 
-/// Those bytes that `split::joins` says join their neighbours.
+/// The bytes that join their neighbours, as defined by `split::joins`.
 #[inline(never)]
 #[target_feature(enable = "avx2")]
 fn joined(bytes: &[u8; 64], [before, after]: [u8; 2]) -> u64 {
     let bytes = Block::load(bytes);
-    // A class has a bit more at both ends.
+    // A class is extended by a bit at both ends.
     let between = |class: u64, before: bool, after: bool| {
         (class << 1 | u64::from(before)) & (class >> 1 | u64::from(after) << 63)
     };
@@ -167,7 +167,7 @@ fn digits(bytes: __m256i) -> __m256i {
     within(bytes, b'0', b'9')
 }
 
-/// The bytes that may join words, and `_`: each of them is what its low four bits choose.
+/// The bytes that may join words, and `_`: those equal to the table entry of their low four bits.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn joints_and_bars(bytes: __m256i) -> __m256i {
@@ -177,7 +177,7 @@ fn joints_and_bars(bytes: __m256i) -> __m256i {
     _mm256_cmpeq_epi8(bytes, _mm256_shuffle_epi8(chosen, bytes))
 }
 
-/// Bytes from `first` to `last`: moved to the low end of the signed numbers.
+/// Bytes from `first` to `last`: shifted to the low end of the signed range for one comparison.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn within(bytes: __m256i, first: u8, last: u8) -> __m256i {
@@ -185,10 +185,10 @@ fn within(bytes: __m256i, first: u8, last: u8) -> __m256i {
     _mm256_cmpgt_epi8(each(0x80_u8.wrapping_add(last - first + 1)), moved)
 }
 
-/// The places of the bits that are set in each byte, in order, a byte each; zeros after them.
+/// For each byte value, the positions of its set bits in order, a byte each, followed by zeros.
 pub(super) static PLACES: Places = Places(all_places());
 
-/// As many as there are bytes, so that none lies across two lines of the cache.
+/// Aligned so that no entry crosses a cache line.
 #[repr(align(64))]
 pub(super) struct Places(pub(super) [[u8; 8]; 256]);
 
@@ -219,8 +219,8 @@ const fn all_places() -> [[u8; 8]; 256] {
     places
 }
 
-/// Writes the places of the bits that are set, in order, without a loop that ends where the text
-/// says; returns how many there are. What follows them may be overwritten.
+/// Writes the positions of the set bits in order, without a data-dependent loop; returns their
+/// number. Numbers after them may be overwritten.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn places(marks: &[u64], edges: &mut [u32]) -> usize {
@@ -231,7 +231,7 @@ pub(crate) fn places(marks: &[u64], edges: &mut [u32]) -> usize {
         };
         let mut new = 0;
         for byte in mark.to_le_bytes() {
-            // At most eight were found by each byte before, so that there is room for eight more.
+            // Each earlier byte has at most eight, so there is room for eight more.
             if let Some(place) = edges.get_mut(new..).and_then(<[u32]>::first_chunk_mut::<8>) {
                 let numbers = PLACES.of(byte, base);
                 // SAFETY: these are 32 bytes that are ours to write; no alignment is asked for.

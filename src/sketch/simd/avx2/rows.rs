@@ -1,6 +1,6 @@
-//! What AVX2 does in its own way with hashes and 128 rows: which are empty, and what falls there.
+//! Finds the hashes that fall into open rows of 128, by AVX2.
 //!
-//! Knows hashes. Each function is defined by plain code elsewhere, and tested against it.
+//! Each function is defined by scalar code elsewhere, and tested against it.
 
 use std::arch::x86_64::{
     __m256, __m256i, _mm256_add_epi32, _mm256_and_si256, _mm256_castps_si256, _mm256_castsi256_ps,
@@ -49,7 +49,8 @@ pub(crate) fn pick_of_128(
         let mut hits = [[0; 8]; 8];
         let following = constant_of_32((1 << 25) - 2);
         let mut least = following;
-        // In two loops: a processor looks ahead so far only, and then sees several turns of each.
+        // Two loops instead of one, so that several iterations of each fit into the processor's
+        // out-of-order window.
         for (eight, hit) in some.iter().zip(hits.as_flattened_mut()) {
             let (near, product) = round.high_halves(eight);
             least = _mm256_min_epu32(least, _mm256_and_si256(near, following));
@@ -77,14 +78,14 @@ pub(crate) fn pick_of_128(
     count
 }
 
-/// What is the same for all hashes of a round.
+/// The constants of a round.
 #[derive(Clone, Copy)]
 struct Round {
     add: __m256i,
     factor: __m256i,
-    /// The halves of the factor, each in the place of the other.
+    /// The factor with its halves swapped.
     swapped: __m256i,
-    /// The rows that are open, 32 each in the order of the rows, the first row's bit the highest.
+    /// The open rows as bits, 32 per number in order, the first row in the highest bit.
     open: __m256,
 }
 
@@ -101,7 +102,7 @@ impl Round {
         }
     }
 
-    /// The high 32 bits of hi(p), of which some may be wrong, and of lo(p).
+    /// The high 32 bits of hi(p), some of which may be wrong, and of lo(p).
     #[inline]
     #[target_feature(enable = "avx2")]
     fn high_halves(self, eight: &[u64; 8]) -> (__m256i, __m256i) {
@@ -120,7 +121,7 @@ impl Round {
         (near, _mm256_add_epi32(product, even(first.2, second.2)))
     }
 
-    /// Whether the rows are open that are the highest seven bits of each number.
+    /// Whether the row given by the highest seven bits of each number is open.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn are_open(self, mixed: __m256i) -> u8 {

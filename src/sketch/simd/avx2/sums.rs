@@ -1,6 +1,6 @@
-//! What AVX2 does in its own way with window sums and hashes: made, mixed.
+//! Window sums and hash finalisation by AVX2.
 //!
-//! Knows numbers. Each function is defined by plain code elsewhere, and tested against it.
+//! Each function is defined by scalar code elsewhere, and tested against it.
 
 use std::arch::x86_64::{
     __m256i, _mm256_add_epi32, _mm256_add_epi64, _mm256_mul_epu32, _mm256_mullo_epi32,
@@ -10,7 +10,7 @@ use std::arch::x86_64::{
 use super::{all, constant, product, store, with_cross};
 use crate::sketch::hash::{BASE, sum_of};
 
-/// `hash::windows` of three units: of their two products each part is added before it is moved.
+/// `hash::windows` of three units: the parts of the two products are added before they are shifted.
 #[inline(never)]
 #[target_feature(enable = "avx2")]
 pub(crate) fn windows_of_3(units: &mut Vec<u64>) {

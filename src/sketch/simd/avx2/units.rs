@@ -1,6 +1,6 @@
-//! What AVX2 does in its own way with units: the hashes of short ones, eight at a time.
+//! The hashes of short units by AVX2, eight at a time.
 //!
-//! Knows bytes and hashes. Each function is defined by plain code elsewhere, and tested against it.
+//! Each function is defined by scalar code elsewhere, and tested against it.
 
 use std::arch::x86_64::{
     __m256i, _mm256_add_epi32, _mm256_add_epi64, _mm256_and_si256, _mm256_andnot_si256,
@@ -16,8 +16,8 @@ use super::marks::{PLACES, Places};
 use super::{all, constant, even, odd, product, store, table};
 use crate::sketch::unit::UnitHash;
 
-/// `UnitHash::short` of all units, of whose two formulas each product is made once; the places of
-/// those that are longer.
+/// `UnitHash::short` of all units, with the products shared by its two formulas; also the positions
+/// of longer units.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn short(
     text: &[u8],
@@ -55,7 +55,8 @@ fn hash_some<'a>(
     mut long: Long<'a>,
 ) -> Long<'a> {
     debug_assert!(lens.len() >= units.len(), "the buffer is made for its units");
-    // In three loops: a processor looks ahead so far only, and then sees several turns of each.
+    // Three loops instead of one, so that several iterations of each fit into the processor's
+    // out-of-order window.
     for (units, lens) in units.iter().zip(&mut *lens) {
         let (units, _) = units.as_chunks::<4>();
         let [low, high] = [pairs(&units[0]), pairs(&units[1])];
@@ -81,13 +82,13 @@ fn hash_some<'a>(
     long
 }
 
-/// The places of long units.
+/// The positions of long units.
 struct Long<'a> {
     places: &'a mut [u32],
     count: usize,
-    /// Where the last eight begin that may be written.
+    /// The last position where eight numbers may be written.
     last: usize,
-    /// How many units were looked at.
+    /// The number of units examined.
     first: __m256i,
 }
 
@@ -100,7 +101,7 @@ impl<'a> Long<'a> {
         Some(Self { places, count: 0, last, first: _mm256_setzero_si256() })
     }
 
-    /// Adds those of the next eight units whose bits are set, in the order of `even`.
+    /// Adds the next eight units whose bits are set, in the order of `even`.
     #[inline]
     #[target_feature(enable = "avx2,popcnt")]
     fn add(&mut self, bits: u8) {
@@ -113,7 +114,7 @@ impl<'a> Long<'a> {
     }
 }
 
-/// `PLACES`, but the bits are those of eight units in the order of `even`.
+/// `PLACES` for the bits of eight units in the order of `even`.
 static UNEVEN: Places = Places(uneven());
 
 const fn uneven() -> [[u8; 8]; 256] {
@@ -131,7 +132,7 @@ const fn uneven() -> [[u8; 8]; 256] {
     places
 }
 
-/// Where four units begin and end.
+/// The start and end of four units.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn pairs(units: &[[u32; 2]; 4]) -> __m256i {
@@ -139,7 +140,7 @@ fn pairs(units: &[[u32; 2]; 4]) -> __m256i {
     unsafe { _mm256_loadu_si256(units.as_ptr().cast()) }
 }
 
-/// The lengths of eight units, in the order of `even`, and which are of four bytes and more.
+/// The lengths of eight units, in the order of `even`, and which of them have at least four bytes.
 #[derive(Clone, Copy)]
 struct Lens {
     len: __m256i,
@@ -191,7 +192,7 @@ impl Lens {
     }
 }
 
-/// Each second number is shuffled from the places 8 to 15.
+/// Every second number is shuffled from the positions 8 to 15.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn second() -> __m256i {
@@ -201,7 +202,7 @@ fn second() -> __m256i {
 /// Reads the first eight bytes of units without a check for each.
 struct Heads<'a> {
     text: &'a [u8],
-    /// One less than a power of two, which is at most what the text is long without eight.
+    /// One less than a power of two that is at most the length of the text minus eight.
     mask: usize,
 }
 

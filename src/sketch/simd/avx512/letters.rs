@@ -1,6 +1,6 @@
-//! What AVX-512 does in its own way before a text is cut: its letters folded, 64 bytes at a time.
+//! Folds letters by AVX-512, 64 bytes at a time.
 //!
-//! Knows bytes. `fold::Pass` does the same one letter after the other, and is tested against it.
+//! `fold::Pass` does the same letter by letter, and is tested against this code.
 
 use std::arch::x86_64::{
     __m512i, _mm512_and_si512, _mm512_cmpeq_epi8_mask, _mm512_cmplt_epi8_mask,
@@ -12,7 +12,7 @@ use std::arch::x86_64::{
 
 use crate::sketch::fold::scripts::{EXTEND, Scripts, Stretch, VIRAMA};
 
-/// The numbers of the bytes before and behind each of 64.
+/// The indices of the bytes before and after each of 64.
 static BEFORE: [u8; 64] = numbers(63);
 static BEHIND: [u8; 64] = numbers(1);
 
@@ -27,14 +27,14 @@ const fn numbers(plus: usize) -> [u8; 64] {
     numbers
 }
 
-/// The pair of leading bytes that Hebrew letters have.
+/// The pair of leading bytes of Hebrew letters.
 const HEBREW: u8 = 0xd6;
 
-/// What one block becomes, and a bit for each byte where a character begins that is not for here.
+/// A folded block, and a bit for each byte where an unsupported character starts.
 type Folded = (__m512i, u64);
 
-/// Folds ASCII and plain letters until something else comes, `limit` bytes are written or the text
-/// ends.
+/// Folds ASCII and plain letters until another character follows, `limit` bytes are written or the
+/// text ends.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn letters(
@@ -76,7 +76,7 @@ pub(crate) fn letters(
     Stretch { at, len, open }
 }
 
-/// Characters of two bytes, of which the first has the pair of leading bytes of `first`.
+/// Two-byte characters, the first of which has the pair of leading bytes of `first`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn of_two(scripts: &Scripts, bytes: __m512i, lead: u64, first: u8) -> Folded {
@@ -84,7 +84,7 @@ fn of_two(scripts: &Scripts, bytes: __m512i, lead: u64, first: u8) -> Folded {
     let [trails, leads] = table.as_chunks().0 else { return (bytes, lead) };
     let index = numbers_of(bytes);
     let trail = trailing(bytes);
-    // At the trailing bytes, and then at the leading ones before them.
+    // The results at the trailing bytes, then at the leading bytes before them.
     let to = looked_up(leads, index);
     let plain = _mm512_test_epi8_mask(to, to) & trail;
     let to = _mm512_permutexvar_epi8(all(&BEHIND), to);
@@ -99,7 +99,7 @@ fn of_two(scripts: &Scripts, bytes: __m512i, lead: u64, first: u8) -> Folded {
     (_mm512_mask_mov_epi8(folded, lead, to), others)
 }
 
-/// Characters of three bytes that stay as they are; all of the window that the first is in.
+/// Three-byte characters that do not change; all in the window of the first one.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn of_three(scripts: &Scripts, rest: &[u8], bytes: __m512i, lead: u64, open: bool) -> Folded {
@@ -115,14 +115,14 @@ fn of_three(scripts: &Scripts, rest: &[u8], bytes: __m512i, lead: u64, open: boo
     (lower(bytes), others)
 }
 
-/// The bytes that a character goes on with.
+/// The continuation bytes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn trailing(bytes: __m512i) -> u64 {
     _mm512_cmplt_epi8_mask(bytes, each(0xc0))
 }
 
-/// At each last byte of a character its number, as far as seven bits go.
+/// At each last byte of a character, the low seven bits of its number.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn numbers_of(bytes: __m512i) -> __m512i {
@@ -138,7 +138,7 @@ fn looked_up(table: &[u8; 128], index: __m512i) -> __m512i {
     _mm512_permutex2var_epi8(low, index, high)
 }
 
-/// Upper-case letters of ASCII made lower.
+/// ASCII upper-case letters to lower case.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn lower(bytes: __m512i) -> __m512i {

@@ -1,6 +1,6 @@
-//! What AVX-512 does in its own way with a text: where its units begin and end.
+//! Finds the boundaries of units by AVX-512.
 //!
-//! Knows bytes. Each function is defined by plain code elsewhere, and tested against it.
+//! Each function is defined by scalar code elsewhere, and tested against it.
 
 use std::arch::x86_64::{
     __m128i, __m512i, _mm512_add_epi32, _mm512_castsi512_si128, _mm512_cvtepu8_epi32,
@@ -11,9 +11,9 @@ use std::arch::x86_64::{
 
 use crate::sketch::split::{Cut, Kind};
 
-/// What a byte of a text is, a bit each. In a unit.
+/// Classes of a byte, a bit each. This one: part of a unit.
 const IN_UNIT: u8 = 1 << 7;
-/// One of those that may join words, or `_`.
+/// A byte that may join words, or `_`.
 const RARE: u8 = 1 << 6;
 const LETTER: u8 = 1 << 5;
 const DIGIT: u8 = 1 << 4;
@@ -23,14 +23,14 @@ const JOINS_LETTERS: u8 = 1 << 3;
 const JOINS_DIGITS: u8 = 1 << 2;
 const BAR: u8 = 1 << 1;
 
-/// What bytes beyond ASCII are.
+/// The classes of non-ASCII bytes.
 const BEYOND: u8 = IN_UNIT | LETTER;
 
-/// What each byte of ASCII is, where units are words.
+/// The classes of ASCII bytes if units are words.
 static OF_WORDS: [u8; 128] = classes(Kind::Words);
-/// What each is, where they are tokens.
+/// The classes of ASCII bytes if units are tokens.
 static OF_TOKENS: [u8; 128] = classes(Kind::Tokens);
-/// Each as it is hashed: in lower case, or as it was.
+/// The ASCII bytes as they are hashed: in lower case, or unchanged.
 static LOWER: [u8; 128] = letters(true);
 static AS_IT_WAS: [u8; 128] = letters(false);
 
@@ -68,8 +68,8 @@ const fn letters(lower: bool) -> [u8; 128] {
     letters
 }
 
-/// Writes the text as it is hashed, and its edges as bits; whether a unit ends with it, and whether
-/// any begins with `_`.
+/// Writes the text as it is hashed, and its edges as bits. Returns whether a unit ends with the
+/// text, and whether any unit starts with `_`.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn marks(piece: &[u8], text: &mut [u8], marks: &mut [u64], rules: Cut) -> (bool, bool) {
@@ -89,7 +89,7 @@ pub(crate) fn marks(piece: &[u8], text: &mut [u8], marks: &mut [u64], rules: Cut
         let class = _mm512_mask_blend_epi8(beyond, classes.of(bytes), each(BEYOND));
         let mut mask = _mm512_movepi8_mask(class);
         let between = (mask << 1 | inside) & (mask >> 1 | 1 << 63);
-        // Seldom: such a byte between two that are in words, or a `_`, which is in a word.
+        // Rare: a joining byte between two word bytes, or a `_`, which is part of a word.
         if _mm512_test_epi8_mask(class, each(RARE)) & (between | mask) != 0 {
             mask |= joined(class, around(piece, 64 * nth));
             bars |= _mm512_test_epi8_mask(class, each(BAR)) & !(mask << 1 | inside);
@@ -100,19 +100,19 @@ pub(crate) fn marks(piece: &[u8], text: &mut [u8], marks: &mut [u64], rules: Cut
     (inside == 1, bars != 0)
 }
 
-/// What the bytes before and after the block at `base` are.
+/// The classes of the bytes before and after the block at `base`.
 #[inline]
 fn around(piece: &[u8], base: usize) -> [u8; 2] {
     let class = |byte: &u8| OF_WORDS.get(usize::from(*byte)).copied().unwrap_or(BEYOND);
     [base.wrapping_sub(1), base + 64].map(|at| piece.get(at).map_or(0, class))
 }
 
-/// Those bytes that `split::joins` says join their neighbours.
+/// The bytes that join their neighbours, as defined by `split::joins`.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn joined(class: __m512i, [before, after]: [u8; 2]) -> u64 {
     let all = |kind| _mm512_test_epi8_mask(class, each(kind));
-    // A class has a bit more at both ends.
+    // A class is extended by a bit at both ends.
     let between = |kind| {
         let [before, after] = [before, after].map(|class| u64::from(class & kind != 0));
         (all(kind) << 1 | before) & (all(kind) >> 1 | after << 63)
@@ -120,7 +120,7 @@ fn joined(class: __m512i, [before, after]: [u8; 2]) -> u64 {
     all(JOINS_LETTERS) & between(LETTER) | all(JOINS_DIGITS) & between(DIGIT)
 }
 
-/// A byte for each of ASCII.
+/// A table with an entry per ASCII byte.
 #[derive(Clone, Copy)]
 struct Table([__m512i; 2]);
 
@@ -159,8 +159,8 @@ const fn numbers() -> [u8; 64] {
     numbers
 }
 
-/// Writes the places of the bits that are set, in order, without a loop that ends where the text
-/// says; returns how many there are. What follows them may be overwritten.
+/// Writes the positions of the set bits in order, without a data-dependent loop; returns their
+/// number. Numbers after them may be overwritten.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
 pub(crate) fn places(marks: &[u64], edges: &mut [u32]) -> usize {

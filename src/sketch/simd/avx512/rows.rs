@@ -1,6 +1,6 @@
-//! What AVX-512 does in its own way with rows: the hashes that fall into open ones.
+//! Finds the hashes that fall into open rows, by AVX-512.
 //!
-//! Knows hashes. Each function is defined by plain code elsewhere, and tested against it.
+//! Each function is defined by scalar code elsewhere, and tested against it.
 
 use std::arch::x86_64::{
     __m512i, _mm256_storeu_si256, _mm512_add_epi64, _mm512_castsi512_si256,
@@ -61,7 +61,7 @@ pub(crate) fn open_rounds(hashes: &[u64], eight: &Eight, open: [u64; 2], hits: &
     }
 }
 
-/// Whether hashes fall into open rows; `open` has a byte for each row, ones if it is.
+/// Whether hashes fall into open rows; `open` has a byte per row, all ones if the row is open.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
 fn are_open(hash: __m512i, add: __m512i, factor: __m512i, [low, high]: [__m512i; 2]) -> u8 {
@@ -76,8 +76,8 @@ fn are_open(hash: __m512i, add: __m512i, factor: __m512i, [low, high]: [__m512i;
     _mm512_test_epi64_mask(bytes, constant(1)) | unsure
 }
 
-/// Writes what was hit to `picked` from `count` on; returns how many that is. Seldom are they more
-/// than four, and 64 bytes that cross a line of the cache are written more slowly than 32.
+/// Writes the hits to `picked` from `count` on; returns their number. There are rarely more than
+/// four, and a 64-byte write across a cache line is slower than a 32-byte one.
 #[inline]
 #[target_feature(enable = "avx512f,popcnt")]
 fn keep(entry: __m512i, hit: u8, count: usize, picked: &mut [u64]) -> usize {

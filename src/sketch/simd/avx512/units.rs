@@ -1,6 +1,6 @@
-//! What AVX-512 does in its own way with units: the hashes of short ones.
+//! The hashes of short units by AVX-512.
 //!
-//! Knows bytes. Each function is defined by plain code elsewhere, and tested against it.
+//! Each function is defined by scalar code elsewhere, and tested against it.
 
 use std::arch::x86_64::{
     __m512i, _mm256_add_epi32, _mm256_maskz_compress_epi32, _mm256_set1_epi32, _mm256_setr_epi32,
@@ -14,7 +14,7 @@ use std::arch::x86_64::{
 use super::{all, constant};
 use crate::sketch::unit::UnitHash;
 
-/// Eight units at a time: `UnitHash::short`, of whose two formulas each product is made once.
+/// `UnitHash::short` of eight units at a time, with the products shared by its two formulas.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
@@ -32,7 +32,7 @@ pub(crate) fn short(
         let there = u8::MAX >> (8 - out.len().min(units.len()));
         // SAFETY: the bits say which pairs are read, and those are the slice's.
         let pairs = unsafe { _mm512_maskz_loadu_epi64(there, units.as_ptr().cast()) };
-        // The low halves are the beginnings.
+        // The low halves are the starts.
         let ends = _mm512_srli_epi64::<32>(pairs);
         let len = _mm512_maskz_sub_epi32(LOW_HALVES, ends, pairs);
         let hashes = if let Some((base, window)) = window(text, units) {
@@ -41,7 +41,7 @@ pub(crate) fn short(
         } else {
             let eighths = _mm512_set_epi64(56, 48, 40, 32, 24, 16, 8, 0);
             let heads = heads(text, units);
-            // The second half is not looked at.
+            // The second half is not used.
             hashes([heads, heads], eighths, len, lengths)
         };
         // SAFETY: the bits say which numbers are written, and those are the slice's.
@@ -76,17 +76,17 @@ fn heads(text: &[u8], units: &[[u32; 2]]) -> __m512i {
         let bytes = text.get(start..).and_then(<[u8]>::first_chunk);
         bytes.map_or(0, |bytes| i64::from_le_bytes(*bytes))
     };
-    // Not by memory: 64 bytes that were written eight at a time are slow to read.
+    // Not through memory: a 64-byte read after eight-byte writes stalls store forwarding.
     _mm512_set_epi64(head(7), head(6), head(5), head(4), head(3), head(2), head(1), head(0))
 }
 
-/// What differs between the lengths of short units, each in the place of the length modulo 8.
+/// Parameters by the length of a short unit, at index length modulo 8.
 #[derive(Clone, Copy)]
 struct Lengths {
     /// The bytes that are mixed, counted from the unit's first. The highest bit makes it one of
     /// them; without it, it is a zero.
     order: __m512i,
-    /// What they are mixed with.
+    /// The key that they are mixed with.
     key: __m512i,
 }
 
