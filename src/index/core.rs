@@ -44,7 +44,7 @@ pub(crate) struct Core {
     pub(crate) events: Arc<Events>,
     /// The running compaction.
     pub(crate) compaction: Mutex<Option<Compaction>>,
-    /// Which documents expire next.
+    /// The queues of documents that expire next.
     pub(crate) expiry: Mutex<Expiry>,
     /// Wakes the maintenance thread.
     pub(crate) alarm: Alarm,

@@ -1,4 +1,4 @@
-//! How an index is opened: durability, maintenance, sizes. Nothing here is stored on disk.
+//! Options for opening an index: durability, maintenance, sizes. None are stored on disk.
 
 use crate::index::event::{Event, Listener};
 use crate::segment::ReadMode;
@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What `Ok` of a write promises. The promise holds if the device honours a sync.
+/// The promise of `Ok` of a write, which holds if the device honours a sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -129,7 +129,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What `Ok` of a write promises. Default: [`Durability::Sync`].
+    /// The promise of `Ok` of a write. Default: [`Durability::Sync`].
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;

@@ -65,7 +65,7 @@ struct Folded {
 enum Payload {
     Stored,
     Empty,
-    /// That of an operation.
+    /// The payload of this operation.
     Given(usize),
 }
 

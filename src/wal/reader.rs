@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Which records of a log count.
+/// The rule for which records of a log count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Believe {
     /// Those below the last horizon: a writer may be appending.
