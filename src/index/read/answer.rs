@@ -1,4 +1,4 @@
-//! What reading returns. Plain data.
+//! The results of reads: plain data.
 
 use crate::index::read::excerpt::Excerpt;
 use crate::params::{Containment, Params};
@@ -9,9 +9,9 @@ use std::fmt;
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Document {
-    /// The caller's name for it.
+    /// The key that the caller gave the document.
     pub key: Vec<u8>,
-    /// The caller's own bytes.
+    /// The caller's payload.
     pub payload: Vec<u8>,
     /// When it was inserted or last replaced, in milliseconds UTC.
     pub time: u64,
@@ -41,7 +41,7 @@ impl Document {
     }
 }
 
-/// A document like the one asked for. (`Debug` shows the beginnings of long keys and payloads.)
+/// A document similar to the query. (`Debug` shows the beginnings of long keys and payloads.)
 #[derive(Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -52,7 +52,7 @@ pub struct Match {
     pub payload: Vec<u8>,
     /// When it was inserted or last replaced, in milliseconds UTC.
     pub time: u64,
-    /// How many of the k rows are equal: what matches are filtered and ordered by.
+    /// The number of equal rows, of k. Matches are filtered and ordered by this number.
     pub equal_rows: u32,
     /// The estimate of the Jaccard similarity that follows from it, clamped to 0 and above.
     pub similarity: f64,
@@ -84,9 +84,10 @@ impl Match {
 pub struct Answer {
     /// The matches, at most as many as the limit.
     pub matches: Vec<Match>,
-    /// How many documents reach the threshold and pass the filter, the limit aside.
+    /// The number of documents that reach the threshold and pass the filter, regardless of the
+    /// limit.
     pub found: u64,
-    /// The threshold that was asked for, or the index's own.
+    /// The threshold of the query, or the index's own.
     pub threshold: f64,
     /// Whether the query came to its end: false if there were more candidates than
     /// [`Query::max_candidates`](crate::Query::max_candidates), or it was stopped by
@@ -174,7 +175,7 @@ impl IntoIterator for Answer {
     }
 }
 
-/// Two documents like each other.
+/// Two similar documents.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -183,7 +184,7 @@ pub struct Pair {
     pub a: Vec<u8>,
     /// The larger key.
     pub b: Vec<u8>,
-    /// How many of the k rows are equal.
+    /// The number of equal rows, of k.
     pub equal_rows: u32,
     /// The estimate of the Jaccard similarity, clamped to 0 and above.
     pub similarity: f64,
@@ -192,7 +193,7 @@ pub struct Pair {
     pub containment: Option<Containment>,
 }
 
-/// Documents connected by pairs; two and more.
+/// Two or more documents connected by pairs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -204,7 +205,7 @@ pub struct Cluster {
     pub times: Vec<u64>,
 }
 
-/// One of all pairs, with the documents of one signature taken together.
+/// A crowd of documents with equal signatures, or a pair of documents of different crowds.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Collapsed {
@@ -212,25 +213,25 @@ pub enum Collapsed {
     /// each two of them are a pair with all rows equal, and none of these pairs is told otherwise.
     #[non_exhaustive]
     Crowd {
-        /// The smallest key, which stands for them all.
+        /// The smallest key, which represents the crowd.
         key: Vec<u8>,
-        /// How many documents they are.
+        /// The number of documents in the crowd.
         count: u64,
     },
-    /// Two documents, and all that have the signature of one or the other: each of the first
-    /// with each of the second is a pair with these equal rows.
+    /// Two documents and their crowds: each document with the signature of the first and each
+    /// document with the signature of the second are a pair with these equal rows.
     #[non_exhaustive]
     Pair {
-        /// The documents, or those that stand for their crowds.
+        /// The two documents, or the representatives of their crowds.
         pair: Pair,
-        /// How many documents have the signature of [`Pair::a`], itself included.
+        /// The number of documents with the signature of [`Pair::a`], itself included.
         a_count: u64,
-        /// How many documents have the signature of [`Pair::b`], itself included.
+        /// The number of documents with the signature of [`Pair::b`], itself included.
         b_count: u64,
     },
 }
 
-/// How far a long operation is; `done` never exceeds `total`.
+/// The progress of a long operation; `done` never exceeds `total`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -292,7 +293,7 @@ pub struct Stats {
     pub segments: u64,
     /// Documents in the memtable, dead ones included.
     pub memtable_documents: u64,
-    /// Bytes of memory that these take.
+    /// Bytes of memory that the memtable's documents take.
     pub memtable_bytes: u64,
     /// Bytes of all files of the index.
     pub bytes_on_disk: u64,
@@ -316,7 +317,7 @@ pub struct Stats {
     /// The versions of Unicode that this build reads texts by. Where they differ, texts with
     /// characters assigned in between may get other signatures; nothing else follows.
     pub unicode: String,
-    /// What opening found.
+    /// The findings of opening.
     pub recovery: Recovery,
     /// What the last maintenance after a write said if it failed: it is tried again, but it
     /// needs attention (often the disk is full).

@@ -206,7 +206,7 @@ impl Forest {
         self.parents[index(a.max(b))] = a.min(b);
     }
 
-    /// The members of every tree of two and more, tree by tree.
+    /// The members of every tree with two or more documents, tree by tree.
     pub(super) fn members(mut self) -> Vec<(u32, u32)> {
         let count = u32::try_from(self.parents.len()).unwrap_or(u32::MAX);
         let mut members = Vec::new();
@@ -232,7 +232,7 @@ impl Cluster {
         self.keys.first().map_or(&[], Vec::as_slice)
     }
 
-    /// How many documents it has.
+    /// The number of documents in the cluster.
     pub fn size(&self) -> u64 {
         wide(self.keys.len())
     }

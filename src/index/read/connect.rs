@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 
 /// Entries between two reports of progress.
 const REPORT: usize = 1 << 12;
-/// How many entries ahead the memory is asked for a signature.
+/// Prefetch distance for signatures, in entries.
 const AHEAD: usize = 16;
 /// A bucket with fewer documents is not looked through for those that can meet nobody any more.
 const PRUNE_MIN: usize = if cfg!(test) { 4 } else { 64 };
@@ -59,7 +59,7 @@ struct Bucket<'a> {
     alike: Alike,
     equal_rows_min: u32,
     components: Vec<Component>,
-    /// How many documents there are.
+    /// The number of documents.
     members: usize,
     /// At this many those that can meet nobody any more are dropped.
     members_max: usize,

@@ -15,9 +15,9 @@ use std::borrow::Cow;
 
 /// Look-ups of one signature in one source that come to more entries than this are a crowd.
 pub(super) const CROWD_MIN: u32 = if cfg!(test) { 6 } else { 512 };
-/// Documents of a window: its marks stay in the first cache.
+/// Documents per window: its marks fit into the L1 cache.
 const WINDOW: u32 = if cfg!(test) { 128 } else { 1 << 14 };
-/// How many signatures ahead the memory is asked.
+/// Prefetch distance, in signatures.
 const AHEAD: usize = 16;
 
 /// One bit for each document of a window.

@@ -1,4 +1,4 @@
-//! All pairs of like documents, as a stream.
+//! All pairs of similar documents, as a stream.
 
 use crate::Result;
 use crate::index::read::alike::Alike;
@@ -32,7 +32,7 @@ impl Snapshot {
 }
 
 impl Pairs {
-    /// How far the stream is, in documents.
+    /// The progress of the stream, in documents.
     pub fn progress(&self) -> Progress {
         self.sweep.progress()
     }
@@ -55,7 +55,7 @@ impl Pairs {
     }
 }
 
-/// A pair of two keys in whatever order.
+/// A pair of two keys in any order.
 fn pair_of(sweep: &Sweep, (one, other): (Vec<u8>, Vec<u8>), found: PlacePair) -> Result<Pair> {
     let Sweep { snapshot, alike, .. } = sweep;
     let PlacePair { a, b, equal_rows } = found;
@@ -78,7 +78,7 @@ pub struct CollapsedPairs {
     twins: Bits,
     /// Smallest key and count of each crowd, by the number of the one that is no twin.
     crowds: HashMap<u32, (Vec<u8>, u64), ahash::RandomState>,
-    /// The crowds that were not told yet, by number.
+    /// The crowds that the stream has not returned yet, by number.
     untold: std::vec::IntoIter<u32>,
 }
 

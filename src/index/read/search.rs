@@ -1,8 +1,8 @@
-//! The search that every question comes down to: which live documents satisfy the law for these
-//! signatures?
+//! The search behind every query: finds the live documents that satisfy the law for some
+//! signatures.
 //!
-//! It goes in steps, each of which asks the memory for what the next will read, over all bands of
-//! all segments (and of all signatures asked for together) at once.
+//! The search runs in steps over all bands of all segments, and over all signatures of one call.
+//! Each step prefetches the memory that the next step reads.
 
 use crate::format::bytes::index;
 use crate::index::read::crowd::{CROWD_MIN, Crowd};
@@ -18,7 +18,7 @@ use std::ops::Range;
 /// About so many look-ups are on their way at once: more do not fit into the first cache beside
 /// what they read.
 const LOOK_UPS_MAX: usize = if cfg!(test) { 24 } else { 256 };
-/// Candidates whose signatures have been asked for at once.
+/// Number of candidates whose signatures are prefetched together.
 const CANDIDATES_MAX: usize = if cfg!(test) { 5 } else { 64 };
 /// Candidates, of those that wait together, that are taken for matches before they are compared, as
 /// they mostly are where they are few: what a match is made of is asked for with the signature.
@@ -27,7 +27,7 @@ const PRESUMED_MAX: usize = if cfg!(test) { 2 } else { 4 };
 /// A live document that satisfies the law for one of the signatures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// Which of the signatures.
+    /// The index of the signature.
     pub(crate) probe: u32,
     pub(crate) place: Place,
     pub(crate) equal_rows: u32,
@@ -80,7 +80,7 @@ pub(crate) struct Search<'a> {
     candidates_max: usize,
     pub(super) bounds: Bounds,
     pub(super) stop: Option<&'a Stop<'a>>,
-    /// Whether it stopped before the end of the last run.
+    /// Whether the last run stopped before its end.
     pub(super) is_stopped: bool,
 }
 
@@ -155,7 +155,7 @@ impl<'a> Search<'a> {
         Ok(found)
     }
 
-    /// What the last run found.
+    /// The documents that the last run found.
     pub(crate) fn found(&mut self) -> &mut Vec<Found> {
         &mut self.scratch.found
     }
@@ -304,7 +304,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Asks the memory for what the search of the memtable begins with.
+    /// Prefetches the memory that the search of the memtable reads first.
     fn ask_for_recent(&self) {
         let memtable = &self.snapshot.state.memtable;
         if !memtable.is_untouched() {
