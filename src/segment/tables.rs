@@ -290,7 +290,7 @@ impl Rebuild {
             usize::try_from(entry >> (48 - self.part_bits)).expect("a slice has few parts")
         };
         // The last slice of a table, and the only one of a small table, has fewer groups.
-        let before = self.slice % self.slices << self.slice_bits;
+        let before = (self.slice % self.slices) << self.slice_bits;
         let groups = (index(self.groups) - before).min(1 << self.slice_bits);
         self.ends.clear();
         self.ends.resize((groups << self.part_bits) + 1, 0);
