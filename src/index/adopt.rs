@@ -20,7 +20,7 @@ use crate::{Error, ErrorKind, Result};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// What becomes of a key that is live already where a sealed segment with it is adopted.
+/// How to treat a key of a sealed segment that is already live in the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Adopt {
     /// It is an error, `Exists`, that names the key; nothing is changed.
@@ -66,7 +66,7 @@ impl Core {
             return Ok(Imported::default());
         }
         let mut writer = self.writer();
-        // From here on there is no log, so that the commit below is the change.
+        // From here on there is no WAL, so the commit below is the change.
         planted!(AdoptedOverLog, (), self.flush_locked(&mut writer, NextWal::None)?);
         self.refuse_if_stopped()?;
         let before = self.applied(&writer);
@@ -90,7 +90,7 @@ impl Core {
     }
 
     /// A copy of a sealed segment that belongs to this index, checked as it was read and as it was
-    /// written. It goes again unless it is adopted.
+    /// written. The copy is deleted unless it is adopted.
     fn copy_sealed(&self, from: &Arc<dyn Storage>, path: &Path) -> Result<LiveSegment> {
         let (header, listed) = describe(&**from, path)?;
         if header.params_id != self.shape.params_id {
@@ -136,7 +136,7 @@ impl Core {
     }
 }
 
-/// What dies when segments are adopted.
+/// The documents that die when segments are adopted.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     /// Documents of the index, by the number of their segment.
@@ -174,7 +174,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Takes in the plan for the segments that follow.
+    /// Merges the plan for the segments that follow into this one.
     pub(crate) fn extend(&mut self, next: Self) {
         planted!(ReplacedForgotten, (), self.dying.extend(next.dying));
         self.superseded.extend(next.superseded);

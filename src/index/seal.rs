@@ -1,5 +1,5 @@
-//! Sealing: documents to one segment file, without an index. A pure function of its input, so that
-//! a task that is run twice makes the same file twice.
+//! Sealing: turns documents into one segment file, without an index. A pure function of its input,
+//! so that a task that runs twice makes the same file twice.
 
 use crate::format::DecodeError;
 use crate::format::bytes::{NUMBER_MAX, Reader};
@@ -65,7 +65,7 @@ impl Sealed {
         self.entry.number
     }
 
-    /// How many documents it has.
+    /// The number of documents in the segment.
     pub fn documents(&self) -> u64 {
         u64::from(self.entry.docs)
     }
@@ -80,7 +80,8 @@ impl Sealed {
         self.entry.tail_hash
     }
 
-    /// For the way from a task to whoever lists the file. The layout is in `docs/FILE_FORMAT.md`.
+    /// Serializes the description, so that a task can send it to the process that lists the file.
+    /// The layout is in `docs/FILE_FORMAT.md`.
     pub fn to_bytes(&self) -> [u8; Self::BYTES] {
         let Self { uuid, params_id, entry } = self;
         let mut bytes = uuid.to_vec();
@@ -96,7 +97,7 @@ impl Sealed {
         fixed
     }
 
-    /// The opposite of [`Sealed::to_bytes`]. Errors: `Invalid` (not such bytes, or damaged).
+    /// The inverse of [`Sealed::to_bytes`]. Errors: `Invalid` (not such bytes, or damaged).
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let decoded = Self::decode(bytes);
         decoded.map_err(|_| Error::invalid("these bytes do not describe a sealed segment"))

@@ -18,7 +18,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Bytes copied at once where a file cannot be linked.
+/// Size of the copy buffer for files that cannot be linked, in bytes.
 const CHUNK_BYTES: u64 = if cfg!(test) { 5_000 } else { 1 << 20 };
 
 impl Core {
@@ -121,7 +121,7 @@ fn refuse_all(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<(
 
 /// The folder of a copy that is being made.
 pub(in crate::index) struct Target {
-    /// Holds both folders, that of the copy and that of the index.
+    /// The storage of both folders: of the copy and of the index.
     storage: Arc<dyn Storage>,
     /// Whether the index is on the same storage, so that its files may get a second name.
     links: bool,
@@ -145,12 +145,13 @@ impl Target {
         self.storage.sync_dir(&folder).map_err(|error| Error::io("sync", &folder, error))
     }
 
-    /// Writes what makes an index of the files: from then on there is one.
+    /// Writes the parameters and the catalog, which make the files an index, and opens the copy as
+    /// a check.
     fn finish(self, row: &Row) -> Result<()> {
         write_parameters(&*self.storage, &self.names, row)?;
         // Last, and under its name only when it is durable: before, there is no index.
         catalog::create(&self.storage, &self.names.catalog(), row)?;
-        // What a crash would have to find is there: open it as a stranger would, before one can.
+        // Opens the copy as any reader would, to check that it is whole.
         let dir = self.names.root();
         let copy = Reader::open_on(Arc::clone(&self.storage), dir, Options::default())?;
         if copy.len() != row.segments.iter().map(|e| u64::from(e.docs - e.dead)).sum::<u64>() {
@@ -159,7 +160,7 @@ impl Target {
         Ok(())
     }
 
-    /// A second name for a published file; where that cannot be, a copy of it.
+    /// Links a published file under a second name, or copies it if a link is impossible.
     fn link_or_copy(
         &self,
         from: &Path,

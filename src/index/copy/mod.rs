@@ -1,5 +1,5 @@
-//! Copies of an index: a sound one of all of it, made while it is in use; one of whatever can
-//! still be read of a damaged one; and its documents into another index, as they are.
+//! Copies of an index: a backup of the whole index while it is in use; a salvage of the readable
+//! part of a damaged index; and an import of documents into another index, as they are.
 
 mod backup;
 mod import;

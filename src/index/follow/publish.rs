@@ -1,6 +1,6 @@
 //! The writer's part: a copy of the catalog's row that readers take instead of redb's file.
 //!
-//! Derived, and never the commit point: whatever fails here fails nothing.
+//! The copy is derived and never the commit point: a failure here fails no operation.
 
 use crate::catalog;
 use crate::format::bytes::narrow;

@@ -1,4 +1,4 @@
-//! What lies in the directory without being listed: found, judged, swept.
+//! Files in the directory that the catalog does not list: found, judged, swept.
 
 use crate::format::catalog::Row;
 use crate::storage::names::{self, Ending, Names};

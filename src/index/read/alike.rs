@@ -1,5 +1,5 @@
-//! What makes two documents a pair: the similarity that they reach, or how much of the smaller one
-//! the larger one contains.
+//! The condition that makes two documents a pair: a minimum similarity, or a minimum containment of
+//! the smaller document in the larger one.
 
 use crate::curve::THRESHOLD_SLACK;
 use crate::index::read::query::check_threshold;
@@ -8,9 +8,10 @@ use crate::sketch::{needed_for_containment, needed_for_similarity};
 use crate::{Error, Original, Overlap, Params, Result};
 use std::fmt;
 
-/// What makes two documents a pair: their similarity, or that one contains the other.
+/// The condition that makes two documents a pair: their similarity, or that one contains the other.
 ///
-/// A number is a similarity: `index.pairs(0.8)` and `index.pairs(Alike::similar(0.8))` are one.
+/// A number is a similarity: `index.pairs(0.8)` and `index.pairs(Alike::similar(0.8))` are
+/// equivalent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Alike {
@@ -58,7 +59,7 @@ impl Alike {
         Self { threshold: 0.0, contained: Some(contained), is_verified: false }
     }
 
-    /// The same, and the similarity is at least this.
+    /// Additionally requires at least this similarity.
     #[must_use]
     pub fn and_similar(mut self, threshold: f64) -> Self {
         self.threshold = threshold;
@@ -138,7 +139,7 @@ impl Alike {
         Ok(self)
     }
 
-    /// The similarity and what is contained, as they were given.
+    /// The minimum similarity and the minimum containment, as they were given.
     pub(super) fn asked(self) -> (Option<f64>, Option<f64>) {
         (Some(self.threshold), self.contained)
     }
@@ -147,22 +148,22 @@ impl Alike {
         self.is_verified
     }
 
-    /// The least similarity, as it was given.
+    /// The minimum similarity, as it was given.
     pub(crate) fn least(self) -> f64 {
         self.threshold
     }
 
-    /// The least number of equal rows that a pair has.
+    /// The minimum number of equal rows of a pair.
     pub(crate) fn equal_rows_min(self, params: &Params) -> u32 {
         params.equal_rows_min(self.threshold_in(params))
     }
 
-    /// The least similarity that the signatures of a pair have.
+    /// The minimum similarity between the signatures of a pair.
     pub(super) fn threshold_in(self, params: &Params) -> f64 {
         if self.is_verified { params.search_threshold(self.threshold) } else { self.threshold }
     }
 
-    /// Whether counts of shingles decide, too.
+    /// Whether the counts of shingles are part of the condition.
     pub(crate) fn asks_for_counts(self) -> bool {
         self.contained.is_some()
     }
@@ -183,7 +184,7 @@ impl Alike {
     }
 }
 
-/// As in "3 pairs of similarity 0.7 and above".
+/// Formats the condition as in "3 pairs of similarity 0.7 and above".
 impl fmt::Display for Alike {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.contained {

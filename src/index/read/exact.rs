@@ -1,6 +1,6 @@
-//! Exact similarities of what was found, where the caller still has the documents.
+//! Exact similarities of matches and pairs, if the caller still has the documents.
 //!
-//! Knows what is stored of them; the documents come from the caller.
+//! The index stores signatures and counts of shingles; the documents come from the caller.
 
 #[cfg(doc)]
 use super::Query;
@@ -8,7 +8,7 @@ use super::{Alike, Match, Pair, Snapshot};
 use crate::Result;
 use crate::sketch::{Original, Overlap};
 
-/// What the documents themselves say of a match or a pair.
+/// The result of comparing the original documents of a match or a pair.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -18,7 +18,7 @@ pub enum Exact {
     /// What they have in common, where it was asked how much one contains of the other
     /// ([`Alike::contained`]).
     Contained(Overlap),
-    /// It is below the least that was asked for.
+    /// The similarity or containment is below the requested minimum.
     Below,
     /// A document is no longer the one that was indexed: its signature or its number of shingles
     /// is another.

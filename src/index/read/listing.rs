@@ -1,6 +1,6 @@
-//! Everything that a snapshot has: documents as they lie, keys in order.
+//! All contents of a snapshot: documents in storage order, keys in ascending order.
 //!
-//! Both own what they need and may be stored and sent elsewhere.
+//! Both iterators own their data, so they can be stored and sent to other threads.
 
 use crate::format::bytes::index;
 use crate::index::key::Key;
@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 pub struct Documents {
     snapshot: Snapshot,
     next: Place,
-    /// How many documents the source has.
+    /// The number of documents in the source.
     count: u32,
 }
 

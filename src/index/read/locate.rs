@@ -1,4 +1,4 @@
-//! Many keys looked up together, source by source: the memory works on many at once.
+//! Looks up many keys together, source by source, so that memory accesses overlap.
 
 use crate::Result;
 use crate::index::state::{Place, Snapshot};

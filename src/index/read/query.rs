@@ -1,7 +1,8 @@
-//! The read path: a signature in, the documents like it out.
+//! The read path: finds the documents similar to a signature.
 //!
-//! The law: every live document that shares a band with the query and has at least m0 equal rows,
-//! by equal rows descending, then key ascending. Where documents lie must not matter.
+//! The law: a query returns every live document that shares a band with it and has at least m0
+//! equal rows, sorted by equal rows descending, then by key ascending. The storage location of
+//! documents must not matter.
 
 use crate::format::bytes::wide;
 use crate::index::key::Key;
@@ -34,12 +35,12 @@ enum Target<'a> {
 }
 
 impl Snapshot {
-    /// What is like this signature? See [`Query`].
+    /// A query for documents similar to this signature. See [`Query`].
     pub fn query<'a>(&self, signature: &'a Signature) -> Query<'a> {
         Query::of_signature(self.clone(), signature)
     }
 
-    /// What is like the document with this key? It never finds itself.
+    /// A query for documents similar to the document with this key, which is never a match itself.
     pub fn query_key<'a>(&self, key: impl Into<Key<'a>>) -> Query<'a> {
         Query::of_keys(self.clone(), vec![key.into()])
     }
@@ -75,12 +76,12 @@ impl Snapshot {
 }
 
 impl<'a> Query<'a> {
-    /// What is like this signature?
+    /// A query for documents similar to this signature.
     pub(crate) fn of_signature(snapshot: Snapshot, signature: &'a Signature) -> Self {
         Self::new(snapshot, Target::Signature(signature))
     }
 
-    /// What is like any of the documents with these keys?
+    /// A query for documents similar to any of the documents with these keys.
     pub(crate) fn of_keys(snapshot: Snapshot, keys: Vec<Key<'a>>) -> Self {
         Self::new(snapshot, Target::Keys(keys))
     }
@@ -271,7 +272,7 @@ impl<'a> Query<'a> {
 }
 
 impl Snapshot {
-    /// What is like any of some stored documents.
+    /// The documents similar to any of some stored documents.
     fn answer_by_keys(&self, keys: &[Key<'_>], asked: &Asked<'_>) -> Result<Answer> {
         let (mut signatures, mut themselves) = (Vec::new(), Vec::new());
         let mut counts = Vec::new();
@@ -320,7 +321,7 @@ fn keep_best(found: &mut Vec<Found>) {
     found.dedup_by_key(|found| found.place);
 }
 
-/// The terms of a query, checked, in an index.
+/// The validated terms of a query in an index.
 pub(super) struct Asked<'a> {
     terms: &'a Terms<'a>,
     alike: Alike,
@@ -342,10 +343,10 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Signatures whose look-ups are under way at once: enough to hide the memory's delay.
+/// Number of signatures that are looked up together: enough to hide the memory latency.
 pub(super) const TOGETHER: usize = if cfg!(test) { 3 } else { 8 };
 
-/// Refuses a threshold that is not from 0 to 1.
+/// Returns an error if the threshold is not from 0 to 1.
 pub(crate) fn check_threshold(threshold: f64) -> Result<()> {
     if (0.0..=1.0).contains(&threshold) {
         return Ok(());
@@ -354,7 +355,7 @@ pub(crate) fn check_threshold(threshold: f64) -> Result<()> {
 }
 
 impl Snapshot {
-    /// The least number of equal rows at this threshold, or at the index's own.
+    /// The minimum number of equal rows at this threshold, or at the index's own.
     pub(crate) fn equal_rows_min(&self, threshold: Option<f64>) -> Result<u32> {
         let threshold = threshold.unwrap_or(self.params().threshold());
         self.refuse_if_closed()?;
