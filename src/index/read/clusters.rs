@@ -1,4 +1,4 @@
-//! Clusters: what the pairs of like documents connect.
+//! Clusters: documents connected by pairs of similar documents.
 //!
 //! Documents with the same signature are united first, and only one of each such crowd is compared
 //! with others: a crowd of n copies costs n log n. `connect.rs` unites those.
@@ -16,7 +16,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The clusters, one at a time; in the order in which their first documents lie.
+/// The clusters, one at a time, in the storage order of their first documents.
 pub struct Clusters {
     snapshot: Snapshot,
     /// Members of all clusters: (number of the root, place), in that order.
@@ -103,10 +103,10 @@ impl Iterator for Clusters {
     }
 }
 
-/// Which documents of one signature are united where counts of shingles decide.
+/// Selects the documents of one signature that are united if counts of shingles decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Twins {
-    /// All: each contains the others.
+    /// All documents: each contains the others.
     Connected,
     /// Those of one count: each is a pair with the same documents as the others.
     Interchangeable,
@@ -150,7 +150,7 @@ pub(super) fn unite_twins(
     Ok(twins)
 }
 
-/// All places in a row.
+/// A numbering of all places.
 #[derive(Debug)]
 pub(super) struct Numbers {
     /// The number of the first document of each source.
@@ -237,12 +237,14 @@ impl Cluster {
         wide(self.keys.len())
     }
 
-    /// When the oldest of its documents was inserted or last replaced, in milliseconds UTC.
+    /// The time when the oldest document of the cluster was inserted or last replaced, in
+    /// milliseconds UTC.
     pub fn first_time(&self) -> u64 {
         self.times.iter().copied().min().unwrap_or(0)
     }
 
-    /// When the newest of its documents was inserted or last replaced, in milliseconds UTC.
+    /// The time when the newest document of the cluster was inserted or last replaced, in
+    /// milliseconds UTC.
     pub fn last_time(&self) -> u64 {
         self.times.iter().copied().max().unwrap_or(0)
     }

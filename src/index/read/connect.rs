@@ -18,7 +18,7 @@ use std::ops::ControlFlow;
 const REPORT: usize = 1 << 12;
 /// Prefetch distance for signatures, in entries.
 const AHEAD: usize = 16;
-/// A bucket with fewer documents is not looked through for those that can meet nobody any more.
+/// Buckets with fewer documents are not pruned of documents that no later document can meet.
 const PRUNE_MIN: usize = if cfg!(test) { 4 } else { 64 };
 
 /// Unites all documents that are connected by pairs, but for those that are skipped; returns how
@@ -61,9 +61,9 @@ struct Bucket<'a> {
     components: Vec<Component>,
     /// The number of documents.
     members: usize,
-    /// At this many those that can meet nobody any more are dropped.
+    /// At this number of documents, those that no later document can meet are dropped.
     members_max: usize,
-    /// The greatest key that a range includes.
+    /// The largest key that a range includes.
     reached: u64,
     /// Pairs compared so far.
     compared: u64,
@@ -180,7 +180,7 @@ impl<'a> Bucket<'a> {
         Ok((false, compared))
     }
 
-    /// Drops those whose ranges end before a key.
+    /// Drops the documents whose ranges end before a key.
     fn prune(&mut self, key_first: u64) {
         for component in &mut self.components {
             component.members.retain(|member| member.key_last >= key_first);

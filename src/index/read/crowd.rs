@@ -23,7 +23,7 @@ const AHEAD: usize = 16;
 /// One bit for each document of a window.
 type Window = [u64; (WINDOW / 64) as usize];
 
-/// What the documents of a crowd are compared with, and where what satisfies the law goes.
+/// The signature that a crowd is compared with, and the output for documents that satisfy the law.
 pub(super) struct Crowd<'a, 's> {
     pub(super) asked: Asked<'s>,
     pub(super) probe: u32,
@@ -94,7 +94,7 @@ impl Crowd<'_, '_> {
 
 /// Marks what a list has in the window that begins at `first`; returns the rest of the list.
 fn mark<'l>(list: &'l [[u8; 4]], first: u32, window: &mut Window) -> &'l [[u8; 4]] {
-    // They ascend: so many fall into one word after the other that each is written once.
+    // The ordinals ascend, so each word is written once for all its bits.
     let (mut word, mut bits) = (0, 0);
     for (at, ordinal) in list.iter().enumerate() {
         let within = u32::from_le_bytes(*ordinal).wrapping_sub(first);

@@ -15,8 +15,8 @@ use crate::sync::Arc;
 use crate::{Params, Result};
 use std::ops::Range;
 
-/// About so many look-ups are on their way at once: more do not fit into the first cache beside
-/// what they read.
+/// Approximate number of look-ups in flight: more do not fit into the L1 cache beside the data they
+/// read.
 const LOOK_UPS_MAX: usize = if cfg!(test) { 24 } else { 256 };
 /// Number of candidates whose signatures are prefetched together.
 const CANDIDATES_MAX: usize = if cfg!(test) { 5 } else { 64 };
@@ -33,7 +33,7 @@ pub(crate) struct Found {
     pub(crate) equal_rows: u32,
 }
 
-/// What is asked for.
+/// The terms of the search.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked<'s> {
     pub(super) signatures: &'s [&'s [u8]],
@@ -70,7 +70,7 @@ pub(super) struct Candidate {
     last_band: u32,
 }
 
-/// Searches of one snapshot, one after another, in the memory that is given.
+/// Runs searches of one snapshot, one after another, in the given memory.
 pub(crate) struct Search<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) bands: usize,
@@ -112,7 +112,7 @@ impl<'a> Search<'a> {
         Self { snapshot, bands, scratch, candidates_max, bounds, stop: None, is_stopped: false }
     }
 
-    /// The same, until it is to stop.
+    /// The same, with a condition that stops the search.
     pub(super) fn until(mut self, stop: &'a Stop<'a>) -> Self {
         self.stop = stop.may_come().then_some(stop);
         self
@@ -129,7 +129,7 @@ impl<'a> Search<'a> {
         self.is_stopped || self.bounds.0.get(probe).is_some_and(|(_, cut)| *cut)
     }
 
-    /// Whether to go on. Asked under no lock.
+    /// Whether to go on. Called without holding a lock.
     #[inline]
     pub(super) fn goes_on(&mut self) -> bool {
         self.is_stopped |= self.stop.is_some_and(Stop::is_due);
@@ -236,7 +236,7 @@ impl<'a> Search<'a> {
         if matching.is_empty() { Ok(()) } else { self.collect(asked, probes, sources) }
     }
 
-    /// Reads the ordinals that were found, and compares the signatures.
+    /// Reads the ordinals of the hits, and compares the signatures.
     fn collect(
         &mut self,
         asked: Asked<'_>,
@@ -392,7 +392,7 @@ fn together(probes: usize, sources: usize, bands: usize, look_ups_max: usize) ->
     (probes.div_ceil(probes.div_ceil(most)), sources)
 }
 
-/// A number of bands, signatures or look-ups on their way: there are few.
+/// Converts a number of bands, signatures or look-ups in flight, which is small.
 #[inline]
 pub(super) fn small(few: usize) -> u32 {
     u32::try_from(few).unwrap_or(u32::MAX)
