@@ -87,6 +87,22 @@ fn an_idle_merge_pauses_when_a_write_comes() {
     index.close().unwrap();
 }
 
+#[test]
+fn an_idle_flush_waits_until_no_writer_is_at_work() {
+    let options = options(Maintenance::Inline).memtable_bytes_max(1 << 18);
+    let index = Index::temporary(&params(), options).unwrap();
+    for number in 0..100 {
+        index.insert(format!("{number}"), &text(number)).unwrap();
+    }
+    let core = index.core();
+    let change = core.snapshot().visible;
+    assert!(!core.flush_idle(Some(change - 1)).unwrap(), "a writer was at work");
+    assert!(!core.flush_idle(None).unwrap(), "nobody says that it is quiet");
+    assert!(core.flush_idle(Some(change)).unwrap());
+    assert!(!core.flush_idle(Some(change)).unwrap(), "nothing is left to flush");
+    assert_eq!((segments(&index), index.len()), (1, 100));
+}
+
 /// On a full disk the idle flush fails. It must not keep documents from expiring.
 #[test]
 fn an_idle_flush_that_fails_holds_up_nothing_that_is_due() {
