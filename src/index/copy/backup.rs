@@ -1,4 +1,5 @@
-//! The backup: the files of one state under a second name, and a catalog that lists them, last.
+//! The backup: links or copies the files of one state into another folder, and writes the catalog
+//! last.
 
 use crate::catalog;
 use crate::format::bytes::narrow;
@@ -25,7 +26,7 @@ impl Core {
     /// See [`crate::Index::backup`].
     pub(crate) fn backup(&self, dir: &Path) -> Result<()> {
         let target = self.begin_copy(dir)?;
-        // The state is held, so that its files stay while they are linked.
+        // The state keeps its files from being deleted while they are linked.
         let (row, state) = self.flushed_state()?;
         target.link_all(&state)?;
         target.finish(&row)
@@ -39,7 +40,7 @@ impl Core {
         let target = self.begin_copy(dir)?;
         target.link_all(&snapshot.state)?;
         let row = self.write_rest(snapshot, &target)?;
-        // What has died since the last flush may be all of a file.
+        // A file may be obsolete if all its documents have died since the last flush.
         let listed = row.numbers().collect::<Vec<_>>();
         for (number, ending) in files_of(&snapshot.state) {
             if !listed.contains(&number) {
@@ -50,8 +51,8 @@ impl Core {
         target.finish(&row)
     }
 
-    /// Writes what a snapshot sees and only a memtable holds: a segment, and dead files. The row
-    /// of all of it.
+    /// Writes the part of a snapshot that only a memtable holds: a segment, and dead files. Returns
+    /// the row of the complete copy.
     fn write_rest(&self, snapshot: &Snapshot, target: &Target) -> Result<Row> {
         let (row, file_next) = {
             let writer = self.writer();
@@ -71,16 +72,16 @@ impl Core {
         copy.draft_of(&mut writer, &before).map(|draft| draft.into_row(&writer))
     }
 
-    /// Makes the folders of a copy where there is nothing yet, and holds them.
+    /// Creates the folders of a copy if nothing is there yet, and locks them.
     pub(in crate::index) fn begin_copy(&self, dir: &Path) -> Result<Target> {
         let dir = &std::path::absolute(dir).map_err(|error| Error::io("look for", dir, error))?;
-        // Paths below this one lead into the index's own folder, wherever that is.
+        // Paths below this one lie in the index's own folder.
         if dir.starts_with(self.names.root()) {
             let (dir, root) = (dir.display(), self.names.root().display());
             let message = format!("{dir} lies in the index that is backed up ({root})");
             return Err(Error::invalid(message));
         }
-        // Before anything is made: a folder that is something else stays as it is.
+        // Checked before anything is created: a folder with other content stays unchanged.
         let is_temporary = self.storage.is_temporary();
         let target = if is_temporary { Self::disk() } else { Arc::clone(&self.storage) };
         refuse_all(&*target, dir, None)?;
@@ -97,8 +98,8 @@ impl Core {
         Ok(Target { storage, links: !is_temporary, names, _lock: lock })
     }
 
-    /// Flushes, and takes the catalog's row with the state it describes. A WAL that is listed is
-    /// empty then, and the copy needs none.
+    /// Flushes, and returns the catalog's row with the state it describes. A listed WAL is empty
+    /// then, and the copy needs none.
     fn flushed_state(&self) -> Result<(Row, Arc<State>)> {
         let mut writer = self.writer();
         self.flush_locked(&mut writer, NextWal::None)?;
@@ -107,7 +108,7 @@ impl Core {
     }
 }
 
-/// Refuses a folder in which there is an index, or part of one.
+/// Refuses a folder with an index, or part of one.
 fn refuse_all(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<()> {
     refuse_existing(storage, dir, own).map_err(|error| match error.kind() {
         ErrorKind::Corrupt => Error::invalid(format!(
@@ -126,8 +127,8 @@ pub(in crate::index) struct Target {
     /// Whether the index is on the same storage, so that its files may get a second name.
     links: bool,
     names: Names,
-    /// As long as it is held, nobody else makes an index or a copy there. None where there are no
-    /// locks.
+    /// While it is held, nobody else can create an index or a copy there. `None` if the file system
+    /// has no locks.
     _lock: Option<Arc<Lock>>,
 }
 
@@ -149,7 +150,7 @@ impl Target {
     /// a check.
     fn finish(self, row: &Row) -> Result<()> {
         write_parameters(&*self.storage, &self.names, row)?;
-        // Last, and under its name only when it is durable: before, there is no index.
+        // Written last, and renamed only after it is durable: until then there is no index.
         catalog::create(&self.storage, &self.names.catalog(), row)?;
         // Opens the copy as any reader would, to check that it is whole.
         let dir = self.names.root();
@@ -172,7 +173,7 @@ impl Target {
         let linked = self.links.then(|| self.storage.hard_link(from, &to));
         match linked {
             Some(Ok(())) => Ok(()),
-            // Another file system; or a writer in another process has removed its name.
+            // Another file system, or a writer in another process has deleted the file's name.
             Some(Err(_)) | None => {
                 self.copy(source, &to).map_err(|error| Error::io("write", &to, error))
             }
@@ -204,7 +205,7 @@ fn files_of(state: &State) -> impl Iterator<Item = (u64, Ending)> + '_ {
         .flat_map(move |live| std::iter::once((live.number(), Ending::Segment)).chain(dead(live)))
 }
 
-/// Such a file system keeps nobody out of a folder, and who has an index there only reads it.
+/// Such a file system cannot lock a folder, and an index there can only be read.
 fn is_without_locks(error: &Error) -> bool {
     error.io_kind() == Some(io::ErrorKind::Unsupported)
 }

@@ -1,6 +1,6 @@
-//! Documents of one index into another, with the signatures they have: nothing is sketched.
+//! Imports stored documents into another index with their signatures; no text is sketched.
 //!
-//! Knows which parameters a stored signature fits. Everything is written on the one write path.
+//! Decides which parameters a stored signature fits. All writes use the one write path.
 
 use crate::index::Index;
 use crate::index::batch::{Operation, Outcome};
@@ -14,44 +14,45 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Most bytes of the documents of one batch: few syncs, and little memory.
+/// Maximum bytes of the documents of one batch: a compromise between syncs and memory.
 const BATCH_BYTES: usize = if cfg!(test) { 2 << 10 } else { 4 << 20 };
-/// What a document takes in a batch beside key, payload and signature.
+/// Bytes of a document in a batch besides key, payload and signature.
 const DOCUMENT_BYTES: usize = 20;
 
-/// Called with documents done and in all; says whether to go on.
+/// Called with the documents done and in total; its result says whether to continue.
 type Report<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
 
-/// What became of documents that came from elsewhere.
+/// The number of imported documents by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Imported {
     /// Documents whose key was new.
     pub inserted: u64,
-    /// Documents whose key had another signature or payload: that version is gone.
+    /// Documents whose key had a different signature or payload: the old version is gone.
     pub replaced: u64,
-    /// Documents that were there with the same signature and payload: nothing was written for
-    /// them, and they keep their time.
+    /// Documents that were stored with the same signature and payload: nothing was written, and
+    /// they keep their time.
     pub unchanged: u64,
 }
 
 impl Index {
-    /// Inserts every document of another index: keys, payloads (also empty ones), times, shingle
-    /// counts and signatures as they are. A document with the same key is replaced, and counted.
+    /// Inserts every document of another index: keys, payloads (including empty ones), times,
+    /// shingle counts and signatures are copied unchanged. A document with the same key is
+    /// replaced, and counted.
     ///
-    /// The other index may have other bands and another threshold, but its signatures must be of
-    /// the same parameters. Written in batches of about 4 MiB, each of them one change: after a
-    /// crash or an error those that were written are there, and importing again goes on from
+    /// The other index may have other bands and another threshold, but its signatures must have the
+    /// same parameters. Documents are written in batches of about 4 MiB, each of them one change:
+    /// after a crash or an error the written batches remain, and importing again continues from
     /// there. Errors: `Mismatch` (nothing is written; the message says what differs), those of
-    /// reading the other index, and those of [`Index::write`]. Costs what inserting costs, without
+    /// reading the other index, and those of [`Index::write`]. Costs the same as inserting, without
     /// the sketching.
     pub fn import(&self, from: &Snapshot) -> Result<Imported> {
         self.import_with(from, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// Imports, with progress in documents; breaking off is `Cancelled`, and what was written
-    /// before stays.
+    /// Imports with progress in documents. If `progress` breaks off, the error is `Cancelled`, and
+    /// the documents written before remain.
     pub fn import_with(
         &self,
         from: &Snapshot,
@@ -70,14 +71,15 @@ impl Index {
         ))
     }
 
-    /// Makes a new index at `out` of the stored signatures of another, with other bands, another
-    /// threshold, or narrower rows (8 bits of 16; 8 or 16 of whole ones; 64 of 32); returns its
-    /// number of documents.
+    /// Creates a new index at `out` from the stored signatures of another, with other bands,
+    /// another threshold, or narrower rows (8 bits from 16; 8 or 16 from whole rows; 64 from 32).
+    /// Returns its number of documents.
     ///
-    /// It answers exactly as if made from the texts. Whatever else is asked for needs them:
-    /// `Mismatch` says what. All of it is durable on return; after a crash or an error there may
-    /// be a part of it at `out`, to be removed. Other errors: those of [`Index::create`], of
-    /// reading the other index, and of [`Index::write`]. Costs what [`Index::import`] does.
+    /// The new index answers exactly as if it had been made from the texts. Other changes of the
+    /// parameters need the texts: `Mismatch` says which. Everything is durable on return; after a
+    /// crash or an error there may be an incomplete index at `out`, which should be deleted. Other
+    /// errors: those of [`Index::create`], of reading the other index, and of [`Index::write`].
+    /// Costs the same as [`Index::import`].
     pub fn rebuild(
         from: &Snapshot,
         out: impl AsRef<Path>,
@@ -87,8 +89,8 @@ impl Index {
         Self::rebuild_with(from, out, params, options, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// Rebuilds, with progress in documents; breaking off is `Cancelled` and leaves a part of it
-    /// at `out`.
+    /// Rebuilds with progress in documents. If `progress` breaks off, the error is `Cancelled`, and
+    /// an incomplete index remains at `out`.
     pub fn rebuild_with(
         from: &Snapshot,
         out: impl AsRef<Path>,
@@ -97,7 +99,7 @@ impl Index {
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<u64> {
         check_convertible(from.params(), params)?;
-        // One sync at the end is enough: until then the other index is still there.
+        // One sync at the end is enough: until then the other index still exists.
         let options = Options { durability: Durability::OsBuffer, ..options };
         let index = Self::create(out, params, options)?;
         Import::new(index.core(), from).run(progress)?;
@@ -107,7 +109,7 @@ impl Index {
     }
 }
 
-/// Passages of a text that replaces a longer one would leave the longer one's last ones behind.
+/// If a text replaces a longer one, the last passages of the longer one would remain.
 pub(crate) fn check_of_documents(params: &Params) -> Result<()> {
     match params.passages() {
         None => Ok(()),
@@ -118,7 +120,7 @@ pub(crate) fn check_of_documents(params: &Params) -> Result<()> {
     }
 }
 
-/// `Mismatch` where signatures made as `from` says cannot become those of `to`.
+/// `Mismatch` if signatures of `from` cannot be converted to those of `to`.
 fn check_convertible(from: &Params, to: &Params) -> Result<()> {
     let is_convertible =
         lanes_are_convertible(from.lane_bits(), to.lane_bits()) && from.scheme() == to.scheme();
@@ -140,7 +142,7 @@ fn check_convertible(from: &Params, to: &Params) -> Result<()> {
     ))
 }
 
-/// A document on its way, where possible still in the file it came from.
+/// A document that is being copied, read in place from the file of the source if possible.
 struct Carried<'a> {
     key: Cow<'a, [u8]>,
     payload: Cow<'a, [u8]>,
@@ -150,7 +152,7 @@ struct Carried<'a> {
 }
 
 impl Carried<'_> {
-    /// As it is, its payload included, also if that is empty.
+    /// The operation that inserts the document unchanged, with its payload even if that is empty.
     fn operation(&self) -> Operation<'_> {
         Operation::Insert {
             key: &self.key,
@@ -239,7 +241,7 @@ impl<'a> Import<'a> {
         })
     }
 
-    /// Writes what has come together as one change.
+    /// Writes the collected documents as one change.
     fn write(&mut self) -> Result<()> {
         if self.batch.is_empty() {
             return Ok(());

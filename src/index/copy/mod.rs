@@ -1,5 +1,5 @@
 //! Copies of an index: a backup of the whole index while it is in use; a salvage of the readable
-//! part of a damaged index; and an import of documents into another index, as they are.
+//! part of a damaged index; and an import of stored documents into another index.
 
 mod backup;
 mod import;

@@ -1,7 +1,7 @@
-//! Salvage: everything that can still be read of a damaged index, into a new one.
+//! Salvage: copies everything that is still readable in a damaged index into a new one.
 //!
-//! Believes only checksums. A catalog that can be read says which files count; without one every
-//! file there is does, and what was removed or replaced may come back: the report says how much.
+//! Trusts only checksums. A readable catalog says which files count. Without a catalog every file
+//! counts, and removed or replaced documents may return: the report says how many.
 
 use crate::catalog;
 use crate::format::catalog::Row;
@@ -21,25 +21,25 @@ use std::sync::Arc;
 /// Documents written to the new index at once.
 const BATCH_DOCUMENTS: usize = if cfg!(test) { 7 } else { 256 };
 
-/// What salvage saved, and what it did not.
+/// What salvage copied, and what it did not.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Salvaged {
     /// Documents in the new index.
     pub documents: u64,
-    /// Documents known to have been there that could not be read.
+    /// Documents that are known to have existed but were unreadable.
     pub documents_lost: u64,
-    /// Documents of segments whose dead could not be told from the living: any of them may have
-    /// been removed or replaced before.
+    /// Documents of segments whose dead file was unreadable: any of them may have been removed or
+    /// replaced before.
     pub documents_doubtful: u64,
-    /// Whether the catalog was lost: then files it no longer listed were read too, and documents
-    /// removed or replaced long ago may have returned.
+    /// Whether the catalog was lost. Then files that it no longer listed were read as well, and
+    /// documents removed or replaced long ago may have returned.
     pub catalog_lost: bool,
-    /// Each damage met, with file and place.
+    /// All damage found, each with file and place.
     pub problems: Vec<Error>,
 }
 
-/// A damaged index, as far as it can be told what it was.
+/// What is known about the damaged index.
 struct Wreck {
     storage: Arc<dyn Storage>,
     names: Names,
@@ -59,7 +59,7 @@ pub(crate) fn salvage(
 ) -> Result<Salvaged> {
     let names = Names::new(dir);
     let storage = &hold(storage, dir)?;
-    // Keeps a writer out where there is a lock; a wreck may have none.
+    // Keeps writers out if there is a lock file; a damaged index may have none.
     let _lock = match storage.lock_shared(&names.lock()) {
         Ok(lock) => Some(lock),
         Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
@@ -74,7 +74,7 @@ pub(crate) fn salvage(
     let shape = shape_of(&params, row.uuid);
     let read_mode = options.read_mode;
     let wreck = Wreck { storage: Arc::clone(storage), names, row: listed, shape, read_mode };
-    // One sync at the end is enough: until then the wreck is still there.
+    // One sync at the end is enough: until then the damaged index still exists.
     let options = Options { durability: Durability::OsBuffer, ..options };
     let new = Index::create_on(Arc::clone(storage), out, &params, options)?;
     let mut sink = Sink { core: new.core(), pending: Vec::new() };
@@ -89,7 +89,7 @@ pub(crate) fn salvage(
 }
 
 /// The row and the parameters: from the catalog, else from their copy, else from the caller and
-/// from the header of any file that was made with them.
+/// from the header of any file with matching parameters.
 fn identify(
     storage: &dyn Storage,
     names: &Names,
@@ -98,7 +98,7 @@ fn identify(
 ) -> Result<(Row, Params)> {
     match catalog::load(storage, &names.catalog()) {
         Ok(row) => {
-            // An older copy knows nothing of what came after it: every file counts.
+            // An older copy does not know later files, so every file counts.
             if let Err(error) = refuse_older(storage, names, &row) {
                 report.problems.push(error);
                 report.catalog_lost = true;
@@ -186,7 +186,7 @@ impl Wreck {
         Ok(numbers)
     }
 
-    /// Copies what can be read of one segment, without what is known to be dead.
+    /// Copies the readable documents of one segment, except known dead ones.
     fn take_segment(&self, number: u64, sink: &mut Sink, report: &mut Salvaged) -> Result<()> {
         let entry = self
             .row
@@ -226,7 +226,7 @@ impl Wreck {
         Ok(())
     }
 
-    /// The dead file of a segment: the listed one, or the newest that is its.
+    /// The dead file of a segment: the listed one, or the newest that belongs to it.
     fn dead_of(
         &self,
         segment: u64,
@@ -267,7 +267,7 @@ impl Wreck {
         Ok(None)
     }
 
-    /// Applies what can be read of the logs, in their order: removals too.
+    /// Applies the readable records of the logs in order, removals included.
     fn take_wals(&self, sink: &mut Sink, report: &mut Salvaged) -> Result<()> {
         for (number, ending) in numbered(&*self.storage, &self.names)? {
             let listed = self
@@ -285,7 +285,7 @@ impl Wreck {
                     continue;
                 }
             };
-            // A forged log may say any number.
+            // A forged log may contain any number.
             let mut expected = log.identity.floor.saturating_add(1);
             for (change, operations) in log.changes(self.shape.signature_bytes) {
                 if change != expected {
@@ -306,7 +306,7 @@ impl Wreck {
     }
 }
 
-/// Keeps a report from growing with the damage.
+/// Bounds the length of a report.
 fn note(report: &mut Salvaged, error: Error) {
     const PROBLEMS_MAX: usize = 1000;
     if report.problems.len() < PROBLEMS_MAX {
@@ -314,7 +314,7 @@ fn note(report: &mut Salvaged, error: Error) {
     }
 }
 
-/// Copies a document; the inner error is damage, the outer one the new index's.
+/// Copies a document. The inner error is damage, the outer one an error of the new index.
 fn take_document(segment: &Segment, ordinal: u32, sink: &mut Sink) -> Result<Result<()>> {
     let read = || {
         let stored = segment.document(ordinal)?;
@@ -332,7 +332,7 @@ fn take_document(segment: &Segment, ordinal: u32, sink: &mut Sink) -> Result<Res
     }
 }
 
-/// A document on its way.
+/// A document that is being copied.
 struct Taken {
     key: Vec<u8>,
     payload: Vec<u8>,
@@ -341,8 +341,8 @@ struct Taken {
     signature: Vec<u8>,
 }
 
-/// The new index. Of several versions of a key the one with the latest time stays; of equals,
-/// the one that comes later.
+/// The new index. Of several versions of a key, the one with the latest time is kept; if times are
+/// equal, the later one.
 struct Sink<'a> {
     core: &'a Core,
     pending: Vec<Taken>,

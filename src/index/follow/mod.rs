@@ -1,10 +1,10 @@
-//! A reader beside a writer in another process: it holds no lock, writes nothing, and what
-//! vanishes under it makes it look again.
+//! A reader beside a writer in another process. It holds no lock, writes nothing, and reads again
+//! if a file disappears.
 //!
-//! Two questions decide everything. *Which files are there?* The catalog says, or a copy of its row
-//! that names the hash of the catalog as it is now. *Which records of its log count?* If the lock
-//! is free after the row was read, the writer of that log is gone, and all whole records count;
-//! else those below the last horizon found, which nothing takes back.
+//! Two questions decide everything. *Which files exist?* The catalog says it, or a copy of its row
+//! that names the hash of the current catalog. *Which records of the log count?* If the lock is
+//! free after the row was read, the writer of that log is gone, and all whole records count.
+//! Otherwise only those below the last horizon found count, since nothing takes them back.
 
 mod publish;
 
@@ -25,34 +25,34 @@ use crate::{Error, ErrorKind, Result};
 use std::path::Path;
 use std::time::Duration;
 
-/// How often a reader looks again when what it looks at changes under it: for about a second.
+/// How often a reader retries if files change while it reads them: for about a second.
 const ATTEMPTS: u32 = 40;
 
-/// What those wait who wait for a moment's end. On a simulated disk nothing takes time.
+/// Pause between two retries. On a simulated disk nothing takes time.
 pub(crate) const PAUSE: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 1 });
 
-/// What a reader knows of the files that it follows.
+/// What a reader knows about the files that it follows.
 #[derive(Debug)]
 pub(crate) struct Follower {
-    /// Which catalog its state is of, if that was at rest.
+    /// The hash of the catalog that its state was read from, if no commit was under way.
     catalog_hash: Option<u64>,
-    /// What was taken from the log was not applied to its end.
+    /// The records taken from the log were not all applied.
     torn: bool,
-    /// The log, if there is one and more may come.
+    /// The log, if it exists and may grow.
     tail: Option<LogReader>,
 }
 
-/// What there was when a reader looked.
+/// What a reader saw when it looked at the folder.
 #[derive(Debug)]
 struct Sight {
     row: Row,
-    /// None while a commit is under way, of which the row is the one before.
+    /// `None` during a commit; the row is then the one before it.
     catalog_hash: Option<u64>,
-    /// Somebody may append to the row's log.
+    /// A process may append to the row's log.
     locked: bool,
 }
 
-/// Opens an index to read it while another process may write it.
+/// Opens an index for reading while another process may write it.
 pub(crate) fn open(
     storage: &Arc<dyn Storage>,
     dir: &Path,
@@ -82,18 +82,18 @@ pub(crate) fn open(
     }
 }
 
-/// Looks which files there are, and whether somebody writes them. `None`: that is just being
-/// changed.
+/// Reads which files exist, and whether a process writes them. `None` if that is changing right
+/// now.
 fn look(storage: &dyn Storage, names: &Names) -> Result<Option<Sight>> {
     let beside = is_locked(storage, names)?;
     let Some((row, catalog_hash)) = find_row(storage, names, beside)? else { return Ok(None) };
-    // Asked after the row was read: a writer of the log that it lists began before that. If the
+    // Checked after the row was read: a writer of the listed log took the lock before that. If the
     // lock is free now, nothing is ever appended to that log.
     let locked = planted!(LockAskedEarly, beside, is_locked(storage, names)?);
     Ok(Some(Sight { row, catalog_hash, locked }))
 }
 
-/// The row, and which catalog says it.
+/// The row, and the hash of the catalog it is from.
 fn find_row(
     storage: &dyn Storage,
     names: &Names,
@@ -102,22 +102,22 @@ fn find_row(
     planted!(StaleCopyBelieved => if let Some(copy) = publish::read(storage, names) {
         return Ok(Some((copy.row, catalog::hash(storage, &names.catalog())?)));
     });
-    // Without a writer the catalog speaks for itself.
+    // Without a writer the catalog itself is read.
     let copy = if beside { publish::read(storage, names) } else { None };
     let hash = catalog::hash(storage, &names.catalog())?;
     if let Some(copy) = copy.as_ref().filter(|copy| Some(copy.catalog_hash) == hash) {
         return Ok(Some((copy.row.clone(), hash)));
     }
-    // In the midst of a commit the catalog may say the next row already, which is not durable yet:
-    // the last one that was published is still true then.
+    // During a commit the catalog may already contain the next row, which is not durable yet. The
+    // last published row is still valid then.
     let rest = if beside { Rest::Closed } else { Rest::Any };
     let found = catalog::load_beside(storage, &names.catalog(), rest)?;
     let found = found.map(|(row, hash)| (row, Some(hash)));
     Ok(found.or_else(|| copy.map(|copy| (copy.row, None))))
 }
 
-/// Opens what a row lists, and takes from its log what counts. Segments that are open already are
-/// taken over.
+/// Opens the listed files, and reads the records of the log that count. Segments that are open
+/// already are reused.
 fn load(
     storage: Arc<dyn Storage>,
     names: Names,
@@ -127,7 +127,7 @@ fn load(
 ) -> Result<(Core, Follower)> {
     let Sight { row, catalog_hash, locked } = sight;
     if !locked {
-        // A writer makes files before it lists them.
+        // A writer creates files before it lists them.
         open::refuse_older(&*storage, &names, &row)?;
     }
     let (wal, floor) = (row.wal, row.floor);
@@ -149,8 +149,8 @@ impl Core {
         LogReader::open(&*self.storage, &path, &self.wal_identity(entry, floor))
     }
 
-    /// Checks what lies beside the segments as far as a writer leaves it alone: the catalog, and
-    /// the log that it lists. An error where that cannot be told, or is not there any more.
+    /// Checks the files beside the segments, as far as a writer does not change them: the catalog,
+    /// and the log that it lists. Adds an error if they cannot be read, or have disappeared.
     pub(crate) fn verify_beside(&self, problems: &mut Vec<Error>) -> Result<()> {
         let mut patience = Patience::new(&self.names);
         loop {
@@ -168,13 +168,13 @@ impl Core {
         }
     }
 
-    /// False if it changed meanwhile.
+    /// Returns false if they changed meanwhile.
     fn try_verify_beside(&self, patience: &mut Patience<'_>) -> Result<bool> {
         let (storage, catalog) = (&*self.storage, self.names.catalog());
         if !open::exists(storage, self.names.root())? {
             return Err(open::missing(self.names.root()));
         }
-        // Also one whose writer is within a commit, or died there.
+        // Also a catalog whose writer is in the middle of a commit, or died there.
         let Some((row, hash)) = catalog::load_beside(storage, &catalog, Rest::Any)? else {
             return patience.wait(None).map(|()| false);
         };
@@ -199,16 +199,16 @@ fn another_index(names: &Names) -> Error {
 }
 
 impl Follower {
-    /// Takes from the log what counts and was not taken before, and shows it: how many changes,
-    /// and how many bytes behind them are no record.
+    /// Reads the records that count and were not read before, and makes them visible. Returns the
+    /// number of changes, and the number of bytes after them that are no record.
     fn take(&mut self, core: &Core, locked: bool, look: Look) -> Result<(u64, u64)> {
         let Some(tail) = &mut self.tail else { return Ok((0, 0)) };
         let signature_bytes = core.shape.signature_bytes;
-        // A log that is finished is looked at closely once, and never again.
+        // A finished log is checked thoroughly once, and never read again.
         let (believe, look) =
             if locked { (Believe::Synced, look) } else { (Believe::Whole, Look::Thorough) };
         let taken = tail.read(believe, look, signature_bytes)?;
-        // Until all of it is applied, what was taken and what is shown are not the same.
+        // Until everything is applied, the records read and the visible ones differ.
         self.torn = true;
         let mut writer = core.writer();
         let before = writer.change;
@@ -228,11 +228,11 @@ impl Follower {
         Ok((mark.change - before, taken.bytes_cut))
     }
 
-    /// Goes on to what there is now; never back. After an error the state is the one of before.
+    /// Moves on to the current state, never back. After an error the state is the previous one.
     pub(crate) fn refresh(&mut self, core: &mut Arc<Core>) -> Result<()> {
         let (storage, names) = (Arc::clone(&core.storage), core.names.clone());
         let root = names.root();
-        // A moved folder is followed, unless another folder has taken its place.
+        // A moved folder is followed, unless another folder has taken its path.
         if !storage.is_at(root).map_err(|error| Error::io("look at", root, error))? {
             return Err(another_index(&names));
         }
@@ -247,8 +247,8 @@ impl Follower {
         }
     }
 
-    /// `hash` is that of the catalog, and becomes that of the one that was gone by. False while it
-    /// is being changed and nobody says from what.
+    /// `hash` is that of the catalog; it is updated to the one that was used. Returns false while
+    /// the catalog is being changed and no copy names its predecessor.
     fn try_refresh(&mut self, core: &mut Arc<Core>, hash: &mut Option<u64>) -> Result<bool> {
         if hash.is_some() && self.catalog_hash == *hash && !self.torn {
             let locked = is_locked(&*core.storage, &core.names)?;
@@ -277,7 +277,7 @@ impl Follower {
     }
 }
 
-/// How long a reader goes on looking.
+/// How long a reader retries.
 struct Patience<'a> {
     names: &'a Names,
     attempts: u32,
@@ -288,8 +288,8 @@ impl<'a> Patience<'a> {
         Self { names, attempts: 0 }
     }
 
-    /// After a failure to read what a catalog says: if it is another one by now, or was being
-    /// changed then, that was of what is gone.
+    /// Called after a failure to read listed files. If the catalog has changed or was being
+    /// changed, the files were obsolete, and the reader retries.
     fn look_again(
         &mut self,
         storage: &dyn Storage,

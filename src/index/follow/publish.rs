@@ -1,6 +1,7 @@
-//! The writer's part: a copy of the catalog's row that readers take instead of redb's file.
+//! The writer's part: publishes a copy of the catalog's row, which readers read instead of redb's
+//! file.
 //!
-//! The copy is derived and never the commit point: a failure here fails no operation.
+//! The copy is derived and never the commit point: a failure to write it fails no operation.
 
 use crate::catalog;
 use crate::format::bytes::narrow;
@@ -12,8 +13,8 @@ use crate::storage::{OpenMode, Storage};
 use crate::{Error, Result};
 
 impl Core {
-    /// Publishes the row that was just committed. A failure leaves no copy, or one that names
-    /// another catalog: readers then take the catalog itself.
+    /// Publishes the row that was just committed. After a failure there is no copy, or one that
+    /// names another catalog: readers then read the catalog itself.
     pub(crate) fn publish_copy(&self, writer: &Writer) {
         let hash = catalog::hash(&*self.storage, &self.names.catalog()).ok().flatten();
         let published = hash.map(|catalog_hash| {
@@ -29,16 +30,16 @@ impl Core {
     }
 }
 
-/// What the catalog says, if the copy there is was taken of its very bytes. Then it is durable: a
-/// copy is published only after the commit, or the opening, that saw to that. And redb, which takes
-/// longer than all else of opening, need not be asked: it wrote these bytes of this row.
+/// The row from the copy, if the copy was made of exactly these bytes of the catalog. The row is
+/// durable then: a copy is published only after the commit or the opening that synced the catalog.
+/// So redb, which takes longer than the rest of opening, is not needed.
 pub(crate) fn vouched(storage: &dyn Storage, names: &Names) -> Option<Row> {
     let copy = read(storage, names)?;
     let hash = catalog::hash(storage, &names.catalog()).ok().flatten()?;
     (copy.catalog_hash == hash).then_some(copy.row)
 }
 
-/// Not synced: what a power cut leaves of it fails its checksum, or is of another catalog.
+/// Not synced: after a power cut the copy fails its checksum, or names another catalog.
 fn write(storage: &dyn Storage, names: &Names, copy: &CatalogCopy) -> Result<()> {
     let path = names.catalog_copy();
     let tmp = tmp_of(&path);
@@ -51,7 +52,7 @@ fn write(storage: &dyn Storage, names: &Names, copy: &CatalogCopy) -> Result<()>
         .map_err(|error| Error::io("write", &path, error))
 }
 
-/// The copy, if there is one and it is whole.
+/// The copy, if it exists and is intact.
 pub(super) fn read(storage: &dyn Storage, names: &Names) -> Option<CatalogCopy> {
     let file = storage.open(&names.catalog_copy(), OpenMode::Read).ok()?;
     let length = file.bytes().ok().filter(|length| *length <= COPY_BYTES_MAX)?;

@@ -1,4 +1,4 @@
-//! What a folder is, and who is at work in it.
+//! What a folder contains, and whether a process is using it.
 //!
 //! Knows names and the lock; reads no file.
 
@@ -14,15 +14,15 @@ use crate::{Error, ErrorKind, Result};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How often a writer tries again where readers look at its lock: they need microseconds.
+/// How often a writer retries the lock while readers probe it, which takes them microseconds.
 const ATTEMPTS: u32 = 200;
 
-/// Whether there is an index: see [`crate::Index::exists`].
+/// Whether the folder has an index: see [`crate::Index::exists`].
 pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {
     is_index(storage, dir, None)
 }
 
-/// Refuses a folder in which there is an index, or part of one. Who has its lock gives it.
+/// Refuses a folder with an index, or part of one. A caller that holds the folder's lock passes it.
 pub(crate) fn refuse_existing(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<()> {
     if is_index(storage, dir, own)? {
         let message = format!("{}: there is an index already", dir.display());
@@ -31,8 +31,8 @@ pub(crate) fn refuse_existing(storage: &dyn Storage, dir: &Path, own: Option<&Lo
     Ok(())
 }
 
-/// Whether there is an index. Files without a catalog are one that has lost it, or one that is
-/// being made: then somebody else has the lock.
+/// Whether the folder has an index. Files without a catalog belong to an index that lost its
+/// catalog, or to one that is being created: then another process holds the lock.
 fn is_index(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<bool> {
     let names = Names::new(dir);
     if storage.bytes_of(&names.catalog()).is_ok() {
@@ -90,8 +90,8 @@ fn is_index(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<boo
     Ok(false)
 }
 
-/// Takes the writer's lock. Readers that look whether somebody has it share it for a moment: while
-/// nobody else has it, it is worth to wait for that moment's end.
+/// Takes the writer's lock. Readers that probe the lock share it for a moment; if no writer holds
+/// it, waiting for that moment to pass is worthwhile.
 pub(crate) fn take_lock(storage: &dyn Storage, names: &Names) -> Result<Lock> {
     let path = names.lock();
     let is_busy = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
@@ -111,15 +111,15 @@ pub(crate) fn take_lock(storage: &dyn Storage, names: &Names) -> Result<Lock> {
     Err(busy(storage, names))
 }
 
-/// Whether somebody writes there. Looking takes the lock that readers share for a moment, for which
-/// a writer that begins just then waits.
+/// Whether a process writes there. The probe takes the lock in shared mode for a moment; a writer
+/// that opens in this moment retries.
 pub(crate) fn is_locked(storage: &dyn Storage, names: &Names) -> Result<bool> {
     match storage.lock_shared(&names.lock()) {
         Ok(_) => Ok(false),
         Err(error) => match error.kind() {
             io::ErrorKind::WouldBlock => Ok(true),
-            // A copy made without it, or where there are no locks: nobody writes there through
-            // this crate.
+            // A copy made without a lock file, or a file system without locks: no process writes
+            // there through this crate.
             io::ErrorKind::NotFound | io::ErrorKind::Unsupported => Ok(false),
             _ => Err(Error::io("lock", &names.lock(), error)),
         },

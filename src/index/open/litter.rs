@@ -1,4 +1,4 @@
-//! Files in the directory that the catalog does not list: found, judged, swept.
+//! Files in the folder that the catalog does not list: finds, checks and deletes them.
 
 use crate::format::catalog::Row;
 use crate::storage::names::{self, Ending, Names};
@@ -8,7 +8,7 @@ use crate::{Error, Result};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The names of a folder, if there is such a folder.
+/// The names in a folder, if it exists.
 pub(super) fn list_if_any(storage: &dyn Storage, dir: &Path) -> Result<Option<Vec<Entry>>> {
     match storage.list(dir) {
         Ok(entries) => Ok(Some(entries)),
@@ -17,15 +17,15 @@ pub(super) fn list_if_any(storage: &dyn Storage, dir: &Path) -> Result<Option<Ve
     }
 }
 
-/// What lies in the directory without being listed, and what should be there and is not.
+/// The unlisted files of the folder, and its missing subfolders.
 #[derive(Debug, Default)]
 pub(super) struct Litter {
     paths: Vec<PathBuf>,
-    /// The spare WAL, kept.
+    /// The spare WAL, which is kept.
     pub(super) spare: Option<u64>,
-    /// Above every number seen: none is ever used twice.
+    /// A number above all numbers seen: no number is ever used twice.
     pub(super) number_next: u64,
-    /// Folders of the index that are not there: a copy program may leave empty ones out.
+    /// Missing folders of the index: a copy program may omit empty ones.
     pub(super) folders_missing: Vec<PathBuf>,
 }
 
@@ -77,8 +77,9 @@ impl Litter {
                 .any(|entry| entry.dead_file.is_some_and(|dead| dead.number == number)),
         };
         if ending == Ending::Free && number >= row.file_next {
-            // A log is put aside only once a commit has taken it off the list; that commit's
-            // next number was above its own. To sweep on would remove what is newer.
+            // A log is put aside only after a commit that no longer lists it; the next number in
+            // that commit was above the log's own. So this catalog is older, and deleting the log
+            // would lose newer changes.
             return Err(Error::corrupt(
                 &path,
                 0,
@@ -99,7 +100,7 @@ impl Litter {
         Ok(())
     }
 
-    /// Removes it; returns how many files.
+    /// Deletes the files; returns their number.
     pub(super) fn sweep(self, storage: &dyn Storage) -> Result<u64> {
         let mut swept = 0;
         for path in &self.paths {

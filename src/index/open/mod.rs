@@ -1,7 +1,7 @@
-//! Creating and opening: lock, catalog, segments, WAL, and sweeping what nobody lists.
+//! Creating and opening: lock, catalog, segments, WAL, and deletion of unlisted files.
 //!
-//! Nothing is written before everything was read and found whole; and what replay found is made
-//! durable (flushed) before anything is built on it.
+//! Nothing is written before everything was read and checked. Replayed changes are made durable
+//! (flushed) before anything depends on them.
 
 mod folder;
 mod litter;
@@ -38,12 +38,12 @@ use crate::wal::LogReader;
 use crate::{Error, ErrorKind, Params, Result};
 use std::path::Path;
 
-/// Refuses a catalog that files in the folder prove to be an older copy.
+/// Refuses a catalog if files in the folder prove that it is an older copy.
 pub(crate) fn refuse_older(storage: &dyn Storage, names: &Names, row: &Row) -> Result<()> {
     Litter::find(storage, names, row).map(|_| ())
 }
 
-/// Makes an index that holds nothing, durably, and opens it.
+/// Creates an empty index durably, and opens it.
 pub(crate) fn create(
     storage: &Arc<dyn Storage>,
     dir: &Path,
@@ -56,7 +56,7 @@ pub(crate) fn create(
         return Err(Error::invalid("the path of the index is empty; name a folder"));
     }
     let names = Names::new(dir);
-    // Before anything is made: a folder that is something else stays as it is.
+    // Checked before anything is created: a folder with other content stays unchanged.
     refuse_existing(&**storage, dir, None)?;
     let storage = make_folders(storage, &names)?;
     let lock = Arc::new(take_lock(&*storage, &names)?);
@@ -68,7 +68,7 @@ pub(crate) fn create(
     open_locked(storage, names, lock, options)
 }
 
-/// The row of an index without documents, with an identity of its own.
+/// The row of an index without documents, with a new identity.
 pub(crate) fn row_of_new(params: &Params, options: &Options) -> Row {
     let mut uuid = [0; 16];
     let (first, second) = uuid.split_at_mut(8);
@@ -105,7 +105,7 @@ pub(crate) fn open(storage: &Arc<dyn Storage>, dir: &Path, options: Options) -> 
     open_locked(storage, names, lock, options)
 }
 
-/// Makes the folders of an index, durably, and holds the outermost.
+/// Creates the folders of an index durably, and holds the outermost one.
 pub(crate) fn make_folders(storage: &Arc<dyn Storage>, names: &Names) -> Result<Arc<dyn Storage>> {
     let failed = |folder: &Path, error| Error::io("create", folder, error);
     create_dirs(&**storage, names.root()).map_err(|error| failed(names.root(), error))?;
@@ -116,7 +116,7 @@ pub(crate) fn make_folders(storage: &Arc<dyn Storage>, names: &Names) -> Result<
     Ok(storage)
 }
 
-/// Binds the storage to the folder that has this path now.
+/// Binds the storage to the folder that now has this path.
 pub(crate) fn hold(storage: &Arc<dyn Storage>, dir: &Path) -> Result<Arc<dyn Storage>> {
     planted!(FolderNotHeld => return Ok(Arc::clone(storage)));
     storage.hold(dir).map_err(|error| match error.kind() {
@@ -130,8 +130,8 @@ pub(crate) fn missing(dir: &Path) -> Error {
     Error::new(ErrorKind::NotFound, message)
 }
 
-/// Opens for writing: what is found is made durable before anything is built on it, and what
-/// nobody lists goes.
+/// Opens for writing: makes durable what was read, before anything depends on it, and deletes
+/// unlisted files.
 fn open_locked(
     storage: Arc<dyn Storage>,
     names: Names,
@@ -139,11 +139,11 @@ fn open_locked(
     options: Options,
 ) -> Result<Core> {
     let Loaded { mut core, litter, copy_is_current } = load(storage, names, lock, options)?;
-    // Everything was read and is whole, so a folder that is missing held nothing that matters.
+    // Everything was read and is intact, so a missing folder held nothing important.
     for folder in &litter.folders_missing {
         create_dirs(&*core.storage, folder).map_err(|error| Error::io("create", folder, error))?;
     }
-    // Swept before the flush, because that needs space.
+    // Deleted before the flush, because that needs space.
     core.recovery.files_swept = litter.sweep(&*core.storage)?;
     if !copy_is_current {
         core.publish_copy(&core.writer());
@@ -156,16 +156,16 @@ fn open_locked(
     Ok(core)
 }
 
-/// What was found by reading.
+/// What was read at opening.
 struct Loaded {
     core: Core,
     litter: Litter,
-    /// Whether readers have a copy of the catalog that is there.
+    /// Whether readers have an up-to-date copy of the catalog.
     copy_is_current: bool,
 }
 
-/// Reads everything there is to know, and checks it. Writes nothing; syncs the catalog, unless it
-/// is known to be durable.
+/// Reads and checks everything. Writes nothing; syncs the catalog, unless it is known to be
+/// durable.
 fn load(
     storage: Arc<dyn Storage>,
     names: Names,
@@ -196,7 +196,7 @@ fn load(
     Ok(Loaded { core, litter, copy_is_current })
 }
 
-/// An index as its catalog says it is, with none of its files opened yet.
+/// An index as described by its catalog; no file is open yet.
 pub(crate) fn assemble(
     storage: Arc<dyn Storage>,
     names: Names,
@@ -220,7 +220,7 @@ pub(crate) fn assemble(
         has_logged: false,
         wal_bytes: first_log_bytes(&row, &options),
         merging: Vec::new(),
-        // Opening makes nothing due.
+        // Opening makes no merge due.
         idle_bytes: 0,
         record: RecordBuilder::default(),
         catalog: Catalog::new(Arc::clone(&storage), names.catalog(), row),
@@ -247,9 +247,9 @@ pub(crate) fn assemble(
     }
 }
 
-/// Makes durable what the catalog says. A process that was killed in the midst of a commit may
-/// have left a row that is read but would not outlast a power cut; nothing it does not list may
-/// be removed before, nor anything be answered from it.
+/// Makes the catalog durable. A process that was killed during a commit may have left a row that is
+/// readable but would not survive a power cut. Until the sync, no unlisted file may be deleted and
+/// no query answered from that row.
 fn sync_catalog(storage: &dyn Storage, names: &Names) -> Result<()> {
     planted!(CatalogNotSyncedAtOpen => return Ok(()));
     let path = names.catalog();
@@ -261,7 +261,7 @@ fn sync_catalog(storage: &dyn Storage, names: &Names) -> Result<()> {
 }
 
 impl Core {
-    /// Opens what the catalog lists. What is open already is taken over.
+    /// Opens the files that the catalog lists. Segments that are open already are reused.
     pub(crate) fn open_segments(&self, known: &[Arc<LiveSegment>]) -> Result<()> {
         let entries = self.writer().catalog.row().segments.clone();
         let segments = entries.iter().map(|entry| {
@@ -277,7 +277,7 @@ impl Core {
         Ok(())
     }
 
-    /// Asks the disk for what the first queries will read of those segments that are `wanted`.
+    /// Starts reading the parts that the first queries need, for the `wanted` segments.
     pub(crate) fn request_directories(&self, wanted: impl Fn(&LiveSegment) -> bool) {
         for live in self.state().segments.iter().filter(|live| wanted(live)) {
             live.segment.request_directories();
@@ -304,7 +304,7 @@ impl Core {
         self.with_dead_file(&live, entry)
     }
 
-    /// An open segment with the dead file that the catalog lists.
+    /// An open segment together with the dead file that the catalog lists.
     fn with_dead_file(&self, live: &LiveSegment, entry: &SegmentEntry) -> Result<LiveSegment> {
         let dead_file = entry.dead_file.as_ref();
         let dead = dead_file.map(|listed| self.open_dead_file(entry, listed)).transpose()?;
@@ -343,7 +343,7 @@ impl Core {
             self.replay_change(&mut writer, change, &operations)?;
         }
         let mark = Mark { end: 0, change: writer.change, documents: writer.documents };
-        // Not in any log this handle could sync: a flush makes it durable.
+        // The changes are in no log that this handle could sync; a flush makes them durable.
         self.group.restart(None, 0, mark);
         self.view.show(mark);
         writer.wal_bytes = entry
@@ -358,8 +358,8 @@ impl Core {
         Ok(())
     }
 
-    /// Flushes what was replayed: it came from the page cache and must be durable before anything
-    /// is built on it, and no log is appended to after a recovery.
+    /// Flushes the replayed changes. They came from the page cache and must be durable before
+    /// anything depends on them; and no log is appended to after a recovery.
     fn flush_replayed(&self) -> Result<()> {
         planted!(TailNotFlushed => return Ok(()));
         planted!(AppendAfterTornTail => return Ok(()));

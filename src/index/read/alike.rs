@@ -8,7 +8,7 @@ use crate::sketch::{needed_for_containment, needed_for_similarity};
 use crate::{Error, Original, Overlap, Params, Result};
 use std::fmt;
 
-/// The condition that makes two documents a pair: their similarity, or that one contains the other.
+/// The condition that makes two documents a pair: a minimum similarity, or a minimum containment.
 ///
 /// A number is a similarity: `index.pairs(0.8)` and `index.pairs(Alike::similar(0.8))` are
 /// equivalent.
@@ -17,25 +17,25 @@ use std::fmt;
 pub struct Alike {
     threshold: f64,
     contained: Option<f64>,
-    /// Whether the documents themselves decide later.
+    /// Whether the caller compares the documents afterwards.
     #[cfg_attr(feature = "serde", serde(default))]
     is_verified: bool,
 }
 
 impl Alike {
-    /// The similarity is at least this, from 0 to 1.
+    /// The similarity is at least this value, from 0 to 1.
     pub fn similar(threshold: f64) -> Self {
         Self { threshold, contained: None, is_verified: false }
     }
 
-    /// The larger document contains at least so much of the smaller one, from 0 to 1, as far as
-    /// signatures tell: see [`Params::containment`]. Whatever shares a band is looked at, however
-    /// low the similarity.
+    /// The larger document contains at least this part of the smaller one, from 0 to 1, as
+    /// estimated from signatures: see [`Params::containment`]. All documents that share a band are
+    /// compared, however low their similarity.
     ///
-    /// Documents of which the larger one contains c of the smaller one are similar to c / (2 - c)
-    /// at most, and to less the more their lengths differ: choose the index's threshold so that
-    /// its bands find them ([`Params::similarity_of_contained`]). At low similarities the
-    /// estimate strays: verify what matters by the documents themselves.
+    /// If the larger document contains the part c of the smaller one, their similarity is at most c
+    /// / (2 - c), and less if their lengths differ. Choose the threshold of the index so that its
+    /// bands find such pairs ([`Params::similarity_of_contained`]). At low similarities the
+    /// estimate is imprecise: verify important results with the documents themselves.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -66,22 +66,21 @@ impl Alike {
         self
     }
 
-    /// The same, to be decided by the documents themselves later: looks from three standard errors
-    /// below ([`Params::search_threshold`]; of what is contained, those of
-    /// [`Containment`]), so that nearly all that reach it are found. What is
-    /// found is then verified: [`Snapshot::exact_pair`](crate::Snapshot::exact_pair),
+    /// Searches from three standard errors below the minimum ([`Params::search_threshold`]; for
+    /// containment, those of [`Containment`]), so that nearly all true matches are found. The
+    /// caller then verifies the results: [`Snapshot::exact_pair`](crate::Snapshot::exact_pair),
     /// [`Alike::overlap`].
     ///
-    /// Without it, of pairs of exactly the threshold's similarity only every second one is found,
-    /// since the answer is filtered by the estimate.
+    /// Without it, only about half of the pairs exactly at the threshold are found, since the
+    /// answer is filtered by the estimate.
     #[must_use]
     pub fn for_verification(mut self) -> Self {
         self.is_verified = true;
         self
     }
 
-    /// What two documents have in common, if that is enough: decided exactly, by their shingles.
-    /// Ends as soon as it is certain that it is not.
+    /// What two documents have in common, computed exactly from their shingles. `None` if it is
+    /// below the minimum; the comparison ends as soon as that is certain.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -105,8 +104,8 @@ impl Alike {
         (contains_enough && found.similarity >= self.threshold).then_some(found)
     }
 
-    /// The similarity that an index must be able to find, for documents one of which is twice as
-    /// long as the other where containment decides: what to choose its bands for.
+    /// The similarity that the bands of an index must be able to find. For containment, it assumes
+    /// that one document is twice as long as the other.
     ///
     /// ```
     /// use nearkin::Alike;
@@ -120,13 +119,13 @@ impl Alike {
         self.threshold.max(self.contained.map_or(0.0, of_contained))
     }
 
-    /// Whether two documents with so many equal rows, and these counts of shingles, are alike
-    /// enough, as far as signatures tell.
+    /// Whether two documents with this many equal rows and these counts of shingles satisfy the
+    /// condition, as estimated from signatures.
     pub fn is_reached(&self, params: &Params, equal_rows: u32, counts: (u32, u32)) -> bool {
         equal_rows >= self.equal_rows_min(params) && self.holds(params, equal_rows, counts)
     }
 
-    /// Whether it is asked how much one document contains of the other.
+    /// Whether the condition includes a minimum containment.
     pub fn asks_for_containment(&self) -> bool {
         self.contained.is_some()
     }
@@ -139,7 +138,7 @@ impl Alike {
         Ok(self)
     }
 
-    /// The minimum similarity and the minimum containment, as they were given.
+    /// The minimum similarity and the minimum containment, as given.
     pub(super) fn asked(self) -> (Option<f64>, Option<f64>) {
         (Some(self.threshold), self.contained)
     }
@@ -148,7 +147,7 @@ impl Alike {
         self.is_verified
     }
 
-    /// The minimum similarity, as it was given.
+    /// The minimum similarity, as given.
     pub(crate) fn least(self) -> f64 {
         self.threshold
     }
@@ -168,13 +167,13 @@ impl Alike {
         self.contained.is_some()
     }
 
-    /// Whether documents with so many equal rows, and these counts of shingles, are a pair.
+    /// Whether documents with this many equal rows and these counts of shingles are a pair.
     pub(crate) fn holds(self, params: &Params, equal_rows: u32, counts: (u32, u32)) -> bool {
         self.contained.is_none()
             || self.reached_by(params.containment(equal_rows, counts.0, counts.1))
     }
 
-    /// Whether an estimate reaches what must be contained.
+    /// Whether an estimate reaches the minimum containment.
     pub(crate) fn reached_by(self, told: Option<Containment>) -> bool {
         let Some(least) = self.contained else { return true };
         let errors = if self.is_verified { ERRORS_BELOW } else { 0.0 };
@@ -206,7 +205,7 @@ impl From<f64> for Alike {
     }
 }
 
-/// Refuses what is not from 0 to 1.
+/// Refuses values outside 0 to 1.
 pub(super) fn check_contained(contained: f64) -> Result<()> {
     if (0.0..=1.0).contains(&contained) {
         return Ok(());

@@ -20,20 +20,20 @@ pub struct Document {
 }
 
 impl Document {
-    /// A document that comes from elsewhere, for
-    /// [`Batch::insert_document`](crate::Batch::insert_document): without a payload, of time 0.
+    /// A document from elsewhere, for [`Batch::insert_document`](crate::Batch::insert_document):
+    /// without a payload, of time 0.
     pub fn new(key: impl Into<Vec<u8>>, signature: Signature) -> Self {
         Self { key: key.into(), payload: Vec::new(), time: 0, signature }
     }
 
-    /// With up to 64 KiB of the caller's own bytes.
+    /// Adds a payload of up to 64 KiB.
     #[must_use]
     pub fn with_payload(mut self, payload: impl Into<Vec<u8>>) -> Self {
         self.payload = payload.into();
         self
     }
 
-    /// With the time when it was inserted or last replaced, in milliseconds UTC.
+    /// Sets the time when the document was inserted or last replaced, in milliseconds UTC.
     #[must_use]
     pub fn with_time(mut self, time: u64) -> Self {
         self.time = time;
@@ -54,17 +54,17 @@ pub struct Match {
     pub time: u64,
     /// The number of equal rows, of k. Matches are filtered and ordered by this number.
     pub equal_rows: u32,
-    /// The estimate of the Jaccard similarity that follows from it, clamped to 0 and above.
+    /// The estimated Jaccard similarity, clamped to 0 and above.
     pub similarity: f64,
     /// The standard error of that estimate.
     pub standard_error: f64,
-    /// How much of the smaller of the two documents the larger one contains: only where
-    /// [`Query::contained`](crate::Query::contained) asked for it.
+    /// How much of the smaller document is contained in the larger one. Set only by
+    /// [`Query::contained`](crate::Query::contained).
     pub containment: Option<Containment>,
 }
 
 impl Match {
-    /// The match as a pair with the document that was asked for: `key` first. For
+    /// This match and the query document as a pair, with the smaller key first. For
     /// [`Snapshot::exact_pair`](crate::Snapshot::exact_pair).
     pub fn pair_with(&self, key: impl Into<Vec<u8>>) -> Pair {
         Pair {
@@ -77,7 +77,7 @@ impl Match {
     }
 }
 
-/// The answer to a query: the matches, most similar first, equal ones by key.
+/// The answer to a query: the matches, most similar first, ties by key.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -89,11 +89,10 @@ pub struct Answer {
     pub found: u64,
     /// The threshold of the query, or the index's own.
     pub threshold: f64,
-    /// Whether the query came to its end: false if there were more candidates than
-    /// [`Query::max_candidates`](crate::Query::max_candidates), or it was stopped by
-    /// [`Query::deadline`](crate::Query::deadline) or
-    /// [`Query::cancel_if`](crate::Query::cancel_if); then documents that should be here may be
-    /// missing.
+    /// Whether the query ran to its end. False if there were more candidates than
+    /// [`Query::max_candidates`](crate::Query::max_candidates), or if
+    /// [`Query::deadline`](crate::Query::deadline) or [`Query::cancel_if`](crate::Query::cancel_if)
+    /// stopped it; then matches may be missing.
     pub complete: bool,
     /// The number of the last change that the answer takes into account.
     pub change: u64,
@@ -123,16 +122,16 @@ impl Answer {
         self.matches.iter()
     }
 
-    /// Whether a document of exactly the threshold's similarity is a candidate with a chance below
-    /// one half: the bands were chosen for a higher one, and what is missing here may well be
-    /// stored.
+    /// Whether a document exactly at the threshold is found with a probability below one half. The
+    /// bands were then chosen for a higher threshold, and stored documents may be missing from this
+    /// answer.
     pub fn is_unlikely(&self, params: &Params) -> bool {
         params.candidate_probability(self.threshold) < 0.5
     }
 
-    /// The chance that a document of exactly the threshold's similarity was returned, by the
-    /// index's parameters: see [`Params::expected_recall`], which also says it for any other
-    /// similarity. Costs about k^2 multiplications.
+    /// The probability that a document exactly at the threshold was returned, by the parameters of
+    /// the index. See [`Params::expected_recall`], which also gives it for any other similarity.
+    /// Costs about k^2 multiplications.
     pub fn expected_recall(&self, params: &Params) -> f64 {
         params.expected_recall(self.threshold, self.threshold)
     }
@@ -188,8 +187,8 @@ pub struct Pair {
     pub equal_rows: u32,
     /// The estimate of the Jaccard similarity, clamped to 0 and above.
     pub similarity: f64,
-    /// How much of the smaller document the larger one contains: only where
-    /// [`Alike::contained`](crate::Alike::contained) asked for it.
+    /// How much of the smaller document is contained in the larger one. Set only by
+    /// [`Alike::contained`](crate::Alike::contained).
     pub containment: Option<Containment>,
 }
 
@@ -200,17 +199,17 @@ pub struct Pair {
 pub struct Cluster {
     /// The keys in ascending order; the first is the representative.
     pub keys: Vec<Vec<u8>>,
-    /// When each of them was inserted or last replaced, in milliseconds UTC: in the order of the
+    /// When each document was inserted or last replaced, in milliseconds UTC, in the order of the
     /// keys.
     pub times: Vec<u64>,
 }
 
-/// A crowd of documents with equal signatures, or a pair of documents of different crowds.
+/// A crowd of documents with equal signatures, or a pair of documents from different crowds.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Collapsed {
-    /// Two and more documents with the same signature (and number of shingles, where that counts):
-    /// each two of them are a pair with all rows equal, and none of these pairs is told otherwise.
+    /// Two or more documents with the same signature (and number of shingles, if that counts). Each
+    /// two of them are a pair with all rows equal; these pairs are not listed separately.
     #[non_exhaustive]
     Crowd {
         /// The smallest key, which represents the crowd.
@@ -218,15 +217,15 @@ pub enum Collapsed {
         /// The number of documents in the crowd.
         count: u64,
     },
-    /// Two documents and their crowds: each document with the signature of the first and each
-    /// document with the signature of the second are a pair with these equal rows.
+    /// Two documents and their crowds: each document with the signature of the first forms a pair
+    /// of this many equal rows with each document with the signature of the second.
     #[non_exhaustive]
     Pair {
         /// The two documents, or the representatives of their crowds.
         pair: Pair,
-        /// The number of documents with the signature of [`Pair::a`], itself included.
+        /// The number of documents with the signature of [`Pair::a`], including itself.
         a_count: u64,
-        /// The number of documents with the signature of [`Pair::b`], itself included.
+        /// The number of documents with the signature of [`Pair::b`], including itself.
         b_count: u64,
     },
 }
@@ -236,9 +235,9 @@ pub enum Collapsed {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Progress {
-    /// Units done, of documents or bytes as the operation says.
+    /// Units done: documents or bytes, depending on the operation.
     pub done: u64,
-    /// Units in all.
+    /// Total number of units.
     pub total: u64,
 }
 
@@ -253,28 +252,28 @@ pub enum Maintained {
     Flushed,
     /// A compaction advanced; there is more to do.
     Compacting,
-    /// A compaction ended and its inputs are gone.
+    /// A compaction finished and its input files were deleted.
     Compacted,
-    /// An interval's changes were synced.
+    /// The changes of an interval were synced.
     Synced,
-    /// Documents older than [`Options::ttl`](crate::Options::ttl) were looked for, and up to 1,000
-    /// of them removed; there may be more.
+    /// Up to 1,000 documents older than [`Options::ttl`](crate::Options::ttl) were removed; there
+    /// may be more.
     Expired,
-    /// The horizon was noted in the WAL.
+    /// The horizon was recorded in the WAL.
     Noted,
 }
 
-/// What opening found in the WAL and among the files.
+/// What opening found in the WAL and in the folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Recovery {
     /// Changes replayed from the WAL: 0 after a clean close.
     pub changes_replayed: u64,
-    /// Bytes of a torn tail that were cut off the WAL. They were never acknowledged, or in the
-    /// last sync group before an unclean end.
+    /// Bytes of a torn tail that were cut off the WAL. They were never acknowledged, or belonged to
+    /// the last sync group before a crash.
     pub bytes_cut: u64,
-    /// Files that the catalog does not list, removed.
+    /// Number of files that were deleted because the catalog does not list them.
     pub files_swept: u64,
     /// Bytes that opening read: a few KiB per segment, and the WAL if it was listed.
     pub bytes_read: u64,
@@ -293,34 +292,34 @@ pub struct Stats {
     pub segments: u64,
     /// Documents in the memtable, dead ones included.
     pub memtable_documents: u64,
-    /// Bytes of memory that the memtable's documents take.
+    /// Bytes of memory used by the memtable's documents.
     pub memtable_bytes: u64,
     /// Bytes of all files of the index.
     pub bytes_on_disk: u64,
-    /// The last change that queries see.
+    /// The number of the last change that queries see.
     pub change: u64,
-    /// The last change that survives power loss.
+    /// The number of the last change that survives power loss.
     pub durable_change: u64,
-    /// The last change that segments and catalog hold.
+    /// The number of the last change that segments and catalog contain.
     pub floor: u64,
-    /// Bytes read since open, those through memory maps aside.
+    /// Bytes read since open, except those read through memory maps.
     pub bytes_read: u64,
     /// Bytes written since open: WAL, segments, dead files and catalog.
     pub bytes_written: u64,
     /// Syncs since open, of files and folders.
     pub syncs: u64,
-    /// Snapshots of older states that are still held somewhere (queries under way included):
-    /// while they live, files they need stay on disk.
+    /// Number of snapshots of older states that are still held, including those of running queries.
+    /// The files they need stay on disk.
     pub snapshots_pinning: u64,
-    /// The versions of Unicode that the index was created with.
+    /// The Unicode versions that the index was created with.
     pub unicode_created: String,
-    /// The versions of Unicode that this build reads texts by. Where they differ, texts with
-    /// characters assigned in between may get other signatures; nothing else follows.
+    /// The Unicode versions of this build. If they differ, texts with characters assigned in
+    /// between may get different signatures; nothing else changes.
     pub unicode: String,
     /// The findings of opening.
     pub recovery: Recovery,
-    /// What the last maintenance after a write said if it failed: it is tried again, but it
-    /// needs attention (often the disk is full).
+    /// The error of the last maintenance after a write, if it failed. It is retried, but needs
+    /// attention: often the disk is full.
     pub maintenance_failure: Option<String>,
 }
 
@@ -330,6 +329,6 @@ pub struct Stats {
 pub struct Verification {
     /// Live documents.
     pub documents: u64,
-    /// All damage found, each with file and place; none means the index is whole.
+    /// All damage found, each with file and place. Empty means that the index is intact.
     pub problems: Vec<crate::Error>,
 }

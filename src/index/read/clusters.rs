@@ -1,7 +1,7 @@
 //! Clusters: documents connected by pairs of similar documents.
 //!
-//! Documents with the same signature are united first, and only one of each such crowd is compared
-//! with others: a crowd of n copies costs n log n. `connect.rs` unites those.
+//! Documents with the same signature are united first, and only one document of each such crowd is
+//! compared with others: a crowd of n copies costs n log n. `connect.rs` unites the rest.
 
 use crate::format::bytes::{index, wide};
 use crate::index::read::alike::Alike;
@@ -24,7 +24,7 @@ pub struct Clusters {
 }
 
 impl Snapshot {
-    /// The clusters: documents connected by pairs that are [`Alike`] enough. See
+    /// The clusters: documents connected by pairs that satisfy [`Alike`]. See
     /// [`crate::Index::clusters_with`].
     pub fn clusters_with(
         &self,
@@ -41,14 +41,14 @@ impl Snapshot {
         Ok(Clusters::of(self, &numbers, forest))
     }
 
-    /// The clusters that the documents themselves make: connected by pairs that are [`Alike`]
-    /// enough by their shingles. Pairs are looked for from three standard errors below
-    /// ([`Alike::for_verification`]); `fetch` returns documents, as for [`Snapshot::exact_pair`],
-    /// and a pair of which one is stale or missing connects nothing.
+    /// The clusters by exact comparison: documents connected by pairs whose shingles satisfy
+    /// [`Alike`]. Candidate pairs are searched from three standard errors below
+    /// ([`Alike::for_verification`]). `fetch` returns documents, as for [`Snapshot::exact_pair`]; a
+    /// pair with a stale or missing document connects nothing.
     ///
-    /// Costs the work of [`Snapshot::pairs`], and a comparison for each pair of documents that are
-    /// not connected yet: `fetch` is called for the same documents again and again. Errors: those
-    /// of [`Snapshot::clusters_with`] and of `fetch`.
+    /// Costs the work of [`Snapshot::pairs`], and one comparison for each pair of documents that
+    /// are not connected yet. `fetch` is called repeatedly for the same documents. Errors: those of
+    /// [`Snapshot::clusters_with`] and of `fetch`.
     pub fn exact_clusters(
         &self,
         alike: impl Into<Alike>,
@@ -103,18 +103,18 @@ impl Iterator for Clusters {
     }
 }
 
-/// Selects the documents of one signature that are united if counts of shingles decide.
+/// Selects which documents of one signature are united if counts of shingles decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Twins {
-    /// All documents: each contains the others.
+    /// All of them: each contains the others.
     Connected,
-    /// Those of one count: each is a pair with the same documents as the others.
+    /// Those with equal counts: each is a pair with the same documents as the others.
     Interchangeable,
 }
 
-/// Unites the documents with equal signatures. Returns all but the first of each such crowd: those
-/// that are pairs with the same documents as the first. (Where counts of shingles decide, these
-/// must be equal, too.)
+/// Unites the documents with equal signatures. Returns all but the first of each such crowd, which
+/// are pairs with the same documents as the first. (If counts of shingles decide, they must be
+/// equal as well.)
 pub(super) fn unite_twins(
     snapshot: &Snapshot,
     (alike, which): (Alike, Twins),
@@ -225,7 +225,7 @@ impl Forest {
     }
 }
 
-/// Documents of a cluster, for reports.
+/// Accessors for reports.
 impl Cluster {
     /// The smallest key.
     pub fn representative(&self) -> &[u8] {
@@ -249,9 +249,10 @@ impl Cluster {
         self.times.iter().copied().max().unwrap_or(0)
     }
 
-    /// How it grew: for each span of `span_ms` milliseconds (since 1970; 86,400,000 are the days
-    /// of UTC) in which a document came, when it began and how many came; in order of time.
-    /// A document that was replaced counts when that was. Costs a sort of the times.
+    /// The growth of the cluster over time. The result has one entry for each span of `span_ms`
+    /// milliseconds since 1970 in which a document was added: the start of the span, and the number
+    /// of documents; sorted by time. (86,400,000 gives the days of UTC.) A replaced document counts
+    /// at the time of its replacement. Costs a sort of the times.
     pub fn growth(&self, span_ms: u64) -> Vec<(u64, u64)> {
         let span_ms = span_ms.max(1);
         let mut begins: Vec<u64> = self.times.iter().map(|time| time - time % span_ms).collect();

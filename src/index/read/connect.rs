@@ -1,9 +1,9 @@
-//! Which documents are connected: the sweep once more, without comparing two documents that are
-//! in one component already.
+//! Connected components of documents: the sweep without comparing documents that are in one
+//! component already.
 //!
-//! A newcomer to a bucket is compared with one document of each component there before it is
-//! compared with the others: in a crowd that one mostly decides. Only where no document of a
-//! component is like it all have been compared, as the law asks.
+//! A new document of a bucket is first compared with one document of each component in the bucket.
+//! In a crowd that one comparison mostly decides. The others are compared only if the first is not
+//! similar, so all documents of a component are compared before the new one is declared separate.
 
 use super::alike::Alike;
 use super::clusters::{Forest, Numbers};
@@ -14,15 +14,15 @@ use crate::sketch::{Agreement, first_shared_band};
 use crate::{Error, ErrorKind, Result};
 use std::ops::ControlFlow;
 
-/// Entries between two reports of progress.
+/// Entries between two progress reports.
 const REPORT: usize = 1 << 12;
 /// Prefetch distance for signatures, in entries.
 const AHEAD: usize = 16;
-/// Buckets with fewer documents are not pruned of documents that no later document can meet.
+/// Smaller buckets are not pruned.
 const PRUNE_MIN: usize = if cfg!(test) { 4 } else { 64 };
 
-/// Unites all documents that are connected by pairs, but for those that are skipped; returns how
-/// many pairs were compared.
+/// Unites all documents that are connected by pairs, except skipped ones. Returns the number of
+/// pairs compared.
 pub(super) fn connect(
     mut sweep: Sweep,
     numbers: &Numbers,
@@ -53,7 +53,8 @@ pub(super) fn connect(
     Ok(bucket.compared)
 }
 
-/// The documents of a band whose ranges of keys reach to where the sweep is, by component.
+/// The documents of a band whose ranges of keys reach the current position of the sweep, by
+/// component.
 struct Bucket<'a> {
     snapshot: &'a Snapshot,
     alike: Alike,
@@ -61,7 +62,7 @@ struct Bucket<'a> {
     components: Vec<Component>,
     /// The number of documents.
     members: usize,
-    /// At this number of documents, those that no later document can meet are dropped.
+    /// If the bucket reaches this number of documents, it is pruned.
     members_max: usize,
     /// The largest key that a range includes.
     reached: u64,
@@ -69,9 +70,9 @@ struct Bucket<'a> {
     compared: u64,
 }
 
-/// Documents that are connected with each other, as far as they are here.
+/// Documents of one component in the bucket.
 struct Component {
-    /// The number of one of them.
+    /// The number of one of its documents.
     number: u32,
     members: Vec<Member>,
 }
@@ -108,7 +109,8 @@ impl<'a> Bucket<'a> {
         (self.members, self.members_max, self.reached) = (0, PRUNE_MIN, 0);
     }
 
-    /// Unites the next document with all that are here and like it; then it is here, too.
+    /// Unites the next document with all similar documents of the bucket, and adds it to the
+    /// bucket.
     fn meet(&mut self, entry: Entry, numbers: &Numbers, forest: &mut Forest) -> Result<()> {
         if !self.is_reached_by(entry) {
             self.clear();
@@ -151,8 +153,8 @@ impl<'a> Bucket<'a> {
         Ok(())
     }
 
-    /// Whether any document of a component satisfies the law with this one, and how many were
-    /// compared. Mostly the first decides: only then the memory is asked for the others.
+    /// Whether any document of a component is a pair with this one, and the number of comparisons.
+    /// The first one mostly decides, so the others are prefetched only if it does not.
     fn is_like(&self, entry: Entry, component: &Component) -> Result<(bool, u64)> {
         let mut compared = 0;
         let params = self.snapshot.params();
@@ -180,7 +182,7 @@ impl<'a> Bucket<'a> {
         Ok((false, compared))
     }
 
-    /// Drops the documents whose ranges end before a key.
+    /// Drops the documents whose ranges end before a key; no later document can overlap them.
     fn prune(&mut self, key_first: u64) {
         for component in &mut self.components {
             component.members.retain(|member| member.key_last >= key_first);
@@ -200,7 +202,7 @@ mod tests {
         ControlFlow::Continue(())
     }
 
-    /// Components by the sweep that compares all pairs, and by this one: in ranges of every width.
+    /// Compares the components with those of the sweep over all pairs, for ranges of every width.
     #[test]
     fn what_is_connected_is_what_all_pairs_connect() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -226,13 +228,13 @@ mod tests {
         }
     }
 
-    /// `c` joins `a` and `b`; `d` shares a band with all three, and is like `b` alone: it is found
-    /// only if what was joined is still there, whichever of the components took in the other.
+    /// `c` joins `a` and `b`. `d` shares a band with all three but is similar to `b` alone. It is
+    /// found only if `b` is still in the bucket, whichever component absorbed the other.
     #[test]
     fn what_a_component_took_in_is_met_by_those_that_follow() {
         let params = crate::Params::builder().hashes(16).bands(4, 3).lane_bits(8).build();
         let params = params.expect("sound parameters");
-        // Rows 0 to 2 are the band that all share.
+        // Rows 0 to 2 are the band that all four share.
         let a = [9, 9, 9, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1];
         let b = [9, 9, 9, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2];
         let c = [9, 9, 9, 1, 1, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1];
@@ -250,14 +252,14 @@ mod tests {
             let snapshot = index.snapshot();
             let numbers = Numbers::of(&snapshot).expect("few documents");
             let mut forest = Forest::new(numbers.count);
-            // Nine equal rows of sixteen; but for `b` and `c` nothing shares another band.
+            // Nine equal rows of sixteen. Only `b` and `c` share another band.
             let sweep = Sweep::new(&snapshot, 0.56.into());
             connect(sweep, &numbers, &mut forest, &|_| false, &mut go_on).expect("sound files");
             assert_eq!(forest.members().len(), 4, "case {case}: all are one component");
         }
     }
 
-    /// A crowd of documents that are alike costs about as many comparisons as it has documents.
+    /// A crowd of similar documents costs about as many comparisons as it has documents.
     #[test]
     fn a_crowd_is_not_compared_with_itself() {
         let folder = tempfile::tempdir().expect("a folder");

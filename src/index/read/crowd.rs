@@ -1,8 +1,8 @@
-//! Long look-ups: of a crowd, whose documents share most bands with what is asked about, each
-//! document is compared once, in the order in which they lie.
+//! Long look-ups. A *crowd* is a set of documents that share most bands with the query; each is
+//! compared once, in storage order.
 //!
-//! Band by band every document would come up as often as it shares a band. Here the ordinals of
-//! all bands are marked in a window of the segment, and the marked signatures are read as a stream.
+//! Without this, every document would be compared once per shared band. Here the ordinals of all
+//! bands are marked in a window of the segment, and the marked signatures are read sequentially.
 
 use super::search::{Asked, Found};
 use super::terms::Stop;
@@ -13,7 +13,7 @@ use crate::memtable::Memtable;
 use crate::segment::{Entries, Segment};
 use std::borrow::Cow;
 
-/// Look-ups of one signature in one source that come to more entries than this are a crowd.
+/// Look-ups of one signature in one source with more entries than this are treated as a crowd.
 pub(super) const CROWD_MIN: u32 = if cfg!(test) { 6 } else { 512 };
 /// Documents per window: its marks fit into the L1 cache.
 const WINDOW: u32 = if cfg!(test) { 128 } else { 1 << 14 };
@@ -23,7 +23,7 @@ const AHEAD: usize = 16;
 /// One bit for each document of a window.
 type Window = [u64; (WINDOW / 64) as usize];
 
-/// The signature that a crowd is compared with, and the output for documents that satisfy the law.
+/// The signature that a crowd is compared with, and the output.
 pub(super) struct Crowd<'a, 's> {
     pub(super) asked: Asked<'s>,
     pub(super) probe: u32,
@@ -34,7 +34,7 @@ pub(super) struct Crowd<'a, 's> {
 }
 
 impl Crowd<'_, '_> {
-    /// Compares the documents of some look-ups in a segment. False if it stopped before the end.
+    /// Compares the documents of some look-ups in a segment. Returns false if it stopped early.
     pub(super) fn compare(&mut self, segment: &Segment, entries: &[Entries]) -> Result<bool> {
         let lists = entries.iter().map(|entries| segment.ordinals(entries));
         let lists = lists.collect::<Result<Vec<Cow<'_, [u8]>>>>()?;
@@ -66,12 +66,12 @@ impl Crowd<'_, '_> {
         Ok(true)
     }
 
-    /// Compares marked documents of the memtable: a bit for each ordinal. False if it stopped
-    /// before the end.
+    /// Compares the marked documents of the memtable: a bit per ordinal. Returns false if it
+    /// stopped early.
     pub(super) fn compare_recent(&mut self, memtable: &Memtable, marks: &[u64]) -> bool {
         let words = index(WINDOW) / 64;
         for (words, begin) in marks.chunks(words).zip((0..).step_by(index(WINDOW))) {
-            // The lock is let go of in between: writers wait for it, and so may the caller's code.
+            // The lock is released in between: writers wait for it, and the caller's code may run.
             if self.stop.is_due() {
                 return false;
             }
@@ -92,7 +92,8 @@ impl Crowd<'_, '_> {
     }
 }
 
-/// Marks what a list has in the window that begins at `first`; returns the rest of the list.
+/// Marks the ordinals of a list that lie in the window starting at `first`. Returns the rest of the
+/// list.
 fn mark<'l>(list: &'l [[u8; 4]], first: u32, window: &mut Window) -> &'l [[u8; 4]] {
     // The ordinals ascend, so each word is written once for all its bits.
     let (mut word, mut bits) = (0, 0);

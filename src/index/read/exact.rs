@@ -15,30 +15,30 @@ use crate::sketch::{Original, Overlap};
 pub enum Exact {
     /// Their Jaccard similarity.
     Similarity(f64),
-    /// What they have in common, where it was asked how much one contains of the other
-    /// ([`Alike::contained`]).
+    /// What they have in common, if containment was requested ([`Alike::contained`]).
     Contained(Overlap),
     /// The similarity or containment is below the requested minimum.
     Below,
-    /// A document is no longer the one that was indexed: its signature or its number of shingles
-    /// is another.
+    /// A document has changed since it was indexed: its signature or its number of shingles
+    /// differs.
     Stale,
-    /// The caller does not have a document, or the index no longer does.
+    /// The caller does not have a document, or the index no longer has it.
     Missing,
 }
 
-/// Fetches the original of a key, `None` if it is gone.
+/// Fetches the original of a key; `None` if there is none.
 pub type Fetch<'a> = dyn FnMut(&[u8]) -> Result<Option<Original>> + 'a;
 
 impl Snapshot {
-    /// The exact similarity of each match of a query to the document that was asked for.
+    /// The exact similarity of each match of a query to the query document.
     ///
-    /// `fetch` is called once a match. What it returns is believed only if it has the signature
-    /// and the number of shingles that are stored under the key. `alike` is what a match must
-    /// reach: a similarity (0 to ask for all), or an [`Alike`]; below it the comparison ends as
-    /// soon as that is certain. To find what reaches it, ask by [`Query::for_verification`]
-    /// (pairs and clusters by [`Alike::for_verification`]): the estimates of some are below it.
-    /// Errors: `Invalid` (`alike` not from 0 to 1), those of `fetch`, and of reading signatures.
+    /// `fetch` is called once per match. The returned document is used only if its signature and
+    /// number of shingles equal the stored ones. `alike` is the condition of a match: a minimum
+    /// similarity (0 for all), or an [`Alike`]. The comparison ends as soon as it is certain that
+    /// the condition fails. Use [`Query::for_verification`] (for pairs and clusters,
+    /// [`Alike::for_verification`]) to find all matches, since the estimates of some are below the
+    /// minimum. Errors: `Invalid` (`alike` not from 0 to 1), those of `fetch`, and of reading
+    /// signatures.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -89,7 +89,7 @@ impl Snapshot {
         self.exactly((&pair.a, &pair.b), alike.into().check()?, fetch)
     }
 
-    /// What two documents say of each other.
+    /// Compares two documents by the condition.
     pub(super) fn exactly(
         &self,
         (a, b): (&[u8], &[u8]),
@@ -106,7 +106,7 @@ impl Snapshot {
         })
     }
 
-    /// A document, if it is the one that was indexed.
+    /// The fetched document, if it equals the indexed one.
     fn fetched(
         &self,
         key: &[u8],
@@ -117,7 +117,8 @@ impl Snapshot {
         };
         let signature = document.signature();
         self.check_signature(signature)?;
-        // A word more may leave a signature as it is; 0 shingles are a number that is not known.
+        // An added word may leave the signature unchanged, so counts are compared, too. A stored
+        // count of 0 means unknown.
         let count = self.shingle_count(place)?;
         let same = *self.signature_bytes(place)? == *signature.as_bytes()
             && (count == 0 || count == signature.shingle_count());

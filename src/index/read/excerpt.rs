@@ -1,11 +1,11 @@
-//! Bytes as a person reads them, for `Debug`: as text where they are, and never more than a line.
+//! Formats bytes for `Debug`: as text where possible, and at most one line.
 
 use std::fmt;
 
-/// The most bytes that are shown of keys and payloads.
+/// Maximum number of bytes shown of keys and payloads.
 const SHOWN: usize = 48;
 
-/// The first bytes, escaped, and how many there are if these are not all.
+/// The first bytes, escaped, and the total length if bytes were cut off.
 pub(crate) struct Excerpt<'a>(pub(crate) &'a [u8]);
 
 impl fmt::Debug for Excerpt<'_> {
@@ -13,7 +13,7 @@ impl fmt::Debug for Excerpt<'_> {
         let mut shown = self.0.get(..SHOWN).unwrap_or(self.0);
         match str::from_utf8(shown) {
             Ok(text) => write!(f, "{text:?}")?,
-            // The cut went through a character.
+            // The cut split a character.
             Err(error) if error.error_len().is_none() && shown.len() < self.0.len() => {
                 shown = &shown[..error.valid_up_to()];
                 write!(f, "{:?}", String::from_utf8_lossy(shown))?;

@@ -54,10 +54,10 @@ impl Snapshot {
 
     /// All keys in ascending order, compared as bytes. Reads no signatures.
     ///
-    /// The keys are put in order before the first is returned: costs a look at the key of every
-    /// document and a sort, and memory for the keys and 44 bytes for each. If the order is of no
-    /// interest, [`Snapshot::for_each_key`] is several times as fast. Errors come here, not later:
-    /// `Invalid` (2^32 keys and more), `Corrupt`, `Io`.
+    /// The keys are sorted before the first is returned. This reads the key of every document, and
+    /// needs memory for the keys plus 44 bytes each. If the order does not matter,
+    /// [`Snapshot::for_each_key`] is several times as fast. Errors are returned here, not later:
+    /// `Invalid` (2^32 keys or more), `Corrupt`, `Io`.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -105,7 +105,7 @@ impl Snapshot {
     }
 
     /// Calls `each` with every key, in no particular order, until it breaks off: the fastest way to
-    /// see all keys. Reads no signatures. Errors: `Corrupt`, `Io`.
+    /// read all keys. Reads no signatures. Errors: `Corrupt`, `Io`.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -130,8 +130,9 @@ impl Snapshot {
         each_live_key(self, &mut each)
     }
 
-    /// The documents with these keys, in their order; `None` where there is none. Looked up
-    /// together, which costs less than [`Snapshot::get`] for each. Errors: `Corrupt`, `Io`.
+    /// The documents with these keys, in the given order; `None` for a key that is not stored. The
+    /// keys are looked up together, which costs less than a [`Snapshot::get`] for each. Errors:
+    /// `Corrupt`, `Io`.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -162,7 +163,7 @@ impl Snapshot {
 }
 
 impl Documents {
-    /// The next place, live or not.
+    /// The next place, whether its document is live or dead.
     fn next_place(&mut self) -> Option<Place> {
         while self.next.ordinal >= self.count {
             if self.next.source >= self.snapshot.state.segments.len() {
@@ -221,7 +222,7 @@ impl fmt::Debug for Keys {
     }
 }
 
-/// The bits of the documents of a segment that are dead for a snapshot.
+/// A bit for each document of a segment that is dead in a snapshot.
 pub(super) fn dead_bits(snapshot: &Snapshot, source: usize) -> Result<Vec<u64>> {
     let Some(live) = snapshot.state.segments.get(source) else { return Ok(Vec::new()) };
     let mut bits = match &live.dead {

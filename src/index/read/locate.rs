@@ -4,8 +4,7 @@ use crate::Result;
 use crate::index::state::{Place, Snapshot};
 use crate::segment::LOOK_UPS_TOGETHER;
 
-/// The places of the live documents that have the `wanted` ones of some keys, whose hashes are
-/// given.
+/// The places of the live documents with the `wanted` keys. The hashes of all keys are given.
 pub(crate) fn locate_all<'k>(
     before: &Snapshot,
     key: impl Fn(usize) -> &'k [u8],

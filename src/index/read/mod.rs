@@ -1,6 +1,6 @@
-//! Reading: what a reader sees, queries, pairs and clusters, and the plain data they return.
+//! Reading: snapshots, queries, pairs and clusters, and the plain data they return.
 //!
-//! Does not write, takes no lock but the memtable's, and knows no file.
+//! Code here does not write, takes no lock except the memtable's, and opens no file.
 
 mod alike;
 mod answer;

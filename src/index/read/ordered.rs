@@ -1,8 +1,8 @@
-//! Keys in order.
+//! Collects keys and sorts them.
 //!
-//! A few bytes of each key, after those that all have in common, decide most of the time: they and
-//! the number of the key make one integer, and integers are sorted. Keys for which those bytes are
-//! the same are sorted again, from behind them on.
+//! Most keys differ in a few bytes after their common prefix. These bytes and the number of the key
+//! form one integer, and the integers are sorted. Keys with equal bytes there are sorted again by
+//! the bytes that follow.
 
 use crate::format::bytes::index;
 use crate::index::read::listing::dead_bits;
@@ -10,27 +10,27 @@ use crate::index::state::Snapshot;
 use crate::{Error, Result};
 use std::ops::ControlFlow;
 
-/// Bytes of a key in an integer, before the byte that says how many there are.
+/// Bytes of a key in the sort integer, before the byte that holds their count.
 const HEAD: usize = 11;
-/// Fewer keys than this are compared as they are.
+/// Fewer keys than this are compared directly.
 const FEW: usize = if cfg!(test) { 3 } else { 16 };
-/// Documents of the memtable that are looked at in one hold of its lock.
+/// Documents of the memtable that are read per acquisition of its lock.
 const HOLD: u32 = if cfg!(test) { 5 } else { 1_024 };
-/// The bits of the number of a key.
+/// The bits of the key number in the sort integer.
 const NUMBER: u128 = 0xffff_ffff;
 
-/// Keys, one after the other, and the order that they are in.
+/// Keys in one buffer, and their sorted order.
 pub(super) struct Ordered {
     keys: Gathered,
-    /// The numbers of the keys, in order.
+    /// The numbers of the keys, sorted by key.
     order: Vec<u32>,
 }
 
-/// Keys in the order in which their documents lie.
+/// Keys in storage order of their documents.
 #[derive(Default)]
 struct Gathered {
     bytes: Vec<u8>,
-    /// Where each ends.
+    /// The end offset of each key.
     ends: Vec<usize>,
 }
 
@@ -58,7 +58,7 @@ impl Gathered {
         &self.bytes[begin..self.ends[number]]
     }
 
-    /// What a key has behind its first `depth` bytes.
+    /// The bytes of a key after its first `depth` bytes.
     #[inline]
     fn rest(&self, number: u32, depth: usize) -> &[u8] {
         self.key(number).get(depth..).unwrap_or_default()
@@ -66,7 +66,7 @@ impl Gathered {
 }
 
 impl Ordered {
-    /// The keys of live documents that begin so. An error if they are 2^32 or more.
+    /// The keys of live documents that start with the prefix. An error if there are 2^32 or more.
     pub(super) fn of(snapshot: &Snapshot, prefix: &[u8]) -> Result<Self> {
         let mut keys = Gathered::default();
         each_live_key(snapshot, &mut |key| {
@@ -92,8 +92,8 @@ impl Ordered {
     }
 }
 
-/// Tells the key of every live document, as they lie, until `tell` breaks off. It is called under
-/// no lock.
+/// Calls `tell` with the key of every live document in storage order until `tell` breaks off. No
+/// lock is held during the call.
 pub(super) fn each_live_key(
     snapshot: &Snapshot,
     tell: &mut impl FnMut(&[u8]) -> ControlFlow<()>,
@@ -121,7 +121,7 @@ pub(super) fn each_live_key(
     Ok(())
 }
 
-/// Sorts keys of which all before `depth` is the same.
+/// Sorts keys whose first `depth` bytes are equal.
 fn sort(
     keys: &Gathered,
     numbers: &mut [u32],
@@ -140,7 +140,7 @@ fn sort(
     for (number, head) in numbers.iter_mut().zip(&*heads) {
         *number = number_of(*head);
     }
-    // Where keys go on behind their heads, the rest decides.
+    // Keys with equal heads that have more bytes are sorted by the rest.
     let mut begin = 0;
     let runs = heads.chunk_by(|a, b| a >> 32 == b >> 32);
     let runs: Vec<(usize, bool)> = runs.map(|run| (run.len(), goes_on(run[0]))).collect();
@@ -152,7 +152,7 @@ fn sort(
     }
 }
 
-/// How many bytes behind `depth` the keys have in common.
+/// The length of the common prefix of the keys after `depth`.
 fn common(keys: &Gathered, numbers: &[u32], depth: usize) -> usize {
     let Some(first) = numbers.first().map(|first| keys.rest(*first, depth)) else { return 0 };
     numbers.iter().fold(first.len(), |common, number| {
@@ -168,8 +168,8 @@ fn number_of(head: u128) -> u32 {
     u32::try_from(head & NUMBER).unwrap_or(u32::MAX)
 }
 
-/// The first bytes as an integer in the order of bytes, what is missing zero; how many they are,
-/// or one more if others follow; and the number.
+/// The sort integer: the first bytes in big-endian order, padded with zeros; their count, plus one
+/// if more bytes follow; and the number of the key.
 #[inline]
 fn head(rest: &[u8], number: u32) -> u128 {
     let first = match rest.first_chunk::<16>() {
@@ -196,7 +196,7 @@ fn from_bytes(bytes: [u8; 16]) -> u128 {
     u128::from_be_bytes(bytes)
 }
 
-/// Sorts heads: by counting, byte by byte, if only a few of their bytes differ.
+/// Sorts heads: by a radix sort over the bytes that differ, if there are only a few of them.
 fn sort_heads(heads: &mut Vec<u128>, spare: &mut Vec<u128>) {
     let first = heads.first().copied().unwrap_or(0);
     let differing = heads.iter().fold(0, |all, head| all | (head ^ first));
@@ -232,8 +232,8 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Keys of few different bytes, zeros among them, many the beginnings of others; and in an
-    /// order in which what all have in common gets shorter late.
+    /// Keys over a small alphabet that includes zero, many of them prefixes of others, inserted so
+    /// that the common prefix gets shorter late.
     #[test]
     fn keys_are_in_order_whatever_they_have_in_common() {
         let mut random = 1_u64;

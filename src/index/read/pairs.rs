@@ -20,10 +20,10 @@ impl Snapshot {
     /// All pairs of documents that are [`Alike`] enough (a number is a similarity) and share a
     /// band, each once, in no particular order.
     ///
-    /// A stream that walks the bucket tables once. Its memory is some MiB, and 32 bytes for each
-    /// document of the largest crowd that shares one band; its cost is linear in documents and
-    /// in pairs that share a band, so that a crowd of n documents alike costs n^2 / 2 comparisons
-    /// per band they share. Errors: `Invalid` (threshold not from 0 to 1); while it runs
+    /// A stream that walks the bucket tables once. It uses some MiB of memory, and 32 bytes for
+    /// each document of the largest crowd that shares one band. Its cost is linear in the number of
+    /// documents and of pairs that share a band: a crowd of n similar documents costs n^2 / 2
+    /// comparisons per shared band. Errors: `Invalid` (threshold not from 0 to 1); while it runs
     /// `Corrupt` and `Io`.
     pub fn pairs(&self, alike: impl Into<Alike>) -> Result<Pairs> {
         self.refuse_if_closed()?;
@@ -37,13 +37,13 @@ impl Pairs {
         self.sweep.progress()
     }
 
-    /// All pairs once more from the beginning, with the documents of one signature taken
-    /// together: a crowd of n copies is told once instead of n^2 / 2 times.
+    /// All pairs once more from the beginning, with documents of equal signatures grouped: a crowd
+    /// of n copies is reported once instead of n^2 / 2 times.
     ///
-    /// Costs a walk of the first band's table more than [`Snapshot::pairs`], but a crowd of n
-    /// copies only n log n comparisons; memory is 4 bytes a document while this runs, and then a
-    /// key for each crowd. Where counts of shingles decide ([`Alike::contained`]), a crowd is of
-    /// one signature and one count. Errors: `Corrupt`, `Io`.
+    /// Costs one more walk of the first band's table than [`Snapshot::pairs`], but only n log n
+    /// comparisons for a crowd of n copies. Uses 4 bytes of memory per document while it runs, and
+    /// then a key per crowd. If counts of shingles decide ([`Alike::contained`]), the documents of
+    /// a crowd have one signature and one count. Errors: `Corrupt`, `Io`.
     pub fn collapse(self) -> Result<CollapsedPairs> {
         CollapsedPairs::new(&self.sweep.snapshot, self.sweep.alike)
     }
@@ -55,7 +55,7 @@ impl Pairs {
     }
 }
 
-/// A pair of two keys in any order.
+/// A pair of two keys given in any order.
 fn pair_of(sweep: &Sweep, (one, other): (Vec<u8>, Vec<u8>), found: PlacePair) -> Result<Pair> {
     let Sweep { snapshot, alike, .. } = sweep;
     let PlacePair { a, b, equal_rows } = found;
@@ -69,16 +69,16 @@ fn pair_of(sweep: &Sweep, (one, other): (Vec<u8>, Vec<u8>), found: PlacePair) ->
     Ok(Pair { a, b, equal_rows, similarity, containment })
 }
 
-/// The stream of all pairs, with the documents of one signature taken together: first the
-/// crowds, then the pairs.
+/// The stream of all pairs with documents of equal signatures grouped: first the crowds, then the
+/// pairs.
 pub struct CollapsedPairs {
     sweep: Sweep,
     numbers: Numbers,
-    /// All but one of each crowd.
+    /// All documents of each crowd except its representative.
     twins: Bits,
-    /// Smallest key and count of each crowd, by the number of the one that is no twin.
+    /// Smallest key and size of each crowd, by the number of its representative.
     crowds: HashMap<u32, (Vec<u8>, u64), ahash::RandomState>,
-    /// The crowds that the stream has not returned yet, by number.
+    /// The numbers of the crowds that the stream has not returned yet.
     untold: std::vec::IntoIter<u32>,
 }
 
@@ -106,12 +106,12 @@ impl CollapsedPairs {
         Ok(Self { sweep, numbers, twins, crowds, untold })
     }
 
-    /// How far the stream is, in documents.
+    /// The progress of the stream, in documents.
     pub fn progress(&self) -> Progress {
         self.sweep.progress()
     }
 
-    /// The key that stands for a document, and for how many.
+    /// The key that represents a document, and the size of its crowd.
     fn crowd_of(&self, place: Place) -> Result<(Vec<u8>, u64)> {
         match self.crowds.get(&self.numbers.number(place)) {
             Some(crowd) => Ok(crowd.clone()),

@@ -1,4 +1,4 @@
-//! Many signatures asked about at once.
+//! Queries for many signatures at once.
 
 #[cfg(doc)]
 use crate::Query;
@@ -14,10 +14,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Questions under construction, asked together: what is like each of these signatures?
+/// A builder for one query per signature, all run together.
 ///
-/// The answers are those of a [`Query`] for each of them; asked together, they wait for memory
-/// together, and all of them see the same state.
+/// The answers equal those of one [`Query`] per signature. Together their memory accesses overlap,
+/// and all of them see the same state.
 #[derive(Clone)]
 #[must_use = "queries do nothing until they are run"]
 pub struct Queries<'a> {
@@ -27,7 +27,7 @@ pub struct Queries<'a> {
 }
 
 impl Snapshot {
-    /// What is like each of these signatures? See [`Queries`].
+    /// Queries for documents similar to each of these signatures. See [`Queries`].
     pub fn queries<'a>(&self, signatures: &'a [Signature]) -> Queries<'a> {
         Queries::of(self.clone(), signatures)
     }
@@ -38,65 +38,67 @@ impl<'a> Queries<'a> {
         Queries { snapshot, signatures, terms: Terms::new() }
     }
 
-    /// The least similarity returned: see [`Query::threshold`].
+    /// Sets the minimum similarity of a match: see [`Query::threshold`].
     pub fn threshold(mut self, threshold: f64) -> Self {
         self.terms.threshold = Some(threshold);
         self
     }
 
-    /// What makes a match: see [`Query::alike`].
+    /// Sets the condition of a match: see [`Query::alike`].
     pub fn alike(mut self, alike: impl Into<Alike>) -> Self {
         self.terms.ask_for(alike.into());
         self
     }
 
-    /// How much one must contain of the other: see [`Query::contained`].
+    /// Sets the minimum containment: see [`Query::contained`].
     pub fn contained(mut self, contained: f64) -> Self {
         self.terms.contained = Some(contained);
         self
     }
 
-    /// For a caller who then compares the documents: see [`Query::for_verification`].
+    /// Searches below the threshold, for callers that compare the documents afterwards: see
+    /// [`Query::for_verification`].
     pub fn for_verification(mut self) -> Self {
         self.terms.is_verified = true;
         self
     }
 
-    /// The most matches returned for each: see [`Query::limit`].
+    /// Sets the maximum number of matches per signature: see [`Query::limit`].
     pub fn limit(mut self, limit: usize) -> Self {
         self.terms.limit = limit;
         self
     }
 
-    /// Only documents that the filter lets pass: see [`Query::filter`]. It is called for each
-    /// document once for every signature that it is like.
+    /// Returns only documents that pass the filter: see [`Query::filter`]. The filter is called
+    /// once per document and matching signature.
     pub fn filter(mut self, filter: impl Fn(&[u8], &[u8]) -> bool + Send + Sync + 'a) -> Self {
         self.terms.filter = Some(Arc::new(filter));
         self
     }
 
-    /// Stops at this time: see [`Query::deadline`]. Answers that were not come to are empty.
+    /// Stops at this time: see [`Query::deadline`]. Answers that were not reached are empty.
     pub fn deadline(mut self, deadline: Instant) -> Self {
         self.terms.stop.deadline = Some(deadline);
         self
     }
 
-    /// Stops when this is true: see [`Query::cancel_if`]. Answers that were not come to are empty.
+    /// Stops when this returns true: see [`Query::cancel_if`]. Answers that were not reached are
+    /// empty.
     pub fn cancel_if(mut self, cancel: impl Fn() -> bool + Send + Sync + 'a) -> Self {
         self.terms.stop.cancel = Some(Arc::new(cancel));
         self
     }
 
-    /// The most candidates looked at for each: see [`Query::max_candidates`].
+    /// Sets the maximum number of candidates per signature: see [`Query::max_candidates`].
     pub fn max_candidates(mut self, candidates: usize) -> Self {
         self.terms.candidates_max = candidates;
         self
     }
 
-    /// Runs the queries; the answers are in order of the signatures.
+    /// Runs the queries. Returns the answers in the order of the signatures.
     ///
-    /// Costs somewhat less than as many single queries. Starts no thread: to use several, give
-    /// each a part of the signatures. Errors: those of [`Query::run`].
+    /// Costs somewhat less than the same number of single queries. It uses one thread only: to use
+    /// more, give each thread a part of the signatures. Errors: those of [`Query::run`].
     pub fn run(&self) -> Result<Vec<Answer>> {
         let snapshot = &self.snapshot;
         let asked = Asked::new(snapshot, &self.terms)?;

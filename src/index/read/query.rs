@@ -100,15 +100,15 @@ impl<'a> Query<'a> {
         self
     }
 
-    /// Only documents that contain at least so much of what is asked about, or are contained in it
-    /// to this extent: the larger of the two contains so much of the smaller one, from 0 to 1, as
-    /// far as signatures tell ([`Params::containment`](crate::Params::containment)). Decided
-    /// before the limit; [`Match::containment`](crate::Match::containment) has the estimate.
+    /// Returns only documents of which one contains the other to this extent: the larger one
+    /// contains at least this part of the smaller one, from 0 to 1, as estimated from signatures
+    /// ([`Params::containment`](crate::Params::containment)). Applied before the limit.
+    /// [`Match::containment`](crate::Match::containment) holds the estimate.
     ///
-    /// The threshold is then 0 unless it is set: whatever shares a band is looked at. Choose an
-    /// index's threshold for the similarity that such documents have
+    /// The threshold becomes 0 unless it is set: all documents that share a band are compared.
+    /// Choose the threshold of the index for the similarity of such documents
     /// ([`Params::similarity_of_contained`](crate::Params::similarity_of_contained)). Costs reading
-    /// the count of shingles of each candidate. Documents whose count is not known are left out.
+    /// the count of shingles of each candidate. Documents with an unknown count are left out.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -132,35 +132,35 @@ impl<'a> Query<'a> {
         self
     }
 
-    /// What makes a match, said as for pairs and clusters: takes the place of a threshold, of what
-    /// is contained, and of [`Query::for_verification`].
+    /// Sets the condition of a match, as for pairs and clusters. Replaces the threshold, the
+    /// minimum containment and [`Query::for_verification`].
     pub fn alike(mut self, alike: impl Into<Alike>) -> Self {
         self.terms.ask_for(alike.into());
         self
     }
 
-    /// Looks from three standard errors below the threshold, and below what must be contained, for
-    /// a caller who then compares the documents themselves: so nearly all that reach it are found,
-    /// and others besides. See [`Snapshot::exact_matches`], and
+    /// Searches from three standard errors below the threshold and below the minimum containment,
+    /// for callers that compare the documents afterwards. So nearly all true matches are found, and
+    /// others besides. See [`Snapshot::exact_matches`], and
     /// [`Params::search_threshold`](crate::Params::search_threshold).
     pub fn for_verification(mut self) -> Self {
         self.terms.is_verified = true;
         self
     }
 
-    /// The most matches returned, the most similar ones. Default: all.
+    /// Sets the maximum number of matches; the most similar ones are returned. Default: all.
     pub fn limit(mut self, limit: usize) -> Self {
         self.terms.limit = limit;
         self
     }
 
-    /// Only documents that the filter lets pass, told their keys and payloads: it is decided before
-    /// the limit, so that one tenant's ten best matches cost no look at the others' matches.
+    /// Returns only documents whose key and payload pass the filter. It is applied before the
+    /// limit, so that the ten best matches of one tenant do not depend on other tenants.
     ///
-    /// The answer is that of the query without it, less what does not pass; so is
-    /// [`Answer::found`]. The filter is called once for each document that reaches the threshold,
-    /// in no particular order, and under no lock: it may use the index. What it panics with comes
-    /// out of [`Query::run`]. Costs reading key and payload of those documents.
+    /// The answer, and [`Answer::found`], equal those of the query without the filter, minus the
+    /// documents that do not pass. The filter is called once for each document that reaches the
+    /// threshold, in no particular order, and under no lock: it may use the index. A panic of the
+    /// filter propagates out of [`Query::run`]. Costs reading key and payload of those documents.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -183,10 +183,10 @@ impl<'a> Query<'a> {
         self
     }
 
-    /// Stops at this time, with what was found until then: [`Answer::complete`] is false, and
-    /// matches may be missing. Looked at between blocks of some hundred candidates, so that it
-    /// comes some 100 us late where the index is in memory, and where it is not, as late as a few
-    /// reads of the disk take. Default: never.
+    /// Stops at this time and returns what was found so far: [`Answer::complete`] is false, and
+    /// matches may be missing. The clock is read between blocks of some hundred candidates. So the
+    /// query ends about 100 us late if the index is in memory, else later by the time of a few disk
+    /// reads. Default: never.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -211,8 +211,9 @@ impl<'a> Query<'a> {
         self
     }
 
-    /// Stops when this is true, as at a [`Query::deadline`]: for a flag that another thread sets,
-    /// when the client has gone. Called as often as a deadline is looked at, under no lock.
+    /// Stops when this returns true, like [`Query::deadline`]. For a flag that another thread sets,
+    /// for instance when the client has disconnected. Called as often as a deadline is checked,
+    /// under no lock.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -237,11 +238,11 @@ impl<'a> Query<'a> {
         self
     }
 
-    /// The most candidates looked at (for each document asked about): a bound on the time of a
-    /// query that meets a crowd. A document counts once for every band that it shares. If there
-    /// are more, [`Answer::complete`] is false, and of the matches some may be missing, others
-    /// on different days: which ones are looked at depends on where they lie. (Of several keys
-    /// asked about, the most similar one may be among the others.) Default: all.
+    /// Sets the maximum number of candidates (per query document), to bound the time of a query
+    /// that meets a crowd. A document counts once per shared band. If there are more,
+    /// [`Answer::complete`] is false and matches may be missing. Which ones depends on where
+    /// documents are stored, so it may differ from day to day. With several query keys, the most
+    /// similar document may be missing, too. Default: all.
     pub fn max_candidates(mut self, candidates: usize) -> Self {
         self.terms.candidates_max = candidates;
         self
@@ -363,8 +364,8 @@ impl Snapshot {
         Ok(self.params().equal_rows_min(threshold))
     }
 
-    /// The answer made of what was found; `counts` are the counts of shingles of what was asked
-    /// about, by the numbers of the probes.
+    /// Makes the answer from the findings. `counts` holds the number of shingles of each query
+    /// document, by probe.
     pub(super) fn answer(
         &self,
         found: &mut [Found],

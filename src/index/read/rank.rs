@@ -1,7 +1,7 @@
-//! From what a search found to the answer: the filter, the order of the law, the limit.
+//! Turns the findings of a search into an answer: filter, order, limit.
 //!
-//! Documents are read in the order in which they were found, which is mostly the order in which
-//! they lie, and keys only where they decide: of a crowd of ties, each once.
+//! Documents are read in the order in which they were found, which is mostly their storage order.
+//! Keys are read only if they decide: in a group of ties, each key once.
 
 use super::alike::Alike;
 use super::search::Found;
@@ -13,17 +13,17 @@ use crate::{Match, Result};
 use std::borrow::Cow;
 use std::collections::BinaryHeap;
 
-/// Documents read between two looks at whether to stop.
+/// Documents read between two checks whether to stop.
 const BLOCK: usize = if cfg!(test) { 4 } else { 256 };
-/// How many documents ahead the memory is asked.
+/// Prefetch distance, in documents.
 const AHEAD: usize = 8;
-/// A signature has no more rows.
+/// Maximum number of rows of a signature.
 const ROWS_MAX: usize = 1_024;
 
 impl Snapshot {
-    /// Moves those of which one contains enough of the other to the front: how many, and whether it
-    /// came to the end before it was to stop. Given are the counts of shingles of what was asked
-    /// about, by the numbers of the probes.
+    /// Moves the findings with sufficient containment to the front. Returns their number, and
+    /// whether all findings were checked before the query had to stop. `counts` holds the number of
+    /// shingles of each query document, by probe.
     pub(super) fn keep_contained(
         &self,
         found: &mut [Found],
@@ -46,7 +46,7 @@ impl Snapshot {
         Ok((kept, true))
     }
 
-    /// The same where nothing stops it: how many.
+    /// The same without a stop condition. Returns the number of findings kept.
     pub(crate) fn keep_all_contained(
         &self,
         found: &mut [Found],
@@ -62,8 +62,8 @@ impl Snapshot {
         Ok(self.params().containment(found.equal_rows, own, other))
     }
 
-    /// Moves what the caller's filter lets pass to the front: how many, and whether it came to the
-    /// end before it was to stop.
+    /// Moves the findings that pass the caller's filter to the front. Returns their number, and
+    /// whether all findings were checked before the query had to stop.
     pub(super) fn keep_passing(
         &self,
         found: &mut [Found],
@@ -87,8 +87,8 @@ impl Snapshot {
         Ok((kept, true))
     }
 
-    /// The filter is the caller's code, which may ask the index or write to it: it is called under
-    /// no lock, with a copy of what is in memory.
+    /// The filter is the caller's code and may query the index or write to it. So it is called
+    /// under no lock, with a copy of what is in memory.
     fn passes(
         &self,
         Place { source, ordinal }: Place,
@@ -109,8 +109,8 @@ impl Snapshot {
         Ok(filter(key, payload))
     }
 
-    /// The first `limit` in the order of the law. Only documents that may be among them have
-    /// their keys read. With counts of shingles, as above, matches say what is contained.
+    /// The first `limit` matches by equal rows, then by key. Keys are read only for documents that
+    /// may be among them. If counts of shingles are given, matches include the containment.
     pub(crate) fn rank(
         &self,
         found: &mut [Found],
@@ -120,7 +120,8 @@ impl Snapshot {
         Ok(self.rank_until(found, limit, counts, &Stop::default())?.0)
     }
 
-    /// The same, and whether it came to its end before it was to stop.
+    /// The same with a stop condition. Also returns whether it finished before the query had to
+    /// stop.
     pub(super) fn rank_until(
         &self,
         found: &mut [Found],
@@ -129,13 +130,13 @@ impl Snapshot {
         stop: &Stop<'_>,
     ) -> Result<(Vec<Match>, bool)> {
         let (best, mut is_whole) = self.best(found, limit, stop)?;
-        // One alone, too: the disk then gets to know all that reading it takes at once.
+        // Also for a single candidate: the disk then gets all its reads at once.
         for candidate in best.iter().take(AHEAD) {
             self.prefetch_key(candidate.place)?;
         }
         let mut matches = Vec::with_capacity(best.len());
         for block in best.chunks(BLOCK) {
-            // A few are read whatever the clock says: the time went into finding them.
+            // A few matches are always read, since the work of finding them is done.
             if !matches.is_empty() && stop.is_due() {
                 is_whole = false;
                 break;
@@ -154,8 +155,8 @@ impl Snapshot {
         Ok((matches, is_whole))
     }
 
-    /// Moves the `limit` first in the order of the law to the front, in no order, and returns
-    /// them; and whether all that tie for the last places were looked at.
+    /// Moves the first `limit` findings by equal rows to the front, unordered, and returns them.
+    /// Also returns whether all ties for the last places were examined.
     fn best<'f>(
         &self,
         found: &'f mut [Found],
@@ -176,14 +177,15 @@ impl Snapshot {
         let end = above + chosen.len();
         chosen.sort_unstable();
         for (to, from) in (above..).zip(chosen) {
-            // Ascending, and none before its place: what is swapped away comes no more.
+            // Both indices ascend and `to` never exceeds `from`, so no swap moves away a chosen
+            // finding.
             found.swap(to, from);
         }
         Ok((&found[..end], is_whole))
     }
 
-    /// Which of those found, from `begin` on, that have this many equal rows have the least keys:
-    /// as many as there are places.
+    /// Of the findings from `begin` on with this many equal rows: those with the smallest keys, as
+    /// many as there are places.
     fn least_keys(
         &self,
         found: &[Found],
@@ -192,7 +194,7 @@ impl Snapshot {
         stop: &Stop<'_>,
     ) -> Result<(Vec<usize>, bool)> {
         let memtable = self.state.segments.len();
-        // The greatest of the least keys is on top.
+        // A max-heap: the greatest of the smallest keys is on top.
         let mut least: BinaryHeap<(Vec<u8>, usize)> = BinaryHeap::new();
         let mut is_whole = true;
         for first in (begin..found.len()).step_by(BLOCK) {
@@ -227,7 +229,7 @@ impl Snapshot {
         Ok((least.into_iter().map(|(_, at)| at).collect(), is_whole))
     }
 
-    /// Asks the memory for what is read of a document some places ahead.
+    /// Prefetches the fields that are read of a document, some places ahead.
     fn ask_ahead(&self, found: &[Found], at: usize) {
         let of = |at: usize| {
             let place = found.get(at)?.place;
@@ -274,7 +276,8 @@ impl Snapshot {
     }
 }
 
-/// How many equal rows the last of the first `limit` has, and how many have as many.
+/// The number of equal rows of the finding at place `limit`, and how many findings have that
+/// number.
 fn last_rows(found: &[Found], limit: usize) -> (u32, usize) {
     let mut counts = [0_usize; ROWS_MAX + 1];
     for found in found {
@@ -290,8 +293,8 @@ fn last_rows(found: &[Found], limit: usize) -> (u32, usize) {
     (0, counts[0])
 }
 
-/// Moves those of which something is true to the front, from `begin` on, in their order; returns
-/// where they end.
+/// Moves the findings from `begin` on that satisfy a condition to the front, keeping their order.
+/// Returns the end of that range.
 fn bring_to_front(found: &mut [Found], begin: usize, is: impl Fn(&Found) -> bool) -> usize {
     let mut end = begin;
     for at in begin..found.len() {

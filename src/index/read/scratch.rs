@@ -1,17 +1,17 @@
-//! Buffers that searches reuse, so that looking for a signature need not allocate.
+//! Reusable buffers, so that a search need not allocate.
 
 use super::search::{Candidate, Found};
 use crate::memtable::Walk;
 use crate::segment::{Entries, LookUp};
 use std::cell::Cell;
 
-/// Most memory of any of its lists that a thread keeps between two searches.
+/// Maximum number of bytes per list that a thread keeps between two searches.
 const KEPT_BYTES_MAX: usize = 64 << 10;
 
-/// Memory for searches; what it holds means nothing between two of them.
+/// Buffers for searches. Their content has no meaning between two searches.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    /// The BandKeys of the first signature, then those of the second, and so on.
+    /// The BandKeys of the first signature, then of the second, and so on.
     pub(super) band_keys: Vec<u64>,
     /// One per signature, segment and band of a round, in this order. Never shrinks.
     pub(super) look_ups: Vec<LookUp>,
@@ -26,20 +26,20 @@ thread_local! {
 }
 
 impl Scratch {
-    /// What this thread has kept, or new buffers.
+    /// The buffers that this thread kept, or new ones.
     pub(crate) fn take() -> Box<Self> {
         KEPT.try_with(Cell::take).ok().flatten().unwrap_or_default()
     }
 
-    /// Keeps it for the next search of this thread, but for lists that have grown long. (A thread
-    /// that is ending keeps nothing.)
+    /// Keeps the buffers for the next search of this thread, except lists that have grown long. A
+    /// thread that is ending keeps nothing.
     pub(crate) fn keep(mut self: Box<Self>) {
         fn shed<T>(list: &mut Vec<T>) {
             if list.capacity() * size_of::<T>() > KEPT_BYTES_MAX {
                 *list = Vec::new();
             }
         }
-        // (The walk has a chain for each BandKey at most.)
+        // The walk holds at most one chain per BandKey, so it stays small.
         let Self { band_keys, look_ups, matching, candidates, found, walk: _ } = &mut *self;
         shed(band_keys);
         shed(look_ups);

@@ -20,8 +20,9 @@ use std::ops::Range;
 const LOOK_UPS_MAX: usize = if cfg!(test) { 24 } else { 256 };
 /// Number of candidates whose signatures are prefetched together.
 const CANDIDATES_MAX: usize = if cfg!(test) { 5 } else { 64 };
-/// Candidates, of those that wait together, that are taken for matches before they are compared, as
-/// they mostly are where they are few: what a match is made of is asked for with the signature.
+/// Candidates per batch that are presumed to be matches before they are compared. If there are only
+/// a few candidates, most of them are matches, so the fields of a match are prefetched together
+/// with the signature.
 const PRESUMED_MAX: usize = if cfg!(test) { 2 } else { 4 };
 
 /// A live document that satisfies the law for one of the signatures.
@@ -48,9 +49,10 @@ impl<'s> Asked<'s> {
         Self { signatures, equal_rows_min, band_rows, lane_bits }
     }
 
-    /// The equal rows of a candidate that was found in `first_band` and in all up to `last_band`
-    /// that it shares in truth, if it counts there: there are enough, and the first band that is
-    /// really equal is one of those (else it counts where that one was looked up).
+    /// The equal rows of a candidate that was found in `first_band` and in all bands up to
+    /// `last_band` that it really shares. Returns a value only if there are enough equal rows, and
+    /// if the first band that is really equal lies in this range; otherwise the candidate counts
+    /// where that band is looked up.
     #[inline]
     pub(super) fn score(&self, probe: u32, bands: (u32, u32), candidate: &[u8]) -> Option<u32> {
         let (bits, least) = (self.lane_bits, self.equal_rows_min);
@@ -60,8 +62,8 @@ impl<'s> Asked<'s> {
     }
 }
 
-/// A candidate whose signature has been asked for: it is compared once for all the bands it was
-/// met in while it waited.
+/// A candidate whose signature was prefetched. It is compared once for all bands in which it was
+/// found meanwhile.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
     place: Place,
@@ -75,8 +77,8 @@ pub(crate) struct Search<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) bands: usize,
     pub(super) scratch: &'a mut Scratch,
-    /// The most candidates each signature is compared with; those of several bands count several
-    /// times.
+    /// Maximum number of candidates that each signature is compared with. A candidate found in
+    /// several bands counts several times.
     candidates_max: usize,
     pub(super) bounds: Bounds,
     pub(super) stop: Option<&'a Stop<'a>>,
@@ -84,8 +86,8 @@ pub(crate) struct Search<'a> {
     pub(super) is_stopped: bool,
 }
 
-/// How many candidates each signature may still be compared with, and whether it had more. Empty
-/// if there is no bound, as nearly always.
+/// For each signature: the number of candidates that it may still be compared with, and whether it
+/// had more. Empty if there is no limit, which is the usual case.
 #[derive(Debug, Default)]
 pub(super) struct Bounds(Vec<(usize, bool)>);
 
@@ -94,7 +96,7 @@ impl Bounds {
         self.0.is_empty()
     }
 
-    /// How many of so many more candidates a signature may be compared with.
+    /// Of this many further candidates, the number that a signature may be compared with.
     #[inline]
     pub(super) fn take(&mut self, probe: u32, count: u32) -> u32 {
         let Some((left, cut)) = self.0.get_mut(index(probe)) else { return count };
@@ -118,13 +120,13 @@ impl<'a> Search<'a> {
         self
     }
 
-    /// The same, with a bound on the candidates that each signature is compared with.
+    /// The same, with a limit on the number of candidates of each signature.
     pub(crate) fn bounded(mut self, candidates_max: usize) -> Self {
         self.candidates_max = candidates_max;
         self
     }
 
-    /// Whether a signature of the last run had more candidates than it was compared with.
+    /// Whether a signature of the last run had more candidates than the limit.
     pub(crate) fn is_cut(&self, probe: usize) -> bool {
         self.is_stopped || self.bounds.0.get(probe).is_some_and(|(_, cut)| *cut)
     }
@@ -194,8 +196,8 @@ impl<'a> Search<'a> {
         self.drop_dead()
     }
 
-    /// Takes the look-ups of some signatures in some segments to their end: as many look-ups for
-    /// each of the one in each of the other as there are bands.
+    /// Completes the look-ups of some signatures in some segments: one look-up per signature,
+    /// segment and band.
     fn advance(
         &mut self,
         asked: Asked<'_>,
@@ -244,7 +246,7 @@ impl<'a> Search<'a> {
         sources: Range<usize>,
     ) -> Result<()> {
         let segments = &self.snapshot.state.segments;
-        // They come in order: no division for each of them.
+        // The look-ups are sorted by signature and segment, so no division is needed.
         let (mut rest, mut first) = (0, 0);
         let pairs = probes.flat_map(|probe| sources.clone().map(move |source| (probe, source)));
         for (probe, source) in pairs {
@@ -289,7 +291,7 @@ impl<'a> Search<'a> {
         score(segments, asked, candidates, found)
     }
 
-    /// Takes back what was dead at the floor.
+    /// Drops the documents that were dead at the floor.
     fn drop_dead(&mut self) -> Result<()> {
         let found = &mut self.scratch.found;
         let mut kept = 0;
@@ -314,7 +316,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Has the candidates of a look-up wait, and compares those that wait where they are many.
+/// Queues the candidates of a look-up, and compares the queued ones if there are many.
 fn take_candidates(
     segments: &[Arc<LiveSegment>],
     asked: Asked<'_>,
@@ -344,8 +346,8 @@ fn take_candidates(
     })
 }
 
-/// Where a candidate waits already. The same documents mostly share several bands, and come in the
-/// same order in each: so the place after the last one is looked at first.
+/// The position of a candidate that is queued already. The same documents mostly share several
+/// bands and come in the same order in each, so the position after the last one is checked first.
 #[inline]
 fn waiting(candidates: &[Candidate], place: Place, probe: u32, guess: usize) -> Option<usize> {
     let is = |candidate: &Candidate| candidate.place == place && candidate.probe == probe;
@@ -355,7 +357,7 @@ fn waiting(candidates: &[Candidate], place: Place, probe: u32, guess: usize) -> 
     }
 }
 
-/// Holds the candidates against what was asked for.
+/// Compares the candidates with the query.
 fn score(
     segments: &[Arc<LiveSegment>],
     asked: Asked<'_>,
@@ -379,9 +381,9 @@ fn score(
     Ok(())
 }
 
-/// How many signatures, and in how many segments, are looked up at once: about `look_ups_max`
-/// look-ups, or those of one signature in one segment, in as few rounds of as equal a size as
-/// that allows.
+/// The number of signatures and of segments that are looked up at once: about `look_ups_max`
+/// look-ups, but at least one signature in one segment. The rounds are as few and as equal in size
+/// as that allows.
 fn together(probes: usize, sources: usize, bands: usize, look_ups_max: usize) -> (usize, usize) {
     if probes * sources * bands <= look_ups_max {
         return (probes, sources);

@@ -1,7 +1,7 @@
-//! The search of the memtable for what one signature is like.
+//! The search of the memtable for documents similar to one signature.
 //!
-//! Short chains are compared as they are walked. Where they are long, as of a crowd, documents are
-//! marked and then compared, each once, in the order in which they lie.
+//! Short chains are compared while they are walked. If chains are long, as in a crowd, documents
+//! are marked first and then compared once each, in storage order.
 
 use super::crowd::{CROWD_MIN, Crowd};
 use super::scratch::Scratch;
@@ -12,7 +12,7 @@ use crate::index::state::{Place, Snapshot};
 use crate::memtable::Content;
 
 impl Search<'_> {
-    /// Takes back what has died in segments since the floor, and adds what the memtable has.
+    /// Drops findings that died in segments since the floor, and adds those of the memtable.
     pub(super) fn search_memtable(&mut self, asked: Asked<'_>) {
         let Snapshot { state, visible, .. } = self.snapshot;
         if state.memtable.is_untouched() {
@@ -29,20 +29,20 @@ impl Search<'_> {
         }
     }
 
-    /// Adds what the memtable has for one of the signatures.
+    /// Adds the memtable's findings for one of the signatures.
     fn search_memtable_for(&mut self, asked: Asked<'_>, probe: usize) {
         let Snapshot { state, visible, .. } = self.snapshot;
         let source = state.segments.len();
         let first_found = self.scratch.found.len();
         let keys = probe * self.bands..(probe + 1) * self.bands;
         let probe = small(probe);
-        // Where candidates are bounded, band by band: one that is met in a band before its first
-        // would be compared for nothing. Where the caller may stop it, too: in between it holds no
-        // lock.
+        // If the number of candidates is limited, bands are searched one by one: a document that
+        // was met in a band after its first one would be compared for nothing. The same if the
+        // caller may stop the query: no lock is held between bands.
         let is_unbounded = self.bounds.are_none();
         let is_free = is_unbounded && self.stop.is_none();
         let together = if is_free { self.bands } else { 1 };
-        // It mostly shares more than one band.
+        // A document that was found mostly shares more than one band.
         let mut last_found = u32::MAX;
         let (mut met, mut marks, mut mark_all) = (0, Vec::new(), false);
         for begin in (0..self.bands).step_by(together) {
@@ -64,14 +64,16 @@ impl Search<'_> {
                 if met >= CROWD_MIN {
                     mark(&mut marks, ordinal);
                     met += 1;
-                    // Chains cost more than reading what they lead to: then all documents are.
+                    // Walking the chains would cost more than reading all documents, so all
+                    // documents are read.
                     let is_most = met > content.document_count().max(CROWD_MIN);
                     mark_all |= is_most && is_unbounded;
                     return !mark_all;
                 }
                 met += 1;
                 if met == CROWD_MIN {
-                    // From now on documents are marked, and compared once: those found so far, too.
+                    // From here on documents are marked and compared once, including those found so
+                    // far.
                     marks.resize(index(content.document_count()).div_ceil(64), 0);
                     mark(&mut marks, ordinal);
                     found
@@ -100,7 +102,7 @@ impl Search<'_> {
         }
     }
 
-    /// Compares documents of the memtable, each once.
+    /// Compares the marked documents of the memtable, each once.
     fn compare_marked(&mut self, asked: Asked<'_>, probe: u32, marks: &[u64]) {
         let Snapshot { state, .. } = self.snapshot;
         let never = Stop::default();

@@ -1,10 +1,10 @@
-//! The sweep: all pairs of documents that share a band, found by walking the bucket tables of all
-//! segments side by side, band by band.
+//! The sweep: all pairs of documents that share a band. It walks the bucket tables of all segments
+//! in parallel, band by band.
 //!
-//! A table's entries are in order of ranges of keys. Two documents with the same BandKey have
-//! ranges that overlap, wherever they lie; of those whose ranges overlap the signatures decide.
-//! Each pair counts at the first band it shares, so that no set of pairs seen is kept. Live
-//! documents only.
+//! The entries of a table are sorted by ranges of BandKeys. Two documents with the same BandKey
+//! have overlapping ranges, whatever their segments. If two ranges overlap, the signatures decide.
+//! Each pair counts at the first band it shares, so the sweep keeps no set of pairs. Only live
+//! documents take part.
 
 use crate::format::bytes::wide;
 use crate::index::read::alike::Alike;
@@ -14,12 +14,12 @@ use crate::sketch::{Agreement, band_key, first_shared_band};
 use crate::{Error, ErrorKind, Result};
 use std::ops::ControlFlow;
 
-/// Entries collected at once, about.
+/// Approximate number of entries collected at once.
 const ENTRIES: u64 = if cfg!(test) { 16 } else { 1 << 16 };
-/// Pairs whose signatures have been asked for at once.
+/// Number of pairs whose signatures are prefetched together.
 const TOGETHER: usize = if cfg!(test) { 5 } else { 64 };
 
-/// A document and the range its BandKey lies in.
+/// A document, and the range of BandKeys that contains its own.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry {
     pub(super) key_first: u64,
@@ -27,7 +27,7 @@ pub(super) struct Entry {
     pub(super) place: Place,
 }
 
-/// Two documents that satisfy the law for each other.
+/// Two documents that match each other.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PlacePair {
     pub(super) a: Place,
@@ -40,20 +40,21 @@ pub(super) struct Sweep {
     pub(super) alike: Alike,
     equal_rows_min: u32,
     pub(super) band: usize,
-    /// The keys are cut into 2^`cut` ranges of equal width; this one comes next.
+    /// The BandKeys are divided into 2^`cut` ranges of equal width; this is the number of the next
+    /// one.
     range: u64,
     pub(super) cut: u32,
-    /// Where each segment's walk is.
+    /// The current group of each segment's table.
     groups: Vec<u32>,
-    /// The memtable's documents in this band, with their BandKeys, descending.
+    /// The memtable's documents in this band with their BandKeys, descending.
     recent: Vec<(u64, u32)>,
-    /// The widest range an entry can have.
+    /// The width of the widest range of an entry.
     key_width: u64,
-    /// In order of `key_first`; those of ranges gone by that may meet ones to come included.
+    /// Sorted by `key_first`. Includes entries of earlier ranges that may overlap later ones.
     pub(super) entries: Vec<Entry>,
-    /// The entries that can meet none but those collected.
+    /// The number of entries that can only overlap collected ones.
     complete: usize,
-    /// The pair of entries that comes next.
+    /// The first entry of the next pair.
     first: usize,
     second: usize,
     found: Vec<PlacePair>,
@@ -71,7 +72,7 @@ impl Sweep {
             equal_rows_min: alike.equal_rows_min(snapshot.params()),
             band: 0,
             range: 0,
-            // At most 2^32 ranges: some width is left.
+            // At most 2^32 ranges, so that their width stays above zero.
             cut: (places / ENTRIES).next_power_of_two().trailing_zeros().min(32),
             groups: vec![0; segments.len()],
             recent: Vec::new(),
@@ -87,14 +88,15 @@ impl Sweep {
         }
     }
 
-    /// How far it is, in documents.
+    /// The progress in documents.
     pub(super) fn progress(&self) -> Progress {
-        // A memtable may have grown since the snapshot, by documents that it does not see.
+        // The memtable may have grown since the snapshot; the snapshot does not contain the new
+        // documents.
         let bands = wide(self.snapshot.params().bands());
         Progress { done: (self.collected / bands).min(self.total), total: self.total }
     }
 
-    /// The next pair, but for those with a document that is skipped.
+    /// The next pair, except pairs with a skipped document.
     pub(super) fn next(
         &mut self,
         skipped: &dyn Fn(Place) -> bool,
@@ -120,7 +122,7 @@ impl Sweep {
         self.range == 1 << self.cut
     }
 
-    /// Collects the entries of the next range of keys. False at the end of all.
+    /// Collects the entries of the next range of keys. Returns false after the last range.
     pub(super) fn collect(&mut self, skipped: &dyn Fn(Place) -> bool) -> Result<bool> {
         if self.band_is_done() {
             self.band += 1;
@@ -151,7 +153,7 @@ impl Sweep {
                 self.entries.push(Entry { key_first: key, key_last: key, place });
             }
         }
-        // Runs that are in order each: which is what a stable sort is fast at.
+        // The entries consist of sorted runs, and a stable sort is fast on those.
         self.entries.sort_by_key(|entry| entry.key_first);
         self.complete = match end {
             None => self.entries.len(),
@@ -195,7 +197,7 @@ impl Sweep {
         self.recent.sort_unstable_by_key(|recent| std::cmp::Reverse(*recent));
     }
 
-    /// Holds the next few pairs of entries whose ranges overlap against each other.
+    /// Compares the next few pairs of entries with overlapping ranges.
     fn meet(&mut self) -> Result<()> {
         let mut pairs = [(0, 0); TOGETHER];
         let mut count = 0;
@@ -239,24 +241,24 @@ impl Sweep {
         }
     }
 
-    /// Those collected that can meet none to come, in order of `key_first`.
+    /// The collected entries that cannot overlap later ones, sorted by `key_first`.
     pub(super) fn complete(&self) -> &[Entry] {
         &self.entries[..self.complete]
     }
 
-    /// Whether the range of an entry reaches to the next one's.
+    /// Whether the range of an entry overlaps that of the next entry.
     pub(super) fn meets_next(&self, at: usize) -> bool {
         let reaches = |pair: &[Entry]| pair[1].key_first <= pair[0].key_last;
         self.entries.get(at..at + 2).is_some_and(reaches)
     }
 
-    /// The document of an entry, if it has a neighbour to be compared with.
+    /// The document of an entry, if a neighbour has an overlapping range.
     pub(super) fn neighbour(&self, at: usize) -> Option<Place> {
         let met = self.meets_next(at) || at > 0 && self.meets_next(at - 1);
         self.entries.get(at).filter(|_| met).map(|entry| entry.place)
     }
 
-    /// Entries that may have a BandKey in common with another one, of those collected.
+    /// The collected entries that may share a BandKey with another entry.
     pub(super) fn neighbours(&self) -> impl Iterator<Item = Place> + '_ {
         let mut reached = None;
         self.entries.iter().enumerate().filter_map(move |(at, entry)| {
@@ -268,14 +270,14 @@ impl Sweep {
         })
     }
 
-    /// Whether the first band is not yet done.
+    /// Whether the first band is still being walked.
     pub(super) fn in_first_band(&self) -> bool {
         self.band == 0 && !self.band_is_done()
     }
 }
 
 impl Snapshot {
-    /// Whether two documents with so many equal rows are a pair.
+    /// Whether two documents with this many equal rows are a pair.
     pub(super) fn is_pair(
         &self,
         alike: Alike,
@@ -297,7 +299,7 @@ pub(super) mod tests {
     use crate::sketch::Signature;
     use crate::{Batch, Index, Options, Params};
 
-    /// Two segments and a memtable of documents with few different bands, some of them dead.
+    /// Two segments and a memtable with documents of few different bands, some of them dead.
     pub(in crate::index::read) fn index(dir: &std::path::Path) -> Index {
         let params = Params::builder().hashes(16).bands(4, 4).build().expect("sound");
         let options =
@@ -345,7 +347,8 @@ pub(super) mod tests {
         pairs
     }
 
-    /// However narrow the ranges that are collected at once, down to narrower than an entry's own.
+    /// Holds for every width of the collected ranges, even if it is less than the width of an
+    /// entry's own range.
     #[test]
     fn no_pair_is_lost_between_two_ranges_of_keys() {
         let folder = tempfile::tempdir().expect("a folder");

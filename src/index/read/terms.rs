@@ -1,6 +1,6 @@
-//! What a query asks for beside what it is about: threshold, limit, filter, and when to stop.
+//! The conditions of a query: threshold, limit, filter, and when to stop.
 //!
-//! The search knows no clock: it asks a [`Stop`] between blocks of candidates.
+//! The search reads no clock: it calls [`Stop`] between blocks of candidates.
 
 use crate::Result;
 use crate::index::read::alike::Alike;
@@ -9,15 +9,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Says of a key and a payload whether the document may be in the answer.
+/// Decides from key and payload whether a document may be in the answer.
 type Filter<'a> = dyn Fn(&[u8], &[u8]) -> bool + Send + Sync + 'a;
 
-/// What a query asks for, whatever it is the like of.
+/// The conditions of a query, whatever signature or key it is about.
 #[derive(Clone)]
 pub(super) struct Terms<'a> {
     pub(super) threshold: Option<f64>,
     pub(super) contained: Option<f64>,
-    /// Whether the documents themselves decide later.
+    /// Whether the caller compares the documents afterwards.
     pub(super) is_verified: bool,
     pub(super) limit: usize,
     pub(super) candidates_max: usize,
@@ -25,7 +25,7 @@ pub(super) struct Terms<'a> {
     pub(super) stop: Stop<'a>,
 }
 
-/// When a query stops before it is done.
+/// When a query stops early.
 #[derive(Clone, Default)]
 pub(crate) struct Stop<'a> {
     pub(super) deadline: Option<Instant>,
@@ -33,13 +33,13 @@ pub(crate) struct Stop<'a> {
 }
 
 impl Stop<'_> {
-    /// Whether anything may ever stop the query.
+    /// Whether anything can stop the query.
     #[inline]
     pub(super) fn may_come(&self) -> bool {
         self.deadline.is_some() || self.cancel.is_some()
     }
 
-    /// Whether the query is to stop now. Calls the caller's code: under no lock.
+    /// Whether the query must stop now. Calls the caller's code: hold no lock.
     #[inline]
     pub(super) fn is_due(&self) -> bool {
         self.may_come() && self.is_due_now()
@@ -67,13 +67,13 @@ impl Terms<'_> {
         }
     }
 
-    /// Sets what makes a document a match.
+    /// Sets the condition of a match.
     pub(super) fn ask_for(&mut self, alike: Alike) {
         (self.threshold, self.contained) = alike.asked();
         self.is_verified = alike.is_verified();
     }
 
-    /// What makes a document a match in an index, checked.
+    /// The condition of a match in this index, checked.
     pub(super) fn alike_in(&self, snapshot: &Snapshot) -> Result<Alike> {
         snapshot.refuse_if_closed()?;
         let alike = match (self.contained, self.threshold) {
@@ -89,7 +89,7 @@ impl Terms<'_> {
     }
 }
 
-/// What was asked for, as far as it was: on one line.
+/// The conditions that were set, on one line.
 impl fmt::Debug for Terms<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut terms = f.debug_struct("Terms");

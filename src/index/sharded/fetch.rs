@@ -1,5 +1,4 @@
-//! What a reader must fetch of a sharded index that lies on an object store, and whether it came
-//! whole.
+//! Reading a sharded index on an object store: which files to fetch, and whether they are complete.
 
 use super::core_of;
 use crate::format::manifest as format;
@@ -13,10 +12,11 @@ use crate::{Error, ErrorKind, Params, ReadMode, Result};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// One generation of a sharded index, from the bytes of its manifest: which files a reader needs.
+/// One generation of a sharded index, decoded from its manifest: lists the files that a reader
+/// needs.
 ///
-/// For storage that is no file system. Fetch the manifest whose name sorts last, decode it, fetch
-/// its files into a local folder, check them, and open that folder with a
+/// For storage that is not a file system. Fetch the manifest whose name sorts last, decode it,
+/// fetch its files into a local folder, check them, and open that folder with a
 /// [`Reader`](crate::Reader). `docs/SHARDS.md` has the steps.
 ///
 /// ```
@@ -55,13 +55,13 @@ pub struct Manifest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ManifestFile {
-    /// Where it lies, relative to the folder of the index.
+    /// Its path relative to the folder of the index.
     pub path: PathBuf,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: u64,
-    /// XXH3-64 (seed 0) of its tail, which holds the checksums of all that lies before.
+    /// XXH3-64 (seed 0) of its tail, which holds the checksums of everything before it.
     pub tail_hash: u64,
-    /// The shard that it is of.
+    /// The shard that it belongs to.
     pub shard: u32,
 }
 
@@ -78,7 +78,7 @@ impl Manifest {
         self.manifest.generation()
     }
 
-    /// How many shards the index has.
+    /// The number of shards of the index.
     pub fn shards(&self) -> u32 {
         self.manifest.shards
     }
@@ -88,17 +88,17 @@ impl Manifest {
         &self.manifest.row.params
     }
 
-    /// What the last committer that noted something noted.
+    /// The note of the last commit that set one.
     pub fn note(&self) -> &[u8] {
         &self.manifest.note
     }
 
-    /// Where the manifest itself lies, relative to the folder of the index.
+    /// The path of the manifest relative to the folder of the index.
     pub fn path(&self) -> PathBuf {
         names().manifest(self.generation())
     }
 
-    /// All files that a reader of this generation needs, but for the manifest.
+    /// All files that a reader of this generation needs, except the manifest.
     pub fn files(&self) -> Vec<ManifestFile> {
         let names = names();
         let mut files = Vec::new();
@@ -115,10 +115,10 @@ impl Manifest {
         files
     }
 
-    /// Reads all files in a folder, without mapping them: an error if one is missing, has another
-    /// length, is of another index or generation, or has a block that is damaged.
+    /// Reads all files in a folder without mapping them. An error if one is missing, has another
+    /// length, belongs to another index or generation, or has a damaged block.
     ///
-    /// Costs a look at every byte. Errors: `NotFound`, `Corrupt`, `Unsupported`, `Io`.
+    /// Reads every byte. Errors: `NotFound`, `Corrupt`, `Unsupported`, `Io`.
     pub fn check(&self, dir: impl AsRef<Path>) -> Result<()> {
         self.check_on(&Core::disk(), dir.as_ref())
     }
@@ -158,7 +158,7 @@ impl Manifest {
     }
 }
 
-/// Names in an index without a place.
+/// The names of an index without a folder.
 fn names() -> Names {
     Names::new(Path::new(""))
 }

@@ -1,8 +1,8 @@
-//! A sharded index: segments of many shards that one manifest lists, read as one index.
+//! A sharded index: segments of many shards, listed by one manifest and read as one index.
 //!
-//! To a reader it is a state with more segments: there is one read path. Who writes it takes no
-//! lock: a manifest is put under the number of its generation if there is none yet, so that of two
-//! committers one wins.
+//! To a reader it is a state with more segments: there is one read path. Writers take no lock: a
+//! manifest is published under the number of its generation only if that name is free, so one of
+//! two committers wins.
 
 mod fetch;
 mod write;
@@ -24,7 +24,7 @@ use crate::{Error, ErrorKind, Result};
 use std::io;
 use std::path::Path;
 
-/// The number of the newest generation; `None` if this is no sharded index.
+/// The number of the newest generation; `None` if the folder has no sharded index.
 pub(crate) fn newest_generation(storage: &dyn Storage, names: &Names) -> Result<Option<u64>> {
     let folder = names.manifest_dir();
     match storage.list(&folder) {
@@ -38,7 +38,7 @@ pub(crate) fn newest_generation(storage: &dyn Storage, names: &Names) -> Result<
     }
 }
 
-/// Whether there is a sharded index, and no plain one.
+/// Whether the folder has a sharded index, and not a plain one.
 pub(crate) fn is_sharded(storage: &dyn Storage, names: &Names) -> Result<bool> {
     match storage.bytes_of(&names.catalog()) {
         Ok(_) => Ok(false),
@@ -72,7 +72,7 @@ pub(crate) fn newest(storage: &dyn Storage, names: &Names) -> Result<manifest::M
     Ok(manifest)
 }
 
-/// A core that sees what a manifest lists. Segments that are open already are taken over.
+/// A core with the files that a manifest lists. Segments that are open already are reused.
 fn core_of(
     storage: &Arc<dyn Storage>,
     names: &Names,
@@ -88,7 +88,7 @@ fn core_of(
     Ok(core)
 }
 
-/// Opens a sharded index to read it.
+/// Opens a sharded index for reading.
 pub(crate) fn open(storage: &Arc<dyn Storage>, dir: &Path, options: &Options) -> Result<Core> {
     options.validate()?;
     let names = Names::new(dir);
@@ -97,7 +97,7 @@ pub(crate) fn open(storage: &Arc<dyn Storage>, dir: &Path, options: &Options) ->
     core_of(&storage, &names, options, &manifest, &[])
 }
 
-/// Goes on to the newest generation.
+/// Moves on to the newest generation.
 pub(crate) fn refresh(core: &mut Arc<Core>) -> Result<()> {
     let generation = newest_generation(&*core.storage, &core.names)?;
     if generation.is_some_and(|generation| generation <= core.snapshot().change()) {

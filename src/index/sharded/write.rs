@@ -1,4 +1,5 @@
-//! Writing a sharded index: files first, then the manifest that lists them, if nobody was first.
+//! Writes a sharded index: first the files, then the manifest that lists them, if no other process
+//! was first.
 
 use super::{core_of, newest, newest_generation};
 use crate::format::bytes::NUMBER_MAX;
@@ -25,16 +26,16 @@ use std::io;
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Bits of a file number that count the tasks of a job.
+/// Bits of a file number that hold the number of the task in its job.
 const TASK_BITS: u32 = 24;
-/// Bits that are the job's own: with those of tasks below 2^61.
+/// Bits that identify the job. Together with the bits of the task, file numbers stay below 2^61.
 const JOB_BITS: u32 = 37;
 
-/// The writer of a sharded index. [`Reader`](crate::Reader) reads it, as any other.
+/// The writer of a sharded index. [`Reader`](crate::Reader) reads it like any other index.
 ///
-/// Tasks seal segments ([`seal`](crate::shards::seal)) with tickets of this index, and place them;
-/// one process then lists them all with one commit. There is no lock: of two commits on the same
-/// generation one fails, `Unsettled`, and has changed nothing. `docs/SHARDS.md` has the design.
+/// Tasks seal segments ([`seal`](crate::shards::seal)) with tickets of this index, and place them.
+/// One process then lists them all in one commit. There is no lock: of two commits on the same
+/// generation one fails with `Unsettled` and changes nothing. `docs/SHARDS.md` has the design.
 ///
 /// ```
 /// # fn main() -> nearkin::Result<()> {
@@ -68,13 +69,14 @@ pub struct Shards {
 }
 
 impl Shards {
-    /// Makes a sharded index without documents. The number of shards, 1 to 65,536, stays. Errors:
-    /// `Exists`, `Invalid`, `Io`.
+    /// Creates a sharded index without documents. The number of shards, 1 to 65,536, is fixed.
+    /// Errors: `Exists`, `Invalid`, `Io`.
     pub fn create(dir: impl AsRef<Path>, params: &Params, shards: u32) -> Result<Self> {
         Self::create_on(&Core::disk(), dir.as_ref(), params, shards, Options::default())
     }
 
-    /// Opens one at its newest generation. Errors: `NotFound`, `Corrupt`, `Unsupported`, `Io`.
+    /// Opens a sharded index at its newest generation. Errors: `NotFound`, `Corrupt`,
+    /// `Unsupported`, `Io`.
     pub fn open(dir: impl AsRef<Path>) -> Result<Self> {
         Self::open_on(&Core::disk(), dir.as_ref(), Options::default())
     }
@@ -115,7 +117,7 @@ impl Shards {
         Ok(Self { storage, names, options, manifest })
     }
 
-    /// Goes on to the newest generation: after a commit that failed because another was first.
+    /// Moves on to the newest generation: after a commit that failed because another one was first.
     pub fn refresh(&mut self) -> Result<()> {
         self.manifest = newest(&*self.storage, &self.names)?;
         Ok(())
@@ -126,25 +128,25 @@ impl Shards {
         &self.manifest.row.params
     }
 
-    /// How many shards there are.
+    /// The number of shards.
     pub fn shards(&self) -> u32 {
         self.manifest.shards
     }
 
-    /// The number of the generation that this handle goes by.
+    /// The number of the generation that this handle is at.
     pub fn generation(&self) -> u64 {
         self.manifest.generation()
     }
 
-    /// What the last committer that noted something noted: for instance which batch of a stream was
-    /// the last one, so that a batch that comes again is known.
+    /// The note of the last commit that set one. A stream can store the number of its last batch
+    /// here, to detect a batch that is delivered again.
     pub fn note(&self) -> &[u8] {
         &self.manifest.note
     }
 
-    /// The ticket of a task. A job draws a random number once, and numbers its tasks: an attempt
-    /// that is repeated then has the same ticket, and no other job has it. Errors: `Invalid` (a
-    /// task of 2^24 or above).
+    /// The ticket of a task. A job draws a random number once and numbers its tasks. A repeated
+    /// attempt of a task gets the same ticket; no other job gets it. Errors: `Invalid` (a task of
+    /// 2^24 or above).
     pub fn ticket(&self, job: u64, task: u32) -> Result<Ticket> {
         if task >> TASK_BITS > 0 {
             return Err(Error::invalid(format!("a job has 2^24 tasks at most, not {task}")));
@@ -153,10 +155,10 @@ impl Shards {
         Ticket::new(self.manifest.row.uuid, job << TASK_BITS | u64::from(task))
     }
 
-    /// Gives a sealed file its place in the index. It is moved; nobody reads it before it is
-    /// listed. Placing the file of a second attempt is no error: it is the same. Errors: `Invalid`
-    /// (the file is not the sealed one), `Exists` (another file has its number), `Io` (also where
-    /// `path` is on another file system: copy it there first).
+    /// Moves a sealed file to its place in the index; it is not read before it is listed. Placing
+    /// the file of a second attempt is no error, since both are identical. Errors: `Invalid` (the
+    /// file is not the sealed one), `Exists` (another file has its number), `Io` (also if `path` is
+    /// on another file system: copy the file first).
     pub fn place(&self, path: impl AsRef<Path>, sealed: &Sealed) -> Result<()> {
         self.check_sealed(sealed)?;
         let path = path.as_ref();
@@ -209,13 +211,13 @@ impl Shards {
         Err(Error::new(ErrorKind::Mismatch, message))
     }
 
-    /// Lists placed segments, each with its shard, in one commit; with `note`, if one is given.
+    /// Lists placed segments, each with its shard, in one commit. Sets the note if one is given.
     ///
-    /// Keys that are live already are refused, or replaced: then the old document is dead from
-    /// this generation on. Costs a look-up per document, in the segments of its shard. Errors:
-    /// `Mismatch`, `Invalid` (a key of another shard, a segment listed already, a note above 64
-    /// KiB), `Exists` ([`Adopt::Refuse`]), `Unsettled` (another commit was first: refresh),
-    /// `Corrupt`, `Io`. After each of them nothing has changed.
+    /// Keys that are live already are refused or replaced; the old document of a replaced key is
+    /// dead from this generation on. Costs a look-up per document in the segments of its shard.
+    /// Errors: `Mismatch`, `Invalid` (a key of another shard, a segment listed already, a note
+    /// above 64 KiB), `Exists` ([`Adopt::Refuse`]), `Unsettled` (another commit was first:
+    /// refresh), `Corrupt`, `Io`. After an error nothing has changed.
     pub fn append(
         &mut self,
         segments: &[(u32, Sealed)],
@@ -259,8 +261,8 @@ impl Shards {
         Ok(imported)
     }
 
-    /// Removes the documents with these keys, in one commit; returns how many there were. What is
-    /// not there is passed over. Errors: `Unsettled`, `Corrupt`, `Io`.
+    /// Removes the documents with these keys in one commit; returns their number. Keys that are not
+    /// stored are skipped. Errors: `Unsettled`, `Corrupt`, `Io`.
     pub fn remove<'k>(
         &mut self,
         keys: impl IntoIterator<Item = impl Into<Key<'k>>>,
@@ -296,9 +298,9 @@ impl Shards {
         Ok(removed)
     }
 
-    /// Merges the segments of a shard into one without a dead document, in one commit; whether
-    /// there was anything to merge. Errors: `Invalid` (no such shard), `Unsettled`, `Corrupt`,
-    /// `Io`.
+    /// Merges the segments of a shard into one without dead documents, in one commit. Returns
+    /// whether there was anything to merge. Errors: `Invalid` (no such shard), `Unsettled`,
+    /// `Corrupt`, `Io`.
     pub fn compact(&mut self, shard: u32) -> Result<bool> {
         if shard >= self.shards() {
             return Err(Error::invalid(format!("there is no shard {shard}")));
@@ -336,10 +338,11 @@ impl Shards {
         self.commit(next).map(|()| true)
     }
 
-    /// Removes segments and dead files that the newest manifest does not list: what tasks left
-    /// that failed, and what older generations held. Returns how many. Call it while no job is
-    /// under way, whose files nobody lists yet; a reader of an older generation that has its files
-    /// open keeps them. Manifests stay: they keep a generation from being committed twice.
+    /// Deletes segments and dead files that the newest manifest does not list: files of failed
+    /// tasks, and of older generations. Returns their number. Call it while no job is under way,
+    /// since the files of a running job are not listed yet. A reader of an older generation that
+    /// has its files open keeps them. Manifests stay: they prevent a generation from being
+    /// committed twice.
     pub fn sweep(&mut self) -> Result<u64> {
         self.refresh()?;
         let folder = self.names.segments_dir();
@@ -378,7 +381,7 @@ impl Shards {
         Ok(())
     }
 
-    /// What the manifest lists, open; files that are made get numbers that nobody else draws.
+    /// The listed files, opened. New files get random numbers that no other process uses.
     fn core(&self) -> Result<Core> {
         let core = core_of(&self.storage, &self.names, &self.options, &self.manifest, &[])?;
         let job = (self.options.random)();
@@ -401,7 +404,7 @@ impl Shards {
         View::new(state, self.generation(), live).snapshot()
     }
 
-    /// The next manifest: what a draft lists, with the shards of new segments.
+    /// The next manifest: the files that a draft lists, with the shards of new segments.
     fn next(&self, draft: Draft, writer: &Writer, new: &[(u32, Sealed)]) -> Manifest {
         let row = draft.into_row(writer);
         let listed = self.manifest.row.segments.iter().map(|entry| entry.number);
@@ -415,7 +418,7 @@ impl Shards {
         Manifest { shard_of, row, ..self.manifest.clone() }
     }
 
-    /// Puts the next generation where there is none yet.
+    /// Publishes the next generation unless it exists already.
     fn commit(&mut self, mut next: Manifest) -> Result<()> {
         if next.note.len() > NOTE_BYTES_MAX {
             let message = format!("a note has at most {NOTE_BYTES_MAX} bytes");
@@ -432,7 +435,7 @@ impl Shards {
         debug_assert!(next.row.file_next <= NUMBER_MAX, "tickets are below 2^61");
         let bytes = next.encode();
         let path = self.names.manifest(generation);
-        // A name for this attempt alone.
+        // A unique name for this attempt.
         let tmp = self.names.manifest_tmp(generation, (self.options.random)());
         let fail = |error| Error::io("write", &tmp, error);
         let file = self.storage.open(&tmp, OpenMode::Create).map_err(fail)?;
@@ -445,7 +448,7 @@ impl Shards {
         match publish(&tmp, &path) {
             Ok(()) => {}
             Err(error) => {
-                // Best effort: it is nobody's.
+                // Best effort: no process uses this file.
                 let _ = self.storage.remove(&tmp);
                 if error.kind() != io::ErrorKind::AlreadyExists {
                     return Err(Error::io("publish", &path, error));
@@ -460,7 +463,7 @@ impl Shards {
             }
         }
         let folder = self.names.manifest_dir();
-        // It is there, whether a power cut would keep it is not known: as after a sync that failed.
+        // The manifest exists, but may not survive a power cut: the same as after a failed sync.
         self.storage.sync_dir(&folder).map_err(|error| {
             let message = format!(
                 "{}: the generation may be lost at a power cut; refresh, and look",
