@@ -20,7 +20,7 @@ demo:
     cargo run --release -- add demo.nearkin --jsonl tests/data/spdx.jsonl --jsonl tests/data/pydocs.jsonl
     cargo run --release -- pairs demo.nearkin --sort
 
-# Accuracy on real corpora; writes docs/ACCURACY.md. NEARKIN_DATA names the folder of corpora.
+# Accuracy on real corpora; writes docs/reports/ACCURACY.md. NEARKIN_DATA names the folder of corpora.
 accuracy:
     cargo bench --bench accuracy
 
@@ -33,7 +33,7 @@ kill rounds="200":
     NEARKIN_KILL_ROUNDS={{rounds}} cargo test --release --test it kill -- --nocapture
 
 # Threads under a schedule explorer: that many schedules of each scenario, in each of three ways.
-# A build of its own; replaying a failure: docs/DURABILITY.md.
+# A build of its own; replaying a failure: docs/reference/DURABILITY.md.
 schedules count="100" seed="1":
     RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=target/shuttle NEARKIN_SCHEDULES={{count}} NEARKIN_SCHEDULES_SEED={{seed}} cargo test --lib schedules -- --nocapture
 
@@ -51,7 +51,7 @@ fuzz target seconds="3600":
 deny:
     cargo deny --workspace check
 
-# Nearkin beside its rivals; writes docs/BENCHMARKS.md. NEARKIN_DATA names the folder of corpora.
+# Nearkin beside its rivals; writes docs/reports/BENCHMARKS.md. NEARKIN_DATA names the folder of corpora.
 rivals *flags:
     benches/run.sh {{flags}}
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # nearkin mirror on a folder of 100,000 files: the first run, one that finds nothing new, one after
 # changes; killed in the midst and run again. Usage: benches/mirror.sh CORPORA SCRATCH, where
-# CORPORA holds *.jsonl.zst (docs/BENCHMARKS.md says which). Needs python3, zstd, strace, GNU time.
+# CORPORA holds *.jsonl.zst (docs/reports/BENCHMARKS.md says which). Needs python3, zstd, strace, GNU time.
 set -eu
 corpora=$(realpath "$1")
 nearkin=$(realpath "$(dirname "$0")/../target/release/nearkin")

@@ -1,7 +1,7 @@
 //! Which windows find quotations of which length, what they cost, and how true the share is.
 //!
 //! `cargo bench --bench passages` reads corpora in the folder that `NEARKIN_DATA` names (default
-//! `../shared/data`), plants quotations, and writes the table of `docs/PASSAGES.md`.
+//! `../shared/data`), plants quotations, and writes the table of `docs/guide/PASSAGES.md`.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 
@@ -44,7 +44,7 @@ const LEGEND: &str = "\
 planted, on average. *Wrong texts*: texts named besides the right one, by all queries together; a
 phrase in common is enough for small windows. *Bytes a text*: on disk.";
 /// Where the table stands on the page.
-const PAGE: &str = "docs/PASSAGES.md";
+const PAGE: &str = "docs/guide/PASSAGES.md";
 const BEGIN: &str = "<!-- benches/passages.rs writes this: begin -->";
 const END: &str = "<!-- benches/passages.rs writes this: end -->";
 

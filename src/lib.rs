@@ -194,32 +194,32 @@ pub mod guide {
     /// Complete answers to "how do I ...".
     ///
     #[expect(rustdoc::invalid_codeblock_attributes, reason = "blocks name the files of a session")]
-    #[doc = include_str!("../docs/COOKBOOK.md")]
+    #[doc = include_str!("../docs/guide/COOKBOOK.md")]
     pub mod cookbook {}
 
     /// Turning copies away, recommending what is similar, and crowds of copies.
     ///
-    #[doc = include_str!("../docs/DUPLICATES.md")]
+    #[doc = include_str!("../docs/guide/DUPLICATES.md")]
     pub mod duplicates {}
 
     /// An index of passages finds what is quoted where.
     ///
-    #[doc = include_str!("../docs/PASSAGES.md")]
+    #[doc = include_str!("../docs/guide/PASSAGES.md")]
     pub mod passages {}
 
     /// Any number of processes read an index while another one writes it.
     ///
-    #[doc = include_str!("../docs/READERS.md")]
+    #[doc = include_str!("../docs/guide/READERS.md")]
     pub mod readers {}
 
     /// What `Ok` promises, what a crash can leave, and how both are tested.
     ///
-    #[doc = include_str!("../docs/DURABILITY.md")]
+    #[doc = include_str!("../docs/reference/DURABILITY.md")]
     pub mod durability {}
 
     /// How to choose shingles, a threshold and bands.
     ///
-    #[doc = include_str!("../docs/TUNING.md")]
+    #[doc = include_str!("../docs/guide/TUNING.md")]
     pub mod tuning {}
 }
 
@@ -230,5 +230,5 @@ struct Readme;
 
 /// So are those of queries for servers.
 #[cfg(doctest)]
-#[doc = include_str!("../docs/QUERIES.md")]
+#[doc = include_str!("../docs/reference/QUERIES.md")]
 struct ForServers;

@@ -219,12 +219,13 @@ impl Params {
     /// normalisation, shingles, stop list and bag. Bands and threshold are not among them, so that
     /// re-banding keeps signatures.
     ///
-    /// Signatures are comparable if their ids are equal. Frozen: see `docs/SIGNATURES.md`.
+    /// Signatures are comparable if their ids are equal. Frozen: see
+    /// `docs/reference/SIGNATURES.md`.
     pub fn signature_id(&self) -> u64 {
         self.signature_id
     }
 
-    /// The id of all settings. Frozen: see `docs/SIGNATURES.md`.
+    /// The id of all settings. Frozen: see `docs/reference/SIGNATURES.md`.
     pub fn id(&self) -> u64 {
         xxhash_rust::xxh3::xxh3_64(self.text().as_bytes())
     }

@@ -2,8 +2,8 @@
 //!
 //! `cargo bench --bench accuracy` reads the corpora in the folder that `NEARKIN_DATA`
 //! names (default `../shared/data`), prints a line with PASS or FAIL per check, writes
-//! `docs/ACCURACY.md` and exits with 1 if anything failed. With `-- variants` it writes only the
-//! part of that page about texts that people call the same.
+//! `docs/reports/ACCURACY.md` and exits with 1 if anything failed. With `-- variants` it writes
+//! only the part of that page about texts that people call the same.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 
@@ -29,7 +29,7 @@ const FAST_SLACK: f64 = 0.03;
 /// Standard errors across seeds that a sound scheme does not stray.
 const FAR: f64 = 4.0;
 
-const PAGE: &str = "docs/ACCURACY.md";
+const PAGE: &str = "docs/reports/ACCURACY.md";
 
 /// Corpus, file of its documents, file of its truth, shingles.
 const CORPORA: [(&str, &str, Shingles); 12] = [

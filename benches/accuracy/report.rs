@@ -1,4 +1,4 @@
-//! The lines of `docs/ACCURACY.md`.
+//! The lines of `docs/reports/ACCURACY.md`.
 
 use std::fmt::Write;
 

@@ -2,9 +2,9 @@
 //!
 //! `cargo bench --bench edits` reads the corpora in the folder that `NEARKIN_DATA` names (default
 //! `../shared/data`), plants edits of 18 kinds, 300 of each, makes 600 documents that share a
-//! template or boilerplate, and writes the tables of `docs/TUNING.md`; then what is decided by the
-//! documents themselves (`cargo bench --bench edits -- exact`: only that; `-- settings`: only the
-//! tables before).
+//! template or boilerplate, and writes the tables of `docs/guide/TUNING.md`; then what is decided
+//! by the documents themselves (`cargo bench --bench edits -- exact`: only that; `-- settings`:
+//! only the tables before).
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 
@@ -69,7 +69,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let only = |part: &str| std::env::args().any(|argument| argument == part);
     if !only("settings") {
         let exactly = exact::tables(&texts, &negatives::documents(&rest))?;
-        write_tables("docs/TUNING.md", (BEGIN_EXACT, END_EXACT), &exactly)?;
+        write_tables("docs/guide/TUNING.md", (BEGIN_EXACT, END_EXACT), &exactly)?;
     }
     if only("exact") {
         return Ok(());
@@ -113,7 +113,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         tables.push_str(&report.finish(&stage));
     }
-    write_tables("docs/TUNING.md", (BEGIN, END), &tables)
+    write_tables("docs/guide/TUNING.md", (BEGIN, END), &tables)
 }
 
 /// The Rust files of this repository, of 40 lines and more.

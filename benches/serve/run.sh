@@ -1,8 +1,8 @@
 #!/bin/sh
 # Requests a second of `nearkin serve`, by wrk: queries, PUTs and /health with 1, 16 and 64
 # connections. Usage: benches/serve/run.sh CORPUS SCRATCH [SECONDS], where CORPUS is the file
-# debian_descriptions.jsonl.zst (docs/BENCHMARKS.md says which). Needs wrk, zstd, python3, and a
-# release build. docs/SERVE.md has a table of what it prints.
+# debian_descriptions.jsonl.zst (docs/reports/BENCHMARKS.md says which). Needs wrk, zstd, python3, and a
+# release build. docs/guide/SERVE.md has a table of what it prints.
 set -eu
 here=$(realpath "$(dirname "$0")")
 corpus=$(realpath "$1")

@@ -124,11 +124,11 @@ pub(crate) struct Create {
 /// Creates the index if there is none. Each file is one document. Its key is its path as given,
 /// without `./`, `//` and `..`, and with `/` between folders. A folder stands for all files in it;
 /// symbolic links in it are not followed. Text is extracted from HTML, PDF and e-mail, and old
-/// encodings are detected (docs/MIRROR.md). Some files are skipped, counted and named: binary files
-/// (a NUL byte in the first 8 KiB), empty or unreadable files, and files above 64 MiB. So are lines
-/// that are not a JSON object, lack a field, or are nested more than 127 levels deep. Integers from
-/// -2^63 to 2^64 - 1 are read; write larger ones as strings. Adding a key again replaces its
-/// document.
+/// encodings are detected (docs/guide/MIRROR.md). Some files are skipped, counted and named: binary
+/// files (a NUL byte in the first 8 KiB), empty or unreadable files, and files above 64 MiB. So are
+/// lines that are not a JSON object, lack a field, or are nested more than 127 levels deep.
+/// Integers from -2^63 to 2^64 - 1 are read; write larger ones as strings. Adding a key again
+/// replaces its document.
 ///
 /// Documents are written in batches; each batch is durable before the next one. After an
 /// interruption run the same command again: it skips what is already stored.

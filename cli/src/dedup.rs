@@ -1,4 +1,4 @@
-//! `nearkin dedup`: copies JSON lines or rows without near-duplicates. See docs/DEDUP.md.
+//! `nearkin dedup`: copies JSON lines or rows without near-duplicates. See docs/guide/DEDUP.md.
 //!
 //! A run has three passes, each of which continues after an interruption: read (every line's
 //! signature into a ledger), decide (in order of preference), write. This module is the sequence of

@@ -1,4 +1,4 @@
-//! `nearkin mirror`: an index that follows a folder. See docs/MIRROR.md.
+//! `nearkin mirror`: an index that follows a folder. See docs/guide/MIRROR.md.
 //!
 //! This module is the sequence of steps: scan, check, plan, carry out, remember; with `--watch`,
 //! repeated.

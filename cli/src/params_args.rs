@@ -26,7 +26,7 @@ pub(crate) struct Given {
     /// Kind of texts: documents, archive (scans), training, short, code, or quotes
     ///
     /// Each stands for shingles, normalisation and threshold that were measured to find edited
-    /// copies of such texts (table in docs/TUNING.md). Other options override it.
+    /// copies of such texts (table in docs/guide/TUNING.md). Other options override it.
     #[arg(long = "for", value_name = "TEXTS")]
     #[arg(value_parser = |text: &str| text.parse::<Preset>())]
     preset: Option<Preset>,

@@ -2,7 +2,7 @@
 is made of.
 
 Each step is pure and takes columns (lists, Arrow, pandas, polars), so that any engine that moves
-batches can run it. See ``docs/SHARDS.md``.
+batches can run it. See ``docs/reference/SHARDS.md``.
 
 >>> import nearkin as nk
 >>> from nearkin import shards

@@ -1,9 +1,9 @@
 //! Deduplication of a column: which rows are kept, and which row or document each dropped row
 //! duplicates.
 //!
-//! The rule is that of `docs/DEDUP.md`: in order of preference, a row is dropped if it is similar
-//! to a kept row, or to a document of an index. The library decides by admitting row after row to
-//! an index of kept rows; with `exact`, its `Dedup` decides by shingles.
+//! The rule is that of `docs/guide/DEDUP.md`: in order of preference, a row is dropped if it is
+//! similar to a kept row, or to a document of an index. The library decides by admitting row after
+//! row to an index of kept rows; with `exact`, its `Dedup` decides by shingles.
 
 use std::ops::Range;
 use std::path::PathBuf;

@@ -92,7 +92,7 @@ impl Params {
     }
 
     /// Settings for a purpose, measured to find edited copies: "documents", "archive" (scans),
-    /// "training", "short", "code" or "quotes". docs/TUNING.md has the table.
+    /// "training", "short", "code" or "quotes". docs/guide/TUNING.md has the table.
     ///
     /// >>> import nearkin as nk
     /// >>> nk.Params.preset("archive").shingles

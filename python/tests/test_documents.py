@@ -11,7 +11,7 @@ import nearkin as nk
 from nearkin import _dedup, _nearkin
 
 ROOT = Path(os.environ.get("NEARKIN_PAGES", Path(__file__).parents[2]))
-PAGES = [ROOT / "python" / "README.md", ROOT / "docs" / "PYTHON.md"]
+PAGES = [ROOT / "python" / "README.md", ROOT / "docs" / "guide" / "PYTHON.md"]
 
 
 def run(text, name, globs):

@@ -389,12 +389,15 @@ mod tests {
             (" of fold", Row { params: fold, ..empty() }),
             (" of whole rows", Row { params: whole, ..empty() }),
         ];
-        let document = include_str!("../../docs/FILE_FORMAT.md");
+        let document = include_str!("../../docs/reference/FILE_FORMAT.md");
         for (name, row) in rows {
             let hex: Vec<String> = row.encode().iter().map(|byte| format!("{byte:02X}")).collect();
             let lines: Vec<String> = hex.chunks(16).map(|line| line.join(" ")).collect();
             let example = format!("```hex catalog row{name}\n{}\n```\n", lines.join("\n"));
-            assert!(document.contains(&example), "docs/FILE_FORMAT.md should print\n{example}");
+            assert!(
+                document.contains(&example),
+                "docs/reference/FILE_FORMAT.md should print\n{example}"
+            );
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Encoding and decoding of all files. Pure: no I/O, and decoding never panics.
 //!
-//! `docs/FILE_FORMAT.md` is normative; `tests.rs` decodes the examples printed there.
+//! `docs/reference/FILE_FORMAT.md` is normative; `tests.rs` decodes the examples printed there.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::expect_used)]
 
 pub(crate) mod blocks;

@@ -1,5 +1,5 @@
-//! The catalog's row read by the page alone: by the table of fields in `docs/FILE_FORMAT.md`, with
-//! nothing of the code that writes it.
+//! The catalog's row read by the page alone: by the table of fields in
+//! `docs/reference/FILE_FORMAT.md`, with nothing of the code that writes it.
 
 use super::tests::{DOCUMENT, example};
 

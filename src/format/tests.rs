@@ -1,4 +1,4 @@
-//! Decodes the examples printed in `docs/FILE_FORMAT.md` and encodes them again.
+//! Decodes the examples printed in `docs/reference/FILE_FORMAT.md` and encodes them again.
 //!
 //! Document and code change together or not at all.
 
@@ -9,7 +9,7 @@ use super::blocks::{
 use super::bytes::Reader;
 use super::header::{FileHeader, FileKind};
 
-pub(super) const DOCUMENT: &str = include_str!("../../docs/FILE_FORMAT.md");
+pub(super) const DOCUMENT: &str = include_str!("../../docs/reference/FILE_FORMAT.md");
 
 /// The bytes of the fenced block that begins with the line "```hex <name>". Of a line, what
 /// follows a semicolon is a comment.

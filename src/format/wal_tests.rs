@@ -1,4 +1,4 @@
-//! The examples of the WAL in `docs/FILE_FORMAT.md`, and what its decoders refuse.
+//! The examples of the WAL in `docs/reference/FILE_FORMAT.md`, and what its decoders refuse.
 
 use super::tests::example;
 use super::wal::{

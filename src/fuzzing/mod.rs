@@ -12,8 +12,8 @@ mod segment;
 mod tests;
 mod wal;
 
-/// A log of records, whole and damaged: replay takes what `docs/FILE_FORMAT.md` says, and an
-/// index opened on it holds exactly that.
+/// A log of records, whole and damaged: replay takes what `docs/reference/FILE_FORMAT.md` says, and
+/// an index opened on it holds exactly that.
 pub fn wal_replay(data: &[u8]) {
     wal::run(data);
 }

@@ -1,4 +1,5 @@
-//! Logs out of choices, and what `docs/FILE_FORMAT.md` says of them, written down a second time.
+//! Logs out of choices, and what `docs/reference/FILE_FORMAT.md` says of them, written down a
+//! second time.
 
 use super::engine::{Base, SIGNATURE_BYTES, Stored, docs_of, exercise, names, signature};
 use super::input::Input;

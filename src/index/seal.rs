@@ -81,7 +81,7 @@ impl Sealed {
     }
 
     /// Serializes the description, so that a task can send it to the process that lists the file.
-    /// The layout is in `docs/FILE_FORMAT.md`.
+    /// The layout is in `docs/reference/FILE_FORMAT.md`.
     pub fn to_bytes(&self) -> [u8; Self::BYTES] {
         let Self { uuid, params_id, entry } = self;
         let mut bytes = uuid.to_vec();

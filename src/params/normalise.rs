@@ -1,6 +1,6 @@
 //! Names and stored form of the normalisations of text.
 //!
-//! `sketch` implements them; `docs/SIGNATURES.md` is normative.
+//! `sketch` implements them; `docs/reference/SIGNATURES.md` is normative.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,6 +1,6 @@
 //! Presets: settings for a purpose, chosen by the recall of edited copies.
 //!
-//! The measurements are in `docs/TUNING.md`.
+//! The measurements are in `docs/guide/TUNING.md`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use super::shape::Shingles;
 use crate::{Error, Result};
 
 /// A named set of shingles, normalisation and threshold for one purpose, chosen by measurement on
-/// planted edits (`docs/TUNING.md`, "What finds edited copies").
+/// planted edits (`docs/guide/TUNING.md`, "What finds edited copies").
 ///
 /// `Display` and [`FromStr`] use the name in lower case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

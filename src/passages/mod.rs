@@ -1,7 +1,7 @@
 //! Passage indexes, which find quotations: a layer on top of the engine.
 //!
 //! Maps a text to several documents of the engine, and their matches back to an answer.
-//! `docs/PASSAGES.md` has the design.
+//! `docs/guide/PASSAGES.md` has the design.
 
 mod cut;
 mod query;

@@ -1,7 +1,7 @@
 //! Segments and dead files: immutable, mapped, and verified block by block on first access.
 //!
 //! Keys, signatures and bands are bytes here. Independent of the WAL, the memtable, the catalog and
-//! queries. `docs/FILE_FORMAT.md` specifies the bytes.
+//! queries. `docs/reference/FILE_FORMAT.md` specifies the bytes.
 
 mod block_check;
 mod blocks;

@@ -13,7 +13,7 @@ use std::ops::Range;
 pub struct BandEntry {
     /// Number of the band, from 0.
     pub band: u16,
-    /// Hash of the band's rows, defined in `docs/SIGNATURES.md`.
+    /// Hash of the band's rows, defined in `docs/reference/SIGNATURES.md`.
     pub band_key: u64,
     /// The caller's number of the document.
     pub document: u64,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// has an edge to. All other nodes are kept.
 ///
 /// In ascending order, a node is dropped if it has an edge to a kept node before it. This is the
-/// rule of `docs/DEDUP.md`, with the order of the nodes as the order of preference. Edges are
+/// rule of `docs/guide/DEDUP.md`, with the order of the nodes as the order of preference. Edges are
 /// undirected. Components are independent, so a partition of whole components can be decided alone.
 /// Memory: a copy of the edges.
 ///

@@ -2,7 +2,7 @@
 //!
 //! An answer depends only on the parameters and on which documents are live, so it is the same, to
 //! the bit, for any number of shards. An engine that moves batches between machines (Spark, Ray, a
-//! shell script) does the rest: see `docs/SHARDS.md`.
+//! shell script) does the rest: see `docs/reference/SHARDS.md`.
 //!
 //! All pairs, step by step:
 //!

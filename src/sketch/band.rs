@@ -1,6 +1,6 @@
 //! Hashes of a band (`BandKey`) and of a document's key.
 //!
-//! Frozen: see `docs/SIGNATURES.md`.
+//! Frozen: see `docs/reference/SIGNATURES.md`.
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 

@@ -1,7 +1,7 @@
 //! Fast Similarity Sketching (Dahlgaard, Knudsen and Thorup, FOCS 2017): computes the values of k
 //! rows from shingle hashes in expected time O(n + k log k).
 //!
-//! Frozen: see `docs/SIGNATURES.md`.
+//! Frozen: see `docs/reference/SIGNATURES.md`.
 
 use super::few;
 use super::hash::split_mix;

@@ -1,6 +1,6 @@
 //! The hash of shingles. Frozen: all bits are part of the format.
 //!
-//! The normative text, with known answers, is `docs/SIGNATURES.md`.
+//! The normative text, with known answers, is `docs/reference/SIGNATURES.md`.
 
 use std::cell::Cell;
 

@@ -1,7 +1,7 @@
 //! Lanes: the stored bits of a row. Lanes of 8 and 16 bits are hashes of the row's value; lanes of
 //! 32 and 64 bits hold the value itself (external schemes only).
 //!
-//! Frozen: see `docs/SIGNATURES.md`.
+//! Frozen: see `docs/reference/SIGNATURES.md`.
 
 use crate::format::bytes::index;
 use crate::{Error, Result};

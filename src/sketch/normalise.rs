@@ -1,7 +1,7 @@
 //! Normalises text for comparison: folded, or in lower case and Unicode form C; runs of white space
 //! become single blanks.
 //!
-//! Frozen: see `docs/SIGNATURES.md`.
+//! Frozen: see `docs/reference/SIGNATURES.md`.
 
 use std::borrow::Cow;
 

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use crate::{ErrorKind, Sketcher};
 
-    const DOCUMENT: &str = include_str!("../../docs/SIGNATURES.md");
+    const DOCUMENT: &str = include_str!("../../docs/reference/SIGNATURES.md");
 
     fn external(name: &str, hashes: usize, lane_bits: u32) -> Params {
         let scheme = Scheme::external(name).unwrap();

@@ -1,7 +1,7 @@
 //! The textbook scheme: the minimum of each of k hash functions (a x + b) mod p with p = 2^61 - 1
 //! (Broder 1997; Mining of Massive Datasets, section 3.3.5).
 //!
-//! Frozen: see `docs/SIGNATURES.md`.
+//! Frozen: see `docs/reference/SIGNATURES.md`.
 
 use super::hash::split_mix;
 

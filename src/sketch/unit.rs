@@ -1,8 +1,8 @@
 //! The unit hash: XXH3-64 with a seed, with the formulas for short inputs inlined.
 //!
-//! The definition is the crate `xxhash-rust` (and `docs/SIGNATURES.md`). Most words are short, and
-//! a call with its branches would cost more than the few multiplications. The four formulas are
-//! tested against the crate for every length and many seeds.
+//! The definition is the crate `xxhash-rust` (and `docs/reference/SIGNATURES.md`). Most words are
+//! short, and a call with its branches would cost more than the few multiplications. The four
+//! formulas are tested against the crate for every length and many seeds.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 

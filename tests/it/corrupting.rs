@@ -1,6 +1,6 @@
 //! How to corrupt an index: what people do to folders in practice, after SQLite's page "How To
 //! Corrupt". Each case ends in a consistent index of some moment, or in a clear error.
-//! `docs/DURABILITY.md` has the table.
+//! `docs/reference/DURABILITY.md` has the table.
 
 use crate::moved::{copy, try_copy};
 use crate::support::{Scratch, assert_whole, inline, kind, message, params, run};

@@ -1,5 +1,5 @@
 //! Folders that are moved, removed, copied and cleaned under an open handle, and forks, on real
-//! file systems. `docs/DURABILITY.md` states what a handle promises then.
+//! file systems. `docs/reference/DURABILITY.md` states what a handle promises then.
 
 use crate::support::{Scratch, assert_whole, inline, kind, message, params, run};
 use nearkin::{Batch, ErrorKind, Index, Options, Reader, Result};

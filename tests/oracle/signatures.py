@@ -1,4 +1,4 @@
-"""Computes every known answer of docs/SIGNATURES.md from that page's text alone.
+"""Computes every known answer of docs/reference/SIGNATURES.md from that page's text alone.
 
 Written without looking at the Rust code, so that a mistake there cannot be pinned as right.
 Needs Python 3.9 and the package `xxhash`:  python tests/oracle/signatures.py
@@ -22,7 +22,7 @@ WHITE = set(map(chr, [*range(9, 14), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x
                       0x2028, 0x2029, 0x202F, 0x205F, 0x3000]))
 
 # Typographic equivalents and default ignorable code points, as the page lists them.
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "SIGNATURES.md"
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "reference" / "SIGNATURES.md"
 
 
 def xxh3(data, seed):

@@ -7,12 +7,12 @@ use std::fs;
 /// Pages that crates.io and docs.rs show: relative links do not work there.
 const SHOWN_ELSEWHERE: [&str; 7] = [
     "README.md",
-    "docs/COOKBOOK.md",
-    "docs/DUPLICATES.md",
-    "docs/DURABILITY.md",
-    "docs/PASSAGES.md",
-    "docs/READERS.md",
-    "docs/TUNING.md",
+    "docs/guide/COOKBOOK.md",
+    "docs/guide/DUPLICATES.md",
+    "docs/reference/DURABILITY.md",
+    "docs/guide/PASSAGES.md",
+    "docs/guide/READERS.md",
+    "docs/guide/TUNING.md",
 ];
 
 /// `Cargo.toml` is the only place that names the repository.

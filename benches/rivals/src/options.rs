@@ -14,7 +14,7 @@ Stages, in the order of `all`:
   limits     what the machine allows: the same reads and writes with no index around them
   text       from text: sketching, Nearkin, sketchir; datasketch, rensa and Lance by --python
   scripts    text to signature by script, beside gaoya on the same words
-  report     writes docs/BENCHMARKS.md and docs/plots from the results of all stages
+  report     writes docs/reports/BENCHMARKS.md and docs/reports/plots from the results of all stages
   all        all of these
 
 Flags:
@@ -31,7 +31,7 @@ Flags:
   --python PROGRAM   a Python with benches/rivals/python/requirements.txt installed
   --work FOLDER      scratch space, on the disk to be measured (default target/work)
   --results FOLDER   where results are kept as JSON (default results)
-  --docs FOLDER      where the report goes (default: the repository's docs)
+  --docs FOLDER      where the report goes (default: the repository's docs/reports)
 ";
 
 #[derive(Debug, Clone)]

@@ -15,8 +15,8 @@ use crate::params_args::Given;
 /// line that could not be compared; such lines are not written to OUT.
 ///
 /// OUT and DROPPED appear when they are complete. After an interruption run the same command again:
-/// it continues, unless the input is stdin or has changed. docs/DEDUP.md defines what is dropped,
-/// and the cost.
+/// it continues, unless the input is stdin or has changed. docs/guide/DEDUP.md defines what is
+/// dropped, and the cost.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "nearkin dedup [OPTIONS] <FILE>... --out <OUT>")]
 #[command(after_help = "Examples:\n  nearkin dedup papers.jsonl --out unique.jsonl\n  \

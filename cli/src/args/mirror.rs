@@ -12,8 +12,8 @@ use crate::params_args::Given;
 /// .nearkinignore exclude. Only documents that this command added from this folder are ever
 /// removed.
 ///
-/// May be killed at any time: run it again to continue. docs/MIRROR.md says which formats are read,
-/// what counts as changed, and how to run it every night.
+/// May be killed at any time: run it again to continue. docs/guide/MIRROR.md says which formats are
+/// read, what counts as changed, and how to run it every night.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  nearkin mirror all.nearkin docs\n  \
     nearkin mirror all.nearkin docs --dry-run\n  \

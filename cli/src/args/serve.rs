@@ -11,10 +11,10 @@ use super::ttl::TtlGiven;
 
 /// Serve an index over HTTP to programs and browsers, until stopped
 ///
-/// The API uses JSON; /openapi.json describes it, docs/SERVE.md has examples, and / is a page for
-/// people. Prints the address it listens on. The server is the writer of the index: other commands
-/// can read the index meanwhile, not change it. SIGINT (Ctrl-C) or SIGTERM stop it: it finishes
-/// running requests, closes the index and exits with status 0.
+/// The API uses JSON; /openapi.json describes it, docs/guide/SERVE.md has examples, and / is a page
+/// for people. Prints the address it listens on. The server is the writer of the index: other
+/// commands can read the index meanwhile, not change it. SIGINT (Ctrl-C) or SIGTERM stop it: it
+/// finishes running requests, closes the index and exits with status 0.
 ///
 /// An address that other machines can reach needs a token, which every request must contain: as
 /// `Authorization: Bearer TOKEN`, or in a browser as the password of any user. Set it with

@@ -8,8 +8,8 @@ use crate::params_args::Given;
 ///
 /// The ending of FILE selects the format: .jsonl or .parquet; `-` is JSON lines to stdout. An
 /// export holds keys, payloads, times, shingle counts and signatures, unchanged, and the parameters
-/// with the seed, so that `nearkin import` can make an equal index. docs/COOKBOOK.md lists the
-/// columns.
+/// with the seed, so that `nearkin import` can make an equal index. docs/guide/COOKBOOK.md lists
+/// the columns.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  nearkin export my.nearkin --out my.jsonl")]
 pub(crate) struct Export {

@@ -87,8 +87,8 @@ pub(super) fn document(operations: &[Operation]) -> serde_json::Result<Value> {
             "version": env!("CARGO_PKG_VERSION"),
             "summary": "A similarity index over HTTP",
             "description": "Documents in, near-duplicates out. `nearkin serve INDEX` answers to \
-                this; docs/SERVE.md has examples and the limits. Errors are JSON, too. Unknown \
-                fields are refused in requests, and may be added to answers.",
+                this; docs/guide/SERVE.md has examples and the limits. Errors are JSON, too. \
+                Unknown fields are refused in requests, and may be added to answers.",
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
         "servers": [{"url": "http://127.0.0.1:7878"}],

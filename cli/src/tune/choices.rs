@@ -9,7 +9,7 @@ use crate::failure::Failure;
 const ROWS_AROUND: usize = 2;
 
 /// Bytes per document in one bucket table, and per document beside signature, key and payload
-/// (`docs/FILE_FORMAT.md`).
+/// (`docs/reference/FILE_FORMAT.md`).
 const ENTRY_BYTES: f64 = 6.2;
 const FIXED_BYTES: f64 = 20.0;
 
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn bytes_are_those_of_an_index() {
-        // docs/BENCHMARKS.md: 253 bytes were measured.
+        // docs/reports/BENCHMARKS.md: 253 bytes were measured.
         let params = Params::for_threshold(0.7).bands(16, 8).build().unwrap();
         let bytes = Choice { params, is_default: true }.bytes_per_document();
         assert!((252.0..255.0).contains(&bytes), "{bytes}");

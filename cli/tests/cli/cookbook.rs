@@ -1,4 +1,4 @@
-//! All commands in `docs/COOKBOOK.md` work and print what the page shows.
+//! All commands in `docs/guide/COOKBOOK.md` work and print what the page shows.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn blocks(page: &str) -> Vec<Block<'_>> {
 /// Writes the page's files and runs its commands in order, in one folder.
 #[test]
 fn every_session_prints_what_the_cookbook_says() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/COOKBOOK.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/guide/COOKBOOK.md");
     let page = fs::read_to_string(page).unwrap();
     let scratch = Scratch::new();
     let mut commands = 0;

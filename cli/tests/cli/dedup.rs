@@ -82,7 +82,7 @@ fn what_is_dropped_is_said_with_what_it_is_like() {
     assert!(!scratch.path("out.jsonl.nearkin-tmp").exists());
 }
 
-/// The definition in docs/DEDUP.md, by all pairs of the documents that are left in question.
+/// The definition in docs/guide/DEDUP.md, by all pairs of the documents that are left in question.
 fn by_definition(scratch: &Scratch, keep: &str, archive: &BTreeSet<u64>) -> BTreeSet<u64> {
     let mut alike: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
     for pair in scratch.run("pairs all.nearkin --threshold 0.6 --json").ends_with(0).objects() {

@@ -2,7 +2,7 @@
 
 Spark shuffles, spills and retries; what decides an answer is the engine, in pure functions of Arrow
 batches (:mod:`nearkin.shards`). Needs ``pip install "nearkin[spark]"``, on the executors too. See
-``docs/CLUSTER.md``.
+``docs/guide/CLUSTER.md``.
 
     from nearkin import spark as nks
 

@@ -6,7 +6,7 @@
 //! dead documents is rewritten to free space.
 //!
 //! When the index is idle, merging goes towards one segment: see [`choose_idle`]. Costs and gains
-//! are in `docs/PERFORMANCE.md`.
+//! are in `docs/reports/PERFORMANCE.md`.
 
 use crate::format::catalog::SegmentEntry;
 

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 ///
 /// For storage that is not a file system. Fetch the manifest whose name sorts last, decode it,
 /// fetch its files into a local folder, check them, and open that folder with a
-/// [`Reader`](crate::Reader). `docs/SHARDS.md` has the steps.
+/// [`Reader`](crate::Reader). `docs/reference/SHARDS.md` has the steps.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -35,7 +35,8 @@ const JOB_BITS: u32 = 37;
 ///
 /// Tasks seal segments ([`seal`](crate::shards::seal)) with tickets of this index, and place them.
 /// One process then lists them all in one commit. There is no lock: of two commits on the same
-/// generation one fails with `Unsettled` and changes nothing. `docs/SHARDS.md` has the design.
+/// generation one fails with `Unsettled` and changes nothing. `docs/reference/SHARDS.md` has the
+/// design.
 ///
 /// ```
 /// # fn main() -> nearkin::Result<()> {

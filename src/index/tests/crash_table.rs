@@ -1,4 +1,5 @@
-//! Rows of the crash table in `docs/DURABILITY.md` that nothing smaller than an index shows.
+//! Rows of the crash table in `docs/reference/DURABILITY.md` that nothing smaller than an index
+//! shows.
 
 use super::copies::{DIR, answers, disk, index, options, params, signature};
 use crate::storage::sim::Sim;

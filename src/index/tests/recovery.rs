@@ -1,5 +1,5 @@
 //! What opening refuses, sweeps and makes durable, and what a broken log means for those who
-//! wait. Most of these tests were written to kill a mutant (`docs/DURABILITY.md`).
+//! wait. Most of these tests were written to kill a mutant (`docs/reference/DURABILITY.md`).
 
 use super::copies::{DIR, answers, disk, index, options, params, signature};
 use crate::format::bytes::wide;

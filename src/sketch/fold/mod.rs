@@ -1,8 +1,8 @@
 //! Normalises a text in one pass: ASCII eight bytes or more at a time, other characters by tables.
 //! Words that the tables do not cover are normalised the slow way.
 //!
-//! The definition is `docs/SIGNATURES.md`; its reference implementation is `slow` here, and the
-//! pinned crates in the tests.
+//! The definition is `docs/reference/SIGNATURES.md`; its reference implementation is `slow` here,
+//! and the pinned crates in the tests.
 
 use unicode_normalization::char::compose;
 

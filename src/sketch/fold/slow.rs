@@ -1,6 +1,6 @@
 //! Normalisation `fold` and its options, step by step as defined.
 //!
-//! The definition is section 1 of `docs/SIGNATURES.md`.
+//! The definition is section 1 of `docs/reference/SIGNATURES.md`.
 
 use std::borrow::Cow;
 

@@ -9,7 +9,7 @@ use caseless::Caseless as _;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_segmentation::UnicodeSegmentation as _;
 
-/// The typographic equivalents of `docs/SIGNATURES.md`, section 1.
+/// The typographic equivalents of `docs/reference/SIGNATURES.md`, section 1.
 pub(crate) const EQUIVALENTS: &[(&str, &str)] = &[
     (
         "\u{b4}\u{2b9}\u{2bb}\u{2bc}\u{2bd}\u{5f3}\u{2018}\u{2019}\u{201a}\u{201b}\u{2032}\u{2035}\

@@ -1,5 +1,6 @@
-//! The whole way from parameters and a text to a signature, written as `docs/SIGNATURES.md` says
-//! and slowly: what the production code must equal on any input.
+//! The whole way from parameters and a text to a signature, written as
+//! `docs/reference/SIGNATURES.md` says and slowly: what the production code must equal on any
+//! input.
 
 #![expect(clippy::cast_possible_truncation, reason = "halves of products are wanted")]
 

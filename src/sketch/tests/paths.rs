@@ -82,7 +82,7 @@ fn lower_case_is_the_full_mapping_of_each_character() {
 }
 
 /// A change here changes signatures of texts with the newest characters: say so in the changelog
-/// and in docs/SIGNATURES.md.
+/// and in docs/reference/SIGNATURES.md.
 #[test]
 fn the_unicode_versions_are_the_documented_ones() {
     let versions = "lower case 16.0.0, folding 16.0.0, form C 18.0.0, words 17.0.0";

@@ -1,5 +1,6 @@
-//! Known answers: `docs/SIGNATURES.md` prints them, and this module computes every printed block
-//! anew. `tests/oracle/signatures.py` computes them a third time, from the document alone.
+//! Known answers: `docs/reference/SIGNATURES.md` prints them, and this module computes every
+//! printed block anew. `tests/oracle/signatures.py` computes them a third time, from the document
+//! alone.
 
 use std::fmt::Write;
 
@@ -10,7 +11,7 @@ use crate::sketch::normalise::Rules;
 use crate::sketch::{band_key, distinct, hash, key_hash, lane};
 use crate::{FoldOptions, Normalise, Params, ParamsBuilder, Scheme, Shingles, Signature, Sketcher};
 
-const DOCUMENT: &str = include_str!("../../../docs/SIGNATURES.md");
+const DOCUMENT: &str = include_str!("../../../docs/reference/SIGNATURES.md");
 
 /// XXH3-64 of all printed blocks together. A change here changes what is on disk: it needs a new
 /// format version, not a new number.
@@ -197,7 +198,10 @@ fn block(name: &str) -> &'static str {
 }
 
 fn check(name: &str, computed: &str) {
-    assert!(block(name) == computed, "docs/SIGNATURES.md, block {name}, should be\n{computed}");
+    assert!(
+        block(name) == computed,
+        "docs/reference/SIGNATURES.md, block {name}, should be\n{computed}"
+    );
 }
 
 #[test]

@@ -9,13 +9,13 @@ use crate::options::{Options, repository};
 use crate::results::Result;
 use figures::Figures;
 
-/// Reads the results of all stages; writes docs/BENCHMARKS.md and docs/plots.
+/// Reads the results of all stages; writes docs/reports/BENCHMARKS.md and docs/reports/plots.
 pub fn run(options: &Options) -> Result<()> {
     let figures = Figures::read(options)?;
     if figures.stages.is_empty() {
         return Err(format!("no results in {}", options.results.display()).into());
     }
-    let docs = options.docs.clone().unwrap_or_else(|| repository().join("docs"));
+    let docs = options.docs.clone().unwrap_or_else(|| repository().join("docs/reports"));
     let plots = docs.join("plots");
     std::fs::create_dir_all(&plots)?;
     let mut drawn = Vec::new();

@@ -1,4 +1,4 @@
-//! docs/BENCHMARKS.md: words around the tables.
+//! docs/reports/BENCHMARKS.md: words around the tables.
 
 use super::figures::{Figures, ratio};
 use super::plot::Plot;

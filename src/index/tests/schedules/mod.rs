@@ -4,7 +4,7 @@
 //! At every lock, wait, wake, atomic, thread and file operation the explorer decides who goes on:
 //! by lot, or by priorities that change at a few points (PCT), which finds what needs few of them.
 //! A scenario is run again and again on a copy of one index, and judged at its end. What it said
-//! of a failure can be replayed: see `docs/DURABILITY.md`, "Schedules".
+//! of a failure can be replayed: see `docs/reference/DURABILITY.md`, "Schedules".
 
 mod caught;
 mod commit;
