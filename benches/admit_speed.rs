@@ -1,9 +1,9 @@
-//! How fast documents are admitted, beside how fast they are inserted.
+//! Speed of admitting documents compared with inserting them.
 //!
-//! `cargo bench --bench admit_speed -- DIR [DOCUMENTS [BATCH]]`. DIR must not exist; two
-//! indexes are made in it. 128 rows of 8 bits, 17 bands of 5; one document in ten is a near-copy
-//! of an earlier one, and rejected. Beside the wall clock it prints the CPU time of the thread,
-//! which a busy machine disturbs less.
+//! `cargo bench --bench admit_speed -- DIR [DOCUMENTS [BATCH]]`. DIR must not exist; two indexes
+//! are created in it. 128 rows of 8 bits, 17 bands of 5. One document in ten is a near-copy of an
+//! earlier one and is rejected. Besides the wall clock it prints the CPU time of the thread, which
+//! is less sensitive to other load.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 
@@ -75,7 +75,7 @@ impl Clock {
     }
 }
 
-/// Time this thread has run.
+/// CPU time of this thread in seconds.
 fn thread_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split(' ').next().and_then(|first| first.parse::<f64>().ok()).unwrap_or(0.0) / 1e9

@@ -1,10 +1,10 @@
-//! What a crowd costs: documents that are identical, or alike at about 0.9. Time and peak memory
+//! The cost of a crowd: documents that are identical, or similar at about 0.9. Time and peak memory
 //! of a query for the ten most similar ones, of clusters, and of admitting copies.
 //!
-//! `cargo bench --bench crowd -- DIR [DOCUMENTS] [CLUSTERS_MAX]`. DIR must not exist.
-//! Crowds have a fiftieth, a tenth and the whole of DOCUMENTS (100,000). Crowds of documents that
-//! are only alike and larger than CLUSTERS_MAX are not clustered. Memory is the peak of the
-//! process (Linux), less what it had before.
+//! `cargo bench --bench crowd -- DIR [DOCUMENTS] [CLUSTERS_MAX]`. DIR must not exist. Crowds have a
+//! fiftieth, a tenth and the whole of DOCUMENTS (100,000). Crowds of similar but different
+//! documents are not clustered above CLUSTERS_MAX. Memory is the peak of the process (Linux), minus
+//! its memory at the start.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 #![expect(clippy::disallowed_methods, reason = "resets the peak of memory in /proc")]
@@ -32,7 +32,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
 
 struct Crowd {
     documents: usize,
-    /// Alike, not identical.
+    /// Similar, not identical.
     alike: bool,
 }
 
@@ -79,7 +79,7 @@ impl Crowd {
         index.close()
     }
 
-    /// The signature of a document; of those alike, 10 items of 210 differ between any two.
+    /// The signature of a document. Any two similar ones differ in 10 items of 210.
     fn signature(&self, sketcher: &Sketcher, at: usize) -> Result<Signature> {
         let own = if self.alike { at } else { 0 };
         let shared = (0..200).map(|item| format!("item {item}"));
@@ -112,7 +112,7 @@ fn admit(index: &Index, signature: &Signature, terms: &Admit, what: &str) -> Res
 
 /// Prints the shortest time of a few runs and the peak of memory.
 fn measure(what: &str, runs: u32, mut run: impl FnMut() -> Result<String>) -> Result<()> {
-    // The peak of memory is counted from now on.
+    // Resets the peak of memory.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
     let before = memory_kib("VmRSS:");
     let (mut shortest, mut said) = (f64::MAX, String::new());
@@ -126,7 +126,7 @@ fn measure(what: &str, runs: u32, mut run: impl FnMut() -> Result<String>) -> Re
     Ok(())
 }
 
-/// Memory of this process in KiB: `VmRSS:` now, or `VmHWM:` the most it took.
+/// Memory of this process in KiB: `VmRSS:` now, or `VmHWM:` at its peak.
 fn memory_kib(name: &str) -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(name));

@@ -1,4 +1,4 @@
-//! Removals: batches of documents that lie in a segment.
+//! Removals: batches of documents in a segment.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark may fail")]
 
@@ -16,7 +16,7 @@ fn main() {
     let mut group = criterion.benchmark_group("delete");
     group.throughput(Throughput::Elements(support::BATCH));
     group.bench_function("batch of 1,000, no sync", |bencher| {
-        // All there, in a segment, and about to go.
+        // All documents are in a segment and will be removed.
         let stored = || {
             for batch in support::batches(&params, 0, support::BATCH) {
                 index.write(batch).unwrap();

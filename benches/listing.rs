@@ -1,4 +1,5 @@
-//! What a server asks: all keys beside all documents, and a query of one tenant of twenty.
+//! What a server calls: all keys compared with all documents, and a query restricted to one tenant
+//! of twenty.
 //!
 //! `cargo bench --bench listing -- DIR [DOCUMENTS]`. DIR must not exist.
 
@@ -21,7 +22,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     for begin in (0..documents).step_by(1_000) {
         let mut batch = Batch::new();
         for at in begin..documents.min(begin + 1_000) {
-            // In no order, as keys mostly come.
+            // Unordered, as keys usually arrive.
             let key = format!("tenant {:02}/document {:08x}", at % 20, spread(at));
             batch = batch.insert_with_payload(key, &signatures[at % 100], [b'p'; 100]);
         }
@@ -43,7 +44,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         })?;
         time("keys of one tenant", || snapshot.keys_with_prefix("tenant 07/")?.map(length).sum())?;
     }
-    // One tenant of twenty, of a query that all of them match.
+    // A query that all documents match, filtered by one tenant of twenty.
     let of_tenant = |key: &[u8]| key.starts_with(b"tenant 07/");
     let crowd = sketcher.items((0..50).map(|item| 200_u64 << 32 | item))?;
     for begin in (0..documents).step_by(1_000) {

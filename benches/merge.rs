@@ -8,7 +8,7 @@ use criterion::{BatchSize, Criterion, Throughput};
 use nearkin::{Durability, Index};
 use tempfile::TempDir;
 
-/// An index in its folder, which goes with it.
+/// An index in a temporary folder.
 fn full(segments: u64) -> (TempDir, Index) {
     let folder = tempfile::tempdir().unwrap();
     let options = support::options().durability(Durability::OsBuffer);

@@ -1,4 +1,4 @@
-//! Opening after a clean close, up to the first answer.
+//! Opening after a clean close, including the first answer.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark may fail")]
 

@@ -1,4 +1,4 @@
-//! All pairs and clusters of an index in which every tenth document is a near-duplicate.
+//! All pairs and clusters of an index in which one document in ten is a near-duplicate.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark may fail")]
 

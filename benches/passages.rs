@@ -1,6 +1,7 @@
-//! Which windows find quotations of which length, what they cost, and how true the share is.
+//! Which windows find quotations of which length, their cost, and the precision of the reported
+//! share.
 //!
-//! `cargo bench --bench passages` reads corpora in the folder that `NEARKIN_DATA` names (default
+//! `cargo bench --bench passages` reads corpora in the folder `NEARKIN_DATA` (default
 //! `../shared/data`), plants quotations, and writes the table of `docs/guide/PASSAGES.md`.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
@@ -29,21 +30,21 @@ const WINDOWS: [(&str, f64); 8] = [
 ];
 /// Words of a quotation.
 const LENGTHS: [usize; 6] = [20, 30, 50, 100, 200, 400];
-/// Quotations of each length.
+/// Number of quotations per length.
 const EACH: usize = 200;
-/// Words of a quotation that are others, per hundred.
+/// Percentage of words of a quotation that are replaced.
 const EDITED: u64 = 3;
-/// Words of a stored text, and how many there are at most.
+/// Words per stored text, at most.
 const BOOK: usize = 1_000;
 const BOOKS: usize = 400;
-/// Other words around a quotation.
+/// Words of other text around a quotation.
 const AROUND: usize = 300;
-/// What the columns mean.
+/// The meaning of the columns.
 const LEGEND: &str = "\
 *needs*: what `Params::quotation_words` says. *Share off*: how far the share is from what was
 planted, on average. *Wrong texts*: texts named besides the right one, by all queries together; a
 phrase in common is enough for small windows. *Bytes a text*: on disk.";
-/// Where the table stands on the page.
+/// The page with the table.
 const PAGE: &str = "docs/guide/PASSAGES.md";
 const BEGIN: &str = "<!-- benches/passages.rs writes this: begin -->";
 const END: &str = "<!-- benches/passages.rs writes this: end -->";
@@ -129,7 +130,7 @@ fn row(
     Ok(row)
 }
 
-/// A quotation with other words before and behind it.
+/// A quotation between other words.
 fn quoting(book: &[String], news: &[String], length: usize, state: &mut u64) -> String {
     let mut below = |most: usize| {
         let most = u64::try_from(most).unwrap_or(1).max(1);
@@ -164,7 +165,7 @@ fn texts(folder: &Path, name: &str) -> Result<Vec<String>, Box<dyn Error>> {
     lines.lines().map(text).collect()
 }
 
-/// Writes the table between the page's marks.
+/// Writes the table between the markers of the page.
 #[expect(clippy::disallowed_methods, reason = "a page, not an index")]
 fn write_table(table: &str) -> Result<(), Box<dyn Error>> {
     let page = std::fs::read_to_string(PAGE)?;

@@ -1,4 +1,4 @@
-//! Queries: one that finds something and one that does not, of a segment and of a memtable.
+//! Queries: a hit and a miss, in a segment and in a memtable.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark may fail")]
 

@@ -1,9 +1,9 @@
-//! How fast texts of several scripts become signatures: one thread, documents of 1,200 characters
-//! of the Universal Declaration of Human Rights, words:3.
+//! Sketching speed for several scripts: one thread, documents of 1,200 characters of the Universal
+//! Declaration of Human Rights, words:3.
 //!
 //! `cargo bench --bench script_speed -- [NORMALISATION]`; `NEARKIN_DATA` names the folder of
-//! `udhr2.jsonl.zst`. Languages take turns, so that what else the machine does hits all alike; the
-//! last column is the speed of a language in that of English in ASCII.
+//! `udhr2.jsonl.zst`. The languages take turns, so that other load affects all of them alike. The
+//! last column is the speed relative to English in ASCII.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 
@@ -15,7 +15,7 @@ use nearkin::{Params, Sketcher};
 
 /// Characters of a document.
 const CHARS: usize = 1_200;
-/// How often each language has its turn.
+/// Number of turns per language.
 const TURNS: usize = 300;
 /// Languages by their code in the corpus.
 const LANGUAGES: [&str; 20] = [
@@ -41,7 +41,7 @@ const LANGUAGES: [&str; 20] = [
     "hye",
 ];
 
-/// A language, its documents, and the least seconds that they took.
+/// A language, its documents, and the shortest time in seconds.
 struct Language {
     name: String,
     documents: Vec<String>,
@@ -85,7 +85,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// English in ASCII, the same with curly quotes, then the languages as they are.
+/// Reads English in ASCII, English with curly quotes, then the other languages.
 #[expect(clippy::disallowed_methods, reason = "a corpus, not a file of an index")]
 fn read(path: &std::path::Path) -> Result<Vec<Language>, Box<dyn Error>> {
     let text = String::from_utf8(zstd::decode_all(&std::fs::read(path)?[..])?)?;

@@ -1,8 +1,8 @@
-//! How fast text becomes a signature: one thread, documents of about 200 English words.
+//! Sketching speed: one thread, documents of about 200 English words.
 //!
-//! `cargo bench --bench sketch_speed -- [SHINGLES [FILE]]`. Prints documents a second and
-//! nanoseconds a shingle for each kind of shingle, or for one, and for items as strings and as
-//! integers. FILE: texts of your own, one a line.
+//! `cargo bench --bench sketch_speed -- [SHINGLES [FILE]]`. Prints documents per second and
+//! nanoseconds per shingle for each kind of shingle (or the given one), and for items as strings
+//! and as integers. FILE contains your own texts, one per line.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Sets of 200 integers, as such and as the strings of their digits.
+/// Sets of 200 integers, as integers and as decimal strings.
 fn measure_items() -> Result<(), nearkin::Error> {
     for digits in [3, 6, 9, 18] {
         let modulus = 10_u64.pow(digits);
@@ -59,7 +59,7 @@ fn measure_items() -> Result<(), nearkin::Error> {
     Ok(())
 }
 
-/// Nanoseconds an item.
+/// Nanoseconds per item.
 fn measure_sets<'i>(
     sets: impl Iterator<Item = impl Iterator<Item = Item<'i>> + Clone>,
 ) -> Result<f64, nearkin::Error> {
@@ -78,7 +78,7 @@ fn measure_sets<'i>(
     Ok(seconds / count as f64 * 1e9)
 }
 
-/// Adds up the least times of short slices, so that what else the machine does hardly shows.
+/// Adds up the shortest times of short slices, so that other load hardly matters.
 fn measure(scheme: Scheme, shingles: Shingles, texts: &[String]) -> Result<(), nearkin::Error> {
     let sketcher = Sketcher::new(&Params::builder().scheme(scheme).shingles(shingles).build()?);
     let mut seconds = 0.0;
@@ -109,8 +109,8 @@ fn measure(scheme: Scheme, shingles: Shingles, texts: &[String]) -> Result<(), n
     Ok(())
 }
 
-/// Texts of 170 to 230 words drawn from a list with English lengths, with punctuation and
-/// capitals as in prose.
+/// Texts of 170 to 230 words from a list with English word lengths, with punctuation and capitals
+/// as in prose.
 fn documents() -> Vec<String> {
     let common: Vec<&str> = COMMON.split_whitespace().collect();
     let rare: Vec<&str> = RARE.split_whitespace().collect();

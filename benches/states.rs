@@ -1,12 +1,12 @@
-//! Queries in the states that people find an index in: while it is loaded, as loaded, compacted,
-//! just opened, with little memory.
+//! Queries in the states in which users find an index: during a load, as loaded, compacted, just
+//! opened, short of memory.
 //!
-//! `cargo bench --bench states -- load DIR DOCUMENTS` makes an index in DIR and measures it while
-//! loading, as loaded, after as long a wait as the load took, and compacted. `open DIR DOCUMENTS
-//! SECONDS [pread]` opens it and measures it at once and after SECONDS. `sweep DIR` finds all its
-//! pairs, twice, and compacts it. `edit DIR DOCUMENTS BYTES` loads documents with payloads,
-//! replaces half of them at random, compacts and verifies: bytes written and on disk, and the time
-//! of each. The limit of memory and the processors are the caller's: start the program that `cargo
+//! `cargo bench --bench states -- load DIR DOCUMENTS` creates an index in DIR and measures it
+//! during the load, as loaded, after waiting as long as the load took, and compacted. `open DIR
+//! DOCUMENTS SECONDS [pread]` opens it and measures it at once and after SECONDS. `sweep DIR` finds
+//! all its pairs twice, and compacts it. `edit DIR DOCUMENTS BYTES` loads documents with payloads,
+//! replaces half of them at random, compacts and verifies; it prints bytes written and on disk, and
+//! the time of each step. The caller limits memory and processors: start the program that `cargo
 //! bench --no-run` names in a cgroup, or with `taskset -c 0`.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark may fail")]
@@ -18,7 +18,7 @@ use nearkin::{Batch, Index, Maintenance, Options, Params, ReadMode, Signature};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Queries a figure is taken from.
+/// Queries per figure.
 const QUERIES: u64 = 1_000;
 
 fn main() {
@@ -36,7 +36,7 @@ fn main() {
     }
 }
 
-/// Signatures of stored documents, or of none, in random order.
+/// Signatures of stored documents, or of unknown ones, in random order.
 fn queries(params: &Params, documents: u64, seed: u64, are_stored: bool) -> Vec<Signature> {
     let mut state = seed;
     let mut next = || support::random(&mut state) % documents;
@@ -44,7 +44,7 @@ fn queries(params: &Params, documents: u64, seed: u64, are_stored: bool) -> Vec<
     (0..QUERIES).map(|_| support::signature(params, next() + apart)).collect()
 }
 
-/// Microseconds: the mean, and the median and the 99th of a hundred.
+/// Microseconds: the mean, the median and the 99th percentile.
 fn timed(index: &Index, queries: &[Signature]) -> (f64, f64, f64) {
     let begin = Instant::now();
     let one = |query: &Signature| {
@@ -59,7 +59,7 @@ fn timed(index: &Index, queries: &[Signature]) -> (f64, f64, f64) {
     (mean, at(50), at(99))
 }
 
-/// A line of the table, from queries drawn by `seed`.
+/// Prints a line of the table, from queries drawn with `seed`.
 fn tell(index: &Index, documents: u64, seed: u64, state: &str) {
     let params = support::params();
     for (kind, are_stored) in [("hit", true), ("miss", false)] {
@@ -80,7 +80,7 @@ fn load(folder: &Path, documents: u64) {
         let written = Instant::now();
         index.write(batch).unwrap();
         longest = longest.max(written.elapsed());
-        // Five looks while loading, which count in its time.
+        // Five measurements during the load; they count in its time.
         if first > 0 && first % (documents / 5).next_multiple_of(support::BATCH) == 0 {
             tell(&index, first, first, &format!("loading, {first}"));
         }
@@ -121,7 +121,7 @@ fn open(folder: &Path, documents: u64, wait: Duration, is_pread: bool) {
     index.close().unwrap();
 }
 
-/// Seconds that this thread has run.
+/// CPU time of this thread in seconds.
 fn thread_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split(' ').next().and_then(|first| first.parse::<f64>().ok()).unwrap_or(0.0) / 1e9

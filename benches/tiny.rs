@@ -1,8 +1,8 @@
-//! Many tiny indexes: what one of ten documents costs to create, fill, open and query, what it
-//! takes of the disk, and what it takes to have many open at once.
+//! Many tiny indexes: the cost to create, fill, open and query an index of ten documents, its size
+//! on disk, and the cost of many open at once.
 //!
 //! `cargo bench --bench tiny -- DIR [INDEXES] [OPEN_AT_ONCE]`. DIR must not exist. On a file system
-//! in memory (`/dev/shm`) syncs take no time: what is left there is the work beside them.
+//! in memory (`/dev/shm`) syncs take no time: only the other work remains.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 #![expect(clippy::disallowed_methods, reason = "looks at the files that an index leaves")]
@@ -109,7 +109,7 @@ fn timed<T, E>(times: &mut Vec<Duration>, act: impl FnOnce() -> Result<T, E>) ->
     done
 }
 
-/// Prints what the files of an index take.
+/// Prints the size of the files of an index.
 fn say(what: &str, dir: &Path) -> Outcome<()> {
     let mut files = Vec::new();
     collect(dir, &mut files)?;
@@ -138,7 +138,7 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) -> Outcome<()> {
     Ok(())
 }
 
-/// What this process has, by /proc.
+/// Resource use of this process, from /proc.
 struct Process {
     threads: u64,
     descriptors: u64,

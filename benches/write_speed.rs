@@ -1,10 +1,10 @@
-//! How fast documents are written: durable batches, single writes, removes, reopening.
+//! Write speed: durable batches, single writes, removes, reopening.
 //!
-//! `cargo bench --bench write_speed -- DIR [DOCUMENTS [BATCH [THREADS]]]`. DIR must not
-//! exist; with 0 documents it must, and is only opened. With 0 threads one writes and then the
-//! process is gone, as if killed. 128 rows of 8 bits, 16 bands of 8; one document in ten is like
-//! an earlier one. Beside the wall clock it prints the CPU time of the writing thread, which a
-//! busy machine disturbs less.
+//! `cargo bench --bench write_speed -- DIR [DOCUMENTS [BATCH [THREADS]]]`. DIR must not exist; with
+//! 0 documents it must exist and is only opened. With 0 threads, one thread writes and then the
+//! process exits as if killed. 128 rows of 8 bits, 16 bands of 8. One document in ten is similar to
+//! an earlier one. Besides the wall clock it prints the CPU time of the writing thread, which is
+//! less sensitive to other load.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 
@@ -15,7 +15,7 @@ use nearkin::{Batch, Index, Options, Params, Shingles, Signature, Sketcher};
 
 /// Items of a document.
 const ITEMS: u64 = 40;
-/// Signatures made ahead of time; a longer run makes them between the writes.
+/// Maximum number of signatures made in advance; a longer run makes them between writes.
 const MADE_MAX: u64 = 1_000_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -96,7 +96,7 @@ fn write(
     write_from(index, &made[begin..end], from, batch)
 }
 
-/// Writes them in batches; the longest a write took.
+/// Writes the documents in batches; returns the longest time of a write.
 fn write_from(
     index: &Index,
     signatures: &[Signature],
@@ -157,18 +157,18 @@ impl Clock {
     }
 }
 
-/// Time this thread has run.
+/// CPU time of this thread in seconds.
 fn thread_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split(' ').next().and_then(|first| first.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
 }
 
-/// Bytes this process has handed to write calls.
+/// Bytes that this process has passed to write calls.
 fn written() -> u64 {
     field("/proc/self/io", "wchar:")
 }
 
-/// Anonymous memory now, and the most the process ever took.
+/// Anonymous memory now, and its peak.
 fn memory() {
     let status = |name| field("/proc/self/status", name) >> 10;
     println!("anonymous {} MiB, peak with maps {} MiB", status("RssAnon:"), status("VmHWM:"));

@@ -1,4 +1,4 @@
-//! Reads a corpus and its exact truth, and samples pairs by similarity, always the same ones.
+//! Reads a corpus and its exact truth, and samples pairs by similarity, always the same pairs.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -19,7 +19,7 @@ pub(crate) struct Bin {
     pub(crate) from: f64,
     pub(crate) to: f64,
     pub(crate) pairs: Vec<Pair>,
-    /// Pairs of the truth in this bin, of which `pairs` is a sample.
+    /// Number of pairs of the truth in this bin, of which `pairs` is a sample.
     pub(crate) all: usize,
 }
 
@@ -35,15 +35,15 @@ enum Document {
     Items(Vec<String>),
 }
 
-/// The least pairs of a bin worth a line.
+/// Minimum number of pairs of a bin that gets a line.
 const BIN_PAIRS_MIN: usize = 1_000;
-/// Pairs of one document that are taken before any document has more.
+/// Pairs taken of each document before any document contributes more.
 const DOCUMENT_PAIRS: u32 = 3;
-/// Where bins begin; the last holds the identical pairs only.
+/// Lower edges of the bins; the last one holds the identical pairs only.
 const EDGES: [f64; 8] = [0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.999_999_5, 2.0];
 
 impl Corpus {
-    /// Reads `name` and the truth in `name.truth.tsv.zst`; keeps `most` pairs of each bin.
+    /// Reads `name` and the truth in `name.truth.tsv.zst`; keeps at most `most` pairs of each bin.
     pub(crate) fn read(
         folder: &Path,
         name: &str,
@@ -85,8 +85,8 @@ impl Corpus {
         Ok(Self { name: name.to_owned(), bins: kept, documents })
     }
 
-    /// The same pairs with the exact similarities that they have by other parameters: those of a
-    /// sketcher, whose seed and rows do not matter.
+    /// The same pairs with their exact similarities under other parameters: those of a sketcher,
+    /// whose seed and rows do not matter.
     pub(crate) fn by(&self, sketcher: &Sketcher, name: &str) -> Result<Self, nearkin::Error> {
         let original = |document: &Document| match document {
             Document::Text(text) => sketcher.original_text(text),
@@ -110,12 +110,12 @@ impl Corpus {
         Ok(Self { name, bins, documents: self.documents.clone() })
     }
 
-    /// Whether it is of texts.
+    /// Whether the documents are texts.
     pub(crate) fn is_of_texts(&self) -> bool {
         matches!(self.documents.first(), Some(Document::Text(_)))
     }
 
-    /// The signatures of all documents that a sampled pair names, by position.
+    /// The signatures of all documents of sampled pairs, by position.
     pub(crate) fn signatures(&self, sketcher: &Sketcher) -> Result<Vec<Box<[u8]>>, nearkin::Error> {
         let sign = |document: &Document| {
             let signature = match document {
@@ -136,7 +136,7 @@ impl Corpus {
 }
 
 /// Moves the pairs of a document beyond its first few to the end: thousands of pairs within one
-/// crowd of documents would say little more than one.
+/// crowd carry little more information than one.
 fn seldom_first(lines: &mut [(u64, &str)]) {
     let mut seen: HashMap<&str, u32> = HashMap::new();
     lines.sort_by_cached_key(|(_, line)| {
@@ -150,7 +150,7 @@ fn seldom_first(lines: &mut [(u64, &str)]) {
     });
 }
 
-/// A fixed random order of lines (FNV-1a and a mixer), so that every run samples the same.
+/// A fixed pseudo-random order of lines (FNV-1a and a mixer), so that every run samples the same.
 fn order(line: &str) -> u64 {
     let fold = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = line.bytes().fold(0xcbf2_9ce4_8422_2325, fold);
@@ -197,7 +197,7 @@ fn documents(
         .collect()
 }
 
-/// An item as a string: numbers by their digits.
+/// An item as a string: numbers in decimal.
 fn item(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -1,9 +1,9 @@
 //! Measures accuracy on real corpora with exact truth, and checks it against the formulas.
 //!
-//! `cargo bench --bench accuracy` reads the corpora in the folder that `NEARKIN_DATA`
-//! names (default `../shared/data`), prints a line with PASS or FAIL per check, writes
-//! `docs/reports/ACCURACY.md` and exits with 1 if anything failed. With `-- variants` it writes
-//! only the part of that page about texts that people call the same.
+//! `cargo bench --bench accuracy` reads the corpora in the folder `NEARKIN_DATA` (default
+//! `../shared/data`), prints a line with PASS or FAIL per check, writes `docs/reports/ACCURACY.md`
+//! and exits with 1 if a check failed. With `-- variants` it writes only the part of that page
+//! about texts that people consider equal.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 
@@ -18,15 +18,15 @@ use corpus::{Bin, Corpus, Pair};
 use nearkin::{Normalise, Params, ParamsBuilder, Scheme, Shingles, Sketcher};
 use report::{Line, Report};
 
-/// Every statistic is taken over this many seeds: pairs share documents, so that only different
-/// seeds are independent. Of 20, about one run in ten of a sound scheme would stray four standard
-/// errors somewhere (Student's t); of 40, one in thirty.
+/// Number of seeds per statistic. Pairs share documents, so only different seeds are independent.
+/// With 20 seeds, about one run in ten of a correct scheme would deviate by four standard errors
+/// somewhere (Student's t); with 40, one in thirty.
 const SEEDS: u64 = 40;
-/// Pairs sampled from each bin of similarity, at most.
+/// Maximum number of pairs sampled from each bin.
 const PAIRS: usize = 4_000;
-/// The fast scheme is sharper than the formulas, by this much at most.
+/// The fast scheme is more precise than the formulas, by at most this.
 const FAST_SLACK: f64 = 0.03;
-/// Standard errors across seeds that a sound scheme does not stray.
+/// A correct scheme deviates by fewer standard errors across seeds.
 const FAR: f64 = 4.0;
 
 const PAGE: &str = "docs/reports/ACCURACY.md";
@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut report = Report::default();
     for (name, truth, shingles) in CORPORA {
         let corpus = Corpus::read(&folder, name, truth, PAIRS)?;
-        // As in the truth: lower case, form C off.
+        // As in the truth: lower case, no normalisation form.
         let case = |builder: ParamsBuilder| match shingles {
             Shingles::Items => builder,
             _ => builder.no_nfc(true),
@@ -88,7 +88,7 @@ struct Tally {
     square: f64,
 }
 
-/// Measures both lane widths at once: a lane of 8 bits is the high byte of that of 16.
+/// Measures both lane widths at once: a lane of 8 bits is the high byte of one of 16.
 fn measure(
     corpus: &Corpus,
     scheme: Scheme,
@@ -148,13 +148,13 @@ fn over(tallies: &[Tally], pairs: usize, get: fn(&Tally) -> f64) -> (f64, f64) {
     (mean, (squares / (SEEDS - 1) as f64 / SEEDS as f64).sqrt())
 }
 
-/// `expected_recall` at every thousandth, as it costs k^2.
+/// `expected_recall` at every thousandth, since it costs k^2.
 fn recalls(params: &Params) -> Vec<f64> {
     let recall = |s: u32| params.expected_recall(f64::from(s) / 1000.0, params.threshold());
     (0..=1001).map(recall).collect()
 }
 
-/// What lies at `jaccard` between two thousandths.
+/// Interpolates at `jaccard` between two thousandths.
 fn between(recalls: &[f64], jaccard: f64) -> f64 {
     let place = jaccard * 1000.0;
     let below = (0..=1000_u32).rev().find(|&s| f64::from(s) <= place).unwrap_or(0);
@@ -162,7 +162,7 @@ fn between(recalls: &[f64], jaccard: f64) -> f64 {
     recalls[below as usize] * (1.0 - share) + recalls[below as usize + 1] * share
 }
 
-/// Shares and means, what the formulas expect, and whether each passes.
+/// Shares and means, their expected values, and whether each passes.
 fn summarise(bin: &Bin, tallies: &[Tally], params: &Params) -> Line {
     let pairs = &bin.pairs;
     let expect = |of: &dyn Fn(f64) -> f64| {
@@ -178,8 +178,8 @@ fn summarise(bin: &Bin, tallies: &[Tally], params: &Params) -> Line {
         expect(&|jaccard| params.candidate_probability(jaccard)),
         expect(&|jaccard| between(&recalls, jaccard)),
     ];
-    // Where an event is so rare that no seed showed it, seeds show no error either: then the
-    // binomial error of the expectation.
+    // If an event is so rare that no seed showed it, the standard error across seeds is zero, too:
+    // then the binomial error of the expectation is used.
     let share = |get, expected: f64| {
         let (mean, error) = over(tallies, pairs.len(), get);
         let rare = expected * (1.0 - expected) / (pairs.len() as f64 * SEEDS as f64);
@@ -202,8 +202,9 @@ fn summarise(bin: &Bin, tallies: &[Tally], params: &Params) -> Line {
 }
 
 /// Whether a measured share is near the expected one: within standard errors, and for the fast
-/// scheme within `FAST_SLACK`. What is returned may also be *better* than expected under the fast
-/// scheme, whose estimate strays less: more of a bin above the threshold, less of one below.
+/// scheme within `FAST_SLACK`. Under the fast scheme the returned share may also be *better* than
+/// expected, since its estimate is more precise: more of a bin above the threshold, less of one
+/// below.
 fn fits([mean, expected, error]: [f64; 3], params: &Params, bin: Option<&Bin>) -> bool {
     let off = mean - expected;
     let near = off.abs() <= FAR * error + 1e-9;

@@ -1,7 +1,7 @@
-//! Texts that people call the same: how similar a text and its variant are, exactly, with each
+//! Texts that people consider equal: the exact similarity of a text and its variant under each
 //! normalisation.
 //!
-//! Knows `udhr2.jsonl.zst`, the Universal Declaration of Human Rights in many languages.
+//! Reads `udhr2.jsonl.zst`, the Universal Declaration of Human Rights in many languages.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -11,7 +11,7 @@ use std::path::Path;
 use nearkin::{Normalise, Params, Shingles, Sketcher};
 use unicode_normalization::UnicodeNormalization as _;
 
-/// Where the part of the page begins that is written here.
+/// Heading of the part of the page that is written here.
 const HEADING: &str = "## Texts that people call the same";
 const NOTE: &str = "
 Written by `cargo bench --bench accuracy -- variants`. The exact Jaccard similarity of a text of the
@@ -19,7 +19,7 @@ Universal Declaration of Human Rights and its variant, without hashing error, by
 normalisation.
 ";
 
-/// A variant: what it is, the text's language, what is done to it, the normalisation.
+/// A variant: its name, the text's language, the edit, and the normalisation.
 type Row = (&'static str, &'static str, fn(&str) -> String, &'static str);
 
 const ROWS: [Row; 20] = [
@@ -45,7 +45,7 @@ const ROWS: [Row; 20] = [
     ("without accents", "fra", plain, "fold,diacritics"),
 ];
 
-/// Every apostrophe curly: `text_for` gives each word one.
+/// Every apostrophe curly; `text_for` gives each word one.
 fn curly(text: &str) -> String {
     text.replace('\'', "\u{2019}")
 }
@@ -54,7 +54,7 @@ fn ligatures(text: &str) -> String {
     text.replace("ffi", "\u{fb03}").replace("fi", "\u{fb01}").replace("fl", "\u{fb02}")
 }
 
-/// Something in each word, behind its second letter.
+/// Inserts something after the second letter of each word.
 fn inside(text: &str, what: &str) -> String {
     let words = text.split(' ').map(|word| match word.char_indices().nth(2) {
         Some((at, c)) if c.is_alphabetic() && word.chars().take(2).all(char::is_alphabetic) => {
@@ -82,7 +82,7 @@ fn reflow(text: &str) -> String {
     lines.chunks(20).map(String::from_iter).collect::<Vec<_>>().join("\n")
 }
 
-/// A vowel point behind each letter.
+/// A vowel point after each letter.
 fn harakat(text: &str) -> String {
     let pointed = |c: char| [Some(c), c.is_alphabetic().then_some('\u{64e}')];
     text.chars().flat_map(pointed).flatten().collect()
@@ -96,7 +96,8 @@ fn upper_plain(text: &str) -> String {
     plain(&text.to_uppercase())
 }
 
-/// The text that a variant is made of: as it is, or with what the variant replaces.
+/// The text that a variant is made from: unchanged, or with the characters that the variant
+/// replaces.
 fn text_for(what: &str, text: &str) -> String {
     match what {
         "curly quotes in every word" => {
@@ -111,7 +112,7 @@ fn text_for(what: &str, text: &str) -> String {
     }
 }
 
-/// Writes the part of the page anew, behind all that others write.
+/// Rewrites this part of the page, after the parts that others write.
 #[expect(clippy::disallowed_methods, reason = "a file of the repository, not of an index")]
 pub(crate) fn write(folder: &Path, page: &str) -> Result<(), Box<dyn Error>> {
     let all =

@@ -1,19 +1,19 @@
-//! Ours against the settings of other programs: how many times as many copies are found.
+//! Nearkin compared with the settings of other programs: the ratio of copies found.
 
 use std::fmt::Write as _;
 
-/// What a setting found and dropped.
+/// The copies found and the documents dropped by a setting.
 pub(crate) struct Came {
     pub(crate) name: &'static str,
     pub(crate) found: usize,
     pub(crate) dropped: usize,
 }
 
-/// The end of the names of settings of other programs.
+/// Suffix of the names of other programs' settings.
 const THEIRS: &str = ", as it comes";
 
-/// A table of the settings that a user chooses by name, against those of others; nothing where
-/// there are none.
+/// A table of the settings that a user can choose by name, against those of other programs; empty
+/// if there are none.
 pub(crate) fn table(all: &[Came], chosen: &[&str]) -> String {
     let theirs: Vec<&Came> = all.iter().filter(|one| one.name.ends_with(THEIRS)).collect();
     if theirs.is_empty() {

@@ -1,4 +1,4 @@
-//! What is decided by the documents themselves, beside the estimate: held against brute force.
+//! Decisions by exact comparison and by the estimate, compared with brute force.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -10,13 +10,13 @@ use nearkin::{
 use super::plant::{EDITS, Edit};
 use super::{EACH, key, options};
 
-/// Texts that are no near-duplicates of each other.
+/// Texts without near-duplicates among them.
 const TEXTS: usize = 3_000;
-/// What makes a duplicate.
+/// Minimum similarity of a duplicate.
 const SIMILAR: f64 = 0.7;
 const CONTAINED: f64 = 0.8;
 
-/// A document, and what its shingles are.
+/// A document and its shingles.
 struct Document {
     original: Original,
     key: [u8; 8],
@@ -68,7 +68,7 @@ fn originals(sketcher: &Sketcher, texts: &[String]) -> nearkin::Result<Vec<Docum
     texts.iter().enumerate().map(document).collect()
 }
 
-/// Whether two documents are alike, counted here and not by the library.
+/// Whether two documents satisfy the condition, computed here and not by the library.
 fn is_alike(alike: Alike, a: &Original, b: &Original) -> bool {
     let (mut a, mut b) = (a.shingle_hashes(), b.shingle_hashes());
     let (one, other) = (a.len(), b.len());
@@ -89,13 +89,13 @@ fn is_alike(alike: Alike, a: &Original, b: &Original) -> bool {
 
 struct Counted {
     dropped: usize,
-    /// Dropped, though no kept one before is alike.
+    /// Number of documents dropped although no kept one before them is a duplicate.
     wrong: usize,
-    /// Kept, though one kept before is alike.
+    /// Number of documents kept although one kept before them is a duplicate.
     missed: usize,
 }
 
-/// Deduplicates, and counts what brute force says of each decision.
+/// Deduplicates, and compares each decision with brute force.
 fn deduplicated(texts: &[String], alike: Alike, is_exact: bool) -> Result<Counted, Box<dyn Error>> {
     let params = Params::for_threshold(alike.similarity_needed()).shingles(Shingles::Words(3));
     let params = params.build()?;
@@ -136,7 +136,7 @@ fn deduplicated(texts: &[String], alike: Alike, is_exact: bool) -> Result<Counte
     Ok(counted)
 }
 
-/// How many parts of documents find the whole, and how many claims are wrong.
+/// The number of parts that find the whole document, and the number of wrong claims.
 fn found(texts: &[String], negatives: &[String]) -> Result<String, Box<dyn Error>> {
     let kinds = [Edit::Boilerplate, Edit::Half, Edit::Joined];
     let mut lines = String::from("| asked for | looked in an index for |");

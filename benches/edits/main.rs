@@ -1,10 +1,10 @@
-//! Which settings find copies that were edited, and which take documents for copies that are none.
+//! Measures which settings find edited copies, and which drop documents that are not copies.
 //!
-//! `cargo bench --bench edits` reads the corpora in the folder that `NEARKIN_DATA` names (default
-//! `../shared/data`), plants edits of 18 kinds, 300 of each, makes 600 documents that share a
-//! template or boilerplate, and writes the tables of `docs/guide/TUNING.md`; then what is decided
-//! by the documents themselves (`cargo bench --bench edits -- exact`: only that; `-- settings`:
-//! only the tables before).
+//! `cargo bench --bench edits` reads the corpora in the folder `NEARKIN_DATA` (default
+//! `../shared/data`), plants 300 edits of each of 18 kinds, makes 600 documents that share a
+//! template or boilerplate, and writes the tables of `docs/guide/TUNING.md`; then those of exact
+//! comparison (`cargo bench --bench edits -- exact`: only these; `-- settings`: only the tables
+//! before).
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 
@@ -25,7 +25,7 @@ use nearkin::{Admit, Durability, Index, Maintenance, Options, Params, Shingles, 
 use plant::Edit;
 use settings::Setting;
 
-/// Corpora whose texts are edited, and how many of each at most.
+/// Corpora whose texts are edited, and the maximum number of texts of each.
 const CORPORA: [(&str, usize); 5] = [
     ("reuters21578", 6_000),
     ("debian_descriptions", 6_000),
@@ -33,21 +33,21 @@ const CORPORA: [(&str, usize); 5] = [
     ("state_union", 200),
     ("inaugural", 60),
 ];
-/// Where the tables stand on the page.
+/// Marker of the tables on the page.
 const BEGIN: &str = "<!-- benches/edits writes this: begin -->";
 const END: &str = "<!-- benches/edits writes this: end -->";
 const BEGIN_EXACT: &str = "<!-- benches/edits writes this of --exact: begin -->";
 const END_EXACT: &str = "<!-- benches/edits writes this of --exact: end -->";
-/// Edits of each kind.
+/// Number of edits per kind.
 const EACH: usize = 300;
-/// Hard negatives.
+/// Number of hard negatives.
 const NEGATIVES: usize = 600;
-/// Words of a text that is taken.
+/// Accepted lengths of a text in words.
 const WORDS: std::ops::RangeInclusive<usize> = 60..=2_000;
-/// No two texts that are taken are more similar (words:3).
+/// Maximum similarity of two selected texts (words:3).
 const CLEAN: f64 = 0.3;
 
-/// What is edited, how, and what settings are held against each other.
+/// What is edited, how, and which settings are compared.
 struct Stage {
     title: &'static str,
     texts: Vec<String>,
@@ -64,7 +64,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Ok(());
     }
     let mut texts = clean_texts(&folder)?;
-    // What is edited and what negatives are made of are not the same texts.
+    // Edits and negatives use different texts.
     let rest = texts.split_off(texts.len() - NEGATIVES);
     let only = |part: &str| std::env::args().any(|argument| argument == part);
     if !only("settings") {
@@ -116,7 +116,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     write_tables("docs/guide/TUNING.md", (BEGIN, END), &tables)
 }
 
-/// The Rust files of this repository, of 40 lines and more.
+/// The Rust files of this repository with 40 lines or more.
 fn support_code() -> Result<Vec<String>, Box<dyn Error>> {
     let mut folders = vec![PathBuf::from("src"), PathBuf::from("cli/src"), PathBuf::from("tests")];
     let mut files = Vec::new();
@@ -139,7 +139,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect()
 }
 
-/// Texts that are no near-duplicates of each other, in a random order that is always the same.
+/// Texts without near-duplicates among them, in a fixed pseudo-random order.
 fn clean_texts(folder: &Path) -> Result<Vec<String>, Box<dyn Error>> {
     let scratch = tempfile::tempdir()?;
     let params = Params::for_threshold(CLEAN).shingles(Shingles::Words(3)).build()?;
@@ -183,7 +183,7 @@ fn options() -> Options {
     Options::default().durability(Durability::OsBuffer).maintenance(Maintenance::Inline)
 }
 
-/// How many edited copies of each kind find their original.
+/// The number of edited copies of each kind that find their original.
 fn recall(setting: &Setting, stage: &Stage) -> Result<Vec<usize>, Box<dyn Error>> {
     let Stage { texts, edits, .. } = stage;
     let scratch = tempfile::tempdir()?;
@@ -208,7 +208,7 @@ fn recall(setting: &Setting, stage: &Stage) -> Result<Vec<usize>, Box<dyn Error>
     Ok(counts)
 }
 
-/// How many hard negatives are taken for copies of others.
+/// The number of hard negatives that are dropped as copies of others.
 fn false_drops(setting: &Setting, negatives: &[String]) -> Result<usize, Box<dyn Error>> {
     let scratch = tempfile::tempdir()?;
     let index = Index::create(scratch.path().join("negatives"), &setting.params, options())?;
@@ -242,7 +242,7 @@ struct Report {
     came: Vec<Came>,
 }
 
-/// Settings that a user chooses by name.
+/// Settings that a user can choose by name.
 const CHOSEN: [&str; 4] = ["words:3 at 0.7 (the default)", "documents", "archive", "training"];
 
 impl Report {
@@ -269,7 +269,7 @@ impl Report {
         self.kinds.push((setting.name, found.to_vec()));
     }
 
-    /// The table by kinds of edits behind that of all.
+    /// The table by kinds of edits, after the summary table.
     fn finish(mut self, stage: &Stage) -> String {
         self.lines.push('\n');
         self.lines.push_str(&against::table(&self.came, &CHOSEN));
@@ -290,7 +290,7 @@ impl Report {
     }
 }
 
-/// Writes the tables between the page's marks.
+/// Writes the tables between the markers of the page.
 fn write_tables(
     page: &str,
     (begin, end): (&str, &str),

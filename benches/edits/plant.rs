@@ -1,39 +1,39 @@
-//! Edits of a text, of the kinds that make copies of real documents differ.
+//! Edits of a text, of the kinds by which copies of real documents differ.
 
 use super::support::random;
 
-/// What was done to a text. A person calls the result a copy of the original, whole or in part.
+/// The edit of a text. A person would call the result a copy of the original, in whole or in part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Edit {
-    /// Characters misread by a scanner, per hundred.
+    /// Percentage of characters misread by a scanner.
     Ocr(u64),
-    /// Words replaced by others, per hundred.
+    /// Percentage of words replaced by others.
     WordsReplaced(u64),
-    /// Words left out, per hundred.
+    /// Percentage of words left out.
     WordsLeftOut(u64),
-    /// Every digit another one: another date, another version.
+    /// Every digit replaced: another date, another version.
     Digits,
     /// A header and a footer, together half as long as the text.
     Boilerplate,
     /// The first half.
     Half,
-    /// Another text of about the same length behind it.
+    /// Another text of about the same length appended.
     Joined,
-    /// Sentences in another order.
+    /// Sentences reordered.
     Moved,
     /// One sentence in ten replaced by one of another text.
     Sentences,
-    /// Soft hyphens in long words.
+    /// Soft hyphens inserted in long words.
     SoftHyphens,
-    /// Words cut by a hyphen at the ends of lines, as in a PDF.
+    /// Words hyphenated at line ends, as in a PDF.
     LineEnds,
     /// Upper case.
     Upper,
-    /// Other line breaks and runs of spaces.
+    /// Different line breaks and runs of spaces.
     Reflow,
     /// Curly quotes, dashes, an ellipsis, ligatures.
     Typography,
-    /// Zero-width and no-break spaces.
+    /// Zero-width and no-break spaces inserted.
     Invisible,
     /// This many letters mistyped.
     Typos(usize),
@@ -41,21 +41,21 @@ pub(crate) enum Edit {
     Words(usize),
     /// Two neighbouring words swapped.
     Swapped,
-    /// Without punctuation.
+    /// Punctuation removed.
     NoPunctuation,
-    /// A few words added in front.
+    /// A few words added at the start.
     Added,
-    /// Names of code renamed throughout, per hundred.
+    /// Percentage of identifiers renamed throughout.
     Renamed(u64),
-    /// Lines indented by half as much.
+    /// Indentation halved.
     Indented,
-    /// Without comments.
+    /// Comments removed.
     NoComments,
-    /// Lines left out, per hundred.
+    /// Percentage of lines left out.
     LinesLeftOut(u64),
-    /// Lines replaced by those of another text, per hundred.
+    /// Percentage of lines replaced by those of another text.
     LinesReplaced(u64),
-    /// Blocks between empty lines in another order.
+    /// Blocks between empty lines reordered.
     BlocksMoved,
 }
 
@@ -105,7 +105,7 @@ pub(crate) const CODE: [(&str, Edit); 8] = [
     ("boilerplate added", Edit::Boilerplate),
 ];
 
-/// Characters that scanners take for each other.
+/// Characters that scanners confuse.
 const MISREAD: [(&str, &str); 12] = [
     ("e", "c"),
     ("c", "e"),
@@ -140,7 +140,7 @@ fn of_hundred(state: &mut u64, share: u64) -> bool {
 }
 
 impl Edit {
-    /// The edited text. `other` is a text that has nothing to do with it.
+    /// The edited text. `other` is an unrelated text.
     pub(crate) fn apply(self, text: &str, other: &str, state: &mut u64) -> String {
         match self {
             Self::Ocr(share) => ocr(text, share, state),
@@ -264,7 +264,7 @@ fn replace_words(text: &str, other: &str, count: usize, state: &mut u64) -> Stri
     words.join(" ")
 }
 
-/// Each name is another one everywhere or nowhere.
+/// Each name is renamed either everywhere or nowhere.
 fn renamed(text: &str, share: u64, state: &mut u64) -> String {
     let salt = random(state);
     let is_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
@@ -294,7 +294,7 @@ fn ocr(text: &str, share: u64, state: &mut u64) -> String {
                     length = from.len();
                     out.push_str(to);
                 }
-                // Not seen at all, or with a speck beside it.
+                // Not recognised at all, or with a speck beside it.
                 None if below(state, 2) == 0 => {}
                 None => out.extend([char, '.']),
             }
@@ -329,13 +329,13 @@ fn first_words(text: &str, count: usize) -> String {
     text.split_whitespace().take(count).collect::<Vec<_>>().join(" ")
 }
 
-/// Sentences, with what ends them; of a text without any, lines or runs of words.
+/// Sentences with their final punctuation. For a text without any: lines, or runs of words.
 fn sentences(text: &str) -> Vec<&str> {
     let parts: Vec<&str> = text.split_inclusive(". ").collect();
     if parts.len() >= 4 { parts } else { text.split_inclusive(['\n', ',']).collect() }
 }
 
-/// A word of eight letters and more with something in its middle.
+/// A word of eight or more letters with `with` inserted in its middle.
 fn cut(word: &str, with: &str) -> String {
     let is_long = word.len() >= 8 && word.bytes().all(|byte| byte.is_ascii_alphabetic());
     if !is_long {

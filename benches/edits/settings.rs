@@ -1,15 +1,15 @@
-//! Settings that are held against each other: ours, and those of other programs, made again.
+//! The settings that are compared: ours, and those of other programs, reimplemented.
 
 use nearkin::{FoldOptions, Normalise, Params, Preset, Result, Shingles, Signature, Sketcher};
 
-/// Cuts a text as another program does.
+/// Divides a text into shingles as another program does.
 type Cut = fn(&str) -> Vec<String>;
 
 pub(crate) struct Setting {
     pub(crate) name: &'static str,
     pub(crate) params: Params,
     cut: Option<Cut>,
-    /// The least similarity that counts; 0 where every candidate counts.
+    /// The minimum similarity; 0 if every candidate counts.
     pub(crate) threshold: f64,
 }
 
@@ -30,7 +30,7 @@ impl Setting {
         Ok(Self { name, threshold: params.threshold(), params, cut: None })
     }
 
-    /// Whatever shares a band counts, as in these programs by default.
+    /// Every candidate counts, as in these programs by default.
     fn theirs(name: &'static str, cut: Cut, bands: usize, rows: usize) -> Result<Self> {
         let builder = Params::builder().shingles(Shingles::Items).hashes(bands * rows);
         let params = builder.bands(bands, rows).lane_bits(16).build()?;
@@ -45,7 +45,7 @@ impl Setting {
     }
 }
 
-/// Our settings, of one normalisation.
+/// Our settings with one normalisation.
 fn ours(normalise: Normalise, all: &[(&'static str, Shingles, f64)]) -> Result<Vec<Setting>> {
     let one = |(name, shingles, threshold): &(&'static str, _, _)| {
         Setting::ours(name, *shingles, *threshold, normalise)
@@ -122,15 +122,15 @@ pub(crate) fn for_code() -> Result<Vec<Setting>> {
     Ok(all)
 }
 
-/// Words are what stands between characters that are no letters, digits or underscores (so that a
-/// comma and a space leave an empty word); five in a row.
+/// Words are the runs between characters that are not letters, digits or underscores (so a comma
+/// and a space produce an empty word); shingles of five.
 fn text_dedup(text: &str) -> Vec<String> {
     let text = text.to_lowercase();
     let is_word = |char: char| char.is_alphanumeric() || char == '_';
     windows(&text.split(|char| !is_word(char)).collect::<Vec<_>>(), 5)
 }
 
-/// Lower case, digits one digit, accents and punctuation gone; five words in a row.
+/// Lower case, all digits equal, accents and punctuation removed; shingles of five words.
 fn datatrove(text: &str) -> Vec<String> {
     let mut plain = String::new();
     for char in text.to_lowercase().chars() {
@@ -150,7 +150,7 @@ fn datatrove(text: &str) -> Vec<String> {
     windows(&plain.split_whitespace().collect::<Vec<_>>(), 5)
 }
 
-/// Twenty-four characters in a row, of the text as it is.
+/// Shingles of 24 characters of the unchanged text.
 fn nemo(text: &str) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
     let windows = chars.windows(24).map(|window| window.iter().collect());

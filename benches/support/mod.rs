@@ -1,4 +1,4 @@
-//! What the benchmarks share: made-up signatures, indexes full of them, and texts.
+//! Shared by the benchmarks: synthetic signatures, indexes filled with them, and texts.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark may fail")]
 #![expect(dead_code, reason = "each benchmark uses some of it")]
@@ -6,8 +6,8 @@
 use nearkin::{Batch, Index, Maintenance, Options, Params, Shingles, Signature};
 use std::path::Path;
 
-/// Documents of the indexes that are asked; small enough for the cache, so that it is the code
-/// that is measured. Sizes that are not are `benches/rivals`'s.
+/// Documents of the indexes that are queried. They fit into the cache, so that the code is
+/// measured. `benches/rivals` measures larger ones.
 pub(crate) const DOCUMENTS: u64 = 20_000;
 /// Documents per batch.
 pub(crate) const BATCH: u64 = 1_000;
@@ -18,7 +18,7 @@ pub(crate) fn params() -> Params {
     params.shingles(Shingles::Words(3)).build().unwrap()
 }
 
-/// No thread, and no clock: the same work in every run.
+/// No threads and no clock, so that every run does the same work.
 pub(crate) fn options() -> Options {
     Options::default().maintenance(Maintenance::Inline).clock(|| 1)
 }
@@ -32,7 +32,7 @@ pub(crate) fn random(state: &mut u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// The signature of a document; of every ten the last is a near-duplicate of the first.
+/// The signature of a document. The last of every ten is a near-duplicate of the first.
 pub(crate) fn signature(params: &Params, number: u64) -> Signature {
     let original = if number % 10 == 9 { number - 9 } else { number };
     let mut state = original.wrapping_mul(0x2545_f491_4f6c_dd1d);
@@ -50,14 +50,14 @@ pub(crate) fn key(number: u64) -> [u8; 8] {
     number.to_le_bytes()
 }
 
-/// Batches of documents from `first`.
+/// Batches of `count` documents from number `first`.
 pub(crate) fn batches(params: &Params, first: u64, count: u64) -> Vec<Batch> {
     let insert = |batch: Batch, number| batch.insert(key(number), &signature(params, number));
     let one = |first| (first..first + BATCH).fold(Batch::new(), insert);
     (first..first + count).step_by(usize::try_from(BATCH).unwrap()).map(one).collect()
 }
 
-/// An index in a folder, with documents from 0.
+/// An index in a folder, with documents from number 0.
 pub(crate) fn filled(folder: &Path, options: Options, documents: u64) -> Index {
     let params = params();
     let index = Index::create(folder.join("bench.nearkin"), &params, options).unwrap();
@@ -67,7 +67,7 @@ pub(crate) fn filled(folder: &Path, options: Options, documents: u64) -> Index {
     index
 }
 
-/// Texts of about 200 words with the lengths, capitals and marks of English prose.
+/// Texts of about 200 words with the word lengths, capitals and punctuation of English prose.
 pub(crate) fn texts(count: u64) -> Vec<String> {
     let words: Vec<&str> = WORDS.split_whitespace().collect();
     let mut state = 1;

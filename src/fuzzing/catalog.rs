@@ -1,4 +1,4 @@
-//! Rows of the catalog: as bytes under a right checksum, and as values in a whole index.
+//! Rows of the catalog: as bytes under a valid checksum, and as values in a whole index.
 
 use super::engine::{Base, exercise};
 use super::input::Input;
@@ -20,16 +20,16 @@ pub(super) fn sealed(version: u8, body: &[u8]) -> Vec<u8> {
     [&[version][..], &crc32fast::hash(body).to_le_bytes(), body].concat()
 }
 
-/// Refused, or a row that encodes and comes back the same.
+/// The row is refused, or it encodes and decodes to the same value.
 fn check(bytes: &[u8]) -> Option<Row> {
     let row = Row::decode(bytes).ok()?;
     let again = Row::decode(&row.encode()).expect("it was decoded before");
-    // Not a number is not equal to itself.
+    // Compared as text, since NaN is not equal to itself.
     assert_eq!(format!("{row:?}"), format!("{again:?}"));
     Some(row)
 }
 
-/// The bytes of a sound row, changed, cut or lengthened, and sealed again.
+/// The bytes of a valid row, changed, cut or extended, and sealed again.
 fn changed_bytes(input: &mut Input<'_>) {
     let mut row = Base::get().row.encode();
     let (version, mut body) = (row[0], row.split_off(5));
@@ -48,7 +48,7 @@ fn changed_bytes(input: &mut Input<'_>) {
     }
 }
 
-/// A sound row with other values in it.
+/// A valid row with some values changed.
 fn changed_values(input: &mut Input<'_>) {
     let mut row = Base::get().row.clone();
     for _ in 0..=input.u8() % 3 {
@@ -78,7 +78,7 @@ fn changed_values(input: &mut Input<'_>) {
             _ => row.unicode = "x".repeat(usize::from(input.u8())),
         }
     }
-    // Encoded by hand: a row that says what cannot be is not encoded.
+    // Encoded by hand, since the encoder refuses an impossible row.
     let config = bincode::config::standard();
     let body = bincode::serde::encode_to_vec(&row, config).expect("to memory");
     if let Some(row) = check(&sealed(Base::get().row.encode()[0], &body)) {

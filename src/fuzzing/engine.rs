@@ -1,4 +1,4 @@
-//! A small whole index on a simulated disk, and everything one can ask of an index.
+//! A small index on a simulated disk, and calls of the whole public API.
 
 use super::input::Input;
 use crate::format::catalog::Row;
@@ -17,13 +17,12 @@ pub(super) const SIGNATURE_BYTES: usize = 16;
 /// Signature, payload, time and shingle count.
 pub(super) type Stored = (Vec<u8>, Vec<u8>, u64, u32);
 
-/// An index of two segments and a dead file, whose process was killed when its WAL was empty but
-/// for one record.
+/// An index of two segments and a dead file, whose process was killed with a WAL of one record.
 pub(super) struct Base {
     sim: Sim,
     pub(super) row: Row,
     pub(super) params: Params,
-    /// What it held at the floor.
+    /// The documents at the floor.
     pub(super) docs: BTreeMap<Vec<u8>, Stored>,
 }
 
@@ -59,12 +58,12 @@ impl Base {
         Ok(Self { sim: base, row, params, docs })
     }
 
-    /// A disk of its own, with the index on it.
+    /// A new disk with the index on it.
     pub(super) fn disk(&self) -> Sim {
         self.sim.kill()
     }
 
-    /// Opens the index on a disk, whose catalog says `row` from now on.
+    /// Opens the index on a disk whose catalog now contains `row`.
     pub(super) fn open_as(&self, sim: &Sim, row: &Row, mode: ReadMode) -> Result<Index> {
         let storage: Arc<dyn Storage> = Arc::new(sim.clone());
         if *row != self.row {
@@ -96,14 +95,14 @@ fn key(number: u8) -> Vec<u8> {
     format!("key {number}").into_bytes()
 }
 
-/// Signatures of a few crowds: neighbours share bands.
+/// Signatures of a few crowds: neighbouring numbers share bands.
 pub(super) fn signature(params: &Params, number: u8) -> Signature {
     let lane = |row: usize| (number / 5).wrapping_mul(7) ^ u8::from(row > usize::from(number % 16));
     let bytes: Vec<u8> = (0..params.signature_bytes()).map(lane).collect();
     Signature::from_parts(params, u32::from(number), bytes.into())
 }
 
-/// Everything that is stored.
+/// All stored documents.
 pub(super) fn docs_of(index: &Index) -> Result<BTreeMap<Vec<u8>, Stored>> {
     index.snapshot().iter().map(|document| document.map(stored)).collect()
 }
@@ -114,8 +113,8 @@ fn stored(document: crate::Document) -> (Vec<u8>, Stored) {
     (document.key, (signature, document.payload, document.time, shingle_count))
 }
 
-/// Asks everything and changes everything. Answers and errors are both fine; a panic is not, nor
-/// an answer longer than there are documents. `choices` says how far it goes.
+/// Calls every read and every write. Answers and errors are both fine; a panic is not, nor an
+/// answer longer than the number of documents. `choices` says how much is called.
 pub(super) fn exercise(index: Index, choices: &mut Input<'_>) {
     let params = index.params().clone();
     let snapshot = index.snapshot();
@@ -132,7 +131,8 @@ pub(super) fn exercise(index: Index, choices: &mut Input<'_>) {
     let _ = index.verify().map(|verified| verified.problems.len());
     let _ = index.stats();
     let _ = index.insert("new", &signature(&params, 33));
-    // In one change: a flush between two would see a forged dead file before the counts do.
+    // In one change: a flush between two changes would notice a forged dead file before the counts
+    // do.
     let all = (0..76).fold(Batch::new(), |batch, number| batch.remove(key(number)));
     let _ = index.write(all.remove("new").remove("last"));
     let _ = (index.len(), index.is_empty(), read);

@@ -1,7 +1,7 @@
-//! A fuzzer's bytes, read as choices. Where they end every choice is zero, so that every input
-//! means something and a cut one means less.
+//! A fuzzer's bytes, read as choices. Past the end every choice is zero, so every input is valid,
+//! and a truncated one does less.
 
-/// What is left of an input.
+/// The rest of an input.
 #[derive(Debug, Clone)]
 pub(crate) struct Input<'a> {
     bytes: &'a [u8],
@@ -50,7 +50,7 @@ impl<'a> Input<'a> {
         choice % end.max(1)
     }
 
-    /// A number that is likely to lie at some border, or any.
+    /// A number that is likely to be a boundary value, or any number.
     pub(crate) fn number(&mut self) -> u64 {
         match self.u8() {
             0 => 0,

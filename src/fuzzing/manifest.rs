@@ -1,5 +1,5 @@
-//! Manifests of a sharded index: as bytes, as fields under right checksums, and as what a reader
-//! and a writer of the whole index go by.
+//! Manifests of a sharded index: as bytes, as fields under valid checksums, and as input to a
+//! reader and a writer.
 
 use super::catalog::sealed;
 use super::engine::{Base, DIR, names, options};
@@ -26,11 +26,11 @@ pub(super) fn run(data: &[u8]) {
     }
 }
 
-/// What a manifest consists of, true or not.
+/// The fields of a manifest, valid or not.
 struct Fields {
     generation: u64,
     shards: u32,
-    /// Lengths that are told in the place of the true ones: of note, row and segments.
+    /// False lengths that replace the true ones: of note, row and segments.
     lies: [Option<u32>; 3],
     shard_of: Vec<u32>,
     note: Vec<u8>,
@@ -38,7 +38,7 @@ struct Fields {
 }
 
 impl Fields {
-    /// The segments of the base in two shards of three.
+    /// The segments of the base in two of three shards.
     fn sound() -> Self {
         let mut row = Base::get().row.clone();
         (row.floor, row.wal) = (1, None);
@@ -53,7 +53,7 @@ impl Fields {
         }
     }
 
-    /// Fields that follow from the input alone.
+    /// Fields that depend only on the input.
     fn any(input: &mut Input<'_>) -> Self {
         let mut fields = Self { generation: input.number(), ..Self::sound() };
         fields.shards = narrow(input.number());
@@ -82,7 +82,7 @@ impl Fields {
         let mut rest: Vec<u8> =
             self.shard_of.iter().flat_map(|shard| shard.to_le_bytes()).collect();
         rest.extend_from_slice(&self.note);
-        // Right for what the lengths say, where they say less than there is.
+        // Consistent with the lengths if these are below the actual ones.
         let (segments, note) = (u64::from(lengths[2]) * 4, u64::from(lengths[0]));
         let all = [&rest[..], &self.row].concat();
         let covered = usize::try_from(segments + note).unwrap_or(usize::MAX).min(all.len());
@@ -95,13 +95,13 @@ fn narrow(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
-/// Refused, or a manifest that encodes and comes back the same, and whose files have names.
+/// The manifest is refused, or it encodes and decodes to the same value, and its files have names.
 fn check(bytes: &[u8]) -> Option<Manifest> {
     let listed = Listed::decode(bytes);
     let manifest = Manifest::decode(bytes).ok();
     assert_eq!(listed.is_ok(), manifest.is_some());
     let manifest = manifest?;
-    // Not to the byte: a row may say a small number in the long way.
+    // Not byte by byte: a row may encode a small number in the long form.
     let again = Manifest::decode(&manifest.encode()).expect("it was decoded before");
     assert_eq!(format!("{again:?}"), format!("{manifest:?}"));
     assert_eq!(bytes[40..48], manifest.generation().to_le_bytes(), "the header says the same");
@@ -112,7 +112,7 @@ fn check(bytes: &[u8]) -> Option<Manifest> {
     Some(manifest)
 }
 
-/// Bytes of the fields that follow the header changed, with right checksums.
+/// Changes bytes of the fields after the header, with valid checksums.
 fn changed_bytes(input: &mut Input<'_>) {
     let mut fields = Fields::sound();
     for _ in 0..=input.u8() % 4 {
@@ -126,7 +126,7 @@ fn changed_bytes(input: &mut Input<'_>) {
             4 => drop(fields.shard_of.pop()),
             5 => fields.note = vec![b'n'; input.below(65_536) + 2 * usize::from(input.u8())],
             _ => {
-                // The row, under its own checksum.
+                // The row has its own checksum.
                 let mut body = fields.row.split_off(5);
                 let at = input.below(body.len());
                 body[at] = input.u8();
@@ -139,7 +139,7 @@ fn changed_bytes(input: &mut Input<'_>) {
     }
 }
 
-/// Values of the row that no one wrote so: it says of files what is not true.
+/// Changes values of the row to ones that no writer produces: they contradict the files.
 fn changed_fields(input: &mut Input<'_>) {
     let mut fields = Fields::sound();
     let mut row = Base::get().row.clone();
@@ -167,7 +167,7 @@ fn changed_fields(input: &mut Input<'_>) {
     }
 }
 
-/// A folder with that manifest and the files of the base: every answer is one, or an error.
+/// A folder with that manifest and the files of the base: every call returns an answer or an error.
 fn read_and_write(manifest: &[u8], generation: u64, input: &mut Input<'_>) {
     let disk = lake(manifest, generation);
     let storage: Arc<dyn Storage> = Arc::new(disk);
@@ -186,7 +186,7 @@ fn read_and_write(manifest: &[u8], generation: u64, input: &mut Input<'_>) {
     let _ = shards.remove((0..20).map(|number| format!("key {number}")));
     let _ = shards.compact(u32::from(input.u8() % 3));
     let _ = shards.sweep();
-    // Whatever was committed can be gone on with.
+    // Every committed manifest can be opened for writing again.
     Shards::open_on(&storage, dir, options(mode)).expect("a manifest that was written is sound");
     let _ = Reader::open_on(storage, dir, options(mode)).map(|reader| reader.len());
 }

@@ -1,7 +1,8 @@
-//! What the fuzz targets call: each function takes any bytes and panics where a promise is broken.
+//! The functions that the fuzz targets call: each takes any bytes and panics if a promise is
+//! broken.
 //!
-//! Compiled for tests and by `cargo fuzz` only. The bytes are read as choices (see `input`), and
-//! checksums are made right after the damage is done, so that it gets past them.
+//! Compiled only for tests and by `cargo fuzz`. The bytes are read as choices (see `input`).
+//! Checksums are recomputed after the damage, so that they do not hide it.
 
 mod catalog;
 mod engine;
@@ -12,35 +13,36 @@ mod segment;
 mod tests;
 mod wal;
 
-/// A log of records, whole and damaged: replay takes what `docs/reference/FILE_FORMAT.md` says, and
-/// an index opened on it holds exactly that.
+/// A log of records, intact or damaged: replay returns what `docs/reference/FILE_FORMAT.md` says,
+/// and an index opened on it holds exactly that.
 pub fn wal_replay(data: &[u8]) {
     wal::run(data);
 }
 
-/// A forged segment or dead file with right checksums: it is refused, or every read of it ends
-/// with an answer or an error; then the same in a whole index.
+/// A forged segment or dead file with valid checksums: it is refused, or every read of it returns
+/// an answer or an error. Then the same in a whole index.
 pub fn segment_query(data: &[u8]) {
     segment::run(data);
 }
 
-/// A row of the catalog: refused, or read back the same, and an index that has it does not panic.
+/// A row of the catalog: it is refused, or decodes and encodes to the same value, and an index with
+/// it does not panic.
 pub fn catalog_row(data: &[u8]) {
     catalog::run(data);
 }
 
-/// A manifest of a sharded index: refused, or read back the same, and what reads and writes the
-/// index that has it does not panic.
+/// A manifest of a sharded index: it is refused, or decodes and encodes to the same value, and
+/// readers and writers of that index do not panic.
 pub fn manifest(data: &[u8]) {
     manifest::run(data);
 }
 
-/// Operations on an index on a simulated disk, its answers held against brute force.
+/// Operations on an index on a simulated disk; its answers are compared with brute force.
 pub fn operations(data: &[u8]) {
     crate::index::tests::fuzz(data);
 }
 
-/// Parameters and a text: the signature is the one that the definitions give, written slowly.
+/// Parameters and a text: the signature equals that of a slow implementation of the definitions.
 pub fn text(data: &[u8]) {
     crate::sketch::tests::oracle::check(data);
 }

@@ -1,4 +1,4 @@
-//! Forged segments and dead files, by themselves and in a whole index.
+//! Forged segments and dead files, alone and in a whole index.
 
 use super::engine::{Base, exercise, names};
 use super::input::Input;
@@ -26,7 +26,8 @@ pub(super) fn run(data: &[u8]) {
     if !whole_index {
         return;
     }
-    // The counts of the catalog are a forger's too; what it says of times nobody compares.
+    // A forger may also change the counts in the catalog. (The times in the catalog are not
+    // compared with the file.)
     if of_dead && choice & 0x40 != 0 {
         row.segments[at].dead = u32::from(input.u8() % 70).max(1);
     }
@@ -35,7 +36,7 @@ pub(super) fn run(data: &[u8]) {
     }
 }
 
-/// Changes bytes of one file and makes its checksums right, also in the catalog's row.
+/// Changes bytes of one file and recomputes its checksums, also in the catalog's row.
 fn forge(input: &mut Input<'_>, disk: &Sim, row: &mut Row, at: usize, of_dead: bool) {
     let entry = &mut row.segments[at];
     let (number, ending, tail_hash) = match &mut entry.dead_file {
@@ -47,7 +48,7 @@ fn forge(input: &mut Input<'_>, disk: &Sim, row: &mut Row, at: usize, of_dead: b
     let footer = footer_of(&bytes);
     let tail = usize::try_from(footer.tail_offset).expect("small");
     for _ in 0..=input.u8() % 4 {
-        // Anywhere in the body, or in the tail, where the numbers are that lead everywhere.
+        // Anywhere in the body, or in the tail, which holds the offsets of everything.
         let from = if input.u8().is_multiple_of(3) { tail } else { 0 };
         let place = from + input.below(bytes.len() - from);
         let width = [1, 2, 4, 8][input.below(4)].min(bytes.len() - place);
@@ -74,7 +75,7 @@ fn shape(base: &Base) -> Shape {
     }
 }
 
-/// Opens the files without the engine and reads whatever there is.
+/// Opens the files without the engine and reads everything.
 fn read_alone(base: &Base, disk: &Sim, row: &Row, at: usize, mode: ReadMode) {
     let shape = shape(base);
     let entry = row.segments[at];

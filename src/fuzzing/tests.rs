@@ -1,6 +1,5 @@
-//! Short runs of the fuzz targets with the stable compiler: the committed seeds, and changes of
-//! them that follow from a number. `NEARKIN_FUZZ_RUNS` is how many changes of each target
-//! (default 2,000).
+//! Short runs of the fuzz targets with the stable compiler: the committed seeds, and pseudo-random
+//! mutations of them. `NEARKIN_FUZZ_RUNS` is the number of mutations per target (default 2,000).
 
 use crate::storage::{Disk, OpenMode, Storage};
 use std::path::Path;
@@ -40,7 +39,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Changes, inserts, removes or repeats some bytes; sometimes goes on with another seed.
+/// Changes, inserts, removes or repeats some bytes; sometimes appends another seed.
 fn change(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = seeds[random.below(seeds.len())].clone();
     for _ in 0..=random.below(6) {
@@ -68,7 +67,7 @@ fn change(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// Shows the input of a panic that unwinds through it, to be made a seed.
+/// Prints the input when a panic unwinds, so that it can be added as a seed.
 struct Shown(Vec<u8>);
 
 impl Drop for Shown {

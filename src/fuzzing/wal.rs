@@ -1,5 +1,5 @@
-//! Logs out of choices, and what `docs/reference/FILE_FORMAT.md` says of them, written down a
-//! second time.
+//! Makes logs from choices, with a second implementation of what `docs/reference/FILE_FORMAT.md`
+//! says about them.
 
 use super::engine::{Base, SIGNATURE_BYTES, Stored, docs_of, exercise, names, signature};
 use super::input::Input;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 const BEGIN: usize = 4096;
 const HEADER: usize = 32;
 
-/// What replay must come to.
+/// The expected result of replay.
 #[derive(Debug, PartialEq)]
 enum Expected {
     Refused(ErrorKind),
@@ -60,7 +60,7 @@ pub(super) fn run(data: &[u8]) {
     }
 }
 
-/// An operation as replay tells it.
+/// An operation as replay reports it.
 fn told(
     operation: std::result::Result<LoggedOperation<'_>, DecodeError>,
 ) -> (Vec<u8>, Option<Stored>) {
@@ -72,7 +72,7 @@ fn told(
     }
 }
 
-/// The index opens exactly if the log replays, and holds what the changes come to.
+/// The index opens exactly if the log replays, and then holds the documents of its changes.
 fn open_index(base: &Base, disk: &Sim, expected: &Expected, input: &mut Input<'_>) {
     let opened = base.open_as(disk, &base.row, ReadMode::Mmap);
     let (changes, cut) = match expected {
@@ -96,8 +96,8 @@ fn open_index(base: &Base, disk: &Sim, expected: &Expected, input: &mut Input<'_
     exercise(index, input);
 }
 
-/// Applies a change to the documents: of several operations on a key the last counts, and an equal
-/// document stays what it is.
+/// Applies a change to the documents. Of several operations on a key the last one counts, and an
+/// equal document keeps its time.
 fn apply(docs: &mut BTreeMap<Vec<u8>, Stored>, operations: &Operations) {
     for (at, (key, document)) in operations.iter().enumerate() {
         if operations[at + 1..].iter().any(|(later, _)| later == key) {
@@ -111,7 +111,7 @@ fn apply(docs: &mut BTreeMap<Vec<u8>, Stored>, operations: &Operations) {
     }
 }
 
-/// Records, gaps and damage behind the header, by choice.
+/// Writes records, gaps and damage after the header, by choice.
 fn write_records(input: &mut Input<'_>, image: &mut [u8], identity: &WalIdentity) {
     let (mut at, mut change, mut before) = (BEGIN, identity.floor, BEGIN);
     let mut damage = Vec::new();
@@ -217,7 +217,7 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight"))
 }
 
-/// The header at an offset, if one validates there.
+/// The valid header at an offset, if there is one.
 fn header_at(image: &[u8], at: usize, salt: u64) -> Option<Header> {
     let bytes = image.get(at..at + HEADER)?;
     let valid = u32_at(bytes, 0) == crc(salt, at as u64, &bytes[4..]) && bytes[13..16] == [0; 3];
@@ -230,7 +230,7 @@ fn header_at(image: &[u8], at: usize, salt: u64) -> Option<Header> {
     })
 }
 
-/// Replay as the document has it.
+/// Replay as specified in the document.
 fn expect(image: &[u8], identity: &WalIdentity) -> Expected {
     let (mut at, mut change, mut horizon) = (BEGIN, identity.floor, BEGIN as u64);
     let mut records = Vec::new();
@@ -254,7 +254,8 @@ fn expect(image: &[u8], identity: &WalIdentity) -> Expected {
         (change, horizon) = (next, horizon.max(header.horizon));
         at = end.next_multiple_of(8);
     }
-    // Every append leaves zeros for the next header: behind that, only records are of this log.
+    // Every append writes zeros for the next header; after them, only a valid record belongs to
+    // this log.
     let mut end = at + HEADER;
     for place in (at..image.len()).step_by(8) {
         let Some(header) = header_at(image, place, identity.salt) else { continue };
@@ -274,7 +275,7 @@ fn expect(image: &[u8], identity: &WalIdentity) -> Expected {
     Expected::Replays(records, cut.map_or(0, |last| last as u64 + 1))
 }
 
-/// The operations of a body; nothing if it does not decode.
+/// The operations of a body; `None` if it does not decode.
 fn decode(mut body: &[u8]) -> Option<Operations> {
     let mut operations = Vec::new();
     while !body.is_empty() {

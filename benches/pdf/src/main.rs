@@ -1,4 +1,4 @@
-//! Prints the text of a PDF, by the reader that this was built with: see README.md.
+//! Prints the text of a PDF with the parser that this binary was built with: see README.md.
 
 use std::process::ExitCode;
 
