@@ -1,4 +1,4 @@
-//! A compaction that was abandoned, cancelled or failed, has changed nothing.
+//! A compaction that was abandoned, cancelled or failed changes nothing.
 
 use super::copies::{DIR, disk, options, params, signature};
 use crate::planted::{Bug, assert_caught};

@@ -1,4 +1,4 @@
-//! Admitting, case by case; the model has the rest, and the crash campaign.
+//! Admission, case by case; the model and the crash campaign cover the rest.
 
 use super::copies::{DIR, disk, options, params, signature};
 use crate::index::batch::Operation;
@@ -14,7 +14,7 @@ fn index(sim: &Sim) -> Index {
     Index::create_on(disk(sim), Path::new(DIR), &params(), options()).expect("created")
 }
 
-/// As many equal rows with [`signature`]`(value)` as are left of 16.
+/// A signature with `16 - changed` rows equal to [`signature`]`(value)`.
 fn near(value: u8, changed: usize, shingles: u32) -> Signature {
     let mut bytes = vec![value; 16];
     bytes[16 - changed..].fill(value + 100);
@@ -32,7 +32,7 @@ fn rejected(decision: &Decision) -> Vec<&str> {
     }
 }
 
-/// What it is related to, what became of it, and what was removed for it.
+/// The related keys, the outcome, and the keys that were removed.
 fn admitted(decision: &Decision) -> (Vec<&str>, Outcome, Vec<&str>) {
     match decision {
         Decision::Admitted { related, outcome, removed } => {
@@ -134,8 +134,8 @@ fn of_a_stream_each_sees_those_before() {
     assert!(index.admit_all(&[], &Admit::at(0.9)).expect("nothing to do").is_empty());
 }
 
-/// Newcomers that depend on each other in every way: by likeness, by their keys, by what is removed
-/// for them; and logs so small that they are full in between.
+/// Newcomers that depend on each other in every way: by similarity, by their keys, by removals; and
+/// logs so small that they fill up in between.
 fn admitted_by(together: usize, keep: Keep) -> Vec<Admission> {
     let sim = Sim::new();
     let mut options = options();
@@ -185,14 +185,14 @@ fn terms_out_of_their_range_are_refused() {
         let refused = index.admit("a", &good, &terms).expect_err("refused");
         assert_eq!(refused.kind(), ErrorKind::Invalid, "{terms:?}");
     }
-    // One bad newcomer, and none is admitted.
+    // One invalid newcomer, and none is admitted.
     let newcomers = [Newcomer::new("a", &good), Newcomer::new("", &good)];
     let refused = index.admit_all(&newcomers, &Admit::at(0.5)).expect_err("refused");
     assert_eq!((refused.kind(), index.len()), (ErrorKind::Invalid, 0));
 }
 
-/// A first caller has written a document and not yet synced; a second one is turned away for it,
-/// and then the power fails. How many of the disks that this could leave lack the document?
+/// A first caller has written a document and not synced it yet; a second one is rejected because of
+/// it; then the power fails. Returns on how many of the possible disks the document is missing.
 fn copies_lost() -> usize {
     let sim = Sim::new();
     let index = index(&sim);
@@ -228,9 +228,9 @@ fn a_rejection_that_does_not_wait_is_caught() {
     assert!(copies_lost() > 0);
 }
 
-/// Twice as many newcomers as stay, all far apart: those of the second round take the places of
-/// those of the first, one each, and each round is written in one append. Of what is left of that,
-/// whatever was cut, nothing may be there without all that was decided before it.
+/// Twice as many newcomers as are kept, all dissimilar: each of the second round replaces one of
+/// the first, and each round is one append. After a cut anywhere, every decision on the disk must
+/// come with all decisions before it.
 #[test]
 fn of_a_run_that_was_cut_a_prefix_is_left() {
     let sim = Sim::new();

@@ -1,4 +1,4 @@
-//! Containment: queries, pairs and clusters are those of brute force.
+//! Containment: queries, pairs and clusters equal brute force.
 
 use crate::index::options::{Durability, Maintenance};
 use crate::{
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const CONTAINED: f64 = 0.6;
 
-/// Two segments and a memtable: sets of which some are parts of others, some several times.
+/// Two segments and a memtable with sets of which some are subsets of others, some of several.
 fn index(dir: &std::path::Path) -> Index {
     let builder = Params::for_threshold(0.5).shingles(Shingles::Items).hashes(64);
     let params = builder.bands(16, 4).build().unwrap();
@@ -20,7 +20,7 @@ fn index(dir: &std::path::Path) -> Index {
     for part in 0..3_u32 {
         for at in 0..60_u32 {
             let number = part * 100 + at;
-            // A part of one of ten sets of 120, with some items of its own.
+            // A part of one of ten sets of 120, plus some items of its own.
             let first = at % 10 * 1_000;
             let count = [120, 100, 60, 40, 120, 20][(at as usize / 10 + part as usize) % 6];
             let own = if at % 3 == 0 { at % 7 * 6 } else { 0 };
@@ -39,7 +39,7 @@ fn index(dir: &std::path::Path) -> Index {
     index
 }
 
-/// The equal rows of two documents that share a band and of which one contains enough of the other.
+/// The equal rows of two documents that share a band and have sufficient containment.
 fn rows(params: &Params, a: &Signature, b: &Signature) -> Option<(u32, f64)> {
     let equal =
         |range: &[u8], other: &[u8]| range.iter().zip(other).filter(|(x, y)| x == y).count();
@@ -90,7 +90,7 @@ fn queries_find_what_contains_enough() {
     assert!(low > 100 && missed > 1_000, "{low} {missed}");
 }
 
-/// A query of several documents finds what is contained in any one of them.
+/// A query of several keys finds documents that are contained in any one of them.
 #[test]
 fn a_query_of_several_keys_takes_what_one_of_them_contains() {
     let folder = tempfile::tempdir().unwrap();
@@ -160,8 +160,8 @@ fn pairs_and_clusters_are_those_of_brute_force() {
     assert!(clusters.len() > 5 && pairs.len() > 200, "{} {}", clusters.len(), pairs.len());
 }
 
-/// Two documents of one signature and different counts are no twins: what one of them contains, the
-/// other may not.
+/// Two documents with the same signature and different counts are not interchangeable: only one of
+/// them may contain a third.
 #[test]
 fn documents_of_one_signature_with_other_counts_are_compared_each() {
     let folder = tempfile::tempdir().unwrap();
@@ -198,7 +198,7 @@ fn what_is_not_from_0_to_1_is_refused() {
     }
 }
 
-/// The counts of a crowd of candidates are read in blocks, between which a query may be stopped.
+/// The counts of a crowd of candidates are read in blocks, and a query may be stopped between them.
 #[test]
 fn a_query_can_be_stopped_while_it_reads_counts() {
     use std::sync::atomic::{AtomicU32, Ordering};
@@ -243,7 +243,7 @@ fn collapsed_pairs_are_those_of_brute_force_wherever_documents_lie() {
         let changed = [0, 0, 20, 32, 40][at % 5];
         let count = [100, 1_000, 100, 300][at / 5 % 4];
         let like = u8::try_from(at / 20).unwrap() * 70;
-        // The order of keys is not that in which they come.
+        // The order of keys differs from the order of insertion.
         documents.push((format!("{:02}", at * 37 % 60), made(like, changed, count)));
     }
     let mut groups: BTreeMap<(Vec<u8>, u32), Vec<String>> = BTreeMap::new();
@@ -296,7 +296,7 @@ fn collapsed_pairs_are_those_of_brute_force_wherever_documents_lie() {
     }
 }
 
-/// What a newcomer is a duplicate of, with equal rows and containment; and what it is related to.
+/// The duplicates of a newcomer with equal rows and containment; and its related documents.
 type Like = (Vec<(Vec<u8>, u32, f64)>, Vec<Vec<u8>>);
 
 fn like(
@@ -320,7 +320,7 @@ fn like(
     (duplicates, related)
 }
 
-/// What a stored document contains, or is contained in, is turned away: by all those stored.
+/// A newcomer is rejected if a stored document contains it or is contained in it.
 #[test]
 fn newcomers_are_admitted_as_by_brute_force() {
     let folder = tempfile::tempdir().unwrap();
@@ -386,7 +386,8 @@ fn newcomers_are_admitted_as_by_brute_force() {
     assert!(contained_only > 50, "{contained_only}");
 }
 
-/// What is looked for before documents are compared: whatever reaches it within three errors.
+/// The search before exact comparison: finds everything within three standard errors of the
+/// minimum.
 #[test]
 fn what_is_to_be_verified_is_looked_for_from_below() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Reading without writing, and backups: on the simulated disk.
+//! Read-only opening and backups, on the simulated disk.
 
 use crate::index::open::{refuse_existing, take_lock};
 use crate::index::options::{Maintenance, Options};
@@ -35,7 +35,7 @@ pub(super) fn signature(params: &Params, value: u8) -> Signature {
     Signature::from_parts(params, 3, bytes)
 }
 
-/// Two segments, deaths in a dead file, and changes that only the WAL has.
+/// Two segments, deaths in a dead file, and changes that are only in the WAL.
 pub(super) fn index(sim: &Sim) -> Index {
     let params = params();
     let index = Index::create_on(disk(sim), Path::new(DIR), &params, options()).expect("created");
@@ -52,7 +52,7 @@ pub(super) fn index(sim: &Sim) -> Index {
     index
 }
 
-/// Everything an index answers, for comparison.
+/// All answers of an index, for comparison.
 pub(super) fn answers(snapshot: &crate::Snapshot) -> Vec<String> {
     let mut documents: Vec<_> = snapshot.iter().map(|document| document.expect("read")).collect();
     documents.sort_by(|a, b| a.key.cmp(&b.key));
@@ -68,8 +68,8 @@ pub(super) fn answers(snapshot: &crate::Snapshot) -> Vec<String> {
 
 #[test]
 fn who_makes_an_index_or_a_backup_keeps_others_out_of_the_folder() {
-    // A backup that ended after another index was made there put its own parameters over that
-    // one's, and was refused only then.
+    // A backup that finished after another index was created in its folder used to overwrite that
+    // index's parameters, and was refused only then.
     let sim = Sim::new();
     let index = index(&sim);
     let dir = Path::new(COPY);
@@ -78,7 +78,7 @@ fn who_makes_an_index_or_a_backup_keeps_others_out_of_the_folder() {
     assert_eq!(created.expect_err("kept out").kind(), ErrorKind::Locked);
     assert_eq!(index.backup(COPY).expect_err("kept out").kind(), ErrorKind::Locked);
     drop(begun);
-    // And the other way round: a lock is all that an index has at first.
+    // The same with the roles swapped: at first a new index consists of its lock only.
     let lock = sim.lock(&dir.join("lock")).expect("free");
     let before = sim.snapshot_of_files();
     assert_eq!(index.backup(COPY).expect_err("kept out").kind(), ErrorKind::Locked);
@@ -89,8 +89,8 @@ fn who_makes_an_index_or_a_backup_keeps_others_out_of_the_folder() {
 
 #[test]
 fn who_comes_upon_a_backup_that_is_being_made_is_told_to_wait() {
-    // As soon as there was a file of it, it was taken for one that was cut short, to be removed;
-    // and before it was looked at once more, somebody could write there.
+    // As soon as the new index had a file, it was mistaken for an incomplete one that could be
+    // deleted; and another process could write there before the second check.
     for moment in [Moment::BeforeLink, Moment::BeforeSync] {
         let sim = Sim::new();
         let index = index(&sim);
@@ -112,14 +112,14 @@ fn who_comes_upon_a_backup_that_is_being_made_is_told_to_wait() {
         sim.visit_syncs(None);
         let told = told.lock().expect("free");
         assert!(told.contains("[Locked, Locked, Locked]"), "{moment:?}: {told:?}");
-        // Until there is a file of it.
+        // Until it has a file.
         assert!(told.iter().all(|told| told.ends_with("Locked]")), "{moment:?}: {told:?}");
     }
 }
 
 #[test]
 fn under_ones_own_lock_files_without_a_catalog_are_of_nobody_who_is_at_work() {
-    // A backup that ended badly between our two looks, the second of which has the lock.
+    // A backup that failed between the two checks; the second check holds the lock.
     let sim = Sim::new();
     let index = index(&sim);
     index.backup(COPY).expect("backed up");
@@ -142,7 +142,7 @@ fn where_there_are_no_locks_a_backup_is_made_and_read_all_the_same() {
     index.backup(COPY).expect("backed up");
     let copy = Reader::open_on(disk(&sim), Path::new(COPY), options()).expect("read");
     assert_eq!(answers(&copy.snapshot()), expected);
-    // But nobody writes where nobody else could be kept out.
+    // Nothing is written if other processes cannot be locked out.
     let opened = Index::open_on(disk(&sim), Path::new(COPY), options());
     assert_eq!(opened.expect_err("not written").kind(), ErrorKind::Io);
 }
@@ -152,7 +152,7 @@ fn a_reader_answers_like_the_writer_and_changes_nothing() {
     let sim = Sim::new();
     let index = index(&sim);
     let expected = answers(&index.snapshot());
-    // Killed: the WAL holds changes.
+    // Killed: the WAL contains changes.
     let sim = sim.kill();
     let (ops, files) = (sim.ops(), sim.snapshot_of_files());
     for _ in 0..2 {
@@ -171,7 +171,7 @@ fn readers_and_a_writer_keep_nobody_out() {
     let sim = Sim::new();
     let open = || Reader::open_on(disk(&sim), Path::new(DIR), options()).expect("opened");
     let writer = index(&sim);
-    // The log does not say yet that its last change is synced.
+    // The log does not record yet that its last change is synced.
     let beside = open();
     assert_eq!(beside.change() + 1, writer.snapshot().change());
     writer.maintain().expect("noted");
@@ -190,7 +190,7 @@ fn readers_and_a_writer_keep_nobody_out() {
 
 #[test]
 fn a_reader_refuses_damage_below_the_horizon_and_takes_nothing_behind_what_is_torn() {
-    // The first record, below the horizon that the second carries; and the second.
+    // The first record, which is below the horizon in the second one; and the second.
     for (record, alone) in [(0, false), (0, true), (1, false), (1, true)] {
         let sim = Sim::new();
         let index = index(&sim);
@@ -210,7 +210,7 @@ fn a_reader_refuses_damage_below_the_horizon_and_takes_nothing_behind_what_is_to
             Ok(reader) => assert_eq!((record, reader.change()), (1, last - 1)),
             Err(error) => assert_eq!((record, error.kind()), (0, ErrorKind::Corrupt)),
         }
-        // A reader that read the file before the damage does not need it again.
+        // A reader that read the file before the damage does not read it again.
         assert!(alone || !before.refresh().expect("refreshed"));
     }
 }
@@ -229,7 +229,7 @@ fn what_a_writer_left_within_a_commit_is_no_damage_to_a_reader() {
         let index = index(&sim);
         let expected = answers(&index.snapshot());
         sim.power_cut_at(sim.ops() + cut);
-        // It goes well if only the copy of the catalog was still to be written.
+        // Succeeds if only the copy of the catalog remained to be written.
         let _ = index.flush();
         drop(index);
         let sim = sim.kill();
@@ -258,7 +258,7 @@ fn a_backup_is_the_state_at_the_call_and_stays_it() {
     let index = index(&sim);
     let expected = answers(&index.snapshot());
     index.backup(COPY).expect("backed up");
-    // Whatever happens to the index, the copy has its files.
+    // The copy keeps its files whatever happens to the index.
     index.insert("later", &signature(&params(), 9)).expect("inserted");
     index.remove([b'k', 5]).expect("removed");
     index.compact().expect("compacted");
@@ -279,7 +279,7 @@ fn a_snapshot_is_backed_up_as_it_was_whatever_came_later() {
     let sim = Sim::new();
     let index = index(&sim);
     let (expected, snapshot) = (answers(&index.snapshot()), index.snapshot());
-    // In the memtable that it holds: births, deaths of its own, and deaths in segments.
+    // In its memtable: new documents, deaths of its own, and deaths in segments.
     index.insert([b'k', 0], &signature(&params(), 77)).expect("replaced");
     for key in 4..14 {
         index.remove([b'k', key]).expect("removed");
@@ -292,7 +292,7 @@ fn a_snapshot_is_backed_up_as_it_was_whatever_came_later() {
     assert!(files.iter().all(|(path, bytes)| later.get(path) == Some(bytes)), "nothing else");
     index.flush().expect("flushed");
     index.compact().expect("compacted");
-    // The reader's files have no names any more.
+    // The reader's files have been deleted by name.
     reader.backup("/elsewhere/again.nearkin").expect("backed up");
     assert!(reader.refresh().expect("refreshed"));
     for state in sim.crash_states(3, 40) {
@@ -306,7 +306,7 @@ fn a_snapshot_is_backed_up_as_it_was_whatever_came_later() {
     assert_eq!(other.stats().expect("stats").recovery.files_swept, 0);
     let refused = other.backup_of(&snapshot, "/elsewhere/none").expect_err("of another index");
     assert_eq!(refused.kind(), ErrorKind::Invalid);
-    // Documents of segments of which all have died by then.
+    // All documents of some segments have died by then.
     for key in 0..20 {
         other.remove([b'k', key]).expect("removed");
     }
@@ -317,7 +317,7 @@ fn a_snapshot_is_backed_up_as_it_was_whatever_came_later() {
     assert_eq!(answers(&few.snapshot()), answers(&other.snapshot()));
 }
 
-/// A way to copy all of an index.
+/// A way to copy a whole index.
 type Way = fn(&Index) -> crate::Result<()>;
 
 #[test]
@@ -348,8 +348,8 @@ fn cut_everywhere(back_up: Way) {
         for state in sim.crash_states(cut, 8) {
             let index = Index::open_on(disk(&state), Path::new(DIR), options()).expect("opens");
             assert_eq!(answers(&index.snapshot()), expected);
-            // Nothing usable, in which case a backup is made or says what to remove; or, if the
-            // cut came after its catalog, all of it.
+            // After the cut, either nothing usable exists, and a backup succeeds or says what to
+            // delete; or, if the cut came after the catalog, the whole copy exists.
             if let Err(error) = back_up(&index) {
                 let kinds = [ErrorKind::Invalid, ErrorKind::Exists];
                 assert!(kinds.contains(&error.kind()), "{error:?}");
@@ -386,7 +386,7 @@ fn whichever_call_of_a_backup_fails_the_copy_is_whole_or_none() {
             }
         }
         if made.is_err() {
-            // There is an index, or the folder must be removed first, or it goes well.
+            // An index exists, or the folder must be deleted first, or the backup succeeds.
             let again = index.backup(COPY).map_err(|error| error.kind());
             let kinds = [ErrorKind::Invalid, ErrorKind::Exists, ErrorKind::Poisoned];
             assert!(again.map_or_else(|kind| kinds.contains(&kind), |()| true), "call {at}");

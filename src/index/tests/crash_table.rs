@@ -1,5 +1,4 @@
-//! Rows of the crash table in `docs/reference/DURABILITY.md` that nothing smaller than an index
-//! shows.
+//! Rows of the crash table in `docs/reference/DURABILITY.md` that need a whole index to test.
 
 use super::copies::{DIR, answers, disk, index, options, params, signature};
 use crate::storage::sim::Sim;
@@ -17,7 +16,7 @@ fn ending(path: &Path) -> String {
     path.extension().map(|ending| ending.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Files of the index that the catalog does not list; the spare WAL aside.
+/// Files of the index that the catalog does not list, except the spare WAL.
 fn unlisted(sim: &Sim) -> Vec<PathBuf> {
     let row = catalog::load(sim, &Path::new(DIR).join("catalog.redb")).expect("a catalog");
     let is_listed = |path: &Path| {
@@ -38,9 +37,8 @@ fn unlisted(sim: &Sim) -> Vec<PathBuf> {
     files.into_keys().filter(|path| path.starts_with(DIR) && !is_listed(path)).collect()
 }
 
-/// Cuts the power at every operation of `work`. Every disk that this could leave opens, answers
-/// as before the work or as after it, and keeps no file that nobody lists. Which of those there
-/// were, by their endings.
+/// Cuts the power at every operation of `work`. Every possible disk opens, answers as before or
+/// after the work, and keeps no unlisted file. Returns the endings of the unlisted files seen.
 pub(super) fn cut_through(
     prepare: fn(&Index) -> Result<()>,
     work: fn(&Index) -> Result<()>,
@@ -86,7 +84,7 @@ fn what_a_flush_cut_short_left_is_swept() {
 
 #[test]
 fn what_a_compaction_cut_short_left_is_swept() {
-    // The log of the flush before may still have its old name.
+    // The log of the previous flush may still have its old name.
     assert_eq!(cut_through(Index::flush, Index::compact), ["dead", "seg", "tmp", "wal"]);
 }
 
@@ -120,7 +118,7 @@ fn a_recovery_cut_short_begins_again() {
     }
 }
 
-/// A killed index whose log has to be flushed, and how many bytes its files have.
+/// A killed index whose log must be flushed, and the number of bytes of its files.
 fn to_recover() -> (Sim, Vec<String>, u64) {
     let sim = Sim::new();
     let expected = answers(&index(&sim).snapshot());
@@ -133,7 +131,7 @@ fn to_recover() -> (Sim, Vec<String>, u64) {
 fn opening_sweeps_before_the_recovery_flushes() {
     for name in ["segments/0000000900.seg", "segments/0000000900.seg.tmp", "wal/0000000001.wal"] {
         let (sim, expected, used) = to_recover();
-        // The reserve would make room, too.
+        // The reserve would make room as well.
         let spares = sim.snapshot_of_files();
         let spare = spares.iter().find(|(path, _)| ending(path) == "free");
         let spare = spare.map_or(0, |(_, bytes)| bytes.len() as u64);

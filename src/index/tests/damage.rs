@@ -1,9 +1,9 @@
-//! Damage to every file of a small index: each flipped bit and each cut is an error, or the exact
-//! answers; or, in the WAL at or beyond the last surviving horizon, the exact answers of the
-//! changes before it, with a recovery report that says so.
+//! Damage to every file of a small index: each flipped bit and each truncation causes an error, or
+//! the exact answers. In the WAL at or beyond the last surviving horizon, it causes the exact
+//! answers of the changes before it, with a recovery report that says so.
 //!
-//! One bit of every byte is flipped, or all eight with `NEARKIN_DAMAGE=all`. Of the catalog,
-//! of the spare and of the zeros of the WAL only a sample, unless all are asked for.
+//! One bit of every byte is flipped, or all eight with `NEARKIN_DAMAGE=all`. By default only a
+//! sample is flipped of the catalog, of the spare and of the zeros of the WAL.
 
 use crate::format::bytes::wide;
 use crate::format::wal::{RECORDS_BEGIN, RecordHeader};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 const DIR: &str = "/x.nearkin";
 
-/// Every answer of an index, as it was before the damage.
+/// All answers of an index before the damage.
 #[derive(Debug, Clone, PartialEq)]
 struct Answers {
     change: u64,
@@ -32,11 +32,12 @@ struct Answers {
 /// Keys and equal rows.
 type Pair = (Vec<u8>, Vec<u8>, u32);
 
-/// A disk with an index on it that nobody has open, and what it answers.
+/// A disk with an index that no process has open, and its answers.
 struct Subject {
     disk: Sim,
     files: BTreeMap<PathBuf, Vec<u8>>,
-    /// After each change that is only in the WAL; the first is the state at the floor.
+    /// The answers after each change that is only in the WAL; the first entry is the state at the
+    /// floor.
     states: Vec<Answers>,
     salt: u64,
 }
@@ -58,7 +59,7 @@ fn options(mode: ReadMode) -> Options {
     }
 }
 
-/// Signatures of three crowds, so that there is something to find.
+/// Signatures of three crowds, so that queries find something.
 fn signature(number: u8) -> Signature {
     let lane = |row: u8| number % 3 * 40 + u8::from(row > number % 16);
     let bytes: Vec<u8> = (0..16).map(lane).collect();
@@ -83,8 +84,7 @@ impl Answers {
         })
     }
 
-    /// Holds every answer of an index against these; the errors among them. A wrong answer
-    /// panics.
+    /// Compares every answer of an index with these; returns the errors. A wrong answer panics.
     fn check(&self, index: &Index) -> Vec<Error> {
         let mut errors = Vec::new();
         let snapshot = index.snapshot();
@@ -133,8 +133,8 @@ fn pairs_of(index: &Index) -> Result<Vec<Pair>> {
 }
 
 impl Subject {
-    /// Two segments and a dead file; then closed, or killed over a WAL of changes: three that
-    /// were synced, an idle record that says so, and `unsynced` more.
+    /// Two segments and a dead file. Then closed, or killed with changes in the WAL: three synced
+    /// ones, an idle record that confirms them, and `unsynced` more.
     fn make(unsynced: Option<u8>) -> Self {
         let sim = Sim::new();
         let storage: Arc<dyn Storage> = Arc::new(sim.clone());
@@ -178,14 +178,14 @@ impl Subject {
         self.files.keys().map(PathBuf::as_path).filter(named)
     }
 
-    /// Opens the index with other bytes in one file.
+    /// Opens the index with one file replaced by these bytes.
     fn open_with(&self, path: &Path, bytes: &[u8], mode: ReadMode) -> Result<Index> {
         let disk = self.disk.kill();
         disk.overwrite(path, bytes);
         Index::open_on(Arc::new(disk), Path::new(DIR), options(mode))
     }
 
-    /// What is intact stays so: the exact answers, and nothing to complain of.
+    /// An intact index: exact answers, and no problem reported.
     fn expect_whole(&self, path: &Path, bytes: &[u8], mode: ReadMode) {
         let index = self.open_with(path, bytes, mode).expect("nothing that matters is damaged");
         let errors = self.states.last().expect("one").check(&index);
@@ -194,7 +194,7 @@ impl Subject {
         assert!(problems.is_empty(), "{problems:?}");
     }
 
-    /// An error that names the file; or the exact answers, and then `verify` names it.
+    /// An error that names the file; or exact answers, and then `verify` names the file.
     fn expect_found(&self, path: &Path, bytes: &[u8], mode: ReadMode) {
         let index = match self.open_with(path, bytes, mode) {
             Ok(index) => index,
@@ -224,7 +224,7 @@ fn all() -> bool {
     std::env::var("NEARKIN_DAMAGE").is_ok_and(|which| which == "all")
 }
 
-/// Flips bits of the bytes at `places`: of each one, which follows from its place, or all.
+/// Flips bits of the bytes at `places`: one bit per byte, chosen by its position, or all eight.
 fn flips(bytes: &[u8], places: impl Iterator<Item = usize>, mut judge: impl FnMut(usize, &[u8])) {
     let mut damaged = bytes.to_vec();
     for at in places {
@@ -237,12 +237,12 @@ fn flips(bytes: &[u8], places: impl Iterator<Item = usize>, mut judge: impl FnMu
     }
 }
 
-/// Every so manieth case reads without a map.
+/// Some cases read without a map.
 fn mode(case: usize) -> ReadMode {
     if case % 8 == 5 { ReadMode::Pread } else { ReadMode::Mmap }
 }
 
-/// Says what was done, and prints where it is when a case panics.
+/// Counts the cases, and prints the position if a case panics.
 #[derive(Default)]
 struct Tally {
     files: usize,
@@ -302,7 +302,7 @@ fn damage_beside_a_log_to_replay_is_an_error_or_changes_no_answer() {
                 Ok(index) => {
                     let errors = subject.states.last().expect("one").check(&index);
                     assert_all_name(&errors, path);
-                    // A dead file may have been replaced; then nothing is damaged any more.
+                    // A dead file may have been replaced; then there is no damage left.
                     let problems = index.verify().expect("done").problems;
                     assert_all_name(&problems, path);
                 }
@@ -312,8 +312,7 @@ fn damage_beside_a_log_to_replay_is_an_error_or_changes_no_answer() {
     tally.say("flips of segments and dead files beside a WAL");
 }
 
-/// The records of a log: where each begins and ends, what it says, and how many changes it and
-/// those before it make.
+/// The records of a log: begin, end, content, and the number of changes up to and including it.
 fn records(subject: &Subject, bytes: &[u8]) -> Vec<(usize, usize, RecordHeader, usize)> {
     let mut records = Vec::new();
     let (mut at, mut changes) = (usize::try_from(RECORDS_BEGIN).expect("small"), 0);
@@ -327,7 +326,7 @@ fn records(subject: &Subject, bytes: &[u8]) -> Vec<(usize, usize, RecordHeader, 
 }
 
 /// What a damaged record at `at` leaves: the state of the changes before it, or an error if a
-/// record that survives knows that it was synced.
+/// surviving record says that it was synced.
 fn judge_log(subject: &Subject, path: &Path, at: usize, bytes: &[u8], mode: ReadMode) {
     let records = records(subject, &subject.files[path]);
     let hit = records.iter().position(|(begin, end, ..)| (*begin..*end).contains(&at));
@@ -357,7 +356,7 @@ fn judge_log(subject: &Subject, path: &Path, at: usize, bytes: &[u8], mode: Read
 #[test]
 fn every_flipped_bit_of_a_log_is_an_error_or_leaves_the_prefix_before_it() {
     let mut tally = Tally::default();
-    // The idle record is the last, or two changes that nobody knows to be durable follow it.
+    // The idle record is the last one, or is followed by two changes that may not be durable.
     for unsynced in [0, 2] {
         let subject = Subject::make(Some(unsynced));
         let path = subject.files(".wal").next().expect("killed");
@@ -415,13 +414,13 @@ fn damage_to_the_copy_of_the_parameters_is_told_by_verify_and_by_nothing_else() 
         let index = subject.open_with(path, damaged, ReadMode::Mmap).expect("opens");
         assert!(subject.states[0].check(&index).is_empty());
         let problems = index.verify().expect("done").problems;
-        // (A version that is not known may be one of tomorrow.)
+        // (An unknown version may be a future one.)
         let [problem] = &problems[..] else { panic!("{problems:?}") };
         assert!(problem.to_string().contains("/parameters"), "{problem}");
     };
     flips(bytes, 0..bytes.len(), |_, damaged| judge(damaged));
     (0..bytes.len()).for_each(|end| judge(&bytes[..end]));
-    // Sound ones, but of other indexes: of other parameters, and of the same.
+    // Valid files of other indexes: with other parameters, and with the same.
     let other = Params::builder().hashes(16).bands(2, 8).build().expect("sound");
     let same = Options { random: Arc::new(|| 5), ..options(ReadMode::Mmap) };
     for (params, options) in [(other, options(ReadMode::Mmap)), (params(), same)] {
@@ -430,7 +429,7 @@ fn damage_to_the_copy_of_the_parameters_is_told_by_verify_and_by_nothing_else() 
         made.expect("made").close().expect("closed");
         judge(&sim.kill().snapshot_of_files()[path]);
     }
-    // An index that is older than this file has none; and a compaction writes it anew.
+    // An index older than this file has none; and a compaction rewrites it.
     for damaged in [None, Some(&bytes[1..]), Some(b"")] {
         let disk = subject.disk.kill();
         disk.remove(path).expect("removed");

@@ -1,4 +1,4 @@
-//! What the documents themselves say of pairs and clusters, against brute force.
+//! Pairs and clusters by exact comparison, against brute force.
 
 use crate::index::options::Maintenance;
 use crate::{Alike, Exact, Index, Options, Original, Overlap, Params, Shingles};
@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 type Set = BTreeSet<u32>;
 
-/// Sets of three crowds, of which each has some items of its own, and halves of them.
+/// Sets of three crowds, each with some items of its own, and halves of them.
 fn sets() -> Vec<Set> {
     let set = |at: u32| {
         let crowd = at % 3 * 1_000;
@@ -28,7 +28,7 @@ fn at(key: &[u8]) -> usize {
     usize::try_from(u64::from_le_bytes(key.try_into().unwrap())).unwrap()
 }
 
-/// The pairs of sets that are alike, and the smallest number that each is connected with.
+/// The pairs of similar sets, and for each set the smallest number that it is connected with.
 fn by_definition(
     sets: &[Set],
     left_out: [usize; 2],
@@ -69,7 +69,7 @@ fn clusters_of(group: &[usize]) -> Vec<Vec<Vec<u8>>> {
 #[test]
 fn exact_pairs_and_clusters_are_those_of_brute_force() {
     let folder = tempfile::tempdir().unwrap();
-    // A row is a band: whatever shares an item is looked at.
+    // Each row is a band: sets that share an item are candidates.
     let builder = Params::for_threshold(0.5).shingles(Shingles::Items).hashes(256);
     let params = builder.bands(256, 1).lane_bits(16).build().unwrap();
     let options = Options::default().maintenance(Maintenance::Inline);
@@ -83,7 +83,7 @@ fn exact_pairs_and_clusters_are_those_of_brute_force() {
         }
     }
     let missing = 17;
-    // It has an item more now.
+    // It now has one more item.
     let stale = sets.iter().position(|set| set.len() > 100).unwrap();
     let mut fetch = |key: &[u8]| -> crate::Result<Option<Original>> {
         let mut set = sets[at(key)].clone();
@@ -132,7 +132,7 @@ fn exact_pairs_and_clusters_are_those_of_brute_force() {
     }
 }
 
-/// A word more may leave all rows of a signature as they were; the number of shingles tells.
+/// An added word may leave all rows of a signature unchanged; the number of shingles reveals it.
 #[test]
 fn a_document_with_the_old_signature_and_another_count_is_stale() {
     let params = Params::for_threshold(0.7).shingles(Shingles::Words(1)).build().unwrap();

@@ -1,4 +1,4 @@
-//! Removes by age: what goes, when, and what it costs to find out that nothing is due.
+//! Removal by age: which documents are removed, when, and the cost of finding that none is due.
 
 use super::copies::{DIR, disk, options, params, signature};
 use crate::storage::sim::Sim;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// An index whose clock the test sets; documents live for 100 ms.
+/// An index whose clock the test controls; documents live for 100 ms.
 struct Aging {
     sim: Sim,
     clock: Arc<AtomicU64>,
@@ -20,7 +20,7 @@ impl Aging {
         let (sim, clock) = (Sim::new(), Arc::new(AtomicU64::new(0)));
         let of = Arc::clone(&clock);
         let options = options().clock(move || of.load(Ordering::Relaxed));
-        // Whatever is written steps on: what a test wants done it does itself.
+        // Only the maintenance that a test requests is done.
         let options = change(options.ttl(Duration::from_millis(100)));
         let dir = Path::new(DIR);
         let index = Index::create_on(disk(&sim), dir, &params(), options).expect("created");
@@ -36,7 +36,7 @@ impl Aging {
         self.at(ms).insert(key, &signature(&params(), value)).expect("inserted")
     }
 
-    /// Steps until nothing is due; how many documents each step of the expiry removed.
+    /// Steps until nothing is due; returns the number of documents that each step removed.
     fn steps(&self) -> Vec<u64> {
         let mut removed = Vec::new();
         loop {
@@ -116,14 +116,14 @@ fn a_step_of_the_expiry_removes_a_batch_at_most() {
     aging.index.flush().expect("flushed");
     many(aging.at(1_000), 8..10);
     aging.insert(2_000, "young", 1);
-    // The insert did a step already.
+    // The insert already did a step.
     assert_eq!(aging.index.len(), 8);
     let change = aging.index.snapshot().change();
     assert_eq!(aging.steps(), [3, 3, 1]);
     assert_eq!(aging.index.snapshot().change(), change + 3, "a batch is one change");
 }
 
-/// More than a queue holds, of one time and of many.
+/// More documents than a queue holds, with one time and with many.
 #[test]
 fn everything_expires_however_many_there_are() {
     for spread in [0, 1] {
@@ -165,7 +165,7 @@ fn finding_that_nothing_is_due_reads_nothing() {
     many(aging.at(2_050), 10..20);
     aging.index.compact().expect("compacted");
     assert_eq!(cost(2_110).0, 10);
-    // Its least time is below the limit, but what is that old is gone.
+    // Its minimum time is below the limit, but the documents that old are removed.
     assert_eq!(cost(2_120), (0, 0));
     assert_eq!(cost(2_150), (0, 0));
     assert_eq!(cost(2_151).0, 10);

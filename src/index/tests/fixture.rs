@@ -1,5 +1,6 @@
-//! How `tests/fixtures/v1` was made. The fixture is never made again; this shows that what wrote
-//! it would write the same documents today. `NEARKIN_FIXTURE` names a folder to write a new one to.
+//! How `tests/fixtures/v1` was made. The fixture is never regenerated; these tests show that the
+//! code which made it would write the same documents today. `NEARKIN_FIXTURE` names a folder for a
+//! new one.
 
 use crate::index::options::{Durability, Maintenance};
 use crate::storage::{Disk, OpenMode, Storage, create_dirs};
@@ -16,7 +17,7 @@ fn params(normalise: Normalise) -> Params {
     builder.normalise(normalise).hashes(64).bands(12, 5).build().expect("sound")
 }
 
-/// Small logs: those of the default options have a MiB.
+/// Small logs: the default size is a MiB.
 fn options(random: u64) -> Options {
     Options {
         durability: Durability::OsBuffer,
@@ -29,8 +30,8 @@ fn options(random: u64) -> Options {
     }
 }
 
-/// Key and text of the first documents of `tests/data/pydocs.jsonl`, each of which stands there in
-/// two versions, one by one.
+/// Key and text of the first documents of `tests/data/pydocs.jsonl`, which holds two versions of
+/// each.
 fn corpus() -> Vec<(String, String)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/pydocs.jsonl");
     let file = Disk::default().open(&path, OpenMode::Read).expect("the corpus");
@@ -48,7 +49,7 @@ fn corpus() -> Vec<(String, String)> {
     pairs.flat_map(|(one, other)| [document(one), document(other)]).collect()
 }
 
-/// The corpus as a printer would set it: curly quotes, dashes, ligatures.
+/// The corpus in typographic form: curly quotes, dashes, ligatures.
 fn printed() -> Vec<(String, String)> {
     let set = |text: &str| {
         let quotes = text.replace('\'', "\u{2019}").replace('"', "\u{201d}");
@@ -57,7 +58,7 @@ fn printed() -> Vec<(String, String)> {
     corpus().into_iter().map(|(key, text)| (key, set(&text))).collect()
 }
 
-/// What is in an index, beside it.
+/// The expected content of an index.
 struct Kept {
     params: Params,
     documents: BTreeMap<String, (Signature, Vec<u8>)>,
@@ -68,8 +69,7 @@ impl Kept {
         Self { params: params(normalise), documents: BTreeMap::new() }
     }
 
-    /// A batch that inserts documents, each under a key, with the first bytes of its text as
-    /// payload.
+    /// A batch that inserts documents with keys, and the first bytes of each text as payload.
     fn insert(&mut self, documents: &[(String, String)]) -> Batch {
         let sketcher = crate::Sketcher::new(&self.params);
         documents.iter().fold(Batch::new(), |batch, (key, text)| {
@@ -120,8 +120,8 @@ fn fill(
     Ok(index)
 }
 
-/// One closed, and one that a process left with a log of two synced changes, the idle record that
-/// says so, and one more change.
+/// One closed index, and one left by a killed process with a log of two synced changes, the idle
+/// record that confirms them, and one more change.
 fn make(folder: &Path) -> crate::Result<String> {
     let documents = corpus();
     let mut kept = Kept::new(Normalise::Case);
@@ -132,7 +132,7 @@ fn make(folder: &Path) -> crate::Result<String> {
     let mut kept = Kept::new(Normalise::Case);
     let dir = folder.join("killed.nearkin");
     let index = fill(&dir, 0x0FED_CBA9_8765_4321, &documents, &mut kept)?;
-    // A replacement: the key of one document, the text of another.
+    // A replacement: the key of one document with the text of another.
     let replacement = (documents[5].0.clone(), documents[50].1.clone());
     index.write(kept.insert(&[documents[40].clone(), replacement]))?;
     index.write(kept.remove(&documents, &[30]))?;
@@ -144,7 +144,7 @@ fn make(folder: &Path) -> crate::Result<String> {
     Ok(expected)
 }
 
-/// One with normalisation `fold`, closed.
+/// A closed index with normalisation `fold`.
 fn make_fold(folder: &Path) -> crate::Result<String> {
     let mut kept = Kept::new("fold,diacritics".parse()?);
     let dir = folder.join("fold.nearkin");

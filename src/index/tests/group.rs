@@ -1,4 +1,4 @@
-//! Group commit, with a disk whose syncs wait for the test.
+//! Group commit, on a disk whose syncs wait for the test.
 
 use crate::sketch::Signature;
 use crate::storage::lock::Lock;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-/// What syncs of files do.
+/// The behaviour of file syncs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 enum Syncs {
     #[default]
@@ -22,7 +22,7 @@ enum Syncs {
 
 #[derive(Debug, Default)]
 struct Gate {
-    /// What they do, and how many have begun.
+    /// The current behaviour, and the number of syncs started.
     state: Mutex<(Syncs, u64)>,
     changed: Condvar,
 }
@@ -37,7 +37,7 @@ impl Gate {
         self.state.lock().unwrap().1
     }
 
-    /// Waits until this many syncs have begun.
+    /// Waits until this many syncs have started.
     fn await_begun(&self, count: u64) {
         let state = self.state.lock().unwrap();
         drop(self.changed.wait_while(state, |state| state.1 < count).unwrap());
@@ -68,7 +68,7 @@ struct GatedFile {
 }
 
 impl Storage for Gated {
-    /// Nobody moves anything on this disk.
+    /// Folders on this disk are never moved.
     fn hold(&self, _: &Path) -> io::Result<Arc<dyn Storage>> {
         Ok(Arc::new(self.clone()))
     }
@@ -155,7 +155,7 @@ fn index_with(dir: &Path, options: Options) -> (Index, Arc<Gate>, Params) {
     (index, gate, params)
 }
 
-/// Inserts a document with a key of its own, on a thread of its own.
+/// Inserts a document with its own key on its own thread.
 fn spawn_insert<'scope>(
     scope: &'scope Scope<'scope, '_>,
     index: &'scope Index,
@@ -165,7 +165,7 @@ fn spawn_insert<'scope>(
     scope.spawn(move || index.insert([b'k', number], &signature(params, number)).unwrap())
 }
 
-/// Waits until so many changes are appended and applied.
+/// Waits until this many changes are appended and applied.
 fn await_applied(index: &Index, change: u64) {
     while index.core.writer().change < change {
         std::thread::yield_now();
@@ -184,7 +184,7 @@ fn writers_that_wait_at_the_same_time_share_one_sync() {
         gate.await_begun(before + 1);
         let followers: Vec<_> = (1..8).map(insert).collect();
         await_applied(&index, 9);
-        // Applied, but a power cut could take it back: nobody sees it, and nobody was told Ok.
+        // Applied, but a power cut could undo it: no query sees it, and no call returned `Ok`.
         assert_eq!((index.len(), index.snapshot().change(), index.durable_change()), (1, 1, 1));
         assert!(!leader.is_finished() && followers.iter().all(|writer| !writer.is_finished()));
         gate.set(Syncs::Pass);
@@ -237,7 +237,7 @@ fn who_wants_all_durable_now_waits_for_no_other_writer() {
         assert_eq!(index.sync().unwrap(), 4);
         assert_eq!((gate.begun(), index.durable_change()), (begun + 1, 4));
     });
-    // A flush, too: it holds the lock that others need to come.
+    // Also a flush: it holds the lock that other writers need.
     with_two_of_three(FOR_EVER, |index, _, _| index.flush().unwrap());
 }
 
@@ -251,7 +251,7 @@ fn who_is_synced_for_is_not_waited_for() {
     std::thread::scope(|scope| {
         spawn_insert(scope, &index, &params, 0);
         gate.await_begun(before + 1);
-        // It wants what is being synced.
+        // It waits for the data that is being synced.
         scope.spawn(|| index.sync().unwrap());
         while index.core.group.arrived_and_waiting().1 < 1 {
             std::thread::yield_now();
@@ -259,7 +259,7 @@ fn who_is_synced_for_is_not_waited_for() {
         assert_eq!(index.core.group.arrived_and_waiting(), (0, 1));
         gate.set(Syncs::Pass);
     });
-    // So a writer alone begins at once.
+    // So a single writer syncs at once.
     index.remove("first").unwrap();
     assert_eq!(gate.begun(), before + 2);
 }
@@ -283,7 +283,7 @@ fn an_answer_that_nothing_was_written_waits_for_what_it_rests_on() {
         gate.await_begun(begun + 1);
         let again = scope.spawn(|| index.insert("k", &signature(&params, 2)).unwrap());
         let empty = scope.spawn(|| index.write(Batch::new()).unwrap().change);
-        // A remove of its own change: it must see what is applied, not what is visible.
+        // A remove of its own change: it must see the applied state, not the visible one.
         let gone = scope.spawn(|| index.remove("first").unwrap());
         await_applied(&index, 3);
         assert!(!first.is_finished() && !again.is_finished() && !empty.is_finished());
@@ -320,8 +320,8 @@ fn a_failed_sync_ends_writing_but_not_reading() {
     assert!(index.contains("first").unwrap() && !index.contains("lost").unwrap());
     assert_eq!(index.query(&signature(&params, 1)).run().unwrap().found, 1);
     assert!(index.close().is_err());
-    // The record was appended, so that after the process it is there; after a power cut nobody
-    // knows.
+    // The record was appended, so it survives the end of the process; after a power cut it may be
+    // missing.
     let index = Index::open(folder.path().join("i"), Options::default()).unwrap();
     assert_eq!(index.len(), 2);
     assert!(index.verify().unwrap().problems.is_empty());

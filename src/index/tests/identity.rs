@@ -1,5 +1,5 @@
-//! A handle belongs to a folder, not to a path: folders that are moved and removed under it, locks
-//! that are taken away, and forks, on the simulated disk. On real disks: `tests/it/moved.rs`.
+//! A handle belongs to a folder, not to a path: folders moved or deleted while open, deleted locks,
+//! and forks, on the simulated disk. On real disks: `tests/it/moved.rs`.
 
 use crate::index::options::Maintenance;
 use crate::sketch::Signature;
@@ -39,7 +39,7 @@ fn insert(index: &Index, name: &str, count: u8) {
     }
 }
 
-/// The index is sound and holds exactly so many documents, now and when it is opened again.
+/// The index is intact and holds exactly this many documents, now and after reopening.
 fn assert_holds(index: Index, sim: &Sim, dir: &str, count: u64) {
     assert_eq!(index.verify().unwrap().problems.len(), 0);
     assert_eq!(index.len(), count);
@@ -67,7 +67,7 @@ fn compact(index: &Index) -> Result<()> {
     index.compact()
 }
 
-/// What a first handle does after its folder was moved and another index made in its place.
+/// Operations of a first handle after its folder was moved and another index created in its place.
 const ACTS: [fn(&Index) -> Result<()>; 3] = [flush, write, compact];
 
 #[test]
@@ -161,10 +161,10 @@ fn a_handle_that_lost_its_lock_writes_nothing_more_and_keeps_others_out_until_it
         let sim = Sim::new();
         let first = create(&sim, HERE);
         insert(&first, "first", 5);
-        // A cleaner of lock files.
+        // A cleanup job that deletes lock files.
         sim.remove_file(&Path::new(HERE).join("lock"));
         if second_comes {
-            // The folder is locked, too.
+            // The folder is locked as well.
             assert_eq!(open(&sim, HERE).unwrap_err().kind(), ErrorKind::Locked);
         }
         let error = write(&first).unwrap_err();
@@ -225,14 +225,14 @@ fn a_published_file_never_takes_the_name_of_another() {
     let sim = Sim::new();
     let index = create(&sim, HERE);
     insert(&index, "first", 5);
-    // Part of an older copy of the folder is put back while the index is open.
+    // A part of an older copy of the folder is restored while the index is open.
     let number = index.core().writer().file_next;
     let stranger = Path::new(HERE).join(format!("segments/{number:010}.seg"));
     sim.overwrite(&stranger, b"of another time");
     let error = index.flush().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io);
     assert_eq!(sim.snapshot_of_files()[&stranger], b"of another time");
-    // Numbers go on: the next attempt has a name of its own.
+    // Numbers increase: the next attempt uses a new name.
     index.flush().unwrap();
     assert_eq!(index.len(), 5);
     index.close().unwrap();

@@ -1,4 +1,4 @@
-//! What an index does on its own once no writer is at work.
+//! What an index does while no writer is at work.
 
 use crate::index::core::Core;
 use crate::index::options::{Durability, Maintenance};
@@ -19,13 +19,13 @@ fn text(number: u32) -> Signature {
     Sketcher::new(&params()).text(&format!("document {number} of a few")).unwrap()
 }
 
-/// No tier is ever full.
+/// No tier ever fills up.
 fn options(maintenance: Maintenance) -> Options {
     let options = Options::default().durability(Durability::OsBuffer).maintenance(maintenance);
     options.tier_segments_max(1_000)
 }
 
-/// Documents in as many segments as there are numbers.
+/// Inserts documents, one segment per number.
 fn insert(index: &Index, numbers: Range<u32>) {
     for number in numbers {
         for nth in 0..20 {
@@ -39,7 +39,7 @@ fn segments(index: &Index) -> usize {
     index.core().state().segments.len()
 }
 
-/// Steps until nothing is due, with no writer at work.
+/// Steps until nothing is due, while no writer is at work.
 fn rest(index: &Index) {
     let quiet = Some(index.core().snapshot().visible);
     while index.core().compact_step(quiet).unwrap().is_some() {}
@@ -103,7 +103,7 @@ fn an_idle_flush_waits_until_no_writer_is_at_work() {
     assert_eq!((segments(&index), index.len()), (1, 100));
 }
 
-/// On a full disk the idle flush fails. It must not keep documents from expiring.
+/// On a full disk the idle flush fails. This must not keep documents from expiring.
 #[test]
 fn an_idle_flush_that_fails_holds_up_nothing_that_is_due() {
     let sim = Sim::new();
@@ -138,7 +138,7 @@ fn an_index_that_is_only_opened_is_left_alone() {
     let index = Index::open(&path, options(Maintenance::Inline)).unwrap();
     rest(&index);
     assert_eq!(segments(&index), 3);
-    // As much again has come in: that pays for a merge of both.
+    // The same amount has been added again: that pays for a merge of both.
     insert(&index, 10..14);
     rest(&index);
     assert_eq!(segments(&index), 1);

@@ -1,4 +1,4 @@
-//! The life of a handle: shut down while others hold it, refreshed while others ask.
+//! The life of a handle: shutdown while others hold it, refresh while others query.
 
 #![expect(clippy::disallowed_methods, reason = "takes folders away on purpose")]
 
@@ -23,7 +23,7 @@ fn create(dir: &Path, options: Options) -> Arc<Index> {
     Arc::new(Index::create(dir, &params(), options).unwrap())
 }
 
-/// What each call of a handle answers that may fail.
+/// The answer of each fallible call of a handle.
 fn every_call(index: &Index, dir: &Path) -> Vec<(&'static str, Option<Error>)> {
     let signature = text("the quick brown fox");
     let signatures = [signature.clone()];
@@ -87,7 +87,7 @@ fn after_a_shutdown_every_call_is_closed_and_what_was_taken_before_goes_on() {
         let again = Index::open(&dir, Options::default()).expect("the lock is free");
         assert_eq!(again.stats().unwrap().recovery.changes_replayed, 0, "it was closed");
         assert_eq!((again.len(), again.verify().unwrap().problems.len()), (2, 0));
-        // What the old handle still holds keeps nobody out, and takes nothing away.
+        // The old handle still holds data, but locks nobody out and deletes nothing.
         again.insert("m", &fox).unwrap();
         again.compact().unwrap();
         assert_eq!(query.run().unwrap().matches.len(), 2);
@@ -177,8 +177,8 @@ fn what_runs_when_a_shutdown_comes_is_done_or_closed_and_nothing_acknowledged_is
         });
         let again = Index::open(&dir, Options::default()).unwrap();
         let recovery = again.stats().unwrap().recovery;
-        // Not `files_swept`: a segment that was merged away while `verify` read it stays if the
-        // lock is gone before `verify` ends.
+        // Not `files_swept`: a segment that was merged while `verify` read it stays if the lock is
+        // released before `verify` ends.
         assert_eq!(recovery.changes_replayed, 0, "{recovery:?}");
         assert_eq!(again.len(), acknowledged.load(Ordering::Relaxed));
         assert_eq!(again.verify().unwrap().problems.len(), 0);
@@ -220,7 +220,7 @@ fn a_reader_is_refreshed_while_others_ask_it() {
                     let snapshot = reader.snapshot();
                     assert!(snapshot.change() >= last, "never back");
                     last = snapshot.change();
-                    // Change n wrote the document of number n.
+                    // Change n wrote document n.
                     assert_eq!(snapshot.query(&fox).run().unwrap().found, last);
                     assert_eq!(snapshot.len(), last);
                 }
@@ -237,7 +237,7 @@ fn a_reader_is_refreshed_while_others_ask_it() {
     });
     reader.refresh().unwrap();
     assert_eq!((reader.len(), reader.refresh().unwrap()), (40, false));
-    // Beneath it the writer is gone; what the reader holds it keeps.
+    // The writer is gone; the reader keeps what it holds.
     index.shutdown().unwrap();
     assert!(!reader.refresh().unwrap());
     assert_eq!(reader.query(&fox).run().unwrap().found, 40);

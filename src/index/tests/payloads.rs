@@ -1,5 +1,4 @@
-//! Payloads that stay: how many bytes of them, what a log says of them, and what a crash leaves of
-//! removes by prefix.
+//! Kept payloads: their size limit, their form in the log, and crashes of removes by prefix.
 
 use super::copies::{DIR, disk, options, params, signature};
 use crate::storage::sim::Sim;
@@ -7,7 +6,7 @@ use crate::{Batch, ErrorKind, Index, Options, Outcome, Signature};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Bytes of payloads that one batch keeps at most, in tests.
+/// Maximum bytes of payloads that one batch keeps, in tests.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 const PAYLOAD_BYTES: usize = 65_536;
 
@@ -39,9 +38,9 @@ fn more_payloads_than_one_batch_keeps_are_refused_and_nothing_is_written() {
         assert_eq!(index.snapshot().change(), before.change());
         index.flush().expect("flushed");
     }
-    // What is the same stays without being read, however much it is.
+    // An unchanged payload is kept without being read, whatever its size.
     assert_eq!(insert(0..count, 1).expect("the same").count(Outcome::Unchanged), u64::from(count));
-    // What is cleared does not stay.
+    // A cleared payload is not kept.
     let cleared = |batch: Batch, key: u8| batch.insert_with_payload([key], &one(2), "");
     index.write((0..2).fold(Batch::new(), cleared)).expect("written");
     let written = insert(0..count, 3).expect("16 of them fit");
@@ -52,8 +51,8 @@ fn more_payloads_than_one_batch_keeps_are_refused_and_nothing_is_written() {
     }
 }
 
-/// The log holds the whole document: of another index that replays it with nothing before it, the
-/// payload is the same.
+/// The log holds the whole document: another index that replays it from nothing gets the same
+/// payload.
 #[test]
 fn a_record_holds_what_stays() {
     let sim = Sim::new();

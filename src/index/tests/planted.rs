@@ -1,4 +1,4 @@
-//! What some planted bugs do: too much for the one line of their hook.
+//! The code of planted bugs that is too long for their hooks.
 
 use crate::Result;
 use crate::format::bytes::index;
@@ -14,7 +14,7 @@ use crate::wal::{Records, Wal, WalIdentity};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What an operation comes to, without the payload that stays.
+/// The outcome of an operation without the kept payload.
 pub(crate) fn without_payload<'a>(plan: &'a Plan<'_>, at: usize) -> LoggedOperation<'a> {
     let mut logged = plan.logged(at);
     if let LoggedOperation::Insert { payload, .. } = &mut logged
@@ -25,23 +25,23 @@ pub(crate) fn without_payload<'a>(plan: &'a Plan<'_>, at: usize) -> LoggedOperat
     logged
 }
 
-/// Commits the floor before anything that lies below it.
+/// Commits the floor before the data below it.
 pub(crate) fn move_floor(core: &Core, writer: &mut Writer) -> Result<()> {
     let mut draft = Draft::of(core, writer);
     (draft.floor, draft.wal) = (writer.change, None);
     draft.commit(core, writer)
 }
 
-/// Writes an idle record into a log that nobody lists yet.
+/// Writes an idle record into a log that is not listed yet.
 pub(crate) fn record_early(wal: &Wal, identity: &WalIdentity) {
     let mut record = RecordBuilder::new();
     let begin = RECORDS_BEGIN;
     let bytes = record.seal(RecordKind::Idle, identity.floor, begin, identity.salt, begin);
-    // A disk that fails here keeps the bug to itself.
+    // On a disk that fails here the bug has no effect.
     let _ = wal.file().write_at(bytes, begin);
 }
 
-/// Goes on with the log that was replayed, behind whatever is in it.
+/// Continues the replayed log after its tail.
 pub(crate) fn go_on_after_tail(
     core: &Core,
     writer: &mut Writer,
@@ -57,13 +57,13 @@ pub(crate) fn go_on_after_tail(
     Ok(())
 }
 
-/// Deaths above the floor, among those that will be committed.
+/// Adds deaths above the floor to those that will be committed.
 pub(crate) fn with_late(mut carried: Vec<u32>, deaths: &[(u32, u64)]) -> Vec<u32> {
     carried.extend(deaths.iter().map(|(ordinal, _)| *ordinal));
     carried
 }
 
-/// The least file number that the catalog does not list.
+/// The smallest file number that the catalog does not list.
 pub(crate) fn reused_number(writer: &mut Writer) -> u64 {
     let row = writer.catalog.row();
     let listed = |number: u64| {
@@ -77,7 +77,7 @@ pub(crate) fn reused_number(writer: &mut Writer) -> u64 {
     number
 }
 
-/// A payload that a buffer of 32 KiB has cut.
+/// A payload truncated to a buffer of 32 KiB.
 pub(crate) fn cut(payload: &[u8]) -> &[u8] {
     &payload[..payload.len().min(32 << 10)]
 }
@@ -88,7 +88,7 @@ pub(crate) fn shifted(run: Range<u32>) -> Range<u32> {
     run.start - u32::from(is_full)..run.end - u32::from(is_full)
 }
 
-/// Lists adopted segments by a commit of their own, while what they replace is still live.
+/// Lists adopted segments in a separate commit, while the documents they replace are still live.
 pub(crate) fn list_early(core: &Core, writer: &mut Writer, copied: &[LiveSegment]) -> Result<()> {
     let mut draft = Draft::of(core, writer);
     for live in copied {
@@ -98,13 +98,13 @@ pub(crate) fn list_early(core: &Core, writer: &mut Writer, copied: &[LiveSegment
     draft.commit(core, writer)
 }
 
-/// Leaves them out of the draft that lists them again.
+/// Removes them from the draft that lists them again.
 pub(crate) fn forget_early(draft: &mut Draft, copied: &[LiveSegment]) {
     let is_copied = |number| copied.iter().any(|live| live.number() == number);
     draft.segments.retain(|live| !is_copied(live.number()));
 }
 
-/// Another BandKey in the place of the last.
+/// Replaces the last BandKey.
 pub(crate) fn spoil_last(keys: &mut [u64]) {
     if let Some(last) = keys.last_mut() {
         *last ^= 1;

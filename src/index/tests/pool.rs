@@ -23,7 +23,7 @@ fn options() -> Options {
     Options::default().durability(Durability::OsBuffer)
 }
 
-/// A memtable of any length is due to be flushed.
+/// A memtable of any size is due to be flushed.
 fn small() -> Options {
     Options { memtable_bytes_max: 1, ..options().tier_segments_max(2) }
 }
@@ -40,25 +40,25 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// The maintenance threads of this process: of one test alone, where each has a process.
+/// Number of maintenance threads of this process; meaningful if each test has its own process.
 fn threads() -> usize {
     let names = std::fs::read_dir("/proc/self/task").unwrap().flatten();
     let names = names.map(|task| std::fs::read_to_string(task.path().join("comm")));
     names.filter(|name| name.as_deref().is_ok_and(|name| name == "nearkin\n")).count()
 }
 
-/// One test at a time holds threads of the pool: it needs them all.
+/// Only one test at a time may occupy threads of the pool.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Writes a document, and leaves it to the maintenance thread to tell of the flush it causes.
+/// Writes a document; the maintenance thread reports the flush that it causes.
 fn write(index: &Index, key: &str) {
     index.core().write(&Batch::new().insert(key, &text(1))).unwrap();
 }
 
-/// Holds the maintenance thread that tells of a flush, until it is let go.
+/// Blocks the maintenance thread that reports a flush, until it is released.
 fn holding(options: Options) -> (Options, mpsc::Receiver<()>, mpsc::Sender<()>) {
     let (begun, is_begun) = mpsc::channel();
     let (go_on, may_go_on) = mpsc::channel::<()>();
@@ -71,7 +71,7 @@ fn holding(options: Options) -> (Options, mpsc::Receiver<()>, mpsc::Sender<()>) 
             && is_first.swap(false, Ordering::SeqCst)
         {
             begun.send(()).unwrap();
-            // An error says that it was let go by dropping the sender.
+            // An error means that dropping the sender released it.
             let _ = may_go_on.lock().unwrap().recv_timeout(LONG);
         }
     });
@@ -125,7 +125,7 @@ fn closing_waits_for_the_own_step_only() {
     let others: Vec<Index> = (0..20).map(|_| temporary(small())).collect();
     write(&slow, "k");
     is_begun.recv_timeout(LONG).unwrap();
-    // One thread is held; the others are served and closed all the same.
+    // One thread is blocked; the other indexes are served and closed all the same.
     for index in &others {
         index.insert("k", &text(1)).unwrap();
     }
@@ -160,7 +160,7 @@ fn an_index_that_is_dropped_while_it_waits_for_its_turn_is_let_go() {
     for (is_begun, _) in &keys {
         is_begun.recv_timeout(LONG).unwrap();
     }
-    // Nobody has time for these.
+    // No thread is free for these.
     let dropped = temporary(small());
     let stays = temporary(small());
     for index in [&dropped, &stays] {
@@ -187,7 +187,7 @@ fn a_panic_or_a_failure_of_one_index_is_its_own() {
         }
         7
     };
-    // More than there are threads.
+    // More indexes than threads.
     let clocks: Vec<Index> = (0..3)
         .map(|_| temporary(small().clock(clock.clone()).ttl(Duration::from_secs(1))))
         .collect();
@@ -208,7 +208,7 @@ fn a_panic_or_a_failure_of_one_index_is_its_own() {
     wait_until("listeners", || listeners.iter().all(|index| said(index, "of the listener")));
     sound.insert("last", &text(9)).unwrap();
     wait_until("sound", || sound.core().state().memtable.read().document_count() == 0);
-    // It goes on when the clock is mended.
+    // Maintenance continues once the clock works again.
     panics.store(false, Ordering::SeqCst);
     for index in &clocks {
         index.core().alarm.ring();
@@ -237,7 +237,7 @@ fn a_listener_drops_its_index(maintenance: Maintenance) {
         }
     });
     let index = temporary(with_it);
-    // The thread is rung for by the next line but one.
+    // The next line but one wakes the thread.
     let core = Arc::clone(&index.core);
     *slot.lock().unwrap() = Some(index);
     core.write(&Batch::new().insert("k", &text(1))).unwrap();
@@ -246,7 +246,7 @@ fn a_listener_drops_its_index(maintenance: Maintenance) {
     wait_until("let go", || core.strong_count() == 0);
 }
 
-/// Set in the process that has this test alone.
+/// Set in the process that runs this test alone.
 const ALONE: &str = "NEARKIN_TEST_POOL_ALONE";
 
 #[test]
@@ -281,7 +281,7 @@ fn two_hundred_open_indexes_have_two_threads_and_none_when_they_are_closed() {
     wait_until("one has one", || threads() == 1);
     drop(indexes);
     wait_until("none has none", || threads() == 0);
-    // And from the beginning.
+    // And once more from the beginning.
     let again = temporary(small());
     again.insert("k", &text(1)).unwrap();
     wait_until("flushed", || again.core().state().segments.len() == 1);

@@ -1,5 +1,5 @@
-//! What opening refuses, sweeps and makes durable, and what a broken log means for those who
-//! wait. Most of these tests were written to kill a mutant (`docs/reference/DURABILITY.md`).
+//! What opening refuses, deletes and makes durable, and how a broken log affects waiting writers.
+//! Most of these tests were written to kill a mutant (`docs/reference/DURABILITY.md`).
 
 use super::copies::{DIR, answers, disk, index, options, params, signature};
 use crate::format::bytes::wide;
@@ -17,7 +17,7 @@ fn open(sim: &Sim) -> Result<Index> {
     Index::open_on(disk(sim), Path::new(DIR), options())
 }
 
-/// An index that was closed, on a disk without anything unsynced.
+/// A closed index on a disk without unsynced data.
 fn closed() -> (Sim, Vec<String>) {
     let sim = Sim::new();
     let index = index(&sim);
@@ -30,7 +30,7 @@ fn at(name: &str) -> PathBuf {
     Path::new(DIR).join(name)
 }
 
-/// The log of an index that was killed, and its bytes: it holds two changes.
+/// The log of a killed index with two changes, and its bytes.
 fn log_with_changes() -> (PathBuf, Vec<u8>) {
     let sim = Sim::new();
     drop(index(&sim));
@@ -192,13 +192,13 @@ fn whichever_call_of_an_opening_fails_it_is_an_error_and_the_next_goes_well() {
         let error = match opened {
             Err(error) => error,
             Ok(index) => {
-                // Most are of the copy of the catalog, which may be missing.
+                // Most are calls on the copy of the catalog, which may be missing.
                 of_the_copy += 1;
                 assert_eq!(answers(&index.snapshot()), expected, "call {at_call}");
                 continue;
             }
         };
-        // redb's file cannot be told from a damaged one when it cannot be read.
+        // An unreadable redb file cannot be told from a damaged one.
         assert_eq!(error.kind(), ErrorKind::Io, "call {at_call}: {error:?}");
         let index = open(&sim).expect("the fault is over");
         assert_eq!(answers(&index.snapshot()), expected, "call {at_call}");
@@ -208,7 +208,7 @@ fn whichever_call_of_an_opening_fails_it_is_an_error_and_the_next_goes_well() {
 #[test]
 fn a_folder_that_cannot_be_read_is_not_taken_for_an_empty_one() {
     let (sim, _) = closed();
-    // Neither the catalog can be opened nor the folder be read.
+    // Neither opening the catalog nor reading the folder succeeds.
     for at in 0..2 {
         sim.fail(Fault { at, what: What::Eio, sticky: false });
     }
@@ -236,13 +236,13 @@ fn a_folder_of_something_else_is_not_made_an_index() {
         assert_eq!(refused.expect_err("not an index").kind(), ErrorKind::Invalid, "{name}");
         assert_eq!(sim.snapshot_of_files(), before, "{name}");
     }
-    // What a creation that was cut short leaves is nothing.
+    // An interrupted creation counts as nothing.
     let sim = Sim::new();
     for name in ["lock", "parameters", "parameters.tmp", "wal/x.tmp", "segments/y.tmp"] {
         sim.overwrite(&at(name), b"");
     }
     assert!(!exists(&sim, Path::new(DIR)).expect("nothing"));
-    // And nothing of it stays in the way where one ends.
+    // And its leftovers do not block a later creation.
     let index = Index::create_on(disk(&sim), Path::new(DIR), &params(), options()).expect("made");
     assert!(index.verify().expect("done").problems.is_empty());
 }
@@ -315,7 +315,7 @@ fn a_reader_under_which_another_index_was_made_says_so_and_answers_as_before() {
     index(&sim).close().expect("closed");
     let reader = Reader::open_on(disk(&sim), root, options()).expect("opened");
     let expected = answers(&reader.snapshot());
-    // Its catalog first: then what is left is no index, but not nothing.
+    // The catalog is deleted first: then the rest is no index, but not nothing.
     sim.remove(&at("catalog.redb")).expect("removed");
     let problems = reader.verify().expect("done").problems;
     assert!(problems.iter().any(|found| found.to_string().contains("lost its catalog")));

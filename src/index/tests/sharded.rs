@@ -1,5 +1,5 @@
-//! A sharded index against one index of the same documents, and what happens when two write it or
-//! the power goes.
+//! A sharded index compared with one index of the same documents; concurrent writers, and power
+//! cuts.
 
 use super::copies::{disk, options, params};
 use crate::index::adopt::Adopt;
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const DIR: &str = "/lake/papers.nearkin";
 const PLAIN: &str = "/plain/papers.nearkin";
 
-/// Options with random numbers that differ from each other.
+/// Options with different random numbers.
 fn own_options(seed: u64) -> Options {
     let next = AtomicU64::new(seed << 32);
     let random = move || {
@@ -41,7 +41,7 @@ fn create(sim: &Sim, shards: u32) -> Shards {
         .expect("created")
 }
 
-/// Seals and places the documents, a segment per shard.
+/// Seals and places the documents, one segment per shard.
 fn seal_all(
     sim: &Sim,
     shards: &Shards,
@@ -74,7 +74,7 @@ fn reader(sim: &Sim) -> Reader {
     Reader::open_on(disk(sim), Path::new(DIR), options()).expect("opened")
 }
 
-/// All that an index says.
+/// All answers of an index.
 fn all(snapshot: &Snapshot) -> Vec<String> {
     let documents = snapshot.iter().map(|document| document.expect("read"));
     let mut documents: Vec<_> = documents.collect();
@@ -106,8 +106,7 @@ fn all(snapshot: &Snapshot) -> Vec<String> {
     said
 }
 
-/// What a compaction merged lies in the shard of its keys: there it is found, to be replaced or
-/// removed.
+/// A compacted segment stays in the shard of its keys, where they are found, replaced or removed.
 fn replace_and_remove(sim: &Sim, shards: &mut Shards, plain: &Index) {
     let newer: Vec<_> = (0..40).map(|at| document(at, 3)).collect();
     let sealed = seal_all(sim, shards, 10, &newer).expect("sealed");
@@ -199,8 +198,8 @@ fn of_two_commits_on_one_generation_one_fails_and_changes_nothing() {
     assert_eq!(other.generation(), 3);
 }
 
-/// Cuts the power at every operation of sealing, placing and listing: the generation before, or the
-/// next one, and never part of it; and whoever comes after can go on.
+/// Cuts the power at every operation of sealing, placing and listing. The result is the previous
+/// generation or the next one, never a part; and the next writer can continue.
 #[test]
 fn a_crash_while_appending_leaves_all_or_nothing() {
     let begin = |sim: &Sim| {
@@ -282,7 +281,7 @@ fn what_does_not_belong_there_is_refused() {
     // A second attempt made the same file.
     seal_on(&disk(&sim), &params(), vec![document(1, 3)], &ticket, path).expect("sealed");
     shards.place(path, &loose).expect("it is there already");
-    // Under the same number, but another one.
+    // The same number with different content.
     let other = seal_on(&disk(&sim), &params(), vec![document(2, 3)], &ticket, path);
     let refused = shards.place(path, &other.expect("sealed")).expect_err("another file");
     assert_eq!(refused.kind(), ErrorKind::Exists);
@@ -310,7 +309,7 @@ fn a_sharded_index_is_no_plain_one_and_becomes_one() {
     let reader = reader(&sim);
     assert_eq!(plain.import(&reader.snapshot()).expect("imported").inserted, 58);
     assert_eq!(all(&plain.snapshot()), all(&reader.snapshot()));
-    // A backup links the segments, and what it makes is a plain index.
+    // A backup links the segments, and makes a plain index.
     let copy = Path::new("/copy/papers.nearkin");
     reader.backup(copy).expect("backed up");
     let copy = Index::open_on(disk(&sim), copy, options()).expect("opened");
@@ -360,7 +359,7 @@ fn every_planted_bug_of_shards_is_caught() {
     }
 }
 
-/// Lists what is there of the lake, copies what a manifest says, and opens the copy.
+/// Lists the files of the lake, copies those that a manifest lists, and opens the copy.
 #[test]
 fn a_generation_is_fetched_by_its_manifest_and_checked_before_it_is_read() {
     let sim = Sim::new();

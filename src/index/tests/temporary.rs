@@ -1,4 +1,4 @@
-//! Indexes in memory: the same operations on both storages answer by the law, and alike.
+//! Indexes in memory: both storages give the same answers, and follow the law.
 
 use crate::index::options::{Durability, Maintenance};
 use crate::index::tests::copies::answers;
@@ -26,7 +26,7 @@ fn options() -> Options {
     }
 }
 
-/// A generator with a seed: xorshift.
+/// A seeded generator (xorshift).
 struct Random(u64);
 
 impl Random {
@@ -51,7 +51,7 @@ impl Random {
 
 type Model = BTreeMap<Vec<u8>, Signature>;
 
-/// What a query must find, by the law: everything that shares a band and has enough equal rows.
+/// The expected matches of a query, by the law: a shared band and enough equal rows.
 fn by_force(model: &Model, params: &Params, asked: &Signature) -> Vec<Vec<u8>> {
     let least = params.equal_rows_min(params.threshold());
     let bytes = params.band_bytes();
@@ -70,7 +70,7 @@ fn by_force(model: &Model, params: &Params, asked: &Signature) -> Vec<Vec<u8>> {
     found.into_iter().map(|(_, key)| key).collect()
 }
 
-/// Does one operation to both, and to the model.
+/// Does one operation on both indexes and on the model.
 fn step(random: &mut Random, both: &[Index; 2], model: &mut Model) {
     let params = params();
     let key = format!("k{}", random.below(60)).into_bytes();
@@ -175,7 +175,7 @@ fn the_memory_of_a_temporary_index_is_freed_with_its_last_handle() {
     let snapshot = index.snapshot();
     assert!(weak.upgrade().is_some());
     drop(index);
-    // The segment is the snapshot's; all else goes.
+    // The snapshot holds the segment; everything else was released.
     assert_eq!(answers(&snapshot).len(), 1);
     drop(snapshot);
     assert!(weak.upgrade().is_none());

@@ -1,4 +1,4 @@
-//! Tiny indexes: what they take of the disk, that they grow out of it, and power cuts on the way.
+//! Tiny indexes: their size on disk, their growth, and power cuts meanwhile.
 
 use crate::index::options::{Durability, Maintenance};
 use crate::index::tests::copies::answers;
@@ -16,7 +16,7 @@ fn text(number: u32) -> Signature {
     Sketcher::new(&params()).text(&format!("document {number} of very few")).unwrap()
 }
 
-/// As they are outside of tests.
+/// The options outside of tests.
 fn options() -> Options {
     Options {
         tiny_bytes_max: 64 << 10,
@@ -24,7 +24,7 @@ fn options() -> Options {
     }
 }
 
-/// The files below a folder, with their lengths.
+/// The files below a folder with their lengths.
 fn files(dir: &Path) -> Vec<(String, u64)> {
     let mut files = Vec::new();
     for folder in [dir.to_path_buf(), dir.join("wal"), dir.join("segments")] {
@@ -61,7 +61,7 @@ fn a_tiny_index_takes_64_kib_at_most_however_often_it_is_opened() {
         assert!(bytes(&closed) <= 64 << 10, "session {session}: {closed:?}");
         let index = Index::open(&dir, options()).unwrap();
         assert_eq!((index.len(), index.verify().unwrap().problems.len()), (10, 0));
-        // One commit, two, or three: each leaves another catalog.
+        // One commit, two, or three: each leaves a different catalog.
         ten(&index, session % 2);
         for _ in 0..session % 3 {
             index.flush().unwrap();

@@ -1,5 +1,5 @@
-//! Signatures made elsewhere whose rows are kept whole, in lanes of 32 and 64 bits: everything that
-//! an index does with them, held against brute force over the values.
+//! Imported signatures with whole rows in lanes of 32 and 64 bits: all operations of an index,
+//! compared with brute force over the values.
 
 use super::copies::{answers, options};
 use crate::{Batch, Index, Params, Reader, Scheme, Signature};
@@ -14,8 +14,8 @@ fn params(lane_bits: u32) -> Params {
     builder.lane_bits(lane_bits).build().expect("valid")
 }
 
-/// The rows of a document: a half of its family has them, too. Those of two families differ in a
-/// few bits at either end only.
+/// The rows of a document. Half of them are common to its family. The rows of two families differ
+/// in a few bits at either end only.
 fn rows(lane_bits: u32, document: u64) -> Vec<u64> {
     let (family, top) = (document / 8, u64::from(lane_bits) - 1);
     let mut random = document.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -30,7 +30,7 @@ fn rows(lane_bits: u32, document: u64) -> Vec<u64> {
     (0..70).map(row).collect()
 }
 
-/// The keys that a query must find, by the law: a band in common, and enough rows.
+/// The keys that a query must find, by the law: a shared band and enough equal rows.
 fn expected(params: &Params, all: &BTreeMap<u64, Vec<u64>>, query: &[u64]) -> Vec<(Vec<u8>, u32)> {
     let least = params.equal_rows_min(params.threshold());
     let mut found = Vec::new();
@@ -66,7 +66,7 @@ fn check(index: &crate::Snapshot, lane_bits: u32, all: &BTreeMap<u64, Vec<u64>>)
             assert!(stored.rows().eq(query));
         }
         for found in &answer.matches {
-            // Nothing is corrected for rows that agree by accident.
+            // No correction for accidental agreement of rows.
             let exact = f64::from(found.equal_rows) / 70.0;
             assert!((found.similarity - exact).abs() < f64::EPSILON);
         }

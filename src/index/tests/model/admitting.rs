@@ -1,4 +1,5 @@
-//! Admitting, by brute force and on the bench: every decision is the law's on the state before.
+//! Admission by brute force and on the bench: every decision follows the law on the state before
+//! it.
 
 use super::bench::{Bench, put};
 use super::model::{Act, Law, Like, Model};
@@ -6,7 +7,7 @@ use super::script::Admitting;
 use crate::{Admission, Admit, Decision, Keep, Match, Newcomer, Outcome, Result};
 use std::sync::atomic::Ordering;
 
-/// A decision as the model has it.
+/// A decision of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Decided {
     Rejected(Vec<Like>),
@@ -14,7 +15,7 @@ pub(super) enum Decided {
 }
 
 impl Model {
-    /// Decides on a newcomer and does what that comes to.
+    /// Decides on a newcomer and applies the decision.
     pub(super) fn admit(&mut self, law: &Law, key: &[u8], new: Act, how: &Admitting) -> Decided {
         let Act::Put { doc, .. } = &new else { panic!("a newcomer is inserted: {new:?}") };
         let reject = law.threshold_of(how.reject);
@@ -67,7 +68,7 @@ impl Bench {
         let mut signatures = Vec::new();
         let mut after = vec![self.model.clone()];
         let mut expected = Vec::new();
-        // Every other one brings its own, which is of the past.
+        // Every second one has its own time, in the past.
         let given = |at: usize| (at % 2 == 1).then(|| time.saturating_sub(at as u64 + 1));
         for (at, (key, lanes, payload)) in how.newcomers.iter().enumerate() {
             let signature = self.signature(lanes);
@@ -93,7 +94,7 @@ impl Bench {
             .collect();
         let admissions = self.index().admit_all(&newcomers, &self.terms(how));
         let last = after.pop().expect("the model itself at least");
-        // Each is a change of its own: an end in between may leave any of them.
+        // Each is a change of its own: an unclean end may keep any prefix of them.
         self.history.extend(after.into_iter().map(|model| (model.change, model)));
         match admissions {
             Ok(admissions) => {

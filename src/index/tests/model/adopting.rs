@@ -1,4 +1,4 @@
-//! Adopting sealed segments, by brute force and on the bench.
+//! Adoption of sealed segments, by brute force and on the bench.
 
 use super::bench::Bench;
 use super::model::{Doc, Model};
@@ -17,8 +17,8 @@ use std::sync::atomic::Ordering;
 type Sealed = Vec<Vec<(Vec<u8>, Doc)>>;
 
 impl Model {
-    /// Takes segments in, as one change; how many documents are new and how many replace another.
-    /// `None` if a key is refused: then nothing has changed.
+    /// Adopts segments as one change; returns the numbers of new and of replaced documents. `None`
+    /// if a key is refused: then nothing has changed.
     fn adopt(&mut self, segments: &Sealed, how: Adopt) -> Option<(u64, u64)> {
         if segments.is_empty() {
             return Some((0, 0));
@@ -39,8 +39,8 @@ impl Model {
 }
 
 impl Bench {
-    /// Seals segments on a disk of their own, which no crash of the index's touches, and adopts
-    /// them.
+    /// Seals segments on a separate disk, which crashes of the index's disk do not affect, and
+    /// adopts them.
     pub(super) fn adopt(&mut self, adopting: &Adopting) -> Result<()> {
         let segments = self.documents_of(adopting);
         let apart: Arc<dyn Storage> = Arc::new(Sim::new());
@@ -51,7 +51,7 @@ impl Bench {
         match (self.index().core().adopt_from(&apart, &paths, adopting.how), expected) {
             (Ok(adopted), Some((inserted, replaced))) => {
                 assert_eq!(adopted, Imported { inserted, replaced, ..Imported::default() });
-                // Adopting nothing changes nothing, so that nothing has to be made durable.
+                // Adopting nothing changes nothing, so nothing must be made durable.
                 let is_durable = || self.index().durable_change() == after.change;
                 assert!(segments.is_empty() || self.sim.is_stopped() || is_durable());
                 self.note(|| format!("{adopted:?}"));
@@ -107,14 +107,14 @@ impl Bench {
     }
 }
 
-/// A planted bug of adopting shows in every layout, without a crash.
+/// A planted bug of adoption shows in every layout, without a crash.
 #[test]
 fn bugs_of_adopting_are_caught() {
     let scripts = || (1..=super::SCRIPTS_MAX).map(super::run_script).for_each(|_ends| ());
     crate::planted::assert_caught(crate::planted::Bug::SupersededAdopted, scripts);
 }
 
-/// What random scripts meet: all of what can come of an adoption.
+/// Random scripts produce every outcome of an adoption.
 #[test]
 fn scripts_adopt_and_are_refused() {
     let mut met = (0, 0, 0);

@@ -1,7 +1,7 @@
-//! Runs operations on an index and on the model side by side, and holds every answer against it.
+//! Runs operations on an index and on the model side by side, and compares every answer.
 //!
-//! After an unclean end the index must come back as some prefix of the changes, in commit order,
-//! that holds every durable one; the model goes back to the same change.
+//! After an unclean end the index must hold a prefix of the changes, in commit order, that includes
+//! every durable one; the model returns to the same change.
 
 use super::model::{Act, Doc, Law, Model};
 use super::reading::check_all;
@@ -20,10 +20,10 @@ use std::time::Duration;
 
 pub(super) const DIR: &str = "/a/folder/x.nearkin";
 
-/// More changes than one log holds in the scripts of crashes.
+/// More changes than one log holds in crash scripts.
 const PAST_MAX: usize = 80;
 
-/// How an index is laid out and kept: nothing an answer may depend on.
+/// The layout and maintenance of an index; no answer may depend on them.
 #[derive(Debug, Clone)]
 pub(super) struct Layout {
     pub(super) params: Params,
@@ -34,11 +34,11 @@ pub(super) struct Layout {
     pub(super) merge_bytes_max: usize,
     pub(super) step_bytes: usize,
     pub(super) after_each: AfterEach,
-    /// How long a document lives, in milliseconds.
+    /// Lifetime of a document in milliseconds.
     pub(super) ttl: Option<u64>,
 }
 
-/// What is done after every operation of a script.
+/// Maintenance after every operation of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterEach {
     Nothing,
@@ -63,7 +63,7 @@ impl Layout {
         }
     }
 
-    /// A layout drawn at random.
+    /// A random layout.
     pub(super) fn random(params: &Params, rng: &mut Rng) -> Self {
         Self {
             durability: rng.pick(&[
@@ -97,7 +97,7 @@ impl Layout {
             maintenance: Maintenance::Inline,
             memtable_bytes_max: self.memtable_bytes_max,
             merge_bytes_max: self.merge_bytes_max,
-            // Small, so that segments take several writes: 4,096 or 65,536 bytes in a compaction.
+            // Small, so that a segment takes several writes: 4,096 or 65,536 bytes in a compaction.
             flush_write_bytes: 5_000,
             compaction_write_bytes: self.merge_bytes_max >> 4,
             wal_bytes_min: self.wal_bytes.0,
@@ -112,14 +112,14 @@ impl Layout {
     }
 }
 
-/// What an unclean end leaves of the disk.
+/// The kind of an unclean end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Kill,
     PowerCut,
 }
 
-/// The operations of a batch, as the model takes them.
+/// The operations of a batch, in the model's form.
 pub(super) type Acts = Vec<(Vec<u8>, Act)>;
 
 /// An index and its model.
@@ -130,35 +130,35 @@ pub(super) struct Bench {
     pub(super) model: Model,
     pub(super) layout: Layout,
     pub(super) law: Law,
-    /// The model after every change since the last durable one, that one included.
+    /// The model after every change since the last durable one, including that one.
     pub(super) history: BTreeMap<u64, Model>,
-    /// Models before those, as far as a reader in another process may be behind.
+    /// Earlier models, as far as a reader in another process may lag behind.
     pub(super) past: BTreeMap<u64, Model>,
     /// The last change known to be durable.
     pub(super) durable: u64,
-    /// What comes after the last change if a write that was broken off happened all the same.
+    /// The state after the last change if an interrupted write took effect.
     pub(super) in_doubt: Option<Model>,
     pub(super) snapshots: Vec<(Snapshot, Model)>,
     pub(super) clock: Arc<AtomicU64>,
     pub(super) random: Arc<AtomicU64>,
     pub(super) rng: Rng,
-    /// What happens when the disk stops as planned.
+    /// The kind of end when the disk stops as planned.
     pub(super) stops_by: End,
-    /// What each answer hashes to, if that is kept.
+    /// The hash of each answer, if they are kept.
     pub(super) answers: Option<Vec<u64>>,
-    /// No call fails as planned: then nothing may be left behind either.
+    /// No call fails as planned: then no file may be left over.
     pub(super) sound: bool,
-    /// Unclean ends survived.
+    /// Number of unclean ends survived.
     pub(super) ends: u64,
-    /// The last backup that was begun.
+    /// The last backup that was started.
     pub(super) backup: Option<Backup>,
 }
 
-/// A backup that was begun.
+/// A backup that was started.
 #[derive(Debug)]
 pub(super) struct Backup {
     pub(super) dir: PathBuf,
-    /// What it may hold, by the change.
+    /// Its possible contents.
     pub(super) models: Vec<Model>,
     pub(super) done: bool,
 }
@@ -213,7 +213,7 @@ impl Bench {
         self.index.as_ref().expect("the index is open")
     }
 
-    /// Does one operation. Panics where index and model differ.
+    /// Does one operation. Panics if index and model differ.
     pub(super) fn step(&mut self, op: &Op) {
         let result = self.execute(op).and_then(|()| self.finish_step());
         if self.sim.is_stopped() {
@@ -223,7 +223,7 @@ impl Bench {
         }
     }
 
-    /// What is done and checked after each operation.
+    /// The work and the checks after each operation.
     pub(super) fn finish_step(&mut self) -> Result<()> {
         self.note_expiry();
         match self.layout.after_each {
@@ -243,7 +243,7 @@ impl Bench {
         Ok(())
     }
 
-    /// What the index says is durable stays so.
+    /// Checks that durable changes stay durable.
     fn note_durable(&mut self) {
         let durable = self.index().durable_change();
         assert!(durable >= self.durable, "{durable} is durable, {} was", self.durable);
@@ -257,7 +257,7 @@ impl Bench {
         self.remember(before);
     }
 
-    /// Keeps models that no crash leaves any more.
+    /// Keeps models that no crash can return to any more.
     pub(super) fn remember(&mut self, models: BTreeMap<u64, Model>) {
         self.past.extend(models);
         while self.past.len() > PAST_MAX {
@@ -317,7 +317,7 @@ impl Bench {
         Ok(())
     }
 
-    /// What changes where things lie, and what ends a process.
+    /// Operations that change the layout, or end a process.
     fn keep(&mut self, op: &Op) -> Result<()> {
         match op {
             Op::Flush => {
@@ -343,7 +343,7 @@ impl Bench {
                 }
             }
             Op::Maintain => {
-                // No writer is at work: an idle merge, too.
+                // No writer is at work: idle merging may run as well.
                 let done = self.index().core().maintain_quiet(Some(self.model.change));
                 if done.is_err() {
                     self.in_doubt = self.expired(&self.model);
@@ -377,7 +377,7 @@ impl Bench {
     pub(super) fn signature(&self, lanes: &[u8]) -> Signature {
         let bytes: Vec<u8> = match self.law.lane_bytes {
             1 => lanes.to_vec(),
-            // Lanes that differ may agree in either byte.
+            // Different lanes may agree in either byte.
             _ => lanes.iter().flat_map(|lane| [lane & 0x0f, lane >> 4]).collect(),
         };
         let shingles = u32::from(lanes[0]) + 1;
@@ -427,14 +427,14 @@ impl Bench {
         }
     }
 
-    /// The model after the expiry, if any document's time is over.
+    /// The model after expiry, if any document has expired.
     pub(super) fn expired(&self, model: &Model) -> Option<Model> {
         let limit = self.clock.load(Ordering::Relaxed).saturating_sub(self.layout.ttl?);
         let mut after = model.clone();
         (after.remove_before(limit) > 0).then_some(after)
     }
 
-    /// Goes along with a step of the expiry, if the index did one: all at once or nothing.
+    /// Follows a step of the expiry, if the index did one: everything at once or nothing.
     fn note_expiry(&mut self) {
         let Some(index) = &self.index else { return };
         let Some(after) = self.expired(&self.model) else { return };
@@ -442,14 +442,14 @@ impl Bench {
             self.history.insert(after.change, after.clone());
             self.model = after;
         } else if self.in_doubt.is_none() {
-            // The writer's own step does not fail the write.
+            // The writer's own maintenance step does not fail the write.
             let failure = index.core().alarm.failure();
             let unknown = failure.is_some_and(|failure| failure.contains("Unknown"));
             self.in_doubt = (unknown || self.sim.is_stopped()).then_some(after);
         }
     }
 
-    /// Edits as the index takes them, and as the model does.
+    /// Edits in the index's form and in the model's.
     pub(super) fn batch(&self, edits: &[Edit], time: u64) -> (Batch, Acts) {
         let mut batch = Batch::new();
         let mut acts = Vec::new();
@@ -483,7 +483,7 @@ impl Bench {
     }
 }
 
-/// An insert; without a payload the stored one stays.
+/// An insert. Without a payload the stored one is kept.
 pub(super) fn put(signature: &Signature, payload: Option<&[u8]>, time: u64) -> Act {
     let doc = Doc {
         signature: signature.as_bytes().to_vec(),

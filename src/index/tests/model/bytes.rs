@@ -1,4 +1,4 @@
-//! Scripts out of a fuzzer's bytes: each byte is a choice, so that a change of one changes little.
+//! Scripts made from a fuzzer's bytes: each byte is a choice, so changing one byte changes little.
 
 use super::bench::{Bench, Layout};
 use super::script::{Admitting, Adopting, Ask, Edit, Op, Rng, key};
@@ -8,10 +8,10 @@ use crate::fuzzing::input::Input;
 use crate::index::adopt::Adopt;
 use std::collections::BTreeMap;
 
-/// Operations of one script at most.
+/// Maximum number of operations of a script.
 const OPS_MAX: usize = 200;
 
-/// Runs the script that the bytes stand for.
+/// Runs the script that the bytes describe.
 pub(crate) fn fuzz(data: &[u8]) {
     let mut input = Input::new(data);
     let params = shape(u64::from(input.u8() % 5));

@@ -1,4 +1,4 @@
-//! How the bench ends a process and begins the next one: cleanly, killed, or without power.
+//! Ends a process of the bench and starts the next one: cleanly, by a kill, or by a power cut.
 
 use super::bench::{Bench, DIR, End};
 use super::model::Model;
@@ -19,7 +19,7 @@ impl Bench {
         let index = self.open(&self.sim)?;
         let stats = index.stats()?;
         assert_eq!(stats.recovery.changes_replayed, 0, "a clean close leaves nothing to replay");
-        // But the copy of the catalog, if a failing disk did not take it.
+        // Except the copy of the catalog, if a failing disk did not take it.
         let opening = self.sim.counters().bytes_written - written;
         assert!(opening == 0 || !self.sound, "opening writes {opening} bytes");
         self.index = Some(index);
@@ -37,7 +37,8 @@ impl Bench {
         check_all(&self.index().snapshot(), &self.model)
     }
 
-    /// Files of a closed index: the catalog, segments with at most a dead file each, a spare.
+    /// Checks the files of a closed index: the catalog, segments with at most one dead file each, a
+    /// spare.
     fn nothing_is_left_over(&self) {
         let files = self.sim.snapshot_of_files();
         let names: Vec<&Path> = files
@@ -63,7 +64,7 @@ impl Bench {
         assert_eq!(others, 4, "catalog, its copy, parameters and lock: {names:?}");
     }
 
-    /// Ends the process, and the disk with it if so, and goes on with what is left.
+    /// Ends the process, and the disk's power if requested, and continues with what is left.
     pub(super) fn end(&mut self, how: End) {
         if let Some(index) = &self.index {
             self.durable = self.durable.max(index.durable_change());
@@ -80,7 +81,7 @@ impl Bench {
                     self.sim.crash_states(seed, which + 1).last().expect("a state")
                 }
             };
-            // Where answers are kept to be compared, nothing may be lost.
+            // If answers are kept for comparison, nothing may be lost.
             let stop = self.answers.is_none() && self.rng.percent(25);
             if stop {
                 self.stops_by = how;
@@ -93,14 +94,14 @@ impl Bench {
         }
     }
 
-    /// Opens what is left; false if the disk stopped meanwhile.
+    /// Opens what is left; returns false if the disk stopped meanwhile.
     pub(super) fn begin_again(&mut self, how: End) -> bool {
         let index = match self.open(&self.sim) {
             Ok(index) => index,
             Err(_) if self.sim.is_stopped() => return false,
             Err(error) => panic!("what was left after {how:?} does not open: {error:?}"),
         };
-        // What the process is told now, it may rely on.
+        // What the process is told now is acknowledged.
         let acknowledged = if how == End::Kill { self.model.change } else { self.durable };
         let model = self.survivor(&index, acknowledged);
         self.durable = model.change;
@@ -120,7 +121,7 @@ impl Bench {
         true
     }
 
-    /// The model at the change an index came back with: none before `acknowledged` will do.
+    /// The model at the change that an index came back with, which must be at least `acknowledged`.
     pub(super) fn survivor(&self, index: &Index, acknowledged: u64) -> Model {
         let found = index.snapshot().change();
         assert!(found >= acknowledged, "change {found} is left, {acknowledged} was acknowledged");
@@ -130,7 +131,7 @@ impl Bench {
         model.unwrap_or_else(|| panic!("change {found} never happened")).clone()
     }
 
-    /// Opens a disk that this bench's could have become, and holds it against the model.
+    /// Opens a disk that this bench's disk could have become, and compares it with the model.
     pub(super) fn check_disk(&self, disk: &Sim, acknowledged: u64) -> u64 {
         let index = self.open(disk).unwrap_or_else(|error| panic!("does not open: {error:?}"));
         let model = self.survivor(&index, acknowledged);

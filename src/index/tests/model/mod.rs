@@ -1,12 +1,12 @@
-//! The law of the house, held against brute force.
+//! The law of the house, compared with brute force.
 //!
-//! Random scripts of operations run on an index, on a simulated disk, and on a model that scans
-//! all documents; every answer is equal. Processes are closed, dropped and killed and disks lose
-//! their power between operations and in the midst of them, opening included.
+//! Random scripts of operations run on an index on a simulated disk, and on a model that scans all
+//! documents; all answers are equal. Processes are closed, dropped and killed, and disks lose
+//! power, between operations and in the middle of them, including opening.
 //!
-//! Every script follows from its number; a failure prints it. For a larger campaign, in release:
-//! `NEARKIN_MODEL_OPS` is the number of operations (default 120,000), `NEARKIN_MODEL_SEED` the
-//! number of the first script (default 1); to run one script again, give its number and 1 as the
+//! Every script is determined by its number; a failure prints it. For a larger campaign, in release
+//! mode: `NEARKIN_MODEL_OPS` is the number of operations (default 120,000), `NEARKIN_MODEL_SEED`
+//! the number of the first script (default 1). To repeat one script, give its number and 1 as the
 //! number of operations.
 #![cfg_attr(
     not(test),
@@ -39,7 +39,7 @@ use script::{Author, Mischief, Op, Rng};
 
 const OPS_PER_SCRIPT: u64 = 1_000;
 
-/// Prints what failed where, when a panic unwinds through it.
+/// Prints the position of a failure when a panic unwinds.
 struct Place(String);
 
 impl Drop for Place {
@@ -50,7 +50,7 @@ impl Drop for Place {
     }
 }
 
-/// Parameters of every kind: lanes of both widths, rows outside the bands, bands of one row.
+/// Parameters of every kind: both lane widths, rows outside the bands, bands of one row.
 fn shape(number: u64) -> Params {
     let (hashes, bands, rows, lane_bits) = match number % 5 {
         0 => (32, 8, 3, 8),
@@ -68,7 +68,7 @@ fn number_from_environment(name: &str, otherwise: u64) -> u64 {
     text.parse().unwrap_or_else(|_| panic!("{name} must be a number, not {text:?}"))
 }
 
-/// Runs one script; returns how many unclean ends it survived.
+/// Runs one script; returns the number of unclean ends.
 fn run_script(number: u64) -> u64 {
     let mut place = Place(format!("script {number}"));
     let params = shape(number);
@@ -84,7 +84,7 @@ fn run_script(number: u64) -> u64 {
     bench.ends
 }
 
-/// The scripts whose number leaves `part` when divided by `parts`: tests run side by side.
+/// Runs the scripts whose number modulo `parts` is `part`: tests run in parallel.
 fn campaign(part: u64, parts: u64) {
     let ops = number_from_environment("NEARKIN_MODEL_OPS", 120_000);
     let first = number_from_environment("NEARKIN_MODEL_SEED", 1);
@@ -103,7 +103,7 @@ fn every_answer_equals_brute_force_in_odd_scripts() {
     campaign(1, 2);
 }
 
-/// Layouts as different as can be, of one index.
+/// Very different layouts of one index.
 fn layouts(params: &Params, wide: &Params) -> Vec<(&'static str, Layout)> {
     let plain = Layout::new(params);
     let huge = Layout {
@@ -156,7 +156,7 @@ fn the_same_operations_give_the_same_answers_in_every_layout() {
     }
 }
 
-/// Scripts after which a bug counts as missed.
+/// A bug that survives this many scripts counts as missed.
 #[cfg(test)]
 const SCRIPTS_MAX: u64 = 12;
 

@@ -1,12 +1,12 @@
-//! Brute force: the documents in a map, and the law by looking at all of them.
+//! Brute force: the documents in a map, and the law by scanning all of them.
 //!
-//! Written from the law, not from the engine: it shares no code with what it judges.
+//! Written from the law, not from the engine: it shares no code with the code it judges.
 
 use crate::Outcome;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// A stored document, but for its key.
+/// A stored document without its key.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Doc {
     pub(super) signature: Vec<u8>,
@@ -15,10 +15,10 @@ pub(super) struct Doc {
     pub(super) shingle_count: u32,
 }
 
-/// One operation of a batch, as the law has it.
+/// One operation of a batch, as the law defines it.
 #[derive(Debug, Clone)]
 pub(super) enum Act {
-    /// A document in the place of what is there, whose payload may stay.
+    /// Inserts or replaces a document; the stored payload may be kept.
     Put {
         doc: Doc,
         keeps_payload: bool,
@@ -28,7 +28,7 @@ pub(super) enum Act {
 }
 
 impl Act {
-    /// What it leaves of a document.
+    /// The document after the operation.
     fn on(&self, old: Option<Doc>) -> Option<Doc> {
         match (self, old) {
             (Self::Put { doc, keeps_payload: true }, Some(old)) => {
@@ -46,7 +46,7 @@ impl Act {
     }
 }
 
-/// A match as the law has it: key, payload, time, equal rows.
+/// A match as the law defines it: key, payload, time, equal rows.
 pub(super) type Like = (Vec<u8>, Vec<u8>, u64, u32);
 
 /// The shape of signatures.
@@ -59,13 +59,14 @@ pub(super) struct Law {
 }
 
 impl Law {
-    /// The similarity that `equal` equal rows stand for; negative for fewer than chance makes.
+    /// The similarity estimated from `equal` equal rows; negative if there are fewer than by
+    /// chance.
     pub(super) fn estimate(&self, equal: u32) -> f64 {
         let chance = if self.lane_bytes == 2 { 1.0 / 65_536.0 } else { 1.0 / 256.0 };
         (f64::from(equal) / self.hashes as f64 - chance) / (1.0 - chance)
     }
 
-    /// m0: the least number of equal rows that a threshold asks for.
+    /// m0: the minimum number of equal rows for a threshold.
     fn least_rows(&self, threshold: f64) -> u32 {
         let mut equal = 0;
         while self.estimate(equal) < threshold - 1e-9 {
@@ -74,7 +75,7 @@ impl Law {
         equal
     }
 
-    /// A threshold that asks for `equal` rows (or for what zero asks for).
+    /// A threshold that requires `equal` rows (or the rows that threshold zero requires).
     pub(super) fn threshold_of(&self, equal: u32) -> f64 {
         self.estimate(equal).clamp(0.0, 1.0)
     }
@@ -95,7 +96,7 @@ impl Law {
         (0..self.bands).any(whole)
     }
 
-    /// The equal rows of two documents of which one is an answer to the other.
+    /// The equal rows of two documents that match each other.
     fn like(&self, a: &[u8], b: &[u8], least: u32) -> Option<u32> {
         let equal = self.equal_rows(a, b);
         (equal >= least && self.shares_a_band(a, b)).then_some(equal)
@@ -110,7 +111,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// Does a batch: on each key one operation after the other. The number of the change moves if
+    /// Applies a batch: the operations of each key in order. The number of the change advances if
     /// anything changes.
     pub(super) fn write(&mut self, edits: &[(Vec<u8>, Act)]) -> Vec<Outcome> {
         let mut outcomes = Vec::new();
@@ -148,7 +149,8 @@ impl Model {
         outcomes
     }
 
-    /// Removes everything whose key begins so, as one change if there is anything; how many.
+    /// Removes everything whose key has a prefix, as one change if there is anything; returns the
+    /// number.
     pub(super) fn remove_prefix(&mut self, prefix: &[u8]) -> usize {
         let before = self.docs.len();
         self.docs.retain(|key, _| !key.starts_with(prefix));
@@ -157,7 +159,7 @@ impl Model {
         removed
     }
 
-    /// Removes everything below a time, as one change if there is anything; how many.
+    /// Removes everything below a time, as one change if there is anything; returns the number.
     pub(super) fn remove_before(&mut self, time: u64) -> usize {
         let before = self.docs.len();
         self.docs.retain(|_, doc| doc.time >= time);
@@ -170,7 +172,7 @@ impl Model {
         self.docs.get(key).map(|doc| &**doc)
     }
 
-    /// All that is like `signature`, in order; `itself` is left out.
+    /// All matches of `signature` in order, except `itself`.
     pub(super) fn query(
         &self,
         law: &Law,
@@ -192,7 +194,7 @@ impl Model {
         likes
     }
 
-    /// All that is like any of the documents with these keys, in order; none if a key is missing.
+    /// All matches of any of the documents with these keys, in order; `None` if a key is missing.
     pub(super) fn query_keys(
         &self,
         law: &Law,
@@ -227,7 +229,8 @@ impl Model {
         pairs
     }
 
-    /// Connected documents, two and more; each cluster sorted, and the clusters by their first.
+    /// Connected documents, two or more; each cluster sorted, and the clusters sorted by their
+    /// first key.
     pub(super) fn clusters(&self, law: &Law, threshold: f64) -> BTreeSet<Vec<Vec<u8>>> {
         let mut clusters: BTreeSet<Vec<Vec<u8>>> = BTreeSet::new();
         for (a, b, _) in self.pairs(law, threshold) {

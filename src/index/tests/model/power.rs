@@ -1,5 +1,4 @@
-//! One short script, in which the disk stops at every one of its operations, or fails at every
-//! one of its calls.
+//! One short script, in which the disk stops at every operation, or fails at every call.
 
 use super::bench::{Bench, DIR, End, Layout};
 use super::model::Model;
@@ -29,14 +28,14 @@ fn remove(key: &str) -> Edit {
     Edit::Remove { key: key.into() }
 }
 
-/// Another text in the place of a document, whose payload stays.
+/// A new text for a document, whose payload is kept.
 fn rewrite(key: &str, value: u8) -> Edit {
     Edit::Insert { key: key.into(), lanes: vec![value; HASHES], payload: None }
 }
 
-/// Every way in which the directory changes: a first WAL and the next, flushes with and without
-/// deaths, a compaction, a segment that dies whole, a clean close and a replay; and payloads that
-/// stay and are set, of documents of a segment and of the memtable.
+/// Every way in which the folder changes: a first WAL and the next, flushes with and without
+/// deaths, a compaction, a segment whose documents all die, a clean close and a replay; and
+/// payloads that are kept and set, in a segment and in the memtable.
 pub(super) fn script() -> Vec<Op> {
     let ask = Ask { rows: 0, limit: usize::MAX };
     vec![
@@ -65,8 +64,8 @@ pub(super) fn script() -> Vec<Op> {
 }
 
 impl Bench {
-    /// Makes an index on a disk that stops at `op`, and does the script until it does. False if
-    /// it never did.
+    /// Creates an index on a disk that stops at `op`, and runs the script until then. Returns false
+    /// if it never stopped.
     fn run_until_stopped(&mut self, op: u64) -> bool {
         self.sim.power_cut_at(op);
         if self.make().is_ok() {
@@ -86,7 +85,7 @@ impl Bench {
         self.sim.is_stopped()
     }
 
-    /// Holds a disk against the model. Where no index was ever made, one must be possible.
+    /// Compares a disk with the model. If no index was created, creating one must be possible.
     fn check_left(&self, disk: &Sim, made: bool) {
         if !made && !crate::index::open::exists(disk, Path::new(DIR)).expect("a folder") {
             let mut again = Self::unmade(layout(Durability::Sync), 1, disk.clone());
@@ -97,7 +96,7 @@ impl Bench {
     }
 }
 
-/// Stops the script at every operation, and looks at what a power cut could leave.
+/// Stops the script at every operation, and examines the disks that a power cut could leave.
 fn cut_everywhere(durability: Durability, states: usize) {
     for op in 0.. {
         let mut place = Place(format!("{durability:?}, cut at {op}"));
@@ -155,8 +154,8 @@ fn what_a_process_finds_after_a_kill_is_durable_from_then_on() {
 }
 
 impl Bench {
-    /// Does an operation that may fail, once, because the disk fails. What was acknowledged
-    /// stays, what was refused is not there, and what is unknown is one of both.
+    /// Does an operation that may fail once because of the disk. Acknowledged changes stay, refused
+    /// ones are absent, and unknown ones are either.
     pub(super) fn step_on_failing_disk(&mut self, op: &Op) {
         let doubt = self.in_doubt.clone();
         if let Err(error) = self.execute(op) {
@@ -179,7 +178,7 @@ impl Bench {
         let seen: Option<Model> =
             seen.into_iter().flatten().find(|model| model.change == visible).cloned();
         let seen = seen.unwrap_or_else(|| panic!("{op:?}: change {visible} is visible"));
-        // The one failure may be still to come, and hit this.
+        // The one failure may not have happened yet, and hit this call.
         if let Err(error) = check_all(&self.index().snapshot(), &seen) {
             assert_eq!(error.kind(), ErrorKind::Io, "{error:?}");
         }

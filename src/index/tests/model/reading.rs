@@ -1,4 +1,4 @@
-//! The bench's questions: each is put to a snapshot and to the model, and the answers are equal.
+//! The bench's queries: each runs on a snapshot and on the model, and the answers are equal.
 
 use super::bench::Bench;
 use super::model::{Doc, Like, Model};
@@ -91,7 +91,7 @@ impl Bench {
         assert_eq!(likes, expected[..limit]);
         self.note(|| format!("{likes:?}"));
         self.ask_filtered(&query, expected, ask)?;
-        // A few candidates give a part of it; and so does a query that is stopped.
+        // With few candidates, or stopped early, a query returns a part of the answer.
         let few = ask.rows % 4;
         let all = query.limit(usize::MAX);
         self.ask_for_part(&all.clone().max_candidates(few as usize), expected, few)?;
@@ -102,7 +102,7 @@ impl Bench {
         self.ask_for_part(&all.deadline(Instant::now()), expected, 0)
     }
 
-    /// The answer is what passes the filter, before the limit.
+    /// The answer contains what passes the filter, before the limit.
     fn ask_filtered(&self, query: &Query<'_>, expected: &[Like], ask: Ask) -> Result<()> {
         let divisor = ask.rows as usize % 3 + 2;
         let passes = |key: &[u8], payload: &[u8]| {
@@ -117,7 +117,7 @@ impl Bench {
         Ok(())
     }
 
-    /// What is like the documents of a crash script, as far as it passes a filter.
+    /// Compares the matches of a crash script's documents that pass a filter.
     pub(super) fn check_filter(&self, snapshot: &Snapshot, model: &Model) -> Result<()> {
         let signature = self.signature(&vec![9; self.law.hashes]);
         let (threshold, ask) = (self.law.threshold_of(0), Ask { rows: 0, limit: usize::MAX });
@@ -126,13 +126,14 @@ impl Bench {
         self.ask_filtered(&query, &expected, ask)
     }
 
-    /// Some of what is expected, and it says so if something is missing; nothing of `few` 0.
+    /// Expects a part of the full answer, and `complete` false if something is missing; with `few`
+    /// 0 an empty part.
     fn ask_for_part(&self, query: &Query<'_>, expected: &[Like], few: u32) -> Result<()> {
         let answer = query.run()?;
         let complete = answer.complete;
         let likes = self.likes(answer);
         assert!(likes.len() == expected.len() || !complete, "it says so if something is missing");
-        // In a query of several documents the most similar one may not have been compared.
+        // In a query of several keys the most similar one may not have been compared.
         let part_of = |like: &Like, whole: &Like| {
             (&like.0, &like.1, like.2) == (&whole.0, &whole.1, whole.2) && like.3 <= whole.3
         };
@@ -142,8 +143,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Asked together, signatures get the answers that each gets alone, also where candidates are
-    /// bounded.
+    /// A joint query of several signatures returns the answers of the single ones, also with
+    /// limited candidates.
     fn ask_together(&self, snapshot: &Snapshot, lanes: &[u8], ask: Ask) -> Result<()> {
         let mut lanes = lanes.to_vec();
         let mut next = || {
@@ -174,7 +175,7 @@ impl Bench {
         likes
     }
 
-    /// Calls that must be refused, and change nothing.
+    /// Calls that must be refused and change nothing.
     fn refuse(&self, which: usize) -> Result<()> {
         let index = self.index();
         let good = self.signature(&vec![7; self.law.hashes]);
@@ -196,7 +197,7 @@ impl Bench {
     }
 }
 
-/// Pairs with crowds taken together are all pairs.
+/// Collapsed pairs, expanded, equal all pairs.
 fn check_collapsed(
     collapsed: &[Collapsed],
     model: &Model,
@@ -258,7 +259,7 @@ pub(super) fn check_all(snapshot: &Snapshot, model: &Model) -> Result<()> {
     Ok(())
 }
 
-/// Keys are all there, in order; those with a prefix; and what is looked up together.
+/// All keys in order; those with a prefix; and joint look-ups.
 fn check_keys(snapshot: &Snapshot, model: &Model) -> Result<()> {
     let prefixes: [&[u8]; 8] =
         [b"", b"1", b"key of", b"\xff\x00", b"key of a document, 1", b"10", b"9\0", b"none"];
@@ -300,7 +301,7 @@ pub(super) fn stored(key: &[u8], document: Document) -> Doc {
     }
 }
 
-/// The call failed like this. Another failure is handed on: the disk may have stopped.
+/// The call failed with this kind. Any other failure is returned: the disk may have stopped.
 fn refused<T: std::fmt::Debug>(result: Result<T>, kind: ErrorKind) -> Result<()> {
     match result {
         Err(error) if error.kind() == kind => Ok(()),

@@ -1,7 +1,7 @@
-//! Random scripts: what to do to an index, drawn from a seed. Knows no index.
+//! Random scripts: operations on an index, drawn from a seed. Knows no index.
 //!
-//! Signatures come in crowds: small changes of a few seeds, with values from small alphabets, so
-//! that documents share bands, lie at every number of equal rows, and tie.
+//! Signatures form crowds: small changes of a few seeds over small alphabets, so that documents
+//! share bands, have every number of equal rows, and tie.
 
 use crate::Keep;
 use crate::format::wal::PAYLOAD_BYTES_MAX;
@@ -43,10 +43,10 @@ impl Rng {
     }
 }
 
-/// One operation of a batch. `lanes` has a value per row; the layout says how wide it is stored.
+/// One operation of a batch. `lanes` has a value per row; the layout determines its stored width.
 #[derive(Debug, Clone)]
 pub(super) enum Edit {
-    /// Without a payload the stored one stays.
+    /// Without a payload the stored one is kept.
     Insert {
         key: Vec<u8>,
         lanes: Vec<u8>,
@@ -61,20 +61,20 @@ pub(super) enum Edit {
     },
 }
 
-/// The lanes and the payload that a key was given.
+/// The last lanes and payload of a key.
 type Last = (Vec<u8>, Option<Vec<u8>>);
 
 /// The key, lanes and payload of a newcomer.
 pub(super) type Newcomer = (Vec<u8>, Vec<u8>, Option<Vec<u8>>);
 
-/// What to ask for: the least number of equal rows, and the limit.
+/// What to query: the minimum number of equal rows, and the limit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ask {
     pub(super) rows: u32,
     pub(super) limit: usize,
 }
 
-/// Newcomers, and the terms they are admitted on: equal rows.
+/// Newcomers, and the conditions of their admission in equal rows.
 #[derive(Debug, Clone)]
 pub(super) struct Admitting {
     pub(super) newcomers: Vec<Newcomer>,
@@ -84,13 +84,13 @@ pub(super) struct Admitting {
     pub(super) limit: usize,
 }
 
-/// Segments that are sealed and adopted.
+/// Segments to seal and adopt.
 #[derive(Debug, Clone)]
 pub(super) struct Adopting {
     /// Their documents; no segment has a key twice.
     pub(super) segments: Vec<Vec<Newcomer>>,
     pub(super) how: Adopt,
-    /// How old the documents are, in milliseconds.
+    /// The age of the documents in milliseconds.
     pub(super) age: u64,
 }
 
@@ -99,7 +99,7 @@ pub(super) enum Op {
     Write(Vec<Edit>),
     Admit(Admitting),
     Adopt(Adopting),
-    /// Removes everything that is older than so many milliseconds.
+    /// Removes everything older than this many milliseconds.
     RemoveOlder {
         ms: u64,
     },
@@ -125,7 +125,7 @@ pub(super) enum Op {
     Clusters {
         rows: u32,
     },
-    /// A call with an argument out of its range.
+    /// A call with an invalid argument.
     Refused(usize),
     TakeSnapshot,
     AskSnapshot {
@@ -154,7 +154,7 @@ pub(super) enum Op {
     DropAndReopen,
     KillAndReopen,
     CutAndReopen,
-    /// The disk stops after so many of its operations, in the middle of whatever is done then.
+    /// The disk stops after this many operations, in the middle of whatever runs then.
     StopLater {
         ops: u64,
         kill: bool,
@@ -166,7 +166,7 @@ pub(super) enum Op {
 pub(super) enum Mischief {
     /// Everything.
     All,
-    /// Nothing that may lose a change: then all layouts must come to the same.
+    /// Nothing that may lose a change: then all layouts must give the same answers.
     NoLoss,
 }
 
@@ -179,7 +179,7 @@ pub(super) struct Author {
     seeds: Vec<Vec<u8>>,
     alphabet: usize,
     mischief: Mischief,
-    /// What every key was given last, as far as the author knows.
+    /// The last value of every key, as far as the author knows.
     last: Vec<Option<Last>>,
 }
 
@@ -275,7 +275,7 @@ impl Author {
         (0..bytes).map(|_| self.rng.byte(256)).collect()
     }
 
-    /// What some keys begin with, or (seldom) all.
+    /// A prefix of some keys, or (seldom) of all.
     fn prefix(&mut self) -> Vec<u8> {
         let mut key = self.some_key();
         key.truncate(self.rng.pick(&[1, 2, 2, 20, 21, 4_097]));
@@ -286,13 +286,13 @@ impl Author {
         let count = self.rng.pick(&[1, 1, 2, 12]);
         let newcomers = (0..count).map(|_| self.newcomer()).collect();
         let reject = self.rows();
-        // The least number of rows that a threshold asks for is not always zero.
+        // The minimum number of rows for a threshold is not always zero.
         let relate = self.rng.pick(&[reject, reject, 0]).min(self.rows());
         let keep = self.rng.pick(&[Keep::First, Keep::First, Keep::Newest, Keep::Longest]);
         Admitting { newcomers, reject, relate, keep, limit: self.ask().limit }
     }
 
-    /// One to three segments; to be refused, or of keys that are likely to be new.
+    /// One to three segments; with keys to be refused, or with keys that are likely to be new.
     fn adopting(&mut self) -> Adopting {
         let how = self.rng.pick(&[Adopt::Refuse, Adopt::Replace, Adopt::Replace]);
         let beyond = if how == Adopt::Refuse && self.rng.percent(70) { 1_000 } else { 0 };
@@ -320,12 +320,12 @@ impl Author {
                 (self.lanes(), self.rng.percent(60).then_some(payload))
             }
         };
-        // If it is turned away it is what others are near to, all the same.
+        // Even if it is rejected, later signatures are drawn near it.
         self.last[number] = Some((lanes.clone(), payload.clone()));
         (key(number), lanes, payload)
     }
 
-    /// A signature near a seed or near a stored one, or the same.
+    /// A signature near a seed or near a stored one, or an identical one.
     fn lanes(&mut self) -> Vec<u8> {
         let number = self.rng.below(self.keys);
         let mut lanes = match &self.last[number] {
@@ -341,7 +341,7 @@ impl Author {
         lanes
     }
 
-    /// A key that may be stored, or (seldom) cannot be.
+    /// A key that may be stored, or (seldom) one that cannot be.
     fn some_key(&mut self) -> Vec<u8> {
         let beyond = usize::from(self.rng.percent(10)) * 1_000;
         key(self.rng.below(self.keys) + beyond)
@@ -357,7 +357,7 @@ impl Author {
     }
 }
 
-/// Keys of many lengths, some beginnings of others, with bytes of every kind.
+/// Keys of many lengths, some of them prefixes of others, with bytes of every kind.
 pub(super) fn key(number: usize) -> Vec<u8> {
     let name = number.to_string().into_bytes();
     match number % 6 {

@@ -1,4 +1,4 @@
-//! Planted bugs that are about threads: the scenarios must catch them.
+//! Planted concurrency bugs: the scenarios must catch them.
 
 use super::world::World;
 use super::{commit, files, hunt, merges};

@@ -1,4 +1,4 @@
-//! Group commit: writers that share syncs, readers between them, a sync that fails.
+//! Group commit: writers that share syncs, concurrent readers, and a failing sync.
 
 use super::explore;
 use super::world::{World, options};
@@ -6,15 +6,15 @@ use crate::storage::sim::{Fault, What};
 use crate::sync::thread;
 use crate::{ErrorKind, Index, Options};
 
-/// An index that has nothing to merge: its syncs are those of writers.
+/// An index that has nothing to merge: all its syncs come from writers.
 fn calm(world: &World) -> Index {
     let index = world.open(options());
     index.compact().expect("a sound disk");
     index
 }
 
-/// Two writers and a reader: visible moves in change order, never before the sync; what was
-/// answered is visible and durable.
+/// Two writers and a reader: visibility advances in change order, never before the sync;
+/// acknowledged changes are visible and durable.
 pub(super) fn two_writers_and_a_reader(world: &World) {
     let index = calm(world);
     thread::scope(|scope| {
@@ -36,7 +36,7 @@ pub(super) fn two_writers_and_a_reader(world: &World) {
     world.check_reopened();
 }
 
-/// Three writers of which most have nothing to write: their answers rest on the others' changes.
+/// Three writers, most of which have nothing to write: their answers depend on the others' changes.
 pub(super) fn idle_answers(world: &World) {
     let index = calm(world);
     thread::scope(|scope| {
@@ -56,8 +56,8 @@ pub(super) fn idle_answers(world: &World) {
     world.check_reopened();
 }
 
-/// Three bring the same document under keys of their own: one is admitted, and the others are
-/// told of it when it is durable.
+/// Three callers bring the same document under different keys: one is admitted, and the others
+/// learn about it when it is durable.
 pub(super) fn newcomers(world: &World) {
     let index = calm(world);
     let admitted = std::sync::atomic::AtomicU64::new(0);
@@ -78,7 +78,7 @@ pub(super) fn newcomers(world: &World) {
     world.check_reopened();
 }
 
-/// A barrier under the weaker durability: what it says is durable.
+/// A barrier under the weaker durability: the changes it reports are durable.
 fn barriers(world: &World) {
     let index = world.open(options());
     thread::scope(|scope| {
@@ -99,8 +99,8 @@ fn barriers(world: &World) {
     world.check_reopened();
 }
 
-/// Three writers, and the sync after the first `at` fails: who waited for it gets `Unknown`, who
-/// comes later `Poisoned`, and what `Poisoned` said was not written is not.
+/// Three writers, and the sync after the first `at` fails. Waiting callers get `Unknown`, later
+/// ones `Poisoned`, and a change that got `Poisoned` is absent.
 fn failing_sync(world: &World, at: u64) {
     let index = calm(world);
     world.must_write(&index, &[("first", Some(1))]);
@@ -141,7 +141,7 @@ fn failing_sync(world: &World, at: u64) {
         }
     }
     drop(index);
-    // The process has ended, the system goes on.
+    // The process has ended, the system continues.
     let index = world.open(options());
     for key in refused.into_inner().expect("nobody panicked") {
         if index.contains(key).expect("sound") || visible.contains(key).expect("sound") {

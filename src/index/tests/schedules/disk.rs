@@ -1,9 +1,9 @@
-//! The simulated disk, where others may go first before an operation that threads could meet at;
-//! and a look at every file that is removed.
+//! The simulated disk with scheduling points before operations at which threads could meet, and a
+//! check of every file removal.
 //!
-//! The disk's own lock is the standard library's: nobody holds it where another may go first. So
-//! is all of redb inside a commit, which runs under the write lock on files that nobody else
-//! touches: its operations are one step here, as reads of files that never change are.
+//! The disk's own lock is the standard library's: it is never held at a scheduling point. The same
+//! holds for redb inside a commit, which runs under the write lock on files that no other thread
+//! uses: its operations are one step here, like reads of immutable files.
 
 use super::world::Problems;
 use crate::catalog;
@@ -17,10 +17,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// The files that snapshots hold: each as often as it is held.
+/// The files held by snapshots, once per holder.
 pub(super) type Held = Arc<Mutex<Vec<PathBuf>>>;
 
-/// How often others may go first while a sync returns.
+/// Number of scheduling points while a sync returns.
 const SYNC_TURNS: usize = 4;
 
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ impl Turns {
         Self(Arc::new(AtomicU64::new(0)))
     }
 
-    /// Lets the explorer choose who goes on.
+    /// Lets the explorer choose the next thread.
     pub(super) fn take(&self) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
@@ -64,7 +64,7 @@ pub(super) fn listed(sim: &Sim, names: &Names) -> crate::Result<BTreeSet<PathBuf
 }
 
 impl TurnDisk {
-    /// A file of a segment may go only where nobody needs it.
+    /// A segment's file may be removed only if nothing needs it.
     fn look_at_remove(&self, path: &Path) {
         if path.parent() != Some(&self.names.segments_dir()) {
             return;
@@ -81,7 +81,7 @@ impl TurnDisk {
 }
 
 impl Storage for TurnDisk {
-    /// Nobody moves anything on this disk.
+    /// Folders on this disk are never moved.
     fn hold(&self, _: &Path) -> io::Result<Arc<dyn Storage>> {
         Ok(Arc::new(self.clone()))
     }
@@ -160,7 +160,7 @@ impl File for TurnFile {
     fn sync(&self) -> io::Result<()> {
         self.turns.take();
         let synced = self.file.sync();
-        // A sync takes long after it is done, too: others get far meanwhile.
+        // A sync takes long to return after it is done: other threads may advance meanwhile.
         (0..SYNC_TURNS).for_each(|_| self.turns.take());
         synced
     }

@@ -1,12 +1,12 @@
-//! Files: one goes exactly when the last snapshot that holds it goes, never before, and never
-//! while the catalog lists it. (Every removal in every scenario is looked at: see `disk.rs`.)
+//! A file is deleted exactly when the last snapshot that holds it is dropped, never before, and
+//! never while the catalog lists it. (Every removal in every scenario is checked: see `disk.rs`.)
 
 use super::explore;
 use super::world::{World, options};
 use crate::ErrorKind;
 use crate::sync::thread;
 
-/// Snapshots come and go while merges let go of the files they hold.
+/// Snapshots come and go while merges release the files they hold.
 pub(super) fn snapshots_and_merges(world: &World) {
     let index = world.open(options());
     let kept = world.hold(&index);
@@ -26,7 +26,7 @@ pub(super) fn snapshots_and_merges(world: &World) {
             });
         }
     });
-    // All of the base was merged: nobody but this one holds its files.
+    // The whole base was merged: only this snapshot holds its files.
     world.look(kept.snapshot());
     kept.check_files();
     drop(kept);
@@ -35,7 +35,7 @@ pub(super) fn snapshots_and_merges(world: &World) {
     world.check_reopened();
 }
 
-/// Two threads give up the last two snapshots of the same files at once.
+/// Two threads drop the last two snapshots of the same files at once.
 fn the_last_two_snapshots(world: &World) {
     let index = world.open(options());
     let (one, other) = (world.hold(&index), world.hold(&index));
@@ -49,8 +49,8 @@ fn the_last_two_snapshots(world: &World) {
     world.check_reopened();
 }
 
-/// A snapshot goes while its handle does, and another handle takes the folder over: by then the
-/// files that nobody lists are the other's to sweep.
+/// A snapshot is dropped together with its handle, and another handle opens the folder: by then
+/// unlisted files belong to the new handle.
 fn a_snapshot_and_the_next_handle(world: &World) {
     let index = world.open(options());
     let snapshot = index.snapshot();
@@ -63,7 +63,7 @@ fn a_snapshot_and_the_next_handle(world: &World) {
             let next = loop {
                 match world.try_open(options()) {
                     Ok(next) => break next,
-                    // While it removes files, a snapshot keeps the folder locked.
+                    // While it deletes files, a snapshot keeps the folder locked.
                     Err(error) if error.kind() == ErrorKind::Locked => thread::yield_now(),
                     Err(error) => panic!("{error:?}"),
                 }

@@ -1,10 +1,10 @@
-//! The engine's threads under a schedule explorer, on the simulated disk. Compiled with
-//! `--cfg shuttle` only, where no other test of the engine can run: `just schedules`.
+//! The engine's threads under a schedule explorer, on the simulated disk. Compiled only with `--cfg
+//! shuttle`, which excludes all other tests of the engine: `just schedules`.
 //!
-//! At every lock, wait, wake, atomic, thread and file operation the explorer decides who goes on:
-//! by lot, or by priorities that change at a few points (PCT), which finds what needs few of them.
-//! A scenario is run again and again on a copy of one index, and judged at its end. What it said
-//! of a failure can be replayed: see `docs/reference/DURABILITY.md`, "Schedules".
+//! At every lock, wait, wake, atomic, thread and file operation the explorer chooses the next
+//! thread: at random, or by priorities that change at a few points (PCT), which finds bugs that
+//! need few switches. A scenario runs repeatedly on a copy of one index, and is judged at its end.
+//! A failure can be replayed: see `docs/reference/DURABILITY.md`, "Schedules".
 
 mod caught;
 mod commit;
@@ -28,19 +28,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use world::World;
 
-/// Schedules of each scenario and way of choosing them, unless the environment says otherwise.
+/// Schedules per scenario and strategy, unless the environment sets another number.
 const SCHEDULES: usize = 100;
-/// How often priorities change, PCT's depth: most races need two or three.
+/// The number of priority changes (PCT's depth): most races need two or three.
 const DEPTHS: [usize; 2] = [3, 6];
-/// With a planted bug: rounds of as many schedules of each way, until it is caught.
+/// With a planted bug: rounds of this many schedules per strategy, until it is caught.
 const HUNT_ROUNDS: u64 = 40;
 const HUNT_SCHEDULES: usize = 50;
 
-/// What a scenario does with a world of its own, and what then must hold.
+/// A scenario, run in a world of its own.
 type Scenario = dyn Fn(&World) + Send + Sync;
 
 thread_local! {
-    /// What was found to be wrong, where that is no failure.
+    /// The violations found, if they are no test failure.
     static WRONG: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -51,7 +51,7 @@ fn from_environment<T: FromStr>(name: &str, otherwise: T) -> T {
 
 fn config() -> Config {
     let mut config = Config::new();
-    // redb wants more than the usual 60 KiB.
+    // redb needs more than the default of 60 KiB.
     config.stack_size = 1 << 20;
     config.max_steps = MaxSteps::FailAfter(200_000);
     config.silence_warnings = true;
@@ -62,7 +62,7 @@ fn run(scheduler: impl Scheduler + 'static, check: impl Fn() + Send + Sync + 'st
     Runner::new(scheduler, config()).run(check);
 }
 
-/// Runs a scenario under many schedules, or under the one that is to be replayed.
+/// Runs a scenario under many schedules, or under the one to be replayed.
 fn explore(name: &str, scenario: impl Fn(&World) + Send + Sync + 'static) {
     world::prepare();
     let scenario: Arc<Scenario> = Arc::new(scenario);
@@ -86,7 +86,7 @@ fn explore(name: &str, scenario: impl Fn(&World) + Send + Sync + 'static) {
     eprintln!("{name}: {all} schedules, {:.1} s", begin.elapsed().as_secs_f64());
 }
 
-/// A schedule decides everything: run twice, a scenario asks for the same decisions.
+/// A schedule is deterministic: run twice, a scenario makes the same decisions.
 fn replay_all(scenario: impl Fn(&World) + Send + Sync + 'static) {
     world::prepare();
     let check = move || {
@@ -105,7 +105,7 @@ fn a_schedule_can_be_replayed() {
     replay_all(ends::closing);
 }
 
-/// With a bug switched on: after how many schedules a scenario has caught it, and by what.
+/// With a planted bug: the number of schedules until a scenario caught it, and the violation.
 fn hunt(bug: Bug, scenario: impl Fn(&World) + Send + Sync + 'static) -> Option<(usize, String)> {
     world::prepare();
     let scenario: Arc<Scenario> = Arc::new(scenario);
@@ -113,7 +113,7 @@ fn hunt(bug: Bug, scenario: impl Fn(&World) + Send + Sync + 'static) -> Option<(
     let check = {
         let tried = Arc::clone(&tried);
         move || {
-            // One schedule after the other: none that follows needs to be looked at.
+            // After a violation the remaining schedules need not run.
             if WRONG.with_borrow(|wrong| !wrong.is_empty()) {
                 return;
             }

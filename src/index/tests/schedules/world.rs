@@ -1,4 +1,4 @@
-//! One run of a scenario: an index on a disk of its own, and what its threads have seen.
+//! One run of a scenario: an index on its own disk, and what its threads have seen.
 
 use super::disk::{Held, TurnDisk, Turns, listed};
 use super::judge::{Claim, Docs, Judge, Seen, Wrote};
@@ -18,13 +18,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 pub(super) const DIR: &str = "/i.nearkin";
 pub(super) const TIME: u64 = 1_700_000_000_000;
-/// The last change of the index that all begin with.
+/// The last change of the index with which all runs start.
 pub(super) const FLOOR: u64 = 2;
 
-/// What every run begins with: two segments, one with a dead file, closed.
+/// The start of every run: two segments, one with a dead file, closed.
 static BASE: OnceLock<Sim> = OnceLock::new();
 
-/// What is wrong; said by anybody.
+/// The violations found by all threads.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Problems(Arc<Mutex<Vec<String>>>);
 
@@ -42,14 +42,14 @@ pub(super) fn params() -> Params {
     Params::builder().hashes(16).bands(4, 4).lane_bits(8).build().expect("sound")
 }
 
-/// The signature of a version: those that agree in a half of it share two of the four bands.
+/// The signature of a version: those that agree in one half share two of the four bands.
 pub(super) fn signature(version: u8) -> Signature {
     let params = params();
     let bytes = [[version / 4; 8], [100 + version % 4; 8]].concat();
     Signature::from_parts(&params, u32::from(version), bytes.into())
 }
 
-/// Small logs, nothing merged but by hand; every scenario changes what it is about.
+/// Small logs, merges only by hand; every scenario changes the options it needs.
 pub(super) fn options() -> Options {
     let random = AtomicU64::new(1);
     Options {
@@ -64,7 +64,7 @@ pub(super) fn options() -> Options {
     }
 }
 
-/// What a writer writes: a key, and the version that it is to have; none is a remove.
+/// An edit: a key and its new version; `None` removes it.
 pub(super) type Edit = (&'static str, Option<u8>);
 
 pub(super) fn batch(edits: &[Edit]) -> Batch {
@@ -74,12 +74,12 @@ pub(super) fn batch(edits: &[Edit]) -> Batch {
     })
 }
 
-/// What the base holds.
+/// The documents of the base.
 pub(super) fn base() -> Docs {
     [("a", 1), ("b", 2), ("c", 1)].map(|(key, version)| (key.into(), version)).into()
 }
 
-/// Makes the base, once, in a run of its own: replaying a schedule must not depend on it.
+/// Makes the base once, in a run of its own, so that replaying a schedule does not depend on it.
 pub(super) fn prepare() {
     BASE.get_or_init(|| {
         let sim = Sim::new();
@@ -97,7 +97,7 @@ pub(super) fn prepare() {
     });
 }
 
-/// A snapshot whose files are known to be held until it goes.
+/// A snapshot whose files are registered as held until it is dropped.
 pub(super) struct Holder<'w> {
     world: &'w World,
     snapshot: Option<Snapshot>,
@@ -109,7 +109,7 @@ impl Holder<'_> {
         self.snapshot.as_ref().expect("until dropped")
     }
 
-    /// Its files, which have to be there.
+    /// Checks that its files exist.
     pub(super) fn check_files(&self) {
         for path in self.files.iter().filter(|path| !self.world.has(path)) {
             self.world.problems.say(format!("{} is held and gone", path.display()));
@@ -120,7 +120,7 @@ impl Holder<'_> {
 impl Drop for Holder<'_> {
     fn drop(&mut self) {
         self.check_files();
-        // Before it really goes: nobody can be in between.
+        // Before it is really dropped: no other thread can run in between.
         let mut held = self.world.held.lock().expect("nobody panicked");
         for path in &self.files {
             let at = held.iter().position(|held| held == path).expect("it is held");
@@ -168,7 +168,7 @@ impl World {
         note(&mut self.judge.lock().expect("nobody panicked"));
     }
 
-    /// Notes that everything up to a change must survive a power cut at this moment.
+    /// Records that everything up to a change must survive a power cut at this moment.
     pub(super) fn claim(&self, who: &'static str, change: u64) {
         let op = self.sim.ops();
         self.judge_mut(|judge| {
@@ -184,10 +184,10 @@ impl World {
         });
     }
 
-    /// Writes, and holds the answer against everything it promises.
+    /// Writes, and checks everything that the answer promises.
     pub(super) fn write(&self, index: &Index, edits: &[Edit]) -> Result<()> {
         let written = index.write(batch(edits))?;
-        // Nobody else can have gone on since it returned.
+        // No other thread can have run since it returned.
         self.claim("an answer", written.change);
         let change = written.change;
         self.judge_mut(|judge| judge.wrote.push(Wrote { edits: edits.to_vec(), written }));
@@ -203,8 +203,8 @@ impl World {
         }
     }
 
-    /// Admits a newcomer unless there is one like it, and holds the answer against everything it
-    /// promises. Whether it was admitted.
+    /// Admits a newcomer unless there is a similar document, and checks everything that the answer
+    /// promises. Returns whether it was admitted.
     pub(super) fn admit(&self, index: &Index, key: &'static str, version: u8) -> bool {
         let (signature, payload) = (signature(version), [version]);
         let newcomer = Newcomer::new(key, &signature).payload(&payload);
@@ -215,7 +215,7 @@ impl World {
                 let written = Written { change: change + 1, outcomes: vec![*outcome] };
                 (vec![(key, Some(version))], written)
             }
-            // It rests on what it saw.
+            // The rejection depends on the documents it saw.
             Decision::Rejected { .. } => {
                 (Vec::new(), Written { change: *change, outcomes: Vec::new() })
             }
@@ -225,10 +225,10 @@ impl World {
         admissions[0].is_admitted()
     }
 
-    /// A snapshot, whose files are watched from now on, and what is visible with it durable.
+    /// A snapshot whose files are watched from now on; everything it shows is durable.
     pub(super) fn hold(&self, index: &Index) -> Holder<'_> {
         let snapshot = index.snapshot();
-        // Nobody else can have gone on since it returned.
+        // No other thread can have run since it returned.
         self.claim("a snapshot", snapshot.change());
         let live = snapshot.state.segments.iter();
         let files: Vec<PathBuf> = live
@@ -240,7 +240,7 @@ impl World {
         Holder { world: self, snapshot: Some(snapshot), files }
     }
 
-    /// Looks at all that a snapshot shows.
+    /// Reads everything that a snapshot shows.
     pub(super) fn look(&self, snapshot: &Snapshot) {
         match Seen::by(snapshot) {
             Ok(seen) => self.judge_mut(|judge| judge.seen.push(seen)),
@@ -248,7 +248,7 @@ impl World {
         }
     }
 
-    /// Looks at another index on the disk, which must be whole; its last change.
+    /// Reads another index on the disk, which must be whole; returns its last change.
     pub(super) fn look_at_copy(&self, dir: &Path) -> u64 {
         let copy = Reader::open_on(Arc::new(self.sim.clone()), dir, options()).expect("it opens");
         self.look(&copy.snapshot());
@@ -259,7 +259,7 @@ impl World {
         copy.change()
     }
 
-    /// Takes snapshots and looks at them; what is visible never goes back.
+    /// Takes and reads snapshots; visibility never goes back.
     pub(super) fn read(&self, index: &Index, times: usize) {
         let mut last = 0;
         for _ in 0..times {
@@ -277,7 +277,7 @@ impl World {
         self.sim.open(path, crate::storage::OpenMode::Read).is_ok()
     }
 
-    /// With nobody at work and no snapshot held: what lies there is what is listed.
+    /// When no thread runs and no snapshot is held, the files are exactly the listed ones.
     pub(super) fn check_folder(&self) {
         let folder = self.names.segments_dir();
         let found = self.sim.list(&folder).expect("a sound disk");
@@ -288,7 +288,7 @@ impl World {
         }
     }
 
-    /// Opens the index once more: it holds what was written, and all of it is whole.
+    /// Reopens the index: it holds what was written, and is intact.
     pub(super) fn check_reopened(&self) {
         let index = self.open(options());
         self.look(&index.snapshot());
@@ -301,7 +301,7 @@ impl World {
         self.check_folder();
     }
 
-    /// All that is wrong.
+    /// All violations.
     pub(super) fn judge(&self) -> Vec<String> {
         let mut wrong = self.problems.take();
         wrong.extend(self.judge.lock().expect("nobody panicked").wrong());

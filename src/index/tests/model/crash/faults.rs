@@ -1,6 +1,6 @@
-//! I/O faults: a call fails, every one in its turn, in every way a call can fail, once or from
-//! then on. What was acknowledged stays, what was refused is not there, and what is unknown is
-//! one of both; a failed sync poisons, nothing else need.
+//! I/O faults: each call in turn fails, in every way it can fail, once or permanently. Acknowledged
+//! changes stay, refused ones are absent, and unknown ones are either. Only a failed sync has to
+//! poison the handle.
 
 use super::super::bench::{Bench, End, Layout};
 use super::super::power::script;
@@ -10,21 +10,21 @@ use super::{Place, Rng};
 use crate::storage::sim::{Fault, What};
 use crate::{Durability, ErrorKind};
 
-/// Power cuts that are looked at after a fault.
+/// Power cuts examined after a fault.
 const STATES: usize = 4;
 
 fn roomy(durability: Durability) -> Layout {
     Layout { durability, memtable_bytes_max: 1 << 20, wal_bytes: (8 << 10, 8 << 10), ..layout() }
 }
 
-/// Whether the operation ends the process: another would begin on what a failed sync has made
-/// the system forget, or find a disk that goes on failing.
+/// Whether the operation ends the process. The next process would start from data that the system
+/// dropped after a failed sync, or on a disk that keeps failing.
 fn reopens(op: &Op) -> bool {
     matches!(op, Op::CloseAndReopen | Op::DropAndReopen)
 }
 
-/// Does the script on a disk on which a call fails, and all later ones if so; false if there
-/// was no such call.
+/// Runs the script on a disk on which one call fails, and all later ones if the fault is sticky.
+/// Returns false if there was no such call.
 fn fail_at(fault: Fault, durability: Durability) -> bool {
     let mut place = Place(format!("{fault:?}, {durability:?}"));
     let mut bench = Bench::new(roomy(durability), 7);
@@ -44,7 +44,7 @@ fn fail_at(fault: Fault, durability: Durability) -> bool {
         place.0 = format!("{fault:?}, {durability:?}, state {state}");
         bench.check_disk(&disk, bench.durable);
     }
-    // Killed and begun again on a disk that is sound again.
+    // Killed and restarted on a healthy disk.
     if fault.what != What::SyncFails && !(fault.sticky && fault.what == What::Eio) {
         place.0 = format!("{fault:?}, {durability:?}, reopened");
         drop(bench.index.take());
@@ -54,7 +54,7 @@ fn fail_at(fault: Fault, durability: Durability) -> bool {
     fired
 }
 
-/// Every call that a fault concerns, in its turn; how many there are.
+/// Fails every call that a fault concerns, one per run; returns their number.
 fn fail_everywhere(what: What, sticky: bool, durability: Durability) -> u64 {
     let calls = (0..u64::MAX).find(|at| !fail_at(Fault { at: *at, what, sticky }, durability));
     let calls = calls.expect("a script ends");

@@ -1,5 +1,5 @@
-//! A full disk: inserts fail and nothing else happens to them; who removes and compacts makes
-//! room, and inserts go on.
+//! A full disk: inserts fail without side effects; removing and compacting frees space, and inserts
+//! continue.
 
 use super::super::bench::{Bench, Layout};
 use super::super::script::{Edit, Op};
@@ -23,7 +23,7 @@ fn remove(number: u32) -> Op {
 }
 
 impl Bench {
-    /// Does an operation; false if there was no room for it.
+    /// Does an operation; returns false if there was no space for it.
     fn has_room_for(&mut self, op: &Op) -> bool {
         let done = self.execute(op);
         if let Err(error) = &done {
@@ -35,7 +35,7 @@ impl Bench {
         done.is_ok()
     }
 
-    /// What a power cut could leave of the full disk opens where there is room.
+    /// Every disk that a power cut could leave of the full disk opens once there is space.
     fn nothing_is_lost(&self, seed: u64) {
         for disk in self.sim.crash_states(seed, 16) {
             disk.set_capacity(u64::MAX);
@@ -44,8 +44,8 @@ impl Bench {
     }
 }
 
-/// An index on a disk that has so many bytes left, filled until an insert fails. What the failed
-/// insert's number is.
+/// An index on a disk with this many free bytes, filled until an insert fails. Returns the number
+/// of the failed insert.
 fn fill(layout: Layout, room: u64) -> (Bench, u32) {
     let mut bench = Bench::unmade(layout, 7, Sim::new());
     bench.make().expect("an index");
@@ -62,14 +62,14 @@ fn small(wal_bytes: u64) -> Layout {
 
 #[test]
 fn on_a_full_disk_removing_and_compacting_makes_room() {
-    // At least two logs and a few segments find room.
+    // At least two logs and a few segments fit.
     for room in (160 << 10..352 << 10).step_by(12 << 10) {
         let _place = Place(format!("{room} bytes left"));
         let (mut bench, full) = fill(small(32 << 10), room);
         assert!(full > 8, "{full} documents");
         bench.nothing_is_lost(room);
         assert!(!bench.has_room_for(&insert(full)), "it is still full");
-        // The oldest go, one by one, and every one of them does.
+        // The oldest documents are removed one by one, and every remove succeeds.
         let mut removed = 0;
         loop {
             for number in removed..(removed + 4).min(full) {
@@ -115,7 +115,7 @@ fn a_compaction_on_a_full_disk_takes_the_room_of_the_spare() {
         let named = |path: &&PathBuf| path.extension().is_some_and(|other| other == ending);
         files.keys().filter(named).map(|path| files[path].len()).sum()
     };
-    // The segments, merged, are about as long as they are, and the spare is longer.
+    // The merged segment is about as long as its inputs, and the spare is longer.
     assert!(bench.index().stats().expect("sound").segments > 1);
     assert!((16 << 10..spare).contains(&all("seg")) && all("free") == spare);
     let used: usize = files.values().map(Vec::len).sum();

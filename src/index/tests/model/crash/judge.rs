@@ -1,5 +1,5 @@
-//! What is asked of a disk that a crash left: it opens, holds a prefix with everything promised,
-//! is sound, takes another write and opens again.
+//! The checks on a disk that a crash left: it opens, holds a prefix with everything promised, is
+//! intact, takes another write and opens again.
 
 use super::super::bench::{Bench, DIR, put};
 use super::super::model::Model;
@@ -15,27 +15,27 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// What was done so far.
+/// The work done so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Figures {
     pub(super) scripts: u64,
     /// Operations at which the power was cut.
     pub(super) cuts: u64,
-    /// Disks that those cuts could leave, all kinds together.
+    /// Possible disks after those cuts, of all kinds.
     pub(super) states: u64,
-    /// Those among them that differ from all before, from the same script and promise.
+    /// Those that differ from all earlier ones of the same script and promise.
     pub(super) distinct: u64,
-    /// Cuts within the recovery from a cut.
+    /// Cuts during the recovery from a cut.
     pub(super) second_cuts: u64,
     pub(super) kills: u64,
     /// Disks that were damaged on purpose.
     pub(super) damaged: u64,
     /// Disks that were salvaged.
     pub(super) salvaged: u64,
-    /// Readers beside a writer that stopped there, and on disks without one.
+    /// Readers beside a writer that stopped there, and on disks without a writer.
     pub(super) beside: u64,
     pub(super) alone: u64,
-    /// Backups that were opened, and found to be cut short.
+    /// Backups that were opened, and incomplete ones that were detected.
     pub(super) backups: (u64, u64),
 }
 
@@ -56,20 +56,20 @@ impl Figures {
     }
 }
 
-/// Disks already judged: by content and by what was asked of them.
+/// Disks judged already: by content and by what was required of them.
 pub(super) type Seen = HashSet<(u64, u64, u64)>;
 
-/// How many states each kind of crash gives.
+/// Number of states per kind of crash.
 const AFTER_KILL: usize = 4;
 const AFTER_SECOND_CUT: usize = 6;
 
-/// Judges what a stopped run has left.
+/// Judges the disk of a stopped run.
 #[derive(Debug)]
 pub(super) struct Judge<'a> {
     pub(super) figures: &'a mut Figures,
     pub(super) seen: &'a mut Seen,
     pub(super) rng: Rng,
-    /// Whether disks are damaged on purpose, too.
+    /// Whether disks are damaged on purpose as well.
     pub(super) damage: bool,
 }
 
@@ -81,10 +81,10 @@ fn copy_of(files: &Files) -> Sim {
         sim.overwrite(path, bytes);
     }
     for folder in ["wal", "segments"] {
-        // It is there already, or was empty.
+        // It exists already, or was empty.
         let _ = sim.create_dir(&Path::new(DIR).join(folder));
     }
-    // As it was on the disk that this is a copy of: an index makes its folders durably.
+    // As on the original disk: an index creates its folders durably.
     sim.sync_dir(Path::new(DIR)).expect("a folder");
     sim
 }
@@ -113,7 +113,7 @@ impl Judge<'_> {
         }
     }
 
-    /// A reader in another process, just now: what it sees, no cut may take back.
+    /// A reader in another process at this moment: no cut may undo what it sees.
     fn beside(&mut self, run: &Run) -> u64 {
         let bench = &run.bench;
         let disk = bench.sim.kill();
@@ -124,7 +124,7 @@ impl Judge<'_> {
         let reader = match Reader::open_on(Arc::new(disk), Path::new(DIR), Options::default()) {
             Ok(reader) => reader,
             Err(error) => {
-                // In the midst of a commit, and the copy could not be written before.
+                // During a commit, and the copy could not be written before.
                 assert!(error.kind() == ErrorKind::Unsettled && !bench.sound, "{error:?}");
                 return 0;
             }
@@ -138,7 +138,7 @@ impl Judge<'_> {
         change
     }
 
-    /// The process is killed, another one begins, and then the power is cut.
+    /// The process is killed, another one starts, and then the power is cut.
     fn kill(&mut self, run: &Run) {
         let bench = &run.bench;
         self.figures.kills += 1;
@@ -176,7 +176,7 @@ impl Judge<'_> {
         }
         let files = self.rng.percent(12).then(|| disk.snapshot_of_files());
         if self.rng.percent(10) {
-            // Whatever it is: it decides nothing.
+            // Its content must not matter.
             disk.overwrite(&Path::new(DIR).join("catalog.copy"), b"no copy");
         }
         let alone = self.rng.percent(50).then(|| read(disk, Path::new(DIR)));
@@ -209,7 +209,7 @@ impl Judge<'_> {
         }
     }
 
-    /// A backup that was made is whole; of one that was cut short nothing is believed.
+    /// A finished backup is whole; an incomplete one is never accepted.
     fn check_backup(&mut self, bench: &Bench, disk: &Sim) {
         let Some(backup) = &bench.backup else { return };
         match crate::index::open::exists(disk, &backup.dir) {
@@ -236,7 +236,7 @@ impl Judge<'_> {
         assert!(found.problems.is_empty(), "{:?}", found.problems);
     }
 
-    /// The power is cut again, while the index recovers.
+    /// The power is cut again while the index recovers.
     fn second_cut(&mut self, bench: &Bench, files: &Files, ops: u64, promised: u64) {
         if ops == 0 {
             return;
@@ -244,7 +244,7 @@ impl Judge<'_> {
         self.figures.second_cuts += 1;
         let disk = copy_of(files);
         disk.power_cut_at(disk.ops() + self.rng.next() % ops);
-        // It may open all the same: removing what is left over is not what it waits for.
+        // Opening may succeed: it does not wait for the deletion of leftover files.
         let opened = bench.open(&disk);
         let promised = opened.map_or(promised, |index| index.durable_change().max(promised));
         for disk in disk.crash_states(self.rng.next(), AFTER_SECOND_CUT) {
@@ -259,7 +259,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Damage that no crash makes: found, or without effect.
+    /// Damage that no crash causes: detected, or without effect.
     fn damage(
         &mut self,
         bench: &Bench,
@@ -269,7 +269,7 @@ impl Judge<'_> {
         rested: bool,
     ) {
         self.figures.damaged += 4;
-        // The catalog is gone.
+        // The catalog is missing.
         let mut without = files.clone();
         without.remove(&catalog_path());
         let disk = copy_of(&without);
@@ -277,12 +277,12 @@ impl Judge<'_> {
         let kind = made.expect_err("an index without a catalog is no empty folder").kind();
         assert_eq!(kind, ErrorKind::Corrupt);
         assert_eq!(disk.snapshot_of_files(), without, "nothing is removed");
-        // It is an older one.
+        // The catalog is an older one.
         let disk = copy_of(files);
         disk.overwrite(&catalog_path(), catalog_before);
         let opened = bench.open(&disk).expect_err("an older catalog does not open");
         assert_eq!(opened.kind(), ErrorKind::Corrupt);
-        // A bit of its row is wrong, and redb believes it.
+        // A bit of its row is wrong, and redb accepts it.
         let disk = copy_of(files);
         let row = catalog::load(&disk, &catalog_path()).expect("a catalog");
         let mut bytes = row.encode();
@@ -290,7 +290,7 @@ impl Judge<'_> {
         catalog::tests::plant_row(&disk, &catalog_path(), &bytes);
         let opened = bench.open(&disk).expect_err("a damaged row is refused").kind();
         assert!(matches!(opened, ErrorKind::Corrupt | ErrorKind::Unsupported), "{opened:?}");
-        // A bit of the log is wrong, below a horizon that is known.
+        // A bit of the log is wrong, below a known horizon.
         let mut logs =
             files.iter().filter(|(path, _)| path.extension().is_some_and(|e| e == "wal"));
         if let (true, Some((path, bytes))) = (rested, logs.next_back()) {
@@ -330,7 +330,7 @@ fn open(bench: &Bench, disk: &Sim) -> Index {
     bench.open(disk).unwrap_or_else(|error| panic!("does not open: {error:?}"))
 }
 
-/// Writes to a recovered index; the model with that.
+/// Writes to a recovered index; returns the model with that write.
 fn write_once_more(bench: &Bench, index: &Index, model: &Model) -> Model {
     let signature = bench.signature(&[77; HASHES]);
     let time = bench.clock.load(Ordering::Relaxed);
@@ -343,7 +343,7 @@ fn write_once_more(bench: &Bench, index: &Index, model: &Model) -> Model {
     after
 }
 
-/// Goes along with a step of the expiry, if the index did one.
+/// Follows a step of the expiry, if the index did one.
 fn note_expiry(bench: &Bench, index: &Index, model: &mut Model) {
     if let Some(expired) = bench.expired(model)
         && index.snapshot().change() == expired.change
@@ -357,7 +357,7 @@ fn read(disk: &Sim, dir: &Path) -> Reader {
     opened.unwrap_or_else(|error| panic!("{} does not open: {error:?}", dir.display()))
 }
 
-/// Salvages what a crash left: of every key a version that a durable change or a later one left.
+/// Salvages the disk after a crash: for every key, a version of a durable change or of a later one.
 fn salvage(bench: &Bench, disk: &Sim, promised: u64) {
     let out = Path::new("/saved");
     let storage: Arc<dyn Storage> = Arc::new(disk.clone());
@@ -378,7 +378,7 @@ fn salvage(bench: &Bench, disk: &Sim, promised: u64) {
     }
 }
 
-/// Syncs, and lets maintenance note it; false if something else was due.
+/// Syncs, and lets maintenance record it; returns false if something else was due.
 fn rest(index: &Index) -> bool {
     index.sync().expect("a sync");
     matches!(index.maintain().expect("a step"), Maintained::Noted)

@@ -1,20 +1,20 @@
-//! The crash campaign: the power is cut at every operation of the disk that a script makes, at
-//! least 32 disks that this could leave are opened, and each must hold a prefix of the changes
-//! with everything that was promised, verify, take another write, and open again.
+//! The crash campaign. The power is cut at every disk operation of a script. At least 32 possible
+//! disks are opened after each cut. Each must hold a prefix of the changes with everything that was
+//! promised, verify, take another write, and open again.
 //!
-//! At every cut the process is also only killed: what the next one read from the page cache must
-//! survive a power cut right after. A sample is cut again while it recovers, and a sample is
-//! damaged on purpose. Everything follows from the numbers of the scripts; a failure prints the
-//! script, the cut and the step.
+//! At every cut the process is also killed without a power cut; what the next process read from the
+//! page cache must survive a power cut right after. A sample is cut again during recovery, and a
+//! sample is damaged on purpose. Everything is determined by the numbers of the scripts; a failure
+//! prints the script, the cut and the step.
 //!
-//! The long campaign, in release and on as many threads as there are parts:
+//! The long campaign, in release mode and with one thread per part:
 //!
 //! ```text
 //! NEARKIN_CRASH_STATES=1000000 NEARKIN_CRASH_SEED=1 cargo test --release --lib \
 //!     a_crash_anywhere -- --nocapture
 //! ```
 //!
-//! `NEARKIN_CRASH_STATES` is the least number of states (whole scripts are done),
+//! `NEARKIN_CRASH_STATES` is the minimum number of states (scripts are finished),
 //! `NEARKIN_CRASH_SEED` the number of the first script.
 
 mod faults;
@@ -31,13 +31,13 @@ use judge::{Figures, Judge, Seen};
 use run::Run;
 use std::time::Instant;
 
-/// States that are made of the disk at each cut, those after a kill and a second cut not counted.
+/// Disk states per cut, not counting those after a kill and a second cut.
 const STATES: usize = 32;
-/// What CI does.
+/// The number of states in CI.
 const STATES_DEFAULT: u64 = 20_000;
 const PARTS: u64 = 2;
 
-/// Cuts one script at one operation, and judges what that leaves. False if the script ended
+/// Cuts one script at one operation, and judges the result. Returns false if the script ended
 /// before.
 fn cut_script(
     script: &script::Script,
@@ -59,7 +59,7 @@ fn cut_script(
     !whole
 }
 
-/// Cuts a script everywhere.
+/// Cuts a script at every operation.
 fn cut_everywhere(number: u64) -> Figures {
     let script = script::script(number);
     let mut figures = Figures { scripts: 1, ..Figures::default() };
@@ -71,7 +71,8 @@ fn cut_everywhere(number: u64) -> Figures {
     figures
 }
 
-/// The scripts whose number leaves `part` when divided by the parts, until there are enough.
+/// Runs the scripts whose number modulo the number of parts is `part`, until there are enough
+/// states.
 fn campaign(part: u64) {
     let states = number_from_environment("NEARKIN_CRASH_STATES", STATES_DEFAULT);
     let first = number_from_environment("NEARKIN_CRASH_SEED", 1);

@@ -1,4 +1,4 @@
-//! Folders that are moved, and locks that are removed, under the handle of a run.
+//! Folders that are moved, and locks that are deleted, while a handle is open.
 
 use super::super::bench::{Bench, DIR};
 use super::super::script::{Edit, Op};
@@ -8,12 +8,12 @@ use crate::{ErrorKind, Index, Options, Result};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Where the folder is while it is away.
+/// The folder's path while it is moved.
 const AWAY: &str = "/a/folder/moved.nearkin";
-/// What the handle that lost its lock tries to insert.
+/// The key that the handle without a lock tries to insert.
 const LOST: &[u8] = b"lost";
 
-/// Another index in the place of the one that was moved; none on a disk that fails.
+/// Another index in the place of the moved one; `None` on a failing disk.
 fn stranger(bench: &Bench) -> Option<Index> {
     let disk = Arc::new(bench.sim.clone());
     let options = Options::default().maintenance(crate::Maintenance::Inline);
@@ -23,7 +23,7 @@ fn stranger(bench: &Bench) -> Option<Index> {
 }
 
 impl Run {
-    /// Does an operation while the folder is somewhere else.
+    /// Does an operation while the folder is at another path.
     pub(super) fn moved(&mut self, with_stranger: bool, op: &Op) -> Result<()> {
         let (here, away) = (Path::new(DIR), Path::new(AWAY));
         self.bench.sim.move_folder(here, away);
@@ -44,8 +44,8 @@ impl Run {
         result
     }
 
-    /// The lock goes: this handle must write nothing more; as long as it is there nobody else may
-    /// write, and whoever opens the index next finds all that it was told is done.
+    /// The lock is deleted. This handle must write nothing more. While it exists no other process
+    /// may write, and the next process to open the index finds everything that was acknowledged.
     pub(super) fn lose_lock(&mut self, with_second: bool) {
         self.note_promised();
         self.bench.sim.remove_file(&Path::new(DIR).join("lock"));

@@ -1,5 +1,5 @@
-//! Has the campaign teeth? Every planted bug must be caught by the same runs that find nothing in
-//! sound code. `NEARKIN_HUNT` names one bug, if only that is to be hunted.
+//! Checks the campaign itself: it must catch every planted bug. `NEARKIN_HUNT` names one bug to
+//! hunt alone.
 
 use super::super::script::Rng;
 use super::cut_script;
@@ -9,12 +9,12 @@ use super::script::{Script, Step, script};
 use crate::planted::{Bug, Planted};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Scripts that are gone through, cut at some operation each time.
+/// Number of scripts, each cut at some operation.
 const SCRIPTS: u64 = 24;
-/// States after which a bug counts as missed.
+/// A bug that survives this many states counts as missed.
 const STATES_MAX: u64 = 200_000;
 
-/// A script, how many operations of the disk it makes, and which of them while two callers came.
+/// A script, its number of disk operations, and which of them fall between two concurrent callers.
 struct Measured {
     script: Script,
     ops: u64,
@@ -38,13 +38,13 @@ fn scripts() -> Vec<Measured> {
     (1..=SCRIPTS).map(measured).collect()
 }
 
-/// Runs the campaign with a bug; what was done until it was caught, if it was. Damage on purpose
-/// is left to the bugs that only damage can show.
+/// Runs the campaign with a bug; returns the work until it was caught, or `None`. Damage on purpose
+/// is used only for bugs that nothing else can show.
 fn hunt(bug: Bug, scripts: &[Measured]) -> Option<Figures> {
     let _planted = Planted::new(bug);
     let needs_damage =
         [Bug::RowCrcNotChecked, Bug::SweepWithoutCatalog, Bug::DamageIsTornTail].contains(&bug);
-    // Three bugs lie between callers that come at once: not every script has two.
+    // Three bugs need concurrent callers, and not every script has two.
     let among_callers = [Bug::IdleNotAwaited, Bug::HorizonAfterSync, Bug::RejectionNotAwaited];
     let needs_company = among_callers.contains(&bug);
     let fits = |measured: &&Measured| !needs_company || !measured.together.is_empty();
@@ -52,9 +52,9 @@ fn hunt(bug: Bug, scripts: &[Measured]) -> Option<Figures> {
     let mut figures = Figures::default();
     while figures.states < STATES_MAX {
         for Measured { script, ops, together } in scripts.iter().filter(fits) {
-            // A bug may make more of them.
+            // A bug may cause more operations.
             let mut cut = rng.next() % (ops + 40);
-            // These show only if the power goes at, or right after, the sync not waited for.
+            // These show only if the power fails at, or right after, the sync that was not awaited.
             if needs_company {
                 cut = together[usize::try_from(cut).unwrap_or(0) % together.len()];
             }

@@ -1,4 +1,4 @@
-//! One run of a script: until its end, or until the disk stops.
+//! One run of a script: to its end, or until the disk stops.
 
 use super::super::bench::{Backup, Bench, End, put};
 use super::super::model::Model;
@@ -17,17 +17,17 @@ use std::sync::{Arc, Mutex};
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) bench: Bench,
-    /// The index was made.
+    /// The index was created.
     pub(super) made: bool,
-    /// A sync failed: this process writes nothing more, and another would begin on what the
-    /// system has forgotten.
+    /// A sync failed: this process writes nothing more, and the next one would start from data that
+    /// the system has dropped.
     pub(super) poisoned: bool,
     /// A sync is planned to fail.
     sync_fails: bool,
-    /// Operations of the disk before the last process began.
+    /// Disk operations before the last process started.
     before: u64,
     cut: u64,
-    /// Backups begun.
+    /// Backups started.
     backups: u32,
 }
 
@@ -35,7 +35,7 @@ fn written(core: &Core, batch: &Batch) -> Result<u64> {
     core.write(batch).map(|written| written.change)
 }
 
-/// What became of the second caller: the change it was told, or none (it had to wait).
+/// The result of the second caller: its change, or none (it had to wait).
 type Came = Arc<Mutex<Option<Option<Result<u64>>>>>;
 
 impl Run {
@@ -45,12 +45,12 @@ impl Run {
         Self { bench, made: false, poisoned: false, sync_fails: false, before: 0, cut, backups: 0 }
     }
 
-    /// Operations of the disk so far.
+    /// Disk operations so far.
     pub(super) fn ops(&self) -> u64 {
         self.before + self.bench.sim.ops()
     }
 
-    /// Makes the index; false if the disk stopped.
+    /// Creates the index; returns false if the disk stopped.
     pub(super) fn begin(&mut self) -> bool {
         match self.bench.make() {
             Err(_) if self.bench.sim.is_stopped() => return false,
@@ -60,7 +60,7 @@ impl Run {
         true
     }
 
-    /// Does the script; false if the disk stopped before its end.
+    /// Runs the script; returns false if the disk stopped before its end.
     pub(super) fn go(&mut self, script: &Script, at: &mut impl FnMut(usize, &Step)) -> bool {
         if !self.begin() {
             return false;
@@ -75,7 +75,7 @@ impl Run {
         true
     }
 
-    /// Does one step; false if the disk stopped.
+    /// Does one step; returns false if the disk stopped.
     pub(super) fn step(&mut self, step: &Step) -> bool {
         let doubt = self.bench.in_doubt.clone();
         let result = self.act(step).and_then(|()| self.bench.finish_step());
@@ -89,13 +89,13 @@ impl Run {
                 self.bench.in_doubt = doubt;
             }
         }
-        // A step of maintenance after a write does not fail the write.
+        // A maintenance step after a write does not fail the write.
         let failure = self.bench.index.as_ref().and_then(|index| index.core.alarm.failure());
         self.poisoned |= self.sync_fails && failure.is_some_and(|text| text.contains("Unknown"));
         !self.bench.sim.is_stopped()
     }
 
-    /// What this process has told anybody survives.
+    /// Records that everything this process acknowledged must survive.
     pub(super) fn note_promised(&mut self) {
         let Some(index) = &self.bench.index else { return };
         let mut promised = index.durable_change();
@@ -105,7 +105,7 @@ impl Run {
         self.bench.durable = self.bench.durable.max(promised);
     }
 
-    /// Goes on after a failure that may happen; none for one that may not.
+    /// Continues after an allowed failure; `None` for any other failure.
     fn survive(&mut self, error: &Error, was_in_doubt: bool) -> Option<()> {
         match error.kind() {
             ErrorKind::Io => self.bench.in_doubt = None,
@@ -117,7 +117,7 @@ impl Run {
                     self.bench.in_doubt = None;
                 }
             }
-            // It says: reopen the index.
+            // The error says to reopen the index.
             ErrorKind::Unknown | ErrorKind::Poisoned => drop(self.bench.index.take()),
             _ => return None,
         }
@@ -127,7 +127,7 @@ impl Run {
         Some(())
     }
 
-    /// Opens what a handle that is gone has left. A disk without room has some made first.
+    /// Opens the index after its handle is gone. If the disk is full, space is freed first.
     pub(super) fn reopen(&mut self) {
         self.bench.snapshots.clear();
         if self.bench.open(&self.bench.sim).is_err() {
@@ -139,7 +139,7 @@ impl Run {
 
     fn act(&mut self, step: &Step) -> Result<()> {
         match step {
-            // Another process would begin on what the system has forgotten.
+            // The next process would start from data that the system has dropped.
             Step::Do(Op::CloseAndReopen | Op::DropAndReopen | Op::KillAndReopen)
             | Step::LoseLock { .. }
                 if self.sync_fails => {}
@@ -176,7 +176,7 @@ impl Run {
         self.reopen();
     }
 
-    /// Two callers at once: what the second does happens within a sync of the first one's.
+    /// Two concurrent callers: the second one acts during a sync of the first.
     fn together(&mut self, first: &[Edit], second: &Second) -> Result<()> {
         let time = self.bench.clock.load(Ordering::Relaxed) + 1;
         let came: Came = Arc::default();
@@ -207,11 +207,11 @@ impl Run {
         let came = came.lock().expect("nobody panicked").take();
         let Some(answer) = came else { return result };
         if let Some(Ok(change)) = &answer {
-            // Durable, or so it was told.
+            // Acknowledged as durable.
             self.bench.durable = self.bench.durable.max(*change);
         }
         if let Err(error) = result {
-            // Where the first is in doubt, so is what the second appended behind it.
+            // If the first write is in doubt, the second one, appended after it, is, too.
             let may_be_there = self.bench.sim.is_stopped() || error.kind() != ErrorKind::Io;
             if let Some(one) = self.bench.in_doubt.take_if(|_| may_be_there) {
                 let both = self.with_second(one.clone(), first, second, time);
@@ -229,18 +229,18 @@ impl Run {
                 self.bench.in_doubt = Some(after);
                 return Err(error);
             }
-            // It had to wait before it wrote anything: until a flush could begin.
+            // It had to wait before writing anything, until a flush could start.
             None if self.bench.index().core.writer().change < after.change => {}
             Some(Ok(_)) | None => {
                 self.bench.history.insert(after.change, after.clone());
                 self.bench.model = after;
             }
         }
-        // The second caller's turn: it syncs for itself.
+        // The second caller now syncs by itself.
         self.bench.index().sync().map(drop)
     }
 
-    /// A model with what the second of two callers does.
+    /// A model with the write of the second caller.
     fn with_second(&self, mut model: Model, first: &[Edit], second: &Second, time: u64) -> Model {
         match second {
             Second::Same => drop(model.write(&self.bench.batch(first, time).1)),
@@ -254,7 +254,7 @@ impl Run {
         model
     }
 
-    /// A backup; what somebody writes meanwhile happens when the first file is linked, or never.
+    /// A backup. The other writes happen when its first file is linked, or not at all.
     fn backup(&mut self, meanwhile: &[Edit]) -> Result<()> {
         let bench = &mut self.bench;
         self.backups += 1;
@@ -292,7 +292,7 @@ impl Run {
         Ok(())
     }
 
-    /// Has something done at a moment of the next sync that anybody could come by at.
+    /// Schedules an action at a moment of the next sync at which other threads could act.
     fn expect(
         &self,
         moment: Moment,
@@ -312,8 +312,8 @@ impl Run {
         self.bench.sim.visit_syncs(Some((moment, Box::new(visit))));
     }
 
-    /// Inserts a document whose payload is records: sound ones, with the salt of this log, that
-    /// claim to lie at offset 0.
+    /// Inserts a document whose payload consists of valid records with the salt of this log, bound
+    /// to offset 0.
     fn forge(&mut self, key: [u8; 4]) -> Result<()> {
         let place = {
             let writer = self.bench.index().core.writer();
@@ -328,7 +328,7 @@ impl Run {
             let change = self.bench.model.change + 5;
             payload.extend_from_slice(record.seal(RecordKind::Change, change, end + 8, salt, 0));
         }
-        // Record header, operation, signature and key are a multiple of 8 bytes.
+        // Record header, operation, signature and key take a multiple of 8 bytes.
         let lanes = vec![payload[0]; HASHES];
         let payload = Some(payload);
         self.bench.execute(&Op::Write(vec![Edit::Insert { key: key.to_vec(), lanes, payload }]))

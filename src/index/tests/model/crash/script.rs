@@ -1,8 +1,8 @@
-//! Scripts of the crash campaign: short, and of what changes where things lie. Knows no index.
+//! Scripts of the crash campaign: short, with operations that change the layout. Knows no index.
 //!
-//! To add an operation: a variant of [`Step`], an arm in `Author::step`, and one in
-//! `Run::act`. (What needs only the index is better an `Op` of the model's, and then belongs into
-//! its scripts, too.)
+//! To add an operation: a variant of [`Step`], an arm in `Author::step`, and one in `Run::act`. (An
+//! operation that needs only the index is better an `Op` of the model, and then belongs in its
+//! scripts, too.)
 
 use super::super::bench::Layout;
 use super::super::script::{Admitting, Adopting, Edit, Op, Rng};
@@ -17,47 +17,48 @@ pub(super) const HASHES: usize = 16;
 #[derive(Debug, Clone)]
 pub(super) enum Step {
     Do(Op),
-    /// While the first caller waits for its sync, a second one comes.
+    /// A second caller acts while the first one waits for its sync.
     Together {
         first: Vec<Edit>,
         second: Second,
     },
-    /// A document whose payload holds records of the log, but for another place in it.
+    /// A document whose payload contains records of the log, bound to another offset.
     Forge {
         key: [u8; 4],
     },
-    /// A backup, while which somebody writes (if not nothing).
+    /// A backup with concurrent writes (possibly none).
     Backup {
         meanwhile: Vec<Edit>,
     },
-    /// The folder is moved, done an operation in, and moved back; meanwhile there may be another
-    /// index in its place.
+    /// The folder is moved, an operation done, and the folder moved back. Meanwhile another index
+    /// may be in its place.
     Moved {
         stranger: bool,
         op: Op,
     },
-    /// A cleaner removes the lock; a second process may open the index before the first is told.
+    /// A cleanup job deletes the lock; a second process may open the index before the first one
+    /// notices.
     LoseLock {
         second: bool,
     },
-    /// A call from here on fails.
+    /// A call fails from here on.
     Fail(Fault),
-    /// The disk has so many free bytes left.
+    /// The disk now has this many free bytes.
     Shrink {
         bytes: u64,
     },
-    /// The disk has room again.
+    /// The disk has space again.
     Grow,
 }
 
 #[derive(Debug, Clone)]
 pub(super) enum Second {
-    /// Before anything is synced, it asks for what the first has written, and writes nothing.
+    /// Before the sync it reads what the first caller has written, and writes nothing.
     Same,
-    /// Before anything is synced, it asks to admit what may be much like what the first has
-    /// written, and writes nothing if it is.
+    /// Before the sync it admits a newcomer that may be similar to what the first caller has
+    /// written; it writes nothing if rejected.
     Admit(Admitting),
-    /// When the sync is done but the first has not been told, it writes.
+    /// After the sync, but before the first caller's call returns, it writes.
     Write(Vec<Edit>),
 }
 
@@ -74,11 +75,11 @@ pub(super) fn layout() -> Layout {
     Layout::new(&builder.build().expect("sound parameters"))
 }
 
-/// What sorts of trouble a script has.
+/// The kinds of trouble in a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trouble {
     None,
-    /// Calls fail for want of space.
+    /// Calls fail for lack of space.
     Faults,
     /// The disk is full for a while.
     Full,
@@ -86,7 +87,7 @@ enum Trouble {
     Sync,
 }
 
-/// The script of this number.
+/// The script with this number.
 pub(super) fn script(number: u64) -> Script {
     let mut rng = Rng::new(number.wrapping_mul(0x5851_f42d_4c95_7f2d));
     let interval = Durability::Interval(Duration::from_millis(100));
@@ -103,7 +104,7 @@ pub(super) fn script(number: u64) -> Script {
         ttl: rng.pick(&[None, None, Some(6), Some(15)]),
         ..layout()
     };
-    // Two callers and the expiry between them: more orders than the model knows.
+    // Two callers with an expiry between them would allow more orders than the model knows.
     let callers = layout.durability == Durability::Sync && layout.ttl.is_none();
     let mut author = Author { rng, callers, trouble: pick(&trouble) };
     let mut steps: Vec<Step> = (0..28).map(|_| author.step()).collect();
@@ -113,7 +114,7 @@ pub(super) fn script(number: u64) -> Script {
         let around = [write(), Step::Fail(fault), write(), write(), write()];
         steps.splice(14..14, around);
     }
-    // In one script of five somebody else is at the folder, too.
+    // In one script of five, another process interferes with the folder.
     let mut others = Author { rng: Rng::new(!number), ..author };
     for _ in 0..if number % 5 == 2 { 4 } else { 0 } {
         let (at, step) = (others.rng.below(steps.len()), others.of_others());
@@ -124,7 +125,7 @@ pub(super) fn script(number: u64) -> Script {
 
 struct Author {
     rng: Rng,
-    /// Whether two come at once.
+    /// Whether there are concurrent callers.
     callers: bool,
     trouble: Trouble,
 }
@@ -184,7 +185,7 @@ impl Author {
         }
     }
 
-    /// What somebody else does to the folder.
+    /// What another process does to the folder.
     fn of_others(&mut self) -> Step {
         if self.rng.percent(40) {
             return Step::LoseLock { second: self.rng.percent(60) };
@@ -192,7 +193,7 @@ impl Author {
         Step::Moved { stranger: self.rng.percent(60), op: self.in_another_place() }
     }
 
-    /// What is done in a folder that was moved.
+    /// An operation in a moved folder.
     fn in_another_place(&mut self) -> Op {
         match self.rng.below(4) {
             0 => Op::Flush,
@@ -202,7 +203,7 @@ impl Author {
         }
     }
 
-    /// One newcomer: of several, some may be there and others not when a disk fails.
+    /// One newcomer: of several, an arbitrary part may be stored when a disk fails.
     fn admitting(&mut self) -> Admitting {
         let key = vec![b'a' + self.byte(10)];
         let payload = Some(vec![self.byte(256); 5]);

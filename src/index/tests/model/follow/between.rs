@@ -1,4 +1,4 @@
-//! Everything a writer can do, done between any two calls of a reader, each in its turn.
+//! Every operation of a writer, done between any two calls of a reader.
 
 use super::super::bench::DIR;
 use super::turns::met_disk;
@@ -12,13 +12,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a writer does.
+/// An operation of a writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Deed {
     Open,
     Write,
     Sync,
-    /// Writes the horizon down.
+    /// Records the horizon.
     Note,
     Flush,
     Compact,
@@ -28,7 +28,7 @@ enum Deed {
 
 use Deed::{Close, Compact, Drop, Flush, Note, Open, Sync, Write};
 
-/// What it did before, and what it does between two calls.
+/// The writer's operations before, and those between two calls.
 const SCENES: [(&[Deed], &[Deed]); 10] = [
     (&[Open, Write, Close], &[Open, Write, Sync, Write]),
     (&[Open, Write, Close], &[Open, Write, Sync, Note, Close]),
@@ -42,16 +42,16 @@ const SCENES: [(&[Deed], &[Deed]); 10] = [
     (&[Open, Write, Sync, Write], &[Drop, Open, Write]),
 ];
 
-/// A writer whose change n inserts the document n and removes the document n - 4.
+/// A writer whose change n inserts document n and removes document n - 4.
 #[derive(Debug, Default)]
 struct Writer {
     index: Option<Index>,
     change: u64,
-    /// Nothing takes it back, and the log or the catalog says so.
+    /// The last change that log or catalog record as durable.
     noted: u64,
-    /// Nothing takes it back.
+    /// The last durable change.
     durable: u64,
-    /// A writer died, and its log is all there is of what it did not sync.
+    /// A writer died, and its unsynced changes are only in its log.
     died: bool,
 }
 
@@ -107,7 +107,7 @@ impl Writer {
     }
 }
 
-/// The documents after a change, in brute force.
+/// Compares the documents after a change with brute force.
 fn check(reader: &Reader) {
     let change = reader.change();
     let live = change.saturating_sub(3).max(1)..=change;
@@ -120,7 +120,7 @@ fn check(reader: &Reader) {
     }
 }
 
-/// Lets the second part of a scene happen before call `at` of a reader that opens, or refreshes;
+/// Runs the second part of a scene before call `at` of a reader that opens or refreshes. Returns
 /// false if it makes fewer calls.
 fn interrupt(scene: usize, refreshes: bool, at: u64) -> bool {
     let _place = Place(format!("scene {scene}, refreshes {refreshes}, call {at}"));
@@ -181,7 +181,7 @@ fn interrupt(scene: usize, refreshes: bool, at: u64) -> bool {
     fired
 }
 
-/// Every scene, at every call; how many there were.
+/// Runs every scene at every call; returns the number of runs.
 fn everywhere() -> u64 {
     let mut calls = 0;
     for scene in 0..SCENES.len() {

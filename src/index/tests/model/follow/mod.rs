@@ -1,8 +1,9 @@
-//! A reader beside a writer, call by call of the disk: whatever it states is the law at the change
-//! that it names, not before what the log was known to say, and nothing that a power cut takes
-//! back.
+//! A reader beside a writer, interleaved at calls of the disk. Everything the reader states follows
+//! the law at the change that it names. That change is not older than what the log confirmed, and
+//! no power cut undoes it.
 //!
-//! `NEARKIN_FOLLOW_SCRIPTS` is the number of scripts, `NEARKIN_FOLLOW_SEED` the first one's.
+//! `NEARKIN_FOLLOW_SCRIPTS` is the number of scripts, `NEARKIN_FOLLOW_SEED` the number of the first
+//! one.
 
 mod between;
 mod turns;
@@ -24,7 +25,7 @@ use std::sync::{Arc, Mutex};
 use turns::{Seat, Turns, Who};
 
 const HASHES: usize = 16;
-/// What CI does.
+/// The number of scripts in CI.
 const SCRIPTS_DEFAULT: u64 = 40;
 
 fn params() -> Params {
@@ -48,19 +49,19 @@ fn options(number: u64) -> Options {
     }
 }
 
-/// What the two know of each other.
+/// State shared by the writer and the readers.
 #[derive(Debug, Default)]
 struct Told {
-    /// The documents after each change that was begun.
+    /// The documents after each change that was started.
     models: Mutex<BTreeMap<u64, Model>>,
-    /// A reader who begins now must see at least this.
+    /// A reader that starts now must see at least this change.
     least: AtomicU64,
-    /// Nobody but this writer has ended: what a reader sees is durable.
+    /// The only writer is still running, so what a reader sees is durable.
     durable: AtomicBool,
     done: AtomicBool,
 }
 
-/// The writer: does one operation after another, and tells.
+/// The writer: runs operations one by one, and reports them.
 struct Writer<'a> {
     seat: &'a Seat,
     options: Options,
@@ -95,7 +96,7 @@ impl Writer<'_> {
                 self.open();
             }
             _ => {
-                // What was not synced is there, but not durable.
+                // Unsynced changes are present, but not durable.
                 self.told.durable.store(false, Ordering::SeqCst);
                 drop(self.index.take());
                 self.open();
@@ -145,7 +146,7 @@ impl Writer<'_> {
         let written = self.index().write(&batch).expect("written");
         assert_eq!(written.change, change);
         if change > before && self.options.durability == Durability::Sync {
-            // This record says so of the last one.
+            // This record confirms the previous change.
             self.tell(before);
         }
     }
@@ -157,7 +158,7 @@ fn signature(rng: &mut Rng) -> Signature {
     Signature::from_parts(&params(), 3, lanes.into_boxed_slice())
 }
 
-/// How often readers looked, and what came of it.
+/// How often readers looked, and the results.
 #[derive(Debug, Default, Clone, Copy)]
 struct Figures {
     opened: u64,
@@ -167,7 +168,7 @@ struct Figures {
     cut: u64,
 }
 
-/// The reader: opens, refreshes, and judges what it sees.
+/// The reader: opens, refreshes, and checks what it sees.
 struct Judge<'a> {
     seat: &'a Seat,
     sim: &'a Sim,
@@ -208,7 +209,7 @@ impl Judge<'_> {
         }
         let change = self.readers.last().expect("one").change();
         assert!(change >= least, "change {change} is seen, {least} was noted");
-        // Until here the disk may have gone on; what was seen is what counts.
+        // The disk may have advanced up to here; what was seen is what counts.
         if durable && self.told.durable.load(Ordering::SeqCst) && self.rng.percent(30) {
             self.cut_power(change);
         }
@@ -223,7 +224,7 @@ impl Judge<'_> {
         self.figures.unsettled += 1;
     }
 
-    /// The newest view against the law at the change that it names, whatever happens meanwhile.
+    /// Compares the newest view with the law at its change, whatever happens meanwhile.
     fn check(&mut self) {
         let reader = self.readers.last().expect("one");
         let models = self.told.models.lock().expect("sound");
@@ -249,7 +250,7 @@ impl Judge<'_> {
     }
 }
 
-/// Runs a writer and readers beside it.
+/// Runs a writer with readers beside it.
 fn run(number: u64) -> Figures {
     let _place = Place(format!("follow {number}"));
     let sim = Sim::new();
@@ -286,7 +287,7 @@ fn run(number: u64) -> Figures {
             while !told.done.load(Ordering::SeqCst) {
                 judge.step();
             }
-            // Nobody writes: everything is seen.
+            // No process writes: everything is visible.
             for reader in &mut judge.readers {
                 reader.refresh().expect("refreshed");
                 let last = *told.models.lock().expect("sound").keys().last().expect("one");

@@ -1,6 +1,6 @@
-//! A writer and a reader on one simulated disk, each in a thread, of which one runs at a time: at
-//! every call that either makes of the disk it is decided by lot who goes on. So every order of
-//! their calls can come, and the same number gives the same one again.
+//! A writer and a reader on one simulated disk, each in a thread; one runs at a time. At every call
+//! of the disk a seeded random choice decides which one continues. So every order of calls can
+//! occur, and a seed reproduces it.
 
 use super::super::script::Rng;
 use crate::storage::lock::{Guard, Lock};
@@ -11,7 +11,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// One of the two.
+/// One of the two threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Who {
     Writer,
@@ -21,14 +21,14 @@ pub(super) enum Who {
 #[derive(Debug)]
 struct Baton {
     holder: Who,
-    /// The other has ended.
+    /// The other thread has ended.
     alone: bool,
     rng: Rng,
-    /// How often it changes hands, in percent.
+    /// Probability of a switch, in percent.
     changes: usize,
 }
 
-/// Decides who goes on.
+/// Decides which thread continues.
 #[derive(Debug)]
 pub(super) struct Turns {
     baton: Mutex<Baton>,
@@ -47,7 +47,7 @@ impl Turns {
         self.baton.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Before a call: maybe it is the other's turn.
+    /// Before a call: possibly switches to the other thread.
     fn meet(&self, who: Who) {
         let mut baton = self.baton();
         let changes = baton.changes;
@@ -66,7 +66,7 @@ impl Turns {
     }
 }
 
-/// The disk as one of the two has it; when it goes, the other is alone.
+/// The disk as one thread sees it; when it is dropped, the other thread continues alone.
 #[derive(Debug)]
 pub(super) struct Seat {
     pub(super) disk: Arc<dyn Storage>,
@@ -87,7 +87,7 @@ impl Drop for Seat {
     }
 }
 
-/// The disk, with something that happens before every call; and before a lock goes, if so.
+/// The disk, with a callback before every call, and optionally before a lock is released.
 pub(super) fn met_disk(
     sim: &Sim,
     while_locked: bool,
@@ -121,7 +121,7 @@ struct Disk {
 }
 
 impl Storage for Disk {
-    /// Nobody moves anything on this disk.
+    /// Folders on this disk are never moved.
     fn hold(&self, _: &Path) -> io::Result<Arc<dyn Storage>> {
         Ok(Arc::new(self.clone()))
     }
@@ -188,7 +188,7 @@ impl Storage for Disk {
     }
 }
 
-/// A lock that the other may find held before it goes.
+/// A lock that the other thread may find held just before its release.
 struct Held {
     lock: Lock,
     shared: Shared,
@@ -221,7 +221,7 @@ impl File for Opened {
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        // A long read is not one moment.
+        // A long read is not atomic.
         let half = buffer.len() / 2;
         let (first, second) = buffer.split_at_mut(half);
         self.shared.meet();
