@@ -1,4 +1,4 @@
-//! The formulas against the literature, against simulation, and at their ends.
+//! The formulas compared with the literature, with simulation, and at their limits.
 
 use super::standard_error;
 use super::{candidate, equal_rows_min, estimate, lane_collision, returned, row_agreement};
@@ -29,8 +29,8 @@ fn candidates_are_exact_where_the_direct_formula_drowns() {
     near(candidate(1.0, 16, 8), 1.0, 0.0);
 }
 
-/// k = 400 has a standard error of 2.5 % at its worst, so 5 % at two (Broder; the common rule
-/// that k = 1 / e^2).
+/// k = 400 has a standard error of at most 2.5 %, so 5 % at two standard errors (Broder; the common
+/// rule k = 1 / e^2).
 #[test]
 fn four_hundred_hashes_err_by_five_percent_at_two_standard_errors() {
     let one = standard_error(200, 400, 0.0);
@@ -40,8 +40,8 @@ fn four_hundred_hashes_err_by_five_percent_at_two_standard_errors() {
     assert!(standard_error(0, 400, 0.0) > 0.0 && standard_error(400, 400, 0.0) > 0.0);
 }
 
-/// The least number of equal rows, by exact integers: with lanes of w bits the estimate m/k - c
-/// over 1 - c reaches T/1000 when 1000 (m 2^w - k) >= T k (2^w - 1).
+/// The minimum number of equal rows in exact integers: with lanes of w bits, the estimate (m/k - c)
+/// / (1 - c) reaches T/1000 when 1000 (m 2^w - k) >= T k (2^w - 1).
 #[test]
 fn the_least_rows_are_exact_at_every_boundary() {
     for hashes in [16_u32, 100, 128, 400, 1024] {
@@ -84,7 +84,7 @@ fn the_estimate_undoes_the_chance_agreement_of_lanes() {
     }
 }
 
-/// All outcomes of a small signature, one by one.
+/// Enumerates all outcomes of a small signature.
 #[test]
 fn the_chance_to_be_returned_equals_full_enumeration() {
     for (hashes, bands, rows) in

@@ -1,4 +1,4 @@
-//! Tests of the catalog: what a load may say of damage, and a commit of failures.
+//! Tests of the catalog: loading damaged files, and failing commits.
 
 use super::memory::{Effect, Memory, PATH};
 use super::*;
@@ -6,7 +6,7 @@ use crate::Params;
 use crate::format::catalog::{DeadEntry, SegmentEntry, WalEntry};
 use crate::storage::Disk;
 
-/// Commits these bytes in place of the row, whatever they are.
+/// Commits these bytes in place of the row.
 pub(crate) fn plant_row(storage: &dyn Storage, path: &Path, bytes: &[u8]) {
     let file = storage.open(path, OpenMode::ReadWrite).expect("there is a catalog");
     write_row(&file, &Arc::new(Trace::default()), bytes).expect("a sound disk");
@@ -39,7 +39,7 @@ fn row(floor: u64, segments: u64) -> Row {
     }
 }
 
-/// A catalog that was created as `old` and says `new`.
+/// A catalog created with `old`, then committed with `new`.
 fn committed(old: &Row, new: &Row) -> Arc<Memory> {
     let memory = Memory::new();
     let storage: Arc<dyn Storage> = Arc::<Memory>::clone(&memory);
@@ -138,7 +138,7 @@ fn after_a_create_that_failed_there_is_no_catalog_or_it_is_whole() {
     }
 }
 
-/// Refuses every change of a commit in turn, in every way; the answer must be true.
+/// Makes every change of a commit fail in turn, in every way; the reported outcome must be true.
 #[test]
 fn a_commit_that_fails_says_what_became_of_it() {
     let (old, new) = (row(1, 3), row(2, 4));
@@ -162,7 +162,7 @@ fn a_commit_that_fails_says_what_became_of_it() {
                     Ok(()) => {
                         seen[0] += 1;
                         assert!(live == new && durable == new && *handle.row() == new, "{case}");
-                        // A sync that failed as redb closed leaves a handle that writes no more.
+                        // After a sync that failed while redb closed, the handle refuses to write.
                         let next = handle.commit(old.clone());
                         let kind = next.map_err(|error| error.kind());
                         assert!(matches!(kind, Ok(()) | Err(ErrorKind::Poisoned)), "{case}");
@@ -195,7 +195,7 @@ fn a_commit_that_fails_says_what_became_of_it() {
     assert!(seen.iter().all(|count| *count > 0), "{seen:?}");
 }
 
-/// What a power cut right after each sync leaves: the row moves once, and never back.
+/// The state that a power cut leaves after each sync: the row changes once, and never back.
 #[test]
 fn every_synced_state_is_the_old_row_or_the_new() {
     let (old, new) = (row(1, 3), row(2, 4));
@@ -211,7 +211,8 @@ fn every_synced_state_is_the_old_row_or_the_new() {
     assert!(moved.is_sorted() && !moved[0] && moved[moved.len() - 1], "{moved:?}");
 }
 
-/// Flips bits of `image`; answers how many loads were right, refused, and which went back.
+/// Flips bits of `image`; counts loads that were correct, that were refused, and that returned the
+/// old row.
 fn flip(image: &[u8], bits: impl Iterator<Item = usize>, new: &Row, old: &Row) -> Survey {
     let mut survey = Survey::default();
     let mut bytes = image.to_vec();
@@ -238,11 +239,11 @@ struct Survey {
     back: Vec<usize>,
 }
 
-/// The bytes of redb's header: magic, god byte, both commit slots.
+/// The bytes of redb's header: magic, god byte, and both commit slots.
 const HEADER_BYTES: usize = 320;
 
-/// Every bit of the header, and one bit of every 31st byte after it. (Of every byte, by hand:
-/// 69,632 flips of a closed file, 9,123 refused, the others changed nothing; 22 s.)
+/// Every bit of the header, and one bit of every 31st byte after it. (All 69,632 bytes of a closed
+/// file, tested by hand in 22 s: 9,123 flips refused, the others without effect.)
 fn sample(image: &[u8]) -> impl Iterator<Item = usize> {
     let body = (HEADER_BYTES..image.len()).step_by(31).map(|at| 8 * at + at % 8);
     (0..8 * HEADER_BYTES).chain(body)
@@ -271,9 +272,9 @@ fn a_file_cut_short_or_extended_is_an_error_or_changes_nothing() {
     }
 }
 
-/// A commit that a power cut ended before redb closed: the one moment where the two commit slots
-/// differ. Only the bit that names the slot can undo it (the files the row before lists are then
-/// still there, or missing, which the index says).
+/// A commit that a power cut interrupted before redb closed: the only moment at which the two
+/// commit slots differ. Only the bit that selects the slot can undo the commit. (The files that the
+/// old row lists then exist, or are missing, which the index reports.)
 #[test]
 fn only_the_slot_bit_of_an_unclosed_file_can_go_back() {
     let (old, new) = (row(1, 3), row(2, 4));

@@ -1,10 +1,10 @@
-//! Deduplication by the documents themselves against brute force.
+//! Deduplication by exact comparison, against brute force.
 
 use super::*;
 use crate::{Durability, ErrorKind, Maintenance, Options, Shingles, Sketcher};
 use std::collections::BTreeSet;
 
-/// Every row is a band: whatever shares a shingle is found, but for odds of 2^-30.
+/// Every row is a band: documents that share a shingle are found, except with probability 2^-30.
 fn params() -> Params {
     let builder = Params::for_threshold(0.5).shingles(Shingles::Items).hashes(256);
     builder.bands(256, 1).lane_bits(16).build().unwrap()
@@ -16,7 +16,7 @@ fn options() -> Options {
 
 type Set = BTreeSet<u32>;
 
-/// Sets of which many are parts of others, equal to others, or differ in a few items.
+/// Sets, many of which are subsets of others, equal to others, or differ in a few items.
 fn sets(count: u32) -> Vec<Set> {
     let mut state = 5_u64;
     let mut random = move |below: u32| {
@@ -41,7 +41,7 @@ fn overlap(a: &Set, b: &Set) -> Overlap {
     Overlap::of(a.intersection(b).count(), a.len(), b.len())
 }
 
-/// The definition: of those kept before, the most similar one that is alike enough.
+/// The definition: of the documents kept before, the most similar one that satisfies the condition.
 fn by_definition(sets: &[Set], is_alike: &dyn Fn(Overlap) -> bool) -> Vec<Option<(u64, Overlap)>> {
     let mut kept: Vec<usize> = Vec::new();
     let mut decided = Vec::new();
@@ -93,7 +93,7 @@ fn decided(
     found.into_iter().map(|one| one.map(|one| (one.of, one.overlap))).collect()
 }
 
-/// What is asked for, and the same by definition.
+/// The condition, and its definition.
 type Law<'a> = (Alike, &'a dyn Fn(Overlap) -> bool);
 
 #[test]
@@ -120,7 +120,7 @@ fn what_is_dropped_and_for_what_is_that_of_brute_force() {
     }
 }
 
-/// A pair at the threshold whose estimate is below it is found all the same.
+/// A pair at the threshold with an estimate below it is found.
 #[test]
 fn it_looks_from_three_standard_errors_below() {
     let params = Params::for_threshold(0.7).shingles(Shingles::Items).build().unwrap();
@@ -148,7 +148,8 @@ fn it_looks_from_three_standard_errors_below() {
     assert_eq!(kept.len(), 400 - dropped as u64);
 }
 
-/// Few hashes find low similarities only at a lower recall: then it is looked from higher up.
+/// With few hashes, low similarities can be found only with a lower recall: then the search starts
+/// at a higher similarity.
 #[test]
 fn bands_are_as_low_as_the_hashes_allow() {
     let params = Params::for_threshold(0.7).build().unwrap();
@@ -180,7 +181,7 @@ fn what_cannot_be_decided_is_an_error_and_keeps_nothing() {
     assert_eq!(kind(dedup.decide(turned, none)), ErrorKind::Invalid);
     dedup.decide(vec![made(7, 0)], none).unwrap();
     assert_eq!(kind(dedup.decide(vec![made(7, 100)], none)), ErrorKind::Invalid);
-    // What was kept by another is neither at hand nor to be had.
+    // A document kept by another run is neither in memory nor fetchable.
     let mut other = Dedup::new(&kept, 0.5).unwrap();
     let documents = || vec![made(8, 500), made(9, 0)];
     assert_eq!(kind(other.decide(documents(), none)), ErrorKind::Invalid);

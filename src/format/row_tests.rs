@@ -1,5 +1,5 @@
-//! The catalog's row read by the page alone: by the table of fields in
-//! `docs/reference/FILE_FORMAT.md`, with nothing of the code that writes it.
+//! Decodes the catalog's row from its specification alone: the table of fields in
+//! `docs/reference/FILE_FORMAT.md`. Shares no code with the writer.
 
 use super::tests::{DOCUMENT, example};
 
@@ -11,7 +11,7 @@ fn fields() -> Vec<[&'static str; 3]> {
     cells.map(|cells| [cells[1], cells[2], cells[3]]).collect()
 }
 
-/// Takes fields from bytes by their types.
+/// Reads fields from bytes by their types.
 struct Page<'a>(&'a [u8]);
 
 impl Page<'_> {
@@ -68,7 +68,7 @@ fn the_row_in_the_document_is_what_its_table_says() {
     assert!(page.0.is_empty(), "{} bytes are left over", page.0.len());
 }
 
-/// Those that have what the example has not: in the same order, with nothing between.
+/// Rows with the fields that the example lacks: in the same order, without gaps.
 #[test]
 fn the_other_rows_in_the_document_follow_the_same_table() {
     let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
@@ -102,7 +102,7 @@ fn the_other_rows_in_the_document_follow_the_same_table() {
                 _ => {}
             }
             if field == "WAL" {
-                // There is none: its fields are left out.
+                // There is none, so its fields are omitted.
                 assert_eq!(page.value("uint"), "8", "next file number");
                 assert_eq!(page.value("list"), "0", "segments");
                 break;

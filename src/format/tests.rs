@@ -1,6 +1,6 @@
 //! Decodes the examples printed in `docs/reference/FILE_FORMAT.md` and encodes them again.
 //!
-//! Document and code change together or not at all.
+//! The document and the code must change together.
 
 use super::DecodeError;
 use super::blocks::{
@@ -11,8 +11,8 @@ use super::header::{FileHeader, FileKind};
 
 pub(super) const DOCUMENT: &str = include_str!("../../docs/reference/FILE_FORMAT.md");
 
-/// The bytes of the fenced block that begins with the line "```hex <name>". Of a line, what
-/// follows a semicolon is a comment.
+/// The bytes of the fenced block that starts with the line "```hex <name>". After a semicolon, the
+/// rest of a line is a comment.
 pub(super) fn example(name: &str) -> Vec<u8> {
     let fence = format!("```hex {name}\n");
     let (_, rest) = DOCUMENT.split_once(&fence).expect("the document has this example");
@@ -130,7 +130,7 @@ fn impossible_numbers_are_errors() {
     ] {
         decode(&bad).expect_err("impossible");
     }
-    // The number of groups is what the section table says, and there must be such a section.
+    // The number of groups comes from the section table, which must contain such a section.
     SegmentProperties::decode(&good.encode(), &[]).expect_err("impossible");
     SegmentProperties::decode(&older.encode(), &sections(&good)).expect_err("impossible");
     SegmentProperties::decode(&good.encode(), &sections(&older)).expect_err("impossible");
@@ -159,7 +159,7 @@ fn a_codec_of_tomorrow_is_not_guessed() {
 
 #[test]
 fn random_bytes_are_errors() {
-    // A multiplicative generator is random enough to be no file.
+    // The output of a multiplicative generator is no valid file.
     let mut state = 1_u64;
     for round in 0..2000_usize {
         let bytes: Vec<u8> = (0..round % 300)

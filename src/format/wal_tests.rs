@@ -92,7 +92,7 @@ fn a_hostile_body_ends_in_an_error() {
         for value in [0, 1, 2, 3, 0x7f, 0x80, 0xff] {
             let mut hostile = body.to_vec();
             hostile[at] = value;
-            // Ends, allocates nothing, does not panic.
+            // Terminates, allocates nothing, and does not panic.
             assert!(Operations::new(&hostile, 16).count() <= 3);
             assert!(Operations::new(&hostile[..at], 16).count() <= 2);
         }
@@ -134,7 +134,7 @@ fn lengths_and_fields_out_of_range_are_refused() {
         wrong.extend_from_slice(&[0; 16]);
         assert!(!decodes(&wrong[..if at == 0 { 39 } else { 23 }]), "byte {at}");
     }
-    // The reserved byte, and a body that ends too soon.
+    // The reserved byte, and a body that is too short.
     let mut wrong = remove.clone();
     wrong[1] = 1;
     assert!(!decodes(&wrong));

@@ -1,4 +1,4 @@
-//! Tests of the memtable, and of what its readers see.
+//! Tests of the memtable, and of its concurrent readers.
 
 use super::*;
 
@@ -52,7 +52,7 @@ fn memory_is_taken_over_without_what_was_in_it() {
     let (old, next) = (new(0x9e37_79b9_7f4a_7c15), new(0xd134_2543_de82_ef93));
     fill(&old, 1, b"a");
     let place = old.read().signatures.as_ptr();
-    // Not while anybody holds it.
+    // Not while a reader holds it.
     next.reuse(Arc::clone(&old));
     assert_eq!(next.read().signatures.capacity(), 0);
     next.reuse(old);
@@ -67,7 +67,7 @@ fn memory_is_taken_over_without_what_was_in_it() {
     assert_eq!(next.read().bucket(0, 7).collect::<Vec<_>>(), (0..90).rev().collect::<Vec<_>>());
     assert_eq!(next.read().find_key(b"b", 100, 400), Some(89));
     assert_eq!(next.read().find_key(b"a", 100, 400), None);
-    // Nor into one that holds anything.
+    // Nor into one that is not empty.
     let other = new(1);
     fill(&other, 1, b"c");
     next.reuse(other);
@@ -82,8 +82,8 @@ fn the_newest_version_of_a_key_that_is_seen_decides() {
     memtable.apply(4, &[Step::Death(1)]);
     let content = memtable.read();
     assert_eq!(content.find_key(b"a", 100, 2), Some(0));
-    // Version 0 is still alive here, which no writer would leave so. This shows that only the
-    // newest version decides.
+    // Version 0 is still live here, which no writer would leave. This shows that only the newest
+    // version decides.
     assert_eq!(content.find_key(b"a", 100, 4), None);
 }
 
@@ -97,7 +97,7 @@ fn the_newest_of_many_versions_of_a_key_is_found_first() {
     }
     let content = memtable.read();
     assert_eq!(content.find_key(b"a", 100, 40_000), Some(39_999));
-    // How many documents were looked at.
+    // The number of documents examined.
     assert_eq!(content.bucket(2, 100).position(|ordinal| ordinal == 39_999), Some(0));
 }
 

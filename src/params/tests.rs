@@ -1,4 +1,4 @@
-//! Limits, the choice of bands, ids and messages of the parameters.
+//! Limits, choice of bands, ids and messages of the parameters.
 
 use super::stored::Stored;
 use super::{Normalise, Params, ParamsBuilder, Scheme, Shingles};
@@ -218,7 +218,7 @@ fn a_stop_list_that_makes_no_sense_is_refused() {
     for builder in refused {
         assert_eq!(builder.build().unwrap_err().kind(), ErrorKind::Invalid);
     }
-    // Stored by no version of this code.
+    // No version of this code stores this.
     let config = bincode::config::standard();
     let params = with_stop(&["abc", "def"]).build().unwrap();
     let bytes = bincode::serde::encode_to_vec(&params, config).unwrap();

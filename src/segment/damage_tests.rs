@@ -1,4 +1,4 @@
-//! Tests of damage: an error or the exact answer, never a panic, never a wrong answer.
+//! Tests of damage: an error or the exact answer, never a panic or a wrong answer.
 
 use super::forge::{footer_of, repair};
 use super::tests::{MODES, Model, Place, Random, problems, shape};
@@ -29,7 +29,7 @@ fn every_flipped_bit_of_a_segment_is_an_error_where_it_matters() {
         file.write_at(&[flipped], at as u64).expect("written");
         for mode in MODES {
             let Ok(segment) = place.segment(&path, &listed, &model.shape, mode) else { continue };
-            // All readings of a few blocks take long: a sample of the flips is read through.
+            // Reading everything takes long, so only a sample of the flips is read completely.
             if at % 11 == 0 {
                 model.check(&segment);
                 model.check_tables(&segment, 0);
@@ -51,7 +51,7 @@ fn a_segment_that_is_read_back_is_checked_whole() {
     let file = place.disk.open(&path, OpenMode::ReadWrite).expect("opened");
     let open = |mode| place.segment(&path, &listed, &model.shape, mode);
     let body = open(ReadMode::Mmap).expect("opens").blocks.blocks() * BLOCK_BYTES;
-    // Each block somewhere; the header, which opening reads, aside.
+    // A byte in each block, except the header, which opening reads.
     for at in (100..body).step_by(BLOCK_BYTES / 3) {
         file.write_at(&[bytes[at] ^ 1], at as u64).expect("written");
         let error = open(ReadMode::Mmap).expect("opens").read_back().expect_err("damaged");
@@ -172,7 +172,7 @@ fn verify_names_every_damaged_block() {
     }
 }
 
-/// Where numbers stand that lead somewhere: all of the body but signatures and payloads matters.
+/// Writes random numbers at random places: the whole body except signatures and payloads matters.
 fn forge(random: &mut Random, bytes: &mut [u8], from: usize) {
     for _ in 0..=random.below(3) {
         let width = [1, 2, 4, 8][random.below(4)];
@@ -217,7 +217,7 @@ fn forged_files_with_right_checksums_do_not_panic() {
     assert!(opened > 500 && tails > 500, "{opened} opened, {tails} refused");
 }
 
-/// Reads whatever there is; only that it comes back counts, with no more than there can be.
+/// Reads everything. Only termination counts, and that no answer is longer than possible.
 fn read_everything(model: &Model, segment: &Segment) {
     let mut out = Vec::new();
     for ordinal in 0..segment.docs() {
@@ -283,7 +283,7 @@ fn a_forged_body_is_found_by_computing_it_again() {
         at += payload.len() as u64;
     }
     for at in 64..footer.body_bytes {
-        // What nothing is computed from, only the checksums protect.
+        // Bytes that nothing is computed from are protected by the checksums alone.
         if free.iter().any(|range| range.contains(&at)) {
             continue;
         }
@@ -332,7 +332,7 @@ fn forged_tables_of_many_runs_are_found_from_the_first_to_the_last() {
     }
 }
 
-/// A segment whose blocks have their checksums in several blocks, one for 4 MiB each.
+/// A segment whose checksums take several blocks, one for 4 MiB each.
 fn long(place: &Place, path: &Path) -> (Model, Listed) {
     let mut model = Model::random(3, 200, shape(24, 4), 3);
     model.payloads.iter_mut().take(150).for_each(|payload| payload.resize(60_000, 5));
@@ -340,8 +340,8 @@ fn long(place: &Place, path: &Path) -> (Model, Listed) {
     (model, listed)
 }
 
-/// Every way to read a block, in a segment that was just opened, must be an error, or leave it
-/// unchecked, if it `is_damaged`, and must not be if it is not.
+/// Every way to read a block, in a segment that was just opened: an error or no verification if it
+/// `is_damaged`, success if not.
 fn read_in_every_way(open: &dyn Fn(ReadMode) -> Segment, block: usize, is_damaged: bool) {
     let at = (block * BLOCK_BYTES) as u64;
     let corrupt = |error: crate::Error| assert_eq!(error.kind(), crate::ErrorKind::Corrupt);
@@ -379,7 +379,7 @@ fn damage_beyond_the_first_block_of_checksums_is_found() {
         file.read_at(&mut byte, at).expect("read");
         file.write_at(&[byte[0] ^ 1], at).expect("written");
     };
-    // Some keys are there twice, which is no damage.
+    // Some keys occur twice, which is no damage.
     let found = || {
         let mut found = problems(|watch| open(ReadMode::Mmap).verify(None, watch));
         found.retain(|problem| !problem.to_string().contains("another live"));

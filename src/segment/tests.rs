@@ -1,4 +1,4 @@
-//! Tests of segments and dead files on a real disk: what is built is what is read.
+//! Tests of segments and dead files on a real disk: reading returns what was built.
 
 use super::tables::{band_key, key_hash, split};
 use super::*;
@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a test expects a segment to hold.
+/// The expected content of a segment.
 pub(super) struct Model {
     pub(super) shape: Shape,
     pub(super) signatures: Vec<u8>,
@@ -42,7 +42,7 @@ pub(super) fn shape(rows: usize, band_bytes: usize) -> Shape {
 
 impl Model {
     /// Documents of which about every third shares its signature with `crowds` others, and every
-    /// fifth has a key used before.
+    /// fifth reuses a key.
     pub(super) fn random(seed: u64, docs: usize, shape: Shape, crowds: u64) -> Self {
         let mut random = Random(seed);
         let mut model = Self {
@@ -92,7 +92,7 @@ impl Model {
         band_key(&self.signature(doc)[begin..begin + self.shape.band_bytes])
     }
 
-    /// A builder that was given everything and has no table yet.
+    /// A builder that has all documents and no table yet.
     fn pushed(&self, disk: &Arc<dyn Storage>, path: &Path, memory: usize) -> Builder {
         self.pushed_by(disk, path, memory, WRITE_BYTES)
     }
@@ -104,7 +104,7 @@ impl Model {
         memory: usize,
         write_bytes: usize,
     ) -> Builder {
-        // One that an earlier build has left: nothing is published over it.
+        // A file left by an earlier build: nothing is published over it.
         let _ = disk.remove(path);
         let builder = Builder::create(disk, path, 7, &self.shape, self.docs(), memory, write_bytes);
         let mut builder = builder.expect("created");
@@ -136,8 +136,8 @@ impl Model {
         builder.finish().expect("finished")
     }
 
-    /// All answers of a segment: each must be an error or exactly the model's. The number of
-    /// errors.
+    /// All answers of a segment: each must be an error or exactly the model's. Returns the number
+    /// of errors.
     pub(super) fn check(&self, segment: &Segment) -> usize {
         let mut errors = 0;
         let mut out = Vec::new();
@@ -172,7 +172,7 @@ impl Model {
         errors
     }
 
-    /// All lookups of all tables, against brute force. The number of errors.
+    /// All look-ups of all tables against brute force. Returns the number of errors.
     pub(super) fn check_tables(&self, segment: &Segment, others: u64) -> usize {
         let groups = segment.groups;
         let mut errors = 0;
@@ -223,7 +223,7 @@ impl Place {
         bytes
     }
 
-    /// Overwrites a file by as many bytes as it has.
+    /// Overwrites a file with content of the same length.
     pub(super) fn write(&self, path: &Path, bytes: &[u8]) {
         let file = self.disk.open(path, OpenMode::ReadWrite).expect("opened");
         file.write_at(bytes, 0).expect("written");
@@ -255,7 +255,7 @@ pub(super) fn problems(verify: impl FnOnce(&mut Watch<'_>) -> crate::Result<()>)
 pub(super) const MEMORY: usize = 64 << 20;
 const WRITE_BYTES: usize = 256 << 10;
 
-/// Bits that leave of every key the last document only.
+/// A bitmap of dead documents: all except the last document of each key.
 fn all_but_last_of_each_key(model: &Model) -> Vec<u64> {
     let mut bits = vec![0_u64; model.keys.len().div_ceil(64)];
     for (doc, key) in model.keys.iter().enumerate() {
@@ -481,7 +481,7 @@ fn ranks_count_the_live() {
     assert_eq!(Ranks::all_live(100).live(), 100);
 }
 
-/// Whether the system must tell what it has of the files in this folder in memory.
+/// Whether the system must report which pages of files in this folder are in memory.
 pub(super) fn must_tell(folder: &Path) -> bool {
     let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
     let of_folder = mounts.lines().filter_map(|line| {

@@ -1,11 +1,11 @@
-//! Tests of how a segment's bytes come into its file.
+//! Tests of writing a segment's bytes to its file.
 
 use super::ReadMode;
 use super::tests::{MEMORY, Model, Place, shape};
 use crate::format::bytes::wide;
 
-/// Writes of a few bytes, of all at once, and such that the documents, a table or the file end with
-/// one of them.
+/// Writes of a few bytes, of everything at once, and sizes at which the documents, a table or the
+/// file end with a write.
 #[test]
 fn the_bytes_do_not_depend_on_how_many_are_written_at_once() {
     let place = Place::new();

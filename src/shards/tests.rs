@@ -1,4 +1,4 @@
-//! The steps of a cluster, taken here one after the other, against an index of all documents.
+//! The steps of a cluster, run one after the other here, compared with an index of all documents.
 
 use super::{VerifiedPair, Verifier};
 use super::{are_stars, band_entries, blocks, components, dropped};
@@ -80,12 +80,13 @@ fn expected_clusters(index: &Index, threshold: f64) -> Edges {
     members
 }
 
-/// What a cluster does, with the documents of each shard on a machine of their own.
+/// The job of a cluster, with the documents of each shard on a separate machine.
 struct Job {
     params: Params,
-    /// Documents by number; those of one signature are one, the one of the least key.
+    /// Documents by number; those of one signature are represented by the one with the smallest
+    /// key.
     representatives: Vec<Document>,
-    /// All keys of the signature of a number.
+    /// All keys with the signature of a number.
     crowds: Vec<Vec<Vec<u8>>>,
     /// The numbers of each shard.
     shards: Vec<Vec<u64>>,
@@ -117,7 +118,7 @@ impl Job {
         numbers.iter().flat_map(|number| self.representatives[at(*number)].1.clone()).collect()
     }
 
-    /// The pairs of representatives, by number. Buckets of more than `block` are cut.
+    /// The pairs of representatives, by number. Buckets of more than `block` documents are divided.
     fn pairs(&self, threshold: f64, block: u32) -> (Vec<(u64, u64, u32)>, usize) {
         let mut groups: BTreeMap<(u16, u64), Vec<u64>> = BTreeMap::new();
         for numbers in &self.shards {
@@ -146,7 +147,7 @@ impl Job {
         (pairs, cut)
     }
 
-    /// The pairs of documents: a crowd stands for all of its keys.
+    /// The pairs of documents: a crowd is expanded to all its keys.
     fn expand(&self, pairs: &[(u64, u64, u32)]) -> Vec<Pair> {
         let ordered = |a: &Vec<u8>, b: &Vec<u8>, rows| {
             if a < b { (a.clone(), b.clone(), rows) } else { (b.clone(), a.clone(), rows) }
@@ -166,7 +167,7 @@ impl Job {
         all
     }
 
-    /// Edges between keys: of pairs, and of crowds to their representatives.
+    /// Edges between keys: from pairs, and from crowds to their representatives.
     fn edges(&self, pairs: &[(u64, u64, u32)]) -> Edges {
         let key = |number: &u64| self.representatives[at(*number)].0.clone();
         let mut edges: Vec<_> = pairs.iter().map(|(a, b, _)| (key(a), key(b))).collect();
@@ -177,7 +178,7 @@ impl Job {
     }
 }
 
-/// Rounds of the two stars, over partitions by the first node, until nothing changes.
+/// Rounds of the two stars, partitioned by the first node, until nothing changes.
 fn by_rounds(mut edges: Edges, parts: u32) -> (Edges, u32) {
     let grouped = |edges: Edges| {
         let mut groups = vec![Vec::new(); parts as usize];
@@ -215,10 +216,10 @@ fn a_cluster_of_any_number_of_shards_finds_what_one_index_finds() {
             for block in [1_000, 16] {
                 let (found, cut) = job.pairs(threshold, block);
                 assert_eq!(cut > 0, block == 16, "hot buckets are cut");
-                // No pair twice: `expand` would tell it twice, too.
+                // No pair twice: `expand` would return it twice as well.
                 assert_eq!(job.expand(&found), pairs, "{shards} shards at {threshold}");
                 let edges = job.edges(&found);
-                // Star edges of each partition first, then one task.
+                // Star edges per partition first, then one task.
                 let stars = edges.chunks(50).flat_map(|part| components(part.iter().cloned()));
                 assert_eq!(components(stars), clusters, "{shards} shards at {threshold}");
                 let (stars, _) = by_rounds(edges, shards);
@@ -268,7 +269,7 @@ fn a_long_path_becomes_a_star_in_few_rounds() {
 }
 
 fn name(at: u32) -> Vec<u8> {
-    // In an order that is not that of the path, but for the first.
+    // In an order that differs from the path's, except for the first.
     format!("{:08}", u64::from(at) * 7_919 % 10_007).into_bytes()
 }
 
@@ -342,7 +343,7 @@ fn a_node_goes_if_one_kept_before_it_is_alike() {
     let expected = [(2, 1), (4, 3), (6, 5), (7, 1)];
     assert_eq!(dropped(edges), expected);
     assert_eq!(dropped(edges.into_iter().rev().map(|(a, b)| (b, a))), expected);
-    // Against the rule itself, on random edges.
+    // Compared with the rule itself on random edges.
     let mut state = 11;
     let edges: Vec<_> =
         (0..400).map(|_| (random(&mut state) % 200, random(&mut state) % 200)).collect();

@@ -42,7 +42,7 @@ fn the_least_length_for_a_record_holds_it_beside_the_reserve() {
     for length in (13..27).map(|power| 1 << power) {
         let wal = log_of(&sim, length);
         let most = room(&wal, Reserve::Kept);
-        // The loss by rounding: a record of that size would have fitted, too.
+        // Rounding must lose nothing: a record of that size fits as well.
         for record_bytes in most - 10..most + 10 {
             let least = Wal::length_for(record_bytes);
             assert!(least == length || least == 2 * length, "{record_bytes}: {least}");
@@ -100,7 +100,7 @@ fn a_log_without_room_for_records_replays_to_nothing() {
         |identity: &WalIdentity| LogReader::replay(&sim, &path(3), identity, SIGNATURE_BYTES);
     assert_eq!(read(&bare).expect("read").change_count(), 0);
     assert!(salvage(&sim, &path(3)).expect("read").changes(SIGNATURE_BYTES).next().is_none());
-    // Shorter than the block of its headers, but listed like this in the catalog.
+    // Shorter than the block of its headers, but listed with this length in the catalog.
     let short = WalIdentity { length: 96, ..identity(3) };
     sim.overwrite(&path(3), &short.encode());
     assert_eq!(read(&short).expect_err("too short").kind(), ErrorKind::Corrupt);

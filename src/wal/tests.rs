@@ -1,4 +1,5 @@
-//! Which records replay takes, cuts and refuses; and the state after a failed append.
+//! Tests of replay: which records it accepts, cuts and refuses; and of the state after a failed
+//! append.
 
 use super::*;
 use crate::ErrorKind;
@@ -273,7 +274,7 @@ fn of_what_a_spare_held_nothing_is_left() {
         let sim = Sim::new();
         let mut old = new_log(&sim);
         let mut end = RECORDS_BEGIN;
-        // Up to the very end, with horizons, and with change numbers that the next log will use.
+        // To the very end, with horizons, and with change numbers that the next log will use.
         while old.has_room(record(b"key 10").record_bytes(), Reserve::Used) {
             end = append(&mut old, 6 + (end - RECORDS_BEGIN) / 96, end);
         }
@@ -289,7 +290,7 @@ fn of_what_a_spare_held_nothing_is_left() {
         assert_eq!((replay().change_count(), replay().bytes_cut), (1, 0));
         let second = append(&mut wal, 7, RECORDS_BEGIN);
         assert_eq!((replay().change_count(), replay().bytes_cut), (2, 0));
-        // The second is torn: only that much is cut, whatever lies behind.
+        // The second record is torn: only its bytes are cut, whatever follows.
         let mut content = sim.snapshot_of_files()[&path(4)].clone();
         content[usize::try_from(first).expect("small") + 40] ^= 1;
         sim.overwrite(&path(4), &content);

@@ -1,4 +1,5 @@
-//! Both faces of a segment find the same, damage is an error, and the warm-up brings nothing.
+//! Both faces of a segment give the same answers, damage is an error, and the warm-up loads
+//! nothing.
 
 use super::super::tests::{MODES, Model, Place, must_tell, shape};
 use super::super::verified_blocks::VerifiedBlocks;
@@ -10,7 +11,7 @@ use crate::storage::{OpenMode, Storage};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Which documents have each of the model's keys, as a change of many operations asks.
+/// The documents with each of the model's keys, looked up together as a batch does.
 fn located(model: &Model, segment: &Segment) -> Result<Vec<(usize, u32)>> {
     let table = model.shape.bands;
     let hashes: Vec<u64> = (0..model.keys.len()).map(|doc| model.table_key(table, doc)).collect();
@@ -40,7 +41,7 @@ fn model() -> Model {
     Model::random(5, 2500, shape(24, 4), 3)
 }
 
-/// The keys looked up one by one, as queries do: every tenth.
+/// Every tenth key, looked up one by one as queries do.
 fn located_each(model: &Model, segment: &Segment) -> Result<Vec<(usize, u32)>> {
     let table = model.shape.bands;
     let mut found = Vec::new();
@@ -67,7 +68,7 @@ fn what_is_touched_together_is_found() {
     let place = Place::new();
     let sim: Arc<dyn Storage> = Arc::new(Sim::new());
     let model = model();
-    // A disk whose maps can be brought, and one where they cannot.
+    // A disk whose maps can be populated, and one where they cannot.
     for (disk, path) in [(place.disk.clone(), place.path("a.seg")), (sim, "a.seg".into())] {
         let listed = model.build(&disk, &path, 1 << 20, 1 << 20).listed;
         for mode in MODES {
@@ -91,12 +92,14 @@ fn damage_to_what_is_touched_together_is_an_error() {
     for (disk, path) in [(place.disk.clone(), place.path("a.seg")), (sim, "a.seg".into())] {
         let built = model.build(&disk, &path, 1 << 20, 1 << 20);
         let errors = damaged_in_turn(&model, &*disk, &path, &built.listed, &expected);
-        // Directory, fingerprints and ordinals of the keys, where documents lie, the documents.
+        // Directory, fingerprints and ordinals of the keys, the starts of documents, and the
+        // documents.
         assert!(errors > 40, "only {errors} blocks mattered");
     }
 }
 
-/// How many blocks matter: with each damaged in turn there is an error or the answer.
+/// The number of blocks that matter: with each block damaged in turn, the result is an error or the
+/// right answer.
 fn damaged_in_turn(
     model: &Model,
     disk: &dyn Storage,
@@ -129,7 +132,7 @@ fn damaged_in_turn(
     errors
 }
 
-/// Warms all up; which blocks are verified afterwards.
+/// Warms everything up; returns which blocks are verified afterwards.
 fn warmed_up(segment: &Segment) -> Vec<bool> {
     let mut end = segment.warm_up_end();
     while end > 0 {
@@ -156,7 +159,7 @@ fn what_is_in_memory_is_warmed_up_and_nothing_else() {
         let at = |block: usize| wide(block * BLOCK_BYTES);
         let expected = vec![mode == ReadMode::Mmap; blocks];
         assert_eq!(warmed_up(&segment), expected, "{mode:?}");
-        // What was damaged before is not checked by it, and its reader is told.
+        // A block that was damaged before is not marked as verified, and its reader gets an error.
         let Some(block) = expected.iter().position(|checked| *checked) else { continue };
         for damaged in [block, blocks] {
             let mut byte = [0];
@@ -176,7 +179,7 @@ fn what_is_in_memory_is_warmed_up_and_nothing_else() {
     }
 }
 
-/// Which steps of a walk find all they look at in memory.
+/// Which steps of a walk find all their blocks in memory.
 fn resident_steps(segment: &Segment) -> Vec<bool> {
     let map = segment.blocks.map.as_ref().expect("mapped");
     let blocks = segment.blocks.blocks();
@@ -200,7 +203,7 @@ fn what_the_system_has_not_is_not_brought() {
         let mode = ReadMode::Mmap;
         Segment::open(&*place.disk, &path, &built.listed, &model.shape, mode).expect("opens")
     };
-    // Drops what the system has of the file, all of which is on the disk.
+    // Drops the file's pages from the page cache; all of them are on disk.
     let from = format!("if={}", path.display());
     let dd = std::process::Command::new("dd").args([&from, "iflag=nocache", "count=0"]).output();
     let segment = open();
@@ -218,7 +221,7 @@ fn what_the_system_has_not_is_not_brought() {
     for (step, checked) in checked.chunks(BLOCKS_PER_STEP).enumerate() {
         assert!(checked.iter().all(|checked| *checked == before[step]), "step {step}");
     }
-    // Now it has it: a walk of another, and what is left of this one.
+    // Now they are in memory: for another walk, and for the rest of this one.
     let file = place.disk.open(&path, OpenMode::Read).expect("opened");
     let mut all = vec![0; usize::try_from(file.bytes().expect("known")).expect("short")];
     file.read_at(&mut all, 0).expect("read");
@@ -233,7 +236,7 @@ fn blocks_are_missing_until_each_was_verified() {
         let verified = VerifiedBlocks::new(blocks);
         for block in 0..blocks {
             assert!(verified.any_missing() && !verified.has(block));
-            // Twice, and with one that was set before.
+            // Twice, and with a block that was verified before.
             for block in [block, block, 0] {
                 verified.set(block);
             }
@@ -258,7 +261,7 @@ fn threads_that_set_the_same_bits_count_each_once() {
     }
 }
 
-/// The entries of all bands of a document, and of a key that nobody has.
+/// The entries in all bands of a document, and of an unknown key.
 fn matching(model: &Model, segment: &Segment, doc: usize) -> Vec<Vec<u32>> {
     let keys: Vec<u64> = (0..model.shape.bands).map(|band| model.table_key(band, doc)).collect();
     let (mut look_ups, mut out) = (vec![LookUp::default(); keys.len()], Vec::new());

@@ -1,5 +1,5 @@
-//! Normalisation and word classes by the pinned crates, one step after the other: slow, obvious,
-//! and what the fast pass and its tables must equal. `tools/tables` includes this file.
+//! Normalisation and word classes by the pinned crates, step by step: the slow definition that the
+//! fast pass and its tables must equal. `tools/tables` includes this file.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -84,7 +84,7 @@ fn folded_char(c: char) -> String {
 }
 
 thread_local! {
-    /// What `folded_char` said before.
+    /// Cached results of `folded_char`.
     static FOLDED: RefCell<HashMap<char, String>> = RefCell::default();
 }
 
@@ -107,25 +107,25 @@ pub(crate) fn case(text: &str) -> String {
 /// The lower case of each character.
 pub(crate) fn lower(text: &str) -> impl Iterator<Item = char> {
     text.chars().flat_map(|c| {
-        // Zeros mean that the character is its own mapping, or that there is no second one.
+        // Zeros mean that the character maps to itself, or that there is no second one.
         let [first, second] = unicode_case_mapping::to_lowercase(c);
         let of = |number| Some(number).filter(|n| *n != 0).and_then(char::from_u32);
         [Some(of(first).unwrap_or(c)), of(second)].into_iter().flatten()
     })
 }
 
-/// What UAX #29 makes of a character, as far as the fast pass tells characters apart.
+/// The class of a character under UAX #29, as far as the fast pass distinguishes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
     Letter,
     Hebrew,
     Number,
     Katakana,
-    /// A word by itself.
+    /// Always a word of its own.
     Alone,
-    /// Extends what is before it, and makes it a word.
+    /// Extends the preceding unit, and makes it a word.
     ExtendAlphabetic,
-    /// Extends what is before it.
+    /// Extends the preceding unit.
     Extend,
     /// Joins two letters.
     MidLetter,
@@ -135,13 +135,14 @@ pub(crate) enum Class {
     MidBoth,
     /// White space.
     White,
-    /// In no word.
+    /// Part of no word.
     Break,
     /// Anything else.
     Other,
 }
 
-/// The class of a character, from where `unicode-segmentation` puts boundaries beside it.
+/// The class of a character, derived from the boundaries that `unicode-segmentation` puts beside
+/// it.
 pub(crate) fn class(c: char) -> Class {
     let one = |before: &str, after: &str| {
         let text: String = before.chars().chain(once(c)).chain(after.chars()).collect();

@@ -1,5 +1,5 @@
-//! The fast pass of normalisation against its definition: every character, every pair and triple
-//! of classes, Unicode's own files, random texts.
+//! The fast pass of normalisation compared with its definition: every character, every pair and
+//! triple of classes, Unicode's own files, random texts.
 
 use std::fmt::Write as _;
 use std::sync::OnceLock;
@@ -17,7 +17,7 @@ use crate::sketch::unit::UnitHash;
 use crate::sketch::units::Units;
 use crate::{FoldOptions, Normalise, Params, Shingles, Sketcher};
 
-/// The units of a text by the fast way on each processor, against those of the definition.
+/// Compares the units of a text by the fast pass on each processor with those of the definition.
 struct Checker {
     normalise: Normalise,
     units: Units,
@@ -81,7 +81,7 @@ fn the_tables_are_made_by_their_definition() {
     }
 }
 
-/// Every character by itself: what the slow way and the fast one make of it.
+/// Every single character, by the slow and the fast pass.
 #[test]
 fn every_character_is_folded_as_defined() {
     for mut checker in Checker::both() {
@@ -102,7 +102,7 @@ fn every_character_is_folded_as_defined() {
     }
 }
 
-/// Whether a long test shall leave nothing out: `NEARKIN_FOLD=all`.
+/// Whether a long test must cover everything: `NEARKIN_FOLD=all`.
 fn nothing_left_out() -> bool {
     std::env::var("NEARKIN_FOLD").is_ok_and(|which| which == "all")
 }
@@ -120,7 +120,7 @@ fn chosen_chars() -> Vec<char> {
         let folded = definition::fold(&c.to_string());
         let combining = unicode_normalization::char::canonical_combining_class(c);
         let kind = (moved(&folded), folded.chars().count(), definition::class(c), combining);
-        // The seed of which is left out is the number: 37 and 64 have no common divisor.
+        // The seed that is omitted is the number: 37 and 64 have no common divisor.
         if before != Some(kind) || nth % 64 == 37 {
             chosen.push(c);
         }
@@ -129,7 +129,7 @@ fn chosen_chars() -> Vec<char> {
     chosen
 }
 
-/// Between characters of all kinds.
+/// Every character between characters of all kinds.
 #[test]
 fn characters_are_folded_and_cut_as_defined_between_others() {
     let chosen = chosen_chars();
@@ -159,7 +159,7 @@ fn characters_are_folded_and_cut_as_defined_between_others() {
     }
 }
 
-/// Some characters of each class, and what is special about each normalisation.
+/// Some characters of each class, and the special ones of each normalisation.
 fn representatives() -> &'static [char] {
     static ALL: OnceLock<Vec<char>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -277,7 +277,7 @@ proptest! {
     fn random_texts_are_folded_and_cut_as_defined(text in random_text()) {
         for mut checker in Checker::both() {
             checker.check(&text);
-            // So that it lies across the ends of buffers.
+            // Repeated, so that it crosses the ends of buffers.
             checker.check(&text.repeat(1 + 14_000 / (text.len() + 1)));
         }
     }
@@ -350,7 +350,7 @@ fn parse(numbers: &str) -> String {
     numbers.split_whitespace().map(number).collect()
 }
 
-/// Characters and what Unicode's `NFKC_Casefold` says of them.
+/// Compares characters with Unicode's property `NFKC_Casefold`.
 #[test]
 fn nfkc_casefold_is_unicodes() {
     let Some(file) = unicode_file("DerivedNormalizationProps.txt") else { return };
@@ -371,12 +371,12 @@ fn nfkc_casefold_is_unicodes() {
             newer.push(c);
         }
     }
-    // Those that came after Unicode 15, which the crates know and the file does not.
+    // Characters newer than Unicode 15, which the crates know and the file does not.
     assert!(newer.len() < 200, "{} {newer:?}", newer.len());
     assert!(newer.iter().all(|c| !listed.contains_key(&u32::from(*c))), "{newer:?}");
 }
 
-/// Words of Unicode's own test, in texts of one word or more.
+/// Words of Unicode's own test file, in texts of one or more words.
 #[test]
 fn words_of_unicodes_own_test_are_cut_as_defined() {
     let Some(file) = unicode_file("auxiliary/WordBreakTest.txt") else { return };
@@ -393,7 +393,7 @@ fn words_of_unicodes_own_test_are_cut_as_defined() {
     assert!(checked > 1_500, "{checked}");
 }
 
-/// The five forms of each test of normalisation: all are folded alike.
+/// The five forms of each test of normalisation are folded to the same text.
 #[test]
 fn forms_of_unicodes_own_test_are_folded_alike() {
     let path = "/usr/share/unicode/NormalizationTest.txt.bz2";

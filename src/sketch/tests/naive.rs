@@ -1,5 +1,5 @@
-//! The schemes written as their papers do, slowly: what the production code must equal, and
-//! where a test can plant a fault.
+//! The schemes implemented slowly as in their papers: the production code must equal them, and
+//! tests can plant faults in them.
 
 #![expect(clippy::cast_possible_truncation, reason = "halves of products are wanted")]
 
@@ -21,8 +21,8 @@ pub(super) fn rehash(hash: u64, round: usize) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-/// Fast Similarity Sketching, algorithm 1 of the paper: 2 k rounds, of which the last k force a
-/// slot each, until every slot is filled; a slot keeps its least (round, value).
+/// Fast Similarity Sketching, algorithm 1 of the paper: 2 k rounds, the last k of which force a
+/// slot each, until every slot is filled. A slot keeps its smallest (round, value).
 pub(super) fn fast(hashes: &[u64], rows: usize, rehash: Rehash<'_>) -> Vec<u64> {
     let mut slots: Vec<Option<(usize, u64)>> = vec![None; rows];
     for round in 0..2 * rows {
@@ -39,8 +39,8 @@ pub(super) fn fast(hashes: &[u64], rows: usize, rehash: Rehash<'_>) -> Vec<u64> 
     slots.into_iter().map(|slot| slot.unwrap().1).collect()
 }
 
-/// One-permutation hashing with optimal densification (Shrivastava 2017): an empty slot copies
-/// from a slot that a hash of the two chooses. What the fast scheme must not become.
+/// One-permutation hashing with optimal densification (Shrivastava 2017): an empty slot copies from
+/// a slot chosen by a hash of the two. The fast scheme must not degenerate to it.
 #[cfg(test)]
 pub(super) fn one_permutation(hashes: &[u64], rows: usize) -> Vec<u64> {
     let mut slots = vec![u64::MAX; rows];

@@ -1,10 +1,10 @@
-//! The options of normalisation `fold` by their definition, slowly.
+//! The options of normalisation `fold` by their slow definition.
 
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::definition::{Class, class, fold, is_white};
 
-/// The options of `fold`: what comes before it, and what after.
+/// The options of `fold`, as steps before and after it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Options {
     pub(crate) diacritics: bool,
@@ -79,7 +79,7 @@ fn dotted(text: &str) -> String {
     out
 }
 
-/// The marks that `diacritics` leaves out, as the document lists them.
+/// The marks that `diacritics` removes, as listed in the document.
 fn is_diacritic(c: char) -> bool {
     let ranges = [
         0x300..=0x36f,

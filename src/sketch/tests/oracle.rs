@@ -1,6 +1,5 @@
-//! The whole way from parameters and a text to a signature, written as
-//! `docs/reference/SIGNATURES.md` says and slowly: what the production code must equal on any
-//! input.
+//! The whole way from parameters and a text to a signature, implemented slowly after
+//! `docs/reference/SIGNATURES.md`. The production code must equal it on any input.
 
 #![expect(clippy::cast_possible_truncation, reason = "halves of products are wanted")]
 
@@ -45,7 +44,7 @@ fn params(input: &mut Input<'_>) -> Option<Params> {
     let letters = input.u8();
     let hashes = match (flags & 64, input.u8()) {
         (0, choice) => 16 + usize::from(choice % 20),
-        // The usual number has ways of its own.
+        // The usual number of rows has special paths.
         (_, choice) if choice % 2 == 0 => 128,
         (_, choice) => 16 + usize::from(choice),
     };
@@ -81,8 +80,8 @@ fn normalise(letters: u8, flags: u8) -> Normalise {
     }
 }
 
-/// A text as it is cut, but for white space. Fuzzing has no definition by other crates: by the slow
-/// way, which the tests hold against it.
+/// A text normalised except white space. Fuzzing cannot use the crates of the definition, so it
+/// uses the slow path, which the tests compare with the definition.
 #[cfg(not(test))]
 fn normalised(normalise: Normalise, text: &str) -> String {
     let params = Params::builder().normalise(normalise).build().expect("of words");

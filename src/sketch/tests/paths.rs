@@ -1,4 +1,4 @@
-//! Fast paths against the slow ones that define them.
+//! Fast paths compared with the slow code that defines them.
 
 use proptest::prelude::*;
 use unicode_segmentation::UnicodeSegmentation;
@@ -13,7 +13,7 @@ fn crate_words(text: &str) -> Vec<String> {
     text.unicode_words().map(str::to_owned).collect()
 }
 
-/// A text long enough not to take the crate's own ASCII path: the definition is its general one.
+/// A text long enough to avoid the crate's own ASCII path: the definition is its general path.
 fn general_words(text: &str) -> Vec<String> {
     let outside = format!("{text} \u{e9}");
     let mut words = crate_words(&outside);
@@ -65,7 +65,7 @@ fn white_space_is_unicodes() {
     }
 }
 
-/// The pinned tables and std's may be of different versions; where both know a letter, they agree.
+/// The pinned tables and std's may be of different versions; they agree on letters that both know.
 #[test]
 fn lower_case_is_the_full_mapping_of_each_character() {
     let params = Params::builder().no_nfc(true).keep_space(true).build().unwrap();
@@ -81,8 +81,8 @@ fn lower_case_is_the_full_mapping_of_each_character() {
     assert_eq!(rules.letters("\u{39f}\u{3a3}"), "\u{3bf}\u{3c3}");
 }
 
-/// A change here changes signatures of texts with the newest characters: say so in the changelog
-/// and in docs/reference/SIGNATURES.md.
+/// A change here changes the signatures of texts with the newest characters: mention it in the
+/// changelog and in docs/reference/SIGNATURES.md.
 #[test]
 fn the_unicode_versions_are_the_documented_ones() {
     let versions = "lower case 16.0.0, folding 16.0.0, form C 18.0.0, words 17.0.0";
@@ -90,7 +90,7 @@ fn the_unicode_versions_are_the_documented_ones() {
     assert_eq!(caseless::UNICODE_VERSION, (16, 0, 0));
 }
 
-/// Every text of a few blanks and letters, so that no run, end or kind of blank is left out.
+/// Every text of a few blanks and letters, to cover every run, end and kind of blank.
 #[test]
 fn white_space_of_ascii_is_made_single() {
     let rules = Rules::new(&Params::builder().build().unwrap());
@@ -121,7 +121,7 @@ fn text_strategy() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
 }
 
-/// The definition: lower case of each character, form C, white space, by the plainest code.
+/// The definition in the plainest code: lower case of each character, form C, white space.
 fn plainly_normalised(text: &str) -> String {
     use unicode_normalization::UnicodeNormalization;
     let lower = text.chars().flat_map(|c| {
@@ -284,7 +284,7 @@ fn a_bag_counts_repeats() {
 
 #[test]
 fn windows_of_a_bag_whose_hashes_are_equal_count_each() {
-    // The hash of the second is that of the first and a golden step: of its first repeat.
+    // The hash of the second is that of the first plus a golden step: of its first repeat.
     let (item, other) = ("00000767", "LCyag!/A");
     let bag = sketcher(Params::builder().shingles(Shingles::Items).bag(true));
     let (two, three) = ([item, item], [item, item, other]);

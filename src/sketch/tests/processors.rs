@@ -1,4 +1,4 @@
-//! What is computed in another way on some processors, or in short cuts, against the plain code.
+//! Code for particular processors, and short cuts, compared with the plain code.
 
 use proptest::prelude::*;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -12,7 +12,7 @@ use crate::sketch::unit::UnitHash;
 use crate::sketch::{Inner, fast};
 use crate::{Params, Scheme, Shingles, Signature, Sketcher};
 
-/// The same text in every way this processor knows; the first is the plain one.
+/// The same text by every code path that this processor supports; the plain one first.
 fn all_ways(inner: &Inner, text: &str, scratch: &mut Scratch) -> Vec<Option<Signature>> {
     let mut found = vec![inner.text(None, text, scratch).ok()];
     for processor in Processor::all() {
@@ -21,7 +21,7 @@ fn all_ways(inner: &Inner, text: &str, scratch: &mut Scratch) -> Vec<Option<Sign
     found
 }
 
-/// Checks the ways against each other, and the units against a cut that knows no masks.
+/// Compares the paths with each other, and the units with a cut that uses no masks.
 fn check(text: &str) {
     let kinds = [Shingles::Words(3), Shingles::Words(1), Shingles::Tokens(2), Shingles::Chars(5)];
     for shingles in kinds {
@@ -44,7 +44,7 @@ fn check(text: &str) {
     }
 }
 
-/// Texts whose many shingles are repeats of a few, or of one.
+/// Texts whose many shingles are repetitions of a few, or of one.
 #[test]
 fn texts_that_repeat_themselves_are_the_same_on_every_processor() {
     for count in (1..60).chain([1_000, 1_027, 1_100, 3_000]) {
@@ -54,7 +54,7 @@ fn texts_that_repeat_themselves_are_the_same_on_every_processor() {
     }
 }
 
-/// Every length over several blocks, and every place of a word in them.
+/// Every length over several blocks, and every position of a word in them.
 #[test]
 fn every_length_and_place_is_the_same_on_every_processor() {
     let long = "It's 3.14 o'clock; the_QUICK __ fox:jumps over 1,000 (lazy) dogs' \tx-ray\r\n ";
@@ -70,7 +70,8 @@ fn every_length_and_place_is_the_same_on_every_processor() {
     }
 }
 
-/// Pieces end where buffers do: texts longer than one, with and without a blank to end it.
+/// Pieces end where buffers end: texts longer than a buffer, with and without white space at the
+/// end.
 #[test]
 fn long_texts_are_the_same_on_every_processor() {
     let words: Vec<_> = (0..6_000).map(|n| format!("w{} ", n * n % 977)).collect();
@@ -86,7 +87,7 @@ fn long_texts_are_the_same_on_every_processor() {
     }
 }
 
-/// The buffers of one text show nothing in the next.
+/// The buffers of one text do not affect the next.
 #[test]
 fn buffers_that_were_used_change_nothing() {
     let sketcher = Sketcher::new(&Params::builder().build().unwrap());
@@ -103,7 +104,7 @@ fn buffers_that_were_used_change_nothing() {
     assert_eq!(short, expected);
 }
 
-/// An iterator of items that sketches: the inner call has buffers of its own.
+/// An iterator of items that itself sketches: the inner call uses its own buffers.
 #[test]
 fn items_may_be_made_by_sketching() {
     let items = Sketcher::new(&Params::builder().shingles(Shingles::Items).build().unwrap());
@@ -136,7 +137,7 @@ proptest! {
             for len in 1..=32_u32 {
                 let end = len as usize;
                 let expected = xxh3_64_with_seed(&bytes[..end], seed);
-                // Whatever follows a short unit does not matter.
+                // The bytes after a short unit do not matter.
                 let found = match len {
                     1..=8 => hash.short(head(0), len),
                     17.. => {
@@ -157,7 +158,7 @@ proptest! {
         prop_assert_eq!(simd::blanks(&block), plain_blanks(&block));
     }
 
-    /// All that fall into open rows, and nothing else: a carry that is not sure is rarer by far.
+    /// Exactly the values that fall into open rows; an uncertain carry is far rarer.
     #[test]
     fn rows_of_128_are_picked_on_every_processor(
         seed in any::<u64>(), count in 1..140_usize, round in 1..20_usize,
@@ -208,7 +209,7 @@ fn split_mix_of(seed: u64, n: u64) -> [u64; 8] {
     std::array::from_fn(|nth| split_mix(seed, 8 * n + nth as u64))
 }
 
-/// Fails unless all ways agree on the values of 128 rows.
+/// Fails unless all paths agree on the values of 128 rows.
 fn check_values(hashes: &[u64]) {
     let values = |processor| {
         let mut slots = vec![0; 128];
@@ -220,8 +221,8 @@ fn check_values(hashes: &[u64]) {
     }
 }
 
-/// The high half of a later round's product is first taken without its carry: here the carry is
-/// what lifts it to the next row.
+/// The high half of a later round's product is first computed without its carry: here the carry
+/// lifts it to the next row.
 #[test]
 fn a_carry_into_the_row_is_seen_on_every_processor() {
     for (add, factor) in &fast::ROUNDS[1..6] {
@@ -231,13 +232,13 @@ fn a_carry_into_the_row_is_seen_on_every_processor() {
             let pair = [mixed ^ add, (mixed - 1) ^ add];
             let others = |count| (0..count).map(move |n: u64| split_mix(row, n));
             check_values(&pair.into_iter().chain(others(40)).collect::<Vec<_>>());
-            // Where it is not the first that are looked at together.
+            // Where the pair is not in the first group that is processed together.
             check_values(&others(520).chain(pair).collect::<Vec<_>>());
         }
     }
 }
 
-/// The greatest hash looks like a slot that nothing fell into.
+/// The greatest hash looks like an empty slot.
 #[test]
 fn the_greatest_hash_is_a_hash_on_every_processor() {
     for count in [1, 30, 200, 2_000] {
@@ -285,8 +286,8 @@ fn words_of_bars_alone_are_dropped_wherever_they_stand() {
     }
 }
 
-/// Eight that begin within 120 bytes are hashed where they lie, others put together first. The
-/// last few of a text are fewer.
+/// Eight units that begin within 120 bytes are hashed in place; others are copied first. The last
+/// group of a text is smaller.
 #[test]
 fn units_near_and_far_are_the_same_on_every_processor() {
     for gap in 1..40 {
@@ -297,7 +298,7 @@ fn units_near_and_far_are_the_same_on_every_processor() {
             check_units(&text.replacen(' ', &" ".repeat(1 + gap % 30), 1));
         }
     }
-    // The longest distance that is still near, and the first that is not.
+    // The greatest distance that is still near, and the next one.
     for last in 80..140 {
         for (nth, _) in "abcdefgh".char_indices() {
             let last_word = &"abcdefgh"[nth..];
@@ -307,8 +308,8 @@ fn units_near_and_far_are_the_same_on_every_processor() {
     }
 }
 
-/// The way that texts take here is tested, after those of lesser processors. What this one does not
-/// have is not: said, for who looks.
+/// The path that texts take on this machine is tested, after those of lesser processors. The test
+/// prints the paths that this processor does not support.
 #[test]
 fn the_way_of_this_processor_is_tested() {
     let ways: Vec<_> = Processor::all().map(|way| format!("{way:?}")).collect();
@@ -319,7 +320,7 @@ fn the_way_of_this_processor_is_tested() {
     }
 }
 
-/// Fails unless all ways cut a text into the same units, with buffers that nobody used.
+/// Fails unless all paths divide a text into the same units, with fresh buffers.
 fn check_units(text: &str) {
     let hash = UnitHash::new(3);
     for (kind, lower) in [(Kind::Words, true), (Kind::Words, false), (Kind::Tokens, true)] {

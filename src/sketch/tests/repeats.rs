@@ -21,8 +21,8 @@ fn repeats_are_dropped_or_numbered() {
     assert!(expected.iter().all(|hash| bag.binary_search(hash).is_ok()));
 }
 
-/// Every number of hashes up to past the filter, with every small number of repeats of each kind:
-/// at the front, at the back, all of one, and spread.
+/// Every number of hashes up to beyond the filter, with every small number of repeats of each kind:
+/// at the front, at the back, all of one hash, and spread.
 #[test]
 fn repeats_are_dropped_whatever_their_number_and_place() {
     for count in (0..70_u64).chain((1_000..1_050).step_by(7)) {
@@ -43,12 +43,12 @@ fn repeats_are_dropped_whatever_their_number_and_place() {
     }
 }
 
-/// A hash may come upon others in its slot and behind it; if all do on more than 64, they are told
-/// apart otherwise. What earlier texts left in the slots does not matter, however many they were.
+/// A hash may collide with others in its slot and the next ones. If all of more than 64 hashes
+/// collide, another method separates them. Old entries of earlier texts have no effect.
 #[test]
 fn hashes_that_share_a_slot_are_told_apart() {
     let mut seen = distinct::Seen::default();
-    // In the first slot, in the last, and in a row of them.
+    // In the first slot, in the last, and in consecutive slots.
     let kinds: [fn(u64) -> u64; 3] =
         [|i| i << 24, |i| i << 24 | 0xff_ffff, |i| (i << 24) | (i / 2)];
     // Counts from 300 on fill all slots; there, only ten of the hashes are crafted to collide.
@@ -75,7 +75,7 @@ fn hashes_that_share_a_slot_are_told_apart() {
     }
 }
 
-/// The table goes on at its beginning, and ten that begin in one slot are few enough for it.
+/// The table wraps around, and it can hold ten hashes that start in one slot.
 #[test]
 fn the_table_of_few_hashes_has_no_end() {
     let mut seen = distinct::Seen::default();
@@ -85,14 +85,14 @@ fn the_table_of_few_hashes_has_no_end() {
         hashes.extend_from_within(hashes.len() - 1..);
         let before = hashes.clone();
         assert_eq!(distinct::drop_few(&mut hashes, &mut seen, |_| ()), expected);
-        // The first of equal hashes stays; or nothing changes.
+        // The first of equal hashes is kept; or nothing changes.
         let left = if expected.is_some() { before.len() - 1 } else { before.len() };
         assert_eq!(hashes, before[..left]);
     }
 }
 
-/// Sets that share a table, up to when it is cleared and long after: some come again when their
-/// numbers do, and what they left themselves is not taken for a repeat.
+/// Sets that share a table, until it is cleared and long after. Some occur again when their numbers
+/// do, and their own old entries are not taken for repeats.
 #[test]
 fn sets_that_share_a_table_do_not_see_each_other() {
     let mut seen = distinct::Seen::default();
@@ -119,7 +119,7 @@ fn chosen_collisions_fall_back_to_sorting() {
     assert_eq!(sums, expected);
 }
 
-/// Parts of many hashes: of random ones, of all in one part, and of one part with a crowded slot.
+/// Parts of many hashes: random ones, all in one part, and one part with a crowded slot.
 #[test]
 fn repeats_among_many_are_dropped() {
     let many = distinct::MANY as u64 + 1_000;

@@ -1,4 +1,4 @@
-//! Sections of large texts, and few shingles: both against what defines them.
+//! Sections of large texts, and few shingles: both compared with their definitions.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,8 @@ use crate::sketch::simd::Processor;
 use crate::sketch::{Inner, few, scratch};
 use crate::{FoldOptions, Normalise, Params, ParamsBuilder, Scheme, Shingles, Signature, Sketcher};
 
-/// The text in sections a little longer than `section`, in every way that this processor knows.
+/// Sketches the text in sections a little longer than `section`, by every path that this processor
+/// supports.
 fn in_sections(inner: &Inner, text: &str, section: usize) -> Vec<Option<Signature>> {
     let ways = Processor::all().map(Some).chain([None]);
     let sketch = |processor| {
@@ -58,7 +59,7 @@ fn a_text_may_be_cut_between_words() {
     all_kinds("a b");
 }
 
-/// More than one section of the length that large texts have, and shingles that come again.
+/// More than one section of the real length, and repeated shingles.
 #[test]
 fn a_large_text_has_the_signature_of_the_whole() {
     let word = |n: u64| format!("w{} ", split_mix(1, n % 70_000) % 40_000);
@@ -74,7 +75,7 @@ fn a_large_text_has_the_signature_of_the_whole() {
     }
 }
 
-/// Every number of hashes that the short way takes, and hashes at the limits.
+/// Every number of hashes that the short path takes, and hashes at the limits.
 #[test]
 fn few_hashes_have_the_values_of_the_paper() {
     for count in 1..=few::FEW_MAX as u64 {

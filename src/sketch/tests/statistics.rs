@@ -1,8 +1,8 @@
-//! Is the signature as good as theory says? The estimate's bias and spread and the share of pairs
-//! that meet in a band, against exact similarities and against the same scheme fed by SHA-256.
+//! Compares signatures with theory: the estimate's bias and spread, and the share of pairs that
+//! meet in a band, against exact similarities and against the same scheme with SHA-256.
 //!
-//! All seeds are fixed, so a test either always passes or never does. A statistic fails when it
-//! is more than five standard errors off, to either side.
+//! All seeds are fixed, so a test always passes or always fails. A statistic fails if it deviates
+//! by more than five standard errors.
 
 use sha2::{Digest, Sha256};
 
@@ -11,10 +11,10 @@ use crate::sketch::{equal_rows, hash, lane, textbook};
 
 const ROWS: usize = 128;
 const LANES: [u32; 2] = [8, 16];
-/// Standard errors that a sound hash never strays.
+/// Maximum deviation of a sound hash, in standard errors.
 const FAR: f64 = 5.0;
 
-/// Two sets of `size` shingles of which `apart` on either side are not shared.
+/// Two sets of `size` shingles, `apart` of which are not shared on either side.
 #[derive(Debug, Clone, Copy)]
 struct Cell {
     size: usize,
@@ -32,7 +32,7 @@ const CELLS: [Cell; 6] = [
 ];
 
 impl Cell {
-    /// Bands that about half of such pairs share, where there are any.
+    /// Bands that about half of such pairs share, if there are any.
     fn bands(self) -> (usize, usize) {
         if self.jaccard() > 0.6 { (9, 12) } else { (17, 5) }
     }
@@ -42,9 +42,9 @@ impl Cell {
     }
 }
 
-/// Shingle hashes of the trial, as many as asked for.
+/// Shingle hashes of the trial, of the requested number.
 type Hashes<'a> = &'a dyn Fn(u64, usize) -> Vec<u64>;
-/// The values of all, given the shared hashes and those of one side.
+/// The values of both sets, from the shared hashes and those of either side.
 type Values<'a> = &'a dyn Fn(u64, &Pair) -> [Vec<u64>; 2];
 
 struct Pair {
@@ -59,7 +59,7 @@ impl Pair {
     }
 }
 
-/// What the crate does: consecutive numbers as tokens, three to a shingle, consecutive seeds.
+/// The hashes of the crate: consecutive numbers as tokens, three per shingle, consecutive seeds.
 fn ours(trial: u64, count: usize) -> Vec<u64> {
     let unit = |number: usize| steps::unit(number.to_string().as_bytes(), trial);
     let mut sums: Vec<u64> = (0..count + 2).map(unit).collect();
@@ -69,7 +69,7 @@ fn ours(trial: u64, count: usize) -> Vec<u64> {
     sums
 }
 
-/// The yardstick: SHA-256 of seed and number, four hashes a digest.
+/// The reference: SHA-256 of seed and number, four hashes per digest.
 fn cryptographic(trial: u64, count: usize) -> Vec<u64> {
     let digests = (0..count.div_ceil(4) as u64).flat_map(|number| {
         let digest = Sha256::digest([trial.to_le_bytes(), number.to_le_bytes()].concat());
@@ -82,7 +82,7 @@ fn fast_values(_: u64, pair: &Pair) -> [Vec<u64>; 2] {
     pair.sides().map(|hashes| steps::fast_values(hashes, ROWS))
 }
 
-/// The shared shingles are hashed once: the least of a union is the least of the parts' least.
+/// The shared shingles are hashed once: the minimum of a union is the minimum of the minima.
 fn textbook_values(trial: u64, pair: &Pair) -> [Vec<u64>; 2] {
     let functions = textbook::Functions::new(ROWS, trial);
     let Cell { size, apart, .. } = pair.cell;
@@ -151,8 +151,8 @@ fn distance(a: f64, b: f64, squared_error: f64) -> f64 {
     if (a - b).abs() < 1e-12 { 0.0 } else { (a - b) / squared_error.sqrt() }
 }
 
-/// How many standard errors each statistic is off: the bias from zero, the spread and the shared
-/// bands from the yardstick's.
+/// The deviation of each statistic in standard errors: the bias from zero, the spread and the
+/// shared bands from the reference.
 fn distances(cell: Cell, hashes: Hashes<'_>, values: Values<'_>, sound: Values<'_>) -> Vec<f64> {
     let (found, expected) = (run(cell, hashes, values), run(cell, &cryptographic, sound));
     let mut all = Vec::new();
@@ -203,7 +203,7 @@ fn the_textbook_scheme_is_as_good_with_the_frozen_hash_as_with_sha_256_large() {
     sound(&CELLS[5..], &textbook_values);
 }
 
-/// Short texts need many rounds, so here the round hash shows most. Its yardstick is SHA-256 of
+/// Short texts need many rounds, so the round hash matters most here. Its reference is SHA-256 of
 /// shingle hash and round.
 #[test]
 fn the_round_hash_is_as_good_as_sha_256() {
@@ -272,7 +272,8 @@ fn densification_in_place_of_rounds_is_caught() {
     }
 }
 
-/// Consecutive integers straight into the textbook's functions: why its x is a hash.
+/// Consecutive integers passed directly to the textbook's functions: shows why its x must be a
+/// hash.
 #[test]
 fn a_missing_shingle_hash_is_caught() {
     let raw = |_: u64, count: usize| (0..count as u64).collect();

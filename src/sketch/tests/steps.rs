@@ -1,4 +1,4 @@
-//! The steps of a sketch, one by one, with buffers of their own: for tests.
+//! The single steps of a sketch with their own buffers, for tests.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -12,7 +12,7 @@ pub(super) fn unit(bytes: &[u8], seed: u64) -> u64 {
     UnitHash::new(seed).of(bytes)
 }
 
-/// The words of a text, its letters as they are.
+/// The words of a text, with unchanged letters.
 pub(super) fn words(text: &str) -> Vec<String> {
     let cut = Cut { kind: Kind::Words, lower: false };
     let words = |stretch: &str| {
@@ -25,7 +25,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
     words::stretches(text).flat_map(words).collect()
 }
 
-/// In every way that this processor knows; what is left is the same numbers.
+/// Removes repeats by every path that this processor supports; all give the same numbers.
 pub(super) fn set(sums: &mut Vec<u64>) {
     let others = Processor::all().map(|own| {
         let mut sums = sums.clone();

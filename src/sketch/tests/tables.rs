@@ -1,4 +1,4 @@
-//! Makes the tables of `src/sketch/fold/` from their definition; see there for their layout.
+//! Builds the tables of `src/sketch/fold/` from their definition; their layout is described there.
 //! `tools/tables` includes this file and writes them; a test compares them.
 
 use std::collections::{BTreeMap, HashMap};
@@ -7,24 +7,24 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfc_quic
 
 use super::definition::{self, Class};
 
-/// Characters from here on are not in the tables.
+/// The first character beyond the tables.
 const CHARS: u32 = 0x3_2400;
-/// Characters of a block.
+/// Characters per block.
 const BLOCK: usize = 64;
-/// How a record is stored: value, bytes, class, combining class, flags.
+/// The stored form of a record: value, bytes, class, combining class, flags.
 type Record = [u8; 8];
 
-/// How many records there are.
+/// Number of records.
 const RECORDS: usize = 1024;
 
-/// What stands for characters whose record is none of these.
+/// The record for characters without a record of their own.
 const UNKNOWN: Record = [0, 0, 0, 0, UNKNOWN_BYTES, 12, 0, 0];
 const UNKNOWN_BYTES: u8 = 255;
-/// The character is moved by the value.
+/// The mapping adds the value to the code point.
 const MOVED: u8 = 254;
-/// It becomes two characters.
+/// Maps to two characters.
 const PAIR: u8 = 253;
-/// May compose with what is before it.
+/// May compose with the preceding character.
 const MAYBE: u8 = 1;
 /// Has a canonical decomposition.
 const DECOMPOSES: u8 = 2;
@@ -38,8 +38,8 @@ pub(crate) fn bytes(normalise: fn(&str) -> String) -> Vec<u8> {
             None => UNKNOWN,
         })
         .collect();
-    // The records of characters that no decomposition tells come first, then those of many
-    // characters, and of such in common use.
+    // The records of characters without algorithmic decomposition come first, then those of many
+    // characters, then those in common use.
     let mut weights: BTreeMap<Record, u64> = BTreeMap::new();
     for (c, record) in (0..CHARS).map(char::from_u32).zip(&of_chars) {
         let Some(c) = c else { continue };
@@ -99,7 +99,7 @@ fn record(c: char, normal: &str, classes: &mut HashMap<char, Class>) -> Record {
     with_value(value, [MOVED, class as u8, combining, flags])
 }
 
-/// The record of a character that becomes two, neither beyond the first plane nor a blank.
+/// The record of a character that maps to two, neither beyond the first plane nor white space.
 fn pair(normal: &str) -> Record {
     let units: Vec<u16> = normal.encode_utf16().collect();
     match units[..] {

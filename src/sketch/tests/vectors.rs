@@ -1,6 +1,6 @@
-//! Known answers: `docs/reference/SIGNATURES.md` prints them, and this module computes every
-//! printed block anew. `tests/oracle/signatures.py` computes them a third time, from the document
-//! alone.
+//! Known-answer tests: `docs/reference/SIGNATURES.md` prints the answers, and this module
+//! recomputes every printed block. `tests/oracle/signatures.py` computes them independently from
+//! the document alone.
 
 use std::fmt::Write;
 
@@ -13,11 +13,11 @@ use crate::{FoldOptions, Normalise, Params, ParamsBuilder, Scheme, Shingles, Sig
 
 const DOCUMENT: &str = include_str!("../../../docs/reference/SIGNATURES.md");
 
-/// XXH3-64 of all printed blocks together. A change here changes what is on disk: it needs a new
-/// format version, not a new number.
+/// XXH3-64 of all printed blocks. A change here changes what is on disk: it needs a new format
+/// version, not a new number.
 const PINNED: u64 = 0x911c_329e_9e61_e496;
 
-/// The same of the blocks of `fold`.
+/// The same for the blocks of `fold`.
 const PINNED_FOLD: u64 = 0x66b1_35d3_a6bf_3dda;
 
 const INPUTS: [(&str, &str); 6] = [
@@ -225,7 +225,7 @@ fn the_document_prints_the_ids_of_a_stop_list() {
     check("stop-ids", &id(builder.normalise(Normalise::Case)));
 }
 
-/// The words of a stop list might as well not be in the text, whatever it is written in.
+/// Removing stop words by option equals removing them from the text, whatever its form.
 #[test]
 fn a_text_is_sketched_as_the_text_without_its_stop_words() {
     let texts = [
@@ -260,7 +260,7 @@ fn what_is_frozen_stays() {
     assert_eq!(xxh3_64(all.as_bytes()), PINNED, "{:#018x}", xxh3_64(all.as_bytes()));
 }
 
-/// What `fold` is, with each of its options.
+/// `fold` with each of its options.
 fn folds() -> [Normalise; 5] {
     let options = FoldOptions::default;
     [
@@ -343,7 +343,7 @@ fn what_is_frozen_of_fold_stays() {
     assert_eq!(xxh3_64(all.as_bytes()), PINNED_FOLD, "{:#018x}", xxh3_64(all.as_bytes()));
 }
 
-/// The steps from unit hashes to bytes, each replaceable.
+/// The steps from unit hashes to bytes; each can be replaced.
 fn assemble(finalise: fn(u64) -> u64, values: fn(&[u64], usize) -> Vec<u64>) -> Box<[u8]> {
     let words = input("fox").to_lowercase();
     let mut sums: Vec<u64> = Vec::new();

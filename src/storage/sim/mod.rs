@@ -4,13 +4,13 @@
 //! the operations in between. From these it makes the disks that a power cut could leave.
 //!
 //! Assumptions about the medium:
-//! - Synced bytes stay, whatever is written beside them; a sector of 512 bytes that was synced
-//!   holds, after an overwrite that was not, the old bytes or the new ones (powersafe overwrites).
+//! - Synced bytes stay, whatever is written beside them. After an unsynced overwrite, a synced
+//!   sector of 512 bytes holds the old bytes or the new ones (powersafe overwrites).
 //! - `File::sync` makes bytes and length durable, never the name. `sync_dir` makes the names in
 //!   one folder durable, never bytes, nor the folder's own name.
-//! - A name is whole: it leads to the file of before, of after, or of any change in between.
-//! - A length that is set is set at once; one that grows by a write may stop on the way.
-//! - A rename never loses the file: its old name goes only where its new one came.
+//! - A name is atomic: it refers to the old file, the new one, or that of any change in between.
+//! - Setting a length is atomic; a length that grows by a write may stop on the way.
+//! - A rename never loses the file: the old name disappears only after the new one exists.
 //!
 //! Not assumed: an order of operations without a sync between them, lengths that match the bytes,
 //! or zeros in ranges that were never synced. The simulation may drop a write and keep a later one
